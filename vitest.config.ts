@@ -1,0 +1,38 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+const source = (name: string) => fileURLToPath(new URL(`./packages/${name}/src/index.ts`, import.meta.url))
+
+/** Tests run on the sources, so that nothing has to be built first. */
+const alias = {
+  '@countersign/protocol': source('protocol'),
+  '@countersign/engine': source('engine'),
+  '@countersign/server': source('server'),
+  '@countersign/sdk': source('sdk'),
+}
+
+/** A stage is a folder of tests. `unit` needs no database; the others share one PostgreSQL. */
+const stage = (name: string, include: string[], options: Record<string, unknown> = {}) => ({
+  resolve: { alias },
+  test: { name, include, pool: 'forks' as const, testTimeout: 30_000, hookTimeout: 60_000, ...options },
+})
+
+const database = { globalSetup: ['./test/support/postgres-setup.ts'] }
+
+export default defineConfig({
+  test: {
+    projects: [
+      stage('unit', [
+        'packages/*/src/**/*.test.ts',
+        'test/*.test.ts',
+        'test/cases/**/*.test.ts',
+        'test/conformance/**/*.test.ts',
+      ]),
+      stage('server', ['test/server/**/*.test.ts'], database),
+      stage('scenarios', ['test/scenarios/**/*.test.ts'], database),
+      stage('faults', ['test/faults/**/*.test.ts'], database),
+      stage('browser', ['test/browser/**/*.test.ts'], { ...database, testTimeout: 120_000 }),
+      stage('examples', ['test/examples/**/*.test.ts'], { ...database, testTimeout: 120_000 }),
+    ],
+  },
+})
