@@ -1,0 +1,47 @@
+import { authentication } from './requirements/authentication.js'
+import { blockReasons } from './requirements/block-reasons.js'
+import { clientOptions } from './requirements/client-options.js'
+import { clientSession } from './requirements/client-session.js'
+import { endpoints } from './requirements/endpoints.js'
+import { errors } from './requirements/errors.js'
+import { events } from './requirements/events.js'
+import type { Fact } from './requirements/fact.js'
+import { limits } from './requirements/limits.js'
+import { observe } from './requirements/observe.js'
+import { resourcesRecords } from './requirements/resources-records.js'
+import { resourcesState } from './requirements/resources-state.js'
+import { resourcesValues } from './requirements/resources-values.js'
+import { states } from './requirements/states.js'
+import { validate } from './requirements/validate.js'
+import { versioning } from './requirements/versioning.js'
+import { whatTheServiceDoes } from './requirements/what-the-service-does.js'
+
+/** Every fact of the specification, in its order. A test cites the rows it proves and calls them built. */
+export const REQUIREMENTS = [
+  ...inSection('service', whatTheServiceDoes),
+  ...inSection('resources', resourcesState),
+  ...inSection('resources', resourcesValues),
+  ...inSection('resources', resourcesRecords),
+  ...inSection('client options', clientOptions),
+  ...inSection('client session', clientSession),
+  ...inSection('observe', observe),
+  ...inSection('validate', validate),
+  ...inSection('states', states),
+  ...inSection('endpoints', endpoints),
+  ...inSection('authentication', authentication),
+  ...inSection('events', events),
+  ...inSection('errors', errors),
+  ...inSection('errors', blockReasons),
+  ...inSection('limits', limits),
+  ...inSection('versioning', versioning),
+] as const satisfies readonly Requirement[]
+
+export type RequirementId = (typeof REQUIREMENTS)[number]['id']
+
+export interface Requirement extends Fact {
+  readonly section: string
+}
+
+function inSection<const Row extends Fact>(section: string, rows: readonly Row[]) {
+  return rows.map((row) => ({ ...row, section }))
+}

@@ -1,0 +1,89 @@
+import type { Fact } from './fact.js'
+
+export const clientSession = [
+  {
+    id: 'session.client',
+    behaviour: 'client answers like the original client and governs the calls made through it',
+    state: 'missing',
+  },
+  {
+    id: 'session.flush',
+    behaviour: 'flush() sends the buffered captures to the server',
+    state: 'missing',
+  },
+  {
+    id: 'session.restore',
+    behaviour: 'restore() releases the wrapper and ends the session',
+    state: 'missing',
+  },
+  {
+    id: 'session.kill',
+    behaviour: 'kill() stops the session at once',
+    state: 'missing',
+  },
+  {
+    id: 'session.add-label',
+    behaviour: 'addLabel() adds a label that stays',
+    state: 'missing',
+  },
+  {
+    id: 'session.get-state',
+    behaviour: 'getState() returns the state snapshot',
+    state: 'missing',
+  },
+  {
+    id: 'session.get-health',
+    behaviour: 'getHealth() returns the health snapshot',
+    state: 'missing',
+  },
+  {
+    id: 'session.get-last-narrowing',
+    behaviour: 'getLastNarrowing() returns the latest narrowing',
+    state: 'missing',
+  },
+  {
+    id: 'session.get-last-shadow-delta',
+    behaviour: 'getLastShadowDelta() returns what shadow mode would have done',
+    state: 'missing',
+  },
+  {
+    id: 'session.get-last-shadow-delta.shadow-only',
+    behaviour: 'getLastShadowDelta() has nothing to return outside shadow mode',
+    state: 'missing',
+  },
+  {
+    id: 'session.get-last-trace',
+    behaviour: 'getLastTrace() returns how the latest call was judged',
+    state: 'missing',
+  },
+  {
+    id: 'session.tools',
+    behaviour: 'tools holds the wrapped executors when the option was given',
+    state: 'missing',
+  },
+  {
+    id: 'session.tools.absent',
+    behaviour: 'tools is absent when the option was not given',
+    state: 'missing',
+  },
+  {
+    id: 'session.narrow',
+    behaviour: 'narrow() restricts the session to the listed tools',
+    state: 'missing',
+  },
+  {
+    id: 'session.widen',
+    behaviour: 'widen() takes the manual restriction away',
+    state: 'missing',
+  },
+  {
+    id: 'session.get-workflow-state',
+    behaviour: "getWorkflowState() resolves to the workflow's state",
+    state: 'missing',
+  },
+  {
+    id: 'session.handoff',
+    behaviour: 'handoff() offers a handoff and resolves to it',
+    state: 'missing',
+  },
+] as const satisfies readonly Fact[]

@@ -1,0 +1,154 @@
+import type { Fact } from './fact.js'
+
+export const limits = [
+  {
+    id: 'limit.active-keys',
+    behaviour: 'A tenant has at most 5 active API keys',
+    state: 'missing',
+  },
+  {
+    id: 'limit.signup',
+    behaviour: 'Signup takes 5 requests an hour from one IP address',
+    state: 'missing',
+  },
+  {
+    id: 'limit.forgot-password',
+    behaviour: 'forgot-password acts on 3 requests an hour for one address',
+    state: 'missing',
+  },
+  {
+    id: 'limit.resend-verification',
+    behaviour: 'Resending verification takes 3 requests an hour',
+    state: 'missing',
+  },
+  {
+    id: 'limit.post-general',
+    behaviour: 'A tenant makes 30 POST requests a minute',
+    state: 'missing',
+  },
+  {
+    id: 'limit.get-general',
+    behaviour: 'A tenant makes 120 GET requests a minute',
+    state: 'missing',
+  },
+  {
+    id: 'limit.runs-budget',
+    behaviour: "Runs are counted against a monthly budget that depends on the tenant's quota",
+    state: 'missing',
+  },
+  {
+    id: 'limit.runs-also-post',
+    behaviour: 'Runs also count against the general POST limit',
+    state: 'missing',
+  },
+  {
+    id: 'limit.runs-no-daily-cap',
+    behaviour: 'Runs have no limit per day',
+    state: 'missing',
+  },
+  {
+    id: 'limit.token-bucket',
+    behaviour: 'Rates are kept by token buckets, which refill with time',
+    state: 'missing',
+  },
+  {
+    id: 'limit.label-length',
+    behaviour: 'Labels have 1 to 128 characters',
+    state: 'missing',
+  },
+  {
+    id: 'limit.max-retries',
+    behaviour: 'maxRetries lies between 0 and 5 and is 0 by default',
+    state: 'missing',
+  },
+  {
+    id: 'limit.max-unguarded-calls',
+    behaviour: 'maxUnguardedCalls is 3 by default',
+    state: 'missing',
+  },
+  {
+    id: 'limit.checkpoint-triggers',
+    behaviour: 'A session triggers at most 10 checkpoints',
+    state: 'missing',
+  },
+  {
+    id: 'limit.checkpoint-timeout',
+    behaviour: 'A checkpoint waits 30 seconds at least',
+    state: 'missing',
+  },
+  {
+    id: 'limit.observe-buffer',
+    behaviour: 'The observe buffer holds 100 items by default and 1000 at most',
+    state: 'missing',
+  },
+  {
+    id: 'limit.observe-flush',
+    behaviour: 'Observe flushes every 5000 ms by default',
+    state: 'missing',
+  },
+  {
+    id: 'limit.observe-timeout',
+    behaviour: 'Observe waits 5000 ms for the API by default and 10000 ms at most',
+    state: 'missing',
+  },
+  {
+    id: 'limit.observe-breaker.opens',
+    behaviour: 'Five failed capture requests in a row stop capturing',
+    state: 'missing',
+  },
+  {
+    id: 'limit.observe-breaker.closes',
+    behaviour: 'Capturing starts again 10 minutes after it was stopped',
+    state: 'missing',
+  },
+  {
+    id: 'limit.access-token',
+    behaviour: 'Access tokens live 15 minutes',
+    state: 'missing',
+  },
+  {
+    id: 'limit.refresh-token',
+    behaviour: 'Refresh tokens live 7 days',
+    state: 'missing',
+  },
+  {
+    id: 'limit.reset-token',
+    behaviour: 'Password reset tokens live 1 hour',
+    state: 'missing',
+  },
+  {
+    id: 'limit.verification-token',
+    behaviour: 'Verification tokens live 24 hours',
+    state: 'missing',
+  },
+  {
+    id: 'limit.refresh-retention',
+    behaviour: 'Dead refresh tokens are kept for 30 days',
+    state: 'missing',
+  },
+  {
+    id: 'limit.confidence',
+    behaviour: 'Confidence turns medium at 5 samples and high at 10',
+    state: 'missing',
+  },
+  {
+    id: 'environment.disable',
+    behaviour: 'COUNTERSIGN_DISABLE set to true, 1, yes or on turns capture off',
+    state: 'missing',
+  },
+  {
+    id: 'environment.api-key',
+    behaviour: 'COUNTERSIGN_API_KEY supplies the API key',
+    state: 'missing',
+  },
+  {
+    id: 'environment.api-url',
+    behaviour: 'COUNTERSIGN_API_URL supplies the address of the API',
+    state: 'missing',
+  },
+  {
+    id: 'environment.api-url.default',
+    behaviour: "Without COUNTERSIGN_API_URL the service's base address is used",
+    state: 'missing',
+  },
+] as const satisfies readonly Fact[]

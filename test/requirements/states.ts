@@ -1,0 +1,159 @@
+import type { Fact } from './fact.js'
+
+export const states = [
+  {
+    id: 'state.prepared-request.consumed',
+    behaviour: 'An unused prepared request is consumed by a proposal at its bound version',
+    state: 'missing',
+  },
+  {
+    id: 'state.prepared-request.consumed-registers',
+    behaviour: 'The proposal that consumes is judged and its allowed calls turn pending in one step',
+    state: 'missing',
+  },
+  {
+    id: 'state.prepared-request.changed',
+    behaviour: 'A proposal after a change of state is rejected and advances nothing',
+    state: 'missing',
+  },
+  {
+    id: 'state.prepared-request.repeated',
+    behaviour: 'A proposal on a consumed prepared request is rejected and advances nothing',
+    state: 'missing',
+  },
+  {
+    id: 'state.pending-call.resolved',
+    behaviour: 'A receipt with evidence resolves the pending call and is kept',
+    state: 'missing',
+  },
+  {
+    id: 'state.pending-call.advances-if-satisfied',
+    behaviour: 'Resolving raises state_version only when the evidence level meets the commit requirement',
+    state: 'missing',
+  },
+  {
+    id: 'state.kill.from-sdk',
+    behaviour: 'kill() in the SDK makes an active session killed',
+    state: 'missing',
+  },
+  {
+    id: 'state.kill.from-endpoint',
+    behaviour: 'The kill endpoint makes an active session killed',
+    state: 'missing',
+  },
+  {
+    id: 'state.kill.later-calls-throw',
+    behaviour: 'Every create call after a kill throws ReplayKillError',
+    state: 'missing',
+  },
+  {
+    id: 'state.kill.irreversible',
+    behaviour: 'Nothing brings a killed session back',
+    state: 'missing',
+  },
+  {
+    id: 'state.kill.propagates',
+    behaviour: 'In govern a kill in the SDK reaches the server',
+    state: 'missing',
+  },
+  {
+    id: 'state.bypass.compromised',
+    behaviour: 'Calling the original client directly in govern makes the session compromised',
+    state: 'missing',
+  },
+  {
+    id: 'state.bypass.diagnostic',
+    behaviour: 'A bypass emits replay_bypass_detected',
+    state: 'missing',
+  },
+  {
+    id: 'state.bypass.writes-rejected',
+    behaviour: "A compromised session's later authoritative writes are rejected",
+    state: 'missing',
+  },
+  {
+    id: 'state.bypass.call-not-blocked',
+    behaviour: 'The bypassing call itself goes through',
+    state: 'missing',
+  },
+  {
+    id: 'state.recover',
+    behaviour: 'A recoverable session can be recovered and one that is not is refused',
+    state: 'missing',
+  },
+  {
+    id: 'state.recover.rotates-fence',
+    behaviour: 'Recovery rotates lease and fence, so that the former holder is shut out',
+    state: 'missing',
+  },
+  {
+    id: 'state.unreachable.degraded-local',
+    behaviour: 'An unreachable server under onError allow makes durability degraded-local',
+    state: 'missing',
+  },
+  {
+    id: 'state.unreachable.proceeds-locally',
+    behaviour: 'While degraded calls go on under local enforcement without a durable record',
+    state: 'missing',
+  },
+  {
+    id: 'state.unreachable.counts',
+    behaviour: 'Each call made while degraded adds one to totalUnguardedCalls',
+    state: 'missing',
+  },
+  {
+    id: 'state.unguarded.auto-kill',
+    behaviour: 'More unguarded calls than maxUnguardedCalls kill the session',
+    state: 'missing',
+  },
+  {
+    id: 'state.server-failure.blocks',
+    behaviour: 'A server failure under onError block blocks the call and leaves the state unchanged',
+    state: 'missing',
+  },
+  {
+    id: 'state.restore.later-calls-throw',
+    behaviour: 'After restore() the wrapper is inert and create calls through it throw',
+    state: 'missing',
+  },
+  {
+    id: 'state.checkpoint.approve',
+    behaviour: 'An approval in time lets the call go on',
+    state: 'missing',
+  },
+  {
+    id: 'state.checkpoint.deny',
+    behaviour: 'A denial blocks the call with checkpoint_denied',
+    state: 'missing',
+  },
+  {
+    id: 'state.checkpoint.timeout',
+    behaviour: 'No answer in time blocks the call with checkpoint_timeout',
+    state: 'missing',
+  },
+  {
+    id: 'state.checkpoint.on-timeout-default',
+    behaviour: 'on_timeout is deny when a checkpoint does not say',
+    state: 'missing',
+  },
+  {
+    id: 'state.checkpoint.budget',
+    behaviour: 'The eleventh trigger in a session blocks with checkpoint_budget_exceeded',
+    state: 'missing',
+  },
+  {
+    id: 'state.checkpoint.not-in-shadow',
+    behaviour: 'Shadow mode triggers no checkpoint',
+    state: 'missing',
+  },
+  {
+    id: 'state.checkpoint.timeout-minimum',
+    behaviour: 'A checkpoint timeout below 30 seconds counts as 30',
+    state: 'missing',
+  },
+  {
+    id: 'state.checkpoint.after-validation',
+    behaviour: 'Checkpoint conditions are judged on the client once the response is validated',
+    state: 'missing',
+  },
+] as const satisfies readonly Fact[]
