@@ -1,1 +1,14 @@
-export {}
+export { canonicalJson } from './canonical-json.js'
+export {
+  addDecimals,
+  compareDecimals,
+  type Decimal,
+  decimalText,
+  multiplyDecimals,
+  subtractDecimals,
+  toDecimal,
+} from './decimal.js'
+export { hashValue, saltedHash, sha256Hex } from './hash.js'
+export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json-path.js'
+export { compileRegex, type Regex, RegexTooCostlyError } from './regex.js'
+export { checkStrictValue, FORBIDDEN_KEYS, MAX_DEPTH, parseStrictJson, type StrictJson } from './strict-json.js'

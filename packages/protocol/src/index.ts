@@ -1,1 +1,1 @@
-export {}
+export type { JsonObject, JsonValue } from './json.js'

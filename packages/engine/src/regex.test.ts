@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { compileRegex, RegexTooCostlyError } from './regex.js'
+
+function regex(source: string): (text: string) => boolean {
+  const compiled = compileRegex(source)
+  if (!compiled.ok) throw new Error(compiled.problem)
+  return compiled.test
+}
+
+describe('compileRegex', () => {
+  test('searches, unless the pattern is anchored', () => {
+    expect(regex('b+')('abc')).toBe(true)
+    expect(regex('^b+$')('abc')).toBe(false)
+    expect(regex('^b+$')('bbb')).toBe(true)
+    expect(regex('^b+$')('bbb\n')).toBe(false)
+  })
+
+  test('folds no case and no look-alikes', () => {
+    expect(regex('^k$')('K')).toBe(false)
+    expect(regex('^k$')('\u212a')).toBe(false)
+    expect(regex('^\\w$')('\u017f')).toBe(false)
+  })
+
+  test('counts code points', () => expect(regex('^.$')('😀')).toBe(true))
+
+  test.each(['(?=a)', '(a)\\1', '(?<!a)b', '[', 'a{99999}', '((a{99}){99}){99}', 'x'.repeat(5_000)])(
+    'refuses what is not linear, not a pattern or too large: %.20s',
+    (source) => expect(compileRegex(source)).toEqual({ ok: false, problem: expect.any(String) }),
+  )
+
+  test('refuses repeat counts strung together', () => {
+    expect(compileRegex('[ab]{900}'.repeat(20)).ok).toBe(false)
+  })
+
+  test('a pattern that freezes a backtracking matcher takes no time', () => {
+    const started = performance.now()
+    expect(regex('^(a+)+$')(`${'a'.repeat(100_000)}b`)).toBe(false)
+    expect(performance.now() - started).toBeLessThan(1_000)
+  })
+
+  test('a text too long for a costly pattern is an error, not an answer', () => {
+    const test = regex('[ab]*a[ab]{900}[cd]')
+    expect(test('ab'.repeat(1_000))).toBe(false)
+    expect(() => test('ab'.repeat(60_000))).toThrow(RegexTooCostlyError)
+  })
+})

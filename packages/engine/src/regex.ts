@@ -1,0 +1,40 @@
+import { RE2JS } from 're2js'
+
+export type Regex = { ok: true; test(text: string): boolean } | { ok: false; problem: string }
+
+/** Thrown by `test` when pattern and text together cost more than a rule may: linear time is not small time. */
+export class RegexTooCostlyError extends Error {
+  constructor() {
+    super('the text is too long for this regular expression: shorten the pattern or bound the length')
+    this.name = 'RegexTooCostlyError'
+  }
+}
+
+const MAX_SOURCE_LENGTH = 4_096
+/** `[ab]{1000}` has some 1,000 instructions. Counts may not be nested beyond that, but they can be strung together. */
+const MAX_PROGRAM_SIZE = 2_500
+/** Instructions times characters; about a fifth of a second at the worst. */
+const MAX_WORK = 10_000_000
+
+/** Compiles an RE2 pattern: linear time, searched anywhere in the text unless anchored by `^` and `$`. */
+export function compileRegex(source: string): Regex {
+  if (source.length > MAX_SOURCE_LENGTH) {
+    return { ok: false, problem: `the regular expression is longer than ${MAX_SOURCE_LENGTH} characters` }
+  }
+  try {
+    const compiled = RE2JS.compile(source)
+    const size = compiled.programSize()
+    if (size > MAX_PROGRAM_SIZE) {
+      return { ok: false, problem: 'the regular expression is too large: lower its repeat counts' }
+    }
+    const maxLength = Math.floor(MAX_WORK / size)
+    const test = (text: string): boolean => {
+      if (text.length > maxLength) throw new RegexTooCostlyError()
+      return compiled.test(text)
+    }
+    return { ok: true, test }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return { ok: false, problem: `RE2 cannot take the regular expression: ${reason}` }
+  }
+}

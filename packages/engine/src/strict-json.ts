@@ -1,0 +1,149 @@
+import type { JsonValue } from '@countersign/protocol'
+
+export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: string }
+
+export const MAX_DEPTH = 64
+
+/**
+ * Reads I-JSON (RFC 7493): what two readers could understand differently is refused, because the rules judge
+ * one reading and the tool may take the other.
+ */
+export function parseStrictJson(text: string, limits: { maxDepth?: number } = {}): StrictJson {
+  let value: JsonValue
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return { ok: false, problem: 'the text is not JSON' }
+  }
+  if (LONE_SURROGATE.test(text)) return { ok: false, problem: LONE_SURROGATE_PROBLEM }
+  // A surrogate half can otherwise only come from an escape, so most texts need no look at each string.
+  const checkStrings = text.includes('\\u')
+  const walk = walkValue(value, limits.maxDepth ?? MAX_DEPTH, checkStrings)
+  if (walk.problem !== null) return { ok: false, problem: walk.problem }
+  // JSON.parse keeps the last of two equal keys: the text then has more pairs than the value.
+  if (countPairs(text) !== walk.pairs) return { ok: false, problem: duplicateKeyProblem(text) }
+  return { ok: true, value }
+}
+
+/** The same refusals for a value that somebody else parsed. Returns the problem, or null when there is none. */
+export function checkStrictValue(value: unknown, limits: { maxDepth?: number } = {}): string | null {
+  return walkValue(value, limits.maxDepth ?? MAX_DEPTH, true).problem
+}
+
+/** Keys that reach an object's prototype in careless code, ours or the tool's. */
+export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
+
+const LONE_SURROGATE = /\p{Surrogate}/u
+const LONE_SURROGATE_PROBLEM = 'a string holds half of a surrogate pair'
+
+/** A value handed over in memory may share parts, so its size is bounded here and not by a length of text. */
+const MAX_NODES = 1_000_000
+
+interface Walk {
+  problem: string | null
+  /** How many key and value pairs the objects have together. */
+  pairs: number
+}
+
+/** Level by level and without recursion: depth is the number of the level, and no nesting can exhaust the stack. */
+function walkValue(root: unknown, maxDepth: number, checkStrings: boolean): Walk {
+  let pairs = 0
+  let nodes = 1
+  const fail = (problem: string): Walk => ({ problem, pairs })
+  const rootProblem = scalarProblem(root, checkStrings)
+  if (rootProblem !== null) return fail(rootProblem)
+  let level: object[] = typeof root === 'object' && root !== null ? [root] : []
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > maxDepth) return fail(`the nesting is deeper than ${maxDepth}`)
+    const next: object[] = []
+    for (const container of level) {
+      const isArray = Array.isArray(container)
+      if (!isArray && !isPlain(container)) return fail('an object is not plain JSON')
+      const keys = isArray ? null : Object.keys(container)
+      const length = keys === null ? (container as unknown[]).length : keys.length
+      nodes += length
+      if (nodes > MAX_NODES) return fail(`the value has more than ${MAX_NODES} parts`)
+      if (keys !== null) pairs += length
+      for (let at = 0; at < length; at++) {
+        const key = keys === null ? at : (keys[at] as string)
+        if (typeof key === 'string') {
+          if (FORBIDDEN_KEYS.has(key)) return fail(`the key "${key}" is not allowed`)
+          if (checkStrings && LONE_SURROGATE.test(key)) return fail(LONE_SURROGATE_PROBLEM)
+        }
+        const child = (container as Record<string | number, unknown>)[key]
+        if (typeof child === 'object' && child !== null) next.push(child)
+        else {
+          const problem = scalarProblem(child, checkStrings)
+          if (problem !== null) return fail(problem)
+        }
+      }
+    }
+    level = next
+  }
+  return { problem: null, pairs }
+}
+
+function scalarProblem(value: unknown, checkStrings: boolean): string | null {
+  switch (typeof value) {
+    case 'string':
+      return checkStrings && LONE_SURROGATE.test(value) ? LONE_SURROGATE_PROBLEM : null
+    case 'number':
+      if (!Number.isFinite(value)) return 'a number is beyond what a double can hold'
+      // Every double of this size is an integer, and not every integer of this size is a double.
+      return Math.abs(value) > Number.MAX_SAFE_INTEGER ? 'an integer is beyond 2^53 - 1' : null
+    case 'boolean':
+    case 'object':
+      return null
+    default:
+      return `a value is ${typeof value}, which JSON cannot write`
+  }
+}
+
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+const QUOTE = 0x22
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+
+/** Counts the colons outside strings. The text is known to be JSON. */
+function countPairs(text: string): number {
+  let pairs = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === COLON) pairs++
+    else if (code === QUOTE) at = endOfString(text, at)
+  }
+  return pairs
+}
+
+/** The index of the quote that closes the string opened at `start`. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  while (text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
+  return at
+}
+
+/** Runs only when a duplicate is known to exist, to name it. */
+function duplicateKeyProblem(text: string): string {
+  const open: Set<string>[] = []
+  let lastString = ''
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]
+    if (char === '"') {
+      const end = endOfString(text, at)
+      lastString = text.slice(at, end + 1)
+      at = end
+    } else if (char === '{') open.push(new Set())
+    else if (char === '}') open.pop()
+    else if (char === ':') {
+      const key: string = JSON.parse(lastString)
+      const keys = open.at(-1)
+      if (keys?.has(key)) return `the key ${JSON.stringify(key)} occurs twice in one object`
+      keys?.add(key)
+    }
+  }
+  return 'a key occurs twice in one object'
+}
