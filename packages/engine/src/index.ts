@@ -11,4 +11,5 @@ export {
 export { hashValue, saltedHash, sha256Hex } from './hash.js'
 export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json-path.js'
 export { compileRegex, type Regex, RegexTooCostlyError } from './regex.js'
+export type { OpenStep, PendingCall, SessionState } from './state.js'
 export { checkStrictValue, FORBIDDEN_KEYS, MAX_DEPTH, parseStrictJson, type StrictJson } from './strict-json.js'

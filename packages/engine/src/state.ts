@@ -1,0 +1,72 @@
+import type { CompletedStep, EvidenceLevel, Fact, LedgerCall, SessionStatus } from '@countersign/protocol'
+
+/** A call that was allowed and has no outcome yet, or whose step is still open. */
+export interface PendingCall extends LedgerCall {
+  readonly pending_call_id: string
+  readonly argument_hash: string
+  readonly state: 'pending' | 'in_doubt' | 'resolved'
+  readonly proposed_at: string
+}
+
+/** The proposal whose calls are being resolved. One at a time. */
+export interface OpenStep {
+  readonly proposalId: string
+  readonly cost: string
+  readonly calls: readonly PendingCall[]
+  /** Set when a call of the step succeeded at its level. */
+  readonly succeeded: boolean
+  /** Where the step leads when it commits. */
+  readonly advancesTo: string | null
+  /** What widens, gathered from receipts, applied when the step commits. */
+  readonly effects: {
+    readonly tools: readonly string[]
+    readonly binds: Readonly<Record<string, Fact>>
+    readonly establishes: Readonly<Record<string, string>>
+    readonly satisfied: readonly { readonly key: string; readonly witness: string | null }[]
+  }
+}
+
+/**
+ * All that a session remembers: plain JSON, bounded, and made only by `applyEvent`.
+ * Records are keyed by names that come from outside: read them with Object.hasOwn or as a Map.
+ */
+export interface SessionState {
+  readonly agent: string | null
+  readonly startedAt: string
+  readonly status: SessionStatus
+  readonly stateVersion: number
+  readonly controlRevision: number
+  readonly fence: number
+  readonly holderId: string
+  readonly phase: string | null
+  /** Committed calls by tool. */
+  readonly committed: Readonly<Record<string, number>>
+  /** Calls by tool that count against limits: allowed and not released. */
+  readonly used: Readonly<Record<string, number>>
+  readonly totalCost: string
+  readonly actualCost: string
+  readonly highestCost: string
+  /** Sum or count by aggregate name. */
+  readonly aggregates: Readonly<Record<string, string>>
+  readonly bindings: Readonly<Record<string, Fact>>
+  readonly envelopes: Readonly<Record<string, string>>
+  /** Precondition key -> true, or the hashes a later call must repeat one of. */
+  readonly satisfied: Readonly<Record<string, true | readonly string[]>>
+  /** The newest allowed calls, for loops: tool and argument hash. */
+  readonly recent: readonly { readonly id: string; readonly tool: string; readonly hash: string }[]
+  /** Times of allowed calls within the last minute, in milliseconds. */
+  readonly recentTimes: readonly number[]
+  readonly labels: readonly string[]
+  readonly toolFilter: readonly string[] | null
+  /** Tools a workflow handoff offered; null where the session is not bounded by one. */
+  readonly offeredTools: readonly string[] | null
+  readonly checkpointsTriggered: number
+  readonly consecutiveBlocks: number
+  readonly totalBlocks: number
+  readonly consecutiveErrors: number
+  readonly unguardedCalls: number
+  readonly open: OpenStep | null
+  readonly lastStep: CompletedStep | null
+}
+
+export type { EvidenceLevel, LedgerCall }

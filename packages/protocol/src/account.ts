@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { timeSchema } from './ids.js'
+
+/** One address, as people type it: no display name, no list, no line break. */
+export const emailSchema = z
+  .string()
+  .trim()
+  .max(254)
+  .regex(/^[^\s@<>(),;:\\"[\]]+@[^\s@<>(),;:\\"[\]]+\.[^\s@<>(),;:\\"[\]]+$/u, 'expected one e-mail address')
+export const passwordSchema = z.string().min(10, 'a password has at least 10 characters').max(256)
+export const tokenSchema = z.string().min(16).max(256)
+
+/** Account endpoints ignore fields they do not know, and never write them. */
+export const signupBody = z.object({
+  email: emailSchema,
+  password: passwordSchema,
+  name: z.string().trim().min(1).max(100).optional(),
+  organisation: z.string().trim().min(1).max(100).optional(),
+})
+export const userViewSchema = z.strictObject({
+  user_id: z.string(),
+  email: z.string(),
+  name: z.string().nullable(),
+  email_verified: z.boolean(),
+  tenant_id: z.string(),
+  tenant_name: z.string(),
+  quota: z.enum(['free', 'team', 'scale']),
+})
+export type UserView = z.infer<typeof userViewSchema>
+export const signupReply = z.strictObject({ user: userViewSchema, api_key: z.string() })
+export const loginBody = z.object({ email: z.string().max(254), password: z.string().max(256) })
+export const meReply = z.strictObject({ user: userViewSchema })
+export const forgotPasswordBody = z.unknown()
+export const resetPasswordBody = z.object({ token: tokenSchema, password: passwordSchema })
+export const verifyEmailBody = z.object({ token: tokenSchema })
+export const resendVerificationBody = z.unknown()
+export const doneReply = z.strictObject({ ok: z.literal(true) })
+
+export const keyViewSchema = z.strictObject({
+  key_id: z.string(),
+  name: z.string(),
+  prefix: z.string(),
+  created_at: timeSchema,
+  last_used_at: timeSchema.nullable(),
+  revoked_at: timeSchema.nullable(),
+})
+export type KeyView = z.infer<typeof keyViewSchema>
+export const keyPath = z.strictObject({ key_id: z.string().min(1).max(128) })
+export const listKeysReply = z.strictObject({ keys: z.array(keyViewSchema), limit: z.int() })
+export const createKeyBody = z.strictObject({ name: z.string().trim().min(1).max(100) })
+export const createKeyReply = z.strictObject({ key: keyViewSchema, api_key: z.string() })
+
+export const AUDIT_ACTIONS = [
+  'signup',
+  'login',
+  'login_failed',
+  'logout',
+  'password_reset_requested',
+  'password_reset',
+  'email_verified',
+  'key_created',
+  'key_revoked',
+  'plan_submitted',
+  'plan_approved',
+  'plan_rejected',
+  'session_killed',
+  'workflow_killed',
+  'content_erased',
+] as const
+export const auditEntrySchema = z.strictObject({
+  audit_id: z.string(),
+  at: timeSchema,
+  action: z.enum(AUDIT_ACTIONS),
+  actor: z.string().nullable(),
+  ip: z.string().nullable(),
+  subject: z.string().nullable(),
+  detail: z.string().nullable(),
+})
+export type AuditEntry = z.infer<typeof auditEntrySchema>

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+import { LIMITS } from './limits.js'
+
+/** Ids that a client may make: sessions, holders, prepared requests, workflows, captures. */
+export const idSchema = z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/, 'expected 1 to 128 of A-Z a-z 0-9 _ . : -')
+
+/** Tool and agent names come from programs and models, so any text is judged, within a length. */
+export const toolNameSchema = z.string().min(1).max(LIMITS.toolNameLength)
+export const agentSchema = z.string().min(1).max(LIMITS.idLength)
+
+export const LABEL_PATTERN = /^[A-Za-z0-9_-]{1,128}$/
+export const labelSchema = z
+  .string()
+  .regex(LABEL_PATTERN, 'expected 1 to 128 letters, digits, hyphens or underscores (A-Z a-z 0-9 - _)')
+
+export const hashSchema = z.string().regex(/^[0-9a-f]{64}$/, 'expected a SHA-256 in lower-case hex')
+export const decimalSchema = z.string().regex(/^-?\d+(\.\d+)?$/, 'expected a decimal number as text')
+export const timeSchema = z.iso.datetime({ offset: true })
+
+export const environmentSchema = z.enum(['development', 'staging', 'production'])
+export type Environment = z.infer<typeof environmentSchema>
+
+export const KEY_PREFIX = 'csk'
+export const API_KEY_PATTERN = /^csk_[A-Za-z0-9_-]{32}$/

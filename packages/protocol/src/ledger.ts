@@ -1,0 +1,159 @@
+import { z } from 'zod'
+import { BLOCK_REASON_NAMES } from './block-reasons.js'
+import { EVIDENCE_LEVELS } from './contract.js'
+import { decimalSchema, environmentSchema, hashSchema, timeSchema } from './ids.js'
+import { compiledSessionSchema } from './plan.js'
+import { captureLevelSchema, gateSchema, planSourceSchema, unmatchedPolicySchema } from './session.js'
+import { outcomeSchema, PROPOSAL_OUTCOMES, usageSchema } from './turn.js'
+
+/** A value that the plan reads from a call, kept without content: its salted hash, and the value itself only when it is a number or a boolean. */
+export const factSchema = z.strictObject({
+  hash: hashSchema,
+  decimal: decimalSchema.optional(),
+  boolean: z.boolean().optional(),
+})
+export type Fact = z.infer<typeof factSchema>
+
+/** One judged call of a proposal. What narrows is written here at the allow; what widens waits here for the receipt. */
+export const ledgerCallSchema = z.strictObject({
+  index: z.int(),
+  call_id: z.string(),
+  tool_name: z.string(),
+  decision: z.enum(['allow', 'block']),
+  /** Set when the call was registered as pending. */
+  pending_call_id: z.string().nullable(),
+  argument_hash: hashSchema.nullable(),
+  reasons: z.array(z.enum(BLOCK_REASON_NAMES)),
+  commit_requirement: z.enum(EVIDENCE_LEVELS),
+  /** A failure gives the budget back: evidence_class local_transaction. */
+  rolls_back: z.boolean(),
+  checkpoints: z.array(z.string()),
+  advances_to: z.string().nullable(),
+  adds_labels: z.array(z.string()),
+  /** What this call adds to each aggregate. */
+  amounts: z.record(z.string(), decimalSchema),
+  /** Bindings taken from the arguments, set on commit. */
+  binds: z.record(z.string(), factSchema),
+  establishes: z.record(z.string(), decimalSchema),
+  /** Precondition key -> hash of the argument values that a later call must repeat. */
+  witnesses: z.record(z.string(), hashSchema),
+  resources: z.array(z.strictObject({ key_hash: hashSchema, mode: z.enum(['exclusive', 'shared']) })),
+})
+export type LedgerCall = z.infer<typeof ledgerCallSchema>
+
+export const ledgerReceiptSchema = z.strictObject({
+  pending_call_id: z.string(),
+  outcome: outcomeSchema,
+  evidence_level: z.enum(EVIDENCE_LEVELS),
+  argument_hash: hashSchema,
+  result_hash: hashSchema.nullable(),
+  started_at: timeSchema.nullable(),
+  finished_at: timeSchema.nullable(),
+  at_level: z.boolean(),
+  late: z.boolean(),
+  approvals: z.array(
+    z.strictObject({
+      checkpoint_id: z.string(),
+      decision: z.enum(['approve', 'deny', 'timeout']),
+      argument_hash: hashSchema,
+    }),
+  ),
+  /** Bindings and envelopes taken from the outputs; precondition keys whose with_output held. */
+  binds: z.record(z.string(), factSchema),
+  establishes: z.record(z.string(), decimalSchema),
+  satisfies: z.array(z.string()),
+})
+export type LedgerReceipt = z.infer<typeof ledgerReceiptSchema>
+
+const handoffFacts = { handoff_id: z.string(), workflow_id: z.string(), role: z.string() }
+
+/** Everything that can happen to a session, one event each, without content. */
+export const LEDGER_EVENTS = {
+  created: z.strictObject({
+    agent: z.string().nullable(),
+    environment: environmentSchema.nullable(),
+    holder_id: z.string(),
+    compiled_hash: hashSchema,
+    plan_source: planSourceSchema,
+    unmatched_policy: unmatchedPolicySchema,
+    capture_level: captureLevelSchema,
+    labels: z.array(z.string()),
+    has_principal: z.boolean(),
+    initial_phase: z.string().nullable(),
+    fence: z.int(),
+    workflow: z
+      .strictObject({
+        workflow_id: z.string(),
+        role: z.string(),
+        handoff_id: z.string().nullable(),
+        tools: z.array(z.string()).nullable(),
+      })
+      .nullable(),
+  }),
+  proposal: z.strictObject({
+    proposal_id: z.string(),
+    prepared_request_id: z.string(),
+    /** Hash of the prepared request: what it was bound to, offered and removed. */
+    prepared_digest: hashSchema,
+    response_hash: hashSchema,
+    gate: gateSchema,
+    model: z.string().nullable(),
+    usage: usageSchema.nullable(),
+    cost: decimalSchema,
+    outcome: z.enum(PROPOSAL_OUTCOMES),
+    calls: z.array(ledgerCallSchema),
+    provider_run: z.array(z.string()),
+  }),
+  receipts: z.strictObject({ receipts: z.array(ledgerReceiptSchema), committed: z.boolean() }),
+  label: z.strictObject({ label: z.string() }),
+  tool_filter: z.strictObject({ tools: z.array(z.string()).nullable() }),
+  bypass: z.strictObject({ method: z.string().nullable(), cause: z.enum(['bypass', 'arguments_changed']) }),
+  killed: z.strictObject({ by: z.enum(['client', 'dashboard', 'breaker', 'workflow']) }),
+  recovered: z.strictObject({
+    holder_id: z.string(),
+    fence: z.int(),
+    takeover: z.boolean(),
+    in_doubt: z.array(z.string()),
+  }),
+  handoff_offered: z.strictObject({ ...handoffFacts, tools: z.array(z.string()).nullable() }),
+  handoff_accepted: z.strictObject({ ...handoffFacts }),
+  handoff_completed: z.strictObject({ ...handoffFacts, labels: z.array(z.string()) }),
+  handoff_reclaimed: z.strictObject({ ...handoffFacts }),
+} as const
+export type LedgerEventType = keyof typeof LEDGER_EVENTS
+export type LedgerBody<T extends LedgerEventType> = z.infer<(typeof LEDGER_EVENTS)[T]>
+
+/** What `applyEvent` folds: the type, the time and the facts. */
+export type SessionEvent = {
+  [T in LedgerEventType]: { readonly type: T; readonly at: string; readonly body: LedgerBody<T> }
+}[LedgerEventType]
+
+/** An event in the chain. `hash` is SHA-256 over the canonical JSON of all other members. */
+export const chainedEventSchema = z.strictObject({
+  session_id: z.string(),
+  seq: z.int().min(1),
+  type: z.enum(Object.keys(LEDGER_EVENTS) as [LedgerEventType, ...LedgerEventType[]]),
+  at: timeSchema,
+  body: z.record(z.string(), z.json()),
+  prev_hash: hashSchema,
+  hash: hashSchema,
+})
+export type ChainedEvent = z.infer<typeof chainedEventSchema>
+
+export const exportEventsQuery = z.strictObject({
+  after: z.coerce.number().int().min(0).default(0),
+  limit: z.coerce.number().int().min(1).max(1_000).default(500),
+})
+export const exportEventsReply = z.strictObject({
+  session_id: z.string(),
+  events: z.array(chainedEventSchema),
+  /** Pass as `after` for the next page; null at the end. */
+  next: z.int().nullable(),
+  head: z.strictObject({ seq: z.int(), hash: hashSchema }),
+  compiled_hash: hashSchema,
+  /** On the first page, so that an export verifies offline. */
+  compiled_session: compiledSessionSchema.nullable(),
+  /** The stored snapshot, as of head, for comparison with the fold. */
+  state: z.json().nullable(),
+})
+export type LedgerExport = z.infer<typeof exportEventsReply>

@@ -1,0 +1,69 @@
+/** Every number that bounds something, once. Units are in the names. */
+export const LIMITS = {
+  activeKeysPerTenant: 5,
+  idLength: 128,
+  toolNameLength: 256,
+  bodyBytes: 1024 * 1024,
+  largeBodyBytes: 4 * 1024 * 1024,
+  bodySeconds: 15,
+  jsonDepth: 64,
+  capturesPerBatch: 1_000,
+  callsPerProposal: 64,
+  argumentBytesPerCall: 128 * 1024,
+  toolsPerPreflight: 512,
+  receiptsPerBatch: 64,
+  lateReceiptsPerCall: 3,
+  planBytes: 1024 * 1024,
+  labelLength: 128,
+  labelsPerSession: 128,
+  bindingsPerSession: 64,
+  countedToolNamesPerSession: 512,
+  witnessesPerPrecondition: 64,
+  loopWindow: 100,
+  callsPerMinuteWindow: 600,
+  principalBytes: 8 * 1024,
+  preparedRequestMinutes: 60,
+  leaseSeconds: 120,
+  resourceHoldAfterKillSeconds: 600,
+  checkpointTriggersPerSession: 10,
+  checkpointTimeoutMinSeconds: 30,
+  checkpointTimeoutMaxSeconds: 3_600,
+  checkpointTimeoutDefaultSeconds: 300,
+  maxRetries: 5,
+  maxRetriesDefault: 0,
+  maxUnguardedCallsDefault: 3,
+  observeBufferDefault: 100,
+  observeBufferMax: 1_000,
+  observeFlushMsDefault: 5_000,
+  observeTimeoutMsDefault: 5_000,
+  observeTimeoutMsMax: 10_000,
+  breakerFailures: 5,
+  breakerMinutes: 10,
+  accessTokenMinutes: 15,
+  refreshTokenDays: 7,
+  refreshTokenRetentionDays: 30,
+  resetTokenMinutes: 60,
+  verificationTokenHours: 24,
+  signupsPerHourPerIp: 5,
+  forgotPasswordPerHourPerEmail: 3,
+  resendVerificationPerHour: 3,
+  mediumConfidenceSamples: 5,
+  highConfidenceSamples: 10,
+} as const
+
+/** What a tenant may use. Rates are requests a minute, runs are per rolling 30 days. */
+export const QUOTAS = {
+  free: { write: 30, read: 120, stop: 60, evidence: 120, dashboard: 300, runs: 100 },
+  team: { write: 3_000, read: 12_000, stop: 600, evidence: 6_000, dashboard: 1_200, runs: 5_000 },
+  scale: { write: 120_000, read: 240_000, stop: 6_000, evidence: 240_000, dashboard: 6_000, runs: 100_000 },
+} as const
+export type Quota = keyof typeof QUOTAS
+export const QUOTA_NAMES = ['free', 'team', 'scale'] as const satisfies readonly Quota[]
+
+export type Bucket = 'write' | 'read' | 'stop' | 'evidence' | 'dashboard'
+
+/** Confidence in a learned contract, by how many calls it was learned from. */
+export function confidenceOf(samples: number): 'low' | 'medium' | 'high' {
+  if (samples >= LIMITS.highConfidenceSamples) return 'high'
+  return samples >= LIMITS.mediumConfidenceSamples ? 'medium' : 'low'
+}

@@ -1,0 +1,9 @@
+import { z } from 'zod'
+
+/** Lists are paged by an opaque cursor; `next` is null on the last page. */
+export const pageQuery = z.strictObject({
+  cursor: z.string().max(512).optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+})
+export const pageOf = <T extends z.ZodType>(item: T) =>
+  z.strictObject({ items: z.array(item), next: z.string().nullable() })

@@ -1,0 +1,39 @@
+import type { z } from 'zod'
+import type { Bucket } from './limits.js'
+
+export type Method = 'GET' | 'POST' | 'DELETE'
+
+/** One endpoint. The server registers it, the SDK and the dashboard call it, the reference is generated from it. */
+export interface Route {
+  readonly method: Method
+  /** Relative to the base URL, parameters as `:name`. */
+  readonly path: string
+  /** `api_key` under /api/v1/, `cookie` for the dashboard, `none` for what comes before a sign-in. */
+  readonly auth: 'api_key' | 'cookie' | 'none'
+  /** The bucket a request is taken from; `none` where the operation has limits of its own. */
+  readonly throttle: Bucket | 'none'
+  readonly summary: string
+  readonly params?: z.ZodObject
+  readonly query?: z.ZodObject
+  readonly body?: z.ZodType
+  readonly reply: z.ZodType
+  /** 200 unless said. */
+  readonly status?: 200 | 201
+  /** Takes a body of up to 4 MiB. */
+  readonly largeBody?: true
+  /** Answers 404 unless workflow governance is enabled. */
+  readonly workflows?: true
+}
+
+type Parsed<T> = T extends z.ZodType ? z.output<T> : Record<never, never>
+type Sent<T> = T extends z.ZodType ? z.input<T> : Record<never, never>
+type Field<R extends Route, K extends 'params' | 'query' | 'body'> = K extends keyof R ? R[K] : undefined
+
+/** What an operation receives. */
+export interface Input<R extends Route> {
+  readonly params: Parsed<Field<R, 'params'>>
+  readonly query: Parsed<Field<R, 'query'>>
+  readonly body: Parsed<Field<R, 'body'>>
+}
+export type Reply<R extends Route> = z.input<R['reply']>
+export type RequestBody<R extends Route> = Sent<Field<R, 'body'>>

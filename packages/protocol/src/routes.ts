@@ -1,0 +1,268 @@
+import { z } from 'zod'
+import * as account from './account.js'
+import * as capture from './capture.js'
+import { dashboardRoutes } from './dashboard.js'
+import { idSchema } from './ids.js'
+import { exportEventsQuery, exportEventsReply } from './ledger.js'
+import { planLookupQuery, planLookupReply } from './plan.js'
+import type { Route } from './route.js'
+import * as run from './run.js'
+import * as session from './session.js'
+import * as turn from './turn.js'
+import * as workflow from './workflow.js'
+
+const sessionPath = z.strictObject({ session_id: idSchema })
+const runPath = z.strictObject({ run_id: idSchema })
+
+const SESSION = '/api/v1/replay/sessions/:session_id'
+const WORKFLOW = '/api/v1/replay/workflows/:workflow_id'
+const write = { method: 'POST', auth: 'api_key', throttle: 'write' } as const
+const read = { method: 'GET', auth: 'api_key', throttle: 'read' } as const
+const evidence = { method: 'POST', auth: 'api_key', throttle: 'evidence' } as const
+const stop = { method: 'POST', auth: 'api_key', throttle: 'stop' } as const
+const open = { method: 'POST', auth: 'none', throttle: 'none' } as const
+
+const runtimeRoutes = {
+  createSession: {
+    ...write,
+    path: '/api/v1/replay/sessions',
+    status: 201,
+    summary: 'Create an authoritative session, or a root or child session of a workflow',
+    body: session.createSessionBody,
+    reply: session.createSessionReply,
+  },
+  loadSession: {
+    ...read,
+    path: SESSION,
+    summary: 'Load the runtime view of a session and, when asked, its pending work',
+    params: sessionPath,
+    query: session.loadSessionQuery,
+    reply: session.loadSessionReply,
+  },
+  preflight: {
+    ...write,
+    path: `${SESSION}/preflight`,
+    summary: 'Prepare a request bound to the current state; narrows the tools',
+    params: sessionPath,
+    body: turn.preflightBody,
+    reply: turn.preflightReply,
+  },
+  propose: {
+    ...write,
+    path: `${SESSION}/proposals`,
+    summary: 'Submit the model response; decides and registers allowed calls',
+    params: sessionPath,
+    body: turn.proposalBody,
+    reply: turn.proposalReply,
+    largeBody: true,
+  },
+  submitReceipts: {
+    ...evidence,
+    path: `${SESSION}/receipts`,
+    summary: 'Submit execution evidence for pending calls; advances state when the commit requirement is met',
+    params: sessionPath,
+    body: turn.receiptsBody,
+    reply: turn.receiptsReply,
+    largeBody: true,
+  },
+  addLabel: {
+    ...evidence,
+    path: `${SESSION}/labels`,
+    summary: 'Append an immutable label',
+    params: sessionPath,
+    body: session.addLabelBody,
+    reply: session.addLabelReply,
+  },
+  setToolFilter: {
+    ...write,
+    path: `${SESSION}/tool-filter`,
+    summary: 'Set or clear the manual tool filter',
+    params: sessionPath,
+    body: session.toolFilterBody,
+    reply: session.toolFilterReply,
+  },
+  reportBypass: {
+    ...stop,
+    path: `${SESSION}/report-bypass`,
+    summary: 'Report that the wrapped client was bypassed; compromises the session',
+    params: sessionPath,
+    body: session.reportBypassBody,
+    reply: session.stopReply,
+  },
+  killSession: {
+    ...stop,
+    path: `${SESSION}/kill`,
+    summary: 'Kill the session, for good',
+    params: sessionPath,
+    body: session.killBody,
+    reply: session.stopReply,
+  },
+  recoverSession: {
+    ...write,
+    path: `${SESSION}/recover`,
+    summary: 'Take over a recoverable session under a new fence',
+    params: sessionPath,
+    body: session.recoverBody,
+    reply: session.recoverReply,
+  },
+  exportEvents: {
+    ...read,
+    path: `${SESSION}/events`,
+    summary: 'Export the ledger of a session, page by page',
+    params: sessionPath,
+    query: exportEventsQuery,
+    reply: exportEventsReply,
+  },
+} as const satisfies Record<string, Route>
+
+const workflowRoutes = {
+  loadWorkflow: {
+    ...read,
+    path: WORKFLOW,
+    workflows: true,
+    summary: 'Load the current state of a workflow',
+    params: workflow.workflowPath,
+    reply: workflow.workflowViewSchema,
+  },
+  offerHandoff: {
+    ...write,
+    path: `${SESSION}/handoffs`,
+    workflows: true,
+    summary: 'Offer a handoff to another role',
+    params: sessionPath,
+    body: workflow.offerHandoffBody,
+    reply: workflow.handoffReply,
+  },
+  completeHandoff: {
+    ...write,
+    path: `${WORKFLOW}/handoffs/:handoff_id/complete`,
+    workflows: true,
+    summary: 'Mark a handoff complete',
+    params: workflow.handoffPath,
+    body: workflow.settleHandoffBody,
+    reply: workflow.handoffReply,
+  },
+  reclaimHandoff: {
+    ...write,
+    path: `${WORKFLOW}/handoffs/:handoff_id/reclaim`,
+    workflows: true,
+    summary: 'Reclaim a handoff that was not taken up or whose holder is gone',
+    params: workflow.handoffPath,
+    body: workflow.settleHandoffBody,
+    reply: workflow.handoffReply,
+  },
+  killWorkflow: {
+    ...stop,
+    path: `${WORKFLOW}/kill`,
+    workflows: true,
+    summary: 'Kill a workflow and every session in it',
+    params: workflow.workflowPath,
+    body: workflow.killWorkflowBody,
+    reply: workflow.killWorkflowReply,
+  },
+} as const satisfies Record<string, Route>
+
+const governanceRoutes = {
+  lookupPlan: {
+    ...read,
+    path: '/api/v1/governance/plan',
+    summary: 'Tell whether an approved plan exists for an agent and environment',
+    query: planLookupQuery,
+    reply: planLookupReply,
+  },
+  ingestCaptures: {
+    ...write,
+    path: '/api/v1/captures',
+    summary: 'Ingest a batch of captures',
+    body: capture.capturesBody,
+    reply: capture.capturesReply,
+    largeBody: true,
+  },
+  createRun: {
+    ...write,
+    path: '/api/v1/runs',
+    status: 201,
+    summary: 'Backtest a plan against captured sessions or fixtures',
+    body: run.createRunBody,
+    reply: run.createRunReply,
+    largeBody: true,
+  },
+  loadRun: {
+    ...read,
+    path: '/api/v1/runs/:run_id',
+    summary: 'Read a run back',
+    params: runPath,
+    reply: run.createRunReply,
+  },
+} as const satisfies Record<string, Route>
+
+const accountRoutes = {
+  signup: {
+    ...open,
+    path: '/api/auth/signup',
+    status: 201,
+    summary: 'Create an account, its tenant and its first key; sends a verification mail',
+    body: account.signupBody,
+    reply: account.signupReply,
+  },
+  login: {
+    ...open,
+    path: '/api/auth/login',
+    summary: 'Sign in to the dashboard',
+    body: account.loginBody,
+    reply: account.meReply,
+  },
+  logout: {
+    ...open,
+    path: '/api/auth/logout',
+    summary: 'Sign out and revoke the refresh token',
+    reply: account.doneReply,
+  },
+  forgotPassword: {
+    ...open,
+    path: '/api/auth/forgot-password',
+    summary: 'Ask for a password reset; always answers 200',
+    body: account.forgotPasswordBody,
+    reply: account.doneReply,
+  },
+  resetPassword: {
+    ...open,
+    path: '/api/auth/reset-password',
+    summary: 'Set a new password with a reset token',
+    body: account.resetPasswordBody,
+    reply: account.doneReply,
+  },
+  verifyEmail: {
+    ...open,
+    path: '/api/auth/verify-email',
+    summary: 'Verify an e-mail address with a token',
+    body: account.verifyEmailBody,
+    reply: account.doneReply,
+  },
+  resendVerification: {
+    ...open,
+    path: '/api/auth/resend-verification',
+    summary: 'Send the verification mail again',
+    body: account.resendVerificationBody,
+    reply: account.doneReply,
+  },
+  me: {
+    method: 'GET',
+    auth: 'cookie',
+    throttle: 'dashboard',
+    path: '/api/auth/me',
+    summary: 'The signed-in user',
+    reply: account.meReply,
+  },
+} as const satisfies Record<string, Route>
+
+/** Every endpoint of the service. */
+export const ROUTES = {
+  ...runtimeRoutes,
+  ...workflowRoutes,
+  ...governanceRoutes,
+  ...accountRoutes,
+  ...dashboardRoutes,
+} as const satisfies Record<string, Route>
+export type Routes = typeof ROUTES
+export type RouteName = keyof Routes

@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema, toolNameSchema } from './ids.js'
+import type { JsonValue } from './json.js'
+import { compiledSessionSchema } from './plan.js'
+
+const json = z.json() as z.ZodType<JsonValue>
+
+/** A session given as data: its calls in order, with the results that the plan may read. */
+export const runFixtureSchema = z.strictObject({
+  name: z.string().min(1).max(200),
+  labels: z.array(z.string()).optional(),
+  principal: json.optional(),
+  user: z.array(z.string()).optional(),
+  turns: z
+    .array(
+      z.strictObject({
+        calls: z
+          .array(
+            z.strictObject({
+              name: toolNameSchema,
+              arguments: json,
+              result: json.optional(),
+              expect: z.enum(['allow', 'block']).optional(),
+            }),
+          )
+          .max(64),
+      }),
+    )
+    .max(1_000),
+})
+export type RunFixture = z.infer<typeof runFixtureSchema>
+
+/** What to judge (a plan by hash, by id, or inline) against what (captured sessions of an agent, or fixtures). */
+export const createRunBody = z.strictObject({
+  run_id: idSchema,
+  plan: z.union([
+    z.strictObject({ compiled_hash: hashSchema }),
+    z.strictObject({ compiled_session: compiledSessionSchema }),
+  ]),
+  against: z.union([
+    z.strictObject({
+      agent: agentSchema,
+      environment: environmentSchema.optional(),
+      since: timeSchema.optional(),
+      max_sessions: z.int().min(1).max(10_000).default(1_000),
+    }),
+    z.strictObject({ fixtures: z.array(runFixtureSchema).min(1).max(500) }),
+  ]),
+  unmatched_policy: z.enum(['block', 'allow']).default('block'),
+})
+
+export const divergenceSchema = z.strictObject({
+  session: z.string(),
+  turn: z.int(),
+  call: z.int(),
+  tool_name: z.string(),
+  expected: z.enum(['allow', 'block']),
+  decision: z.enum(['allow', 'block']),
+  reasons: z.array(z.string()),
+  remedy: z.string().nullable(),
+})
+export const runReportSchema = z.strictObject({
+  sessions: z.int(),
+  sessions_passed: z.int(),
+  calls: z.int(),
+  calls_blocked: z.int(),
+  pass_rate: z.number(),
+  coverage: z.number(),
+  coverage_by_tool: z.array(
+    z.strictObject({
+      tool_name: z.string(),
+      calls: z.int(),
+      covered: z.boolean(),
+      argument_paths: z.array(z.strictObject({ path: z.string(), seen: z.int(), constrained: z.boolean() })),
+    }),
+  ),
+  would_block: z.record(z.string(), z.int()),
+  divergences: z.array(divergenceSchema),
+})
+export type RunReport = z.infer<typeof runReportSchema>
+export const runViewSchema = z.strictObject({
+  run_id: z.string(),
+  status: z.enum(['queued', 'running', 'done', 'failed']),
+  created_at: timeSchema,
+  finished_at: timeSchema.nullable(),
+  compiled_hash: hashSchema,
+  report: runReportSchema.nullable(),
+  error: z.string().nullable(),
+})
+export type RunView = z.infer<typeof runViewSchema>
+export const createRunReply = z.strictObject({
+  run: runViewSchema,
+  budget: z.strictObject({ used: z.int(), limit: z.int() }),
+})

@@ -1,0 +1,180 @@
+import { z } from 'zod'
+import { NARROWING_REASON_NAMES } from './block-reasons.js'
+import { agentSchema, environmentSchema, hashSchema, idSchema, labelSchema, timeSchema, toolNameSchema } from './ids.js'
+import type { JsonValue } from './json.js'
+import { LIMITS } from './limits.js'
+import { compiledSessionSchema } from './plan.js'
+import { workflowJoinSchema } from './workflow.js'
+
+export const SESSION_STATUSES = ['ACTIVE', 'RECOVERING', 'COMPROMISED', 'KILLED'] as const
+export const sessionStatusSchema = z.enum(SESSION_STATUSES)
+export type SessionStatus = z.infer<typeof sessionStatusSchema>
+
+export const captureLevelSchema = z.enum(['metadata', 'redacted', 'full'])
+export type CaptureLevel = z.infer<typeof captureLevelSchema>
+export const unmatchedPolicySchema = z.enum(['block', 'allow'])
+export type UnmatchedPolicy = z.infer<typeof unmatchedPolicySchema>
+export const gateSchema = z.enum(['reject_all', 'strip_partial', 'strip_blocked'])
+export type Gate = z.infer<typeof gateSchema>
+export const planSourceSchema = z.enum(['approved', 'client'])
+
+export const narrowedToolSchema = z.strictObject({
+  tool: z.string(),
+  reason: z.enum(NARROWING_REASON_NAMES),
+  detail: z.string().optional(),
+  contract_file: z.string().optional(),
+})
+export type NarrowedTool = z.infer<typeof narrowedToolSchema>
+
+export const narrowingSnapshotSchema = z.strictObject({
+  allowed: z.array(z.string()),
+  removed: z.array(narrowedToolSchema),
+})
+export type NarrowingSnapshot = z.infer<typeof narrowingSnapshotSchema>
+
+export const completedStepSchema = z.strictObject({
+  step: z.int(),
+  phase: z.string().nullable(),
+  tools: z.array(z.string()),
+  cost: z.number(),
+  completedAt: timeSchema,
+})
+export type CompletedStep = z.infer<typeof completedStepSchema>
+
+/** The redacted, immutable view of a session's state, name for name as the specification lists it. */
+export const stateSnapshotSchema = z.strictObject({
+  sessionId: z.string(),
+  agent: z.string().nullable(),
+  principal: z.null(),
+  startedAt: timeSchema,
+  stateVersion: z.int(),
+  controlRevision: z.int(),
+  currentPhase: z.string().nullable(),
+  totalStepCount: z.int(),
+  totalToolCalls: z.int(),
+  totalCost: z.number(),
+  actualCost: z.number(),
+  toolCallCounts: z.record(z.string(), z.int()),
+  forbiddenTools: z.array(z.string()),
+  satisfiedPreconditions: z.record(z.string(), z.json() as z.ZodType<JsonValue>),
+  lastStep: completedStepSchema.nullable(),
+  lastNarrowing: narrowingSnapshotSchema.nullable(),
+  killed: z.boolean(),
+  totalUnguardedCalls: z.int(),
+  consecutiveBlockCount: z.int(),
+  totalBlockCount: z.int(),
+})
+export type StateSnapshot = z.infer<typeof stateSnapshotSchema>
+
+/** The newest event of a session's ledger. A client that keeps it can tell a truncated ledger. */
+export const ledgerHeadSchema = z.strictObject({ seq: z.int(), hash: hashSchema })
+export type LedgerHead = z.infer<typeof ledgerHeadSchema>
+
+/** The server's record of a session, as every answer shows it. */
+export const sessionViewSchema = z.strictObject({
+  session_id: z.string(),
+  mode: z.literal('AUTHORITATIVE'),
+  status: sessionStatusSchema,
+  agent: z.string().nullable(),
+  environment: environmentSchema.nullable(),
+  state_version: z.int(),
+  control_revision: z.int(),
+  fence: z.int(),
+  lease_until: timeSchema,
+  plan_source: planSourceSchema,
+  compiled_hash: hashSchema,
+  unmatched_policy: unmatchedPolicySchema,
+  capture_level: captureLevelSchema,
+  labels: z.array(z.string()),
+  tool_filter: z.array(z.string()).nullable(),
+  workflow_id: z.string().nullable(),
+  role: z.string().nullable(),
+  created_at: timeSchema,
+  state: stateSnapshotSchema,
+  ledger: ledgerHeadSchema,
+})
+export type SessionView = z.infer<typeof sessionViewSchema>
+
+export const createSessionBody = z.strictObject({
+  session_id: idSchema,
+  holder_id: idSchema,
+  agent: agentSchema.optional(),
+  environment: environmentSchema.optional(),
+  compiled_hash: hashSchema.optional(),
+  compiled_session: compiledSessionSchema.optional(),
+  unmatched_policy: unmatchedPolicySchema.default('block'),
+  capture_level: captureLevelSchema.default('redacted'),
+  principal: (z.json() as z.ZodType<JsonValue>).optional(),
+  labels: z.array(labelSchema).max(LIMITS.labelsPerSession).optional(),
+  provider: z.string().max(64).optional(),
+  workflow: workflowJoinSchema.optional(),
+})
+export const createSessionReply = z.strictObject({
+  session: sessionViewSchema,
+  fence: z.int(),
+  lease_until: timeSchema,
+  /** Hashes of this session are SHA-256 over this salt and the canonical JSON. */
+  hash_salt: z.string(),
+  plan_source: planSourceSchema,
+  compiled_hash: hashSchema,
+  /** Present when the server's approved plan governs and the client did not send it. */
+  compiled_session: compiledSessionSchema.optional(),
+  ledger: ledgerHeadSchema,
+})
+
+export const PENDING_STATES = ['pending', 'in_doubt', 'resolved'] as const
+export const pendingCallSchema = z.strictObject({
+  pending_call_id: z.string(),
+  call_id: z.string(),
+  tool_name: z.string(),
+  argument_hash: hashSchema,
+  state: z.enum(PENDING_STATES),
+  checkpoint_required: z.boolean(),
+  idempotency_key: z.string(),
+  proposed_at: timeSchema,
+})
+export type PendingCallView = z.infer<typeof pendingCallSchema>
+
+export const loadSessionQuery = z.strictObject({ include: z.literal('pending').optional() })
+export const loadSessionReply = z.strictObject({
+  session: sessionViewSchema,
+  pending: z.array(pendingCallSchema).optional(),
+  ledger: ledgerHeadSchema,
+})
+
+export const addLabelBody = z.strictObject({ label: labelSchema })
+export const addLabelReply = z.strictObject({ labels: z.array(z.string()), ledger: ledgerHeadSchema })
+
+export const toolFilterBody = z.strictObject({
+  fence: z.int(),
+  /** The only tools that may be used; null clears the filter. */
+  tools: z.array(toolNameSchema).max(LIMITS.toolsPerPreflight).nullable(),
+})
+export const toolFilterReply = z.strictObject({
+  tool_filter: z.array(z.string()).nullable(),
+  control_revision: z.int(),
+  ledger: ledgerHeadSchema,
+})
+
+export const reportBypassBody = z.strictObject({
+  method: z.string().max(128).optional(),
+  detected_at: timeSchema.optional(),
+})
+export const killBody = z.strictObject({ reason: z.string().max(500).optional() })
+/** What kill and report-bypass answer: where the session stands now. */
+export const stopReply = z.strictObject({
+  status: sessionStatusSchema,
+  killed: z.boolean(),
+  control_revision: z.int(),
+  ledger: ledgerHeadSchema,
+})
+
+export const recoverBody = z.strictObject({ holder_id: idSchema, takeover: z.boolean().default(false) })
+export const recoverReply = z.strictObject({
+  session: sessionViewSchema,
+  fence: z.int(),
+  lease_until: timeSchema,
+  hash_salt: z.string(),
+  in_doubt: z.array(pendingCallSchema),
+  ledger: ledgerHeadSchema,
+})

@@ -1,0 +1,216 @@
+import { z } from 'zod'
+import { BLOCK_REASON_NAMES } from './block-reasons.js'
+import { EVIDENCE_LEVELS } from './contract.js'
+import { flowsSchema } from './flow.js'
+import { hashSchema, idSchema, timeSchema, toolNameSchema } from './ids.js'
+import type { JsonValue } from './json.js'
+import { LIMITS } from './limits.js'
+import { gateSchema, ledgerHeadSchema, narrowedToolSchema, sessionStatusSchema } from './session.js'
+
+const json = z.json() as z.ZodType<JsonValue>
+const blockReasonSchema = z.enum(BLOCK_REASON_NAMES)
+
+export const contractFailureSchema = z.strictObject({
+  path: z.string(),
+  operator: z.string(),
+  expected: json.optional(),
+  found: json.optional(),
+  message: z.string().optional(),
+  contract_file: z.string().optional(),
+})
+export type ContractFailure = z.infer<typeof contractFailureSchema>
+
+/** What is left of the session's limits; null where the plan sets none. */
+export const remainingSchema = z.strictObject({
+  steps: z.int().nullable(),
+  tool_calls: z.int().nullable(),
+  cost: z.number().nullable(),
+  calls_this_minute: z.int().nullable(),
+  calls_per_tool: z.record(z.string(), z.int()),
+  checkpoints: z.int(),
+})
+export type Remaining = z.infer<typeof remainingSchema>
+
+export const preflightBody = z.strictObject({
+  /** Made by the client, so that a lost answer can be asked for again. */
+  prepared_request_id: idSchema,
+  fence: z.int(),
+  state_version: z.int().min(0),
+  tools: z
+    .array(
+      z.strictObject({ name: toolNameSchema, kind: z.enum(['function', 'custom', 'provider']).default('function') }),
+    )
+    .max(LIMITS.toolsPerPreflight),
+  provider: z.string().max(64).optional(),
+  model: z.string().max(256).optional(),
+  /** Values of the request at the paths that the plan's input_invariants read, by path; absent values are left out. */
+  request: z.record(z.string(), json).optional(),
+})
+export const preflightReply = z.discriminatedUnion('outcome', [
+  z.strictObject({
+    outcome: z.literal('prepared'),
+    prepared_request_id: z.string(),
+    bound: z.strictObject({ state_version: z.int(), control_revision: z.int(), fence: z.int() }),
+    expires_at: timeSchema,
+    lease_until: timeSchema,
+    allowed: z.array(z.string()),
+    removed: z.array(narrowedToolSchema),
+    remaining: remainingSchema,
+    ledger: ledgerHeadSchema,
+  }),
+  z.strictObject({
+    outcome: z.literal('blocked'),
+    reason: blockReasonSchema,
+    detail: z.string().optional(),
+    remedy: z.string(),
+    remaining: remainingSchema,
+    ledger: ledgerHeadSchema,
+  }),
+])
+export type PreflightReply = z.infer<typeof preflightReply>
+
+export const usageSchema = z.strictObject({ input_tokens: z.int().min(0), output_tokens: z.int().min(0) })
+export type Usage = z.infer<typeof usageSchema>
+
+/** One cause of a block, with what the model or the program can do about it. */
+export const blockSchema = z.strictObject({
+  reason: blockReasonSchema,
+  detail: z.string().optional(),
+  remedy: z.string(),
+  failures: z.array(contractFailureSchema),
+  contract_file: z.string().optional(),
+})
+export type Block = z.infer<typeof blockSchema>
+
+export const checkpointTriggerSchema = z.strictObject({
+  checkpoint_id: z.string(),
+  reason: z.string(),
+  timeout_seconds: z.number(),
+  on_timeout: z.enum(['deny', 'allow']),
+  /** Where in the arguments the context that the approver sees is found. */
+  context: z.array(z.strictObject({ label: z.string(), path: z.string() })),
+})
+export type CheckpointTrigger = z.infer<typeof checkpointTriggerSchema>
+
+export const decisionSchema = z.strictObject({
+  index: z.int(),
+  call_id: z.string(),
+  tool_name: z.string(),
+  decision: z.enum(['allow', 'block']),
+  /** Allowed and waiting for a receipt. Null when blocked, and for every call when the gate rejected all. */
+  pending_call_id: z.string().nullable(),
+  idempotency_key: z.string().nullable(),
+  argument_hash: hashSchema.nullable(),
+  reason: blockReasonSchema.nullable(),
+  reasons: z.array(blockSchema),
+  remedy: z.string().nullable(),
+  failures: z.array(contractFailureSchema),
+  contract_file: z.string().nullable(),
+  checkpoint_required: z.boolean(),
+  checkpoints: z.array(checkpointTriggerSchema),
+  /** Paths of the result that the receipt must report for the plan to use. */
+  output_paths: z.array(z.string()),
+  commit_requirement: z.enum(EVIDENCE_LEVELS),
+})
+export type Decision = z.infer<typeof decisionSchema>
+
+export const proposalBody = z.strictObject({
+  prepared_request_id: idSchema,
+  fence: z.int(),
+  gate: gateSchema.default('reject_all'),
+  /** The model's response, in the provider's own shape or normalized. */
+  response: json,
+  model: z.string().max(256).optional(),
+  usage: usageSchema.optional(),
+  flows: flowsSchema.optional(),
+})
+export const PROPOSAL_OUTCOMES = ['allowed', 'partial', 'blocked', 'no_calls'] as const
+export const proposalReply = z.strictObject({
+  proposal_id: z.string(),
+  outcome: z.enum(PROPOSAL_OUTCOMES),
+  decisions: z.array(decisionSchema),
+  status: sessionStatusSchema,
+  state_version: z.int(),
+  control_revision: z.int(),
+  cost: z.number(),
+  lease_until: timeSchema,
+  ledger: ledgerHeadSchema,
+})
+export type ProposalReply = z.infer<typeof proposalReply>
+
+export const OUTCOMES = ['succeeded', 'failed', 'not_executed', 'unknown'] as const
+export const outcomeSchema = z.enum(OUTCOMES)
+export type Outcome = z.infer<typeof outcomeSchema>
+
+export const approvalResponseSchema = z.strictObject({
+  checkpoint_id: z.string(),
+  decision: z.enum(['approve', 'deny']),
+  decided_by: z.string().min(1).max(256),
+  decided_at: z.string().max(64),
+  reason: z.string().max(1_000).optional(),
+})
+export type ApprovalResponse = z.infer<typeof approvalResponseSchema>
+
+export interface ApprovalRequest {
+  readonly checkpoint_id: string
+  readonly session_id: string
+  readonly tool_name: string
+  readonly arguments: Readonly<Record<string, JsonValue>>
+  readonly context: readonly { readonly label: string; readonly value: JsonValue | undefined }[]
+  readonly reason: string
+  readonly timeout_seconds: number
+  readonly requested_at: string
+}
+
+/** How a checkpoint of a call ended. `timeout` and `deny` go with outcome not_executed. */
+export const approvalSchema = z.strictObject({
+  checkpoint_id: z.string(),
+  decision: z.enum(['approve', 'deny', 'timeout']),
+  decided_by: z.string().min(1).max(256).optional(),
+  decided_at: z.string().max(64).optional(),
+  reason: z.string().max(1_000).optional(),
+  /** The approval is bound to these arguments. */
+  argument_hash: hashSchema,
+})
+
+export const receiptSchema = z.strictObject({
+  pending_call_id: idSchema,
+  outcome: outcomeSchema,
+  evidence_level: z.enum(EVIDENCE_LEVELS),
+  argument_hash: hashSchema,
+  result_hash: hashSchema.optional(),
+  started_at: timeSchema.optional(),
+  finished_at: timeSchema.optional(),
+  error_code: z.string().max(128).optional(),
+  /** Values of the result at the output paths that the decision named; absent values are left out. */
+  outputs: z.record(z.string(), json).optional(),
+  /** Kept at capture level full only. */
+  result: json.optional(),
+  approvals: z.array(approvalSchema).max(8).optional(),
+})
+export type Receipt = z.infer<typeof receiptSchema>
+
+export const receiptsBody = z.strictObject({
+  fence: z.int(),
+  receipts: z.array(receiptSchema).min(1).max(LIMITS.receiptsPerBatch),
+})
+export const receiptResultSchema = z.strictObject({
+  pending_call_id: z.string(),
+  outcome: outcomeSchema,
+  /** The evidence met the contract's commit requirement. */
+  at_level: z.boolean(),
+  /** Kept as evidence only: the fence was old, the session killed or compromised. */
+  late: z.boolean(),
+})
+export const receiptsReply = z.strictObject({
+  results: z.array(receiptResultSchema),
+  /** The step committed with this batch: state_version went up by one. */
+  committed: z.boolean(),
+  status: sessionStatusSchema,
+  state_version: z.int(),
+  control_revision: z.int(),
+  labels: z.array(z.string()),
+  lease_until: timeSchema,
+  ledger: ledgerHeadSchema,
+})
+export type ReceiptsReply = z.infer<typeof receiptsReply>

@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import { workflowDefinitionSchema } from './contract.js'
+import { idSchema, timeSchema, toolNameSchema } from './ids.js'
+import { LIMITS } from './limits.js'
+
+export const HANDOFF_MOVES = {
+  offered: { accept: 'accepted', reclaim: 'reclaimed', expire: 'expired' },
+  accepted: { complete: 'completed', reclaim: 'reclaimed' },
+  completed: {},
+  reclaimed: {},
+  expired: {},
+} as const
+export type HandoffState = keyof typeof HANDOFF_MOVES
+export const HANDOFF_STATES = Object.keys(HANDOFF_MOVES) as [HandoffState, ...HandoffState[]]
+
+/** In a session's create body: a root gives the definition, a child joins, answering an offer where there is one. */
+export const workflowJoinSchema = z.strictObject({
+  workflow_id: idSchema,
+  role: z.string().min(1).max(128),
+  handoff_id: idSchema.optional(),
+  definition: workflowDefinitionSchema.optional(),
+})
+
+export const workflowPath = z.strictObject({ workflow_id: idSchema })
+export const handoffPath = z.strictObject({ workflow_id: idSchema, handoff_id: idSchema })
+
+export const handoffViewSchema = z.strictObject({
+  handoff_id: z.string(),
+  from_session: z.string(),
+  from_role: z.string(),
+  to_role: z.string(),
+  to_session: z.string().nullable(),
+  state: z.enum(HANDOFF_STATES),
+  tools: z.array(z.string()).nullable(),
+  note: z.string().nullable(),
+  labels: z.array(z.string()),
+  offered_at: timeSchema,
+  expires_at: timeSchema,
+  settled_at: timeSchema.nullable(),
+})
+export type HandoffView = z.infer<typeof handoffViewSchema>
+
+export const workflowViewSchema = z.strictObject({
+  workflow_id: z.string(),
+  status: z.enum(['ACTIVE', 'KILLED']),
+  definition: workflowDefinitionSchema,
+  created_at: timeSchema,
+  labels: z.array(z.string()),
+  sessions: z.array(
+    z.strictObject({
+      session_id: z.string(),
+      role: z.string(),
+      status: z.enum(['ACTIVE', 'RECOVERING', 'COMPROMISED', 'KILLED']),
+      labels: z.array(z.string()),
+      tools: z.array(z.string()).nullable(),
+      handoff_id: z.string().nullable(),
+    }),
+  ),
+  handoffs: z.array(handoffViewSchema),
+  resources: z.array(
+    z.strictObject({
+      key: z.string(),
+      mode: z.enum(['exclusive', 'shared']),
+      session_id: z.string(),
+      pending_call_id: z.string(),
+    }),
+  ),
+})
+export type WorkflowView = z.infer<typeof workflowViewSchema>
+
+export const offerHandoffBody = z.strictObject({
+  handoff_id: idSchema,
+  fence: z.int(),
+  to_role: z.string().min(1).max(128),
+  tools: z.array(toolNameSchema).max(LIMITS.toolsPerPreflight).optional(),
+  note: z.string().max(2_000).optional(),
+  expires_in_seconds: z
+    .int()
+    .min(1)
+    .max(7 * 24 * 3_600)
+    .default(3_600),
+})
+/** Completing and reclaiming name the session that acts and its fence. */
+export const settleHandoffBody = z.strictObject({ session_id: idSchema, fence: z.int() })
+export const handoffReply = z.strictObject({ handoff: handoffViewSchema })
+export const killWorkflowBody = z.strictObject({ reason: z.string().max(500).optional() })
+export const killWorkflowReply = z.strictObject({
+  workflow_id: z.string(),
+  status: z.literal('KILLED'),
+  sessions_killed: z.int(),
+})
