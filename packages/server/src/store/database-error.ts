@@ -1,0 +1,61 @@
+import postgres from 'postgres'
+import { GateTimeout } from './gate.js'
+
+/** What a failed statement means for the caller. `null`: a fault of ours, answered 500. */
+export type DatabaseTrouble = 'unavailable' | 'busy' | 'invalid_data'
+
+/** By SQLSTATE, whole or by its class (first two characters). The whole code wins. */
+const TROUBLE_BY_SQLSTATE: Readonly<Record<string, DatabaseTrouble>> = {
+  '08': 'unavailable', // connection exceptions
+  '28': 'unavailable', // our own credentials are refused
+  '53': 'unavailable', // disk full, out of memory, too many connections
+  '57': 'unavailable', // shutting down, starting up
+  '58': 'unavailable', // system errors below PostgreSQL
+  '25006': 'unavailable', // read-only
+  '3D000': 'unavailable', // the database is gone
+  '25P03': 'busy', // idle in transaction for too long
+  '40001': 'busy', // serialization failure
+  '40P01': 'busy', // deadlock
+  '55P03': 'busy', // lock timeout
+  '57014': 'busy', // statement timeout
+  '22021': 'invalid_data', // not UTF-8, NUL
+  '22P05': 'invalid_data', // \u0000 inside JSON
+  '22P02': 'invalid_data', // malformed for its type
+  '22003': 'invalid_data', // number out of range
+}
+
+/** Codes of the driver and of the sockets below it. */
+const AWAY: ReadonlySet<string> = new Set([
+  'CONNECT_TIMEOUT',
+  'CONNECTION_CLOSED',
+  'CONNECTION_DESTROYED',
+  'CONNECTION_ENDED',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EPIPE',
+  'ETIMEDOUT',
+])
+
+export function databaseTrouble(error: unknown): DatabaseTrouble | null {
+  if (error instanceof GateTimeout) return 'busy'
+  if (error instanceof postgres.PostgresError) {
+    return TROUBLE_BY_SQLSTATE[error.code] ?? TROUBLE_BY_SQLSTATE[error.code.slice(0, 2)] ?? null
+  }
+  // Node joins the failures of several addresses (IPv4 and IPv6) into one error.
+  if (error instanceof AggregateError) return error.errors.map(databaseTrouble).find((found) => found !== null) ?? null
+  if (error instanceof Error && 'code' in error && 'syscall' in error === false) {
+    return typeof error.code === 'string' && AWAY.has(error.code) ? 'unavailable' : null
+  }
+  return isSocketError(error) && AWAY.has(error.code) ? 'unavailable' : null
+}
+
+/** A file that is missing (`open`, ENOENT) is no database trouble: only failures of sockets are. */
+function isSocketError(error: unknown): error is Error & { code: string } {
+  if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return false
+  return ['connect', 'read', 'write', 'getaddrinfo'].includes(String(error.syscall)) && typeof error.code === 'string'
+}

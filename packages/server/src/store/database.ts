@@ -1,0 +1,116 @@
+import postgres from 'postgres'
+import { createGate } from './gate.js'
+
+export type Sql = postgres.Sql
+export type Tx = postgres.TransactionSql
+/** Either the pool or a transaction: for statements that work in both. */
+export type Queryable = postgres.ISql
+
+export interface DatabaseOptions {
+  url: string
+  /** Connections of this process, all pools together. */
+  poolSize: number
+  statementTimeoutMs?: number
+  lockTimeoutMs?: number
+}
+
+export interface WorkOptions {
+  /** Waits this long for a row lock instead of the pool's default. */
+  lockTimeoutMs?: number
+}
+
+export interface Database {
+  /** For short statements outside a transaction (authentication, reads). Never waits behind a row lock of `transaction`. */
+  readonly sql: Sql
+  /** Runs `fn` in one transaction on one connection. A tenant holds at most half of the working connections. */
+  transaction<T>(tenantId: string, fn: (tx: Tx) => Promise<T>, options?: WorkOptions): Promise<T>
+  /** For a write that is one statement: the tenant's share of connections without BEGIN and COMMIT. */
+  single<T>(tenantId: string, fn: (sql: Sql) => Promise<T>): Promise<T>
+  /** What `/metrics` shows of the pool. */
+  readonly load: () => { active: number; waiting: number; size: number }
+  close(): Promise<void>
+}
+
+export const STATEMENT_TIMEOUT_MS = 15_000
+export const LOCK_TIMEOUT_MS = 2_000
+const IDLE_IN_TRANSACTION_MS = 10_000
+
+export function createDatabase(options: DatabaseOptions): Database {
+  const lockTimeoutMs = options.lockTimeoutMs ?? LOCK_TIMEOUT_MS
+  // Two pools, so that authentication and reads never queue behind a write that waits for a row lock.
+  const quickSize = Math.max(2, Math.floor(options.poolSize / 4))
+  const workSize = Math.max(2, options.poolSize - quickSize)
+  const quick = connect(options, { max: quickSize, max_pipeline: 1 })
+  const work = connect(options, { max: workSize })
+  const gate = createGate({ slots: workSize, perTenant: Math.ceil(workSize / 2), waitMs: lockTimeoutMs })
+  return {
+    sql: quick,
+    transaction: (tenantId, fn, { lockTimeoutMs: lockFor } = {}) =>
+      gate.run(tenantId, () =>
+        begin(work, async (tx) => {
+          if (lockFor !== undefined) await tx`select set_config('lock_timeout', ${String(lockFor)}, true)`
+          return fn(tx)
+        }),
+      ),
+    single: (tenantId, fn) => gate.run(tenantId, () => fn(work)),
+    load: () => ({ ...gate.load(), size: workSize }),
+    close: async () => {
+      await Promise.all([quick.end({ timeout: 5 }), work.end({ timeout: 5 })])
+    },
+  }
+}
+
+/** The driver types the result of `begin` as the unwrapped array of promises; ours is a plain promise. */
+async function begin<T>(pool: Sql, fn: (tx: Tx) => Promise<T>): Promise<T> {
+  let result: { value: T } | undefined
+  await pool.begin(async (tx) => {
+    result = { value: await fn(tx) }
+  })
+  if (result === undefined) throw new Error('the transaction ended without a result')
+  return result.value
+}
+
+/** A pool with our timeouts and types. Also used where one connection is enough (migrations, tests). */
+export function connect(options: Omit<DatabaseOptions, 'poolSize'>, pool: { max: number; max_pipeline?: number }): Sql {
+  return postgres(options.url, {
+    ...pool,
+    connect_timeout: 5,
+    // Short and flat: after an outage the next request finds PostgreSQL again, without a restart.
+    backoff: () => 0.1,
+    onnotice: () => {},
+    // Columns only: `postgres.camel` would rename keys inside jsonb as well.
+    transform: { column: { from: postgres.toCamel } },
+    connection: {
+      application_name: 'countersign',
+      statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
+      lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
+      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    },
+    types: TYPES,
+  })
+}
+
+/** In place of the driver's own: bigint (20) as number, and json (114) and jsonb (3802) whose numbers are all finite. */
+const TYPES: Record<string, never> = {
+  bigint: { to: 20, from: [20], serialize: String, parse: readBigint },
+  json: { to: 114, from: [114, 3802], serialize: (value: unknown) => JSON.stringify(value), parse: readJson },
+} as Record<string, postgres.PostgresType> as Record<string, never>
+
+function readBigint(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`a bigint column holds ${text}, beyond 2^53 - 1`)
+  return value
+}
+
+/** jsonb keeps 1e400 as 401 digits, which `JSON.parse` reads as Infinity: such a row is refused, never used. */
+function readJson(text: string): unknown {
+  if (text.length > 308 && /[0-9]{309}/.test(text)) {
+    return JSON.parse(text, (_key, value: unknown) => {
+      if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) {
+        throw new RangeError('a stored JSON number is beyond what a double can hold')
+      }
+      return value
+    })
+  }
+  return JSON.parse(text)
+}

@@ -1,0 +1,73 @@
+export interface Gate {
+  /** Runs `fn` when a slot is free and the tenant is below its share; throws GateTimeout after `waitMs`. */
+  run<T>(tenantId: string, fn: () => Promise<T>): Promise<T>
+  load(): { active: number; waiting: number }
+}
+
+/** Thrown when no connection came free in time. Answered 503 `BUSY`. */
+export class GateTimeout extends Error {
+  override name = 'GateTimeout'
+  constructor(waitMs: number) {
+    super(`no database connection came free for this tenant within ${waitMs} ms`)
+  }
+}
+
+interface Waiter {
+  tenantId: string
+  enter: () => void
+}
+
+/** Bounds how many connections are in use at once, and how many of them one tenant may hold. */
+export function createGate(limits: { slots: number; perTenant: number; waitMs: number }): Gate {
+  const held = new Map<string, number>()
+  const waiters: Waiter[] = []
+  let active = 0
+
+  const heldBy = (tenantId: string) => held.get(tenantId) ?? 0
+  const mayEnter = (tenantId: string) => active < limits.slots && heldBy(tenantId) < limits.perTenant
+
+  const take = (tenantId: string) => {
+    active += 1
+    held.set(tenantId, heldBy(tenantId) + 1)
+  }
+
+  const release = (tenantId: string) => {
+    active -= 1
+    const left = heldBy(tenantId) - 1
+    if (left === 0) held.delete(tenantId)
+    else held.set(tenantId, left)
+    // The oldest waiter whose tenant is below its share: a tenant at its share does not hold up the others.
+    const next = waiters.findIndex((waiter) => mayEnter(waiter.tenantId))
+    if (next !== -1) waiters.splice(next, 1)[0]?.enter()
+  }
+
+  const wait = (tenantId: string) =>
+    new Promise<void>((resolve, reject) => {
+      const waiter: Waiter = {
+        tenantId,
+        enter: () => {
+          clearTimeout(timer)
+          take(tenantId)
+          resolve()
+        },
+      }
+      const timer = setTimeout(() => {
+        waiters.splice(waiters.indexOf(waiter), 1)
+        reject(new GateTimeout(limits.waitMs))
+      }, limits.waitMs)
+      waiters.push(waiter)
+    })
+
+  return {
+    run: async (tenantId, fn) => {
+      if (mayEnter(tenantId)) take(tenantId)
+      else await wait(tenantId)
+      try {
+        return await fn()
+      } finally {
+        release(tenantId)
+      }
+    },
+    load: () => ({ active, waiting: waiters.length }),
+  }
+}

@@ -1,0 +1,63 @@
+import { mkdtemp, readdir, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { connect } from '../../packages/server/src/store/database.js'
+import { migrate } from '../../packages/server/src/store/migrate.js'
+import { createEmptyDatabase, type TestDatabase } from '../support/database.js'
+
+const databases: TestDatabase[] = []
+const emptyDatabase = async () => {
+  const database = await createEmptyDatabase()
+  databases.push(database)
+  return database
+}
+afterEach(async () => {
+  for (const database of databases.splice(0)) await database.drop()
+})
+
+async function folderWith(files: Record<string, string>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-migrations-'))
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+  return folder
+}
+
+test('an empty database is brought to the newest version, and a second start changes nothing', async () => {
+  const { url } = await emptyDatabase()
+  const applied = await migrate(url)
+  expect(applied).toEqual((await readdir('packages/server/migrations')).sort().map((file) => Number(file.slice(0, 4))))
+  expect(await migrate(url)).toEqual([])
+})
+
+test('of eight instances that start at once exactly one applies each migration', async () => {
+  const { url } = await emptyDatabase()
+  const outcomes = await Promise.all(Array.from({ length: 8 }, () => migrate(url)))
+  expect(outcomes.filter((applied) => applied.length > 0)).toHaveLength(1)
+})
+
+test('a database newer than the code is refused, in words that name both versions', async () => {
+  const { url } = await emptyDatabase()
+  const newer = await folderWith({ '0001_one.sql': 'create table one ()', '0002_two.sql': 'create table two ()' })
+  const older = await folderWith({ '0001_one.sql': 'create table one ()' })
+  await migrate(url, newer)
+  await expect(migrate(url, older)).rejects.toThrow(
+    /newer than this version.*migration 2 \(two\).*newest known here is 1/,
+  )
+})
+
+test('a migration that was changed after it was applied is refused', async () => {
+  const { url } = await emptyDatabase()
+  await migrate(url, await folderWith({ '0001_one.sql': 'create table one ()' }))
+  const changed = await folderWith({ '0001_one.sql': 'create table one (a int)' })
+  await expect(migrate(url, changed)).rejects.toThrow(/migration 1 \(one\) was changed after it was applied/)
+})
+
+test('a migration that fails leaves nothing of its run behind', async () => {
+  const { url } = await emptyDatabase()
+  const broken = await folderWith({ '0001_one.sql': 'create table one ()', '0002_two.sql': 'create table two (' })
+  await expect(migrate(url, broken)).rejects.toThrow(/syntax error/)
+  const sql = connect({ url }, { max: 1 })
+  const tables = await sql`select 1 from pg_tables where schemaname = 'public'`
+  await sql.end()
+  expect(tables).toHaveLength(0)
+})
