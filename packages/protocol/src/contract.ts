@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { labelSchema, toolNameSchema } from './ids.js'
+import { resultPlaceSchema, valueKindSchema } from './flow.js'
+import { hashSchema, labelSchema, toolNameSchema } from './ids.js'
 import type { JsonValue } from './json.js'
 import { LIMITS } from './limits.js'
 
@@ -67,20 +68,38 @@ const origin = z.enum(['output', 'argument'])
 const bindSchema = z.strictObject({ name, from: origin.default('output'), path })
 const refSchema = z.strictObject({ path, ref: name })
 
-/** Where a value may come from. A result names the tool and the generalised path of the cell it was read from. */
+/**
+ * Where a value may come from: the user's words; an argument of an earlier allowed call that was itself judged; a whole
+ * cell of an identifier column (`columns`); the values listed in `known`; nowhere (`generated`, for every or for the
+ * listed kinds of value); or one place of one tool's results, by its generalised path. `as: line` takes lines and list
+ * items of free text, `as: prose` any place in it.
+ */
 export const sourceOriginSchema = z.union([
   z.enum(['user', 'argument', 'identifier', 'known', 'generated']),
-  z.strictObject({ result: toolNameSchema, path, as: z.enum(['cell', 'line', 'prose']).optional() }),
+  z.strictObject({ generated: z.array(valueKindSchema).min(1) }),
+  z.strictObject({ result: toolNameSchema, path, as: resultPlaceSchema.optional() }),
 ])
 export type SourceOrigin = z.infer<typeof sourceOriginSchema>
 
 const sourceSchema = z.strictObject({
+  /** Generalised: `$.to[*]` is every element. */
   path,
+  /** A reference is judged whole; of content only the addresses and identifiers inside. Absent: by the value's shape. */
   role: z.enum(['reference', 'content']).optional(),
-  from: z.array(sourceOriginSchema).min(1),
+  from: z.array(sourceOriginSchema).min(1).max(256),
+  /** Values as salted hashes: a plan holds no content. */
+  known: z.strictObject({ salt: z.string().min(1).max(128), hashes: z.array(hashSchema).max(1_024) }).optional(),
   otherwise: z.enum(['block', 'ask']).default('block'),
 })
 export type SourceRule = z.infer<typeof sourceSchema>
+
+/** What a column of this tool's results holds; one that ever held prose vouches for nothing. */
+const resultColumnSchema = z.strictObject({
+  path,
+  place: z.enum(['cell', 'key']).default('cell'),
+  holds: z.array(valueKindSchema),
+})
+export type ResultColumn = z.infer<typeof resultColumnSchema>
 
 const aggregateSchema = z
   .strictObject({
@@ -145,6 +164,7 @@ export const contractSchema = z.strictObject({
   binds: z.array(bindSchema).optional(),
   refs: z.array(refSchema).optional(),
   sources: z.array(sourceSchema).optional(),
+  columns: z.array(resultColumnSchema).max(512).optional(),
   aggregates: z.array(aggregateSchema).optional(),
   envelopes: z.array(envelopeSchema).optional(),
   establishes: z.array(bindSchema).optional(),

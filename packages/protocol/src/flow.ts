@@ -1,4 +1,85 @@
 import { z } from 'zod'
 
-/** Where the values of a call's arguments were seen before: descriptors without content. */
-export const flowsSchema = z.array(z.json())
+/**
+ * Where the values of a call's arguments were seen before. A flow describes and never quotes: paths are generalised
+ * (indexes, and object keys that may be data, become `*`), so that it may travel where content may not.
+ */
+export const FLOW_LIMITS = {
+  calls: 64,
+  leavesPerCall: 256,
+  tokensPerLeaf: 16,
+  sourcesPerValue: 12,
+  columns: 512,
+  priorTools: 64,
+  pathLength: 256,
+} as const
+
+/** The shapes of value that the source rules tell apart. `prose` is free text: nobody vouches for what is inside it. */
+export const VALUE_KINDS = ['empty', 'boolean', 'number', 'date', 'email', 'url', 'id', 'name', 'prose'] as const
+export const valueKindSchema = z.enum(VALUE_KINDS)
+export type ValueKind = z.infer<typeof valueKindSchema>
+
+/** How a value stood in a result: a whole cell, a key of a map, an item or line of its own in free text, amid free text. */
+export const RESULT_PLACES = ['cell', 'key', 'line', 'prose'] as const
+export const resultPlaceSchema = z.enum(RESULT_PLACES)
+export type ResultPlace = z.infer<typeof resultPlaceSchema>
+
+const toolName = z.string().min(1).max(256)
+const flowPath = z.string().min(1).max(FLOW_LIMITS.pathLength)
+const kinds = z.array(valueKindSchema).max(VALUE_KINDS.length)
+
+export const valueSourceSchema = z.discriminatedUnion('seen', [
+  z.strictObject({ seen: z.literal('user') }),
+  z.strictObject({ seen: z.literal('argument'), tool: toolName, path: flowPath }),
+  z.strictObject({
+    seen: resultPlaceSchema,
+    tool: toolName,
+    path: flowPath,
+    /** What this column has held so far in the conversation; for a cell or a key only. */
+    holds: kinds.optional(),
+  }),
+])
+export type ValueSource = z.infer<typeof valueSourceSchema>
+
+const sources = z.array(valueSourceSchema).max(FLOW_LIMITS.sourcesPerValue)
+
+/** One string or number among the arguments. `sources` in the order in which they were first seen; empty: nowhere. */
+export const leafFlowSchema = z.strictObject({
+  path: flowPath,
+  kind: valueKindSchema,
+  sources,
+  /** Addresses and identifiers found inside free text, in the order of their first occurrence. */
+  tokens: z
+    .array(z.strictObject({ kind: valueKindSchema, sources }))
+    .max(FLOW_LIMITS.tokensPerLeaf)
+    .optional(),
+})
+export type LeafFlow = z.infer<typeof leafFlowSchema>
+
+export const callFlowSchema = z.strictObject({
+  call_id: z.string().max(256),
+  tool: toolName,
+  leaves: z.array(leafFlowSchema).max(FLOW_LIMITS.leavesPerCall),
+  /** Tools already called in this conversation, each once; and how often this one was. */
+  prior_tools: z.array(toolName).max(FLOW_LIMITS.priorTools),
+  prior_calls: z.int().min(0),
+  /** Something seen earlier had to be forgotten, or arguments were left out: "nowhere" proves nothing. */
+  incomplete: z.boolean().optional(),
+})
+export type CallFlow = z.infer<typeof callFlowSchema>
+
+/** What one column of a tool's results has held. */
+export const columnSchema = z.strictObject({
+  tool: toolName,
+  path: flowPath,
+  place: z.enum(['cell', 'key']),
+  holds: kinds,
+})
+export type Column = z.infer<typeof columnSchema>
+
+export const flowsSchema = z.strictObject({
+  calls: z.array(callFlowSchema).max(FLOW_LIMITS.calls),
+  /** Columns of the results seen since the last capture of this conversation. */
+  columns: z.array(columnSchema).max(FLOW_LIMITS.columns).optional(),
+})
+export type Flows = z.infer<typeof flowsSchema>

@@ -1,0 +1,55 @@
+/**
+ * How a value stands in a text: null when it is not there as a whole word, `line` when it has a line, a labelled line or
+ * a list item for itself, `prose` when it stands amid other words.
+ */
+export function findInText(text: string, value: string): 'line' | 'prose' | null {
+  let found: 'prose' | null = null
+  let from = 0
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const at = text.indexOf(value, from)
+    if (at === -1) return found
+    const end = at + value.length
+    if (isWhole(text, at, end)) {
+      if (standsAlone(text, at, end)) return 'line'
+      found = 'prose'
+    }
+    from = at + 1
+  }
+  return found ?? 'prose'
+}
+
+/** A text that repeats the value this often is taken to hold it amid prose. */
+const MAX_TRIES = 1_000
+const WORD = /[\p{L}\p{N}_]/u
+/** Characters that go on an address or an identifier when a word character follows them. */
+const JOINER = /[@/.:=&?#%+~-]/
+
+function isWhole(text: string, at: number, end: number): boolean {
+  return !goesOn(text, at - 1, -1) && !goesOn(text, end, 1)
+}
+
+/** True when the character at `at`, read away from the value, belongs to the same word or address. */
+function goesOn(text: string, at: number, step: 1 | -1): boolean {
+  const next = text[at]
+  if (next === undefined) return false
+  if (WORD.test(next)) return true
+  const beyond = text[at + step]
+  return JOINER.test(next) && beyond !== undefined && WORD.test(beyond)
+}
+
+const CONTEXT = 120
+const BEFORE_ALONE = /^\s*(?:[-*•>]+|\d{1,3}[.)])?\s*(?:[^:\n]{1,60}:\s*)?["'`*_([<]*$/
+const AFTER_ALONE = /^["'`*_)\]>]*[.,;!]?\s*$/
+const BEFORE_ITEM = /[,;|\t]\s*["'`]?$/
+const AFTER_ITEM = /^["'`]?\s*[,;|\t]/
+
+function standsAlone(text: string, at: number, end: number): boolean {
+  const lineStart = text.lastIndexOf('\n', at - 1) + 1
+  const nextBreak = text.indexOf('\n', end)
+  const lineEnd = nextBreak === -1 ? text.length : nextBreak
+  const before = text.slice(Math.max(lineStart, at - CONTEXT), at)
+  const after = text.slice(end, Math.min(lineEnd, end + CONTEXT))
+  const opens = at - lineStart <= CONTEXT && BEFORE_ALONE.test(before)
+  const closes = lineEnd - end <= CONTEXT && AFTER_ALONE.test(after)
+  return (opens || BEFORE_ITEM.test(before)) && (closes || AFTER_ITEM.test(after))
+}

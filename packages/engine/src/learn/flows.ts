@@ -1,0 +1,209 @@
+import {
+  type CallFlow,
+  type Column,
+  FLOW_LIMITS,
+  type LeafFlow,
+  type ValueKind,
+  type ValueSource,
+} from '@countersign/protocol'
+import { findInText } from './find-in-text.js'
+import { leavesOf } from './leaves.js'
+import { type Cell, readResult } from './read-result.js'
+import { comparable, kindOf, tokensOf, withoutSchemes } from './value-kind.js'
+
+/** What a conversation has shown so far, in bounded memory: the user's words, calls that were allowed, their results. */
+export interface Trail {
+  order: number
+  userTexts: { order: number; text: string }[]
+  resultTexts: { order: number; tool: string; path: string; text: string }[]
+  cells: Map<string, Sighting[]>
+  columns: Map<string, { column: Column; fresh: boolean }>
+  calls: Map<string, number>
+  characters: number
+  incomplete: boolean
+}
+
+interface Sighting {
+  readonly order: number
+  readonly source: ValueSource
+}
+
+export const TRAIL_LIMITS = {
+  /** Characters of text kept for searching; beyond it later texts are left out and flows say so. */
+  characters: 4 * 1024 * 1024,
+  /** Distinct cell values kept. */
+  values: 50_000,
+  valueLength: 2_048,
+  columns: 2_048,
+  tools: 512,
+  /** Characters searched for one call. */
+  work: 64 * 1024 * 1024,
+} as const
+
+export const newTrail = (): Trail => ({
+  order: 0,
+  userTexts: [],
+  resultTexts: [],
+  cells: new Map(),
+  columns: new Map(),
+  calls: new Map(),
+  characters: 0,
+  incomplete: false,
+})
+
+export function sawUser(trail: Trail, text: string): void {
+  const order = ++trail.order
+  if (roomFor(trail, text)) trail.userTexts.push({ order, text: withoutSchemes(text) })
+}
+
+/** A call that was allowed and ran. Its arguments count as sources for later ones; the judge knows which tools vouch. */
+export function sawCall(trail: Trail, tool: string, argumentsValue: unknown): void {
+  const order = ++trail.order
+  if (trail.calls.has(tool) || trail.calls.size < TRAIL_LIMITS.tools) {
+    trail.calls.set(tool, (trail.calls.get(tool) ?? 0) + 1)
+  }
+  for (const { path, value } of leavesOf(argumentsValue).leaves) {
+    addSighting(trail, comparable(value), { order, source: { seen: 'argument', tool, path } })
+  }
+}
+
+/** The result of a call that was allowed. A blocked call has none. */
+export function sawResult(trail: Trail, tool: string, result: unknown): void {
+  const order = ++trail.order
+  const { cells, cut } = readResult(result)
+  if (cut) trail.incomplete = true
+  for (const cell of cells) noteCell(trail, order, tool, cell)
+}
+
+function noteCell(trail: Trail, order: number, tool: string, { path, place, value }: Cell): void {
+  const kind = kindOf(value)
+  noteColumn(trail, tool, path, place, kind)
+  if (typeof value === 'boolean') return
+  addSighting(trail, comparable(value), { order, source: { seen: place, tool, path } })
+  if (typeof value === 'string' && /\s|.{25}/.test(value) && roomFor(trail, value)) {
+    trail.resultTexts.push({ order, tool, path, text: withoutSchemes(value) })
+  }
+}
+
+function noteColumn(trail: Trail, tool: string, path: string, place: 'cell' | 'key', kind: ValueKind): void {
+  const key = columnKey(tool, path, place)
+  const known = trail.columns.get(key)
+  if (known === undefined) {
+    if (trail.columns.size >= TRAIL_LIMITS.columns) trail.incomplete = true
+    else trail.columns.set(key, { column: { tool, path, place, holds: [kind] }, fresh: true })
+  } else if (!known.column.holds.includes(kind)) {
+    known.column.holds = [...known.column.holds, kind].sort()
+    known.fresh = true
+  }
+}
+
+export const columnKey = (tool: string, path: string, place: 'cell' | 'key'): string =>
+  JSON.stringify([tool, path, place])
+
+function addSighting(trail: Trail, value: string, sighting: Sighting): void {
+  if (value === '' || value.length > TRAIL_LIMITS.valueLength) return
+  const known = trail.cells.get(value)
+  if (known === undefined) {
+    if (trail.cells.size >= TRAIL_LIMITS.values) trail.incomplete = true
+    else trail.cells.set(value, [sighting])
+  } else if (
+    known.length < 4 * FLOW_LIMITS.sourcesPerValue &&
+    !known.some((old) => sameSource(old.source, sighting.source))
+  ) {
+    known.push(sighting)
+  }
+}
+
+function roomFor(trail: Trail, text: string): boolean {
+  if (trail.characters + text.length > TRAIL_LIMITS.characters) {
+    trail.incomplete = true
+    return false
+  }
+  trail.characters += text.length
+  return true
+}
+
+const sameSource = (a: ValueSource, b: ValueSource): boolean =>
+  a.seen === b.seen && (a.seen === 'user' || b.seen === 'user' || (a.tool === b.tool && a.path === b.path))
+
+/** Where each argument of a proposed call was seen before. Does not change the trail. */
+export function flowOf(trail: Trail, call: { id: string; tool: string; arguments: unknown }): CallFlow {
+  const { leaves, cut } = leavesOf(call.arguments)
+  const search = { trail, left: TRAIL_LIMITS.work }
+  const flows = leaves.map(({ path, value }): LeafFlow => {
+    const kind = kindOf(value)
+    const sources = sourcesOf(search, comparable(value))
+    if (typeof value === 'number' || !/\s/.test(value)) return { path, kind, sources }
+    const tokens = tokensOf(value, FLOW_LIMITS.tokensPerLeaf)
+    return {
+      path,
+      kind,
+      sources,
+      tokens: tokens.map((token) => ({ kind: token.kind, sources: sourcesOf(search, token.text) })),
+    }
+  })
+  const incomplete = cut || trail.incomplete || search.left <= 0
+  return {
+    call_id: call.id,
+    tool: call.tool,
+    leaves: flows,
+    prior_tools: [...trail.calls.keys()].slice(0, FLOW_LIMITS.priorTools),
+    prior_calls: trail.calls.get(call.tool) ?? 0,
+    ...(incomplete && { incomplete }),
+  }
+}
+
+/** The columns that results have shown since the last time they were taken. */
+export function takeColumns(trail: Trail): Column[] {
+  const taken: Column[] = []
+  for (const entry of trail.columns.values()) {
+    if (!entry.fresh || taken.length >= FLOW_LIMITS.columns) continue
+    entry.fresh = false
+    taken.push({ ...entry.column })
+  }
+  return taken
+}
+
+interface Search {
+  readonly trail: Trail
+  left: number
+}
+
+function sourcesOf(search: Search, value: string): ValueSource[] {
+  if (value === '') return []
+  const { trail } = search
+  const found: Sighting[] = [...(trail.cells.get(value) ?? [])]
+  if (value.length <= TRAIL_LIMITS.valueLength) {
+    for (const { order, text } of trail.userTexts) {
+      if (look(search, text, value) !== null) found.push({ order, source: { seen: 'user' } })
+    }
+    for (const { order, tool, path, text } of trail.resultTexts) {
+      const seen = text === value ? null : look(search, text, value)
+      if (seen !== null) found.push({ order, source: { seen, tool, path } })
+    }
+  }
+  found.sort((a, b) => a.order - b.order)
+  return distinct(found.map(({ source }) => source)).map((source) => withColumn(trail, source))
+}
+
+function look(search: Search, text: string, value: string): 'line' | 'prose' | null {
+  if (search.left <= 0) return null
+  search.left -= text.length
+  return findInText(text, value)
+}
+
+/** At most so many, keeping those that can justify a value before those that cannot, in the order of first sight. */
+function distinct(sources: readonly ValueSource[]): ValueSource[] {
+  const kept: ValueSource[] = []
+  for (const source of sources) if (!kept.some((other) => sameSource(other, source))) kept.push(source)
+  if (kept.length <= FLOW_LIMITS.sourcesPerValue) return kept
+  const rank = { user: 0, argument: 1, cell: 2, key: 3, line: 4, prose: 5 }
+  const chosen = new Set([...kept].sort((a, b) => rank[a.seen] - rank[b.seen]).slice(0, FLOW_LIMITS.sourcesPerValue))
+  return kept.filter((source) => chosen.has(source))
+}
+
+function withColumn(trail: Trail, source: ValueSource): ValueSource {
+  if (source.seen !== 'cell' && source.seen !== 'key') return source
+  const column = trail.columns.get(columnKey(source.tool, source.path, source.seen))
+  return column === undefined ? source : { ...source, holds: column.column.holds }
+}

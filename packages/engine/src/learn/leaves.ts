@@ -1,0 +1,45 @@
+import { FLOW_LIMITS } from '@countersign/protocol'
+import { childPath, keysAreNames } from './read-result.js'
+
+/** A string or a number among a call's arguments. */
+export interface Leaf {
+  /** Generalised: indexes and keys that may be data are `*`. */
+  readonly path: string
+  readonly value: string | number
+}
+
+export interface Leaves {
+  readonly leaves: readonly Leaf[]
+  readonly cut: boolean
+}
+
+const MAX_DEPTH = 16
+
+/** The leaves in one fixed order (keys sorted), so that client and server pair them without naming concrete paths. */
+export function leavesOf(argumentsValue: unknown): Leaves {
+  const leaves: Leaf[] = []
+  const cut = walk(argumentsValue, '$', 0, leaves)
+  return { leaves, cut }
+}
+
+function walk(value: unknown, path: string, depth: number, leaves: Leaf[]): boolean {
+  if (typeof value === 'string' || typeof value === 'number') {
+    if (leaves.length >= FLOW_LIMITS.leavesPerCall) return true
+    leaves.push({ path, value })
+    return false
+  }
+  if (typeof value !== 'object' || value === null) return false
+  if (depth >= MAX_DEPTH || path.length > FLOW_LIMITS.pathLength - 56) return true
+  const children: [string, unknown][] = Array.isArray(value)
+    ? value.map((item) => [`${path}[*]`, item])
+    : fieldPaths(value, path)
+  let cut = false
+  for (const [child, item] of children) cut = walk(item, child, depth + 1, leaves) || cut
+  return cut
+}
+
+function fieldPaths(value: object, path: string): [string, unknown][] {
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  const named = path === '$' || keysAreNames(entries)
+  return entries.map(([key, item]) => [named ? childPath(path, key) : `${path}.*`, item])
+}

@@ -1,0 +1,97 @@
+import { parseDocument } from 'yaml'
+
+/** A piece of a result: a value at a generalised path, or a key of a map whose keys are data. */
+export interface Cell {
+  readonly path: string
+  readonly place: 'cell' | 'key'
+  readonly value: string | number | boolean
+}
+
+export interface ReadResult {
+  readonly cells: readonly Cell[]
+  /** True when some of the result was left out. */
+  readonly cut: boolean
+}
+
+export const RESULT_LIMITS = {
+  cells: 20_000,
+  depth: 32,
+  /** Longer text is not parsed as YAML; it stays free text. JSON has no such limit: it is fast. */
+  yamlLength: 128 * 1024,
+  pathLength: 256,
+} as const
+
+/** Takes a tool's result apart. Text is read as JSON, then as YAML where that gives a list or a map; else it is one cell. */
+export function readResult(result: unknown): ReadResult {
+  const cells: Cell[] = []
+  const cut = collect(typeof result === 'string' ? parseText(result) : result, '$', 0, cells)
+  return { cells, cut }
+}
+
+function parseText(text: string): unknown {
+  const start = text.trimStart()[0]
+  if (start === undefined) return text
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'number' && String(value) !== text.trim() ? text : value
+  } catch {
+    return parseYaml(text)
+  }
+}
+
+/** A scalar is not YAML to us but text. Aliases are refused, so that no bomb unfolds. */
+function parseYaml(text: string): unknown {
+  if (text.length > RESULT_LIMITS.yamlLength || !/^\s*([-{[]|[\w$-]+:\s)/.test(text)) return text
+  try {
+    const document = parseDocument(text, { schema: 'json', uniqueKeys: false, logLevel: 'silent', strict: false })
+    if (document.errors.length > 0) return text
+    const value: unknown = document.toJS({ maxAliasCount: 0 })
+    return typeof value === 'object' && value !== null ? value : text
+  } catch {
+    return text
+  }
+}
+
+function collect(value: unknown, path: string, depth: number, cells: Cell[]): boolean {
+  if (cells.length >= RESULT_LIMITS.cells) return true
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
+    cells.push({ path, place: 'cell', value })
+    return false
+  }
+  if (typeof value !== 'object' || value === null) return false
+  if (depth >= RESULT_LIMITS.depth || path.length > RESULT_LIMITS.pathLength - 32) return true
+  if (Array.isArray(value)) return value.map((item) => collect(item, `${path}[*]`, depth + 1, cells)).includes(true)
+  return collectFields(value, path, depth, cells)
+}
+
+function collectFields(value: object, path: string, depth: number, cells: Cell[]): boolean {
+  const entries = Object.entries(value)
+  if (keysAreNames(entries)) {
+    return entries.map(([key, item]) => collect(item, childPath(path, key), depth + 1, cells)).includes(true)
+  }
+  let cut = false
+  for (const [key, item] of entries) {
+    if (cells.length >= RESULT_LIMITS.cells) return true
+    cells.push({ path: `${path}.*`, place: 'key', value: key })
+    cut = collect(item, `${path}.*`, depth + 1, cells) || cut
+  }
+  return cut
+}
+
+const MAX_FIELDS = 64
+const FIELD_NAME = /^[A-Za-z_$@][A-Za-z0-9_$@.-]{0,47}$/
+
+/**
+ * Field names are chosen by a programmer: short, without spaces, few digits. One odd key makes all of them data, and so
+ * do capitalised keys over values of one type (a map from people to numbers, say).
+ */
+export function keysAreNames(entries: readonly (readonly [string, unknown])[]): boolean {
+  if (entries.length > MAX_FIELDS) return false
+  if (!entries.every(([key]) => FIELD_NAME.test(key) && key.replaceAll(/\D/g, '').length <= 2)) return false
+  const oneType = new Set(entries.map(([, value]) => typeof value)).size === 1
+  return !(oneType && entries.length > 1 && entries.every(([key]) => /^[A-Z]/.test(key)))
+}
+
+/** A child of a generalised path, in JSONPath's spelling. */
+export const childPath = (path: string, key: string): string =>
+  /^[A-Za-z_][A-Za-z0-9_]*$/.test(key) ? `${path}.${key}` : `${path}['${key}']`

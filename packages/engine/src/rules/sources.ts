@@ -1,0 +1,158 @@
+import type {
+  CallFlow,
+  LeafFlow,
+  ResultColumn,
+  SourceOrigin,
+  SourceRule,
+  ValueKind,
+  ValueSource,
+} from '@countersign/protocol'
+import { FLOW_LIMITS } from '@countersign/protocol'
+import { saltedHash } from '../hash.js'
+import { leavesOf } from '../learn/leaves.js'
+import { comparable, kindOf, tokensOf } from '../learn/value-kind.js'
+
+export interface SourceViolation {
+  readonly rule: SourceRule
+  /** Generalised path of the argument. */
+  readonly path: string
+  readonly kind: ValueKind
+  /** Where the value was seen, first sight first; empty when it was seen nowhere. */
+  readonly seen: readonly ValueSource[]
+  readonly otherwise: 'block' | 'ask'
+  readonly remedy: string
+}
+
+/** What the judge needs to know about the other tools of the plan. */
+export interface SourceContext {
+  /** Null for a tool whose results nobody described. */
+  columnsOf(tool: string): readonly ResultColumn[] | null
+  /** True for a tool whose arguments are judged themselves, so that they can vouch for later ones. */
+  isGuarded(tool: string): boolean
+}
+
+/** Says which arguments took their value from where the contract does not allow. A call without a flow proves nothing. */
+export function judgeSources(
+  rules: readonly SourceRule[],
+  call: { readonly arguments: unknown; readonly flow: CallFlow | null },
+  context: SourceContext,
+): SourceViolation[] {
+  if (rules.length === 0) return []
+  const { leaves } = leavesOf(call.arguments)
+  const violations: SourceViolation[] = []
+  leaves.forEach((leaf, index) => {
+    const rule = rules.find(({ path }) => path === leaf.path)
+    if (rule === undefined || typeof leaf.value === 'number') return
+    const claimed = call.flow?.leaves[index]
+    const flow = claimed?.path === leaf.path && claimed.kind === kindOf(leaf.value) ? claimed : null
+    for (const part of partsToJudge(rule, leaf.value, flow)) {
+      if (UNJUDGED_KINDS.has(part.kind)) continue
+      const proven = flow === null ? null : part
+      if (proven !== null && isAllowed(rule, proven, call.flow?.incomplete === true, context)) continue
+      violations.push(violationOf(rule, leaf.path, part, flow !== null))
+    }
+  })
+  return violations
+}
+
+/** Amounts, dates and flags are bounded by other rules. */
+const UNJUDGED_KINDS: ReadonlySet<ValueKind> = new Set(['empty', 'boolean', 'number', 'date'])
+const ACTIONABLE_KINDS: ReadonlySet<ValueKind> = new Set(['email', 'url', 'id'])
+
+interface Part {
+  readonly text: string
+  readonly kind: ValueKind
+  readonly sources: readonly ValueSource[]
+}
+
+/** A reference is judged whole; of content the addresses and identifiers inside it. */
+function partsToJudge(rule: SourceRule, value: string, flow: LeafFlow | null): Part[] {
+  const kind = kindOf(value)
+  const whole = { text: comparable(value), kind, sources: flow?.sources ?? [] }
+  const role = rule.role ?? (kind === 'prose' ? 'content' : 'reference')
+  if (role === 'reference') return [whole]
+  if (!/\s/.test(value)) return ACTIONABLE_KINDS.has(kind) ? [whole] : []
+  return tokensOf(value, FLOW_LIMITS.tokensPerLeaf).map((token, index) => ({
+    ...token,
+    sources: flow?.tokens?.[index]?.sources ?? [],
+  }))
+}
+
+function isAllowed(rule: SourceRule, part: Part, incomplete: boolean, context: SourceContext): boolean {
+  return rule.from.some((origin) => allows(origin, rule, part, incomplete, context))
+}
+
+function allows(
+  origin: SourceOrigin,
+  rule: SourceRule,
+  part: Part,
+  incomplete: boolean,
+  context: SourceContext,
+): boolean {
+  if (origin === 'user') return part.sources.some(({ seen }) => seen === 'user')
+  if (origin === 'argument')
+    return part.sources.some((source) => source.seen === 'argument' && context.isGuarded(source.tool))
+  if (origin === 'identifier') return part.sources.some((source) => isIdentifierCell(source, part.kind, context))
+  if (origin === 'known') return rule.known?.hashes.includes(knownHash(rule.known.salt, rule.path, part.text)) === true
+  if (origin === 'generated') return part.sources.length === 0 && !incomplete
+  if ('generated' in origin) return part.sources.length === 0 && !incomplete && origin.generated.includes(part.kind)
+  return part.sources.some((source) => comesFrom(source, origin))
+}
+
+function comesFrom(source: ValueSource, origin: { result: string; path: string; as?: string | undefined }): boolean {
+  if (source.seen === 'user' || source.seen === 'argument') return false
+  if (source.tool !== origin.result || source.path !== origin.path) return false
+  return source.seen === (origin.as ?? 'cell') || (origin.as === 'prose' && source.seen === 'line')
+}
+
+/**
+ * A whole cell of a column that never held prose and that holds this kind of value. A tool that ever answered with free
+ * text vouches for no cell: whoever wrote that text could have written it as a table.
+ */
+export function isIdentifierCell(source: ValueSource, kind: ValueKind, context: SourceContext): boolean {
+  if (source.seen !== 'cell' && source.seen !== 'key') return false
+  const columns = context.columnsOf(source.tool)
+  if (columns?.some(({ path, holds }) => path === '$' && holds.includes('prose'))) return false
+  const described = columns?.find(({ path, place }) => path === source.path && place === source.seen)
+  const holds = described?.holds ?? source.holds ?? []
+  return holds.includes(kind) && !holds.includes('prose')
+}
+
+/** Of an argument's name and value: the same recipient is known to every tool that takes one under that name. */
+export const knownHash = (salt: string, path: string, value: string): string =>
+  saltedHash(salt, [argumentName(path), value])
+
+/** The last name in a generalised path: `recipient` of `$.message.recipient[*]`. */
+export const argumentName = (path: string): string =>
+  [...path.matchAll(/\.([A-Za-z_]\w*)|\['([^']*)'\]/g)].map(([, plain, quoted]) => plain ?? quoted).at(-1) ?? path
+
+function violationOf(rule: SourceRule, path: string, part: Part, proven: boolean): SourceViolation {
+  const where = !proven
+    ? 'the client did not say where it was seen'
+    : part.sources.length === 0
+      ? 'it was seen nowhere before'
+      : `it was seen in ${part.sources.slice(0, 3).map(describeSource).join(', ')}`
+  const remedy = `take ${path} from ${rule.from.map(describeOrigin).join(', or ')}; ${where}`
+  return { rule, path, kind: part.kind, seen: part.sources, otherwise: rule.otherwise, remedy }
+}
+
+export function describeSource(source: ValueSource): string {
+  if (source.seen === 'user') return "the user's words"
+  if (source.seen === 'argument') return `argument ${source.path} of ${source.tool}`
+  const place = { cell: '', key: 'a key of ', line: 'a line of ', prose: 'the middle of the text at ' }[source.seen]
+  return `${place}${source.path} of the result of ${source.tool}`
+}
+
+export function describeOrigin(origin: SourceOrigin): string {
+  if (typeof origin === 'string') return ORIGIN_WORDS[origin]
+  if ('generated' in origin) return `the model itself (${origin.generated.join(', ')})`
+  return describeSource({ seen: origin.as ?? 'cell', tool: origin.result, path: origin.path })
+}
+
+const ORIGIN_WORDS = {
+  user: 'what the user wrote',
+  argument: 'an earlier allowed call',
+  identifier: 'a whole field of a result that holds identifiers',
+  known: 'the values known from earlier sessions',
+  generated: 'the model itself',
+} as const satisfies Record<Exclude<SourceOrigin, object>, string>
