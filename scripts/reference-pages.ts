@@ -1,0 +1,103 @@
+import {
+  BLOCK_REASONS,
+  ERRORS,
+  LIMITS,
+  NARROWING_REASONS,
+  openApiDocument,
+  QUOTAS,
+  ROUTES,
+  type Route,
+} from '@countersign/protocol'
+
+const table = (head: readonly string[], rows: readonly (readonly unknown[])[]) =>
+  [
+    `| ${head.join(' | ')} |`,
+    `|${head.map(() => '---').join('|')}|`,
+    ...rows.map((row) => `| ${row.join(' | ')} |`),
+  ].join('\n')
+
+const page = (title: string, intro: string, ...parts: readonly string[]) =>
+  `# ${title}\n\nGenerated from the tables in \`packages/protocol\` by \`npm run docs\`.\n\n${intro}\n\n${parts.join('\n\n')}\n`
+
+const THROTTLES = {
+  none: 'its own limits',
+  write: 'write',
+  read: 'read',
+  stop: 'stop',
+  evidence: 'evidence',
+  dashboard: 'dashboard',
+}
+const AUTHENTICATIONS = { api_key: 'API key', cookie: 'cookie', none: 'none' }
+
+function apiPage(): string {
+  const rows = Object.entries<Route>(ROUTES).map(([name, route]) => [
+    `\`${name}\``,
+    route.method,
+    `\`${route.path.replaceAll(/:([a-z_]+)/g, '{$1}')}\``,
+    AUTHENTICATIONS[route.auth],
+    THROTTLES[route.throttle],
+    route.summary,
+  ])
+  return page(
+    'HTTP API',
+    'Bodies and answers are in [openapi.json](openapi.json); a running server serves it at `/openapi.json` and a readable page at `/docs`.',
+    table(['operation', 'method', 'path', 'authentication', 'bucket', 'what it does'], rows),
+  )
+}
+
+const errorsPage = () =>
+  page(
+    'Errors',
+    'Every error is an RFC 9457 problem document (`application/problem+json`) with a stable `code`. A blocked tool call is not an error: it is a 200 with decisions.',
+    table(
+      ['code', 'status', 'meaning'],
+      Object.entries(ERRORS).map(([code, { status, title }]) => [`\`${code}\``, status, title]),
+    ),
+  )
+
+const reasonsPage = () =>
+  page(
+    'Block and narrowing reasons',
+    'In order of precedence: where several apply to one call, the first is its `reason`, and all are in `reasons`.',
+    table(
+      ['block reason', 'meaning', 'removed at preflight as'],
+      Object.entries(BLOCK_REASONS).map(([reason, { meaning, narrowsAs }]) => [
+        `\`${reason}\``,
+        meaning,
+        narrowsAs === null ? '' : `\`${narrowsAs}\``,
+      ]),
+    ),
+    table(
+      ['narrowing reason', 'meaning'],
+      Object.entries(NARROWING_REASONS).map(([reason, meaning]) => [`\`${reason}\``, meaning]),
+    ),
+  )
+
+const limitsPage = () =>
+  page(
+    'Limits',
+    'Units are in the names. A request over a bucket is answered 429 with `Retry-After`.',
+    table(
+      ['limit', 'value'],
+      Object.entries(LIMITS).map(([name, value]) => [`\`${name}\``, value.toLocaleString('en-US')]),
+    ),
+    '## Quotas\n\nRequests a minute for each bucket, runs per rolling 30 days.',
+    table(
+      ['quota', ...Object.keys(QUOTAS.free)],
+      Object.entries(QUOTAS).map(([quota, numbers]) => [
+        `\`${quota}\``,
+        ...Object.values(numbers).map((value) => value.toLocaleString('en-US')),
+      ]),
+    ),
+  )
+
+/** Every generated page by file name. */
+export function referencePages(): Map<string, string> {
+  return new Map([
+    ['api.md', apiPage()],
+    ['errors.md', errorsPage()],
+    ['block-reasons.md', reasonsPage()],
+    ['limits.md', limitsPage()],
+    ['openapi.json', `${JSON.stringify(openApiDocument(), null, 1)}\n`],
+  ])
+}
