@@ -2,6 +2,7 @@ import { z } from 'zod'
 import * as account from './account.js'
 import * as capture from './capture.js'
 import { dashboardRoutes } from './dashboard.js'
+import { governanceRoutes } from './governance.js'
 import { idSchema } from './ids.js'
 import { exportEventsQuery, exportEventsReply } from './ledger.js'
 import { planLookupQuery, planLookupReply } from './plan.js'
@@ -162,7 +163,7 @@ const workflowRoutes = {
   },
 } as const satisfies Record<string, Route>
 
-const governanceRoutes = {
+const captureRoutes = {
   lookupPlan: {
     ...read,
     path: '/api/v1/governance/plan',
@@ -260,6 +261,7 @@ const accountRoutes = {
 export const ROUTES = {
   ...runtimeRoutes,
   ...workflowRoutes,
+  ...captureRoutes,
   ...governanceRoutes,
   ...accountRoutes,
   ...dashboardRoutes,

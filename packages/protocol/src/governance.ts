@@ -1,0 +1,205 @@
+import { z } from 'zod'
+import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema } from './ids.js'
+import type { JsonValue } from './json.js'
+import { pageOf, pageQuery } from './paging.js'
+import type { Route } from './route.js'
+import { createRunReply, runViewSchema } from './run.js'
+
+const json = z.json() as z.ZodType<JsonValue>
+const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const
+const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as const
+
+/** A remark on a draft: a blocker stops approval, an advisory only tells. */
+export const planRemarkSchema = z.strictObject({
+  tool_name: z.string().nullable(),
+  code: z.string(),
+  message: z.string(),
+})
+export const planChangeSchema = z.strictObject({
+  tool_name: z.string().nullable(),
+  effect: z.enum(['allows', 'blocks', 'changes']),
+  text: z.string(),
+})
+export const PLAN_STATES = ['draft', 'approved', 'superseded', 'rejected'] as const
+
+export const planRowSchema = z.strictObject({
+  plan_id: z.string(),
+  agent: z.string(),
+  environment: environmentSchema,
+  state: z.enum(PLAN_STATES),
+  compiled_hash: hashSchema,
+  origin: z.enum(['learned', 'submitted']),
+  contracts: z.int(),
+  created_at: timeSchema,
+  created_by: z.string().nullable(),
+  decided_at: timeSchema.nullable(),
+  decided_by: z.string().nullable(),
+  decided_why: z.string().nullable(),
+})
+export type PlanRow = z.infer<typeof planRowSchema>
+
+export const planDetailSchema = z.strictObject({
+  plan: planRowSchema,
+  /** The contracts as files a person can read and edit. */
+  files: z.array(z.strictObject({ file: z.string(), text: z.string() })),
+  running: planRowSchema.nullable(),
+  changes: z.array(planChangeSchema),
+  blockers: z.array(planRemarkSchema),
+  advisories: z.array(planRemarkSchema),
+})
+export type PlanDetail = z.infer<typeof planDetailSchema>
+
+export const contractRowSchema = z.strictObject({
+  agent: z.string(),
+  tool_name: z.string(),
+  source: z.enum(['inferred', 'customer']),
+  confidence: z.enum(['low', 'medium', 'high']),
+  samples: z.int(),
+  sessions: z.int(),
+  /** Upper bound of the false-block rate of the next call, with its confidence in words. */
+  false_block_bound: z.number().nullable(),
+  pass_rate: z.number().nullable(),
+  approved: z.boolean(),
+  drift: z.array(z.string()),
+  words: z.array(z.string()),
+  yaml: z.string(),
+  updated_at: timeSchema,
+})
+export type ContractRow = z.infer<typeof contractRowSchema>
+
+const planPath = z.strictObject({ plan_id: idSchema })
+const packFiles = z
+  .array(z.strictObject({ file: z.string().min(1).max(200), text: z.string().max(200_000) }))
+  .min(1)
+  .max(512)
+const why = z.strictObject({ why: z.string().trim().min(1).max(1_000) })
+
+export const submitPlanBody = z.strictObject({ agent: agentSchema, environment: environmentSchema, files: packFiles })
+export const draftPlanBody = z.strictObject({ agent: agentSchema, environment: environmentSchema })
+export const planDiffBody = submitPlanBody
+
+/** Governance for people: learned contracts, drafts, approval, backtests. Submitting and comparing is open to API keys too. */
+export const governanceRoutes = {
+  submitPlan: {
+    method: 'POST',
+    auth: 'api_key',
+    throttle: 'write',
+    path: '/api/v1/governance/plans',
+    status: 201,
+    summary: 'Submit a contract pack as a draft plan',
+    body: submitPlanBody,
+    reply: planDetailSchema,
+  },
+  diffPlan: {
+    method: 'POST',
+    auth: 'api_key',
+    throttle: 'write',
+    path: '/api/v1/governance/plans/diff',
+    summary: 'Compare a contract pack with the running plan, in words',
+    body: planDiffBody,
+    reply: z.strictObject({
+      compiled_hash: hashSchema,
+      running_hash: hashSchema.nullable(),
+      changes: z.array(planChangeSchema),
+      blockers: z.array(planRemarkSchema),
+      advisories: z.array(planRemarkSchema),
+    }),
+  },
+  listContracts: {
+    ...view,
+    path: '/api/dashboard/contracts',
+    summary: 'Learned contracts with confidence, samples, coverage and pass rate',
+    query: z.strictObject({ agent: agentSchema.optional() }),
+    reply: z.strictObject({ contracts: z.array(contractRowSchema) }),
+  },
+  listPlans: {
+    ...view,
+    path: '/api/dashboard/plans',
+    summary: 'Plans by agent and environment, newest first',
+    query: pageQuery.extend({
+      agent: agentSchema.optional(),
+      environment: environmentSchema.optional(),
+      state: z.enum(PLAN_STATES).optional(),
+    }),
+    reply: pageOf(planRowSchema),
+  },
+  draftPlan: {
+    ...change,
+    path: '/api/dashboard/plans',
+    status: 201,
+    summary: 'Make a draft plan from the learned contracts of an agent',
+    body: draftPlanBody,
+    reply: planDetailSchema,
+  },
+  loadPlan: {
+    ...view,
+    path: '/api/dashboard/plans/:plan_id',
+    summary: 'One plan: files, difference to the running plan, blockers, advisories',
+    params: planPath,
+    reply: planDetailSchema,
+  },
+  editPlan: {
+    ...change,
+    path: '/api/dashboard/plans/:plan_id/files',
+    summary: 'Replace the files of a draft',
+    params: planPath,
+    body: z.strictObject({ files: packFiles }),
+    reply: planDetailSchema,
+  },
+  approvePlan: {
+    ...change,
+    path: '/api/dashboard/plans/:plan_id/approve',
+    summary: 'Approve a draft; it becomes the running plan',
+    params: planPath,
+    body: why,
+    reply: planDetailSchema,
+  },
+  rejectPlan: {
+    ...change,
+    path: '/api/dashboard/plans/:plan_id/reject',
+    summary: 'Reject a draft',
+    params: planPath,
+    body: why,
+    reply: planDetailSchema,
+  },
+  listCaptures: {
+    ...view,
+    path: '/api/dashboard/captures',
+    summary: 'Captures, newest first',
+    query: pageQuery.extend({ agent: agentSchema.optional(), tool: z.string().max(256).optional() }),
+    reply: pageOf(
+      z.strictObject({
+        capture_id: z.string(),
+        agent: z.string(),
+        conversation_id: z.string(),
+        at: timeSchema,
+        tool_names: z.array(z.string()),
+        capture_level: z.string(),
+        decision: z.enum(['allow', 'block']).nullable(),
+        calls: json,
+      }),
+    ),
+  },
+  listRuns: {
+    ...view,
+    path: '/api/dashboard/runs',
+    summary: 'Backtests, newest first',
+    query: pageQuery,
+    reply: pageOf(runViewSchema),
+  },
+  startRun: {
+    ...change,
+    path: '/api/dashboard/runs',
+    status: 201,
+    summary: 'Backtest a plan against the captured sessions of its agent',
+    body: z.strictObject({ plan_id: idSchema, max_sessions: z.int().min(1).max(10_000).default(1_000) }),
+    reply: createRunReply,
+  },
+  loadRunDetail: {
+    ...view,
+    path: '/api/dashboard/runs/:run_id',
+    summary: 'One backtest',
+    params: z.strictObject({ run_id: idSchema }),
+    reply: createRunReply,
+  },
+} as const satisfies Record<string, Route>
