@@ -33,3 +33,9 @@ export function multiplyDecimals(a: string, b: string): string {
 export function decimalText(value: number): string {
   return new Exact(value).toFixed()
 }
+
+/** Exact: 19.99 is a multiple of 0.01. */
+export function isMultipleOf(value: number, divisor: number): boolean {
+  if (Number.isSafeInteger(value) && Number.isSafeInteger(divisor)) return value % divisor === 0
+  return new Exact(value).modulo(divisor).isZero()
+}

@@ -4,13 +4,30 @@ export {
   compareDecimals,
   type Decimal,
   decimalText,
+  isMultipleOf,
   multiplyDecimals,
   subtractDecimals,
   toDecimal,
 } from './decimal.js'
+export { equalValues } from './equal-values.js'
 export { hashValue, saltedHash, sha256Hex } from './hash.js'
 export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json-path.js'
+export {
+  type CompiledSchema,
+  compileSchema,
+  type SchemaCompilation,
+  type SchemaProblem,
+} from './json-schema.js'
 export { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './learn/flows.js'
+export {
+  isOperatorName,
+  OPERATORS,
+  type Operator,
+  type OperatorName,
+  type OperatorTest,
+  type PreparedOperator,
+  prepareOperator,
+} from './operators.js'
 export { compileRegex, type Regex, RegexTooCostlyError } from './regex.js'
 export { judgeSources, type SourceContext, type SourceViolation } from './rules/sources.js'
 export type { OpenStep, PendingCall, SessionState } from './state.js'

@@ -1,0 +1,79 @@
+import type { JsonValue } from '@countersign/protocol'
+import { _, type Ajv2020, type KeywordCxt } from 'ajv/dist/2020.js'
+import { canonicalJson } from './canonical-json.js'
+import { isMultipleOf } from './decimal.js'
+import { FORMATS } from './formats.js'
+
+export interface StepBudget {
+  reset(): void
+  /** Throws when one validation followed too many references. */
+  step(): void
+}
+
+/**
+ * References are the only way for a schema to cost more than its own size times the value's: definitions that use
+ * one another twice double the work at each level.
+ */
+export function createStepBudget(): StepBudget {
+  let steps = 0
+  return {
+    reset() {
+      steps = 0
+    },
+    step() {
+      if (++steps > MAX_REFERENCES) throw new Error(`the schema follows more than ${MAX_REFERENCES} references`)
+    },
+  }
+}
+
+const MAX_REFERENCES = 100_000
+
+/** Puts our keywords in the place of Ajv's where those are inexact, quadratic or unbounded. */
+export function replaceKeywords(ajv: Ajv2020, budget: StepBudget): Ajv2020 {
+  ajv.removeKeyword('uniqueItems').removeKeyword('multipleOf').removeKeyword('format')
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    compile: (wanted: boolean) => (wanted ? hasUniqueItems : () => true),
+    error: { message: 'must not have equal items' },
+  })
+  ajv.addKeyword({
+    keyword: 'multipleOf',
+    type: 'number',
+    schemaType: 'number',
+    compile: (divisor: number) => (value: number) => isMultipleOf(value, divisor),
+    error: { message: ({ schemaCode }) => _`"must be a multiple of " + ${schemaCode}` },
+  })
+  // Formats we do not know are annotations, as the standard has it.
+  ajv.addKeyword({
+    keyword: 'format',
+    type: 'string',
+    schemaType: 'string',
+    compile: (name: string) => FORMATS.get(name) ?? (() => true),
+    error: { message: ({ schemaCode }) => _`"must be a valid " + ${schemaCode}` },
+  })
+  for (const keyword of ['$ref', '$dynamicRef']) countUses(ajv, keyword, budget)
+  return ajv
+}
+
+/** Replaces and does not change the definition, which every Ajv of the process shares. */
+function countUses(ajv: Ajv2020, keyword: string, budget: StepBudget): void {
+  const original = ajv.getKeyword(keyword)
+  if (typeof original !== 'object' || !('code' in original)) throw new Error(`Ajv has no keyword ${keyword}`)
+  ajv.removeKeyword(keyword).addKeyword({
+    keyword,
+    schemaType: 'string',
+    code(cxt: KeywordCxt) {
+      const step = cxt.gen.scopeValue('func', { ref: budget.step })
+      cxt.gen.code(_`${step}()`)
+      original.code(cxt)
+    },
+  })
+}
+
+function hasUniqueItems(items: JsonValue[]): boolean {
+  const seen = new Set<string>()
+  for (const item of items) seen.add(canonicalJson(item))
+  return seen.size === items.length
+}
