@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { deadFiles } from './support/tidy/dead-files.js'
+import { AWAITED, deadFiles } from './support/tidy/dead-files.js'
 import { defaultExports, fileNames, focusedTests, largeFiles, oversizedFiles } from './support/tidy/file-shape.js'
 import {
   declaredDependencies,
@@ -142,6 +142,7 @@ const CHECKS: Record<string, { check: Check; good: Record<string, string>; bad: 
       { 'packages/sdk/src/index.ts': '', 'packages/sdk/src/a.ts': '' },
       { 'packages/sdk/src/index.ts': "// import './a.js'", 'packages/sdk/src/a.ts': '' },
       { 'test/support/a.ts': "import './b.js'", 'test/support/b.ts': "import './a.js'" },
+      ...[...AWAITED].map((file) => ({ [file]: '', 'test/a.test.ts': `import '../${file}'` })),
     ],
   },
   'no file is oversized': {
@@ -230,6 +231,10 @@ const project = readProject()
 describe('the project', () => {
   test.each(Object.entries(CHECKS))('%s', (_, { check }) => {
     expect(check(project)).toEqual([])
+  })
+
+  test('awaits no file that is gone', () => {
+    expect([...AWAITED].filter((file) => !project.files.has(file))).toEqual([])
   })
 
   test('is worth a thought where files are large', () => {
