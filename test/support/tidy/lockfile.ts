@@ -37,13 +37,23 @@ function entriesOf(lockfile: string | undefined): [string, LockEntry][] {
   return Object.entries(packages ?? {})
 }
 
-/** The platform packages behind one package: optional, and made for one processor. */
+/**
+ * The platform packages behind one package: optional, and made for one processor. They share a scope or a first word;
+ * a stray of another family (rollup has one) must not stand in for a missing one.
+ */
 function binariesOf(entry: LockEntry, entries: ReadonlyMap<string, LockEntry>): LockEntry[] {
-  return Object.keys(entry.optionalDependencies ?? {}).flatMap((name) => {
-    const found = [...entries].find(([path]) => path.endsWith(`node_modules/${name}`))?.[1]
-    return found?.cpu === undefined ? [] : [found]
-  })
+  const names = Object.keys(entry.optionalDependencies ?? {})
+  const families = [...new Set(names.map(familyOf))].map((family) =>
+    names
+      .filter((name) => familyOf(name) === family)
+      .map((name) => [...entries].find(([path]) => path.endsWith(`node_modules/${name}`))?.[1])
+      .filter((found) => found?.cpu !== undefined)
+      .map((found) => found as LockEntry),
+  )
+  return families.reduce((largest, family) => (family.length > largest.length ? family : largest), [])
 }
+
+const familyOf = (name: string) => /^[^/-]+/.exec(name)?.[0]
 
 function runsOn({ os, cpu, libc }: LockEntry, wantedOs: string, wantedCpu: string): boolean {
   return os?.includes(wantedOs) === true && cpu?.includes(wantedCpu) === true && (libc?.includes('glibc') ?? true)
