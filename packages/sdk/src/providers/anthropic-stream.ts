@@ -1,0 +1,156 @@
+import { isObject, type JsonObject, objects, text, without } from '../json-object.js'
+import type { StreamGate } from './provider.js'
+
+interface Block {
+  index: number
+  /** Blocks of one run are numbered together. A stream that starts numbering anew starts a new run. */
+  run: number
+  fields: JsonObject
+  /** The input as it came, in pieces; null while none came. */
+  inputJson: string | null
+}
+
+interface Held {
+  event: JsonObject
+  /** The block that the event is about; null for events about the message. */
+  block: Block | null
+}
+
+/** A block of type `tool_use` is a call. What the provider runs itself has types of its own. */
+export function readMessageStream(_request: JsonObject, { holdAll = false } = {}): StreamGate {
+  const blocks: Block[] = []
+  const open = new Map<unknown, Block>()
+  const held: Held[] = []
+  let message: JsonObject = {}
+  let holding = holdAll
+  let complete = false
+
+  const start = (event: JsonObject): Block => {
+    const last = blocks.at(-1)
+    const index = typeof event.index === 'number' ? event.index : (last?.index ?? -1) + 1
+    const run = last === undefined ? 0 : index > last.index ? last.run : last.run + 1
+    const fields = isObject(event.content_block) ? { ...event.content_block } : {}
+    const block: Block = { index, run, fields, inputJson: null }
+    blocks.push(block)
+    open.set(event.index, block)
+    return block
+  }
+
+  const blockOf = (event: JsonObject): Block | null => {
+    if (event.type === 'content_block_start') return start(event)
+    if (event.type !== 'content_block_delta' && event.type !== 'content_block_stop') return null
+    return open.get(event.index) ?? null
+  }
+
+  const take = (event: JsonObject): JsonObject[] => {
+    const block = blockOf(event)
+    if (event.type === 'message_start' && isObject(event.message)) {
+      message = { ...message, ...event.message }
+      for (const content_block of objects(event.message.content)) start({ index: undefined, content_block })
+    }
+    if (event.type === 'content_block_delta' && block !== null && isObject(event.delta)) addDelta(block, event.delta)
+    if (event.type === 'message_delta') message = withMessageDelta(message, event)
+    if (event.type === 'message_stop') complete = true
+    holding ||= blocks.at(-1)?.fields.type === 'tool_use'
+    if (!holding) return [event]
+    held.push({ event, block })
+    return []
+  }
+
+  return {
+    take,
+    holding: () => holding,
+    complete: () => complete,
+    response: () => ({ ...message, content: blocks.map(wholeBlock) }),
+    release: () => held.map(({ event }) => event),
+    releaseOnly: (allowedIds, said) => {
+      const gone = new Set(
+        blocks.filter(({ fields }) => fields.type === 'tool_use' && !allowedIds.has(text(fields.id))),
+      )
+      const callsLeft = blocks.some((block) => block.fields.type === 'tool_use' && !gone.has(block))
+      const events = held.flatMap((one) => rewrite(one, gone, callsLeft))
+      if (said === undefined) return events
+      const run = blocks.at(-1)?.run ?? 0
+      return withText(events, said, blocks.filter((block) => block.run === run && !gone.has(block)).length)
+    },
+  }
+}
+
+function addDelta(block: Block, delta: JsonObject): void {
+  const { fields } = block
+  switch (delta.type) {
+    case 'text_delta':
+      fields.text = text(fields.text) + text(delta.text)
+      break
+    case 'thinking_delta':
+      fields.thinking = text(fields.thinking) + text(delta.thinking)
+      break
+    case 'signature_delta':
+      fields.signature = delta.signature
+      break
+    case 'citations_delta':
+      fields.citations = [...(Array.isArray(fields.citations) ? fields.citations : []), delta.citation]
+      break
+    case 'input_json_delta':
+      block.inputJson = (block.inputJson ?? '') + text(delta.partial_json)
+      break
+    case 'compaction_delta':
+      fields.content = delta.content
+      break
+  }
+}
+
+/** Counts are totals of the whole message, left out where they do not apply. */
+function withMessageDelta(message: JsonObject, event: JsonObject): JsonObject {
+  const usage = isObject(message.usage) ? { ...message.usage } : {}
+  for (const [key, value] of Object.entries(isObject(event.usage) ? event.usage : {})) {
+    if (value !== null && value !== undefined) usage[key] = value
+  }
+  const delta = isObject(event.delta) ? event.delta : {}
+  const rest = without(event, 'type', 'delta', 'usage')
+  return { ...message, ...rest, ...delta, usage }
+}
+
+/** Input that is no JSON stays the text it is, so that it is judged as malformed. */
+function wholeBlock({ fields, inputJson }: Block): JsonObject {
+  if (inputJson === null || inputJson === '') return fields
+  try {
+    return { ...fields, input: JSON.parse(inputJson) }
+  } catch {
+    return { ...fields, input: inputJson }
+  }
+}
+
+export function endedByCalls(stopReason: unknown): boolean {
+  return stopReason === 'tool_use'
+}
+
+function rewrite({ event, block }: Held, gone: ReadonlySet<Block>, callsLeft: boolean): JsonObject[] {
+  if (block !== null) {
+    if (gone.has(block)) return []
+    const before = [...gone].filter((other) => other.run === block.run && other.index < block.index).length
+    return [{ ...event, index: block.index - before }]
+  }
+  if (event.type === 'message_start' && isObject(event.message)) {
+    const ids = [...gone].map(({ fields }) => text(fields.id))
+    const content = objects(event.message.content).filter(
+      (one) => one.type !== 'tool_use' || !ids.includes(text(one.id)),
+    )
+    return [{ ...event, message: { ...event.message, content } }]
+  }
+  // A part of a block that never started belongs to nothing that was judged.
+  if (text(event.type).startsWith('content_block_')) return []
+  if (event.type !== 'message_delta' || !isObject(event.delta)) return [event]
+  if (callsLeft || !endedByCalls(event.delta.stop_reason)) return [event]
+  return [{ ...event, delta: { ...event.delta, stop_reason: 'end_turn' } }]
+}
+
+function withText(events: JsonObject[], said: string, index: number): JsonObject[] {
+  const block: JsonObject[] = [
+    { type: 'content_block_start', index, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index, delta: { type: 'text_delta', text: said } },
+    { type: 'content_block_stop', index },
+  ]
+  const end = events.findLastIndex((event) => event.type === 'message_delta')
+  return end === -1 ? [...events, ...block] : [...events.slice(0, end), ...block, ...events.slice(end)]
+}

@@ -1,0 +1,84 @@
+import { isObject } from '../json-object.js'
+import { isClientStream, readableOf } from './client-stream.js'
+import type { Provider } from './provider.js'
+
+/** What a call of the client gives: the data, and the HTTP response that it came in where there was one. */
+export interface ApiResult {
+  data: unknown
+  response: Response | null
+  /** Further members of the client's `withResponse`, such as `request_id`. */
+  rest: { [key: string]: unknown }
+}
+
+/**
+ * The promise that both clients return from `create`: besides being awaited it gives the raw response.
+ * A class, because `await` looks past the members of a plain promise.
+ */
+export class GovernedPromise extends Promise<unknown> {
+  readonly #result: Promise<ApiResult>
+  readonly #provider: Provider
+
+  constructor(result: Promise<ApiResult>, provider: Provider) {
+    super((resolve) => resolve(undefined))
+    this.#result = result
+    this.#provider = provider
+  }
+
+  /** Promises made from this one are plain. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: this is a promise whose value is made of the result
+  override then<A = unknown, B = never>(
+    onFulfilled?: ((value: unknown) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.#result.then(({ data }) => data).then(onFulfilled, onRejected)
+  }
+
+  override catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<unknown | B> {
+    return this.then(null, onRejected)
+  }
+
+  override finally(onFinally?: (() => void) | null): Promise<unknown> {
+    return this.#result.then(({ data }) => data).finally(onFinally)
+  }
+
+  async withResponse(): Promise<{ data: unknown; response: Response }> {
+    const { data, response, rest } = await this.#result
+    return { ...rest, data, response: response ?? new Response(null, { status: 200 }) }
+  }
+
+  /** The response with the body that was judged, not the one that came over the wire. */
+  async asResponse(): Promise<Response> {
+    const { data, response } = await this.#result
+    const { wire } = this.#provider
+    const body = isClientStream(data) ? readableOf(data, wire.encode, wire.end) : JSON.stringify(data)
+    const headers = new Headers(response?.headers)
+    for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name)
+    headers.set('content-type', isClientStream(data) ? 'text/event-stream' : 'application/json')
+    return new Response(body, { status: response?.status ?? 200, headers })
+  }
+
+  /** How the clients' own helpers build on `create`. */
+  _thenUnwrap(transform: (data: unknown) => unknown): GovernedPromise {
+    const unwrapped = this.#result.then((result) => {
+      const data = transform(result.data)
+      if (isObject(data) && isObject(result.data) && '_request_id' in result.data) {
+        Object.defineProperty(data, '_request_id', { value: result.data._request_id, enumerable: false })
+      }
+      return { ...result, data }
+    })
+    return new GovernedPromise(unwrapped, this.#provider)
+  }
+}
+
+/** Waits for a call of the client, keeping the HTTP response where the client gives it. */
+export async function resultOf(call: unknown): Promise<ApiResult> {
+  if (isObject(call) && typeof call.withResponse === 'function') {
+    const { data, response, ...rest } = await call.withResponse()
+    return { data, response, rest }
+  }
+  return { data: await call, response: null, rest: {} }
+}

@@ -1,0 +1,169 @@
+import { isObject, type JsonObject } from '../json-object.js'
+import { type ApiResult, GovernedPromise, resultOf } from './api-promise.js'
+import { type ClientStream, isClientStream, layStream, streamOf } from './client-stream.js'
+import type { Provider, StreamGate } from './provider.js'
+import type { ModelAnswer, TurnHooks, Verdict } from './turn-hooks.js'
+
+export interface GovernedCall {
+  provider: Provider
+  request: JsonObject
+  /** Calls the model through the original client. */
+  send(request: JsonObject): unknown
+  hooks: TurnHooks
+}
+
+/** One call of a model under the eyes of `hooks`: prepared before, judged after, asked again where they say so. */
+export function governCall(call: GovernedCall): GovernedPromise {
+  return new GovernedPromise(run(call), call.provider)
+}
+
+async function run(call: GovernedCall): Promise<ApiResult> {
+  const { provider, hooks } = call
+  let { request } = call
+  for (;;) {
+    const prepared = await hooks.prepare(request)
+    if ('text' in prepared) return saidInstead(provider, request, prepared.text)
+    const sent = request.stream === true ? provider.withStreamUsage(prepared.request) : prepared.request
+    const startedAt = performance.now()
+    const result = await sendOrAbandon(call, sent)
+    const asked: Asked = { ...call, program: request, sent, startedAt }
+    const judged = isClientStream(result.data)
+      ? await judgeStream(asked, result.data)
+      : await judgeWhole(asked, result.data)
+    if (!('retry' in judged)) return { ...result, data: judged.data }
+    request = judged.retry
+  }
+}
+
+interface Asked extends GovernedCall {
+  /** The request as the program made it, and as it was sent. */
+  program: JsonObject
+  sent: JsonObject
+  startedAt: number
+}
+
+type Judged = { data: unknown } | { retry: JsonObject }
+
+async function sendOrAbandon({ send, hooks }: GovernedCall, request: JsonObject): Promise<ApiResult> {
+  try {
+    return await resultOf(send(request))
+  } catch (error) {
+    await hooks.abandon({ request, response: null, why: 'failed', complete: false, error })
+    throw error
+  }
+}
+
+function saidInstead(provider: Provider, request: JsonObject, said: string): ApiResult {
+  if (request.stream !== true) return { data: provider.textResponse(request, said), response: null, rest: {} }
+  const events = provider.textEvents(request, said)
+  return { data: streamOf(() => replay(events)), response: null, rest: {} }
+}
+
+async function* replay(events: readonly unknown[]): AsyncGenerator<unknown> {
+  yield* events
+}
+
+async function judgeWhole(asked: Asked, data: unknown): Promise<Judged> {
+  const { provider, hooks, sent } = asked
+  const response = isObject(data) ? data : {}
+  const verdict = await hooks.judge(answerOf(asked, response, { complete: true, streamed: false }))
+  switch (verdict.action) {
+    case 'release':
+      return { data }
+    case 'keep':
+      return { data: provider.keepCalls(response, verdict.callIds) }
+    case 'answer':
+      return { data: provider.textResponse(sent, verdict.text, response) }
+    case 'retry':
+      return { retry: verdict.request }
+  }
+}
+
+async function judgeStream(asked: Asked, stream: ClientStream): Promise<Judged> {
+  const { hooks, provider, program } = asked
+  const gate = provider.readStream(program, { holdAll: hooks.holdStreams })
+  if (!hooks.holdStreams) {
+    layStream(stream, (source) => flow(asked, gate, source(), stream.controller))
+    return { data: stream }
+  }
+  // What goes wrong is seen where the stream is read, as it would be without the hold.
+  const failed = (error: unknown): Judged => {
+    layStream(stream, () => failing(error))
+    return { data: stream }
+  }
+  try {
+    for await (const event of stream) if (isObject(event)) gate.take(event)
+  } catch (error) {
+    await hooks.abandon({ request: asked.sent, response: gate.response(), why: 'failed', complete: false, error })
+    return failed(error)
+  }
+  try {
+    const verdict = await hooks.judge(streamAnswer(asked, gate))
+    if (verdict.action === 'retry') return { retry: verdict.request }
+    const events = released(gate, verdict)
+    layStream(stream, () => replay(events))
+    return { data: stream }
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+/** The events that may flow as they come; those that may not, after the judgement. */
+async function* flow(
+  asked: Asked,
+  gate: StreamGate,
+  source: AsyncIterator<unknown>,
+  controller: AbortController,
+): AsyncGenerator<unknown> {
+  const abandon = (why: 'failed' | 'left', error?: unknown) =>
+    asked.hooks.abandon({
+      request: asked.sent,
+      response: gate.response(),
+      why,
+      complete: gate.complete() && !gate.holding(),
+      error,
+    })
+  let ended = false
+  try {
+    for await (const event of { [Symbol.asyncIterator]: () => source }) {
+      if (isObject(event)) yield* gate.take(event)
+      else yield event
+    }
+    ended = true
+  } catch (error) {
+    ended = true
+    await abandon('failed', error)
+    throw error
+  } finally {
+    if (!ended) await abandon('left')
+  }
+  // The clients end a stream quietly when the program aborts it.
+  if (controller?.signal?.aborted && !gate.complete()) return abandon('left')
+  yield* released(gate, await asked.hooks.judge(streamAnswer(asked, gate)))
+}
+
+// biome-ignore lint/correctness/useYield: a stream that fails before its first event
+async function* failing(error: unknown): AsyncGenerator<unknown> {
+  throw error
+}
+
+function released(gate: StreamGate, verdict: Verdict): JsonObject[] {
+  switch (verdict.action) {
+    case 'release':
+      return gate.release()
+    case 'keep':
+      return gate.releaseOnly(verdict.callIds)
+    case 'answer':
+      return gate.releaseOnly(new Set(), verdict.text)
+    case 'retry':
+      throw new Error('a stream that has begun to flow cannot be asked for again; set holdStreams')
+  }
+}
+
+function streamAnswer(asked: Asked, gate: StreamGate): ModelAnswer {
+  return answerOf(asked, gate.response(), { complete: gate.complete(), streamed: true })
+}
+
+function answerOf(asked: Asked, response: JsonObject, came: { complete: boolean; streamed: boolean }): ModelAnswer {
+  return { request: asked.sent, response, ...came, latencyMs: performance.now() - asked.startedAt }
+}

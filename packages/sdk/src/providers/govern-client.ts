@@ -1,0 +1,124 @@
+import { ReplayConfigError } from '../errors.js'
+import { isObject, type JsonObject } from '../json-object.js'
+import { type ClientKind, memberAt, type Treatment } from './clients.js'
+import { governCall } from './govern-call.js'
+import type { Provider } from './provider.js'
+import type { TurnHooks } from './turn-hooks.js'
+
+export interface ClientGovernor {
+  /** One per call of the model; `path` is the method as the program called it. May throw to refuse the call. */
+  beginTurn(provider: Provider, request: JsonObject, path: string): TurnHooks
+  /** Called before any method is looked at: throws when the wrapper is no longer in use. */
+  assertUsable(): void
+}
+
+/**
+ * A client that looks like the original, and on which every method that could bring a tool call is governed or throws.
+ * Methods are let through by name, so one that a later version of the client adds is refused until it is known.
+ */
+export function governClient<Client extends object>(
+  client: Client,
+  kind: ClientKind,
+  governor: ClientGovernor,
+): Client {
+  // Taken now: what is patched onto the original later, to notice direct calls, is not met from here.
+  const originals = new Map<Provider, Send>()
+  for (const treatment of kind.methods.values()) {
+    if (treatment.as === 'governed') bindOriginal(client, treatment.provider, originals)
+  }
+
+  const create = (provider: Provider, path: string) => (request: unknown, options?: unknown) => {
+    governor.assertUsable()
+    const send = originals.get(provider)
+    if (send === undefined) throw refusal(path)
+    const body = isObject(request) ? request : {}
+    const hooks = governor.beginTurn(provider, body, path)
+    return governCall({ provider, request: body, send: (sent) => send(sent, options), hooks })
+  }
+
+  const method = (treatment: Treatment | undefined, path: string, owner: object, original: Method): unknown => {
+    if (treatment === undefined) return () => throwing(refusal(path))
+    switch (treatment.as) {
+      case 'governed':
+        return create(treatment.provider, path)
+      case 'helper':
+        // The helper sees nothing of the original: neither its `create` nor, by `_client`, any other way to a model.
+        return (...args: unknown[]) => {
+          governor.assertUsable()
+          return Reflect.apply(original, { create: create(treatment.provider, path), _client: root }, args)
+        }
+      case 'passes':
+        return (...args: unknown[]) => {
+          governor.assertUsable()
+          return Reflect.apply(original, owner, args)
+        }
+      case 'derives':
+        return (...args: unknown[]) => {
+          governor.assertUsable()
+          const derived: unknown = Reflect.apply(original, owner, args)
+          return isObject(derived) ? governClient(derived, kind, governor) : derived
+        }
+    }
+  }
+
+  const facades = new Map<string, object>()
+  const facade = (target: object, path: string): object => {
+    const known = facades.get(path)
+    if (known !== undefined) return known
+    const made = facadeOf(target, (name) => {
+      const value: unknown = Reflect.get(target, name, target)
+      const at = path === '' ? name : `${path}.${name}`
+      // `await client` asks for `then`, and what both clients mark as internal leads to the original.
+      if (name.startsWith('_') || value === undefined) return undefined
+      if (typeof value === 'function') return method(kind.methods.get(at), at, target, value as Method)
+      if (typeof value !== 'object' || value === null || at === 'logger') return value
+      return facade(value, at)
+    })
+    facades.set(path, made)
+    return made
+  }
+
+  const root = facade(client, '')
+  return root as Client
+}
+
+type Method = (...args: unknown[]) => unknown
+type Send = (request: JsonObject, options: unknown) => unknown
+
+function bindOriginal(client: object, provider: Provider, originals: Map<Provider, Send>): void {
+  const member = memberAt(client, provider.createPath)
+  if (typeof member?.value !== 'function') return
+  const { owner, value: original } = member
+  originals.set(provider, (request, options) =>
+    Reflect.apply(original as Method, owner, options === undefined ? [request] : [request, options]),
+  )
+}
+
+/** Stands on an empty object of the same prototype, so that `instanceof` holds and nothing real can be reached. */
+function facadeOf(target: object, member: (name: string) => unknown): object {
+  return new Proxy(Object.create(Object.getPrototypeOf(target)), {
+    get: (_stand, name) => (typeof name === 'string' ? member(name) : undefined),
+    has: (_stand, name) => Reflect.has(target, name),
+    set: (_stand, name, value) => {
+      // A key may be renewed; a method may not be put in the place of a governed one.
+      if (typeof value === 'object' || typeof value === 'function') return false
+      return Reflect.set(target, name, value, target)
+    },
+    defineProperty: () => false,
+    deleteProperty: () => false,
+    setPrototypeOf: () => false,
+  })
+}
+
+function throwing(error: Error): never {
+  throw error
+}
+
+function refusal(path: string): ReplayConfigError {
+  return new ReplayConfigError(
+    `${path} is not governed: it could reach a model without its tool calls being judged. ` +
+      'Use create, parse or stream of chat.completions, responses or messages; ' +
+      'what calls no model can be called on the original client.',
+    null,
+  )
+}

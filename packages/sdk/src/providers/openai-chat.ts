@@ -1,0 +1,188 @@
+import {
+  contentText,
+  isObject,
+  type JsonObject,
+  objects,
+  text,
+  withHiddenPropertiesOf,
+  without,
+} from '../json-object.js'
+import { endedByCalls, legacyCallId, readChatStream } from './openai-chat-stream.js'
+import type { MessageView, OfferedTool, Provider, RequestView } from './provider.js'
+
+/** OpenAI `chat.completions`, and the many clients that speak it. */
+export const openaiChat: Provider = {
+  name: 'openai',
+  createPath: 'chat.completions.create',
+  readRequest,
+  withTools,
+  withSystemText: (request, said) => ({
+    ...request,
+    messages: [{ role: 'system', content: said }, ...list(request.messages)],
+  }),
+  withAppendedText: (request, said) => ({
+    ...request,
+    messages: [...list(request.messages), { role: 'system', content: said }],
+  }),
+  withStreamUsage: (request) => ({
+    ...request,
+    stream_options: { ...(isObject(request.stream_options) ? request.stream_options : {}), include_usage: true },
+  }),
+  keepCalls,
+  textResponse,
+  textEvents,
+  readStream: readChatStream,
+  wire: { encode: (event) => `data: ${JSON.stringify(event)}\n\n`, end: 'data: [DONE]\n\n' },
+}
+
+function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function readRequest(request: JsonObject): RequestView {
+  const messages = objects(request.messages)
+  return {
+    model: text(request.model),
+    tools: offeredTools(request),
+    messages: messages.map(messageView),
+    toolResults: messages.flatMap((message) =>
+      message.role === 'tool' ? [{ callId: text(message.tool_call_id), content: contentText(message.content) }] : [],
+    ),
+    systemText: messages
+      .filter((message) => message.role === 'system' || message.role === 'developer')
+      .map((message) => contentText(message.content))
+      .join('\n'),
+    streaming: request.stream === true,
+    previousResponseId: null,
+    toolChoice: request.tool_choice ?? request.function_call,
+    refusals: refusalsOf(request),
+  }
+}
+
+function messageView(message: JsonObject): MessageView {
+  const said = contentText(message.content)
+  switch (message.role) {
+    case 'system':
+    case 'developer':
+      return { role: 'system', text: said, callId: null }
+    case 'assistant':
+      return { role: 'assistant', text: said, callId: null }
+    case 'tool':
+      return { role: 'tool', text: said, callId: text(message.tool_call_id) }
+    case 'function':
+      return { role: 'tool', text: said, callId: null }
+    default:
+      return { role: 'user', text: said, callId: null }
+  }
+}
+
+/** The name of a tool in `tools`; null for a kind that is not known. */
+function toolName(tool: JsonObject): string | null {
+  if (tool.type === 'custom' && isObject(tool.custom)) return text(tool.custom.name)
+  if ((tool.type === 'function' || tool.type === undefined) && isObject(tool.function)) return text(tool.function.name)
+  return null
+}
+
+function offeredTools(request: JsonObject): OfferedTool[] {
+  const tools = objects(request.tools).flatMap((definition): OfferedTool[] => {
+    const name = toolName(definition)
+    if (name === null) return []
+    return [{ name, kind: definition.type === 'custom' ? 'custom' : 'function', definition }]
+  })
+  const functions = objects(request.functions).map(
+    (definition): OfferedTool => ({ name: text(definition.name), kind: 'function', definition }),
+  )
+  const search: OfferedTool[] = isObject(request.web_search_options)
+    ? [{ name: 'web_search', kind: 'provider', definition: request.web_search_options }]
+    : []
+  return [...tools, ...functions, ...search]
+}
+
+function refusalsOf(request: JsonObject): string[] {
+  return objects(request.tools)
+    .filter((tool) => toolName(tool) === null)
+    .map((tool) => `the tool type ${JSON.stringify(tool.type ?? null)} is not known`)
+}
+
+function withTools(request: JsonObject, allowed: ReadonlySet<string>): JsonObject {
+  let result = { ...request }
+  if (Array.isArray(request.tools)) {
+    const tools = objects(request.tools).filter((tool) => allowed.has(toolName(tool) ?? ''))
+    // The API refuses an empty list, and a choice among none.
+    result =
+      tools.length > 0
+        ? { ...result, tools, ...mendedChoice(request.tool_choice, allowed) }
+        : without(result, 'tools', 'tool_choice', 'parallel_tool_calls')
+  }
+  if (Array.isArray(request.functions)) {
+    const functions = objects(request.functions).filter((definition) => allowed.has(text(definition.name)))
+    const chosen = isObject(request.function_call) ? text(request.function_call.name) : null
+    result = functions.length > 0 ? { ...result, functions } : without(result, 'functions', 'function_call')
+    if (functions.length > 0 && chosen !== null && !allowed.has(chosen)) result.function_call = 'none'
+  }
+  return allowed.has('web_search') ? result : without(result, 'web_search_options')
+}
+
+function mendedChoice(choice: unknown, allowed: ReadonlySet<string>): JsonObject {
+  if (!isObject(choice)) return {}
+  if (isObject(choice.allowed_tools)) {
+    const tools = objects(choice.allowed_tools.tools).filter((tool) => allowed.has(toolName(tool) ?? ''))
+    return {
+      tool_choice: tools.length > 0 ? { ...choice, allowed_tools: { ...choice.allowed_tools, tools } } : 'none',
+    }
+  }
+  return allowed.has(toolName(choice) ?? '') ? {} : { tool_choice: 'none' }
+}
+
+function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject {
+  const choices = list(response.choices).map((choice) => (isObject(choice) ? keepCallsOf(choice, allowedIds) : choice))
+  return withHiddenPropertiesOf(response, { ...response, choices })
+}
+
+function keepCallsOf(choice: JsonObject, allowedIds: ReadonlySet<string>): JsonObject {
+  if (!isObject(choice.message)) return choice
+  const calls = objects(choice.message.tool_calls)
+  const kept = calls.filter((call) => typeof call.id === 'string' && allowedIds.has(call.id))
+  const legacy = isObject(choice.message.function_call)
+  const keepLegacy = legacy && allowedIds.has(legacyCallId(choice.index))
+  if (kept.length === calls.length && legacy === keepLegacy) return choice
+  const dropped = [...(kept.length === 0 ? ['tool_calls'] : []), ...(keepLegacy ? [] : ['function_call'])]
+  const message = without({ ...choice.message, tool_calls: kept }, ...dropped)
+  if (kept.length > 0 || keepLegacy) return { ...choice, message }
+  return { ...choice, message, finish_reason: endedByCalls(choice.finish_reason) ? 'stop' : choice.finish_reason }
+}
+
+function textResponse(request: JsonObject, said: string, response?: JsonObject): JsonObject {
+  if (response === undefined) {
+    return {
+      ...envelope(request, 'chat.completion'),
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: said, refusal: null },
+          logprobs: null,
+          finish_reason: 'stop',
+        },
+      ],
+    }
+  }
+  const bare = keepCalls(response, new Set())
+  const choices = objects(bare.choices).map((choice) => {
+    const message = isObject(choice.message) ? choice.message : { role: 'assistant' }
+    const before = text(message.content)
+    return { ...choice, message: { ...message, content: before === '' ? said : `${before}\n\n${said}` } }
+  })
+  return withHiddenPropertiesOf(bare, { ...bare, choices })
+}
+
+function textEvents(request: JsonObject, said: string): JsonObject[] {
+  const chunk = (delta: JsonObject, finishReason: string | null): JsonObject => ({
+    ...envelope(request, 'chat.completion.chunk'),
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }],
+  })
+  return [chunk({ role: 'assistant', content: said }, null), chunk({}, 'stop')]
+}
+
+function envelope(request: JsonObject, object: string): JsonObject {
+  return { id: 'chatcmpl-countersign', object, created: Math.floor(Date.now() / 1000), model: text(request.model) }
+}

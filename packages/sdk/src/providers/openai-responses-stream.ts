@@ -1,0 +1,195 @@
+import { isObject, type JsonObject, objects, text } from '../json-object.js'
+import type { StreamGate } from './provider.js'
+
+interface Item {
+  index: number
+  /** Items of one run are numbered together. A stream that starts numbering anew starts a new run. */
+  run: number
+  fields: JsonObject
+}
+
+interface Held {
+  event: JsonObject
+  /** The output item that the event is about; null for events about the response. */
+  item: Item | null
+}
+
+const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response.failed'])
+
+/** Output items are numbered by `output_index`; the terminal event holds the whole response again. */
+export function readResponseStream(_request: JsonObject, { holdAll = false } = {}): StreamGate {
+  const items: Item[] = []
+  const open = new Map<unknown, Item>()
+  const held: Held[] = []
+  const ended: JsonObject[] = []
+  let begun: JsonObject = {}
+  let holding = holdAll
+
+  const itemOf = (event: JsonObject): Item | null => {
+    if (typeof event.output_index !== 'number') return null
+    const known = open.get(event.output_index)
+    if (event.type !== 'response.output_item.added' || !isObject(event.item)) {
+      if (known !== undefined && event.type === 'response.output_item.done' && isObject(event.item)) {
+        known.fields = { ...event.item }
+      }
+      if (known !== undefined || !isObject(event.item)) return known ?? null
+    }
+    const last = items.at(-1)
+    const run = last === undefined ? 0 : event.output_index > last.index ? last.run : last.run + 1
+    const item: Item = { index: event.output_index, run, fields: { ...event.item } }
+    items.push(item)
+    open.set(event.output_index, item)
+    return item
+  }
+
+  const take = (event: JsonObject): JsonObject[] => {
+    const item = itemOf(event)
+    if (item !== null) addDelta(item, event)
+    const response = isObject(event.response) ? event.response : {}
+    if (event.type === 'response.created') begun = response
+    if (TERMINAL.has(text(event.type))) ended.push(response)
+    holding ||= (item !== null && isCall(item.fields)) || objects(response.output).some(isCall)
+    if (!holding) return [event]
+    held.push({ event, item })
+    return []
+  }
+
+  return {
+    take,
+    holding: () => holding,
+    complete: () => ended.length > 0,
+    response: () => ({ ...begun, ...ended.at(-1), output: wholeOutput(ended, items) }),
+    release: () => held.map(({ event }) => event),
+    releaseOnly: (allowedIds, said) => {
+      const gone = new Set(items.filter(({ fields }) => isCall(fields) && !allowedIds.has(callId(fields))))
+      const events = held.flatMap((one) => rewrite(one, gone, allowedIds))
+      const run = items.at(-1)?.run ?? 0
+      const next = items.filter((item) => item.run === run && !gone.has(item)).length
+      const first = held.find(({ event }) => typeof event.sequence_number === 'number')?.event.sequence_number
+      return renumbered(said === undefined ? events : withText(events, said, next), first)
+    },
+  }
+}
+
+/**
+ * Items that ask the program to run something. What the provider runs itself is no call:
+ * it was judged when it was offered.
+ */
+export function isCall(item: JsonObject): boolean {
+  switch (item.type) {
+    case 'function_call':
+    case 'custom_tool_call':
+    case 'computer_call':
+    case 'local_shell_call':
+    case 'apply_patch_call':
+      return true
+    case 'shell_call':
+      return !(isObject(item.environment) && text(item.environment.type).startsWith('container'))
+    case 'tool_search_call':
+      return item.execution === 'client'
+    default:
+      return false
+  }
+}
+
+export function callId(item: JsonObject): string {
+  return text(item.call_id) || text(item.id)
+}
+
+function addDelta(item: Item, event: JsonObject): void {
+  const { fields } = item
+  switch (event.type) {
+    case 'response.function_call_arguments.delta':
+      fields.arguments = text(fields.arguments) + text(event.delta)
+      break
+    case 'response.function_call_arguments.done':
+      fields.arguments = event.arguments
+      break
+    case 'response.custom_tool_call_input.delta':
+      fields.input = text(fields.input) + text(event.delta)
+      break
+    case 'response.custom_tool_call_input.done':
+      fields.input = event.input
+      break
+    case 'response.content_part.added':
+    case 'response.content_part.done':
+      fields.content = withPart(fields.content, event.content_index, event.part)
+      break
+    case 'response.output_text.delta':
+      fields.content = withGrownText(fields.content, event)
+      break
+  }
+}
+
+function withPart(content: unknown, index: unknown, part: unknown): unknown[] {
+  const parts = Array.isArray(content) ? [...content] : []
+  parts[typeof index === 'number' ? index : parts.length] = part
+  return parts
+}
+
+function withGrownText(content: unknown, event: JsonObject): unknown {
+  if (!Array.isArray(content) || typeof event.content_index !== 'number') return content
+  const part: unknown = content[event.content_index]
+  if (!isObject(part)) return content
+  return withPart(content, event.content_index, { ...part, text: text(part.text) + text(event.delta) })
+}
+
+/** What the terminal events say, and whatever was streamed but is missing there. */
+function wholeOutput(ended: JsonObject[], items: Item[]): JsonObject[] {
+  const told = ended.flatMap((response) => objects(response.output))
+  const known = new Set(told.flatMap((item) => [text(item.id), text(item.call_id)]).filter((id) => id !== ''))
+  const untold = items.filter(({ fields }) => !known.has(text(fields.id)) && !known.has(text(fields.call_id)))
+  return [...told, ...untold.map(({ fields }) => fields)]
+}
+
+function rewrite({ event, item }: Held, gone: ReadonlySet<Item>, allowedIds: ReadonlySet<string>): JsonObject[] {
+  if (item !== null) {
+    if (gone.has(item)) return []
+    const before = [...gone].filter((other) => other.run === item.run && other.index < item.index).length
+    return [{ ...event, output_index: item.index - before }]
+  }
+  // A part of an item that was never added belongs to nothing that was judged.
+  if (typeof event.output_index === 'number') return []
+  if (!isObject(event.response) || !Array.isArray(event.response.output)) return [event]
+  const output = objects(event.response.output).filter((one) => !isCall(one) || allowedIds.has(callId(one)))
+  return [{ ...event, response: { ...event.response, output } }]
+}
+
+function renumbered(events: JsonObject[], first: unknown): JsonObject[] {
+  if (typeof first !== 'number') return events
+  return events.map((event, position) => ({ ...event, sequence_number: first + position }))
+}
+
+export function messageItem(said: string): JsonObject {
+  return {
+    id: 'msg_countersign',
+    type: 'message',
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'output_text', text: said, annotations: [], logprobs: [] }],
+  }
+}
+
+function withText(events: JsonObject[], said: string, outputIndex: number): JsonObject[] {
+  const item = messageItem(said)
+  const at = { output_index: outputIndex, item_id: item.id, content_index: 0 }
+  const part = objects(item.content)[0] ?? {}
+  const added: JsonObject[] = [
+    {
+      type: 'response.output_item.added',
+      output_index: outputIndex,
+      item: { ...item, status: 'in_progress', content: [] },
+    },
+    { type: 'response.content_part.added', ...at, part: { ...part, text: '' } },
+    { type: 'response.output_text.delta', ...at, delta: said, logprobs: [] },
+    { type: 'response.output_text.done', ...at, text: said, logprobs: [] },
+    { type: 'response.content_part.done', ...at, part },
+    { type: 'response.output_item.done', output_index: outputIndex, item },
+  ]
+  const end = events.findLastIndex((event) => TERMINAL.has(text(event.type)))
+  if (end === -1) return [...events, ...added]
+  const terminal = events[end] ?? {}
+  const response = isObject(terminal.response) ? terminal.response : {}
+  const told = { ...terminal, response: { ...response, output: [...objects(response.output), item] } }
+  return [...events.slice(0, end), ...added, told, ...events.slice(end + 1)]
+}

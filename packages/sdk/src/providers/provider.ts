@@ -1,0 +1,89 @@
+import type { JsonObject } from '../json-object.js'
+
+/**
+ * One API of a model provider: what its requests, responses and streams look like.
+ * The rest of the SDK knows none of this. Nothing given is changed; changed copies are returned.
+ */
+export interface Provider {
+  /** As in patterns such as `openai/gpt-4o*`. */
+  readonly name: ProviderName
+  /** The method that calls the model, as a path on the client. */
+  readonly createPath: string
+  readRequest(request: JsonObject): RequestView
+  /** The request with only the tools of these names. A tool choice that can no longer be met becomes `none`. */
+  withTools(request: JsonObject, allowed: ReadonlySet<string>): JsonObject
+  /** The request with a system text before all others. */
+  withSystemText(request: JsonObject, text: string): JsonObject
+  /** The request with a text after all messages, such as the remedy of a retry. */
+  withAppendedText(request: JsonObject, text: string): JsonObject
+  /** Streams are asked for their usage; `readStream` hides the extra event where the program did not ask. */
+  withStreamUsage(request: JsonObject): JsonObject
+  /** The response with only these calls: a call without an id, or not named here, is gone. */
+  keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject
+  /** A text-only answer in the provider's shape: made of the response without its calls, or of nothing. */
+  textResponse(request: JsonObject, text: string, response?: JsonObject): JsonObject
+  /** The events of a text-only answer, for a stream that was never opened. */
+  textEvents(request: JsonObject, text: string): JsonObject[]
+  readStream(request: JsonObject, options?: { holdAll?: boolean }): StreamGate
+  /** How one event is written in the body of a server-sent event stream, and what ends the stream. */
+  readonly wire: { encode(event: unknown): string; end: string }
+}
+
+export type ProviderName = 'openai' | 'anthropic'
+
+export interface RequestView {
+  model: string
+  tools: OfferedTool[]
+  /** For flows: who said what, oldest first. */
+  messages: MessageView[]
+  /** Results of tool calls that this request carries. */
+  toolResults: ToolResult[]
+  systemText: string
+  streaming: boolean
+  /** Responses only: the response that this request continues; null elsewhere. */
+  previousResponseId: string | null
+  toolChoice: unknown
+  /** Why the request cannot be governed, each as a sentence; empty when it can. */
+  refusals: string[]
+}
+
+/**
+ * `function` and `custom` tools are run by the program and named as the model calls them.
+ * `provider` tools are built in, and named by their type.
+ */
+export interface OfferedTool {
+  name: string
+  kind: 'function' | 'custom' | 'provider'
+  definition: JsonObject
+}
+
+export interface MessageView {
+  role: 'system' | 'user' | 'assistant' | 'tool'
+  text: string
+  /** The call that a tool message answers; null elsewhere. */
+  callId: string | null
+}
+
+export interface ToolResult {
+  callId: string
+  content: string
+}
+
+/**
+ * Reads a stream event by event. What comes before the first part of a tool call may flow;
+ * from there on, or from the start with `holdAll`, events are held until the caller decides.
+ */
+export interface StreamGate {
+  /** Takes the next event and returns those that may flow now: it, or none. */
+  take(event: JsonObject): JsonObject[]
+  /** True while events are held. */
+  holding(): boolean
+  /** True once the event has been seen that ends a response. A stream that ends before is truncated. */
+  complete(): boolean
+  /** The response as the provider's own client would have put it together from the events so far. */
+  response(): JsonObject
+  /** All held events, unchanged. */
+  release(): JsonObject[]
+  /** The held events as if the other calls had never been made; `text` is then said before the end. */
+  releaseOnly(allowedIds: ReadonlySet<string>, text?: string): JsonObject[]
+}
