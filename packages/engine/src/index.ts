@@ -28,7 +28,16 @@ export {
   type PreparedOperator,
   prepareOperator,
 } from './operators.js'
+export {
+  normalizeResponse,
+  type ProviderRun,
+  type ReadResponse,
+  type ResponseFormat,
+  readResponse,
+  type ToolCall,
+} from './read-calls.js'
 export { compileRegex, type Regex, RegexTooCostlyError } from './regex.js'
+export { type ResponseView, viewResponse } from './response-view.js'
 export { judgeSources, type SourceContext, type SourceViolation } from './rules/sources.js'
 export type { OpenStep, PendingCall, SessionState } from './state.js'
-export { checkStrictValue, FORBIDDEN_KEYS, MAX_DEPTH, parseStrictJson, type StrictJson } from './strict-json.js'
+export { checkStrictValue, FORBIDDEN_KEYS, parseStrictJson, type StrictJson } from './strict-json.js'

@@ -7,6 +7,8 @@ export interface CompiledPath {
   readonly expression: string
   /** True when the path names at most one value: only child names and indices. */
   readonly singular: boolean
+  /** The names and indices of a singular path; null for any other. */
+  readonly steps: readonly PathStep[] | null
   find(value: JsonValue): JsonValue[]
   first(value: JsonValue): JsonValue | undefined
   nodes(value: JsonValue): PathNode[]
@@ -90,6 +92,7 @@ function directPath(expression: string, steps: readonly PathStep[]): CompiledPat
   return {
     expression,
     singular: true,
+    steps,
     first,
     find(root) {
       const value = first(root)
@@ -119,6 +122,7 @@ function queryPath(expression: string, query: JSONPathQuery): CompiledPath {
   return {
     expression,
     singular: false,
+    steps: null,
     find: (root) => query.query(root).values() as JsonValue[],
     first: (root) => query.match(root)?.value as JsonValue | undefined,
     nodes: (root) =>

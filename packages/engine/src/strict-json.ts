@@ -1,8 +1,6 @@
-import type { JsonValue } from '@countersign/protocol'
+import { type JsonValue, LIMITS } from '@countersign/protocol'
 
 export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: string }
-
-export const MAX_DEPTH = 64
 
 /**
  * Reads I-JSON (RFC 7493): what two readers could understand differently is refused, because the rules judge
@@ -18,7 +16,7 @@ export function parseStrictJson(text: string, limits: { maxDepth?: number } = {}
   if (LONE_SURROGATE.test(text)) return { ok: false, problem: LONE_SURROGATE_PROBLEM }
   // A surrogate half can otherwise only come from an escape, so most texts need no look at each string.
   const checkStrings = text.includes('\\u')
-  const walk = walkValue(value, limits.maxDepth ?? MAX_DEPTH, checkStrings)
+  const walk = walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, checkStrings)
   if (walk.problem !== null) return { ok: false, problem: walk.problem }
   // JSON.parse keeps the last of two equal keys: the text then has more pairs than the value.
   if (countPairs(text) !== walk.pairs) return { ok: false, problem: duplicateKeyProblem(text) }
@@ -27,7 +25,7 @@ export function parseStrictJson(text: string, limits: { maxDepth?: number } = {}
 
 /** The same refusals for a value that somebody else parsed. Returns the problem, or null when there is none. */
 export function checkStrictValue(value: unknown, limits: { maxDepth?: number } = {}): string | null {
-  return walkValue(value, limits.maxDepth ?? MAX_DEPTH, true).problem
+  return walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, true).problem
 }
 
 /** Keys that reach an object's prototype in careless code, ours or the tool's. */
