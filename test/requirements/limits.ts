@@ -24,12 +24,12 @@ export const limits = [
   {
     id: 'limit.post-general',
     behaviour: 'A tenant makes 30 POST requests a minute',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.get-general',
     behaviour: 'A tenant makes 120 GET requests a minute',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.runs-budget',
@@ -49,7 +49,7 @@ export const limits = [
   {
     id: 'limit.token-bucket',
     behaviour: 'Rates are kept by token buckets, which refill with time',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.label-length',

@@ -35,3 +35,9 @@ create unlogged table buckets (
   taken       boolean not null,
   primary key (owner, bucket)
 ) with (fillfactor = 50);
+
+-- When each periodic job ran last, on whichever instance; the row is also the lock of the job.
+create table jobs (
+  name        text primary key,
+  last_run_at timestamptz not null default '-infinity'
+);

@@ -1,1 +1,8 @@
-export {}
+export { type App, type AppParts, createApp } from './app.js'
+export { type Config, ConfigError, readConfig, SETTINGS, settingsHelp } from './config.js'
+export type { Context, Handlers, OpenContext, Services, UserContext } from './context.js'
+export { FolderInUse } from './embedded-postgres/folder-lock.js'
+export { startEmbeddedPostgres } from './embedded-postgres.js'
+export { createTenant, runServer } from './main.js'
+export { createRuntime, ListenError, type RunningServer, startServer } from './start-server.js'
+export { MigrationError, migrate } from './store/migrate.js'

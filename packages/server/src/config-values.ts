@@ -1,0 +1,111 @@
+import { isIP } from 'node:net'
+import { QUOTAS, type Quota } from '@countersign/protocol'
+import { z } from 'zod'
+
+export function text(value: string): string {
+  if (value === '') throw new Error('is empty')
+  return value
+}
+
+export function oneLine(value: string): string {
+  if (value === '' || /[\r\n]/.test(value)) throw new Error('must be one line')
+  return value
+}
+
+export function integer(min: number, max: number) {
+  return (value: string): number => {
+    const number = /^[0-9]+$/.test(value) ? Number(value) : Number.NaN
+    if (!(number >= min && number <= max)) throw new Error(`"${value}" is not a whole number from ${min} to ${max}`)
+    return number
+  }
+}
+
+export function oneOf<const Choice extends string>(choices: readonly Choice[]) {
+  return (value: string): Choice => {
+    const found = choices.find((choice) => choice === value)
+    if (found === undefined) throw new Error(`"${value}" is none of ${choices.join(', ')}`)
+    return found
+  }
+}
+
+export function onOff(value: string): boolean {
+  if (/^(on|true|1|yes)$/i.test(value)) return true
+  if (/^(off|false|0|no)$/i.test(value)) return false
+  throw new Error(`"${value}" is neither on nor off`)
+}
+
+function address(value: string, protocols: readonly string[]): URL {
+  const url = URL.canParse(value) ? new URL(value) : null
+  // The value is not repeated: it may hold a password.
+  if (!url || !protocols.includes(url.protocol))
+    throw new Error(`is not an address that starts with ${protocols.join(' or ')}`)
+  return url
+}
+
+export function webAddress(value: string): string {
+  const url = address(value, ['http:', 'https:'])
+  if (url.username !== '' || url.search !== '' || url.hash !== '') throw new Error('must be a plain address')
+  return url.href.replace(/\/$/, '')
+}
+
+export function databaseAddress(value: string): string {
+  address(value, ['postgres:', 'postgresql:'])
+  return value
+}
+
+export function smtpAddress(value: string): string {
+  address(value, ['smtp:', 'smtps:'])
+  return value
+}
+
+export function networks(value: string): readonly string[] {
+  const list = value
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+  for (const network of list) {
+    const [ip = '', bits] = network.split('/')
+    const family = isIP(ip)
+    const fits = bits === undefined || (/^[0-9]+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+    if (family === 0 || !fits) throw new Error(`"${network}" is neither an address nor a network`)
+  }
+  return list
+}
+
+export function signingKeys(value: string): readonly string[] {
+  const keys = value.split(',').map((part) => part.trim())
+  if (keys.some((key) => key.length < 32)) throw new Error('has a key of fewer than 32 characters')
+  return keys
+}
+
+/** What each quota may use: requests a minute by bucket, runs in 30 days. */
+export type QuotaNumbers = Readonly<Record<Quota, Readonly<Record<keyof (typeof QUOTAS)['free'], number>>>>
+
+const rate = z.number().positive().max(1e9).optional()
+const changes = z
+  .strictObject({
+    write: rate,
+    read: rate,
+    stop: rate,
+    evidence: rate,
+    dashboard: rate,
+    runs: z.int().min(0).optional(),
+  })
+  .default({})
+const quotaChanges = z.strictObject({ free: changes, team: changes, scale: changes })
+
+export function quotas(value: string): QuotaNumbers {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(value)
+  } catch {
+    throw new Error('is not JSON')
+  }
+  const result = quotaChanges.safeParse(parsed)
+  if (!result.success) throw new Error(z.prettifyError(result.error))
+  const changed = (quota: Quota) => {
+    const given = Object.entries(result.data[quota]).filter(([, number]) => number !== undefined)
+    return { ...QUOTAS[quota], ...(Object.fromEntries(given) as Record<string, number>) }
+  }
+  return { free: changed('free'), team: changed('team'), scale: changed('scale') }
+}

@@ -1,0 +1,211 @@
+import { QUOTA_NAMES } from '@countersign/protocol'
+import {
+  databaseAddress,
+  integer,
+  networks,
+  oneLine,
+  oneOf,
+  onOff,
+  quotas,
+  signingKeys,
+  smtpAddress,
+  text,
+  webAddress,
+} from './config-values.js'
+
+interface Setting<Value, Default extends string | null> {
+  env: string
+  flag: string
+  /** As one would write it; null: not set. */
+  default: Default
+  help: string
+  parse: (text: string) => Value
+}
+
+const setting = <Value, Default extends string | null>(row: Setting<Value, Default>) => row
+
+/** Every setting of the service, once. `--help` and the reference are generated from this table. */
+export const SETTINGS = {
+  host: setting({
+    env: 'COUNTERSIGN_HOST',
+    flag: 'host',
+    default: '127.0.0.1',
+    help: 'address to listen on; 0.0.0.0 for every interface',
+    parse: text,
+  }),
+  port: setting({
+    env: 'COUNTERSIGN_PORT',
+    flag: 'port',
+    default: '4319',
+    help: 'port to listen on; 0 takes a free one',
+    parse: integer(0, 65_535),
+  }),
+  publicUrl: setting({
+    env: 'COUNTERSIGN_PUBLIC_URL',
+    flag: 'public-url',
+    default: null,
+    help: 'address users reach the service at, for links in mail; https in production',
+    parse: webAddress,
+  }),
+  mode: setting({
+    env: 'COUNTERSIGN_MODE',
+    flag: 'mode',
+    default: 'development',
+    help: 'development or production; production insists on https and signing keys',
+    parse: oneOf(['development', 'production']),
+  }),
+  dataFolder: setting({
+    env: 'COUNTERSIGN_DATA_FOLDER',
+    flag: 'data-folder',
+    default: '.countersign',
+    help: 'folder of the embedded database and of unsent mail',
+    parse: text,
+  }),
+  databaseUrl: setting({
+    env: 'DATABASE_URL',
+    flag: 'database-url',
+    default: null,
+    help: 'PostgreSQL 15 or later to use in place of the embedded one',
+    parse: databaseAddress,
+  }),
+  poolSize: setting({
+    env: 'COUNTERSIGN_POOL_SIZE',
+    flag: 'pool-size',
+    default: '20',
+    help: 'database connections of this process',
+    parse: integer(4, 500),
+  }),
+  logLevel: setting({
+    env: 'COUNTERSIGN_LOG_LEVEL',
+    flag: 'log-level',
+    default: 'info',
+    help: 'debug, info, warn, error or silent',
+    parse: oneOf(['debug', 'info', 'warn', 'error', 'silent']),
+  }),
+  trustedProxies: setting({
+    env: 'COUNTERSIGN_TRUSTED_PROXIES',
+    flag: 'trusted-proxies',
+    default: '',
+    help: 'addresses or networks (10.0.0.0/8) whose X-Forwarded-For is believed, with commas',
+    parse: networks,
+  }),
+  defaultQuota: setting({
+    env: 'COUNTERSIGN_DEFAULT_QUOTA',
+    flag: 'default-quota',
+    default: 'free',
+    help: 'quota of a new account: free, team or scale',
+    parse: oneOf(QUOTA_NAMES),
+  }),
+  quotas: setting({
+    env: 'COUNTERSIGN_QUOTAS',
+    flag: 'quotas',
+    default: '{}',
+    help: 'numbers in place of the built-in ones, as JSON: {"free":{"write":60}}',
+    parse: quotas,
+  }),
+  workflows: setting({
+    env: 'COUNTERSIGN_WORKFLOWS',
+    flag: 'workflows',
+    default: 'on',
+    help: 'workflow governance: on or off',
+    parse: onOff,
+  }),
+  retentionDays: setting({
+    env: 'COUNTERSIGN_RETENTION_DAYS',
+    flag: 'retention-days',
+    default: '90',
+    help: 'days that captures, content and finished requests are kept',
+    parse: integer(1, 36_500),
+  }),
+  smtpUrl: setting({
+    env: 'COUNTERSIGN_SMTP_URL',
+    flag: 'smtp-url',
+    default: null,
+    help: 'mail server, smtp://user:password@host:587; without it mail is written to the data folder',
+    parse: smtpAddress,
+  }),
+  mailFrom: setting({
+    env: 'COUNTERSIGN_MAIL_FROM',
+    flag: 'mail-from',
+    default: 'Countersign <countersign@localhost>',
+    help: 'sender of mail',
+    parse: oneLine,
+  }),
+  signingKeys: setting({
+    env: 'COUNTERSIGN_SIGNING_KEYS',
+    flag: 'signing-keys',
+    default: null,
+    help: 'secrets of dashboard tokens, 32 characters or more each, with commas; the first signs, all verify',
+    parse: signingKeys,
+  }),
+  scryptCost: setting({
+    env: 'COUNTERSIGN_SCRYPT_COST',
+    flag: 'scrypt-cost',
+    default: '17',
+    help: 'cost of password hashing as a power of two',
+    parse: integer(10, 20),
+  }),
+  dashboardFolder: setting({
+    env: 'COUNTERSIGN_DASHBOARD_FOLDER',
+    flag: 'dashboard-folder',
+    default: null,
+    help: 'folder of the built dashboard; found by itself unless set',
+    parse: text,
+  }),
+} as const
+
+export type SettingName = keyof typeof SETTINGS
+type ValueOf<Row> =
+  Row extends Setting<infer Value, infer Default> ? Value | (Default extends null ? null : never) : never
+export type Config = { readonly [Name in SettingName]: ValueOf<(typeof SETTINGS)[Name]> }
+export type { QuotaNumbers } from './config-values.js'
+
+/** What is wrong with the settings, by the names a person knows them by. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+/** A flag wins over the environment, the environment over the default. */
+export function readConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  flags: Readonly<Record<string, string | undefined>> = {},
+): Config {
+  const values: Record<string, unknown> = {}
+  for (const [name, row] of Object.entries<Setting<unknown, string | null>>(SETTINGS)) {
+    const fromFlag = flags[row.flag]
+    const given = fromFlag ?? (env[row.env] === '' ? undefined : env[row.env]) ?? row.default
+    try {
+      values[name] = given === null ? null : row.parse(given)
+    } catch (error) {
+      const source = fromFlag === undefined ? row.env : `--${row.flag}`
+      throw new ConfigError(`${source}: ${(error as Error).message} (${row.help})`)
+    }
+  }
+  const config = values as unknown as Config
+  refuseUnsafeProduction(config)
+  return config
+}
+
+function refuseUnsafeProduction(config: Config): void {
+  if (config.mode !== 'production') return
+  if (config.publicUrl === null || !config.publicUrl.startsWith('https://')) {
+    throw new ConfigError(
+      'production needs COUNTERSIGN_PUBLIC_URL to be an https address: cookies and links depend on it',
+    )
+  }
+  if (config.signingKeys === null) {
+    throw new ConfigError('production needs COUNTERSIGN_SIGNING_KEYS: make one with `openssl rand -base64 48`')
+  }
+}
+
+/** The lines of `--help`. */
+export function settingsHelp(): string {
+  const rows = Object.values<Setting<unknown, string | null>>(SETTINGS)
+  const width = Math.max(...rows.map((row) => row.flag.length)) + 4
+  return rows
+    .map((row) => {
+      const value = row.default === null || row.default === '' ? '' : ` [${row.default}]`
+      return `  ${`--${row.flag}`.padEnd(width)}${row.help}${value}\n  ${''.padEnd(width)}${row.env}`
+    })
+    .join('\n')
+}

@@ -1,0 +1,56 @@
+import type { Input, Quota, Reply, Route, RouteName, Routes } from '@countersign/protocol'
+import type { Config } from './config.js'
+import type { Random } from './crypto/secrets.js'
+import type { Log } from './log.js'
+import type { Metrics } from './metrics.js'
+import type { Database, Sql, Tx, WorkOptions } from './store/database.js'
+
+/** What lives as long as the process. Time, chance and the store arrive here and nowhere else. */
+export interface Services {
+  readonly config: Config
+  readonly database: Database
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly clock: () => Date
+  readonly random: Random
+  /** Where users reach the service, for links. */
+  readonly publicUrl: () => string
+}
+
+/** What an operation that needs no sign-in gets. */
+export interface OpenContext extends Omit<Services, 'database'> {
+  readonly database: Database
+  /** For short statements outside a transaction. */
+  readonly sql: Sql
+  readonly requestId: string
+  readonly request: Request
+  /** The caller's address: of the connection, or as a trusted proxy says. */
+  readonly clientAddress: string
+  /** Headers of the answer; cookies are appended here. */
+  readonly replyHeaders: Headers
+}
+
+/** What an operation of a tenant gets. Everything inside `transaction` uses its `tx`, never `sql`. */
+export interface Context extends OpenContext {
+  readonly tenantId: string
+  readonly quota: Quota
+  readonly userId: string | null
+  readonly transaction: <T>(fn: (tx: Tx) => Promise<T>, options?: WorkOptions) => Promise<T>
+  readonly single: <T>(fn: (sql: Sql) => Promise<T>) => Promise<T>
+  /** What the route's preload found together with the key; null without one. */
+  readonly preloaded: unknown
+}
+
+/** What an operation of the dashboard gets: a tenant's, with a signed-in person. */
+export interface UserContext extends Context {
+  readonly userId: string
+}
+
+type ContextOf<R extends Route> = R['auth'] extends 'api_key'
+  ? Context
+  : R['auth'] extends 'cookie'
+    ? UserContext
+    : OpenContext
+
+export type Handler<R extends Route> = (ctx: ContextOf<R>, input: Input<R>) => Promise<Reply<R>>
+export type Handlers = { readonly [Name in RouteName]: Handler<Routes[Name]> }

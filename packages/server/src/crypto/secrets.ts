@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto'
+import { KEY_PREFIX } from '@countersign/protocol'
+
+/** Cryptographically secure bytes. Handed in, so that a test can repeat what happened. */
+export type Random = (bytes: number) => Buffer
+
+/** Of a key or a token only this is kept. They hold so much chance that no salt is needed. */
+export const sha256 = (secret: string): Buffer => createHash('sha256').update(secret, 'utf8').digest()
+
+export interface NewApiKey {
+  /** Shown once and kept nowhere. */
+  raw: string
+  hash: Buffer
+  /** What a person sees of it later. */
+  prefix: string
+}
+
+/** 192 bits: 24 bytes are exactly 32 base64url characters. */
+export function makeApiKey(random: Random): NewApiKey {
+  const raw = `${KEY_PREFIX}_${random(24).toString('base64url')}`
+  return { raw, hash: sha256(raw), prefix: raw.slice(0, KEY_PREFIX.length + 5) }
+}
+
+/** An id that the server makes: a short word for its kind and 128 bits. */
+export const makeId = (random: Random, kind: string): string => `${kind}_${random(16).toString('base64url')}`

@@ -1,0 +1,28 @@
+import { BlockList, isIP } from 'node:net'
+
+export type ClientAddress = (remoteAddress: string | undefined, forwardedFor: string | null) => string
+
+/** X-Forwarded-For counts only as far as trusted proxies wrote it: read from the right, until one is not trusted. */
+export function clientAddressBehind(trustedProxies: readonly string[]): ClientAddress {
+  const trusted = new BlockList()
+  for (const network of trustedProxies) {
+    const [address = '', bits] = network.split('/')
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    if (bits === undefined) trusted.addAddress(address, family)
+    else trusted.addSubnet(address, Number(bits), family)
+  }
+  const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+  return (remoteAddress, forwardedFor) => {
+    let address = plain(remoteAddress ?? '')
+    const hops = (forwardedFor ?? '').split(',').map((hop) => plain(hop.trim()))
+    while (isIP(address) !== 0 && isTrusted(address)) {
+      const before = hops.pop()
+      if (before === undefined || isIP(before) === 0) break
+      address = before
+    }
+    return address
+  }
+}
+
+/** IPv4 through an IPv6 socket looks like ::ffff:192.0.2.1. */
+const plain = (address: string) => address.replace(/^::ffff:(?=[0-9.]+$)/i, '')

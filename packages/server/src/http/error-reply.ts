@@ -1,0 +1,32 @@
+import { ERRORS, type Problem } from '@countersign/protocol'
+import { ApiError } from '../api-error.js'
+import { type DatabaseTrouble, databaseTrouble } from '../store/database-error.js'
+
+const RETRY_AFTER_SECONDS = '1'
+
+const BY_TROUBLE: Readonly<Record<DatabaseTrouble, () => ApiError>> = {
+  unavailable: () => new ApiError('UNAVAILABLE', {}, { 'retry-after': RETRY_AFTER_SECONDS }),
+  busy: () => new ApiError('BUSY', {}, { 'retry-after': RETRY_AFTER_SECONDS }),
+  invalid_data: () => new ApiError('INVALID_REQUEST', { detail: 'a value cannot be stored' }),
+}
+
+/** What the caller is told about anything that was thrown. Nothing of an unexpected error gets out. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  const trouble = databaseTrouble(error)
+  return trouble === null ? new ApiError('INTERNAL') : BY_TROUBLE[trouble]()
+}
+
+/** Problem details (RFC 9457). The request id is in a header only, so that equal failures have equal bodies. */
+export function errorReply(error: ApiError): Response {
+  const { status, title } = ERRORS[error.code]
+  const problem: Problem = {
+    type: `urn:countersign:problem:${error.code}`,
+    title,
+    status,
+    code: error.code,
+    ...error.extras,
+  }
+  const headers = { ...error.headers, 'content-type': 'application/problem+json' }
+  return new Response(JSON.stringify(problem), { status, headers })
+}

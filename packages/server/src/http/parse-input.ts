@@ -1,0 +1,65 @@
+import { parseStrictJson } from '@countersign/engine'
+import { type Input, type JsonValue, LIMITS, type Route } from '@countersign/protocol'
+import type { z } from 'zod'
+import { ApiError } from '../api-error.js'
+import { hasBody, readBody } from './read-body.js'
+
+/** What the route's shapes make of the request, or 400 with every fault by its path. */
+export async function parseInput(
+  route: Route,
+  request: Request,
+  params: Readonly<Record<string, string>>,
+): Promise<Input<Route>> {
+  const body = route.body === undefined ? noBody(request) : await jsonBody(route, request)
+  return {
+    params: route.params === undefined ? {} : checked(route.params, params, 'path'),
+    query: checkedQuery(route, new URL(request.url).searchParams),
+    body: route.body === undefined ? body : checked(route.body, body, 'body'),
+  } as Input<Route>
+}
+
+function noBody(request: Request): Record<string, never> {
+  if (hasBody(request))
+    throw new ApiError('INVALID_REQUEST', { detail: 'this path takes no body' }, { connection: 'close' })
+  return {}
+}
+
+async function jsonBody(route: Route, request: Request): Promise<JsonValue> {
+  const text = await readBody(request, { maxBytes: route.largeBody ? LIMITS.largeBodyBytes : LIMITS.bodyBytes })
+  const json = parseStrictJson(text, { maxDepth: LIMITS.jsonDepth })
+  if (!json.ok) throw new ApiError('INVALID_REQUEST', { detail: `body: ${json.problem}` })
+  // PostgreSQL cannot keep it, and a reader in C would stop at it.
+  if (ESCAPED_NUL.test(text))
+    throw new ApiError('INVALID_REQUEST', { detail: 'body: a string holds the character NUL' })
+  return json.value
+}
+
+/** Strict JSON writes NUL in one way only; an even number of backslashes before it would make it plain text. */
+const ESCAPED_NUL = /(?<!\\)(?:\\\\)*\\u0000/
+
+function checkedQuery(route: Route, query: URLSearchParams): unknown {
+  const values: Record<string, string> = Object.create(null)
+  for (const [name, value] of query) {
+    if (name in values) throw new ApiError('INVALID_REQUEST', { detail: `query: ${nameOf(name)} is given twice` })
+    values[name] = value
+  }
+  if (route.query !== undefined) return checked(route.query, values, 'query')
+  const [unknown] = Object.keys(values)
+  if (unknown !== undefined)
+    throw new ApiError('INVALID_REQUEST', { detail: `query: ${nameOf(unknown)} is not known here` })
+  return {}
+}
+
+/** A key sent by mistake as a query parameter's name must not come back in the answer. */
+const nameOf = (name: string) => (/^[a-z_]{1,40}$/.test(name) ? name : 'a parameter')
+
+function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const errors = result.error.issues.slice(0, 20).map((issue) => ({
+    path: [where, ...issue.path.map(String)].join('.'),
+    message: issue.message,
+  }))
+  const first = errors[0]
+  throw new ApiError('INVALID_REQUEST', { detail: `${first?.path}: ${first?.message}`, errors })
+}

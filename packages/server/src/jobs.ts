@@ -1,0 +1,83 @@
+import type { Services } from './context.js'
+import { deleteIdleBuckets } from './store/buckets.js'
+import type { Tx } from './store/database.js'
+import { claimJob } from './store/jobs.js'
+
+/** Work that is done now and then by one of the instances, whichever comes first. */
+export interface Job {
+  readonly name: string
+  readonly everySeconds: number
+  /** Runs in a transaction that holds the job: no other instance does the same at the same time. */
+  readonly run: (tx: Tx, services: Services) => Promise<void>
+}
+
+/** What only grows is cut back here. One row per kind of record. */
+export interface Retention {
+  readonly name: string
+  /** Deletes up to `limit` records that are older than the configured days, and returns how many. */
+  readonly remove: (tx: Tx, options: { olderThanDays: number; limit: number }) => Promise<number>
+}
+
+export const RETENTIONS: readonly Retention[] = [
+  { name: 'idle-buckets', remove: (tx, { limit }) => deleteIdleBuckets(tx, limit) },
+]
+
+/** Small enough to hold no lock for long; the next turn goes on where this one stopped. */
+const RETENTION_BATCH = 1_000
+
+const retentionJob = (retention: Retention): Job => ({
+  name: `retention:${retention.name}`,
+  everySeconds: 60,
+  run: async (tx, { config, log }) => {
+    const removed = await retention.remove(tx, { olderThanDays: config.retentionDays, limit: RETENTION_BATCH })
+    if (removed > 0) log.info({ retention: retention.name, removed }, 'removed what is past its retention')
+  },
+})
+
+export const JOBS: readonly Job[] = [...RETENTIONS.map(retentionJob)]
+
+/** Background work takes a share of the pool like a tenant does, so that it never crowds out requests. */
+const JOBS_SHARE = 'jobs'
+
+/** Runs a job unless another instance has it or it ran lately. False when it was not this one's turn. */
+export async function runJob(job: Job, services: Services): Promise<boolean> {
+  return services.database.transaction(JOBS_SHARE, async (tx) => {
+    if (!(await claimJob(tx, job))) return false
+    await job.run(tx, services)
+    return true
+  })
+}
+
+export interface JobRunner {
+  /** Waits for the job that runs now. */
+  close(): Promise<void>
+}
+
+/** Looks every `tickMs` which jobs are due, and runs them one after another. */
+export function startJobs(services: Services, jobs: readonly Job[] = JOBS, tickMs = 5_000): JobRunner {
+  let stopped = false
+  let running: Promise<void> = Promise.resolve()
+  const tick = async () => {
+    for (const job of jobs) {
+      if (stopped) return
+      try {
+        if (await runJob(job, services))
+          services.metrics.count('countersign_job_runs_total', { job: job.name, outcome: 'done' })
+      } catch (error) {
+        services.metrics.count('countersign_job_runs_total', { job: job.name, outcome: 'failed' })
+        services.log.warn({ job: job.name, error }, 'a periodic job failed; it will be tried again')
+      }
+    }
+  }
+  const timer = setInterval(() => {
+    running = running.then(tick)
+  }, tickMs)
+  timer.unref()
+  return {
+    close: async () => {
+      stopped = true
+      clearInterval(timer)
+      await running
+    },
+  }
+}

@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto'
+import type { Quota } from '@countersign/protocol'
+import { type Config, readConfig } from './config.js'
+import { makeApiKey, makeId } from './crypto/secrets.js'
+import { runningEmbeddedUrl, startEmbeddedPostgres } from './embedded-postgres.js'
+import { createLog } from './log.js'
+import { startServer } from './start-server.js'
+import { insertKey } from './store/api-keys.js'
+import { createDatabase } from './store/database.js'
+import { migrate } from './store/migrate.js'
+import { insertTenant } from './store/tenants.js'
+
+type Flags = Readonly<Record<string, string | undefined>>
+
+/** Runs the service in this process until a signal ends it. The only place of the server that reads the environment. */
+export async function runServer(flags: Flags, say: (sentence: string) => void): Promise<void> {
+  const config = readConfig(process.env, flags)
+  const log = createLog({ level: config.logLevel })
+  const server = await startServer(config, { log, say })
+  say(`Countersign listens at ${server.url}`)
+  for (const line of nextSteps(config)) say(line)
+  await new Promise<void>((done, fail) => {
+    let ending = false
+    const end = (signal: NodeJS.Signals) => {
+      // A second signal is from somebody who cannot wait.
+      if (ending) process.exit(1)
+      ending = true
+      say(`${signal}: answering what is under way, then stopping`)
+      server.close().then(done, fail)
+    }
+    process.on('SIGTERM', end).on('SIGINT', end)
+  })
+  say('stopped')
+}
+
+const nextSteps = (config: Config): string[] => [
+  'next: `countersign tenant create NAME` makes a tenant and its API key; give the key to the SDK as COUNTERSIGN_API_KEY',
+  ...(config.databaseUrl === null ? [`the database is in ${config.dataFolder}; Ctrl-C stops both`] : []),
+]
+
+export interface CreatedTenant {
+  tenantId: string
+  /** Shown once and kept nowhere. */
+  key: string
+}
+
+/** Makes a verified tenant with one key, whether or not the service is running. */
+export async function createTenant(name: string, quota: Quota | null, flags: Flags): Promise<CreatedTenant> {
+  const config = readConfig(process.env, flags)
+  const running = config.databaseUrl ?? (await runningEmbeddedUrl(config.dataFolder))
+  const started = running === null ? await startEmbeddedPostgres({ dataFolder: config.dataFolder }) : null
+  const url = running ?? started?.url
+  if (url === undefined) throw new Error('there is no database to use')
+  try {
+    await migrate(url)
+    return await storeTenant(url, name, quota ?? config.defaultQuota)
+  } finally {
+    await started?.stop()
+  }
+}
+
+async function storeTenant(url: string, name: string, quota: Quota): Promise<CreatedTenant> {
+  const database = createDatabase({ url, poolSize: 4 })
+  const tenantId = makeId(randomBytes, 'tnt')
+  const key = makeApiKey(randomBytes)
+  try {
+    await database.transaction(tenantId, async (tx) => {
+      await insertTenant(tx, { tenantId, name, quota, verified: true })
+      const keyId = makeId(randomBytes, 'key')
+      await insertKey(tx, { tenantId, keyId, userId: null, name: 'first key', prefix: key.prefix, keyHash: key.hash })
+    })
+    return { tenantId, key: key.raw }
+  } finally {
+    await database.close()
+  }
+}

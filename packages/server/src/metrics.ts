@@ -1,0 +1,107 @@
+/** Counters, histograms and gauges in the Prometheus text format. Small enough to be our own. */
+export interface Metrics {
+  /** Adds to a counter. Labels have few values each: routes, statuses, reasons; never ids or tenants. */
+  count(name: CounterName, labels?: Labels, by?: number): void
+  observe(name: HistogramName, labels: Labels, seconds: number): void
+  /** Registers a gauge that is read when somebody looks. A failed reading leaves it out. */
+  gauge(name: string, help: string, read: () => number | Promise<number>): void
+  render(): Promise<string>
+}
+
+type Labels = Readonly<Record<string, string>>
+
+export const COUNTERS = {
+  countersign_requests_total: 'Requests by route and status',
+  countersign_decisions_total: 'Decisions on proposed calls by verdict and reason',
+  countersign_ledger_events_total: 'Events appended to ledgers by this process',
+  countersign_job_runs_total: 'Runs of periodic jobs by outcome',
+} as const
+export type CounterName = keyof typeof COUNTERS
+
+export const HISTOGRAMS = {
+  countersign_request_duration_seconds: 'Time from request to answer by route',
+} as const
+export type HistogramName = keyof typeof HISTOGRAMS
+
+const BOUNDS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+interface Histogram {
+  counts: number[]
+  sum: number
+  total: number
+}
+
+export function createMetrics(): Metrics {
+  const counters = new Map<string, Map<string, number>>()
+  const histograms = new Map<string, Map<string, Histogram>>()
+  const gauges = new Map<string, { help: string; read: () => number | Promise<number> }>()
+  return {
+    count: (name, labels = {}, by = 1) => {
+      const series = seriesOf(counters, name)
+      const key = labelText(labels)
+      series.set(key, (series.get(key) ?? 0) + by)
+    },
+    observe: (name, labels, seconds) => {
+      const series = seriesOf(histograms, name)
+      const key = labelText(labels)
+      const found = series.get(key) ?? { counts: BOUNDS_SECONDS.map(() => 0), sum: 0, total: 0 }
+      series.set(key, found)
+      const bound = BOUNDS_SECONDS.findIndex((limit) => seconds <= limit)
+      if (bound !== -1) found.counts[bound] = (found.counts[bound] ?? 0) + 1
+      found.sum += seconds
+      found.total += 1
+    },
+    gauge: (name, help, read) => {
+      gauges.set(name, { help, read })
+    },
+    render: async () => {
+      const lines: string[] = []
+      for (const [name, help] of Object.entries(COUNTERS)) {
+        lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} counter`)
+        for (const [labels, value] of counters.get(name) ?? []) lines.push(`${name}${braced(labels)} ${value}`)
+      }
+      for (const [name, help] of Object.entries(HISTOGRAMS)) {
+        lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} histogram`)
+        for (const [labels, histogram] of histograms.get(name) ?? [])
+          lines.push(...histogramLines(name, labels, histogram))
+      }
+      for (const [name, { help, read }] of gauges) {
+        const value = await Promise.resolve()
+          .then(read)
+          .catch(() => null)
+        if (value !== null) lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, `${name} ${value}`)
+      }
+      return `${lines.join('\n')}\n`
+    },
+  }
+}
+
+function seriesOf<Value>(all: Map<string, Map<string, Value>>, name: string): Map<string, Value> {
+  const found = all.get(name) ?? new Map<string, Value>()
+  all.set(name, found)
+  return found
+}
+
+function histogramLines(name: string, labels: string, { counts, sum, total }: Histogram): string[] {
+  const prefix = labels === '' ? '' : `${labels},`
+  let below = 0
+  const buckets = counts.map((count, index) => {
+    below += count
+    return `${name}_bucket{${prefix}le="${BOUNDS_SECONDS[index]}"} ${below}`
+  })
+  return [
+    ...buckets,
+    `${name}_bucket{${prefix}le="+Inf"} ${total}`,
+    `${name}_sum${braced(labels)} ${sum}`,
+    `${name}_count${braced(labels)} ${total}`,
+  ]
+}
+
+const labelText = (labels: Labels) =>
+  Object.entries(labels)
+    .map(
+      ([name, value]) => `${name}="${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`,
+    )
+    .join(',')
+
+const braced = (labels: string) => (labels === '' ? '' : `{${labels}}`)

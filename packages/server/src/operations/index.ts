@@ -1,0 +1,55 @@
+import type { RouteName } from '@countersign/protocol'
+import type postgres from 'postgres'
+import type { Handlers } from '../context.js'
+import type { Sql } from '../store/database.js'
+
+/** The function behind each route. */
+export const handlers = {} satisfies Partial<Handlers>
+
+/**
+ * What a route reads together with the key, in the same statement: a scalar subselect that knows the tenant as
+ * `key.tenant_id`. It runs before the path is checked, so a parameter that is no id must give null.
+ */
+export type Preload = (
+  sql: Sql,
+  params: Readonly<Record<string, string>>,
+) => postgres.PendingQuery<postgres.Row[]> | null
+
+export const preloads: Readonly<Partial<Record<RouteName, Preload>>> = {}
+
+/** Routes that have no function yet. They are not registered and answer 404; a route in neither list does not compile. */
+export const NOT_BUILT = {
+  createSession: true,
+  loadSession: true,
+  preflight: true,
+  propose: true,
+  submitReceipts: true,
+  addLabel: true,
+  setToolFilter: true,
+  reportBypass: true,
+  killSession: true,
+  recoverSession: true,
+  exportEvents: true,
+  loadWorkflow: true,
+  offerHandoff: true,
+  completeHandoff: true,
+  reclaimHandoff: true,
+  killWorkflow: true,
+  lookupPlan: true,
+  ingestCaptures: true,
+  createRun: true,
+  loadRun: true,
+  signup: true,
+  login: true,
+  logout: true,
+  forgotPassword: true,
+  resetPassword: true,
+  verifyEmail: true,
+  resendVerification: true,
+  me: true,
+  listKeys: true,
+  createKey: true,
+  revokeKey: true,
+  listAudit: true,
+  loadLimits: true,
+} satisfies Record<Exclude<RouteName, keyof typeof handlers>, true>

@@ -1,0 +1,45 @@
+import { openApiDocument } from '@countersign/protocol'
+import type { App, AppParts, Around } from './app.js'
+import { isWritable } from './store/health.js'
+
+const READY_PATIENCE_MS = 2_000
+
+/** What is no operation: health, readiness, metrics, the OpenAPI document. */
+export function registerPages(app: App, parts: AppParts, around: Around): void {
+  const page = (path: string, answer: () => Response | Promise<Response>) =>
+    app.get(
+      path,
+      around(path, async () => answer()),
+    )
+  const json = (value: unknown, status = 200) =>
+    new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json' } })
+
+  page('/healthz', () => json({ status: 'alive' }))
+  page('/readyz', async () => {
+    const reason = await unreadiness(parts)
+    return reason === null ? json({ status: 'ready' }) : json({ status: 'not_ready', reason }, 503)
+  })
+  page('/metrics', async () => {
+    const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
+    return new Response(await parts.metrics.render(), { headers })
+  })
+  let document: string | undefined
+  page('/openapi.json', () => {
+    document ??= JSON.stringify(openApiDocument())
+    return new Response(document, { headers: { 'content-type': 'application/json' } })
+  })
+}
+
+/** Why no traffic should come here now, or null. */
+async function unreadiness({ database, isReady }: AppParts): Promise<string | null> {
+  if (isReady?.() === false) return 'the server is shutting down'
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve('the database does not answer'), READY_PATIENCE_MS)
+  })
+  const asked = isWritable(database.sql).then(
+    (writable) => (writable ? null : 'the database is read-only'),
+    () => 'the database cannot be reached',
+  )
+  return Promise.race([asked, late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto'
+import type { Server } from 'node:http'
+import { resolve } from 'node:path'
+import { createAdaptorServer } from '@hono/node-server'
+import { type App, type AppParts, createApp } from './app.js'
+import type { Config } from './config.js'
+import { startEmbeddedPostgres } from './embedded-postgres.js'
+import { createKeyUsage } from './http/key-usage.js'
+import { startJobs } from './jobs.js'
+import { createLog, type Log } from './log.js'
+import { createMetrics } from './metrics.js'
+import { createDatabase, type Database } from './store/database.js'
+import { countLedgerEvents } from './store/health.js'
+import { migrate } from './store/migrate.js'
+
+export interface StartOptions {
+  log?: Log
+  /** Told in plain sentences what the person at the terminal should know. */
+  say?: (sentence: string) => void
+  /** Parts in place of the usual ones, for tests: a clock, a store that fails. */
+  parts?: Partial<AppParts>
+  wrapDatabase?: (database: Database) => Database
+}
+
+export interface RunningServer {
+  url: string
+  app: App
+  parts: AppParts
+  /** Answers what is under way, then stops everything that was started. */
+  close(): Promise<void>
+}
+
+const DRAIN_PATIENCE_MS = 10_000
+
+/** Starts the store unless one is configured, migrates it, and listens. */
+export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
+  const say = options.say ?? (() => {})
+  const log = options.log ?? createLog({ level: config.logLevel })
+  const undo: (() => Promise<void>)[] = []
+  const stopAll = async () => {
+    for (const stop of undo.splice(0).reverse()) await stop()
+  }
+  try {
+    let databaseUrl = config.databaseUrl
+    if (databaseUrl === null) {
+      const postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), say })
+      undo.push(postgres.stop)
+      databaseUrl = postgres.url
+    }
+    const applied = await migrate(databaseUrl)
+    if (applied.length > 0) say(`brought the database to version ${applied.at(-1)}`)
+    const runtime = createRuntime(config, databaseUrl, { ...options, log })
+    undo.push(runtime.close)
+    const jobs = startJobs(runtime.parts)
+    undo.push(jobs.close)
+    const server = await listen(runtime.app, config)
+    undo.push(() => drain(server))
+    runtime.listensAt(urlOf(server, config))
+    const close = async () => {
+      runtime.drain()
+      await stopAll()
+    }
+    return { url: urlOf(server, config), app: runtime.app, parts: runtime.parts, close }
+  } catch (error) {
+    await stopAll()
+    throw error
+  }
+}
+
+/** The app on a database that is there already, without listening. Also what tests use. */
+export function createRuntime(config: Config, databaseUrl: string, options: StartOptions = {}) {
+  const opened = createDatabase({ url: databaseUrl, poolSize: config.poolSize })
+  const database = options.wrapDatabase?.(opened) ?? opened
+  const log = options.log ?? createLog({ level: config.logLevel })
+  const metrics = createMetrics()
+  const clock = () => new Date()
+  let ready = true
+  let url = config.publicUrl ?? `http://${config.host}:${config.port}`
+  const keyUsage = createKeyUsage({ database, clock, log })
+  metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
+  metrics.gauge('countersign_pool_waiting', 'Requests that wait for a connection', () => database.load().waiting)
+  metrics.gauge('countersign_pool_size', 'Working connections there may be', () => database.load().size)
+  metrics.gauge('countersign_ledger_height', 'Ledger events kept, as PostgreSQL estimates it', () =>
+    countLedgerEvents(database.sql),
+  )
+  const parts: AppParts = {
+    config,
+    database,
+    log,
+    metrics,
+    clock,
+    random: randomBytes,
+    publicUrl: () => url,
+    keyUsage,
+    isReady: () => ready,
+    ...options.parts,
+  }
+  return {
+    app: createApp(parts),
+    parts,
+    listensAt: (address: string) => {
+      url = config.publicUrl ?? address
+    },
+    drain: () => {
+      ready = false
+    },
+    close: async () => {
+      await keyUsage.close()
+      await opened.close()
+    },
+  }
+}
+
+/** The address is taken, or may not be used. */
+export class ListenError extends Error {
+  override name = 'ListenError'
+}
+
+const LISTEN_TROUBLES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is taken by another program; stop that one or choose another with --port',
+  EACCES: 'may not be used by this user; ports below 1024 need more rights; choose another with --port',
+  EADDRNOTAVAIL: 'is no address of this machine; choose another with --host',
+}
+
+async function listen(app: App, { host, port }: Config): Promise<Server> {
+  const server = createAdaptorServer({ fetch: app.fetch }) as Server
+  server.headersTimeout = 10_000
+  server.requestTimeout = 30_000
+  server.keepAliveTimeout = 65_000
+  await new Promise<void>((done, fail) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const trouble = LISTEN_TROUBLES[error.code ?? '']
+      fail(trouble ? new ListenError(`${host}:${port} ${trouble}`) : error)
+    })
+    server.listen(port, host, done)
+  })
+  return server
+}
+
+function urlOf(server: Server, { host }: Config): string {
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  return `http://${name}:${port}`
+}
+
+/** Takes no new connections and waits for the answers under way; after the patience the rest is cut off. */
+async function drain(server: Server): Promise<void> {
+  const closed = new Promise((done) => server.close(done))
+  server.closeIdleConnections()
+  const timer = setTimeout(() => server.closeAllConnections(), DRAIN_PATIENCE_MS)
+  await closed
+  clearTimeout(timer)
+}

@@ -1,0 +1,95 @@
+import type { Bucket, Quota } from '@countersign/protocol'
+import type postgres from 'postgres'
+import { refill } from './buckets.js'
+import type { Queryable, Sql } from './database.js'
+
+export interface KeyHolder {
+  tenantId: string
+  keyId: string
+  /** Null for a key that an operator made. */
+  userId: string | null
+  quota: Quota
+  verified: boolean
+  /** Null for an unverified tenant, from whose bucket nothing is taken. */
+  taken: boolean | null
+  tokens: number | null
+  /** What the route's preload selected, or null. */
+  preloaded: unknown
+}
+
+export interface KeyUse {
+  keyHash: Buffer
+  bucket: Bucket
+  /** Requests a minute, by quota. */
+  perMinute: Readonly<Record<Quota, number>>
+  /** A scalar subselect that runs in the same statement; the tenant is `key.tenant_id`. */
+  preload?: postgres.PendingQuery<postgres.Row[]> | null
+}
+
+/**
+ * Recognises a key and takes a token from its tenant's bucket, in one statement. Null when the key is unknown or
+ * revoked. Nothing is taken for an unverified tenant.
+ */
+export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
+  const [row] = await sql<KeyHolder[]>`
+    with key as (
+      select k.tenant_id, k.key_id, k.user_id, t.quota, t.verified_at is not null as verified
+      from api_keys k join tenants t on t.tenant_id = k.tenant_id
+      where k.key_hash = ${use.keyHash} and k.revoked_at is null
+    ), took as (
+      insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
+      select key.tenant_id, ${use.bucket}, (${sql.json(use.perMinute)}::jsonb ->> key.quota)::float8 - 1,
+        clock_timestamp(), true
+      from key where key.verified
+      ${refill(sql, sql`60`)}
+      returning b.taken, b.tokens
+    )
+    select key.*, took.taken, took.tokens, ${use.preload ? sql`(${use.preload})` : sql`null`} as preloaded
+    from key left join took on true`
+  return row ?? null
+}
+
+/** Moves `last_used_at` of the keys on, never back. */
+export async function touchKeys(
+  sql: Sql,
+  uses: readonly { tenantId: string; keyId: string; at: Date }[],
+): Promise<void> {
+  await sql`
+    update api_keys k set last_used_at = greatest(k.last_used_at, used.at)
+    from unnest(
+      ${uses.map((use) => use.tenantId)}::text[], ${uses.map((use) => use.keyId)}::text[],
+      ${uses.map((use) => use.at.toISOString())}::timestamptz[]
+    ) as used (tenant_id, key_id, at)
+    where k.tenant_id = used.tenant_id and k.key_id = used.key_id`
+}
+
+export interface NewKeyRow {
+  tenantId: string
+  keyId: string
+  userId: string | null
+  name: string
+  prefix: string
+  keyHash: Buffer
+}
+
+/** Keeps a new key. The caller holds the tenant's row (`lockTenant`), so that the count of keys cannot be outrun. */
+export async function insertKey(tx: Queryable, key: NewKeyRow): Promise<void> {
+  await tx`
+    insert into api_keys (tenant_id, key_id, user_id, name, prefix, key_hash)
+    values (${key.tenantId}, ${key.keyId}, ${key.userId}, ${key.name}, ${key.prefix}, ${key.keyHash})`
+}
+
+export async function countActiveKeys(tx: Queryable, tenantId: string): Promise<number> {
+  const [row] = await tx<{ count: number }[]>`
+    select count(*) from api_keys where tenant_id = ${tenantId} and revoked_at is null`
+  return row?.count ?? 0
+}
+
+/** False when the tenant has no such active key. */
+export async function revokeKey(tx: Queryable, tenantId: string, keyId: string): Promise<boolean> {
+  const rows = await tx`
+    update api_keys set revoked_at = clock_timestamp()
+    where tenant_id = ${tenantId} and key_id = ${keyId} and revoked_at is null
+    returning 1`
+  return rows.length === 1
+}

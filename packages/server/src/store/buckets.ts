@@ -1,0 +1,55 @@
+import type { Queryable } from './database.js'
+
+export interface Take {
+  /** A tenant's id, or for routes before sign-in a hash of the address or e-mail. */
+  owner: string
+  bucket: string
+  /** How many tokens a full bucket holds. */
+  capacity: number
+  /** How long an empty bucket takes to fill. */
+  fillSeconds: number
+}
+
+export interface Taken {
+  taken: boolean
+  /** What is left after the take; below one after a refusal. */
+  tokens: number
+}
+
+/** Takes one token, exactly once whatever else happens at the same time on any instance. */
+export async function takeToken(sql: Queryable, take: Take): Promise<Taken> {
+  const [row] = await sql<Taken[]>`
+    insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
+    values (${take.owner}, ${take.bucket}, ${take.capacity}::float8 - 1, clock_timestamp(), true)
+    ${refill(sql, sql`${take.fillSeconds}::float8`)}
+    returning b.taken, b.tokens`
+  if (!row) throw new Error('a bucket gave no answer')
+  return row
+}
+
+/**
+ * The second half of every take. The new row's tokens are one less than the capacity, so `excluded.tokens + 1` is
+ * what the bucket holds when full. A conflicting take waits for the row and then sees its latest tokens.
+ */
+export function refill(sql: Queryable, fillSeconds: ReturnType<Queryable>) {
+  return sql`
+    on conflict (owner, bucket) do update set (tokens, refilled_at, taken) = (
+      select case when level >= 1 then level - 1 else level end, at, level >= 1
+      from (
+        select at, least(
+          excluded.tokens + 1,
+          b.tokens + greatest(0, extract(epoch from at - b.refilled_at)) * (excluded.tokens + 1) / ${fillSeconds}
+        ) as level
+        from (select clock_timestamp() as at) as clock
+      ) as refilled
+    )`
+}
+
+/** Buckets nobody took from for a day are full anyway. Returns how many were removed. */
+export async function deleteIdleBuckets(sql: Queryable, limit: number): Promise<number> {
+  const rows = await sql`
+    delete from buckets where (owner, bucket) in (
+      select owner, bucket from buckets where refilled_at < clock_timestamp() - interval '1 day' limit ${limit}
+    ) returning 1`
+  return rows.length
+}

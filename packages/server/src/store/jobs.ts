@@ -1,0 +1,15 @@
+import type { Tx } from './database.js'
+
+/** Takes a job for this transaction. False when it ran less than `everySeconds` ago or another instance has it. */
+export async function claimJob(tx: Tx, job: { name: string; everySeconds: number }): Promise<boolean> {
+  await tx`insert into jobs (name) values (${job.name}) on conflict do nothing`
+  const rows = await tx`
+    update jobs set last_run_at = clock_timestamp()
+    where name = (
+      select name from jobs
+      where name = ${job.name} and last_run_at <= clock_timestamp() - make_interval(secs => ${job.everySeconds})
+      for update skip locked
+    )
+    returning 1`
+  return rows.length === 1
+}

@@ -1,0 +1,97 @@
+import { QUOTAS, type RouteName } from '@countersign/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { echoHandlers } from '../support/echo-handlers.js'
+import { proves } from '../support/proves.js'
+import { type Runtime, routeRequest, startRuntime, type TestTenant } from '../support/runtime.js'
+
+const echo = echoHandlers()
+let runtime: Runtime
+beforeAll(async () => {
+  runtime = await startRuntime({ instances: 2, parts: { handlers: echo.handlers, checkReplies: false } })
+})
+afterAll(() => runtime.close())
+
+const params = { session_id: 's1' }
+
+/** Sends `count` requests at once, alternating between the two instances, and counts the answers by status. */
+async function burst(tenant: TestTenant, name: RouteName, count: number): Promise<Record<number, number>> {
+  const body =
+    name === 'killSession' ? { reason: 'enough' } : name === 'addLabel' ? { label: 'a' } : { tools: null, fence: 1 }
+  const answers = await Promise.all(
+    Array.from({ length: count }, (_, index) => {
+      const request = routeRequest(name, { key: tenant.key, params, ...(name === 'loadSession' ? {} : { body }) })
+      return runtime.instances[index % 2]!.fetch(request)
+    }),
+  )
+  const byStatus: Record<number, number> = {}
+  for (const { status } of answers) byStatus[status] = (byStatus[status] ?? 0) + 1
+  return byStatus
+}
+
+const limited = (counts: Record<number, number>) => counts[429] ?? 0
+
+proves(
+  ['limit.post-general', 'limit.token-bucket'],
+  'of 100 parallel POSTs over two instances exactly the 30 of the bucket get through',
+  async () => {
+    const tenant = await runtime.createTenant({ quota: 'free' })
+    expect(100 - limited(await burst(tenant, 'setToolFilter', 100))).toBe(QUOTAS.free.write)
+  },
+)
+
+proves(
+  'limit.get-general',
+  'of 200 parallel GETs over two instances exactly the 120 of the bucket get through',
+  async () => {
+    const tenant = await runtime.createTenant({ quota: 'free' })
+    expect(200 - limited(await burst(tenant, 'loadSession', 200))).toBe(QUOTAS.free.read)
+  },
+)
+
+test('an exhausted tenant can still be stopped, still prove what ran, and does not touch another tenant', async () => {
+  const [tenant, other] = [await runtime.createTenant({ quota: 'free' }), await runtime.createTenant({ quota: 'free' })]
+  expect(limited(await burst(tenant, 'setToolFilter', 31))).toBe(1)
+  expect(limited(await burst(tenant, 'killSession', 5))).toBe(0)
+  expect(limited(await burst(tenant, 'addLabel', 5))).toBe(0)
+  expect(limited(await burst(tenant, 'loadSession', 5))).toBe(0)
+  expect(limited(await burst(other, 'setToolFilter', 5))).toBe(0)
+})
+
+test('a refusal says how long to wait, and after that long one more request gets through', async () => {
+  const tenant = await runtime.createTenant({ quota: 'free' })
+  await burst(tenant, 'setToolFilter', 30)
+  const request = () => routeRequest('setToolFilter', { key: tenant.key, params, body: { tools: null, fence: 1 } })
+  const refused = await runtime.fetch(request())
+  expect(refused.status).toBe(429)
+  expect(await refused.json()).toMatchObject({ code: 'RATE_LIMITED', status: 429 })
+  expect(refused.headers.get('retry-after')).toBe('2')
+  expect(refused.headers.get('ratelimit')).toMatch(/^"write";r=0;t=60$/)
+  expect(refused.headers.get('ratelimit-policy')).toBe('"write";q=30;w=60')
+  // Two seconds pass for the bucket: time is the database's, so the row is moved instead of waiting.
+  await runtime.sql`update buckets set refilled_at = refilled_at - interval '2 seconds' where owner = ${tenant.tenantId}`
+  expect((await runtime.fetch(request())).status).not.toBe(429)
+  expect((await runtime.fetch(request())).status).toBe(429)
+})
+
+test('a bucket never holds more than its capacity, however long it rests', async () => {
+  const tenant = await runtime.createTenant({ quota: 'free' })
+  await burst(tenant, 'setToolFilter', 1)
+  await runtime.sql`update buckets set refilled_at = refilled_at - interval '1 year' where owner = ${tenant.tenantId}`
+  expect(100 - limited(await burst(tenant, 'setToolFilter', 100))).toBe(QUOTAS.free.write)
+})
+
+test('a request over the limit is 429 even with a body that is not JSON; below it, 400', async () => {
+  const tenant = await runtime.createTenant({ quota: 'free' })
+  const request = () => routeRequest('setToolFilter', { key: tenant.key, params, rawBody: '{"tools":' })
+  expect((await runtime.fetch(request())).status).toBe(400)
+  await burst(tenant, 'setToolFilter', 30)
+  expect((await runtime.fetch(request())).status).toBe(429)
+})
+
+test('a higher quota has larger buckets at once', async () => {
+  const tenant = await runtime.createTenant({ quota: 'free' })
+  await burst(tenant, 'setToolFilter', 31)
+  await runtime.sql`update tenants set quota = 'team' where tenant_id = ${tenant.tenantId}`
+  await runtime.sql`update buckets set refilled_at = refilled_at - interval '1 minute' where owner = ${tenant.tenantId}`
+  expect(limited(await burst(tenant, 'setToolFilter', 100))).toBe(0)
+})

@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import {
+  type Quota,
+  type Reply,
+  type RequestBody,
+  ROUTES,
+  type Route,
+  type RouteName,
+  type Routes,
+} from '@countersign/protocol'
+import { createAdaptorServer } from '@hono/node-server'
+import type { App, AppParts } from '../../packages/server/src/app.js'
+import { readConfig } from '../../packages/server/src/config.js'
+import { makeApiKey, makeId } from '../../packages/server/src/crypto/secrets.js'
+import { createLog } from '../../packages/server/src/log.js'
+import { createRuntime, type StartOptions } from '../../packages/server/src/start-server.js'
+import { insertKey } from '../../packages/server/src/store/api-keys.js'
+import { connect, type Sql } from '../../packages/server/src/store/database.js'
+import { insertTenant } from '../../packages/server/src/store/tenants.js'
+import { createTestDatabase } from './database.js'
+
+export interface RuntimeOptions {
+  /** Servers on one database. */
+  instances?: 1 | 2
+  /** Settings by their environment names. */
+  config?: Record<string, string>
+  /** Quota of the tenant that is made; `scale`, so that only tests of the throttle meet it. */
+  quota?: Quota
+  parts?: Partial<AppParts>
+  wrapDatabase?: StartOptions['wrapDatabase']
+}
+
+export interface TestTenant {
+  tenantId: string
+  keyId: string
+  key: string
+}
+
+export interface Instance {
+  app: App
+  parts: AppParts
+  /** Standard fetch, answered by the app without a socket: hand it to the SDK as its `fetch`. */
+  fetch: typeof fetch
+  /** A real server on loopback, started at the first call. */
+  listen(): Promise<string>
+}
+
+export interface Runtime extends TestTenant {
+  databaseUrl: string
+  /** Straight to the database, for what a test must see or break. */
+  sql: Sql
+  instances: readonly [Instance, ...Instance[]]
+  /** The first instance's. */
+  fetch: typeof fetch
+  /** Every line logged so far. */
+  logLines: string[]
+  createTenant(options?: { quota?: Quota; verified?: boolean }): Promise<TestTenant>
+  /** Routes by name, with the types of the protocol. */
+  api(key?: string, instance?: Instance): Api
+  close(): Promise<void>
+}
+
+/** One or two servers on a database of their own, with a tenant and a key. */
+export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  const database = await createTestDatabase()
+  const logLines: string[] = []
+  const config = readConfig({ COUNTERSIGN_POOL_SIZE: '12', COUNTERSIGN_SCRYPT_COST: '10', ...options.config })
+  const started = Array.from({ length: options.instances ?? 1 }, () =>
+    startInstance(
+      createRuntime(config, database.url, {
+        log: createLog({ level: 'info', write: (line) => logLines.push(line) }),
+        parts: { checkReplies: true, ...options.parts },
+        ...(options.wrapDatabase ? { wrapDatabase: options.wrapDatabase } : {}),
+      }),
+    ),
+  )
+  const [first, ...more] = started
+  if (!first) throw new Error('a runtime has at least one instance')
+  const sql = connect({ url: database.url }, { max: 4 })
+  const createTenant: Runtime['createTenant'] = (tenant = {}) =>
+    storeTenant(sql, { quota: 'scale', verified: true, ...tenant })
+  const tenant = await createTenant({ quota: options.quota ?? 'scale' })
+  return {
+    ...tenant,
+    databaseUrl: database.url,
+    sql,
+    instances: [first, ...more],
+    fetch: first.fetch,
+    logLines,
+    createTenant,
+    api: (key = tenant.key, instance = first) => createApi(instance.fetch, key),
+    close: async () => {
+      for (const instance of started) await instance.close()
+      await sql.end({ timeout: 5 })
+      await database.drop()
+    },
+  }
+}
+
+function startInstance(runtime: ReturnType<typeof createRuntime>): Instance & { close(): Promise<void> } {
+  let server: ReturnType<typeof createAdaptorServer> | undefined
+  return {
+    app: runtime.app,
+    parts: runtime.parts,
+    fetch: async (input, init) => runtime.app.fetch(new Request(input, init)),
+    listen: async () => {
+      if (!server) {
+        const starting = createAdaptorServer({ fetch: runtime.app.fetch })
+        server = starting
+        await new Promise<void>((done) => starting.listen(0, '127.0.0.1', done))
+      }
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    },
+    close: async () => {
+      const listening = server
+      if (listening) {
+        await new Promise((done) => {
+          listening.close(done)
+          if ('closeAllConnections' in listening) listening.closeAllConnections()
+        })
+      }
+      await runtime.close()
+    },
+  }
+}
+
+async function storeTenant(sql: Sql, { quota, verified }: { quota: Quota; verified: boolean }): Promise<TestTenant> {
+  const tenantId = makeId(randomBytes, 'tnt')
+  const keyId = makeId(randomBytes, 'key')
+  const key = makeApiKey(randomBytes)
+  await insertTenant(sql, { tenantId, name: 'test', quota, verified })
+  await insertKey(sql, { tenantId, keyId, userId: null, name: 'test', prefix: key.prefix, keyHash: key.hash })
+  return { tenantId, keyId, key: key.raw }
+}
+
+export const TEST_ORIGIN = 'http://127.0.0.1:4319'
+
+export interface Answer<Body> {
+  status: number
+  headers: Headers
+  /** The reply of the route when `status` is its own, problem details otherwise. */
+  body: Body
+  problem: Record<string, unknown>
+}
+
+type Call<R extends Route> = {
+  params?: Record<string, string>
+  query?: Record<string, string>
+  body?: RequestBody<R>
+  /** Sent as it is, in place of `body`. */
+  rawBody?: string | undefined
+  headers?: Record<string, string>
+}
+export type Api = { [Name in RouteName]: (call?: Call<Routes[Name]>) => Promise<Answer<Reply<Routes[Name]>>> }
+
+export function createApi(send: typeof fetch, key: string): Api {
+  const call =
+    (name: RouteName) =>
+    async (given: Call<Route> = {}) => {
+      const response = await send(routeRequest(name, { key, ...given }))
+      const text = await response.text()
+      const body = text === '' ? null : JSON.parse(text)
+      return { status: response.status, headers: response.headers, body, problem: body }
+    }
+  return Object.fromEntries((Object.keys(ROUTES) as RouteName[]).map((name) => [name, call(name)])) as unknown as Api
+}
+
+/** A request to a route as it would come over the wire. Path parameters that are not given are filled with an id. */
+export function routeRequest(name: RouteName, given: Call<Route> & { key?: string | null; origin?: string }): Request {
+  const route: Route = ROUTES[name]
+  const path = route.path.replaceAll(/:([a-z_]+)/g, (_, param: string) =>
+    encodeURIComponent(given.params?.[param] ?? 'unknown'),
+  )
+  const url = new URL(path, given.origin ?? TEST_ORIGIN)
+  for (const [field, value] of Object.entries(given.query ?? {})) url.searchParams.set(field, value)
+  const headers = new Headers()
+  if (given.key) headers.set('authorization', `Bearer ${given.key}`)
+  const text = given.rawBody ?? (given.body === undefined ? undefined : JSON.stringify(given.body))
+  if (text !== undefined) headers.set('content-type', 'application/json')
+  for (const [field, value] of Object.entries(given.headers ?? {})) headers.set(field, value)
+  return new Request(url, { method: route.method, headers, ...(text === undefined ? {} : { body: text }) })
+}
