@@ -10,9 +10,10 @@ import {
   type Routes,
 } from '@countersign/protocol'
 import { createAdaptorServer } from '@hono/node-server'
-import type { App, AppParts } from '../../packages/server/src/app.js'
+import type { AppParts } from '../../packages/server/src/app.js'
 import { readConfig } from '../../packages/server/src/config.js'
 import { makeApiKey, makeId } from '../../packages/server/src/crypto/secrets.js'
+import type { App } from '../../packages/server/src/http/frame.js'
 import { createLog } from '../../packages/server/src/log.js'
 import { createRuntime, type StartOptions } from '../../packages/server/src/start-server.js'
 import { insertKey } from '../../packages/server/src/store/api-keys.js'

@@ -15,11 +15,12 @@ export interface Services {
   readonly random: Random
   /** Where users reach the service, for links. */
   readonly publicUrl: () => string
+  /** False while the server drains. */
+  readonly isReady: () => boolean
 }
 
 /** What an operation that needs no sign-in gets. */
-export interface OpenContext extends Omit<Services, 'database'> {
-  readonly database: Database
+export interface OpenContext extends Services {
   /** For short statements outside a transaction. */
   readonly sql: Sql
   readonly requestId: string

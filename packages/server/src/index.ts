@@ -1,4 +1,4 @@
-export { type App, type AppParts, createApp } from './app.js'
+export { type AppParts, createApp } from './app.js'
 export { type Config, ConfigError, readConfig, SETTINGS, settingsHelp } from './config.js'
 export type { Context, Handlers, OpenContext, Services, UserContext } from './context.js'
 export { FolderInUse } from './embedded-postgres/folder-lock.js'

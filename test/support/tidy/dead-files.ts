@@ -5,7 +5,6 @@ import { type Check, isTest, type Project, resolveRelative, type Source } from '
 export const AWAITED: ReadonlySet<string> = new Set([
   'packages/engine/src/learn/bound.ts',
   'packages/engine/src/learn/sketch.ts',
-  'packages/server/src/store/database-error.ts',
 ])
 
 /** Every source is reached from an entry point, a test, a script, a benchmark or an example. */

@@ -67,7 +67,7 @@ export const serverRooms: Check = (project) =>
 
 function roomOf(path: string): string {
   const inside = path.slice(SERVER.length)
-  if (inside === 'index.ts' || inside === 'main.ts') return 'main'
+  if (['index.ts', 'main.ts', 'start-server.ts'].includes(inside)) return 'main'
   if (inside === 'app.ts') return 'app'
   return /^(http|operations|store)\//.exec(inside)?.[1] ?? 'rest'
 }

@@ -1,27 +1,28 @@
 import { openApiDocument } from '@countersign/protocol'
-import type { App, AppParts, Around } from './app.js'
-import { isWritable } from './store/health.js'
+import type { Services } from '../context.js'
+import { isWritable } from '../store/health.js'
+import type { App, Frame } from './frame.js'
 
 const READY_PATIENCE_MS = 2_000
 
 /** What is no operation: health, readiness, metrics, the OpenAPI document. */
-export function registerPages(app: App, parts: AppParts, around: Around): void {
+export function registerPages(app: App, services: Services, frame: Frame): void {
   const page = (path: string, answer: () => Response | Promise<Response>) =>
     app.get(
       path,
-      around(path, async () => answer()),
+      frame(path, async () => answer()),
     )
   const json = (value: unknown, status = 200) =>
     new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json' } })
 
   page('/healthz', () => json({ status: 'alive' }))
   page('/readyz', async () => {
-    const reason = await unreadiness(parts)
+    const reason = await unreadiness(services)
     return reason === null ? json({ status: 'ready' }) : json({ status: 'not_ready', reason }, 503)
   })
   page('/metrics', async () => {
     const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
-    return new Response(await parts.metrics.render(), { headers })
+    return new Response(await services.metrics.render(), { headers })
   })
   let document: string | undefined
   page('/openapi.json', () => {
@@ -31,8 +32,8 @@ export function registerPages(app: App, parts: AppParts, around: Around): void {
 }
 
 /** Why no traffic should come here now, or null. */
-async function unreadiness({ database, isReady }: AppParts): Promise<string | null> {
-  if (isReady?.() === false) return 'the server is shutting down'
+async function unreadiness({ database, isReady }: Services): Promise<string | null> {
+  if (!isReady()) return 'the server is shutting down'
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<string>((resolve) => {
     timer = setTimeout(() => resolve('the database does not answer'), READY_PATIENCE_MS)

@@ -1,0 +1,60 @@
+import type { Hono } from 'hono'
+import type { OpenContext, Services } from '../context.js'
+import { makeId } from '../crypto/secrets.js'
+import { clientAddressBehind } from './client-address.js'
+import { errorReply, toApiError } from './error-reply.js'
+import { securityHeaders } from './security-headers.js'
+
+/** What @hono/node-server hands over beside the request; absent when `app.fetch` is called directly. */
+type Bindings = { incoming?: { socket: { remoteAddress?: string } } }
+export type App = Hono<{ Bindings: Bindings }>
+
+/** What Hono hands to a function, as far as it is used here. */
+interface HonoContext {
+  env: Bindings | undefined
+  req: { raw: Request; param: () => Params }
+}
+export type Params = Readonly<Record<string, string>>
+export type Answer = (open: OpenContext, params: Params) => Promise<Response>
+export type Frame = (routeName: string, answer: Answer) => (c: HonoContext) => Promise<Response>
+
+/** Round every answer: request id, time, log line, metrics, headers, and what becomes of an error. */
+export function createFrame(services: Services): Frame {
+  const { config, database, metrics } = services
+  const clientAddress = clientAddressBehind(config.trustedProxies)
+  const fixedHeaders = Object.entries(securityHeaders(config.mode))
+
+  const openContext = ({ env, req }: HonoContext): OpenContext => {
+    const requestId = makeId(services.random, 'req')
+    return {
+      ...services,
+      sql: database.sql,
+      requestId,
+      request: req.raw,
+      log: services.log.with({ request_id: requestId }),
+      clientAddress: clientAddress(env?.incoming?.socket.remoteAddress, req.raw.headers.get('x-forwarded-for')),
+      replyHeaders: new Headers(),
+    }
+  }
+
+  return (routeName, answer) => async (c) => {
+    const startedAt = performance.now()
+    const open = openContext(c)
+    const response = await answer(open, c.req.param()).catch((error: unknown) => failed(open, error))
+    for (const [name, value] of open.replyHeaders) response.headers.append(name, value)
+    for (const [name, value] of fixedHeaders) if (!response.headers.has(name)) response.headers.set(name, value)
+    response.headers.set('x-request-id', open.requestId)
+    const seconds = (performance.now() - startedAt) / 1000
+    metrics.count('countersign_requests_total', { route: routeName, status: String(response.status) })
+    metrics.observe('countersign_request_duration_seconds', { route: routeName }, seconds)
+    const ms = Math.round(seconds * 1e5) / 100
+    open.log.info({ method: open.request.method, route: routeName, status: response.status, ms }, 'answered')
+    return response
+  }
+}
+
+function failed(open: OpenContext, error: unknown): Response {
+  const apiError = toApiError(error)
+  if (apiError.status >= 500) open.log.error({ error, code: apiError.code }, 'a request failed')
+  return errorReply(apiError)
+}
