@@ -1,5 +1,14 @@
 export { canonicalJson } from './canonical-json.js'
 export {
+  type CedarModule,
+  type CedarRequest,
+  createPolicyEvaluator,
+  type PolicyDecision,
+  type PolicyEvaluator,
+  type PolicyQuestion,
+  type PreparedPolicy,
+} from './cedar.js'
+export {
   addDecimals,
   compareDecimals,
   type Decimal,

@@ -1,0 +1,188 @@
+import type { JsonObject, JsonValue } from '@countersign/protocol'
+import { policyNestingProblem } from './cedar-nesting.js'
+import { CedarValueError, toCedarRecord } from './cedar-values.js'
+
+/** The part of `@cedar-policy/cedar-wasm/nodejs` in use. It is handed in, so that only plans with a policy load it. */
+export interface CedarModule {
+  checkParsePolicySet(policies: { staticPolicies: string }): CedarParseAnswer
+  preparsePolicySet(id: string, policies: { staticPolicies: string }): CedarParseAnswer
+  statefulIsAuthorized(call: CedarRequest & { preparsedPolicySetId: string }): CedarAnswer
+}
+
+export type CedarParseAnswer = { type: 'success' } | { type: 'failure'; errors: CedarError[] }
+export interface CedarError {
+  message: string
+  sourceLocations?: { start: number }[]
+}
+export type CedarAnswer =
+  | { type: 'failure'; errors: CedarError[] }
+  | {
+      type: 'success'
+      response: {
+        decision: 'allow' | 'deny'
+        diagnostics: { reason: string[]; errors: { policyId: string; error: CedarError }[] }
+      }
+    }
+
+/** A request in Cedar's own words, values in Cedar's JSON. */
+export interface CedarRequest {
+  principal: CedarEntityId
+  action: CedarEntityId
+  resource: CedarEntityId
+  context: JsonObject
+  entities: { uid: CedarEntityId; attrs: JsonObject; parents: CedarEntityId[] }[]
+}
+export interface CedarEntityId {
+  type: string
+  id: string
+}
+
+export interface PolicyDecision {
+  /** `error` blocks like `deny`; only `deny` may take a tool away before its arguments are known. */
+  readonly decision: 'allow' | 'deny' | 'error'
+  readonly errors: string[]
+}
+
+/** Who wants to do what; `arguments` is null while they are not known yet. */
+export interface PolicyQuestion {
+  readonly principal: JsonValue
+  readonly tool: string
+  readonly agent: string
+  readonly arguments: JsonObject | null
+}
+
+export interface PreparedPolicy {
+  decide(question: PolicyQuestion): PolicyDecision
+  /** The layer below `decide`: a request that is Cedar's already. Also tells which policies decided. */
+  authorize(request: CedarRequest): PolicyDecision & { readonly reasons: string[] }
+}
+
+export interface PolicyEvaluator {
+  /** What is wrong with a policy's text; empty when it can be used. */
+  check(policy: string): string[]
+  /** Throws when `check` finds something wrong. */
+  prepare(policy: string): PreparedPolicy
+}
+
+export function createPolicyEvaluator(cedar: CedarModule): PolicyEvaluator {
+  const parsed = createParsedSets(cedar)
+  const check = (policy: string) => checkPolicy(cedar, policy)
+  return {
+    check,
+    prepare(policy) {
+      const problems = check(policy)
+      if (problems.length > 0) throw new Error(`the policy cannot be used: ${problems.join('; ')}`)
+      const authorize = (request: CedarRequest) =>
+        readAnswer(() => cedar.statefulIsAuthorized({ ...request, preparsedPolicySetId: parsed.idOf(policy) }))
+      return { authorize, decide: (question) => decide(authorize, question) }
+    },
+  }
+}
+
+const MAX_POLICY_LENGTH = 65_536
+/** Cedar keeps what it parsed for ever, under a name. So many names are used, and then used again. */
+const MAX_PARSED_SETS = 256
+
+function checkPolicy(cedar: CedarModule, policy: string): string[] {
+  if (policy.length > MAX_POLICY_LENGTH) return [`the policy is longer than ${MAX_POLICY_LENGTH} characters`]
+  const nesting = policyNestingProblem(policy)
+  if (nesting !== null) return [nesting]
+  if (!/\b(?:permit|forbid)\b/.test(policy)) return ['the policy has no statement, so it would deny everything']
+  try {
+    const answer = cedar.checkParsePolicySet({ staticPolicies: policy })
+    return answer.type === 'success' ? [] : answer.errors.map((error) => describe(error, policy))
+  } catch (error) {
+    return [messageOf(error)]
+  }
+}
+
+/** Makers of names; two evaluators on one module must not share any. */
+let evaluators = 0
+
+function createParsedSets(cedar: CedarModule): { idOf(policy: string): string } {
+  const prefix = `countersign-${evaluators++}`
+  const ids = new Map<string, string>()
+  return {
+    idOf(policy) {
+      const known = ids.get(policy)
+      if (known !== undefined) {
+        // Kept in order of use, oldest first.
+        ids.delete(policy)
+        ids.set(policy, known)
+        return known
+      }
+      const [oldest] = ids
+      const isFull = ids.size >= MAX_PARSED_SETS
+      const id = isFull && oldest !== undefined ? oldest[1] : `${prefix}-${ids.size}`
+      if (isFull && oldest !== undefined) ids.delete(oldest[0])
+      const answer = cedar.preparsePolicySet(id, { staticPolicies: policy })
+      if (answer.type === 'failure') throw new Error(answer.errors.map((error) => error.message).join('; '))
+      ids.set(policy, id)
+      return id
+    },
+  }
+}
+
+function decide(authorize: PreparedPolicy['authorize'], question: PolicyQuestion): PolicyDecision {
+  try {
+    const { decision, errors } = authorize(toRequest(question))
+    return { decision, errors }
+  } catch (error) {
+    if (error instanceof CedarValueError) return { decision: 'error', errors: [error.message] }
+    throw error
+  }
+}
+
+/**
+ * The principal is `Principal::"<id>"` with its fields as attributes, the action `Action::"<tool>"`, the resource
+ * `Agent::"<agent>"`; the arguments are `context.arguments`. Unknown arguments are left out whole, so that a policy
+ * that asks for them is an error and not a deny.
+ */
+function toRequest(question: PolicyQuestion): CedarRequest {
+  const { id, attributes } = readPrincipal(question.principal)
+  const principal = { type: 'Principal', id }
+  return {
+    principal,
+    action: { type: 'Action', id: question.tool },
+    resource: { type: 'Agent', id: question.agent },
+    context: question.arguments === null ? {} : { arguments: toCedarRecord(question.arguments, 'arguments') },
+    entities: [{ uid: principal, attrs: attributes, parents: [] }],
+  }
+}
+
+function readPrincipal(principal: JsonValue): { id: string; attributes: JsonObject } {
+  if (typeof principal === 'string') return { id: principal, attributes: {} }
+  if (typeof principal !== 'object' || principal === null || Array.isArray(principal)) {
+    throw new CedarValueError('the principal must be a text or an object')
+  }
+  const id = principal.id ?? ''
+  if (typeof id !== 'string' && typeof id !== 'number') throw new CedarValueError("the principal's id must be a text")
+  return { id: String(id), attributes: toCedarRecord(principal, 'principal') }
+}
+
+function readAnswer(ask: () => CedarAnswer): ReturnType<PreparedPolicy['authorize']> {
+  let answer: CedarAnswer
+  try {
+    answer = ask()
+  } catch (error) {
+    return { decision: 'error', errors: [messageOf(error)], reasons: [] }
+  }
+  if (answer.type === 'failure') {
+    return { decision: 'error', errors: answer.errors.map((error) => error.message), reasons: [] }
+  }
+  const { decision, diagnostics } = answer.response
+  const errors = diagnostics.errors.map(({ policyId, error }) => `${policyId}: ${error.message}`)
+  // Cedar skips a policy that errors, a forbid too: here that is no decision.
+  return { decision: errors.length > 0 ? 'error' : decision, errors, reasons: diagnostics.reason }
+}
+
+function describe(error: CedarError, policy: string): string {
+  const start = error.sourceLocations?.[0]?.start
+  if (start === undefined) return error.message
+  const line = Buffer.from(policy).subarray(0, start).toString().split('\n').length
+  return `line ${line}: ${error.message}`
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
