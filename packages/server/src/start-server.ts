@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { resolve } from 'node:path'
 import { createAdaptorServer } from '@hono/node-server'
 import { createAccounts } from './accounts.js'
@@ -46,6 +46,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     for (const stop of undo.splice(0).reverse()) await stop()
   }
   try {
+    await probe(config)
     let databaseUrl = config.databaseUrl
     if (databaseUrl === null) {
       const postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), say })
@@ -136,11 +137,23 @@ const LISTEN_TROUBLES: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'is no address of this machine; choose another with --host',
 }
 
-async function listen(app: App, { host, port }: Config): Promise<Server> {
+/** Says at once that the address cannot be had, before a database is started for nothing. */
+async function probe(config: Config): Promise<void> {
+  const server = createServer()
+  await bind(server, config)
+  await new Promise((done) => server.close(done))
+}
+
+async function listen(app: App, config: Config): Promise<Server> {
   const server = createAdaptorServer({ fetch: app.fetch }) as Server
   server.headersTimeout = 10_000
   server.requestTimeout = 30_000
   server.keepAliveTimeout = 65_000
+  await bind(server, config)
+  return server
+}
+
+async function bind(server: Server, { host, port }: Config): Promise<void> {
   await new Promise<void>((done, fail) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const trouble = LISTEN_TROUBLES[error.code ?? '']
@@ -148,7 +161,6 @@ async function listen(app: App, { host, port }: Config): Promise<Server> {
     })
     server.listen(port, host, done)
   })
-  return server
 }
 
 function urlOf(server: Server, { host }: Config): string {
