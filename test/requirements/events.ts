@@ -9,7 +9,7 @@ export const events = [
   {
     id: 'event.local-callback',
     behaviour: "Diagnostic events reach the diagnostics callback in the client's own process",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'event.replay-bypass-detected',
@@ -29,17 +29,17 @@ export const events = [
   {
     id: 'event.double-wrap',
     behaviour: 'double_wrap is emitted when observe is called twice on one client',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'event.unsupported-client',
     behaviour: 'unsupported_client is emitted for an unknown client shape and carries a detail',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'event.buffer-overflow',
     behaviour: 'buffer_overflow is emitted when captures are dropped and carries how many',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'learn.from-captures',

@@ -79,27 +79,27 @@ export const limits = [
   {
     id: 'limit.observe-buffer',
     behaviour: 'The observe buffer holds 100 items by default and 1000 at most',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.observe-flush',
     behaviour: 'Observe flushes every 5000 ms by default',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.observe-timeout',
     behaviour: 'Observe waits 5000 ms for the API by default and 10000 ms at most',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.observe-breaker.opens',
     behaviour: 'Five failed capture requests in a row stop capturing',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.observe-breaker.closes',
     behaviour: 'Capturing starts again 10 minutes after it was stopped',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.access-token',
@@ -134,7 +134,7 @@ export const limits = [
   {
     id: 'environment.disable',
     behaviour: 'COUNTERSIGN_DISABLE set to true, 1, yes or on turns capture off',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'environment.api-key',

@@ -8,5 +8,8 @@ export {
   ReplayKillError,
   ReplayUnavailableError,
 } from './errors.js'
+export type { HealthSnapshot } from './health-snapshot.js'
+export { type ObserveHandle, observe } from './observe.js'
+export type { ObserveOptions } from './observe-options.js'
 export type { ReplayOptions, ToolContext, ToolExecutor, WorkflowOptions } from './replay-options.js'
 export type { SessionStore, StoredSession } from './session-store.js'

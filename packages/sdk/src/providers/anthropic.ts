@@ -47,7 +47,7 @@ function readRequest(request: JsonObject): RequestView {
     model: text(request.model),
     tools: offeredTools(request),
     messages: [
-      ...(system === '' ? [] : [{ role: 'system' as const, text: system, callId: null }]),
+      ...(system === '' ? [] : [{ role: 'system' as const, text: system, callId: null, calls: [] }]),
       ...messages.flatMap(messageViews),
     ],
     toolResults: messages.flatMap((message) =>
@@ -67,13 +67,23 @@ function toolResults(message: JsonObject): JsonObject[] {
 
 function messageViews(message: JsonObject): MessageView[] {
   const results = toolResults(message).map(
-    (part): MessageView => ({ role: 'tool', text: contentText(part.content), callId: text(part.tool_use_id) }),
+    (part): MessageView => ({
+      role: 'tool',
+      text: contentText(part.content),
+      callId: text(part.tool_use_id),
+      calls: [],
+    }),
   )
-  const said = Array.isArray(message.content)
-    ? contentText(message.content.filter((part) => isObject(part) && part.type !== 'tool_result'))
-    : text(message.content)
+  const parts = objects(message.content)
+  const calls = parts
+    .filter((part) => part.type === 'tool_use')
+    .map((part) => ({ id: text(part.id), name: text(part.name), arguments: part.input }))
+  const said =
+    typeof message.content === 'string'
+      ? message.content
+      : contentText(parts.filter((part) => part.type !== 'tool_result'))
   const role = message.role === 'assistant' || message.role === 'system' ? message.role : 'user'
-  return said === '' ? results : [...results, { role, text: said, callId: null }]
+  return said === '' && calls.length === 0 ? results : [...results, { role, text: said, callId: null, calls }]
 }
 
 /** The name a tool is judged by; null for a kind that is not known. */

@@ -1,3 +1,4 @@
+import { readResponse } from '@countersign/engine'
 import { isObject, type JsonObject, objects, text, without } from '../json-object.js'
 import type { StreamGate } from './provider.js'
 
@@ -47,18 +48,20 @@ export function readChatStream(request: JsonObject, { holdAll = false } = {}): S
     return []
   }
 
+  const response = (): JsonObject => ({
+    ...without(envelope, 'obfuscation'),
+    object: 'chat.completion',
+    choices: inOrder(choices).map(wholeChoice),
+  })
+
   return {
     take,
     holding: () => holding,
     complete: () => choices.size > 0 && [...choices.values()].every((choice) => choice.finishReason !== null),
-    response: () => ({
-      ...without(envelope, 'obfuscation'),
-      object: 'chat.completion',
-      choices: [...choices.values()].sort((a, b) => a.index - b.index).map(wholeChoice),
-    }),
+    response,
     release: () => held,
     releaseOnly: (allowedIds, said) => {
-      const kept = keptIndices(choices, allowedIds)
+      const kept = keptIndices(choices, allowedIds, choicesWithLegacyCall(response(), allowedIds))
       const events = held.flatMap((chunk) => rewrite(chunk, kept, callOf))
       return said === undefined ? events : withText(events, said, envelope)
     },
@@ -119,7 +122,7 @@ function addCallPart(choice: Choice, part: JsonObject, position: number, callOf:
 }
 
 function addLegacyPart(choice: Choice, part: JsonObject): void {
-  choice.legacyCall ??= { ...newCall(choice.index, 0), legacy: true, id: legacyCallId(choice.index) }
+  choice.legacyCall ??= { ...newCall(choice.index, 0), legacy: true }
   if (text(part.name) !== '') choice.legacyCall.name = text(part.name)
   choice.legacyCall.body += text(part.arguments)
 }
@@ -161,13 +164,21 @@ function wholeCall(call: Call): JsonObject {
   return { ...call.fields, id: call.id, type, [type]: detail }
 }
 
+function inOrder(choices: Map<number, Choice>): Choice[] {
+  return [...choices.values()].sort((a, b) => a.index - b.index)
+}
+
 /** The calls that stay, each with its new index in its choice. */
-function keptIndices(choices: Map<number, Choice>, allowedIds: ReadonlySet<string>): Map<Call, number> {
+function keptIndices(
+  choices: Map<number, Choice>,
+  allowedIds: ReadonlySet<string>,
+  legacyKept: ReadonlySet<number>,
+): Map<Call, number> {
   const kept = new Map<Call, number>()
-  for (const choice of choices.values()) {
+  for (const [position, choice] of inOrder(choices).entries()) {
     const allowed = choice.calls.filter((call) => call.id !== '' && allowedIds.has(call.id))
     for (const [index, call] of allowed.toSorted((a, b) => a.index - b.index).entries()) kept.set(call, index)
-    if (choice.legacyCall !== null && allowedIds.has(choice.legacyCall.id)) kept.set(choice.legacyCall, 0)
+    if (choice.legacyCall !== null && legacyKept.has(position)) kept.set(choice.legacyCall, 0)
   }
   return kept
 }
@@ -215,7 +226,8 @@ export function endedByCalls(finishReason: unknown): boolean {
   return finishReason === 'tool_calls' || finishReason === 'function_call'
 }
 
-/** A legacy function call has no id on the wire: it is named after its choice. */
-export function legacyCallId(choiceIndex: unknown): string {
-  return `function_call_${typeof choiceIndex === 'number' ? choiceIndex : 0}`
+/** A legacy function call has no id on the wire: the choices whose call is allowed by the id that it is read with. */
+export function choicesWithLegacyCall(response: JsonObject, allowedIds: ReadonlySet<string>): Set<number> {
+  const legacy = readResponse(response).calls.filter((call) => call.kind === 'legacy' && allowedIds.has(call.id))
+  return new Set(legacy.map(({ choice }) => choice))
 }

@@ -7,8 +7,8 @@ import {
   withHiddenPropertiesOf,
   without,
 } from '../json-object.js'
-import { endedByCalls, legacyCallId, readChatStream } from './openai-chat-stream.js'
-import type { MessageView, OfferedTool, Provider, RequestView } from './provider.js'
+import { choicesWithLegacyCall, endedByCalls, readChatStream } from './openai-chat-stream.js'
+import type { MessageCall, MessageView, OfferedTool, Provider, RequestView } from './provider.js'
 
 /** OpenAI `chat.completions`, and the many clients that speak it. */
 export const openaiChat: Provider = {
@@ -60,20 +60,25 @@ function readRequest(request: JsonObject): RequestView {
 }
 
 function messageView(message: JsonObject): MessageView {
-  const said = contentText(message.content)
+  const view = { text: contentText(message.content), callId: null, calls: [] }
   switch (message.role) {
     case 'system':
     case 'developer':
-      return { role: 'system', text: said, callId: null }
+      return { ...view, role: 'system' }
     case 'assistant':
-      return { role: 'assistant', text: said, callId: null }
+      return { ...view, role: 'assistant', calls: objects(message.tool_calls).map(messageCall) }
     case 'tool':
-      return { role: 'tool', text: said, callId: text(message.tool_call_id) }
+      return { ...view, role: 'tool', callId: text(message.tool_call_id) }
     case 'function':
-      return { role: 'tool', text: said, callId: null }
+      return { ...view, role: 'tool' }
     default:
-      return { role: 'user', text: said, callId: null }
+      return { ...view, role: 'user' }
   }
+}
+
+function messageCall(call: JsonObject): MessageCall {
+  const made = isObject(call.custom) ? call.custom : isObject(call.function) ? call.function : {}
+  return { id: text(call.id), name: text(made.name), arguments: made.arguments ?? { input: made.input } }
 }
 
 /** The name of a tool in `tools`; null for a kind that is not known. */
@@ -135,16 +140,18 @@ function mendedChoice(choice: unknown, allowed: ReadonlySet<string>): JsonObject
 }
 
 function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject {
-  const choices = list(response.choices).map((choice) => (isObject(choice) ? keepCallsOf(choice, allowedIds) : choice))
+  const legacyKept = choicesWithLegacyCall(response, allowedIds)
+  const choices = list(response.choices).map((choice, position) =>
+    isObject(choice) ? keepCallsOf(choice, allowedIds, legacyKept.has(position)) : choice,
+  )
   return withHiddenPropertiesOf(response, { ...response, choices })
 }
 
-function keepCallsOf(choice: JsonObject, allowedIds: ReadonlySet<string>): JsonObject {
+function keepCallsOf(choice: JsonObject, allowedIds: ReadonlySet<string>, keepLegacy: boolean): JsonObject {
   if (!isObject(choice.message)) return choice
   const calls = objects(choice.message.tool_calls)
   const kept = calls.filter((call) => typeof call.id === 'string' && allowedIds.has(call.id))
   const legacy = isObject(choice.message.function_call)
-  const keepLegacy = legacy && allowedIds.has(legacyCallId(choice.index))
   if (kept.length === calls.length && legacy === keepLegacy) return choice
   const dropped = [...(kept.length === 0 ? ['tool_calls'] : []), ...(keepLegacy ? [] : ['function_call'])]
   const message = without({ ...choice.message, tool_calls: kept }, ...dropped)

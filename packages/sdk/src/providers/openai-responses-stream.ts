@@ -48,7 +48,7 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
     const response = isObject(event.response) ? event.response : {}
     if (event.type === 'response.created') begun = response
     if (TERMINAL.has(text(event.type))) ended.push(response)
-    holding ||= (item !== null && isCall(item.fields)) || objects(response.output).some(isCall)
+    holding ||= (item !== null && mayBeCall(item.fields)) || objects(response.output).some(mayBeCall)
     if (!holding) return [event]
     held.push({ event, item })
     return []
@@ -61,7 +61,11 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
     response: () => ({ ...begun, ...ended.at(-1), output: wholeOutput(ended, items) }),
     release: () => held.map(({ event }) => event),
     releaseOnly: (allowedIds, said) => {
-      const gone = new Set(items.filter(({ fields }) => isCall(fields) && !allowedIds.has(callId(fields))))
+      const goneFields = callsExcept(
+        items.map(({ fields }) => fields),
+        allowedIds,
+      )
+      const gone = new Set(items.filter(({ fields }) => goneFields.has(fields)))
       const events = held.flatMap((one) => rewrite(one, gone, allowedIds))
       const run = items.at(-1)?.run ?? 0
       const next = items.filter((item) => item.run === run && !gone.has(item)).length
@@ -71,29 +75,42 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
   }
 }
 
-/**
- * Items that ask the program to run something. What the provider runs itself is no call:
- * it was judged when it was offered.
- */
-export function isCall(item: JsonObject): boolean {
-  switch (item.type) {
-    case 'function_call':
-    case 'custom_tool_call':
-    case 'computer_call':
-    case 'local_shell_call':
-    case 'apply_patch_call':
-      return true
-    case 'shell_call':
-      return !(isObject(item.environment) && text(item.environment.type).startsWith('container'))
-    case 'tool_search_call':
-      return item.execution === 'client'
-    default:
-      return false
-  }
+/** Built-in tools that only the provider can run. */
+const PROVIDER_RUN = new Set([
+  'web_search_call',
+  'file_search_call',
+  'code_interpreter_call',
+  'image_generation_call',
+  'mcp_call',
+])
+
+/** An item that may turn out to be a call. While it is streamed, its end and its output are not known yet. */
+function mayBeCall(item: JsonObject): boolean {
+  const type = text(item.type)
+  return type.endsWith('_call') && !PROVIDER_RUN.has(type) && !isInContainer(item) && item.execution !== 'server'
 }
 
-export function callId(item: JsonObject): string {
-  return text(item.call_id) || text(item.id)
+function isInContainer(item: JsonObject): boolean {
+  return isObject(item.environment) && text(item.environment.type).startsWith('container')
+}
+
+/**
+ * The items of an output that ask the program to run something. What the provider ran itself is no call: it waits
+ * for no answer, or its output is there too. It was judged when it was offered.
+ */
+export function callsOf(output: readonly JsonObject[]): Set<JsonObject> {
+  const ran = new Set(output.filter((item) => text(item.type).endsWith('_output')).map((item) => item.call_id))
+  const isCall = (item: JsonObject): boolean => {
+    if (item.type === 'function_call' || item.type === 'custom_tool_call') return true
+    if (!text(item.type).endsWith('_call') || isInContainer(item)) return false
+    return item.call_id !== undefined && item.call_id !== null && !ran.has(item.call_id)
+  }
+  return new Set(output.filter(isCall))
+}
+
+/** The calls of an output that are not among these. */
+export function callsExcept(output: readonly JsonObject[], allowedIds: ReadonlySet<string>): Set<JsonObject> {
+  return new Set([...callsOf(output)].filter((item) => !allowedIds.has(text(item.call_id))))
 }
 
 function addDelta(item: Item, event: JsonObject): void {
@@ -151,8 +168,9 @@ function rewrite({ event, item }: Held, gone: ReadonlySet<Item>, allowedIds: Rea
   // A part of an item that was never added belongs to nothing that was judged.
   if (typeof event.output_index === 'number') return []
   if (!isObject(event.response) || !Array.isArray(event.response.output)) return [event]
-  const output = objects(event.response.output).filter((one) => !isCall(one) || allowedIds.has(callId(one)))
-  return [{ ...event, response: { ...event.response, output } }]
+  const output = objects(event.response.output)
+  const dropped = callsExcept(output, allowedIds)
+  return [{ ...event, response: { ...event.response, output: output.filter((one) => !dropped.has(one)) } }]
 }
 
 function renumbered(events: JsonObject[], first: unknown): JsonObject[] {

@@ -7,7 +7,7 @@ import {
   withHiddenPropertiesOf,
   without,
 } from '../json-object.js'
-import { callId, isCall, messageItem, readResponseStream } from './openai-responses-stream.js'
+import { callsExcept, messageItem, readResponseStream } from './openai-responses-stream.js'
 import type { MessageView, OfferedTool, Provider, RequestView } from './provider.js'
 
 /** OpenAI `responses`. */
@@ -52,7 +52,7 @@ function readRequest(request: JsonObject): RequestView {
     model: text(request.model),
     tools: toolLists(request).flatMap(offeredTools),
     messages: [
-      ...(instructions === '' ? [] : [{ role: 'system' as const, text: instructions, callId: null }]),
+      ...(instructions === '' ? [] : [{ role: 'system' as const, text: instructions, callId: null, calls: [] }]),
       ...items.flatMap(messageViews),
     ],
     toolResults: results.map((item) => ({ callId: text(item.call_id), content: contentText(item.output) })),
@@ -65,13 +65,18 @@ function readRequest(request: JsonObject): RequestView {
 }
 
 function messageViews(item: JsonObject): MessageView[] {
+  const view = { callId: null, calls: [] }
   if (text(item.type).endsWith('_output')) {
-    return [{ role: 'tool', text: contentText(item.output), callId: text(item.call_id) }]
+    return [{ ...view, role: 'tool', text: contentText(item.output), callId: text(item.call_id) }]
+  }
+  if (item.type === 'function_call' || item.type === 'custom_tool_call') {
+    const made = { id: text(item.call_id), name: text(item.name), arguments: item.arguments ?? { input: item.input } }
+    return [{ ...view, role: 'assistant', text: '', calls: [made] }]
   }
   const said = contentText(item.content)
   if (typeof item.role !== 'string' || said === '') return []
-  if (item.role === 'assistant' || item.role === 'user') return [{ role: item.role, text: said, callId: null }]
-  return [{ role: 'system', text: said, callId: null }]
+  if (item.role === 'assistant' || item.role === 'user') return [{ ...view, role: item.role, text: said }]
+  return [{ ...view, role: 'system', text: said }]
 }
 
 /** Tools are offered in `tools`, and by input items that bring more of them. */
@@ -151,8 +156,9 @@ function mendedChoice(choice: unknown, allowed: ReadonlySet<string>): JsonObject
 
 function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject {
   const before = objects(response.output)
-  const kept = before.filter((item) => !isCall(item) || allowedIds.has(callId(item)))
-  if (kept.length === before.length) return response
+  const gone = callsExcept(before, allowedIds)
+  if (gone.size === 0) return response
+  const kept = before.filter((item) => !gone.has(item))
   return withHiddenPropertiesOf(response, { ...response, output: withoutOrphanReasoning(before, kept) })
 }
 

@@ -62,6 +62,14 @@ export interface MessageView {
   text: string
   /** The call that a tool message answers; null elsewhere. */
   callId: string | null
+  /** The calls that an assistant message made, with their arguments as they stand in the message. */
+  calls: readonly MessageCall[]
+}
+
+export interface MessageCall {
+  id: string
+  name: string
+  arguments: unknown
 }
 
 export interface ToolResult {

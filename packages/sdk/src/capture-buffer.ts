@@ -1,0 +1,149 @@
+import { type CaptureItem, LIMITS } from '@countersign/protocol'
+import type { CircuitBreaker } from './circuit-breaker.js'
+import type { Report } from './diagnostics.js'
+import { flushBeforeExit } from './flush-before-exit.js'
+import type { SendCaptures } from './send-captures.js'
+
+/** Keeps captures until they are sent: in batches, on a timer, never more than `maxBuffer`. */
+export interface CaptureBuffer {
+  add(item: CaptureItem): void
+  /** Sends what is there. Resolves when it has been tried; never rejects. */
+  flush(): Promise<void>
+  /** Sends what is there and takes no more. */
+  close(): Promise<void>
+  counts(): { buffered: number; sent: number; dropped: number; failures: number; stopped: boolean }
+}
+
+export interface CaptureBufferOptions {
+  send: SendCaptures
+  maxBuffer: number
+  flushMs: number
+  breaker: CircuitBreaker
+  report: Report
+  now?: () => number
+}
+
+export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffer {
+  const { send, maxBuffer, flushMs, breaker, report, now = Date.now } = options
+  let waiting: CaptureItem[] = []
+  let sending: Promise<void> | null = null
+  let timer: NodeJS.Timeout | null = null
+  let closed = false
+  let notBefore = 0
+  let lossTold = false
+  let untold = 0
+  const counts = { sent: 0, dropped: 0, failures: 0 }
+
+  const drop = (count: number): void => {
+    counts.dropped += count
+    // The first loss is told at once, the rest with the next flush: a full buffer must not flood the callback.
+    if (lossTold) untold += count
+    else tellLoss(count)
+    lossTold = true
+  }
+  const tellLoss = (dropped: number): void => report({ type: 'buffer_overflow', dropped })
+
+  const add = (item: CaptureItem): void => {
+    if (closed || !breaker.allows()) return
+    if (waiting.length >= maxBuffer) {
+      drop(1)
+      return
+    }
+    waiting.push(item)
+    if (waiting.length >= maxBuffer) void flush()
+    else schedule(flushMs)
+  }
+
+  const schedule = (delayMs: number): void => {
+    if (timer !== null || closed) return
+    timer = setTimeout(() => {
+      timer = null
+      void flush()
+    }, delayMs)
+    // Captures must not keep a program running that has nothing else to do; `beforeExit` sends them.
+    timer.unref()
+  }
+
+  const flush = (): Promise<void> => {
+    sending ??= sendAll().finally(() => {
+      sending = null
+      if (waiting.length > 0) schedule(Math.max(flushMs, notBefore - now()))
+    })
+    return sending
+  }
+
+  const sendAll = async (): Promise<void> => {
+    if (untold > 0) tellLoss(untold)
+    untold = 0
+    lossTold = false
+    while (waiting.length > 0 && breaker.allows() && now() >= notBefore) {
+      const batch = takeBatch(waiting)
+      waiting = waiting.slice(batch.length)
+      if (!(await sendBatch(batch))) return
+    }
+  }
+
+  /** False when there is no use in going on now. */
+  const sendBatch = async (batch: CaptureItem[]): Promise<boolean> => {
+    const outcome = await send(batch)
+    switch (outcome.kind) {
+      case 'delivered':
+        breaker.succeeded()
+        counts.sent += batch.length
+        if (outcome.problem !== null) report({ type: 'capture_error', detail: outcome.problem })
+        return true
+      case 'throttled':
+        notBefore = now() + outcome.retryAfterMs
+        putBack(batch)
+        return false
+      case 'failed':
+        counts.failures += 1
+        report({ type: 'capture_error', detail: outcome.problem })
+        if (outcome.retry) putBack(batch)
+        else counts.dropped += batch.length
+        if (breaker.failed()) {
+          report({
+            type: 'capture_error',
+            detail: `${LIMITS.breakerFailures} failures in a row: capturing stops for ${LIMITS.breakerMinutes} minutes`,
+          })
+        }
+        return false
+    }
+  }
+
+  /** The server knows captures by their id, so sending one again does no harm. */
+  const putBack = (batch: CaptureItem[]): void => {
+    const room = maxBuffer - waiting.length
+    if (batch.length > room) drop(batch.length - room)
+    waiting = [...batch.slice(0, room), ...waiting]
+  }
+
+  const stopWatching = flushBeforeExit(flush)
+  return {
+    add,
+    flush,
+    close: async () => {
+      closed = true
+      if (timer !== null) clearTimeout(timer)
+      timer = null
+      stopWatching()
+      await flush()
+    },
+    counts: () => ({ buffered: waiting.length, ...counts, stopped: !breaker.allows() }),
+  }
+}
+
+/** Room for the rest of the body. */
+const BATCH_BYTES = LIMITS.largeBodyBytes - 64 * 1024
+
+/** As many as one request takes: at least one, so that a capture that is too large is refused and not kept for ever. */
+function takeBatch(waiting: readonly CaptureItem[]): CaptureItem[] {
+  const batch: CaptureItem[] = []
+  let bytes = 0
+  for (const item of waiting) {
+    bytes += Buffer.byteLength(JSON.stringify(item)) + 1
+    if (batch.length > 0 && (bytes > BATCH_BYTES || batch.length >= LIMITS.capturesPerBatch)) break
+    batch.push(item)
+  }
+  return batch
+}

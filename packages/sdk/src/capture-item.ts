@@ -1,0 +1,81 @@
+import type { ReadResponse } from '@countersign/engine'
+import { type CaptureItem, type CaptureLevel, type Flows, type JsonValue, LIMITS } from '@countersign/protocol'
+import { isObject, type JsonObject } from './json-object.js'
+import type { OfferedTool, RequestView } from './providers/provider.js'
+
+export interface Observation {
+  captureId: string
+  agent: string
+  captureLevel: CaptureLevel
+  conversationId: string
+  timestamp: Date
+  provider: string
+  request: JsonObject
+  view: RequestView
+  response: ReadResponse
+  latencyMs: number
+  flows: Flows
+  sdkSessionId?: string
+  validation?: CaptureItem['validation']
+}
+
+/** What leaves the process of one observed call: at each level no more than it names. */
+export function captureItem(seen: Observation): CaptureItem {
+  const { captureLevel, view, response } = seen
+  const withArguments = captureLevel !== 'metadata'
+  const withContent = captureLevel === 'full'
+  const calls = response.calls.filter(({ name, id }) => isToolName(name) && id.length <= 256)
+  const toolNames = [...new Set(calls.map(({ name }) => name))]
+  return {
+    capture_id: seen.captureId,
+    schema_version: '1.0',
+    capture_level: captureLevel,
+    agent: seen.agent,
+    conversation_id: seen.conversationId,
+    timestamp: seen.timestamp.toISOString(),
+    provider: seen.provider,
+    model_id: (response.model ?? view.model).slice(0, 256) || null,
+    primary_tool_name: toolNames[0] ?? null,
+    tool_names: toolNames,
+    request: {
+      ...(withContent ? { messages: messagesOf(seen.request) } : {}),
+      tools: view.tools
+        .filter(({ name }) => isToolName(name))
+        .slice(0, LIMITS.toolsPerPreflight)
+        .map((tool) => ({ name: tool.name, kind: tool.kind, ...(withArguments ? schemaOf(tool) : {}) })),
+      ...(withArguments && view.toolChoice !== undefined ? { tool_choice: view.toolChoice as JsonValue } : {}),
+    },
+    response: {
+      tool_calls: calls.map(({ id, name, argumentsText }) => ({
+        id,
+        name,
+        arguments: withArguments ? argumentsText : null,
+      })),
+      content: withContent ? response.content : null,
+      finish_reason: response.finishReason,
+    },
+    ...(seen.validation === undefined ? {} : { validation: seen.validation }),
+    ...(response.usage === null ? {} : { usage: response.usage }),
+    latency_ms: Math.max(0, Math.round(seen.latencyMs)),
+    ...(seen.sdkSessionId === undefined ? {} : { sdk_session_id: seen.sdkSessionId }),
+    flows: seen.flows,
+  }
+}
+
+function isToolName(name: string): boolean {
+  return name !== '' && name.length <= LIMITS.toolNameLength
+}
+
+/** The schema of a tool's arguments, wherever the provider keeps it. */
+function schemaOf({ definition }: OfferedTool): { schema?: JsonValue } {
+  const inner = isObject(definition.function) ? definition.function : definition
+  const schema = inner.parameters ?? inner.input_schema
+  return isObject(schema) ? { schema: schema as JsonValue } : {}
+}
+
+function messagesOf(request: JsonObject): JsonValue[] {
+  const { messages, input } = request
+  if (Array.isArray(messages)) return messages
+  if (Array.isArray(input)) return input
+  return typeof input === 'string' ? [{ role: 'user', content: input }] : []
+}

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import { readResponse } from '@countersign/engine'
+import { createCaptureBuffer } from './capture-buffer.js'
+import { captureItem } from './capture-item.js'
+import { createCircuitBreaker } from './circuit-breaker.js'
+import { createConversations } from './conversations.js'
+import { messageOf } from './diagnostics.js'
+import { type HealthSnapshot, isClusterMember } from './health-snapshot.js'
+import { type ObserveOptions, type ObserveSettings, observeSettings } from './observe-options.js'
+import { detectClient } from './providers/clients.js'
+import { type SeenCall, watchClient } from './providers/watch-client.js'
+import { captureSender } from './send-captures.js'
+import { unwrapClient, wrapClient } from './wrapped-clients.js'
+
+export interface ObserveHandle {
+  /** Gives the client its own methods back and sends what was captured. */
+  restore(): Promise<void>
+  flush(): Promise<void>
+  getHealth(): HealthSnapshot
+}
+
+/**
+ * Watches the calls that a client makes of a model, without a difference to the program: it gets the same objects, and
+ * captures are made and sent beside it. What cannot be watched gets a handle that does nothing.
+ */
+export function observe(client: object, options: ObserveOptions = {}): ObserveHandle {
+  const settings = observeSettings(options)
+  if (settings.disabled) return idleHandle(settings)
+  if (settings.apiKey === null) {
+    warnOnce()
+    return idleHandle(settings)
+  }
+  const kind = detectClient(client)
+  if (kind === null) {
+    settings.report({
+      type: 'unsupported_client',
+      detail: 'the client has none of chat.completions.create, responses.create and messages.create',
+    })
+    return idleHandle(settings)
+  }
+  const holder = wrapClient(client, 'observe')
+  if (holder !== null) {
+    settings.report({ type: 'double_wrap', detail: `the client is already wrapped by ${holder}` })
+    return idleHandle(settings)
+  }
+  const capture = startCapturing(settings, settings.apiKey)
+  const stopWatching = watchClient(client, kind, capture.take)
+  return {
+    restore: async () => {
+      stopWatching()
+      unwrapClient(client)
+      await capture.close()
+    },
+    flush: capture.flush,
+    getHealth: () => health(settings, capture.counts()),
+  }
+}
+
+interface Capturing {
+  take(call: SeenCall): void
+  flush(): Promise<void>
+  close(): Promise<void>
+  counts(): Counts
+}
+
+interface Counts {
+  /** Calls of a model that were captured. */
+  captured: number
+  failures: number
+  stopped: boolean
+}
+
+function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
+  const { agent, captureLevel, report } = settings
+  const conversations = createConversations()
+  const buffer = createCaptureBuffer({
+    send: captureSender({ ...settings, apiKey }),
+    maxBuffer: settings.maxBuffer,
+    flushMs: settings.flushMs,
+    breaker: createCircuitBreaker(),
+    report,
+  })
+  let waiting: SeenCall[] = []
+  let captured = 0
+
+  const add = (call: SeenCall): void => {
+    const view = call.provider.readRequest(call.request)
+    const response = readResponse(call.response)
+    const open = conversations.open(view)
+    const responseId = typeof call.response.id === 'string' ? call.response.id : null
+    const flows = open.answered(response, responseId)
+    captured += 1
+    buffer.add(
+      captureItem({
+        captureId: randomUUID(),
+        agent,
+        captureLevel,
+        conversationId: open.conversationId,
+        timestamp: call.startedAt,
+        provider: call.provider.name,
+        request: call.request,
+        view,
+        response,
+        latencyMs: call.latencyMs,
+        flows,
+      }),
+    )
+  }
+
+  const work = (): void => {
+    const calls = waiting
+    waiting = []
+    for (const call of calls) {
+      try {
+        add(call)
+      } catch (error) {
+        report({ type: 'capture_error', detail: `a call could not be captured: ${messageOf(error)}` })
+      }
+    }
+  }
+
+  return {
+    // The program goes on first: its answer must not wait for the making of a capture.
+    take: (call) => {
+      if (waiting.length === 0) setImmediate(work)
+      waiting.push(call)
+    },
+    flush: () => {
+      work()
+      return buffer.flush()
+    },
+    close: () => {
+      work()
+      return buffer.close()
+    },
+    counts: () => {
+      const { failures, stopped } = buffer.counts()
+      return { captured, failures, stopped }
+    },
+  }
+}
+
+function health(settings: ObserveSettings, counts: Counts | null): HealthSnapshot {
+  return Object.freeze({
+    status: counts === null ? 'inactive' : counts.stopped ? 'degraded' : 'healthy',
+    authorityState: 'inactive',
+    protectionLevel: 'monitor',
+    durability: 'inactive',
+    tier: 'compat',
+    compatEnforcement: 'advisory',
+    cluster_detected: isClusterMember(settings.appInstance),
+    bypass_detected: false,
+    totalSteps: counts?.captured ?? 0,
+    totalBlocks: 0,
+    totalErrors: counts?.failures ?? 0,
+    shadowEvaluations: 0,
+    killed: false,
+  })
+}
+
+function idleHandle(settings: ObserveSettings): ObserveHandle {
+  return { restore: async () => {}, flush: async () => {}, getHealth: () => health(settings, null) }
+}
+
+let warned = false
+
+function warnOnce(): void {
+  if (warned) return
+  warned = true
+  console.warn('countersign: observe has no API key and does nothing; give apiKey or set COUNTERSIGN_API_KEY')
+}

@@ -1,0 +1,139 @@
+import { isObject, type JsonObject } from '../json-object.js'
+import { isClientStream, layStream } from './client-stream.js'
+import { type ClientKind, memberAt } from './clients.js'
+import type { Provider } from './provider.js'
+
+/** A call of a model that has come to its end. */
+export interface SeenCall {
+  provider: Provider
+  request: JsonObject
+  response: JsonObject
+  startedAt: Date
+  latencyMs: number
+}
+
+/**
+ * Patches the methods of a client that call a model, in place. The program gets what the client made: the same
+ * promise, the same response, the same stream. Returns what takes the patches back.
+ */
+export function watchClient(client: object, kind: ClientKind, seen: (call: SeenCall) => void): () => void {
+  const undo: (() => void)[] = []
+  for (const treatment of kind.methods.values()) {
+    if (treatment.as !== 'governed') continue
+    const { provider } = treatment
+    const member = memberAt(client, provider.createPath)
+    if (typeof member?.value !== 'function') continue
+    const { owner, value } = member
+    const original = value as (...args: unknown[]) => unknown
+    const name = provider.createPath.split('.').at(-1) ?? ''
+    const own = Object.getOwnPropertyDescriptor(owner, name)
+    const patched = function (this: unknown, ...args: unknown[]): unknown {
+      let watch: Watch | null = null
+      quietly(() => {
+        watch = begin(provider, args[0], seen)
+      })
+      const call = Reflect.apply(original, this ?? owner, args)
+      quietly(() => watch !== null && watchCall(call, watch))
+      return call
+    }
+    Object.defineProperty(owner, name, { value: patched, configurable: true, enumerable: false, writable: true })
+    undo.push(() => {
+      // Somebody may have patched over this patch; theirs stays.
+      if (Reflect.get(owner, name) !== patched) return
+      if (own === undefined) Reflect.deleteProperty(owner, name)
+      else Object.defineProperty(owner, name, own)
+    })
+  }
+  return () => {
+    for (const one of undo) one()
+  }
+}
+
+/** Watching must not be felt: what goes wrong in it stays in it. */
+function quietly(work: () => unknown): void {
+  try {
+    work()
+  } catch {
+    // This call is not captured.
+  }
+}
+
+interface Watch {
+  provider: Provider
+  request: JsonObject
+  done(response: JsonObject): void
+}
+
+function begin(provider: Provider, request: unknown, seen: (call: SeenCall) => void): Watch {
+  const startedAt = new Date()
+  const started = performance.now()
+  // Programs go on filling the list of messages that they sent.
+  const sent = isObject(request) ? { ...request } : {}
+  for (const key of ['messages', 'input']) {
+    if (Array.isArray(sent[key])) sent[key] = [...sent[key]]
+  }
+  let over = false
+  return {
+    provider,
+    request: sent,
+    done: (response) => {
+      if (over) return
+      over = true
+      seen({ provider, request: sent, response, startedAt, latencyMs: performance.now() - started })
+    },
+  }
+}
+
+/**
+ * Both clients read a response only when it is asked for, by `parseResponse` of the promise. Awaiting the promise here
+ * would read it, and leave nothing to a program that wants the raw one.
+ */
+function watchCall(call: unknown, watch: Watch): void {
+  if (!isObject(call)) return
+  const parse: unknown = call.parseResponse
+  if (typeof parse === 'function') {
+    call.parseResponse = async (...args: unknown[]) => {
+      const data: unknown = await Reflect.apply(parse, call, args)
+      quietly(() => watchData(data, watch))
+      return data
+    }
+  } else if (typeof call.then === 'function') {
+    call.then(
+      (data: unknown) => quietly(() => watchData(data, watch)),
+      () => {},
+    )
+  }
+}
+
+function watchData(data: unknown, watch: Watch): void {
+  if (isClientStream(data)) layStream(data, (source) => tap(source(), watch))
+  else if (isObject(data)) watch.done(data)
+}
+
+/** Hands every event on as it is. A stream that the program leaves, or that fails, before its end is not captured. */
+function tap(source: AsyncIterator<unknown>, watch: Watch): AsyncIterableIterator<unknown> {
+  const reader = watch.provider.readStream(watch.request)
+  const take = (event: unknown): void => {
+    quietly(() => isObject(event) && reader.take(event))
+  }
+  const atEnd = (): void => {
+    quietly(() => reader.complete() && watch.done(reader.response()))
+  }
+  const tapped: AsyncIterableIterator<unknown> = {
+    next: async (...args) => {
+      const result = await source.next(...args)
+      if (result.done) atEnd()
+      else take(result.value)
+      return result
+    },
+    [Symbol.asyncIterator]: () => tapped,
+  }
+  if (source.return !== undefined) {
+    tapped.return = async (value) => {
+      atEnd()
+      return source.return?.(value) ?? { done: true, value }
+    }
+  }
+  if (source.throw !== undefined) tapped.throw = async (error) => source.throw?.(error) ?? Promise.reject(error)
+  return tapped
+}
