@@ -1,3 +1,4 @@
+export { applyEvent, foldEvents } from './advance.js'
 export { canonicalJson } from './canonical-json.js'
 export {
   type CedarModule,
@@ -9,6 +10,17 @@ export {
   type PreparedPolicy,
 } from './cedar.js'
 export {
+  type ChainCheck,
+  chainEvent,
+  GENESIS_HASH,
+  verifyChain,
+  verifyExport,
+} from './chain.js'
+export { readByPath } from './check-invariant.js'
+export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './checkpoint.js'
+export { type CompileResult, compilePlan, type PlanSources } from './compile-plan.js'
+export { modesConflict, type ResourceMode, renderResource } from './conflicts.js'
+export {
   addDecimals,
   compareDecimals,
   type Decimal,
@@ -19,6 +31,8 @@ export {
   toDecimal,
 } from './decimal.js'
 export { equalValues } from './equal-values.js'
+export { evaluateProposal, type Proposal, type Verdict } from './evaluate-proposal.js'
+export { checkExecution } from './execution.js'
 export { hashValue, saltedHash, sha256Hex } from './hash.js'
 export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json-path.js'
 export {
@@ -27,7 +41,9 @@ export {
   type SchemaCompilation,
   type SchemaProblem,
 } from './json-schema.js'
+export { LADDER, REASONS_AFTER_THE_DECISION } from './ladder.js'
 export { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './learn/flows.js'
+export { type Narrowing, narrowTools } from './narrow.js'
 export {
   isOperatorName,
   OPERATORS,
@@ -37,6 +53,17 @@ export {
   type PreparedOperator,
   prepareOperator,
 } from './operators.js'
+export type { PhaseGraph } from './phase-graph.js'
+export type { Plan, PreparedContract } from './plan.js'
+export {
+  checkPreflight,
+  judgeInputInvariants,
+  type Preflight,
+  type PreflightBlock,
+  readInputValues,
+} from './preflight.js'
+export { hashPlan, type Preparation, type PrepareOptions, preparePlan } from './prepare-plan.js'
+export { modelPattern } from './pricing.js'
 export {
   normalizeResponse,
   type ProviderRun,
@@ -45,8 +72,13 @@ export {
   readResponse,
   type ToolCall,
 } from './read-calls.js'
+export type { CompileNote, ContractSource } from './read-source.js'
+export { judgeReceipts, type ReceiptBatch, type ReceiptVerdict } from './receipts.js'
 export { compileRegex, type Regex, RegexTooCostlyError } from './regex.js'
 export { type ResponseView, viewResponse } from './response-view.js'
 export { judgeSources, type SourceContext, type SourceViolation } from './rules/sources.js'
+export { type CreatedEvent, initialState } from './session-start.js'
+export { forbiddenTools, snapshotOf } from './snapshot.js'
 export type { OpenStep, PendingCall, SessionState } from './state.js'
 export { checkStrictValue, FORBIDDEN_KEYS, parseStrictJson, type StrictJson } from './strict-json.js'
+export { type ValidationResult, validateResponse } from './validate.js'

@@ -54,12 +54,11 @@ const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 const AJV_OPTIONS = {
   strictSchema: true,
   strictNumbers: true,
-  allowMatchingProperties: true,
   allErrors: true,
   verbose: true,
   // Without it `required: [toString]` is met by every object.
   ownProperties: true,
-  inlineRefs: 16,
+  inlineRefs: false,
   // The meta-schema is applied by `metaSchema`, made once: it holds nothing of anybody's.
   meta: false,
   validateSchema: false,

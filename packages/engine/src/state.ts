@@ -43,6 +43,8 @@ export interface SessionState {
   readonly committed: Readonly<Record<string, number>>
   /** Calls by tool that count against limits: allowed and not released. */
   readonly used: Readonly<Record<string, number>>
+  /** The sum of `used`. */
+  readonly usedCalls: number
   readonly totalCost: string
   readonly actualCost: string
   readonly highestCost: string

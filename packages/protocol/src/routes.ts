@@ -224,7 +224,6 @@ const accountRoutes = {
     path: '/api/auth/forgot-password',
     summary: 'Ask for a password reset; always answers 200',
     body: account.forgotPasswordBody,
-    lenientBody: true,
     reply: account.doneReply,
   },
   resetPassword: {
@@ -246,7 +245,6 @@ const accountRoutes = {
     path: '/api/auth/resend-verification',
     summary: 'Send the verification mail again',
     body: account.resendVerificationBody,
-    lenientBody: true,
     reply: account.doneReply,
   },
   me: {

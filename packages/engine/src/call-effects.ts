@@ -1,0 +1,109 @@
+import type { Decision, Fact, JsonObject, JsonValue, LedgerCall } from '@countersign/protocol'
+import { type ResourceMode, renderResource } from './conflicts.js'
+import { decimalText } from './decimal.js'
+import { saltedHash } from './hash.js'
+import type { PreparedBind, PreparedContract } from './plan.js'
+import type { Amounts } from './rules/amounts.js'
+import { witnessOf } from './rules/order.js'
+
+type Effects = Pick<
+  LedgerCall,
+  'rolls_back' | 'advances_to' | 'adds_labels' | 'amounts' | 'binds' | 'establishes' | 'witnesses' | 'resources'
+>
+
+/** A call in the ledger that has no effect: what was decided about it and nothing else. */
+export function blockedRecord(decision: Decision): LedgerCall {
+  return {
+    index: decision.index,
+    call_id: decision.call_id,
+    tool_name: decision.tool_name,
+    decision: decision.decision,
+    pending_call_id: decision.pending_call_id,
+    argument_hash: decision.argument_hash,
+    reasons: [...new Set(decision.reasons.map(({ reason }) => reason))],
+    commit_requirement: decision.commit_requirement,
+    rolls_back: false,
+    checkpoints: decision.checkpoints.map(({ checkpoint_id: id }) => id),
+    advances_to: null,
+    adds_labels: [],
+    amounts: {},
+    binds: {},
+    establishes: {},
+    witnesses: {},
+    resources: [],
+  }
+}
+
+/** Everything a registered call may do to the session later, without its content. */
+export function effectsOf(
+  contract: PreparedContract | null,
+  args: JsonObject,
+  amounts: Amounts,
+  salt: string,
+): Partial<Effects> {
+  if (contract === null) return {}
+  const { definition } = contract
+  return {
+    rolls_back: contract.rollsBack,
+    advances_to: definition.transitions?.advances_to ?? null,
+    adds_labels: definition.labels?.adds ?? [],
+    amounts: Object.fromEntries(
+      amounts.added
+        .filter(({ aggregate }) => aggregate.function !== 'max')
+        .map(({ aggregate, amount }) => [aggregate.name, amount]),
+    ),
+    binds: bindFacts(contract.binds, 'argument', (path) => path.first(args), salt),
+    establishes: establishedValues(contract.establishes, 'argument', (path) => path.first(args)),
+    witnesses: Object.fromEntries(
+      contract.provides.flatMap(({ key, same }) => {
+        const witness = same.length === 0 ? null : witnessOf(same, args, salt)
+        return witness === null ? [] : [[key, witness]]
+      }),
+    ),
+    resources: resourcesOf(contract, args).map(({ key, mode }) => ({ key_hash: saltedHash(salt, key), mode })),
+  }
+}
+
+type Find = (path: PreparedBind['path']) => JsonValue | undefined
+
+export function bindFacts(
+  binds: readonly PreparedBind[],
+  from: PreparedBind['from'],
+  find: Find,
+  salt: string,
+): Record<string, Fact> {
+  return Object.fromEntries(
+    binds.flatMap((bind): [string, Fact][] => {
+      const value = bind.from === from ? find(bind.path) : undefined
+      return value === undefined ? [] : [[bind.name, factOf(value, salt)]]
+    }),
+  )
+}
+
+/** Only a number can bound another. */
+export function establishedValues(
+  binds: readonly PreparedBind[],
+  from: PreparedBind['from'],
+  find: Find,
+): Record<string, string> {
+  return Object.fromEntries(
+    binds.flatMap((bind): [string, string][] => {
+      const value = bind.from === from ? find(bind.path) : undefined
+      return typeof value === 'number' && Number.isFinite(value) ? [[bind.name, decimalText(value)]] : []
+    }),
+  )
+}
+
+function factOf(value: JsonValue, salt: string): Fact {
+  const hash = saltedHash(salt, value)
+  if (typeof value === 'number') return { hash, decimal: decimalText(value) }
+  return typeof value === 'boolean' ? { hash, boolean: value } : { hash }
+}
+
+/** What a call works on. A call whose key cannot be made was blocked before. */
+export function resourcesOf(contract: PreparedContract, args: JsonObject): { key: string; mode: ResourceMode }[] {
+  return contract.resources.flatMap((resource) => {
+    const key = renderResource(resource, args)
+    return key === null ? [] : [{ key, mode: resource.mode }]
+  })
+}

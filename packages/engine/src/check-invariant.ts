@@ -1,0 +1,120 @@
+import type { ContractFailure, JsonValue } from '@countersign/protocol'
+import type { CompiledPath } from './json-path.js'
+import type { PreparedInvariant } from './plan.js'
+
+/** What a path finds, and where: a plain value or a response looks the same to a rule. */
+export interface Finder {
+  first(path: CompiledPath): JsonValue | undefined
+  nodes(path: CompiledPath): readonly { readonly path: string; readonly value: JsonValue }[]
+}
+
+/** The failures of one invariant. Every value that the path finds must pass; where it finds none, absence is judged. */
+export function checkInvariant(
+  invariant: PreparedInvariant,
+  finder: Finder,
+  write: (path: string) => string,
+): ContractFailure[] {
+  if (invariant.tests.length === 0) return NONE
+  if (invariant.path.singular) {
+    return failuresOf(invariant, finder.first(invariant.path), invariant.path.expression, write)
+  }
+  const nodes = finder.nodes(invariant.path)
+  if (nodes.length === 0) return failuresOf(invariant, undefined, invariant.path.expression, write)
+  return nodes.flatMap((node) => failuresOf(invariant, node.value, node.path, write))
+}
+
+export function checkInvariants(
+  invariants: readonly PreparedInvariant[],
+  finder: Finder,
+  write: (path: string) => string,
+): ContractFailure[] {
+  if (invariants.length === 0) return NONE
+  const failures: ContractFailure[] = []
+  for (const invariant of invariants) failures.push(...checkInvariant(invariant, finder, write))
+  return failures
+}
+
+/** True when some value that the path finds passes all tests of a condition. */
+export function holdsSomewhere(invariant: PreparedInvariant, finder: Finder): boolean {
+  const passes = (value: JsonValue | undefined) => invariant.tests.every(({ test }) => test(value))
+  if (invariant.path.singular) return passes(finder.first(invariant.path))
+  const nodes = finder.nodes(invariant.path)
+  return nodes.length === 0 ? passes(undefined) : nodes.some(({ value }) => passes(value))
+}
+
+export function findIn(value: JsonValue): Finder {
+  return { first: (path) => path.first(value), nodes: (path) => path.nodes(value) }
+}
+
+/** Values that were read elsewhere and sent by path: one value, or for a path that can find several the list of them. */
+export function findAmong(values: Readonly<Record<string, JsonValue>>): Finder {
+  const at = (path: CompiledPath) => (Object.hasOwn(values, path.expression) ? values[path.expression] : undefined)
+  return {
+    first: at,
+    nodes(path) {
+      const list = at(path)
+      return Array.isArray(list) ? list.map((value) => ({ path: path.expression, value })) : []
+    },
+  }
+}
+
+/** The other side of `findAmong`: what the paths find in a request or a result, by path. */
+export function readByPath(paths: readonly CompiledPath[], value: JsonValue): Record<string, JsonValue> {
+  const entries = paths.flatMap((path): [string, JsonValue][] => {
+    if (!path.singular) return [[path.expression, path.find(value)]]
+    const found = path.first(value)
+    return found === undefined ? [] : [[path.expression, found]]
+  })
+  return Object.fromEntries(entries)
+}
+
+const NONE: ContractFailure[] = []
+
+function failuresOf(
+  invariant: PreparedInvariant,
+  value: JsonValue | undefined,
+  path: string,
+  write: (path: string) => string,
+): ContractFailure[] {
+  let failures = NONE
+  for (const { operator, operand, test } of invariant.tests) {
+    if (test(value)) continue
+    if (failures === NONE) failures = []
+    failures.push({
+      path: write(path),
+      operator,
+      expected: operand,
+      ...(value === undefined ? {} : { found: value }),
+      message: invariant.message ?? describe(operator, operand),
+    })
+  }
+  return failures
+}
+
+/** `must be at most 500`, for a remedy and for people. */
+function describe(operator: string, operand: JsonValue): string {
+  const shown = JSON.stringify(operand)
+  const text = shown.length > 120 ? `${shown.slice(0, 117)}...` : shown
+  return (PHRASES[operator] ?? `must pass ${operator}`).replace('{}', () => text)
+}
+
+const PHRASES: Partial<Record<string, string>> = {
+  exists: 'must be there: {}',
+  type: 'must be of type {}',
+  equals: 'must be {}',
+  not_equals: 'must be given and not be {}',
+  one_of: 'must be one of {}',
+  not_one_of: 'must be given and be none of {}',
+  gt: 'must be a number greater than {}',
+  gte: 'must be a number of at least {}',
+  lt: 'must be a number less than {}',
+  lte: 'must be a number of at most {}',
+  regex: 'must match {}',
+  not_regex: 'must be text that does not match {}',
+  contains: 'must contain {}',
+  starts_with: 'must start with {}',
+  ends_with: 'must end with {}',
+  length_gte: 'must have a length of at least {}',
+  length_lte: 'must have a length of at most {}',
+  schema: 'must be valid against the schema {}',
+}

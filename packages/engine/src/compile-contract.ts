@@ -1,0 +1,85 @@
+import type { CompiledSession } from '@countersign/protocol'
+import { type CompiledContract, type contractSchema, LIMITS, type sessionDefinitionSchema } from '@countersign/protocol'
+
+type ReadContract = ReturnType<typeof contractSchema.parse>
+type ReadDefinition = ReturnType<typeof sessionDefinitionSchema.parse>
+
+/** Fills in what a contract leaves out and brings what can be written in several ways into one. */
+export function compileContract(contract: ReadContract): CompiledContract {
+  const {
+    schema_version: _version,
+    description: _description,
+    source: _source,
+    retries: _retries,
+    rate_limits: _rates,
+    golden_cases: _cases,
+    allowed_errors: _errors,
+    ...kept
+  } = contract
+  const sideEffect = contract.side_effect ?? 'write'
+  return withoutUndefined({
+    ...kept,
+    side_effect: sideEffect,
+    evidence_class: contract.evidence_class ?? 'unverifiable',
+    commit_requirement: levelOf(contract.commit_requirement, sideEffect),
+    response_format_invariants: formatOf(contract.response_format_invariants),
+    transitions: contract.transitions && {
+      ...contract.transitions,
+      ...(contract.transitions.valid_in_phases && { valid_in_phases: sorted(contract.transitions.valid_in_phases) }),
+    },
+    forbids_after: contract.forbids_after && sorted(contract.forbids_after),
+    labels: contract.labels && {
+      ...(contract.labels.deny_when && { deny_when: sorted(contract.labels.deny_when) }),
+      ...(contract.labels.adds && { adds: sorted(contract.labels.adds) }),
+    },
+    checkpoint: checkpointsOf(contract.checkpoint),
+  }) as CompiledContract
+}
+
+/** The session's definition without prose; what is a set is sorted, so that its order cannot change the hash. */
+export function compileDefinition(definition: ReadDefinition): CompiledSession['session'] {
+  const { schema_version: _version, description: _description, ...kept } = definition
+  const { transitions, provider_constraints: constraints } = kept
+  return withoutUndefined({
+    ...kept,
+    phases: kept.phases && [...kept.phases].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    transitions:
+      transitions && Object.fromEntries(Object.entries(transitions).map(([from, targets]) => [from, sorted(targets)])),
+    provider_constraints: constraints && {
+      ...(constraints.block_incompatible && { block_incompatible: sorted(constraints.block_incompatible) }),
+      ...(constraints.warn_incompatible && { warn_incompatible: sorted(constraints.warn_incompatible) }),
+    },
+  }) as CompiledSession['session']
+}
+
+/** `none` and `acknowledged` are older names of the two levels. */
+function levelOf(
+  written: ReadContract['commit_requirement'],
+  sideEffect: CompiledContract['side_effect'],
+): CompiledContract['commit_requirement'] {
+  if (written === 'none') return 'reported'
+  if (written === 'acknowledged') return 'executed'
+  return written ?? (sideEffect === 'read' || sideEffect === 'egress_read' ? 'reported' : 'executed')
+}
+
+function formatOf(format: ReadContract['response_format_invariants']): CompiledContract['response_format_invariants'] {
+  if (format?.finish_reason === undefined) return format
+  return { ...format, finish_reason: sorted([format.finish_reason].flat()) }
+}
+
+function checkpointsOf(checkpoint: ReadContract['checkpoint']): CompiledContract['checkpoint'] {
+  if (checkpoint === undefined) return undefined
+  return [checkpoint].flat().map((item) => ({ ...item, timeout_seconds: clampTimeout(item.timeout_seconds) }))
+}
+
+export function clampTimeout(seconds: number): number {
+  return Math.min(Math.max(seconds, LIMITS.checkpointTimeoutMinSeconds), LIMITS.checkpointTimeoutMaxSeconds)
+}
+
+function sorted<T extends string>(names: readonly T[]): T[] {
+  return [...new Set(names)].sort()
+}
+
+function withoutUndefined(value: Record<string, unknown>): unknown {
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined))
+}

@@ -1,0 +1,24 @@
+import type { JsonObject } from '@countersign/protocol'
+import type { PreparedResource } from './plan.js'
+
+export type ResourceMode = 'exclusive' | 'shared'
+
+/** The key of a resource for one call: `order:{$.order_id}` becomes `order:A-17`. Null when a value is missing. */
+export function renderResource(resource: PreparedResource, args: JsonObject): string | null {
+  let key = ''
+  for (const part of resource.parts) {
+    if (typeof part === 'string') {
+      key += part
+      continue
+    }
+    const value = part.first(args)
+    if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return null
+    key += String(value)
+  }
+  return key
+}
+
+/** Two holds on one key exclude each other unless both are shared. */
+export function modesConflict(a: ResourceMode, b: ResourceMode): boolean {
+  return a === 'exclusive' || b === 'exclusive'
+}

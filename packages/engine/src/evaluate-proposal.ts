@@ -1,0 +1,281 @@
+import type {
+  Block,
+  CheckpointTrigger,
+  ContractFailure,
+  Decision,
+  Flows,
+  Gate,
+  JsonObject,
+  JsonValue,
+  LedgerBody,
+  LedgerCall,
+  UnmatchedPolicy,
+  Usage,
+} from '@countersign/protocol'
+import { blockedRecord, effectsOf, resourcesOf } from './call-effects.js'
+import { checkInvariants } from './check-invariant.js'
+import { triggeredCheckpoints } from './checkpoint.js'
+import type { ResourceMode } from './conflicts.js'
+import { addDecimals } from './decimal.js'
+import { saltedHash, sha256Hex } from './hash.js'
+import { climb } from './ladder.js'
+import type { Plan, PreparedContract } from './plan.js'
+import { costOf } from './pricing.js'
+import { normalizeResponse, type ReadResponse, type ToolCall } from './read-calls.js'
+import { type ResponseView, viewResponse } from './response-view.js'
+import { amountsOf, NO_AMOUNTS, totalWith } from './rules/amounts.js'
+import type { JudgedCall, JudgedResponse } from './rules/rule.js'
+import { judgeSources, type SourceContext, type SourceViolation } from './rules/sources.js'
+import type { SessionState } from './state.js'
+import { addToTally, EMPTY_TALLY, type Tally } from './tally.js'
+
+export interface Proposal {
+  readonly plan: Plan
+  readonly state: SessionState
+  readonly response: ReadResponse
+  readonly gate: Gate
+  readonly unmatchedPolicy: UnmatchedPolicy
+  readonly principal?: JsonValue | undefined
+  readonly agent: string | null
+  readonly salt: string
+  readonly nowMs: number
+  /** The tools that preflight left in the request; null where nothing was narrowed. */
+  readonly offered: ReadonlySet<string> | null
+  readonly toolless: boolean
+  /** From `judgeInputInvariants`, by tool. */
+  readonly inputFailures?: ReadonlyMap<string, readonly ContractFailure[]> | undefined
+  readonly flows?: Flows | undefined
+  readonly heldResources?: ((key: string, mode: ResourceMode) => string | null) | undefined
+  readonly ids: { readonly sessionId: string; readonly proposalId: string; pendingCallId(index: number): string }
+  readonly provider?: string | null | undefined
+  readonly model?: string | null | undefined
+  readonly usage?: Usage | null | undefined
+  /** Of the response as it came; without it the hash of what was read from it. */
+  readonly responseHash?: string | undefined
+  /** `reported` where no server keeps the session: then no better evidence can be had. */
+  readonly evidence?: 'contract' | 'reported' | undefined
+  /** False in shadow mode, where nobody is asked. */
+  readonly asks?: boolean | undefined
+}
+
+export interface Verdict {
+  readonly outcome: LedgerBody<'proposal'>['outcome']
+  readonly decisions: Decision[]
+  readonly cost: string
+  readonly event: Omit<LedgerBody<'proposal'>, 'prepared_request_id' | 'prepared_digest'>
+  /** What each registered call holds, by its pending call id. */
+  readonly resources: ReadonlyMap<string, readonly { readonly key: string; readonly mode: ResourceMode }[]>
+  /** The session's circuit breaker has tripped: it must be killed. */
+  readonly breaker: boolean
+}
+
+/** Judges every call of a response. All rules run for each; what narrows sees the calls allowed before it. */
+export function evaluateProposal(proposal: Proposal): Verdict {
+  const { state, response, gate } = proposal
+  const cost = costOfResponse(proposal)
+  const shared = shareResponse(proposal)
+  let tally = EMPTY_TALLY
+  const judged: JudgedOutcome[] = []
+  for (const call of callsToJudge(response)) {
+    const outcome = judgeCall(proposal, shared, call, tally, addDecimals(state.actualCost, cost))
+    judged.push(outcome)
+    if (outcome.blocks.length === 0) tally = outcome.tally
+  }
+  const blocked = judged.filter(({ blocks }) => blocks.length > 0).length
+  const outcome = outcomeOf(judged.length, blocked, gate)
+  const registers = outcome === 'allowed' || outcome === 'partial'
+  const settled = judged.map((one) => settle(proposal, one, registers))
+  return {
+    outcome,
+    decisions: settled.map(({ decision }) => decision),
+    cost,
+    event: {
+      proposal_id: proposal.ids.proposalId,
+      response_hash: proposal.responseHash ?? saltedHash(proposal.salt, normalizeResponse(response)),
+      gate,
+      model: proposal.model ?? response.model,
+      usage: proposal.usage ?? response.usage,
+      cost,
+      outcome,
+      calls: settled.map(({ record }) => record),
+      provider_run: response.providerRun.map(({ type, name }) => name ?? type),
+    },
+    resources: new Map(settled.flatMap(({ holds }) => holds)),
+    breaker: trips(proposal, outcome),
+  }
+}
+
+interface JudgedOutcome {
+  readonly call: ToolCall
+  readonly contract: PreparedContract | null
+  readonly argumentHash: string | null
+  readonly pendingCallId: string
+  readonly blocks: readonly Block[]
+  readonly checkpoints: readonly CheckpointTrigger[]
+  readonly amounts: JudgedCall['amounts']
+  /** With this call counted. */
+  readonly tally: Tally
+}
+
+/** A response that cannot be read and shows no calls still gets a verdict: it stands for one call without a name. */
+function callsToJudge(response: ReadResponse): readonly ToolCall[] {
+  if (response.calls.length > 0 || response.problems.length === 0) return response.calls
+  const problem = 'the response could not be read'
+  return [{ id: '', name: '', index: 0, choice: 0, kind: 'function', argumentsText: '', arguments: null, problem }]
+}
+
+function judgeCall(
+  proposal: Proposal,
+  response: JudgedResponse,
+  call: ToolCall,
+  tally: Tally,
+  spent: string,
+): JudgedOutcome {
+  const { plan, state, salt } = proposal
+  const contract = plan.contracts.get(call.name) ?? null
+  const args = call.arguments
+  const pendingCallId = proposal.ids.pendingCallId(call.index)
+  const argumentHash = args === null ? null : saltedHash(salt, args)
+  const amounts = args === null || contract === null ? NO_AMOUNTS : amountsOf(contract, args)
+  const sourceViolations = args === null || contract === null ? [] : violationsOf(proposal, contract, call, args)
+  const checkpoints =
+    args === null || proposal.asks === false
+      ? []
+      : triggeredCheckpoints(plan, { tool: call.name, arguments: args, idPrefix: pendingCallId }, sourceViolations)
+  const blocks = climb(
+    {
+      tool: call.name,
+      call,
+      contract,
+      plan,
+      state,
+      tally,
+      unmatchedPolicy: proposal.unmatchedPolicy,
+      principal: proposal.principal,
+      agent: proposal.agent,
+      argumentHash,
+      amounts,
+      checkpoints: checkpoints.length,
+      sourceViolations,
+      response,
+      salt,
+      nowMs: proposal.nowMs,
+      spent,
+      inputFailures: proposal.inputFailures?.get(call.name) ?? [],
+      heldResources: proposal.heldResources ?? null,
+    },
+    proposal.offered,
+  )
+  const counted = {
+    tool: call.name,
+    contract,
+    argumentHash: argumentHash ?? '',
+    aggregates: new Map(
+      amounts.added.map(({ aggregate, amount }) => [aggregate.name, totalWith(aggregate, amount, state, tally)]),
+    ),
+    checkpoints: checkpoints.length,
+  }
+  const next = blocks.length === 0 ? addToTally(tally, counted, state) : tally
+  return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, amounts, tally: next }
+}
+
+function violationsOf(
+  { plan, flows }: Proposal,
+  contract: PreparedContract,
+  call: ToolCall,
+  args: JsonObject,
+): SourceViolation[] {
+  const rules = contract.definition.sources ?? []
+  if (rules.length === 0) return []
+  const flow = flows?.calls.find((item) => item.call_id === call.id && item.tool === call.name) ?? null
+  const context: SourceContext = {
+    columnsOf: (tool) => plan.contracts.get(tool)?.definition.columns ?? null,
+    isGuarded: (tool) => (plan.contracts.get(tool)?.definition.sources ?? []).length > 0,
+  }
+  return judgeSources(rules, { arguments: args, flow }, context)
+}
+
+function shareResponse({ plan, response, toolless }: Proposal): JudgedResponse {
+  let view: ResponseView | undefined
+  const viewOnce = () => {
+    view ??= viewResponse(response)
+    return view
+  }
+  const failures = new Map<string, readonly ContractFailure[]>()
+  const targets = new Set<string>()
+  for (const { name } of response.calls) {
+    const target = plan.contracts.get(name)?.definition.transitions?.advances_to
+    if (target !== undefined) targets.add(target)
+  }
+  return {
+    read: response,
+    toolless,
+    targets,
+    view: viewOnce,
+    outputFailures(contract) {
+      const known = failures.get(contract.tool)
+      if (known !== undefined) return known
+      const found = checkInvariants(contract.outputInvariants, viewOnce(), (path) => path)
+      failures.set(contract.tool, found)
+      return found
+    },
+  }
+}
+
+/** Where usage or price is unknown, a response is taken to have cost as much as the dearest so far. */
+function costOfResponse({ plan, state, response, provider, model, usage }: Proposal): string {
+  if (plan.session.pricing === undefined) return '0'
+  const price = plan.priceOf(provider ?? null, model ?? response.model)
+  const tokens = usage ?? response.usage
+  return price === null || tokens === null ? state.highestCost : costOf(price, tokens)
+}
+
+function outcomeOf(calls: number, blocked: number, gate: Gate): Verdict['outcome'] {
+  if (calls === 0) return 'no_calls'
+  if (blocked === 0) return 'allowed'
+  return gate === 'reject_all' || blocked === calls ? 'blocked' : 'partial'
+}
+
+function trips({ plan, state }: Proposal, outcome: Verdict['outcome']): boolean {
+  const most = plan.session.session_limits?.circuit_breaker?.consecutive_blocks
+  if (most === undefined || (outcome !== 'blocked' && outcome !== 'partial')) return false
+  return state.consecutiveBlocks + 1 >= most
+}
+
+interface Settled {
+  readonly decision: Decision
+  readonly record: LedgerCall
+  readonly holds: readonly [string, readonly { readonly key: string; readonly mode: ResourceMode }[]][]
+}
+
+/** Turns the judgement of one call into its decision on the wire and its record in the ledger. */
+function settle(proposal: Proposal, judged: JudgedOutcome, registers: boolean): Settled {
+  const { call, contract, blocks, checkpoints, argumentHash } = judged
+  const isAllowed = blocks.length === 0
+  const isRegistered = isAllowed && registers
+  const pendingCallId = isRegistered ? judged.pendingCallId : null
+  const level = proposal.evidence === 'reported' ? 'reported' : (contract?.commitRequirement ?? 'executed')
+  const decision: Decision = {
+    index: call.index,
+    call_id: call.id,
+    tool_name: call.name,
+    decision: isAllowed ? 'allow' : 'block',
+    pending_call_id: pendingCallId,
+    idempotency_key: isRegistered ? sha256Hex(`${proposal.ids.sessionId}:${judged.pendingCallId}`) : null,
+    argument_hash: argumentHash,
+    reason: blocks[0]?.reason ?? null,
+    reasons: [...blocks],
+    remedy: isAllowed ? null : [...new Set(blocks.map(({ remedy }) => remedy))].join(' '),
+    failures: blocks.flatMap(({ failures }) => failures),
+    contract_file: contract?.file ?? null,
+    checkpoint_required: isAllowed && checkpoints.length > 0,
+    checkpoints: isAllowed ? [...checkpoints] : [],
+    output_paths: isRegistered ? [...(contract?.outputPaths ?? [])] : [],
+    commit_requirement: level,
+  }
+  const base = blockedRecord(decision)
+  if (!isRegistered || call.arguments === null) return { decision, record: base, holds: [] }
+  const holds = contract === null ? [] : resourcesOf(contract, call.arguments)
+  const effects = effectsOf(contract, call.arguments, judged.amounts, proposal.salt)
+  return { decision, record: { ...base, ...effects }, holds: [[judged.pendingCallId, holds]] }
+}

@@ -1,0 +1,83 @@
+import type { Block, BlockReason } from '@countersign/protocol'
+import {
+  forbiddenByCall,
+  killed,
+  labelGate,
+  manualFilter,
+  notOffered,
+  outsideHandoff,
+  policyDenied,
+  unmatchedTool,
+} from './rules/access.js'
+import { aggregateLimit, aggregatePathMissing, loopDetected, sessionLimit } from './rules/budget.js'
+import { checkpointBudget, riskGate } from './rules/execution.js'
+import {
+  argumentInvariants,
+  argumentSchema,
+  inputInvariant,
+  outputInvariant,
+  responseFormat,
+} from './rules/invariants.js'
+import { preconditionNotMet, resourceHeld } from './rules/order.js'
+import { ambiguousPhase, illegalPhase } from './rules/phase.js'
+import type { JudgedCall, Rule } from './rules/rule.js'
+import {
+  bindingNotFound,
+  envelopeNotEstablished,
+  envelopeViolation,
+  refMismatch,
+  resourceUnnamed,
+  sourceMismatch,
+} from './rules/values.js'
+
+/** Every rule that judges a proposed call. Precedence is the order of this list. */
+export const LADDER: readonly { readonly reason: BlockReason; readonly rule: Rule }[] = [
+  { reason: 'killed', rule: killed },
+  { reason: 'response_format_invalid', rule: responseFormat },
+  { reason: 'unmatched_tool_blocked', rule: unmatchedTool },
+  { reason: 'policy_denied', rule: policyDenied },
+  { reason: 'forbidden_tool', rule: forbiddenByCall },
+  { reason: 'forbidden_tool', rule: labelGate },
+  { reason: 'forbidden_tool', rule: manualFilter },
+  { reason: 'forbidden_tool', rule: outsideHandoff },
+  { reason: 'ambiguous_phase_transition', rule: ambiguousPhase },
+  { reason: 'illegal_phase_transition', rule: illegalPhase },
+  { reason: 'precondition_not_met', rule: preconditionNotMet },
+  { reason: 'precondition_not_met', rule: resourceHeld },
+  { reason: 'session_limit_exceeded', rule: sessionLimit },
+  { reason: 'loop_detected', rule: loopDetected },
+  { reason: 'input_invariant_failed', rule: inputInvariant },
+  { reason: 'argument_value_mismatch', rule: argumentSchema },
+  { reason: 'argument_value_mismatch', rule: argumentInvariants },
+  { reason: 'argument_value_mismatch', rule: sourceMismatch },
+  { reason: 'argument_value_mismatch', rule: resourceUnnamed },
+  { reason: 'output_invariant_failed', rule: outputInvariant },
+  { reason: 'binding_not_found', rule: bindingNotFound },
+  { reason: 'ref_mismatch', rule: refMismatch },
+  { reason: 'aggregate_path_missing', rule: aggregatePathMissing },
+  { reason: 'aggregate_limit_exceeded', rule: aggregateLimit },
+  { reason: 'envelope_not_established', rule: envelopeNotEstablished },
+  { reason: 'envelope_violation', rule: envelopeViolation },
+  { reason: 'risk_gate_blocked', rule: riskGate },
+  { reason: 'checkpoint_budget_exceeded', rule: checkpointBudget },
+]
+
+/** Reasons that arise only after a call was allowed: from the wrapper, and from the person who was asked. */
+export const REASONS_AFTER_THE_DECISION = [
+  'execution_constraint_violated',
+  'checkpoint_denied',
+  'checkpoint_timeout',
+] as const satisfies readonly BlockReason[]
+
+/** All that speaks against a call, first by precedence. */
+export function climb(judged: JudgedCall, offered: ReadonlySet<string> | null): Block[] {
+  const blocks: Block[] = []
+  for (const { rule } of LADDER) {
+    const found = rule(judged)
+    if (found !== null) blocks.push(found)
+  }
+  if (blocks.length === 0 && offered !== null && !offered.has(judged.tool)) blocks.push(notOffered(judged.tool))
+  const denied = blocks.findIndex(({ reason }) => reason === 'policy_denied')
+  // Whom the policy denies learns nothing else about the tool.
+  return denied === -1 ? blocks : blocks.slice(0, Math.max(denied, 1))
+}

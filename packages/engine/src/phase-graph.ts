@@ -1,0 +1,104 @@
+import type { CompiledSession } from '@countersign/protocol'
+
+export interface PhaseGraph {
+  readonly names: ReadonlySet<string>
+  readonly initial: string
+  readonly terminal: ReadonlySet<string>
+  readonly moves: ReadonlyMap<string, ReadonlySet<string>>
+}
+
+export interface GraphProblem {
+  readonly path: readonly (string | number)[]
+  readonly message: string
+  readonly mend: string
+}
+
+/** Builds the graph of a session's phases and says what is wrong with it. Null where the session has no phases. */
+export function buildPhaseGraph(session: CompiledSession['session']): {
+  graph: PhaseGraph | null
+  problems: GraphProblem[]
+} {
+  const problems: GraphProblem[] = []
+  const problem = (path: (string | number)[], message: string, mend: string) => problems.push({ path, message, mend })
+  if (session.phases === undefined) {
+    if (session.transitions !== undefined) {
+      problem(['transitions'], 'transitions are given without phases', 'list the phases under `phases`')
+    }
+    return { graph: null, problems }
+  }
+  const names = new Set<string>()
+  session.phases.forEach(({ name }, index) => {
+    if (names.has(name)) {
+      problem(['phases', index, 'name'], `the phase "${name}" is declared twice`, 'keep one of them')
+    }
+    names.add(name)
+  })
+  const initial = session.phases.filter((phase) => phase.initial === true).map(({ name }) => name)
+  const terminal = new Set(session.phases.filter((phase) => phase.terminal === true).map(({ name }) => name))
+  if (initial.length !== 1) {
+    const found = initial.length === 0 ? 'no phase is initial' : `${initial.length} phases are initial`
+    problem(['phases'], found, 'mark exactly one phase with `initial: true`')
+  }
+  if (terminal.size === 0) problem(['phases'], 'no phase is terminal', 'mark at least one phase with `terminal: true`')
+  const moves = readMoves(session, names, problem)
+  const graph: PhaseGraph = { names, initial: initial[0] ?? '', terminal, moves }
+  if (problems.length === 0) checkReach(graph, session.phases, problem)
+  return { graph, problems }
+}
+
+type Report = (path: (string | number)[], message: string, mend: string) => void
+
+function readMoves(session: CompiledSession['session'], names: ReadonlySet<string>, problem: Report) {
+  const moves = new Map<string, Set<string>>()
+  for (const [from, targets] of Object.entries(session.transitions ?? {})) {
+    if (!names.has(from)) {
+      problem(['transitions', from], `the phase "${from}" is not declared`, declareOneOf(names))
+    }
+    targets.forEach((to, index) => {
+      if (!names.has(to)) {
+        problem(['transitions', from, index], `the phase "${to}" is not declared`, declareOneOf(names))
+      }
+    })
+    moves.set(from, new Set(targets))
+  }
+  return moves
+}
+
+const declareOneOf = (names: ReadonlySet<string>) =>
+  `declare it under \`phases\`, or use one of ${[...names].join(', ')}`
+
+function checkReach(graph: PhaseGraph, phases: readonly { readonly name: string }[], problem: Report): void {
+  const reachable = closure([graph.initial], graph.moves)
+  const ending = closure(graph.terminal, reversed(graph.moves))
+  phases.forEach(({ name }, index) => {
+    if (!reachable.has(name)) {
+      const message = `the phase "${name}" cannot be reached from "${graph.initial}"`
+      problem(['phases', index], message, 'add a transition that leads to it, or remove it')
+    }
+    if (ending.has(name)) return
+    const circle = closure(graph.moves.get(name) ?? [], graph.moves).has(name)
+    const message = circle
+      ? `the phase "${name}" is part of a circle from which no terminal phase can be reached`
+      : `no terminal phase can be reached from "${name}"`
+    problem(['phases', index], message, 'add a transition towards a terminal phase, or mark it `terminal: true`')
+  })
+}
+
+function closure(start: Iterable<string>, moves: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {
+  const seen = new Set(start)
+  for (const name of seen) {
+    for (const next of moves.get(name) ?? []) seen.add(next)
+  }
+  return seen
+}
+
+function reversed(moves: ReadonlyMap<string, ReadonlySet<string>>): Map<string, Set<string>> {
+  const back = new Map<string, Set<string>>()
+  for (const [from, targets] of moves) {
+    for (const to of targets) {
+      const origins = back.get(to) ?? new Set()
+      back.set(to, origins.add(from))
+    }
+  }
+  return back
+}

@@ -1,0 +1,115 @@
+import type { JsonValue, LedgerBody, LedgerReceipt, Receipt, ReceiptsReply } from '@countersign/protocol'
+import { applyReceipts } from './apply-receipts.js'
+import { bindFacts, establishedValues } from './call-effects.js'
+import { checkInvariants, findAmong } from './check-invariant.js'
+import { isApproved } from './checkpoint.js'
+import type { Plan } from './plan.js'
+import type { PendingCall, SessionState } from './state.js'
+
+export interface ReceiptBatch {
+  readonly plan: Plan
+  readonly state: SessionState
+  readonly receipts: readonly Receipt[]
+  /** The fence that the batch came with. An old one makes its receipts late evidence, which resolves nothing. */
+  readonly fence: number
+  readonly salt: string
+  readonly at: string
+}
+
+export interface ReceiptVerdict {
+  readonly event: LedgerBody<'receipts'>
+  readonly results: ReceiptsReply['results']
+  /** Pending calls that ran with other arguments than allowed: the session is compromised. */
+  readonly argumentsChanged: string[]
+  /** The session's circuit breaker has tripped: it must be killed. */
+  readonly breaker: boolean
+}
+
+/** Weighs the evidence of a batch. The event holds facts only; what they do to the session `applyEvent` says. */
+export function judgeReceipts(batch: ReceiptBatch): ReceiptVerdict {
+  const { plan, state, at } = batch
+  const argumentsChanged: string[] = []
+  const seen = new Set<string>()
+  const receipts = batch.receipts.map((receipt): LedgerReceipt => {
+    const id = receipt.pending_call_id
+    const call = state.open?.calls.find(({ pending_call_id: pending }) => pending === id)
+    const isLate = batch.fence !== state.fence || call === undefined || call.state === 'resolved' || seen.has(id)
+    seen.add(id)
+    if (call === undefined || isLate) return evidence(receipt, { late: true })
+    if (receipt.argument_hash !== call.argument_hash) {
+      argumentsChanged.push(id)
+      return evidence(receipt, { outcome: 'unknown' })
+    }
+    return isAtLevel(receipt, call, plan) ? proof(receipt, call, batch) : evidence(receipt, {})
+  })
+  const next = applyReceipts(state, { type: 'receipts', at, body: { receipts, committed: false } })
+  const isStopped = state.status === 'KILLED' || state.status === 'COMPROMISED'
+  const mostErrors = plan.session.session_limits?.circuit_breaker?.consecutive_errors
+  return {
+    event: { receipts, committed: next.stateVersion > state.stateVersion },
+    results: receipts.map(({ pending_call_id, outcome, at_level, late }) => ({
+      pending_call_id,
+      outcome,
+      at_level,
+      late: late || isStopped,
+    })),
+    argumentsChanged,
+    breaker:
+      mostErrors !== undefined &&
+      next.consecutiveErrors >= mostErrors &&
+      next.consecutiveErrors > state.consecutiveErrors,
+  }
+}
+
+function evidence(receipt: Receipt, changes: Partial<LedgerReceipt>): LedgerReceipt {
+  return {
+    pending_call_id: receipt.pending_call_id,
+    outcome: receipt.outcome,
+    evidence_level: receipt.evidence_level,
+    argument_hash: receipt.argument_hash,
+    result_hash: receipt.result_hash ?? null,
+    started_at: receipt.started_at ?? null,
+    finished_at: receipt.finished_at ?? null,
+    at_level: false,
+    late: false,
+    approvals: (receipt.approvals ?? []).map(({ checkpoint_id, decision, argument_hash }) => ({
+      checkpoint_id,
+      decision,
+      argument_hash,
+    })),
+    binds: {},
+    establishes: {},
+    satisfies: [],
+    ...changes,
+  }
+}
+
+/** `executed` is shown by a result hash and times; a call that had to be approved also by the approvals. */
+function isAtLevel(receipt: Receipt, call: PendingCall, plan: Plan): boolean {
+  if (receipt.outcome !== 'succeeded' || !isApproved(call, receipt.approvals ?? [], plan)) return false
+  if (call.commit_requirement === 'reported') return true
+  return (
+    receipt.evidence_level === 'executed' &&
+    receipt.result_hash !== undefined &&
+    receipt.started_at !== undefined &&
+    receipt.finished_at !== undefined
+  )
+}
+
+/** What a success at its level widens: bindings, envelopes, and the preconditions whose terms its output meets. */
+function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch): LedgerReceipt {
+  const contract = plan.contracts.get(call.tool_name)
+  if (contract === undefined) return evidence(receipt, { at_level: true })
+  const outputs = findAmong((receipt.outputs ?? {}) as Record<string, JsonValue>)
+  const satisfies = contract.provides.filter(
+    ({ key, withOutput, same }) =>
+      checkInvariants(withOutput, outputs, (path) => path).length === 0 &&
+      (same.length === 0 || Object.hasOwn(call.witnesses, key)),
+  )
+  return evidence(receipt, {
+    at_level: true,
+    binds: bindFacts(contract.binds, 'output', outputs.first, salt),
+    establishes: establishedValues(contract.establishes, 'output', outputs.first),
+    satisfies: satisfies.map(({ key }) => key),
+  })
+}
