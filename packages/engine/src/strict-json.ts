@@ -13,7 +13,7 @@ export function parseStrictJson(text: string, limits: { maxDepth?: number } = {}
   } catch {
     return { ok: false, problem: 'the text is not JSON' }
   }
-  if (LONE_SURROGATE.test(text)) return { ok: false, problem: LONE_SURROGATE_PROBLEM }
+  if (!text.isWellFormed()) return { ok: false, problem: LONE_SURROGATE_PROBLEM }
   // A surrogate half can otherwise only come from an escape, so most texts need no look at each string.
   const checkStrings = text.includes('\\u')
   const walk = walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, checkStrings)
@@ -31,7 +31,6 @@ export function checkStrictValue(value: unknown, limits: { maxDepth?: number } =
 /** Keys that reach an object's prototype in careless code, ours or the tool's. */
 export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
-const LONE_SURROGATE = /\p{Surrogate}/u
 const LONE_SURROGATE_PROBLEM = 'a string holds half of a surrogate pair'
 
 /** A value handed over in memory may share parts, so its size is bounded here and not by a length of text. */
@@ -66,7 +65,7 @@ function walkValue(root: unknown, maxDepth: number, checkStrings: boolean): Walk
         const key = keys === null ? at : (keys[at] as string)
         if (typeof key === 'string') {
           if (FORBIDDEN_KEYS.has(key)) return fail(`the key "${key}" is not allowed`)
-          if (checkStrings && LONE_SURROGATE.test(key)) return fail(LONE_SURROGATE_PROBLEM)
+          if (checkStrings && !key.isWellFormed()) return fail(LONE_SURROGATE_PROBLEM)
         }
         const child = (container as Record<string | number, unknown>)[key]
         if (typeof child === 'object' && child !== null) next.push(child)
@@ -84,7 +83,7 @@ function walkValue(root: unknown, maxDepth: number, checkStrings: boolean): Walk
 function scalarProblem(value: unknown, checkStrings: boolean): string | null {
   switch (typeof value) {
     case 'string':
-      return checkStrings && LONE_SURROGATE.test(value) ? LONE_SURROGATE_PROBLEM : null
+      return checkStrings && !value.isWellFormed() ? LONE_SURROGATE_PROBLEM : null
     case 'number':
       if (!Number.isFinite(value)) return 'a number is beyond what a double can hold'
       // Every double of this size is an integer, and not every integer of this size is a double.

@@ -1,0 +1,40 @@
+import type { JsonValue } from '@countersign/protocol'
+import canonicalize from 'canonicalize'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { canonicalJson } from './canonical-json.js'
+
+test.each<[string, JsonValue, string]>([
+  [
+    'keys in the order of their UTF-16 units',
+    { b: 1, é: 2, a: 3, '10': 4, '9': 5, '😀': 6, '\ufb33': 7 },
+    '{"10":4,"9":5,"a":3,"b":1,"é":2,"😀":6,"\ufb33":7}',
+  ],
+  ['numbers in one way', [1.0, -0, 1e21, 1e-7, 0.1, 333333333.3333333], '[1,0,1e+21,1e-7,0.1,333333333.3333333]'],
+  ['control characters escaped, others as they are', '\u0007\n"\\/é\u2028', '"\\u0007\\n\\"\\\\/é\u2028"'],
+  ['nothing between the parts', { a: [], b: {}, c: [null, true, false] }, '{"a":[],"b":{},"c":[null,true,false]}'],
+])('writes %s', (_name, value, text) => expect(canonicalJson(value)).toBe(text))
+
+test('an optional property that is not set is not there', () => {
+  expect(canonicalJson({ a: undefined, b: 1, c: undefined } as unknown as JsonValue)).toBe('{"b":1}')
+})
+
+test.each<[string, unknown]>([
+  ['NaN', Number.NaN],
+  ['Infinity', [Number.POSITIVE_INFINITY]],
+  ['half of a surrogate pair', { a: 'x\ud800' }],
+  ['half of a surrogate pair in a key', { '\udc00': 1 }],
+  ['undefined', undefined],
+  ['a hole in an array', [undefined]],
+  ['a bigint', { a: 1n }],
+  ['a function', () => 1],
+])('refuses %s', (_name, value) => expect(() => canonicalJson(value as JsonValue)).toThrow(TypeError))
+
+test('agrees with another implementation on any JSON', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 6 }), (value) => {
+      expect(canonicalJson(value as JsonValue)).toBe(canonicalize(value))
+    }),
+    { numRuns: 1_000 },
+  )
+})
