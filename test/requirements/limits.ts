@@ -4,22 +4,22 @@ export const limits = [
   {
     id: 'limit.active-keys',
     behaviour: 'A tenant has at most 5 active API keys',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.signup',
     behaviour: 'Signup takes 5 requests an hour from one IP address',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.forgot-password',
     behaviour: 'forgot-password acts on 3 requests an hour for one address',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.resend-verification',
     behaviour: 'Resending verification takes 3 requests an hour',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.post-general',
@@ -104,27 +104,27 @@ export const limits = [
   {
     id: 'limit.access-token',
     behaviour: 'Access tokens live 15 minutes',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.refresh-token',
     behaviour: 'Refresh tokens live 7 days',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.reset-token',
     behaviour: 'Password reset tokens live 1 hour',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.verification-token',
     behaviour: 'Verification tokens live 24 hours',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.refresh-retention',
     behaviour: 'Dead refresh tokens are kept for 30 days',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.confidence',

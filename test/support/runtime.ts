@@ -15,6 +15,7 @@ import { readConfig } from '../../packages/server/src/config.js'
 import { makeApiKey, makeId } from '../../packages/server/src/crypto/secrets.js'
 import type { App } from '../../packages/server/src/http/frame.js'
 import { createLog } from '../../packages/server/src/log.js'
+import type { Mailer } from '../../packages/server/src/mail/mailer.js'
 import { createRuntime, type StartOptions } from '../../packages/server/src/start-server.js'
 import { insertKey } from '../../packages/server/src/store/api-keys.js'
 import { connect, type Sql } from '../../packages/server/src/store/database.js'
@@ -30,6 +31,7 @@ export interface RuntimeOptions {
   quota?: Quota
   parts?: Partial<AppParts>
   wrapDatabase?: StartOptions['wrapDatabase']
+  mailer?: Mailer
 }
 
 export interface TestTenant {
@@ -62,16 +64,28 @@ export interface Runtime extends TestTenant {
   close(): Promise<void>
 }
 
+/** The test's own, real SMTP where the test configures one, else mail goes nowhere. */
+function mailerOf({ mailer, config }: RuntimeOptions): { mailer?: Mailer } {
+  if (mailer) return { mailer }
+  return config?.COUNTERSIGN_SMTP_URL ? {} : { mailer: { send: async () => {}, close: () => {} } }
+}
+
 /** One or two servers on a database of their own, with a tenant and a key. */
 export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const database = await createTestDatabase()
   const logLines: string[] = []
-  const config = readConfig({ COUNTERSIGN_POOL_SIZE: '12', COUNTERSIGN_SCRYPT_COST: '10', ...options.config })
+  const config = readConfig({
+    COUNTERSIGN_POOL_SIZE: '12',
+    COUNTERSIGN_SCRYPT_COST: '10',
+    COUNTERSIGN_SIGNING_KEYS: 'a signing key for tests of 32 letters and more',
+    ...options.config,
+  })
   const started = Array.from({ length: options.instances ?? 1 }, () =>
     startInstance(
       createRuntime(config, database.url, {
         log: createLog({ level: 'info', write: (line) => logLines.push(line) }),
         parts: { checkReplies: true, ...options.parts },
+        ...mailerOf(options),
         ...(options.wrapDatabase ? { wrapDatabase: options.wrapDatabase } : {}),
       }),
     ),

@@ -53,20 +53,27 @@ export function replaceKeywords(ajv: Ajv2020, budget: StepBudget): Ajv2020 {
     compile: (name: string) => FORMATS.get(name) ?? (() => true),
     error: { message: ({ schemaCode }) => _`"must be a valid " + ${schemaCode}` },
   })
-  for (const keyword of ['$ref', '$dynamicRef']) countUses(ajv, keyword, budget)
+  // Ajv follows $anchor without knowing it.
+  ajv.addKeyword('$anchor')
+  // Ajv gives these another meaning than the standard: a schema that uses them is refused.
+  ajv.removeKeyword('$dynamicRef').removeKeyword('$dynamicAnchor').removeKeyword('unevaluatedItems')
+  precede(ajv, 'if', ({ parentSchema }) => {
+    if (parentSchema.then === undefined) throw new Error('"if" needs "then": write "then": true')
+  })
+  precede(ajv, '$ref', ({ gen }) => {
+    gen.code(_`${gen.scopeValue('func', { ref: budget.step })}()`)
+  })
   return ajv
 }
 
-/** Replaces and does not change the definition, which every Ajv of the process shares. */
-function countUses(ajv: Ajv2020, keyword: string, budget: StepBudget): void {
+/** Does something before a keyword's own code. The definition itself is shared by every Ajv of the process. */
+function precede(ajv: Ajv2020, keyword: string, before: (cxt: KeywordCxt) => void): void {
   const original = ajv.getKeyword(keyword)
   if (typeof original !== 'object' || !('code' in original)) throw new Error(`Ajv has no keyword ${keyword}`)
   ajv.removeKeyword(keyword).addKeyword({
-    keyword,
-    schemaType: 'string',
+    ...original,
     code(cxt: KeywordCxt) {
-      const step = cxt.gen.scopeValue('func', { ref: budget.step })
-      cxt.gen.code(_`${step}()`)
+      before(cxt)
       original.code(cxt)
     },
   })

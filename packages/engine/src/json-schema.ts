@@ -54,11 +54,12 @@ const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 const AJV_OPTIONS = {
   strictSchema: true,
   strictNumbers: true,
+  allowMatchingProperties: true,
   allErrors: true,
   verbose: true,
   // Without it `required: [toString]` is met by every object.
   ownProperties: true,
-  inlineRefs: false,
+  inlineRefs: 16,
   // The meta-schema is applied by `metaSchema`, made once: it holds nothing of anybody's.
   meta: false,
   validateSchema: false,

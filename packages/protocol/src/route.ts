@@ -19,6 +19,8 @@ export interface Route {
   readonly reply: z.ZodType
   /** 200 unless said. */
   readonly status?: 200 | 201
+  /** A body that cannot be read counts as none: whatever is sent, the answer is the same. */
+  readonly lenientBody?: true
   /** Takes a body of up to 4 MiB. */
   readonly largeBody?: true
   /** Answers 404 unless workflow governance is enabled. */

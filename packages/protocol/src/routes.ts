@@ -224,6 +224,7 @@ const accountRoutes = {
     path: '/api/auth/forgot-password',
     summary: 'Ask for a password reset; always answers 200',
     body: account.forgotPasswordBody,
+    lenientBody: true,
     reply: account.doneReply,
   },
   resetPassword: {
@@ -245,6 +246,7 @@ const accountRoutes = {
     path: '/api/auth/resend-verification',
     summary: 'Send the verification mail again',
     body: account.resendVerificationBody,
+    lenientBody: true,
     reply: account.doneReply,
   },
   me: {

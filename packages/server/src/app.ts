@@ -2,7 +2,9 @@ import { type Bucket, ROUTES, type Route, type RouteName } from '@countersign/pr
 import { Hono } from 'hono'
 import { ApiError } from './api-error.js'
 import type { Context, OpenContext, Services, UserContext } from './context.js'
-import { type AuthenticateCookie, authenticateKey, unauthenticated } from './http/authenticate.js'
+import { authenticateKey } from './http/authenticate.js'
+import { authenticateCookie } from './http/authenticate-cookie.js'
+import { checkOrigin } from './http/check-origin.js'
 import { type App, createFrame } from './http/frame.js'
 import type { KeyUsage } from './http/key-usage.js'
 import { registerPages } from './http/pages.js'
@@ -13,8 +15,6 @@ import { takeToken } from './store/buckets.js'
 
 export interface AppParts extends Services {
   keyUsage: KeyUsage
-  /** Recognises a signed-in person. Without it every route of the dashboard answers 401. */
-  authenticateCookie?: AuthenticateCookie
   /** Checks every answer against the route's shape, for tests. */
   checkReplies?: boolean
   handlers?: Readonly<Partial<Record<RouteName, AnyHandler>>>
@@ -88,12 +88,14 @@ function authorizations(parts: AppParts) {
   }
 
   const byCookie = async (open: OpenContext, bucket: Bucket): Promise<UserContext> => {
-    if (!parts.authenticateCookie) throw unauthenticated()
-    const who = await parts.authenticateCookie(open)
-    const perMinute = config.quotas[who.quota][bucket]
-    const took = await takeToken(database.sql, { owner: who.tenantId, bucket, capacity: perMinute, fillSeconds: 60 })
+    const { accessTokens, secureCookies } = parts.accounts
+    const cookies = { sql: database.sql, accessTokens, now: open.clock(), secure: secureCookies }
+    const { tenantId, userId, email, quota } = await authenticateCookie(cookies, open.request, open.replyHeaders)
+    if (open.request.method !== 'GET') checkOrigin(open.request, open.publicUrl())
+    const perMinute = config.quotas[quota][bucket]
+    const took = await takeToken(database.sql, { owner: tenantId, bucket, capacity: perMinute, fillSeconds: 60 })
     throttle({ bucket, perMinute, ...took }, open.replyHeaders)
-    return forTenant(open, { ...who, preloaded: null })
+    return forTenant(open, { tenantId, userId, email, quota, preloaded: null })
   }
 
   const authorize = async (
@@ -103,7 +105,9 @@ function authorizations(parts: AppParts) {
   ): Promise<OpenContext> => {
     const bucket = route.throttle === 'none' ? 'read' : route.throttle
     if (route.auth === 'api_key') return byKey(open, bucket, preload)
-    return route.auth === 'cookie' ? byCookie(open, bucket) : open
+    if (route.auth === 'cookie') return byCookie(open, bucket)
+    checkOrigin(open.request, open.publicUrl())
+    return open
   }
 
   /** Whoever has no key learns nothing about which paths exist. */

@@ -1,4 +1,5 @@
 import type { Input, Quota, Reply, Route, RouteName, Routes } from '@countersign/protocol'
+import type { Accounts } from './accounts.js'
 import type { Config } from './config.js'
 import type { Random } from './crypto/secrets.js'
 import type { Log } from './log.js'
@@ -15,6 +16,7 @@ export interface Services {
   readonly random: Random
   /** Where users reach the service, for links. */
   readonly publicUrl: () => string
+  readonly accounts: Accounts
   /** False while the server drains. */
   readonly isReady: () => boolean
 }
@@ -45,6 +47,7 @@ export interface Context extends OpenContext {
 /** What an operation of the dashboard gets: a tenant's, with a signed-in person. */
 export interface UserContext extends Context {
   readonly userId: string
+  readonly email: string
 }
 
 type ContextOf<R extends Route> = R['auth'] extends 'api_key'

@@ -31,11 +31,14 @@ export interface EmbeddedOptions {
   dataFolder: string
   /** Default true. False only for throw-away databases of tests. */
   durable?: boolean
+  /** Used in place of what the database user cannot reach. */
+  systemFolder?: string
   /** Told in plain sentences what the person at the terminal should know. */
   say?: (sentence: string) => void
 }
 
 const DATABASE = 'countersign'
+const SYSTEM_FOLDER = process.platform === 'darwin' ? '/usr/local/var/countersign' : '/var/lib/countersign'
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024
 const START_PATIENCE_MS = 60_000
 
@@ -54,7 +57,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   await mkdir(dataFolder, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
   const lock = await lockFolder(dataFolder)
   try {
-    const cluster = await placeCluster(dataFolder, options.durable ?? true, say)
+    const cluster = await placeCluster(dataFolder, options, say)
     const before = await remembered(dataFolder)
     if (await stopLeftover(cluster, before)) say('stopped a PostgreSQL that an earlier server left running')
     const password = before?.password ?? randomBytes(24).toString('base64url')
@@ -85,14 +88,17 @@ const urlOf = (password: string, port: number, database = DATABASE) =>
   `postgres://${CLUSTER_USER}:${password}@127.0.0.1:${port}/${database}`
 
 /** Where the data lies and which binaries serve it: a system folder when the database user cannot reach the asked one. */
-async function placeCluster(dataFolder: string, durable: boolean, say: (s: string) => void): Promise<Cluster> {
+async function placeCluster(
+  dataFolder: string,
+  { durable = true, systemFolder = SYSTEM_FOLDER }: EmbeddedOptions,
+  say: (sentence: string) => void,
+): Promise<Cluster> {
   const user = databaseUser()
   const binaries = await findBinaries()
   if (!user) return { folder: join(dataFolder, 'postgres'), binaries, user, durable }
   await chmod(dataFolder, 0o711)
   const reachesBinaries = canReach(user, binaries.postgres, ['--version'])
   const reachesData = canReach(user, 'test', ['-x', dataFolder])
-  const systemFolder = process.platform === 'darwin' ? '/usr/local/var/countersign' : '/var/lib/countersign'
   if (!reachesBinaries || !reachesData) await mkdir(systemFolder, { recursive: true, mode: 0o755 })
   if (!reachesBinaries) {
     say(`the user ${user.name} cannot reach ${binaries.folder}; PostgreSQL runs from a copy in ${systemFolder}`)

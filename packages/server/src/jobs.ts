@@ -1,7 +1,10 @@
+import { LIMITS } from '@countersign/protocol'
 import type { Services } from './context.js'
 import { deleteIdleBuckets } from './store/buckets.js'
 import type { Tx } from './store/database.js'
 import { claimJob } from './store/jobs.js'
+import { deleteOldMail } from './store/mail.js'
+import { deleteEndedRefreshTokens } from './store/refresh-tokens.js'
 
 /** Work that is done now and then by one of the instances, whichever comes first. */
 export interface Job {
@@ -15,12 +18,19 @@ export interface Job {
 export interface Retention {
   readonly name: string
   /** Deletes up to `limit` records that are older than the configured days, and returns how many. */
-  readonly remove: (tx: Tx, options: { olderThanDays: number; limit: number }) => Promise<number>
+  readonly remove: (tx: Tx, options: { olderThanDays: number; limit: number; now: Date }) => Promise<number>
 }
 
 export const RETENTIONS: readonly Retention[] = [
   { name: 'idle-buckets', remove: (tx, { limit }) => deleteIdleBuckets(tx, limit) },
+  {
+    name: 'refresh-tokens',
+    remove: (tx, { now }) => deleteEndedRefreshTokens(tx, daysBefore(now, LIMITS.refreshTokenRetentionDays)),
+  },
+  { name: 'mail', remove: (tx, { now, olderThanDays }) => deleteOldMail(tx, daysBefore(now, olderThanDays)) },
 ]
+
+const daysBefore = (now: Date, days: number) => new Date(now.getTime() - days * 24 * 3_600_000)
 
 /** Small enough to hold no lock for long; the next turn goes on where this one stopped. */
 const RETENTION_BATCH = 1_000
@@ -28,8 +38,12 @@ const RETENTION_BATCH = 1_000
 const retentionJob = (retention: Retention): Job => ({
   name: `retention:${retention.name}`,
   everySeconds: 60,
-  run: async (tx, { config, log }) => {
-    const removed = await retention.remove(tx, { olderThanDays: config.retentionDays, limit: RETENTION_BATCH })
+  run: async (tx, { config, log, clock }) => {
+    const removed = await retention.remove(tx, {
+      olderThanDays: config.retentionDays,
+      limit: RETENTION_BATCH,
+      now: clock(),
+    })
     if (removed > 0) log.info({ retention: retention.name, removed }, 'removed what is past its retention')
   },
 })

@@ -34,7 +34,7 @@ export async function runServer(flags: Flags, say: (sentence: string) => void): 
 }
 
 const nextSteps = (config: Config): string[] => [
-  'next: `countersign tenant create NAME` makes a tenant and its API key; give the key to the SDK as COUNTERSIGN_API_KEY',
+  'next: `npx countersign tenant create NAME` makes a tenant and its API key, for the SDK as COUNTERSIGN_API_KEY',
   ...(config.databaseUrl === null ? [`the database is in ${config.dataFolder}; Ctrl-C stops both`] : []),
 ]
 

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import type { Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { resolve } from 'node:path'
 import { createAdaptorServer } from '@hono/node-server'
+import { createAccounts } from './accounts.js'
 import { type AppParts, createApp } from './app.js'
 import type { Config } from './config.js'
 import { startEmbeddedPostgres } from './embedded-postgres.js'
@@ -9,6 +10,7 @@ import type { App } from './http/frame.js'
 import { createKeyUsage } from './http/key-usage.js'
 import { startJobs } from './jobs.js'
 import { createLog, type Log } from './log.js'
+import type { Mailer } from './mail/mailer.js'
 import { createMetrics } from './metrics.js'
 import { createDatabase, type Database } from './store/database.js'
 import { countLedgerEvents } from './store/health.js'
@@ -21,6 +23,8 @@ export interface StartOptions {
   /** Parts in place of the usual ones, for tests: a clock, a store that fails. */
   parts?: Partial<AppParts>
   wrapDatabase?: (database: Database) => Database
+  /** In place of SMTP or the outbox. */
+  mailer?: Mailer
 }
 
 export interface RunningServer {
@@ -42,6 +46,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     for (const stop of undo.splice(0).reverse()) await stop()
   }
   try {
+    await probe(config)
     let databaseUrl = config.databaseUrl
     if (databaseUrl === null) {
       const postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), say })
@@ -74,7 +79,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const database = options.wrapDatabase?.(opened) ?? opened
   const log = options.log ?? createLog({ level: config.logLevel })
   const metrics = createMetrics()
-  const clock = () => new Date()
+  const clock = options.parts?.clock ?? (() => new Date())
   let ready = true
   let url = config.publicUrl ?? `http://${config.host}:${config.port}`
   const keyUsage = createKeyUsage({ database, clock, log })
@@ -84,6 +89,13 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   metrics.gauge('countersign_ledger_height', 'Ledger events kept, as PostgreSQL estimates it', () =>
     countLedgerEvents(database.sql),
   )
+  const publicUrl = () => url
+  const { mailer, say } = options
+  const accounts = createAccounts({
+    ...{ config, database, log, clock, publicUrl, random: randomBytes },
+    ...(mailer && { mailer }),
+    ...(say && { say }),
+  })
   const parts: AppParts = {
     config,
     database,
@@ -91,7 +103,8 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     metrics,
     clock,
     random: randomBytes,
-    publicUrl: () => url,
+    publicUrl,
+    accounts,
     keyUsage,
     isReady: () => ready,
     ...options.parts,
@@ -106,6 +119,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
       ready = false
     },
     close: async () => {
+      await accounts.mail.close()
       await keyUsage.close()
       await opened.close()
     },
@@ -123,11 +137,23 @@ const LISTEN_TROUBLES: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'is no address of this machine; choose another with --host',
 }
 
-async function listen(app: App, { host, port }: Config): Promise<Server> {
+/** Says at once that the address cannot be had, before a database is started for nothing. */
+async function probe(config: Config): Promise<void> {
+  const server = createServer()
+  await bind(server, config)
+  await new Promise((done) => server.close(done))
+}
+
+async function listen(app: App, config: Config): Promise<Server> {
   const server = createAdaptorServer({ fetch: app.fetch }) as Server
   server.headersTimeout = 10_000
   server.requestTimeout = 30_000
   server.keepAliveTimeout = 65_000
+  await bind(server, config)
+  return server
+}
+
+async function bind(server: Server, { host, port }: Config): Promise<void> {
   await new Promise<void>((done, fail) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const trouble = LISTEN_TROUBLES[error.code ?? '']
@@ -135,7 +161,6 @@ async function listen(app: App, { host, port }: Config): Promise<Server> {
     })
     server.listen(port, host, done)
   })
-  return server
 }
 
 function urlOf(server: Server, { host }: Config): string {

@@ -21,5 +21,11 @@ export function makeApiKey(random: Random): NewApiKey {
   return { raw, hash: sha256(raw), prefix: raw.slice(0, KEY_PREFIX.length + 5) }
 }
 
+/** 32 random bytes for a refresh, reset or verification token. */
+export function makeToken(random: Random): { raw: string; hash: Buffer } {
+  const raw = random(32).toString('base64url')
+  return { raw, hash: sha256(raw) }
+}
+
 /** An id that the server makes: a short word for its kind and 128 bits. */
 export const makeId = (random: Random, kind: string): string => `${kind}_${random(16).toString('base64url')}`

@@ -1,7 +1,6 @@
 import { API_KEY_PATTERN, type Bucket, type Quota } from '@countersign/protocol'
 import { ApiError } from '../api-error.js'
 import type { QuotaNumbers } from '../config.js'
-import type { OpenContext } from '../context.js'
 import { sha256 } from '../crypto/secrets.js'
 import { type KeyHolder, type KeyUse, useKey } from '../store/api-keys.js'
 import type { Sql } from '../store/database.js'
@@ -9,9 +8,6 @@ import type { KeyUsage } from './key-usage.js'
 
 /** One answer for every failure, so that nothing can be learned from it. */
 export const unauthenticated = () => new ApiError('UNAUTHENTICATED', {}, { 'www-authenticate': 'Bearer' })
-
-/** Who is signed in to the dashboard. Throws `unauthenticated()` when nobody is. */
-export type AuthenticateCookie = (open: OpenContext) => Promise<{ tenantId: string; userId: string; quota: Quota }>
 
 export interface KeyAuthentication {
   sql: Sql

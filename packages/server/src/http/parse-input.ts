@@ -10,7 +10,7 @@ export async function parseInput(
   request: Request,
   params: Readonly<Record<string, string>>,
 ): Promise<Input<Route>> {
-  const body = route.body === undefined ? noBody(request) : await jsonBody(route, request)
+  const body = route.body === undefined ? noBody(request) : await readInput(route, request)
   return {
     params: route.params === undefined ? {} : checked(route.params, params, 'path'),
     query: checkedQuery(route, new URL(request.url).searchParams),
@@ -22,6 +22,14 @@ function noBody(request: Request): Record<string, never> {
   if (hasBody(request))
     throw new ApiError('INVALID_REQUEST', { detail: 'this path takes no body' }, { connection: 'close' })
   return {}
+}
+
+async function readInput(route: Route, request: Request): Promise<JsonValue> {
+  if (!route.lenientBody) return jsonBody(route, request)
+  return jsonBody(route, request).catch((error: unknown) => {
+    if (error instanceof ApiError && error.code === 'INVALID_REQUEST') return null
+    throw error
+  })
 }
 
 async function jsonBody(route: Route, request: Request): Promise<JsonValue> {

@@ -2,9 +2,11 @@ import type { RouteName } from '@countersign/protocol'
 import type postgres from 'postgres'
 import type { Handlers } from '../context.js'
 import type { Sql } from '../store/database.js'
+import { accountHandlers } from './account/index.js'
+import { keyHandlers } from './keys/index.js'
 
 /** The function behind each route. */
-export const handlers = {} satisfies Partial<Handlers>
+export const handlers = { ...accountHandlers, ...keyHandlers } satisfies Partial<Handlers>
 
 /**
  * What a route reads together with the key, in the same statement: a scalar subselect that knows the tenant as
@@ -52,18 +54,6 @@ export const NOT_BUILT = {
   listRuns: true,
   startRun: true,
   loadRunDetail: true,
-  signup: true,
-  login: true,
-  logout: true,
-  forgotPassword: true,
-  resetPassword: true,
-  verifyEmail: true,
-  resendVerification: true,
-  me: true,
-  listKeys: true,
-  createKey: true,
-  revokeKey: true,
-  listAudit: true,
   loadLimits: true,
   loadOverview: true,
   listAgents: true,

@@ -93,3 +93,27 @@ export async function revokeKey(tx: Queryable, tenantId: string, keyId: string):
     returning 1`
   return rows.length === 1
 }
+
+export interface KeyRow {
+  keyId: string
+  name: string
+  prefix: string
+  createdAt: Date
+  lastUsedAt: Date | null
+  revokedAt: Date | null
+}
+
+const KEY_COLUMNS = 'key_id, name, prefix, created_at, last_used_at, revoked_at'
+
+/** Active keys first, then the newest. */
+export async function listKeys(sql: Queryable, tenantId: string): Promise<KeyRow[]> {
+  return sql<KeyRow[]>`
+    select ${sql.unsafe(KEY_COLUMNS)} from api_keys where tenant_id = ${tenantId}
+    order by revoked_at is not null, created_at desc limit 100`
+}
+
+export async function loadKey(sql: Queryable, tenantId: string, keyId: string): Promise<KeyRow | undefined> {
+  const [row] = await sql<KeyRow[]>`
+    select ${sql.unsafe(KEY_COLUMNS)} from api_keys where tenant_id = ${tenantId} and key_id = ${keyId}`
+  return row
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env node
+import type { Command, Terminal } from './command.js'
+import { UsageError } from './command.js'
+import { start } from './commands/start.js'
+import { tenant } from './commands/tenant.js'
+
+const COMMANDS: Readonly<Record<string, Command>> = { start, tenant }
+
+const terminal: Terminal = {
+  print: (line) => void process.stdout.write(`${line}\n`),
+  note: (line) => void process.stderr.write(`${line}\n`),
+}
+
+/** What a person should do about a failure they can mend; anything else is shown with where it happened. */
+const MENDS: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not write there; choose another folder with --data-folder or change its rights',
+  EPERM: 'this user may not do that; choose another folder with --data-folder or change its rights',
+  EROFS: 'the file system is read-only; choose another folder with --data-folder',
+  ENOSPC: 'the disk is full; make room or choose another folder with --data-folder',
+  ECONNREFUSED: 'no PostgreSQL answers there; check DATABASE_URL',
+}
+
+/** Errors whose message says all there is to say. */
+const PLAIN = new Set(['ConfigError', 'FolderInUse', 'ListenError', 'MigrationError', 'UsageError'])
+
+async function run([name, ...args]: readonly string[]): Promise<number> {
+  const command = name === undefined ? undefined : COMMANDS[name]
+  if (command === undefined) {
+    const known = name === undefined || name === 'help' || name === '--help'
+    if (!known) terminal.note(`countersign: there is no command ${name}`)
+    terminal.note(overview())
+    return known ? 0 : 2
+  }
+  if (args.includes('--help')) {
+    terminal.note(`countersign ${command.usage}\n\n${command.summary}\n${command.help ? `\n${command.help()}` : ''}`)
+    return 0
+  }
+  try {
+    return await command.run(args, terminal)
+  } catch (error) {
+    terminal.note(`countersign ${name}: ${wordsFor(error)}`)
+    if (!isUsage(error)) return 1
+    terminal.note(`usage: countersign ${command.usage}`)
+    return 2
+  }
+}
+
+function overview(): string {
+  const rows = Object.values(COMMANDS).map(({ usage, summary }) => `  countersign ${usage}\n      ${summary}`)
+  return `Countersign governs the tool calls an LLM agent proposes.\n\n${rows.join('\n')}\n\ncountersign COMMAND --help tells more.`
+}
+
+const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : '')
+const isUsage = (error: unknown) => error instanceof UsageError || codeOf(error).startsWith('ERR_PARSE_ARGS')
+
+function wordsFor(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const mend = MENDS[codeOf(error)]
+  if (mend !== undefined) return `${error.message}: ${mend}`
+  return PLAIN.has(error.name) || isUsage(error) ? error.message : (error.stack ?? error.message)
+}
+
+process.exitCode = await run(process.argv.slice(2))

@@ -1,0 +1,54 @@
+import { resolve } from 'node:path'
+import type { Config } from './config.js'
+import { createPasswords, type Passwords } from './crypto/passwords.js'
+import type { Random } from './crypto/secrets.js'
+import { keptSigningKeys } from './crypto/signing-keys.js'
+import { type AccessTokens, createAccessTokens } from './crypto/tokens.js'
+import type { Log } from './log.js'
+import { type MailWorker, startMailWorker } from './mail/mail-worker.js'
+import { createOutboxMailer, createSmtpMailer, type Mailer } from './mail/mailer.js'
+import type { Database } from './store/database.js'
+
+/** What the account operations need beside the store. */
+export interface Accounts {
+  readonly passwords: Passwords
+  readonly accessTokens: AccessTokens
+  /** Cookies are Secure and bound to the host. */
+  readonly secureCookies: boolean
+  readonly mail: MailWorker
+}
+
+export interface AccountParts {
+  readonly config: Config
+  readonly database: Database
+  readonly log: Log
+  readonly clock: () => Date
+  readonly random: Random
+  readonly publicUrl: () => string
+  readonly mailer?: Mailer
+  /** Shows a line to the person at the terminal. */
+  readonly say?: (sentence: string) => void
+}
+
+export function createAccounts(parts: AccountParts): Accounts {
+  const { config } = parts
+  const dataFolder = resolve(config.dataFolder)
+  return {
+    passwords: createPasswords({ cost: config.scryptCost }),
+    accessTokens: createAccessTokens(config.signingKeys ?? keptSigningKeys(dataFolder, parts.random)),
+    secureCookies: config.mode === 'production' || (config.publicUrl?.startsWith('https://') ?? false),
+    mail: startMailWorker({ ...parts, mailer: parts.mailer ?? createMailer(parts, resolve(dataFolder, 'outbox')) }),
+  }
+}
+
+function createMailer({ config, log, say }: AccountParts, outbox: string): Mailer {
+  if (config.smtpUrl !== null) return createSmtpMailer({ url: config.smtpUrl, from: config.mailFrom })
+  return createOutboxMailer({
+    folder: outbox,
+    tell: (file, message) => {
+      log.info({ file }, 'no mail server is configured: the mail is in a file')
+      // A link is a credential: only a developer's terminal may show it.
+      if (config.mode === 'development') say?.(`mail "${message.subject}": ${message.link}`)
+    },
+  })
+}

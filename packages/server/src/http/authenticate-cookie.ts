@@ -1,0 +1,36 @@
+import { sha256 } from '../crypto/secrets.js'
+import type { AccessTokens } from '../crypto/tokens.js'
+import { readSessionCookies, setSessionCookies } from '../session-cookies.js'
+import type { Sql } from '../store/database.js'
+import { findSignIn, type SignIn } from '../store/refresh-tokens.js'
+import { unauthenticated } from './authenticate.js'
+
+export interface CookieAuthentication {
+  readonly sql: Sql
+  readonly accessTokens: AccessTokens
+  readonly now: Date
+  readonly secure: boolean
+}
+
+/**
+ * A valid access token, or an expired one with a live refresh token, which renews it in the answer. The refresh token
+ * stays as it is, so that requests at the same time all succeed. Signing out ends both at once, on every instance.
+ */
+export async function authenticateCookie(
+  { sql, accessTokens, now, secure }: CookieAuthentication,
+  request: Request,
+  replyHeaders: Headers,
+): Promise<SignIn> {
+  const { access, refresh } = readSessionCookies(request.headers.get('cookie'), secure)
+  const claims = access === undefined ? null : await accessTokens.read(access, now)
+  if (claims !== null && claims !== 'expired') {
+    const signIn = await findSignIn(sql, { refreshId: claims.refreshId, tenantId: claims.tenantId }, now)
+    if (signIn === undefined || signIn.userId !== claims.userId) throw unauthenticated()
+    return signIn
+  }
+  if (refresh === undefined) throw unauthenticated()
+  const signIn = await findSignIn(sql, { tokenHash: sha256(refresh) }, now)
+  if (signIn === undefined) throw unauthenticated()
+  setSessionCookies(replyHeaders, { access: await accessTokens.issue(signIn, now) }, secure)
+  return signIn
+}

@@ -1,0 +1,33 @@
+import type { Input, Reply, Routes } from '@countersign/protocol'
+import { ApiError } from '../../api-error.js'
+import type { OpenContext } from '../../context.js'
+import { sha256 } from '../../crypto/secrets.js'
+import { updatePassword } from '../../store/accounts.js'
+import { insertAuditEntry } from '../../store/audit.js'
+import { consumeMailToken } from '../../store/mail.js'
+import { revokeRefreshTokensOf } from '../../store/refresh-tokens.js'
+import { addressKey, requireAll } from './limits.js'
+
+/** Uses the token up, sets the password and signs everyone out, all or nothing. */
+export async function resetPassword(
+  ctx: OpenContext,
+  { body }: Input<Routes['resetPassword']>,
+): Promise<Reply<Routes['resetPassword']>> {
+  await requireAll(ctx, [['token_ip', addressKey(ctx.clientAddress)]])
+  const passwordHash = await ctx.accounts.passwords.hash(body.password)
+  const now = ctx.clock()
+  await ctx.database.transaction('accounts', async (tx) => {
+    const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'reset', now })
+    if (owner === undefined) throw new ApiError('INVALID_TOKEN')
+    await updatePassword(tx, owner, passwordHash)
+    await revokeRefreshTokensOf(tx, owner, now)
+    await insertAuditEntry(tx, {
+      ...owner,
+      action: 'password_reset',
+      at: now,
+      actor: owner.email,
+      ip: ctx.clientAddress,
+    })
+  })
+  return { ok: true }
+}

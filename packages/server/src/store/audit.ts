@@ -1,0 +1,51 @@
+import type { AUDIT_ACTIONS } from '@countersign/protocol'
+import type { Queryable } from './database.js'
+
+export interface NewAuditEntry {
+  tenantId: string
+  action: (typeof AUDIT_ACTIONS)[number]
+  at: Date
+  userId?: string | null
+  actor?: string | null
+  ip?: string | null
+  subject?: string | null
+  detail?: string | null
+}
+
+export async function insertAuditEntry(sql: Queryable, entry: NewAuditEntry): Promise<void> {
+  await sql`
+    insert into audit_entries (tenant_id, at, action, user_id, actor, ip, subject, detail)
+    values (${entry.tenantId}, ${entry.at}, ${entry.action}, ${entry.userId ?? null}, ${entry.actor ?? null},
+      ${entry.ip ?? null}, ${entry.subject ?? null}, ${entry.detail ?? null})`
+}
+
+/** For a person who is not signed in: the same statement whether or not an account has the address. */
+export async function insertAuditEntryByEmail(
+  sql: Queryable,
+  entry: { emailKey: string; action: NewAuditEntry['action']; at: Date; ip: string },
+): Promise<void> {
+  await sql`
+    insert into audit_entries (tenant_id, at, action, user_id, actor, ip)
+    select tenant_id, ${entry.at}, ${entry.action}, user_id, email, ${entry.ip} from users where email_key = ${entry.emailKey}`
+}
+
+export interface AuditRow {
+  auditId: number
+  at: Date
+  action: (typeof AUDIT_ACTIONS)[number]
+  actor: string | null
+  ip: string | null
+  subject: string | null
+  detail: string | null
+}
+
+/** Newest first, below the cursor. */
+export function listAuditEntries(
+  sql: Queryable,
+  page: { tenantId: string; before: number | null; limit: number },
+): Promise<AuditRow[]> {
+  return sql<AuditRow[]>`
+    select audit_id, at, action, actor, ip, subject, detail from audit_entries
+    where tenant_id = ${page.tenantId} and (${page.before}::bigint is null or audit_id < ${page.before})
+    order by audit_id desc limit ${page.limit}`
+}

@@ -1,0 +1,78 @@
+import type { Quota } from '@countersign/protocol'
+import type { Queryable } from './database.js'
+
+export interface NewRefreshToken {
+  tenantId: string
+  refreshId: string
+  userId: string
+  hash: Buffer
+  now: Date
+  expiresAt: Date
+}
+
+export async function insertRefreshToken(sql: Queryable, token: NewRefreshToken): Promise<void> {
+  await sql`
+    insert into refresh_tokens (tenant_id, refresh_id, user_id, token_hash, created_at, expires_at)
+    values (${token.tenantId}, ${token.refreshId}, ${token.userId}, ${token.hash}, ${token.now}, ${token.expiresAt})`
+}
+
+export interface RefreshOwner {
+  tenantId: string
+  userId: string
+  refreshId: string
+}
+
+/** A signed-in person and the tenant they act for. */
+export interface SignIn extends RefreshOwner {
+  email: string
+  quota: Quota
+}
+
+/** By the refresh token itself, or by the id that an access token names. Undefined when unknown, expired or revoked. */
+export async function findSignIn(
+  sql: Queryable,
+  by: { tokenHash: Buffer } | { tenantId: string; refreshId: string },
+  now: Date,
+): Promise<SignIn | undefined> {
+  const match =
+    'tokenHash' in by
+      ? sql`r.token_hash = ${by.tokenHash}`
+      : sql`r.tenant_id = ${by.tenantId} and r.refresh_id = ${by.refreshId}`
+  const [row] = await sql<SignIn[]>`
+    select r.tenant_id, r.user_id, r.refresh_id, u.email, t.quota
+    from refresh_tokens r
+      join users u on u.tenant_id = r.tenant_id and u.user_id = r.user_id
+      join tenants t on t.tenant_id = r.tenant_id
+    where ${match} and r.revoked_at is null and r.expires_at > ${now}`
+  return row
+}
+
+/** The owner, or undefined when there was nothing to revoke. */
+export async function revokeRefreshToken(
+  sql: Queryable,
+  hash: Buffer,
+  now: Date,
+): Promise<(RefreshOwner & { email: string }) | undefined> {
+  const [row] = await sql<(RefreshOwner & { email: string })[]>`
+    update refresh_tokens r set revoked_at = ${now} from users u
+    where r.token_hash = ${hash} and r.revoked_at is null and u.tenant_id = r.tenant_id and u.user_id = r.user_id
+    returning r.tenant_id, r.user_id, r.refresh_id, u.email`
+  return row
+}
+
+export async function revokeRefreshTokensOf(
+  sql: Queryable,
+  user: { tenantId: string; userId: string },
+  now: Date,
+): Promise<void> {
+  await sql`
+    update refresh_tokens set revoked_at = ${now}
+    where tenant_id = ${user.tenantId} and user_id = ${user.userId} and revoked_at is null`
+}
+
+/** Removes what ended, by expiry or revocation, before `endedBefore`. Returns how many. */
+export async function deleteEndedRefreshTokens(sql: Queryable, endedBefore: Date): Promise<number> {
+  const { count } = await sql`
+    delete from refresh_tokens where least(expires_at, coalesce(revoked_at, expires_at)) < ${endedBefore}`
+  return count
+}

@@ -1,0 +1,104 @@
+// npm start: installs what is missing, builds what is stale, and starts the service. Needs nothing but Node.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const at = (...parts) => join(root, ...parts)
+const say = (line) => process.stderr.write(`${line}\n`)
+
+function fail(what, mend) {
+  say(`\nnpm start: ${what}\nWhat to do: ${mend}`)
+  process.exit(1)
+}
+
+const [major, minor] = process.versions.node.split('.').map(Number)
+if (major < 20 || (major === 20 && minor < 19)) {
+  fail(`Node ${process.versions.node} is too old`, 'install Node 20.19 or later, see https://nodejs.org')
+}
+
+/** Remembers what was installed and built last, beside the installed packages. */
+const stampFile = at('node_modules', '.countersign-stamp.json')
+const readStamp = () => {
+  try {
+    return JSON.parse(readFileSync(stampFile, 'utf8'))
+  } catch {
+    return {}
+  }
+}
+
+function saveStamp(change) {
+  try {
+    writeFileSync(stampFile, JSON.stringify({ ...readStamp(), ...change }))
+  } catch (error) {
+    fail(`${stampFile} cannot be written (${error.code})`, WRITE_MENDS[error.code] ?? 'check the rights of this folder')
+  }
+}
+
+const WRITE_MENDS = {
+  EACCES: 'this user may not write here: change the rights of the folder, or copy it to your own',
+  EROFS: 'the file system is read-only: copy the folder to a writable place',
+  ENOSPC: 'the disk is full: make room and start again',
+}
+
+function run(what, program, args, mend) {
+  const startedAt = Date.now()
+  say(`== ${what}`)
+  const { status, error } = spawnSync(program, args, { cwd: root, stdio: ['ignore', 2, 2] })
+  if (error?.code === 'ENOENT') fail(`${program} was not found`, 'install npm, which comes with Node')
+  if (status !== 0) fail(`${what}: failed`, mend)
+  say(`== done in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`)
+}
+
+function isInstalled(lockHash) {
+  const installed = at('node_modules', '.package-lock.json')
+  if (!existsSync(installed)) return false
+  const { lock } = readStamp()
+  // Without a stamp somebody installed by hand; that counts when it happened after the last change of the lockfile.
+  return lock === undefined
+    ? statSync(installed).mtimeMs >= statSync(at('package-lock.json')).mtimeMs
+    : lock === lockHash
+}
+
+/** Everything the build reads, by content: times of files say little after a checkout or a copy. */
+function sourceHash() {
+  const hash = createHash('sha256')
+  const add = (path) => hash.update(path.slice(root.length)).update('\0').update(readFileSync(path)).update('\0')
+  const walk = (folder) => {
+    for (const entry of readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (entry.name === 'dist' || entry.name === 'node_modules' || entry.name.endsWith('.tsbuildinfo')) continue
+      if (entry.isDirectory()) walk(join(folder, entry.name))
+      else if (entry.isFile()) add(join(folder, entry.name))
+    }
+  }
+  walk(at('packages'))
+  add(at('tsconfig.base.json'))
+  add(at('package-lock.json'))
+  return hash.digest('hex')
+}
+
+const lockHash = createHash('sha256')
+  .update(readFileSync(at('package-lock.json')))
+  .digest('hex')
+if (!isInstalled(lockHash)) {
+  const mend = 'read the lines above; npm names a network that cannot be reached, a full disk, or missing rights'
+  run('installing packages (first start only)', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], mend)
+}
+if (readStamp().lock !== lockHash) saveStamp({ lock: lockHash })
+
+const entry = at('packages', 'cli', 'dist', 'main.js')
+const sources = sourceHash()
+if (readStamp().sources !== sources || !existsSync(entry)) {
+  const mend = 'the compiler names file and line above; a fresh checkout builds without changes'
+  run('building (only after a change)', at('node_modules', '.bin', 'tsc'), ['-b'], mend)
+  if (existsSync(at('packages', 'dashboard', 'index.html'))) {
+    run('building the dashboard', 'npm', ['run', '--silent', 'build', '-w', '@countersign/dashboard'], mend)
+  }
+  saveStamp({ sources })
+}
+
+// In this process, so that signals reach the server itself.
+process.argv = [process.argv[0], entry, 'start', ...process.argv.slice(2)]
+await import(pathToFileURL(entry).href)
