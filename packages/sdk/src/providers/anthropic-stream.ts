@@ -1,10 +1,8 @@
 import { isObject, type JsonObject, objects, text, without } from '../json-object.js'
+import { type Numbered, newIndex, nextIndex, runOf } from './numbering.js'
 import type { StreamGate } from './provider.js'
 
-interface Block {
-  index: number
-  /** Blocks of one run are numbered together. A stream that starts numbering anew starts a new run. */
-  run: number
+interface Block extends Numbered {
   fields: JsonObject
   /** The input as it came, in pieces; null while none came. */
   inputJson: string | null
@@ -28,9 +26,8 @@ export function readMessageStream(_request: JsonObject, { holdAll = false } = {}
   const start = (event: JsonObject): Block => {
     const last = blocks.at(-1)
     const index = typeof event.index === 'number' ? event.index : (last?.index ?? -1) + 1
-    const run = last === undefined ? 0 : index > last.index ? last.run : last.run + 1
     const fields = isObject(event.content_block) ? { ...event.content_block } : {}
-    const block: Block = { index, run, fields, inputJson: null }
+    const block: Block = { index, run: runOf(blocks, index), fields, inputJson: null }
     blocks.push(block)
     open.set(event.index, block)
     return block
@@ -69,9 +66,7 @@ export function readMessageStream(_request: JsonObject, { holdAll = false } = {}
       )
       const callsLeft = blocks.some((block) => block.fields.type === 'tool_use' && !gone.has(block))
       const events = held.flatMap((one) => rewrite(one, gone, callsLeft))
-      if (said === undefined) return events
-      const run = blocks.at(-1)?.run ?? 0
-      return withText(events, said, blocks.filter((block) => block.run === run && !gone.has(block)).length)
+      return said === undefined ? events : withText(events, said, nextIndex(blocks, gone))
     },
   }
 }
@@ -128,8 +123,7 @@ export function endedByCalls(stopReason: unknown): boolean {
 function rewrite({ event, block }: Held, gone: ReadonlySet<Block>, callsLeft: boolean): JsonObject[] {
   if (block !== null) {
     if (gone.has(block)) return []
-    const before = [...gone].filter((other) => other.run === block.run && other.index < block.index).length
-    return [{ ...event, index: block.index - before }]
+    return [{ ...event, index: newIndex(block, gone) }]
   }
   if (event.type === 'message_start' && isObject(event.message)) {
     const ids = [...gone].map(({ fields }) => text(fields.id))

@@ -1,10 +1,8 @@
 import { isObject, type JsonObject, objects, text } from '../json-object.js'
+import { type Numbered, newIndex, nextIndex, runOf } from './numbering.js'
 import type { StreamGate } from './provider.js'
 
-interface Item {
-  index: number
-  /** Items of one run are numbered together. A stream that starts numbering anew starts a new run. */
-  run: number
+interface Item extends Numbered {
   fields: JsonObject
 }
 
@@ -34,9 +32,8 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
       }
       if (known !== undefined || !isObject(event.item)) return known ?? null
     }
-    const last = items.at(-1)
-    const run = last === undefined ? 0 : event.output_index > last.index ? last.run : last.run + 1
-    const item: Item = { index: event.output_index, run, fields: { ...event.item } }
+    const index = event.output_index
+    const item: Item = { index, run: runOf(items, index), fields: { ...event.item } }
     items.push(item)
     open.set(event.output_index, item)
     return item
@@ -67,10 +64,8 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
       )
       const gone = new Set(items.filter(({ fields }) => goneFields.has(fields)))
       const events = held.flatMap((one) => rewrite(one, gone, allowedIds))
-      const run = items.at(-1)?.run ?? 0
-      const next = items.filter((item) => item.run === run && !gone.has(item)).length
       const first = held.find(({ event }) => typeof event.sequence_number === 'number')?.event.sequence_number
-      return renumbered(said === undefined ? events : withText(events, said, next), first)
+      return renumbered(said === undefined ? events : withText(events, said, nextIndex(items, gone)), first)
     },
   }
 }
@@ -162,8 +157,7 @@ function wholeOutput(ended: JsonObject[], items: Item[]): JsonObject[] {
 function rewrite({ event, item }: Held, gone: ReadonlySet<Item>, allowedIds: ReadonlySet<string>): JsonObject[] {
   if (item !== null) {
     if (gone.has(item)) return []
-    const before = [...gone].filter((other) => other.run === item.run && other.index < item.index).length
-    return [{ ...event, output_index: item.index - before }]
+    return [{ ...event, output_index: newIndex(item, gone) }]
   }
   // A part of an item that was never added belongs to nothing that was judged.
   if (typeof event.output_index === 'number') return []
