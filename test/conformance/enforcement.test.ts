@@ -1,0 +1,308 @@
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import { describe, expect, test } from 'vitest'
+import { ReplayConfigError } from '../../packages/sdk/src/errors.js'
+import { type ClientKind, detectClient, memberAt } from '../../packages/sdk/src/providers/clients.js'
+import { governClient } from '../../packages/sdk/src/providers/govern-client.js'
+import type { TurnHooks } from '../../packages/sdk/src/providers/turn-hooks.js'
+import { renderEvents, renderResponse } from '../support/provider-wire.js'
+
+/** What a client sends, as `POST /chat/completions`; ids in paths are `x`. */
+type Sent = Set<string>
+type Method = (...args: unknown[]) => unknown
+
+/**
+ * Every method of the real clients that can be reached is either governed, or refused, or shown to reach only
+ * endpoints that call no model. A client version with a method or an endpoint that is not written down here fails.
+ */
+const CLIENTS: Record<string, ClientUnderProof> = {
+  openai: {
+    make: (fetch) =>
+      new OpenAI({
+        apiKey: 'k',
+        baseURL: 'http://provider',
+        maxRetries: 0,
+        logLevel: 'off',
+        webhookSecret: 'whsec',
+        fetch,
+      }),
+    harmless: [
+      /^POST \/audio\/(speech|transcriptions|translations)$/,
+      /^(GET|POST) \/batches(\/x(\/cancel)?)$|^GET \/batches$/,
+      /^DELETE \/chat\/completions\/x$/,
+      /^(GET|POST|DELETE) \/containers(\/x)?(\/files(\/x(\/content)?)?)?$/,
+      /^(GET|POST|DELETE) \/conversations(\/x)?$/,
+      /^POST \/embeddings$/,
+      /^(GET|POST|DELETE) \/files(\/x(\/content)?)?$/,
+      /^POST \/images\/(edits|generations|variations)$/,
+      /^(GET|DELETE) \/models(\/x)?$/,
+      /^POST \/moderations$/,
+      /^DELETE \/responses\/x$/,
+      /^POST \/responses\/input_tokens$/,
+      /^POST \/uploads(\/x\/(parts|cancel|complete))?$/,
+      /^(GET|POST|DELETE) \/vector_stores(\/x)?(\/(files|file_batches)(\/x(\/(content|cancel|files))?)?|\/search)?$/,
+    ],
+    local: ['webhooks.unwrap', 'webhooks.verifySignature'],
+    refused: {
+      admin: 'administration of an organisation',
+      'batches.create': 'calls models later, where nothing can be judged',
+      beta: 'assistants, threads, realtime and a second set of Responses',
+      'chat.completions.list': 'stored answers, with calls that were blocked',
+      'chat.completions.messages': 'stored answers, with calls that were blocked',
+      'chat.completions.retrieve': 'stored answers, with calls that were blocked',
+      'chat.completions.runTools': 'runs tools itself',
+      'chat.completions.update': 'answers with a stored answer',
+      completions: 'calls a model outside chat',
+      'conversations.items': 'stored answers, with calls that were blocked',
+      evals: 'calls models',
+      fineTuning: 'graders call models',
+      realtime: 'calls a model over another channel',
+      'responses.cancel': 'answers with an answer that was not judged',
+      'responses.compact': 'calls a model, and answers with items that were not judged',
+      'responses.inputItems': 'stored input, with calls that were blocked',
+      'responses.retrieve': 'stored answers, with calls that were blocked',
+      skills: 'what a provider runs in its containers',
+      videos: 'no use in an agent yet',
+    },
+  },
+  anthropic: {
+    make: (fetch) => new Anthropic({ apiKey: 'k', baseURL: 'http://provider', maxRetries: 0, logLevel: 'off', fetch }),
+    harmless: [
+      /^(GET|POST|DELETE) \/v1\/files(\/x(\/content)?)?$/,
+      /^POST \/v1\/messages\/count_tokens$/,
+      /^(GET|POST|DELETE) \/v1\/messages\/batches\/x(\/cancel)?$|^GET \/v1\/messages\/batches$/,
+      /^GET \/v1\/models(\/x)?$/,
+    ],
+    local: [],
+    refused: {
+      beta: 'agents, sessions, deployments, and a second set of messages',
+      completions: 'calls a model outside messages',
+      'messages.batches.create': 'calls models later, where nothing can be judged',
+      'messages.batches.results': 'answers that were not judged',
+      organization: 'administration of an organisation',
+      skills: 'what a provider runs in its containers',
+      userProfiles: 'administration of an organisation',
+    },
+  },
+}
+
+interface ClientUnderProof {
+  make(fetch: typeof globalThis.fetch): object
+  /** Endpoints that call no model, or only one that knows no tools. */
+  harmless: RegExp[]
+  /** Methods that let through without sending anything. */
+  local: string[]
+  /** What is refused, by the first part of its path, and why. */
+  refused: Record<string, string>
+}
+
+/** Functions in reach: own and inherited, through all resources. Internals begin with `_`; the logger is the program's. */
+function methodsOf(root: object): string[] {
+  const found: string[] = []
+  const seen = new Set<object>()
+  const visit = (holder: object, path: string[]): void => {
+    if (seen.has(holder)) return
+    seen.add(holder)
+    for (const name of namesOf(holder)) {
+      const value: unknown = Reflect.get(holder, name)
+      if (typeof value === 'function') found.push([...path, name].join('.'))
+      else if (typeof value === 'object' && value !== null && !Array.isArray(value)) visit(value, [...path, name])
+    }
+  }
+  visit(root, [])
+  return found
+}
+
+function namesOf(holder: object): Set<string> {
+  const names = new Set<string>()
+  for (let at: object | null = holder; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
+    for (const name of Object.getOwnPropertyNames(at)) {
+      if (name !== 'constructor' && name !== 'logger' && !name.startsWith('_')) names.add(name)
+    }
+  }
+  return names
+}
+
+function recordingFetch(sent: Sent): typeof fetch {
+  return async (input, init) => {
+    const url = String(input)
+    // Uploads ask for an empty data URL, to learn what the platform can do.
+    if (url.startsWith('http://provider')) sent.add(`${init?.method?.toUpperCase() ?? 'GET'} ${new URL(url).pathname}`)
+    return Response.json({ id: 'x', object: 'x', status: 'completed', data: [], content: [] })
+  }
+}
+
+const ID_NAMES = ['thread_id', 'run_id', 'vector_store_id', 'batch_id', 'container_id', 'file_id', 'session_id']
+const BODY = {
+  model: 'm',
+  messages: [],
+  input: 'x',
+  prompt: 'x',
+  max_tokens: 1,
+  tools: [],
+  tool_outputs: [],
+  file: new File(['x'], 'x'),
+  files: [new File(['x'], 'x')],
+  image: new File(['x'], 'x'),
+  ...Object.fromEntries(ID_NAMES.map((name) => [name, 'x'])),
+}
+const ARGUMENTS: unknown[][] = [[BODY], ['x', BODY], ['x', 'x', BODY], ['x']]
+
+/** Calls a method in every way that clients have, and lets it run for a moment. */
+async function exercise(call: (args: unknown[]) => unknown): Promise<void> {
+  for (const args of ARGUMENTS) {
+    try {
+      const made = await Promise.race([call(args), pause(20)])
+      const { done } = (made ?? {}) as { done?: unknown }
+      if (typeof done === 'function') await Promise.race([Reflect.apply(done, made, []), pause(20)])
+    } catch {
+      // These arguments were not the right ones.
+    }
+  }
+}
+
+function methodAt(client: object, path: string): Method {
+  const value = memberAt(client, path)?.value
+  if (typeof value !== 'function') throw new Error(`${path} is no method`)
+  return value as Method
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+function kindOf(client: object): ClientKind {
+  const kind = detectClient(client)
+  if (kind === null) throw new Error('the client was not recognised')
+  return kind
+}
+
+describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
+  const kind = kindOf(proof.make(fetch))
+  const methods = methodsOf(proof.make(fetch))
+  const treated = (as: string) => methods.filter((path) => kind.methods.get(path)?.as === as)
+  const refused = methods.filter((path) => !kind.methods.has(path))
+
+  function governed(sent: Sent) {
+    const judged: string[] = []
+    const hooks: TurnHooks = {
+      prepare: async (request) => ({ request }),
+      judge: async ({ response }) => {
+        judged.push(String(response.id))
+        return { action: 'keep', callIds: new Set() }
+      },
+      abandon: async () => {},
+      holdStreams: false,
+    }
+    const client = proof.make(recordingFetch(sent))
+    const governor = { beginTurn: () => hooks, assertUsable: () => {} }
+    return { facade: governClient(client, kind, governor), hooks, judged }
+  }
+
+  test('has the methods that the table names', () => {
+    const unknown = [...kind.methods.keys()].filter((path) => !methods.includes(path))
+    expect(unknown).toEqual([])
+    expect(treated('governed').length).toBeGreaterThan(0)
+  })
+
+  test('what is refused is refused knowingly', () => {
+    const resources = refused.filter((path) => path.includes('.'))
+    const covers = (prefix: string, path: string) => path === prefix || path.startsWith(`${prefix}.`)
+    const prefixes = Object.keys(proof.refused)
+    expect(resources.filter((path) => !prefixes.some((prefix) => covers(prefix, path)))).toEqual([])
+    for (const prefix of ['chat.completions', 'responses', 'messages']) expect(prefixes).not.toContain(prefix)
+  })
+
+  test('a refused method throws and sends nothing', async () => {
+    const sent: Sent = new Set()
+    const { facade } = governed(sent)
+    for (const path of refused) {
+      const method = methodAt(facade, path)
+      for (const args of ARGUMENTS) expect(() => method(...args), path).toThrow(ReplayConfigError)
+    }
+    await pause(20)
+    expect([...sent]).toEqual([])
+    expect(refused).toEqual(expect.arrayContaining(['post', 'request', 'fetchWithTimeout']))
+  })
+
+  test('a method that passes reaches no endpoint that calls a model with tools', async () => {
+    for (const path of treated('passes')) {
+      const sent: Sent = new Set()
+      const { facade } = governed(sent)
+      await exercise((args) => methodAt(facade, path)(...args))
+      const harmful = [...sent].filter((one) => !proof.harmless.some((pattern) => pattern.test(one)))
+      expect(harmful, path).toEqual([])
+      expect(sent.size > 0 || proof.local.includes(path), `${path} was not seen to send anything`).toBe(true)
+    }
+  })
+
+  test.each([...treated('governed'), ...treated('helper')])('%s is judged before the program sees it', async (path) => {
+    const treatment = kind.methods.get(path)
+    if (treatment?.as !== 'governed' && treatment?.as !== 'helper') throw new Error('not a governed method')
+    const api = `/${treatment.provider.createPath.replace('.create', '').replace('.', '/')}`
+    const wire = api === '/messages' ? 'anthropic-messages' : api === '/responses' ? 'openai-responses' : 'openai-chat'
+    const reply = { text: 'Well.', calls: [{ id: 'call_hidden', name: 'refund', arguments: { amount: 1 } }] }
+    const answering: typeof fetch = async (_input, init) => {
+      const { stream } = JSON.parse(String(init?.body))
+      if (stream !== true) return Response.json(renderResponse(wire, reply))
+      const body = renderEvents(wire, reply).map((event) => treatment.provider.wire.encode(event))
+      const headers = { 'content-type': 'text/event-stream' }
+      return new Response(body.join('') + treatment.provider.wire.end, { headers })
+    }
+    const { hooks, judged } = governed(new Set())
+    const governor = { beginTurn: () => hooks, assertUsable: () => {} }
+    const facade = governClient(proof.make(answering), kind, governor)
+    const request = { model: 'm', messages: [{ role: 'user', content: 'x' }], input: 'x', max_tokens: 1 }
+    const made = (await methodAt(facade, path)(request)) as { [key: string]: unknown }
+    const final = made.finalMessage ?? made.finalResponse ?? made.finalChatCompletion
+    const shown = typeof final === 'function' ? await Reflect.apply(final, made, []) : made
+    expect(judged).toHaveLength(1)
+    expect(JSON.stringify(shown)).toContain('Well.')
+    expect(JSON.stringify(shown)).not.toContain('call_hidden')
+  })
+
+  test('nothing leads from the governed client back to the original', () => {
+    const client = proof.make(fetch)
+    const facade = governClient(client, kind, {
+      beginTurn: () => {
+        throw new Error('no turn here')
+      },
+      assertUsable: () => {},
+    })
+    const seen = new Set<object>()
+    const originals = new Set<unknown>([client])
+    for (const path of methodsOf(client)) {
+      const member = memberAt(client, path)
+      originals.add(member?.owner).add(member?.value)
+    }
+    const visit = (holder: object): void => {
+      if (seen.has(holder)) return
+      seen.add(holder)
+      const real = memberNames(holder)
+      for (const name of real) {
+        const value: unknown = Reflect.get(holder, name)
+        expect(originals.has(value), name).toBe(false)
+        if (typeof value === 'object' && value !== null && name !== 'logger') visit(value)
+      }
+    }
+    visit(facade)
+    expect(seen.size).toBeGreaterThan(10)
+  })
+})
+
+/** All names that could be asked of a facade, internals of the clients included. */
+function memberNames(holder: object): Set<string> {
+  return new Set([...namesOf(holder), ...INTERNALS, ...RESOURCES])
+}
+const INTERNALS = ['_client', '_options', 'client', 'constructor', '__proto__', 'fetch', 'post']
+const RESOURCES = [
+  'chat',
+  'completions',
+  'responses',
+  'messages',
+  'beta',
+  'batches',
+  'embeddings',
+  'models',
+  'files',
+  'threads',
+  'runs',
+]
