@@ -57,13 +57,17 @@ export function replaceKeywords(ajv: Ajv2020, budget: StepBudget): Ajv2020 {
   ajv.addKeyword('$anchor')
   // Ajv gives these another meaning than the standard: a schema that uses them is refused.
   ajv.removeKeyword('$dynamicRef').removeKeyword('$dynamicAnchor').removeKeyword('unevaluatedItems')
-  precede(ajv, 'if', ({ parentSchema }) => {
-    if (parentSchema.then === undefined) throw new Error('"if" needs "then": write "then": true')
-  })
   precede(ajv, '$ref', ({ gen }) => {
     gen.code(_`${gen.scopeValue('func', { ref: budget.step })}()`)
   })
   return ajv
+}
+
+/** Beside `unevaluatedProperties` Ajv forgets what an `if` without `then` has evaluated. */
+export function refuseLoneIf(ajv: Ajv2020): void {
+  precede(ajv, 'if', ({ parentSchema }) => {
+    if (parentSchema.then === undefined) throw new Error('"if" needs "then" here: write "then": true')
+  })
 }
 
 /** Does something before a keyword's own code. The definition itself is shared by every Ajv of the process. */

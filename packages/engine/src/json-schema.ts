@@ -2,7 +2,7 @@ import type { JsonValue } from '@countersign/protocol'
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import { canonicalJson } from './canonical-json.js'
 import { locationPath, type PathStep } from './json-path.js'
-import { createStepBudget, replaceKeywords } from './json-schema-keywords.js'
+import { createStepBudget, refuseLoneIf, replaceKeywords } from './json-schema-keywords.js'
 import { compileRegex } from './regex.js'
 import { checkStrictValue } from './strict-json.js'
 
@@ -35,7 +35,9 @@ export function compileSchema(schema: JsonValue): SchemaCompilation {
   if (problem !== null) return { ok: false, problem }
   const budget = createStepBudget()
   try {
-    const validator = replaceKeywords(new Ajv2020(AJV_OPTIONS), budget).compile(schema as object | boolean)
+    const ajv = replaceKeywords(new Ajv2020(AJV_OPTIONS), budget)
+    if (canonicalJson(schema).includes('"unevaluatedProperties"')) refuseLoneIf(ajv)
+    const validator = ajv.compile(schema as object | boolean)
     if ('$async' in validator) return { ok: false, problem: 'the schema must not be $async' }
     const run = (value: JsonValue): ErrorObject[] | null => {
       budget.reset()
