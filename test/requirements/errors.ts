@@ -14,17 +14,17 @@ export const errors = [
   {
     id: 'error.proposal-stale',
     behaviour: 'A proposal with a stale prepared request is rejected',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.proposal-consumed',
     behaviour: 'A proposal with a consumed prepared request is rejected',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.invalid-label',
     behaviour: 'A request with an invalid label is rejected',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.contract.reject-all',

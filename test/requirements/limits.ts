@@ -54,7 +54,7 @@ export const limits = [
   {
     id: 'limit.label-length',
     behaviour: 'Labels have 1 to 128 characters',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.max-retries',

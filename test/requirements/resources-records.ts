@@ -4,32 +4,32 @@ export const resourcesRecords = [
   {
     id: 'record.session.mode',
     behaviour: "A session's record shows mode AUTHORITATIVE",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'record.session.status',
     behaviour: "A running session's record shows status ACTIVE",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'record.session.state-version',
     behaviour: 'state_version in the record equals the number of committed steps',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'record.prepared-request.consumed-at',
     behaviour: "A prepared request's record is marked with the time of its use",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'record.pending-call.resolved',
     behaviour: "A pending call's record is resolved once its receipt is recorded",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'record.receipt',
     behaviour: 'Execution receipts are kept as records',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'record.workflow',

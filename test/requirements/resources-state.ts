@@ -239,21 +239,21 @@ export const resourcesState = [
   {
     id: 'label.never-removed',
     behaviour: 'A label that a session has stays with it for good',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'label.at-creation',
     behaviour: 'Labels given when a session is created are on it from the start',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'label.by-endpoint',
     behaviour: 'Labels given through the labels endpoint are on the session afterwards',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'label.gates-narrow',
     behaviour: "A tool that an active label denies is missing from the preflight's allowed tools",
-    state: 'missing',
+    state: 'built',
   },
 ] as const satisfies readonly Fact[]

@@ -4,32 +4,32 @@ export const states = [
   {
     id: 'state.prepared-request.consumed',
     behaviour: 'An unused prepared request is consumed by a proposal at its bound version',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.prepared-request.consumed-registers',
     behaviour: 'The proposal that consumes is judged and its allowed calls turn pending in one step',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.prepared-request.changed',
     behaviour: 'A proposal after a change of state is rejected and advances nothing',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.prepared-request.repeated',
     behaviour: 'A proposal on a consumed prepared request is rejected and advances nothing',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.pending-call.resolved',
     behaviour: 'A receipt with evidence resolves the pending call and is kept',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.pending-call.advances-if-satisfied',
     behaviour: 'Resolving raises state_version only when the evidence level meets the commit requirement',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.kill.from-sdk',
@@ -39,7 +39,7 @@ export const states = [
   {
     id: 'state.kill.from-endpoint',
     behaviour: 'The kill endpoint makes an active session killed',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.kill.later-calls-throw',
@@ -49,7 +49,7 @@ export const states = [
   {
     id: 'state.kill.irreversible',
     behaviour: 'Nothing brings a killed session back',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.kill.propagates',
@@ -69,7 +69,7 @@ export const states = [
   {
     id: 'state.bypass.writes-rejected',
     behaviour: "A compromised session's later authoritative writes are rejected",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.bypass.call-not-blocked',
@@ -79,12 +79,12 @@ export const states = [
   {
     id: 'state.recover',
     behaviour: 'A recoverable session can be recovered and one that is not is refused',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.recover.rotates-fence',
     behaviour: 'Recovery rotates lease and fence, so that the former holder is shut out',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.unreachable.degraded-local',

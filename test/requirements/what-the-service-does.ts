@@ -19,67 +19,67 @@ export const whatTheServiceDoes = [
   {
     id: 'turn.preflight.binds-version',
     behaviour: 'Preflight ties the request to the state version the session has at that moment',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.preflight.prepared-id',
     behaviour: 'A successful preflight hands back the id of a prepared request that can be used once',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.preflight.stale-rejected',
     behaviour: 'A preflight that carries an old state version is refused and the model is not called',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.preflight.invalid-rejected',
     behaviour: 'A preflight on a session that may no longer write is refused and the model is not called',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.proposal.carries-response',
     behaviour: "A proposal takes the model's response and finds the tool calls in it",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.proposal.judges-state-and-contracts',
     behaviour: "Proposed calls are judged by the session's state together with its contracts",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.proposal.registers-atomically',
     behaviour: 'The allowed calls of a proposal become pending together or not at all',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.proposal.returns-decisions',
     behaviour: 'The answer to a proposal says allow or block for every proposed call',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.proposal.no-advance',
     behaviour: 'A proposal on its own leaves the state version where it was',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.receipt.records-outcome',
     behaviour: 'A receipt stores the outcome of the pending call that it names',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.receipt.advances-on-commit',
     behaviour: 'The state version rises when the evidence meets the commit requirement',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.receipt.weak-evidence',
     behaviour: 'Evidence below the commit requirement is kept and the state version stays',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.receipt.argument-hash',
     behaviour: 'A receipt keeps the hash of the arguments that the wrapped tool ran with',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.receipt.durable',
@@ -94,42 +94,42 @@ export const whatTheServiceDoes = [
   {
     id: 'turn.prepared-request.bound-to-state',
     behaviour: "A proposal is refused when the session's state moved after its preflight",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'control.labels',
     behaviour: 'A session takes further labels while it runs',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'control.tool-filter',
     behaviour: 'A session takes a manual tool filter',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'control.bypass-report',
     behaviour: 'A session takes the report that its wrapper was bypassed',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'control.kill',
     behaviour: 'A session can be stopped for good',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'control.recover',
     behaviour: 'A session that lost its client can be taken up again',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'control.labels.held-by-server',
     behaviour: 'A client that drops its labels locally still meets them at the next preflight',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'control.kill.held-by-server',
     behaviour: 'A client that forgets the kill is still refused by the server',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'workflow.shared-state',
@@ -224,7 +224,7 @@ export const whatTheServiceDoes = [
   {
     id: 'checkpoint.no-approval-endpoint',
     behaviour: 'No route of the runtime API can approve a proposal',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'protection.monitor',

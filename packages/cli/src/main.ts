@@ -3,8 +3,9 @@ import type { Command, Terminal } from './command.js'
 import { UsageError } from './command.js'
 import { start } from './commands/start.js'
 import { tenant } from './commands/tenant.js'
+import { verify } from './commands/verify.js'
 
-const COMMANDS: Readonly<Record<string, Command>> = { start, tenant }
+const COMMANDS: Readonly<Record<string, Command>> = { start, tenant, verify }
 
 const terminal: Terminal = {
   print: (line) => void process.stdout.write(`${line}\n`),

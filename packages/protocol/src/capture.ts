@@ -6,7 +6,7 @@ import { LIMITS } from './limits.js'
 import { captureLevelSchema } from './session.js'
 import { usageSchema } from './turn.js'
 
-const json = z.json() as z.ZodType<JsonValue>
+const json = z.json() as z.ZodType<JsonValue, JsonValue>
 
 /** One observed model call. What the capture level forbids is dropped by the server, whatever the client sent. */
 export const captureItemSchema = z.strictObject({

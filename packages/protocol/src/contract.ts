@@ -4,7 +4,7 @@ import { hashSchema, labelSchema, toolNameSchema } from './ids.js'
 import type { JsonValue } from './json.js'
 import { LIMITS } from './limits.js'
 
-const json: z.ZodType<JsonValue> = z.json() as z.ZodType<JsonValue>
+const json: z.ZodType<JsonValue, JsonValue> = z.json() as z.ZodType<JsonValue, JsonValue>
 const path = z.string().min(1).max(1_024)
 const name = z
   .string()

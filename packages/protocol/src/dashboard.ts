@@ -19,7 +19,7 @@ import {
 import { blockSchema, outcomeSchema } from './turn.js'
 import { workflowPath, workflowViewSchema } from './workflow.js'
 
-const json = z.json() as z.ZodType<JsonValue>
+const json = z.json() as z.ZodType<JsonValue, JsonValue>
 const reason = z.enum(BLOCK_REASON_NAMES)
 const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const
 const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as const

@@ -5,7 +5,7 @@ import { pageOf, pageQuery } from './paging.js'
 import type { Route } from './route.js'
 import { createRunReply, runViewSchema } from './run.js'
 
-const json = z.json() as z.ZodType<JsonValue>
+const json = z.json() as z.ZodType<JsonValue, JsonValue>
 const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const
 const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as const
 

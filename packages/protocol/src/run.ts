@@ -3,7 +3,7 @@ import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema, toolN
 import type { JsonValue } from './json.js'
 import { compiledSessionSchema } from './plan.js'
 
-const json = z.json() as z.ZodType<JsonValue>
+const json = z.json() as z.ZodType<JsonValue, JsonValue>
 
 /** A session given as data: its calls in order, with the results that the plan may read. */
 export const runFixtureSchema = z.strictObject({

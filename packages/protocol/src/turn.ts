@@ -7,7 +7,7 @@ import type { JsonValue } from './json.js'
 import { LIMITS } from './limits.js'
 import { gateSchema, ledgerHeadSchema, narrowedToolSchema, sessionStatusSchema } from './session.js'
 
-const json = z.json() as z.ZodType<JsonValue>
+const json = z.json() as z.ZodType<JsonValue, JsonValue>
 const blockReasonSchema = z.enum(BLOCK_REASON_NAMES)
 
 export const contractFailureSchema = z.strictObject({

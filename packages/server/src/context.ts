@@ -4,6 +4,7 @@ import type { Config } from './config.js'
 import type { Random } from './crypto/secrets.js'
 import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
+import type { PlanCache } from './plan-cache.js'
 import type { Database, Sql, Tx, WorkOptions } from './store/database.js'
 
 /** What lives as long as the process. Time, chance and the store arrive here and nowhere else. */
@@ -12,6 +13,7 @@ export interface Services {
   readonly database: Database
   readonly log: Log
   readonly metrics: Metrics
+  readonly plans: PlanCache
   readonly clock: () => Date
   readonly random: Random
   /** Where users reach the service, for links. */

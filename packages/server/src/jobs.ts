@@ -1,10 +1,13 @@
 import { LIMITS } from '@countersign/protocol'
 import type { Services } from './context.js'
 import { deleteIdleBuckets } from './store/buckets.js'
+import { deleteOldContent } from './store/content.js'
 import type { Tx } from './store/database.js'
 import { claimJob } from './store/jobs.js'
 import { deleteOldMail } from './store/mail.js'
+import { deleteOldLateReceipts } from './store/receipts.js'
 import { deleteEndedRefreshTokens } from './store/refresh-tokens.js'
+import { deleteOldPreparedRequests } from './store/turns.js'
 
 /** Work that is done now and then by one of the instances, whichever comes first. */
 export interface Job {
@@ -27,23 +30,38 @@ export const RETENTIONS: readonly Retention[] = [
     name: 'refresh-tokens',
     remove: (tx, { now }) => deleteEndedRefreshTokens(tx, daysBefore(now, LIMITS.refreshTokenRetentionDays)),
   },
+  {
+    name: 'prepared-requests',
+    remove: (tx, { now, olderThanDays, limit }) => deleteOldPreparedRequests(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'late-receipts',
+    remove: (tx, { now, olderThanDays, limit }) => deleteOldLateReceipts(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'content',
+    remove: (tx, { now, olderThanDays, limit }) => deleteOldContent(tx, daysBefore(now, olderThanDays), limit),
+  },
   { name: 'mail', remove: (tx, { now, olderThanDays }) => deleteOldMail(tx, daysBefore(now, olderThanDays)) },
 ]
 
 const daysBefore = (now: Date, days: number) => new Date(now.getTime() - days * 24 * 3_600_000)
 
-/** Small enough to hold no lock for long; the next turn goes on where this one stopped. */
-const RETENTION_BATCH = 1_000
+/** Rows of one statement, and statements of one turn: together more than a busy service leaves behind in a minute. */
+const RETENTION_BATCH = 5_000
+const RETENTION_ROUNDS = 40
 
 const retentionJob = (retention: Retention): Job => ({
   name: `retention:${retention.name}`,
   everySeconds: 60,
   run: async (tx, { config, log, clock }) => {
-    const removed = await retention.remove(tx, {
-      olderThanDays: config.retentionDays,
-      limit: RETENTION_BATCH,
-      now: clock(),
-    })
+    const options = { olderThanDays: config.retentionDays, limit: RETENTION_BATCH, now: clock() }
+    let removed = 0
+    for (let round = 0; round < RETENTION_ROUNDS; round++) {
+      const batch = await retention.remove(tx, options)
+      removed += batch
+      if (batch < RETENTION_BATCH) break
+    }
     if (removed > 0) log.info({ retention: retention.name, removed }, 'removed what is past its retention')
   },
 })

@@ -12,6 +12,7 @@ import { startJobs } from './jobs.js'
 import { createLog, type Log } from './log.js'
 import type { Mailer } from './mail/mailer.js'
 import { createMetrics } from './metrics.js'
+import { createPlanCache } from './plan-cache.js'
 import { createDatabase, type Database } from './store/database.js'
 import { countLedgerEvents } from './store/health.js'
 import { migrate } from './store/migrate.js'
@@ -101,6 +102,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     database,
     log,
     metrics,
+    plans: createPlanCache(),
     clock,
     random: randomBytes,
     publicUrl,

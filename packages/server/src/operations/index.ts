@@ -4,9 +4,10 @@ import type { Handlers } from '../context.js'
 import type { Sql } from '../store/database.js'
 import { accountHandlers } from './account/index.js'
 import { keyHandlers } from './keys/index.js'
+import { sessionHandlers, sessionPreloads } from './sessions/index.js'
 
 /** The function behind each route. */
-export const handlers = { ...accountHandlers, ...keyHandlers } satisfies Partial<Handlers>
+export const handlers = { ...accountHandlers, ...keyHandlers, ...sessionHandlers } satisfies Partial<Handlers>
 
 /**
  * What a route reads together with the key, in the same statement: a scalar subselect that knows the tenant as
@@ -17,21 +18,10 @@ export type Preload = (
   params: Readonly<Record<string, string>>,
 ) => postgres.PendingQuery<postgres.Row[]> | null
 
-export const preloads: Readonly<Partial<Record<RouteName, Preload>>> = {}
+export const preloads: Readonly<Partial<Record<RouteName, Preload>>> = { ...sessionPreloads }
 
 /** Routes that have no function yet. They are not registered and answer 404; a route in neither list does not compile. */
 export const NOT_BUILT = {
-  createSession: true,
-  loadSession: true,
-  preflight: true,
-  propose: true,
-  submitReceipts: true,
-  addLabel: true,
-  setToolFilter: true,
-  reportBypass: true,
-  killSession: true,
-  recoverSession: true,
-  exportEvents: true,
   loadWorkflow: true,
   offerHandoff: true,
   completeHandoff: true,

@@ -54,6 +54,10 @@ export function databaseTrouble(error: unknown): DatabaseTrouble | null {
   return isSocketError(error) && AWAY.has(error.code) ? 'unavailable' : null
 }
 
+/** A key that exists already. */
+export const isUniqueViolation = (error: unknown): boolean =>
+  error instanceof postgres.PostgresError && error.code === '23505'
+
 /** A file that is missing (`open`, ENOENT) is no database trouble: only failures of sockets are. */
 function isSocketError(error: unknown): error is Error & { code: string } {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return false

@@ -1,0 +1,132 @@
+import {
+  type CreatedEvent,
+  canonicalJson,
+  chainEvent,
+  hashPlan,
+  initialState,
+  type Plan,
+  saltedHash,
+} from '@countersign/engine'
+import { type Input, type JsonValue, LIMITS, type Reply, type Routes } from '@countersign/protocol'
+import { ApiError } from '../../api-error.js'
+import type { Context } from '../../context.js'
+import { leaseFrom } from '../../sessions/change-session.js'
+import { type ChosenPlan, choosePlan } from '../../sessions/choose-plan.js'
+import { sessionView } from '../../sessions/view.js'
+import { readClock } from '../../store/clock.js'
+import { findPlan } from '../../store/plans.js'
+import { insertSession, loadSession, type NewSession, type SessionRow } from '../../store/sessions.js'
+
+type Body = Input<Routes['createSession']>['body']
+type Created = Reply<Routes['createSession']>
+
+/** Creates a session and fixes its rules for life. The same create again gets the same answer. */
+export async function createSession(ctx: Context, { body }: Input<Routes['createSession']>): Promise<Created> {
+  refuseLargePrincipal(body.principal)
+  if (body.workflow !== undefined) throw new ApiError('WORKFLOWS_DISABLED')
+  const existing = await loadSession(ctx.sql, ctx.tenantId, body.session_id)
+  if (existing !== null) return repeated(ctx, existing, body)
+  const chosen = await choosePlan(ctx, body)
+  if (chosen.plan.usesPolicy && body.principal === undefined) {
+    throw new ApiError('INVALID_REQUEST', { detail: 'body.principal: the plan has a policy, which needs a principal' })
+  }
+  const created = await newSession(ctx, body, chosen)
+  if (await ctx.single((sql) => insertSession(sql, created))) {
+    const session: SessionRow = {
+      ...created.session,
+      revision: 1,
+      lastNarrowing: null,
+      prepared: null,
+      lastEvent: 'created',
+    }
+    return reply(session, chosen.plan, chosen.unsent)
+  }
+  const winner = await loadSession(ctx.sql, ctx.tenantId, body.session_id)
+  if (winner === null) throw new ApiError('BUSY')
+  return repeated(ctx, winner, body)
+}
+
+async function newSession(ctx: Context, body: Body, { plan, source }: ChosenPlan): Promise<NewSession> {
+  const now = await readClock(ctx.sql)
+  const hashSalt = ctx.random(24).toString('base64url')
+  const event: CreatedEvent = {
+    type: 'created',
+    at: now.toISOString(),
+    body: {
+      agent: body.agent ?? null,
+      environment: body.environment ?? null,
+      holder_id: body.holder_id,
+      compiled_hash: plan.hash,
+      plan_source: source,
+      unmatched_policy: body.unmatched_policy,
+      capture_level: body.capture_level,
+      labels: [...new Set(body.labels ?? [])],
+      has_principal: body.principal !== undefined,
+      initial_phase: plan.phases?.initial ?? null,
+      fence: 1,
+      workflow: null,
+    },
+  }
+  const { session_id: _, ...first } = chainEvent(null, body.session_id, event)
+  const state = initialState(plan, event)
+  return {
+    session: {
+      tenantId: ctx.tenantId,
+      sessionId: body.session_id,
+      leaseUntil: leaseFrom(now, state, plan),
+      compiledHash: plan.hash,
+      planSource: source,
+      unmatchedPolicy: body.unmatched_policy,
+      captureLevel: body.capture_level,
+      environment: body.environment ?? null,
+      principal: body.principal ?? null,
+      hashSalt,
+      state,
+      ledger: { seq: first.seq, hash: first.hash },
+      workflowId: null,
+      role: null,
+      bodyHash: hashOfBody(body, plan.hash, hashSalt),
+      createdAt: now,
+      now,
+    },
+    events: [first],
+  }
+}
+
+/** Same holder and same body: the answer again. Otherwise the session is somebody's, or something else. */
+async function repeated(ctx: Context, session: SessionRow, body: Body): Promise<Created> {
+  if (session.state.holderId !== body.holder_id) {
+    throw new ApiError('SESSION_HELD', { lease_until: session.leaseUntil.toISOString() })
+  }
+  const sentHash = body.compiled_hash ?? (body.compiled_session && hashPlan(body.compiled_session))
+  if (hashOfBody(body, sentHash ?? session.compiledHash, session.hashSalt) !== session.bodyHash) {
+    throw new ApiError('SESSION_EXISTS')
+  }
+  const plan = await ctx.plans.ofSession(ctx.sql, session)
+  const unsent = sentHash === undefined ? await findPlan(ctx.sql, ctx.tenantId, session.compiledHash) : null
+  return reply(session, plan, unsent)
+}
+
+function reply(session: SessionRow, plan: Plan, unsent: ChosenPlan['unsent']): Created {
+  return {
+    session: sessionView(session, plan),
+    fence: session.state.fence,
+    lease_until: session.leaseUntil.toISOString(),
+    hash_salt: session.hashSalt,
+    plan_source: session.planSource,
+    compiled_hash: session.compiledHash,
+    ...(unsent === null ? {} : { compiled_session: unsent }),
+    ledger: session.ledger,
+  }
+}
+
+/** The plan counts by its hash, whether it came along or not: the answer to an upload may be the one that was lost. */
+function hashOfBody(body: Body, compiledHash: string, salt: string): string {
+  const { compiled_session: _, ...rest } = body
+  return saltedHash(salt, JSON.parse(JSON.stringify({ ...rest, compiled_hash: compiledHash })))
+}
+
+function refuseLargePrincipal(principal: JsonValue | undefined): void {
+  if (principal === undefined || Buffer.byteLength(canonicalJson(principal)) <= LIMITS.principalBytes) return
+  throw new ApiError('INVALID_REQUEST', { detail: `body.principal: larger than ${LIMITS.principalBytes} bytes` })
+}

@@ -1,0 +1,128 @@
+import { checkPreflight, judgeInputInvariants, narrowTools, saltedHash } from '@countersign/engine'
+import {
+  type ContractFailure,
+  type Input,
+  type JsonValue,
+  LIMITS,
+  type PreflightReply,
+  type Remaining,
+  type Routes,
+} from '@countersign/protocol'
+import { ApiError } from '../../api-error.js'
+import type { Context } from '../../context.js'
+import { changeSession, leaseFrom, type Sight } from '../../sessions/change-session.js'
+import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../../sessions/guards.js'
+import { requireUnusedRequest } from '../../sessions/prepared-request.js'
+import { standing } from '../../sessions/view.js'
+import { isUniqueViolation } from '../../store/database-error.js'
+import { findPreparedRequest, type PreparedRequest, writePreparedRequest } from '../../store/turns.js'
+
+type Body = Input<Routes['preflight']>['body']
+
+/**
+ * Prepares a request bound to the session's current state and narrows its tools. A stale state is refused here,
+ * before the model is called; a session whose limits are used up is told so.
+ */
+export async function preflight(ctx: Context, { params, body }: Input<Routes['preflight']>): Promise<PreflightReply> {
+  return changeSession(ctx, params.session_id, async (sight) => {
+    const { session, plan } = sight
+    requireAuthority(session)
+    requireFence(session, body.fence)
+    requireRecovered(session)
+    const earlier = await earlierRequest(sight, body.prepared_request_id)
+    if (earlier !== null) return { reply: repeated(sight, earlier, body) }
+    if (body.state_version !== session.state.stateVersion) throw new ApiError('STATE_STALE', standing(session))
+    if (body.tools.length > 0) requireNothingPending(session)
+    const { blocked, remaining } = check(sight, body)
+    if (blocked !== null) return { reply: { outcome: 'blocked', ...blocked, remaining, ledger: session.ledger } }
+    const request = prepare(sight, body)
+    const leaseUntil = leaseFrom(session.now, session.state, plan)
+    const lastNarrowing = { allowed: [...request.allowed], removed: [...request.removed] }
+    return {
+      write: (sql) =>
+        writePreparedRequest(sql, { session, request, lastNarrowing, leaseUntil }).catch((error: unknown) => {
+          // The id was used before: behind the lock the earlier request is looked up.
+          if (isUniqueViolation(error) && !sight.locked) return false
+          throw error
+        }),
+      reply: prepared(request, leaseUntil, remaining, session.ledger),
+    }
+  })
+}
+
+/** An earlier request of this id. Without the lock only the newest is known; the key guards against the others. */
+async function earlierRequest({ session, sql, locked }: Sight, id: string) {
+  if (session.prepared?.id === id) return { ...session.prepared, consumedAt: null }
+  return locked ? findPreparedRequest(sql, session, id) : null
+}
+
+/** The answer to the first preflight was lost: the same again, if it still holds. */
+function repeated(sight: Sight, earlier: PreparedRequest & { consumedAt: Date | null }, body: Body): PreflightReply {
+  const { session } = sight
+  if (earlier.requestHash !== hashOfRequest(session.hashSalt, body)) throw new ApiError('PREPARED_REQUEST_EXISTS')
+  requireUnusedRequest(session, earlier)
+  return prepared(earlier, session.leaseUntil, check(sight, body).remaining, session.ledger)
+}
+
+const check = ({ session, plan }: Sight, { provider, model }: Body) =>
+  checkPreflight({
+    plan,
+    state: session.state,
+    nowMs: session.now.getTime(),
+    provider: provider ?? null,
+    model: model ?? null,
+  })
+
+function prepare({ session, plan }: Sight, body: Body): PreparedRequest {
+  const { state, hashSalt, now } = session
+  const { allowed, removed } = narrowTools({
+    plan,
+    state,
+    tools: body.tools,
+    unmatchedPolicy: session.unmatchedPolicy,
+    principal: session.principal,
+    agent: state.agent,
+  })
+  const facts = {
+    id: body.prepared_request_id,
+    bound: { state_version: state.stateVersion, control_revision: state.controlRevision, fence: state.fence },
+    compiledHash: session.compiledHash,
+    requestHash: hashOfRequest(hashSalt, body),
+    withTools: body.tools.length > 0,
+    allowed,
+    removed,
+    inputFailures: withoutValues(judgeInputInvariants({ plan, state, salt: hashSalt }, body.request ?? {})),
+    provider: body.provider ?? null,
+    model: body.model ?? null,
+    preparedAt: now.toISOString(),
+    expiresAt: new Date(now.getTime() + LIMITS.preparedRequestMinutes * 60_000).toISOString(),
+  }
+  return { ...facts, digest: saltedHash(hashSalt, facts as unknown as JsonValue) }
+}
+
+/** Values of the request are judged and not kept. */
+function withoutValues(failures: ReadonlyMap<string, ContractFailure[]>): PreparedRequest['inputFailures'] {
+  if (failures.size === 0) return null
+  return [...failures].map(([tool, found]) => ({ tool, failures: found.map(({ found: _, ...rest }) => rest) }))
+}
+
+const hashOfRequest = (salt: string, body: Body): string => saltedHash(salt, body as unknown as JsonValue)
+
+function prepared(
+  request: PreparedRequest,
+  leaseUntil: Date,
+  remaining: Remaining,
+  ledger: PreflightReply['ledger'],
+): PreflightReply {
+  return {
+    outcome: 'prepared',
+    prepared_request_id: request.id,
+    bound: request.bound,
+    expires_at: request.expiresAt,
+    lease_until: leaseUntil.toISOString(),
+    allowed: [...request.allowed],
+    removed: [...request.removed],
+    remaining,
+    ledger,
+  }
+}

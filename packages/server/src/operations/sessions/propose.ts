@@ -1,0 +1,147 @@
+import { evaluateProposal, readResponse, saltedHash } from '@countersign/engine'
+import type { Decision, Input, JsonValue, ProposalReply, Routes, SessionEvent } from '@countersign/protocol'
+import { ApiError } from '../../api-error.js'
+import type { Context } from '../../context.js'
+import { makeId } from '../../crypto/secrets.js'
+import { advance, BEHIND_LOCK, changeSession, leaseFrom, type Sight } from '../../sessions/change-session.js'
+import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../../sessions/guards.js'
+import { contentOfProposal, withoutFoundValues } from '../../sessions/kept-content.js'
+import { requireUnusedRequest } from '../../sessions/prepared-request.js'
+import { pendingCalls, standing } from '../../sessions/view.js'
+import { findContent } from '../../store/content.js'
+import { findPreparedRequest, findProposal, type StoredRequest, writeProposal } from '../../store/turns.js'
+
+type Body = Input<Routes['propose']>['body']
+
+/** Judges the model's response against the session and its contracts, and registers what is allowed, in one step. */
+export async function propose(ctx: Context, { params, body }: Input<Routes['propose']>): Promise<ProposalReply> {
+  const response = readResponse(body.response)
+  return changeSession(ctx, params.session_id, async (sight) => {
+    const { session, plan } = sight
+    const request = await preparedRequest(sight, body.prepared_request_id)
+    if (request === null) throw new ApiError('NOT_FOUND')
+    requireAuthority(session)
+    if (request.consumedAt !== null) {
+      if (!sight.locked) return BEHIND_LOCK
+      throw await alreadyProposed(sight, body)
+    }
+    requireFence(session, body.fence)
+    requireRecovered(session)
+    requireUnusedRequest(session, request)
+    if (request.withTools) requireNothingPending(session)
+
+    const proposalId = makeId(ctx.random, 'prp')
+    const verdict = evaluateProposal({
+      plan,
+      state: session.state,
+      response,
+      gate: body.gate,
+      unmatchedPolicy: session.unmatchedPolicy,
+      principal: session.principal,
+      agent: session.state.agent,
+      salt: session.hashSalt,
+      nowMs: session.now.getTime(),
+      offered: new Set(request.allowed),
+      toolless: !request.withTools,
+      inputFailures: new Map(request.inputFailures?.map(({ tool, failures }) => [tool, [...failures]])),
+      flows: body.flows,
+      ids: { sessionId: session.sessionId, proposalId, pendingCallId: () => makeId(ctx.random, 'call') },
+      provider: request.provider,
+      model: body.model ?? request.model,
+      usage: body.usage ?? response.usage,
+    })
+    const at = session.now.toISOString()
+    const proposed = {
+      type: 'proposal',
+      at,
+      body: { ...verdict.event, prepared_request_id: request.id, prepared_digest: request.digest },
+    } as const satisfies SessionEvent
+    const killed = { type: 'killed', at, body: { by: 'breaker' } } as const satisfies SessionEvent
+    const next = advance(sight, verdict.breaker ? [proposed, killed] : [proposed])
+    const leaseUntil = leaseFrom(session.now, next.state, plan)
+    return {
+      write: (sql) =>
+        writeProposal(sql, {
+          session,
+          ...next,
+          leaseUntil,
+          ...(request.withTools ? { prepared: null } : {}),
+          preparedRequestId: request.id,
+          proposal: {
+            id: proposalId,
+            bodyHash: hashOfBody(session.hashSalt, body),
+            outcome: verdict.outcome,
+            decisions: withoutFoundValues(verdict.decisions),
+            cost: verdict.cost,
+            model: body.model ?? null,
+          },
+          pendingCalls: registered(verdict.decisions),
+          content: contentOfProposal(session.captureLevel, {
+            proposalId,
+            response,
+            sent: body.response,
+            decisions: verdict.decisions,
+          }),
+        }),
+      reply: {
+        proposal_id: proposalId,
+        outcome: verdict.outcome,
+        decisions: verdict.decisions,
+        status: next.state.status,
+        state_version: next.state.stateVersion,
+        control_revision: next.state.controlRevision,
+        cost: Number(verdict.cost),
+        lease_until: leaseUntil.toISOString(),
+        ledger: next.ledger,
+      },
+    }
+  })
+}
+
+/** The session's newest request lies in its row; another one is looked up. Null when the session has none by this id. */
+async function preparedRequest({ session, sql }: Sight, id: string): Promise<StoredRequest | null> {
+  if (session.prepared?.id === id) return { ...session.prepared, consumedAt: null }
+  return findPreparedRequest(sql, session, id)
+}
+
+/**
+ * A prepared request is used once, so this is a refusal. It carries the decisions only when the very same proposal was
+ * accepted, the same holder asks, and its calls still wait: then its answer was lost and the holder can go on.
+ */
+async function alreadyProposed({ session, sql }: Sight, body: Body): Promise<ApiError> {
+  const refusal = (extras: Record<string, JsonValue> = {}) =>
+    new ApiError('PREPARED_REQUEST_CONSUMED', { ...standing(session), ...extras })
+  const accepted = await findProposal(sql, session, body.prepared_request_id)
+  if (accepted === null || accepted.bodyHash !== hashOfBody(session.hashSalt, body)) return refusal()
+  const { state } = session
+  const isHolder = state.status === 'ACTIVE' && accepted.fence === state.fence && body.fence === state.fence
+  const isOpen = state.open?.proposalId === accepted.proposalId && pendingCalls(session).length > 0
+  if (!isHolder || !isOpen) return refusal()
+  const where = {
+    tenantId: session.tenantId,
+    sessionId: session.sessionId,
+    kind: 'decisions',
+    ref: accepted.proposalId,
+  } as const
+  const kept = await findContent(sql, where)
+  return refusal({
+    proposal: {
+      proposal_id: accepted.proposalId,
+      outcome: accepted.outcome,
+      decisions: kept ?? (accepted.decisions as unknown as JsonValue),
+      status: state.status,
+      state_version: state.stateVersion,
+      control_revision: state.controlRevision,
+      cost: Number(accepted.cost),
+      lease_until: session.leaseUntil.toISOString(),
+      ledger: { ...session.ledger },
+    },
+  })
+}
+
+const registered = (decisions: readonly Decision[]) =>
+  decisions.flatMap(({ pending_call_id, call_id, tool_name, argument_hash }) =>
+    pending_call_id === null || argument_hash === null ? [] : [{ pending_call_id, call_id, tool_name, argument_hash }],
+  )
+
+const hashOfBody = (salt: string, body: Body): string => saltedHash(salt, body as unknown as JsonValue)

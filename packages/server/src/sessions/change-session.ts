@@ -1,0 +1,106 @@
+import { applyEvent, chainEvent, type Plan, type SessionState } from '@countersign/engine'
+import { type LedgerHead, LIMITS, type SessionEvent } from '@countersign/protocol'
+import { ApiError } from '../api-error.js'
+import type { Context } from '../context.js'
+import type { Queryable } from '../store/database.js'
+import type { NewEvent } from '../store/ledger.js'
+import { loadSession, lockSession, readSession, type SessionRow } from '../store/sessions.js'
+
+/** A session as one statement saw it, and the plan that governs it. */
+export interface Sight {
+  readonly session: SessionRow
+  readonly plan: Plan
+  /** For further reads of the same decision. */
+  readonly sql: Queryable
+  /** Nothing of the session can change until the decision is written. */
+  readonly locked: boolean
+}
+
+/** What was decided: the answer, and what must be kept before it is given. */
+export type Decided<Reply> =
+  | { readonly reply: Reply; readonly write?: Write }
+  /** Kept first, refused then. */
+  | { readonly refusal: ApiError; readonly write: Write }
+
+/** False when the session was written since it was seen. */
+export type Write = (sql: Queryable) => Promise<boolean>
+
+/** For a decision that reads more than the session's row: it is made again behind the lock. */
+export const BEHIND_LOCK = Symbol('behind the lock')
+
+export interface ChangeOptions {
+  /** Does not try without the lock first. */
+  readonly lockFirst?: boolean
+  readonly lockTimeoutMs?: number
+}
+
+/**
+ * Decides on a session and writes the decision, all or nothing.
+ *
+ * First without a lock: the row as it was read together with the key, and one statement whose guard is that row's
+ * revision. When somebody else wrote or holds the row, the decision is made again from the start, lock first.
+ */
+export async function changeSession<Reply>(
+  ctx: Context,
+  sessionId: string,
+  decide: (sight: Sight) => Decided<Reply> | typeof BEHIND_LOCK | Promise<Decided<Reply> | typeof BEHIND_LOCK>,
+  options: ChangeOptions = {},
+): Promise<Reply> {
+  if (!options.lockFirst) {
+    const sight = await seeSession(ctx, sessionId)
+    const decided = await decide(sight)
+    if (decided !== BEHIND_LOCK) {
+      const { write } = decided
+      if (write === undefined || (await ctx.single(write))) return answer(decided)
+    }
+  }
+  const { lockTimeoutMs } = options
+  const decided = await ctx.transaction(
+    async (tx) => {
+      if (!(await lockSession(tx, ctx.tenantId, sessionId))) throw new ApiError('NOT_FOUND')
+      const session = await loadSession(tx, ctx.tenantId, sessionId)
+      if (session === null) throw new ApiError('NOT_FOUND')
+      const decided = await decide({ session, plan: await ctx.plans.ofSession(tx, session), sql: tx, locked: true })
+      if (decided === BEHIND_LOCK) throw new Error('a decision behind the lock asked for the lock')
+      if (decided.write && !(await decided.write(tx))) throw new Error('a locked session was changed')
+      return decided
+    },
+    lockTimeoutMs === undefined ? {} : { lockTimeoutMs },
+  )
+  return answer(decided)
+}
+
+/** The session as it was read with the key, without a lock. 404 when the tenant has none by this id. */
+export async function seeSession(ctx: Context, sessionId: string): Promise<Sight> {
+  const session = readSession(ctx.preloaded) ?? (await loadSession(ctx.sql, ctx.tenantId, sessionId))
+  if (session === null) throw new ApiError('NOT_FOUND')
+  return { session, plan: await ctx.plans.ofSession(ctx.sql, session), sql: ctx.sql, locked: false }
+}
+
+function answer<Reply>(decided: Decided<Reply>): Reply {
+  if ('refusal' in decided) throw decided.refusal
+  return decided.reply
+}
+
+/** The session after these events, and the events chained to its ledger. */
+export function advance(
+  { session, plan }: Pick<Sight, 'session' | 'plan'>,
+  events: readonly SessionEvent[],
+): { state: SessionState; events: NewEvent[]; ledger: LedgerHead } {
+  let { state, ledger } = session
+  const chained: NewEvent[] = []
+  for (const event of events) {
+    const { session_id: _, ...link } = chainEvent(ledger, session.sessionId, event)
+    state = applyEvent(state, event, plan)
+    ledger = { seq: link.seq, hash: link.hash }
+    chained.push(link)
+  }
+  return { state, events: chained, ledger }
+}
+
+/** Two minutes from now, and as much longer as the calls under way may take. */
+export function leaseFrom(now: Date, state: SessionState, plan: Plan): Date {
+  const running = (state.open?.calls ?? []).filter((call) => call.state !== 'resolved').map((call) => call.tool_name)
+  const callsMs = running.length === 0 ? 0 : plan.longestTimeoutMs(running)
+  return new Date(now.getTime() + LIMITS.leaseSeconds * 1_000 + callsMs)
+}

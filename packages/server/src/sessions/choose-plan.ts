@@ -1,0 +1,59 @@
+import type { Plan } from '@countersign/engine'
+import type { CompiledSession, Input, Routes } from '@countersign/protocol'
+import { ApiError } from '../api-error.js'
+import type { Context } from '../context.js'
+import { findApprovedHash, findPlan, insertPlan } from '../store/plans.js'
+
+export interface ChosenPlan {
+  readonly plan: Plan
+  readonly source: 'approved' | 'client'
+  /** The plan itself where the client does not have it; null where it does. */
+  readonly unsent: CompiledSession | null
+}
+
+type Body = Input<Routes['createSession']>['body']
+
+/** The plan in force for the agent and environment; where there is none, the one that the client names or sends. */
+export async function choosePlan(ctx: Context, body: Body): Promise<ChosenPlan> {
+  const { agent, environment } = body
+  const scope = agent === undefined || environment === undefined ? null : { tenantId: ctx.tenantId, agent, environment }
+  const approved = scope === null ? null : await findApprovedHash(ctx.sql, scope)
+  return approved === null ? clientPlan(ctx, body) : approvedPlan(ctx, body, approved)
+}
+
+async function approvedPlan(ctx: Context, body: Body, compiledHash: string): Promise<ChosenPlan> {
+  const plan = await ctx.plans.ofSession(ctx.sql, { tenantId: ctx.tenantId, compiledHash })
+  const sent = body.compiled_session === undefined ? body.compiled_hash : (await uploaded(ctx, body)).hash
+  if (sent !== undefined && sent !== compiledHash) throw new ApiError('PLAN_PINNED', { compiled_hash: compiledHash })
+  const unsent = sent === undefined ? await findPlan(ctx.sql, ctx.tenantId, compiledHash) : null
+  return { plan, source: 'approved', unsent }
+}
+
+async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
+  const { tenantId } = ctx
+  if (body.compiled_session !== undefined) {
+    const plan = await uploaded(ctx, body)
+    await insertPlan(ctx.sql, { tenantId, compiledHash: plan.hash, compiledSession: body.compiled_session })
+    return { plan, source: 'client', unsent: null }
+  }
+  if (body.compiled_hash === undefined) {
+    throw new ApiError('PLAN_UNKNOWN', {
+      detail: 'no plan is approved for this agent; send compiled_hash or compiled_session',
+    })
+  }
+  // That another tenant has it, or that it is cached, does not count: each tenant uploads its own.
+  const stored = await findPlan(ctx.sql, tenantId, body.compiled_hash)
+  if (stored === null) throw new ApiError('PLAN_UNKNOWN')
+  const plan = await ctx.plans.ofSession(ctx.sql, { tenantId, compiledHash: body.compiled_hash })
+  return { plan, source: 'client', unsent: null }
+}
+
+/** Checked and hashed here again, never recompiled. */
+async function uploaded(ctx: Context, { compiled_session, compiled_hash }: Body): Promise<Plan> {
+  const prepared = await ctx.plans.prepare(compiled_session as CompiledSession)
+  if (!prepared.ok) throw new ApiError('PLAN_INVALID', { problems: prepared.problems.slice(0, 20) })
+  if (compiled_hash !== undefined && compiled_hash !== prepared.plan.hash) {
+    throw new ApiError('PLAN_HASH_MISMATCH', { compiled_hash: prepared.plan.hash })
+  }
+  return prepared.plan
+}

@@ -1,0 +1,24 @@
+import { ApiError } from '../api-error.js'
+import type { SessionRow } from '../store/sessions.js'
+import type { StoredRequest } from '../store/turns.js'
+import { standing } from './view.js'
+
+/**
+ * The prepared request may still be used: it is unused, not expired, bound to where the session stands now, and no
+ * newer request with tools has taken its place.
+ */
+export function requireUnusedRequest(session: SessionRow, request: StoredRequest): void {
+  if (request.consumedAt !== null) throw new ApiError('PREPARED_REQUEST_CONSUMED', standing(session))
+  if (Date.parse(request.expiresAt) <= session.now.getTime()) {
+    throw new ApiError('PREPARED_REQUEST_EXPIRED', standing(session))
+  }
+  const { stateVersion, controlRevision, fence } = session.state
+  const { bound } = request
+  const isCurrent =
+    bound.state_version === stateVersion &&
+    bound.control_revision === controlRevision &&
+    bound.fence === fence &&
+    request.compiledHash === session.compiledHash
+  const isVoid = request.withTools && session.prepared?.id !== request.id
+  if (!isCurrent || isVoid) throw new ApiError('PREPARED_REQUEST_STALE', standing(session))
+}

@@ -1,0 +1,8 @@
+import type { Queryable } from './database.js'
+
+/** The database's time, which all instances share. */
+export async function readClock(sql: Queryable): Promise<Date> {
+  const [row] = await sql<{ now: Date }[]>`select clock_timestamp() as now`
+  if (!row) throw new Error('the database gave no time')
+  return row.now
+}

@@ -1,0 +1,41 @@
+import type { ChainedEvent } from '@countersign/protocol'
+import type postgres from 'postgres'
+import type { Queryable } from './database.js'
+
+/** An event on its way into the ledger. */
+export type NewEvent = Omit<ChainedEvent, 'session_id'>
+
+/** Appends events to the ledger of the session in the CTE `changed`; nothing where that CTE is empty. */
+export function appendEvents(sql: Queryable, events: readonly NewEvent[]): postgres.PendingQuery<postgres.Row[]> {
+  return sql`
+    insert into session_events (tenant_id, session_id, seq, type, at, body, prev_hash, hash)
+    select changed.tenant_id, changed.session_id, e.seq, e.type, e.at, e.body, e.prev_hash, e.hash
+    from changed, json_to_recordset(${JSON.stringify(events)}::text::json)
+      as e (seq bigint, type text, at timestamptz, body json, prev_hash text, hash text)`
+}
+
+export interface LedgerPage {
+  tenantId: string
+  sessionId: string
+  after: number
+  /** Inclusive: an export ends at the head that its first statement saw. */
+  upTo: number
+  limit: number
+}
+
+/** Events in order. */
+export async function loadEvents(sql: Queryable, page: LedgerPage): Promise<ChainedEvent[]> {
+  const rows = await sql<(Omit<ChainedEvent, 'session_id' | 'at'> & { at: Date; prevHash: string })[]>`
+    select seq, type, at, body, prev_hash, hash from session_events
+    where tenant_id = ${page.tenantId} and session_id = ${page.sessionId} and seq > ${page.after} and seq <= ${page.upTo}
+    order by seq limit ${page.limit}`
+  return rows.map(({ seq, type, at, body, prevHash, hash }) => ({
+    session_id: page.sessionId,
+    seq,
+    type,
+    at: at.toISOString(),
+    body,
+    prev_hash: prevHash,
+    hash,
+  }))
+}

@@ -1,0 +1,35 @@
+import type { CompiledSession, Environment } from '@countersign/protocol'
+import type { Queryable } from './database.js'
+
+/** A plan of this tenant by its hash. Null when it was never uploaded or approved here. */
+export async function findPlan(
+  sql: Queryable,
+  tenantId: string,
+  compiledHash: string,
+): Promise<CompiledSession | null> {
+  const [row] = await sql<{ compiledSession: CompiledSession }[]>`
+    select compiled_session from plans where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
+  return row?.compiledSession ?? null
+}
+
+/** Keeps a plan. Storing it again changes nothing: the hash is its content. */
+export async function insertPlan(
+  sql: Queryable,
+  plan: { tenantId: string; compiledHash: string; compiledSession: CompiledSession },
+): Promise<void> {
+  await sql`
+    insert into plans (tenant_id, compiled_hash, compiled_session)
+    values (${plan.tenantId}, ${plan.compiledHash}, ${JSON.stringify(plan.compiledSession)}::text::json)
+    on conflict do nothing`
+}
+
+/** The hash of the plan in force for this agent and environment. Null when none was approved. */
+export async function findApprovedHash(
+  sql: Queryable,
+  scope: { tenantId: string; agent: string; environment: Environment },
+): Promise<string | null> {
+  const [row] = await sql<{ compiledHash: string }[]>`
+    select compiled_hash from approved_plans
+    where tenant_id = ${scope.tenantId} and agent = ${scope.agent} and environment = ${scope.environment}`
+  return row?.compiledHash ?? null
+}

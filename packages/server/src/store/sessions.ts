@@ -1,0 +1,220 @@
+import type { SessionState } from '@countersign/engine'
+import type {
+  CaptureLevel,
+  Environment,
+  JsonValue,
+  LedgerHead,
+  NarrowingSnapshot,
+  SessionStatus,
+  UnmatchedPolicy,
+} from '@countersign/protocol'
+import type postgres from 'postgres'
+import { keepContent, type NewContent } from './content.js'
+import type { Queryable } from './database.js'
+import { appendEvents, type NewEvent } from './ledger.js'
+import type { PreparedRequest } from './turns.js'
+
+type Fragment = postgres.PendingQuery<postgres.Row[]>
+
+/** A session as it is stored, and the database's time when it was read. */
+export interface SessionRow {
+  readonly tenantId: string
+  readonly sessionId: string
+  /** Goes up with every write of the row; every write names the one that it was decided on. */
+  readonly revision: number
+  readonly leaseUntil: Date
+  readonly compiledHash: string
+  readonly planSource: 'approved' | 'client'
+  readonly unmatchedPolicy: UnmatchedPolicy
+  readonly captureLevel: CaptureLevel
+  readonly environment: Environment | null
+  readonly principal: JsonValue
+  readonly hashSalt: string
+  readonly state: SessionState
+  readonly lastNarrowing: NarrowingSnapshot | null
+  /** The newest prepared request with tools while it is unused. */
+  readonly prepared: PreparedRequest | null
+  readonly ledger: LedgerHead
+  readonly lastEvent: string
+  readonly workflowId: string | null
+  readonly role: string | null
+  readonly bodyHash: string
+  readonly createdAt: Date
+  /** `clock_timestamp()` of the statement that read the row. */
+  readonly now: Date
+}
+
+/** What the row looks like on its way out of PostgreSQL. */
+interface StoredSession {
+  tenant_id: string
+  session_id: string
+  revision: number
+  status: SessionStatus
+  lease_until: string
+  compiled_hash: string
+  plan_source: 'approved' | 'client'
+  unmatched_policy: UnmatchedPolicy
+  capture_level: CaptureLevel
+  environment: Environment | null
+  principal: JsonValue
+  hash_salt: string
+  state: SessionState
+  last_narrowing: NarrowingSnapshot | null
+  prepared: PreparedRequest | null
+  ledger_seq: number
+  ledger_hash: string
+  last_event: string
+  workflow_id: string | null
+  role: string | null
+  body_hash: string
+  created_at: string
+  now: string
+}
+
+/** A scalar subselect of one session, for statements that read it together with something else. */
+export function selectSession(sql: Queryable, tenantId: Fragment | string, sessionId: string): Fragment {
+  return sql`
+    select row_to_json(found) from (
+      select s.*, clock_timestamp() as now from sessions s
+      where s.tenant_id = ${tenantId} and s.session_id = ${sessionId}
+    ) as found`
+}
+
+/** What `selectSession` selected. Null when the tenant has no such session. */
+export function readSession(selected: unknown): SessionRow | null {
+  if (selected === null || selected === undefined) return null
+  const row = selected as StoredSession
+  return {
+    tenantId: row.tenant_id,
+    sessionId: row.session_id,
+    revision: row.revision,
+    leaseUntil: new Date(row.lease_until),
+    compiledHash: row.compiled_hash,
+    planSource: row.plan_source,
+    unmatchedPolicy: row.unmatched_policy,
+    captureLevel: row.capture_level,
+    environment: row.environment,
+    principal: row.principal,
+    hashSalt: row.hash_salt,
+    state: row.state,
+    lastNarrowing: row.last_narrowing,
+    prepared: row.prepared,
+    ledger: { seq: row.ledger_seq, hash: row.ledger_hash },
+    lastEvent: row.last_event,
+    workflowId: row.workflow_id,
+    role: row.role,
+    bodyHash: row.body_hash,
+    createdAt: new Date(row.created_at),
+    now: new Date(row.now),
+  }
+}
+
+export async function loadSession(sql: Queryable, tenantId: string, sessionId: string): Promise<SessionRow | null> {
+  const [row] = await sql<{ found: unknown }[]>`select (${selectSession(sql, tenantId, sessionId)}) as found`
+  return readSession(row?.found)
+}
+
+/**
+ * Holds the session's row until the transaction ends. False when the tenant has no such session.
+ * What is read must be read by a later statement: this one may have waited, and its snapshot is from before the wait.
+ */
+export async function lockSession(tx: Queryable, tenantId: string, sessionId: string): Promise<boolean> {
+  const rows = await tx`
+    select 1 from sessions where tenant_id = ${tenantId} and session_id = ${sessionId} for no key update`
+  return rows.length === 1
+}
+
+export interface NewSession {
+  readonly session: Omit<SessionRow, 'revision' | 'lastNarrowing' | 'prepared' | 'lastEvent'>
+  readonly events: readonly NewEvent[]
+}
+
+/** Creates the session with its first event. False when the id is taken. */
+export async function insertSession(sql: Queryable, { session, events }: NewSession): Promise<boolean> {
+  const { state } = session
+  const rows = await sql`
+    with changed as (
+      insert into sessions (
+        tenant_id, session_id, status, state_version, control_revision, fence, holder_id, lease_until, compiled_hash,
+        plan_source, unmatched_policy, capture_level, agent, environment, principal, hash_salt, state,
+        ledger_seq, ledger_hash, last_event, workflow_id, role, body_hash, created_at, updated_at
+      ) values (
+        ${session.tenantId}, ${session.sessionId}, ${state.status}, ${state.stateVersion}, ${state.controlRevision},
+        ${state.fence}, ${state.holderId}, ${session.leaseUntil}, ${session.compiledHash}, ${session.planSource},
+        ${session.unmatchedPolicy}, ${session.captureLevel}, ${state.agent}, ${session.environment},
+        ${session.principal === null ? null : jsonText(session.principal)}::text::json, ${session.hashSalt},
+        ${jsonText(state)}::text::json, ${session.ledger.seq}, ${session.ledger.hash}, 'created', ${session.workflowId},
+        ${session.role}, ${session.bodyHash}, ${session.createdAt}, ${session.createdAt}
+      ) on conflict do nothing
+      returning tenant_id, session_id
+    ), appended as (${appendEvents(sql, events)})
+    select 1 from changed`
+  return rows.length === 1
+}
+
+/** A change of a session that its ledger records. */
+export interface SessionChange {
+  /** As it was when the change was decided. */
+  readonly session: SessionRow
+  readonly state: SessionState
+  readonly events: readonly NewEvent[]
+  readonly ledger: LedgerHead
+  readonly leaseUntil: Date
+  /** Default: stays as it is. */
+  readonly prepared?: PreparedRequest | null
+  readonly content?: readonly NewContent[]
+}
+
+/**
+ * The CTE `changed`: the session's row, written only if nobody has written it since it was read. It never waits:
+ * a row that somebody holds is skipped, and the caller decides again behind the lock. All of the guard lies in the
+ * row itself, so PostgreSQL checks it on the newest version.
+ */
+export function changeSessionRow(sql: Queryable, change: SessionChange): Fragment {
+  const { session, state } = change
+  return sql`
+    locked as materialized (
+      select 1 from sessions
+      where tenant_id = ${session.tenantId} and session_id = ${session.sessionId} and revision = ${session.revision}
+      for no key update skip locked
+    ), changed as (
+      update sessions s set
+        revision = s.revision + 1, status = ${state.status}, state_version = ${state.stateVersion},
+        control_revision = ${state.controlRevision}, fence = ${state.fence}, holder_id = ${state.holderId},
+        lease_until = ${change.leaseUntil}, state = ${jsonText(state)}::text::json,
+        prepared = ${change.prepared === undefined ? sql`s.prepared` : preparedJson(sql, change.prepared)},
+        ledger_seq = ${change.ledger.seq}, ledger_hash = ${change.ledger.hash},
+        last_event = ${change.events.at(-1)?.type ?? session.lastEvent}, updated_at = ${session.now}
+      from locked
+      where s.tenant_id = ${session.tenantId} and s.session_id = ${session.sessionId} and s.revision = ${session.revision}
+      returning s.tenant_id, s.session_id
+    )`
+}
+
+const preparedJson = (sql: Queryable, prepared: PreparedRequest | null): Fragment =>
+  prepared === null ? sql`null` : sql`${jsonText(prepared)}::text::json`
+
+/** Labels, tool filter, bypass and kill: the row and its event. False when the session was written since it was read. */
+export async function writeControl(sql: Queryable, change: SessionChange): Promise<boolean> {
+  const rows = await sql`
+    with ${changeSessionRow(sql, change)}, appended as (${appendEvents(sql, change.events)}),
+    kept as (${keepContent(sql, change.content ?? [], change.session.now)})
+    select 1 from changed`
+  return rows.length === 1
+}
+
+/** A new holder under a new fence; calls without an outcome are in doubt. False as in `writeControl`. */
+export async function writeRecovery(sql: Queryable, change: SessionChange): Promise<boolean> {
+  const rows = await sql`
+    with ${changeSessionRow(sql, { ...change, prepared: null })},
+    doubted as (
+      update pending_calls p set state = 'in_doubt' from changed
+      where p.tenant_id = changed.tenant_id and p.session_id = changed.session_id and p.state = 'pending'
+        and p.pending_call_id = any (${(change.state.open?.calls ?? []).map((call) => call.pending_call_id)}::text[])
+    ), appended as (${appendEvents(sql, change.events)})
+    select 1 from changed`
+  return rows.length === 1
+}
+
+/** For `::text::json`: the driver would serialise a json parameter once more. */
+export const jsonText = (value: unknown): string => JSON.stringify(value)

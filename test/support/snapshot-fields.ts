@@ -1,0 +1,23 @@
+/** The state snapshot's fields as the specification lists them, sorted. */
+export const STATE_SNAPSHOT_FIELDS = [
+  'sessionId',
+  'agent',
+  'principal',
+  'startedAt',
+  'stateVersion',
+  'controlRevision',
+  'currentPhase',
+  'totalStepCount',
+  'totalToolCalls',
+  'totalCost',
+  'actualCost',
+  'toolCallCounts',
+  'forbiddenTools',
+  'satisfiedPreconditions',
+  'lastStep',
+  'lastNarrowing',
+  'killed',
+  'totalUnguardedCalls',
+  'consecutiveBlockCount',
+  'totalBlockCount',
+].sort()
