@@ -31,6 +31,8 @@ export interface RuntimeOptions {
   quota?: Quota
   parts?: Partial<AppParts>
   wrapDatabase?: StartOptions['wrapDatabase']
+  /** Where the servers look for the database, in place of its own address: a proxy, for instance. */
+  through?: (databaseUrl: string) => Promise<string>
   mailer?: Mailer
 }
 
@@ -80,9 +82,10 @@ export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtim
     COUNTERSIGN_SIGNING_KEYS: 'a signing key for tests of 32 letters and more',
     ...options.config,
   })
+  const url = (await options.through?.(database.url)) ?? database.url
   const started = Array.from({ length: options.instances ?? 1 }, () =>
     startInstance(
-      createRuntime(config, database.url, {
+      createRuntime(config, url, {
         log: createLog({ level: 'info', write: (line) => logLines.push(line) }),
         parts: { checkReplies: true, ...options.parts },
         ...mailerOf(options),

@@ -104,7 +104,7 @@ const SECRET_TEXTS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*/g, REDACTED],
   [/\b(?:csk_|sk-)[A-Za-z0-9_-]{8,}/g, REDACTED],
   [/\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?/g, REDACTED],
-  [/\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{4,}/gi, `$1$2${REDACTED}`],
+  [/\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{8,}/gi, `$1$2${REDACTED}`],
   [/\b((?:set-)?cookie|authorization)(["']?\s*[:=]\s*)[^\r\n]+/gi, `$1$2${REDACTED}`],
   [/(:\/\/)[^\s/?#"']*@/g, `$1${REDACTED}@`],
   [

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createDatabase, type Database } from '../../packages/server/src/store/database.js'
+import { databaseTrouble } from '../../packages/server/src/store/database-error.js'
+import { GateTimeout } from '../../packages/server/src/store/gate.js'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
+
+let database: TestDatabase
+let store: Database
+beforeAll(async () => {
+  database = await createTestDatabase()
+  store = createDatabase({ url: database.url, poolSize: 8, lockTimeoutMs: 300 })
+  await store.sql`create table doc (id int primary key, body jsonb, "snake_case" int)`
+  await store.sql`insert into doc values (1, '{}', 7)`
+})
+afterAll(async () => {
+  await store.close()
+  await database.drop()
+})
+
+const settled = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    (error) => databaseTrouble(error) ?? error,
+  )
+
+test('columns are renamed, keys inside jsonb are not', async () => {
+  await store.sql`update doc set body = ${store.sql.json({ snake_key: { inner_key: 1 } })} where id = 1`
+  expect(await store.sql`select body, snake_case from doc`).toEqual([
+    { body: { snake_key: { inner_key: 1 } }, snakeCase: 7 },
+  ])
+})
+
+test('a stored JSON number beyond a double is refused, never read as Infinity; 309 digits in a string are fine', async () => {
+  await store.sql`update doc set body = '{"n":1e400}' where id = 1`
+  await expect(store.sql`select body from doc`.execute()).rejects.toThrow(/beyond what a double can hold/)
+  const digits = '1'.repeat(400)
+  await store.sql`update doc set body = ${store.sql.json({ digits })} where id = 1`
+  expect(await store.sql`select body from doc`).toEqual([{ body: { digits } }])
+})
+
+test('bigint is read as a number, and one beyond 2^53 is refused', async () => {
+  expect(await store.sql`select 9007199254740991::bigint as n`).toEqual([{ n: Number.MAX_SAFE_INTEGER }])
+  await expect(store.sql`select 9007199254740993::bigint as n`.execute()).rejects.toThrow(/beyond 2\^53/)
+})
+
+test('a failed transaction leaves nothing behind', async () => {
+  const failing = store.transaction('a', async (tx) => {
+    await tx`update doc set snake_case = 99`
+    throw new Error('no')
+  })
+  await expect(failing).rejects.toThrow('no')
+  expect(await store.sql`select snake_case from doc`).toEqual([{ snakeCase: 7 }])
+})
+
+test('a row lock that does not come in time is busy; with more patience it comes', async () => {
+  const holding = store.transaction('a', async (tx) => {
+    await tx`select 1 from doc where id = 1 for update`
+    await sleep(800)
+  })
+  await sleep(50)
+  const lock = (lockTimeoutMs?: number) =>
+    settled(
+      store.transaction(
+        'b',
+        (tx) => tx`select 1 from doc for update`,
+        lockTimeoutMs === undefined ? {} : { lockTimeoutMs },
+      ),
+    )
+  expect(await Promise.all([lock(), lock(5_000)])).toEqual(['busy', 'done'])
+  await holding
+})
+
+test('fifty writers of one tenant on one row do not keep another tenant from working', async () => {
+  let release = () => {}
+  const released = new Promise<void>((done) => {
+    release = done
+  })
+  const holder = store.transaction('crowd', async (tx) => {
+    await tx`select 1 from doc where id = 1 for update`
+    await released
+  })
+  await sleep(50)
+  const crowd = Array.from({ length: 50 }, () =>
+    settled(store.transaction('crowd', (tx) => tx`select 1 from doc for update`)),
+  )
+  await sleep(20)
+  expect(store.load().active).toBeLessThanOrEqual(store.load().size / 2)
+  const startedAt = performance.now()
+  await store.transaction('other', (tx) => tx`insert into doc values (2, '{}', 1)`)
+  await store.single('other', (sql) => sql`delete from doc where id = 2`)
+  await store.sql`select 1`
+  expect(performance.now() - startedAt).toBeLessThan(150)
+  const outcomes = await Promise.all(crowd)
+  expect(new Set(outcomes)).toEqual(new Set(['busy']))
+  release()
+  await holder
+  expect(store.load()).toMatchObject({ active: 0, waiting: 0 })
+})
+
+const BAD_DATA: readonly [string, () => Promise<unknown>][] = [
+  ['NUL in text', () => store.sql`select ${'a\u0000b'}::text`.execute()],
+  ['NUL in JSON', () => store.sql`select ${store.sql.json({ a: '\u0000' })}::jsonb`.execute()],
+  ['text for a number', () => store.sql`select ${'x'}::text::int`.execute()],
+  ['a number out of range', () => store.sql`select 99999999999::bigint::int`.execute()],
+]
+
+test.each(BAD_DATA)('%s is the caller\u2019s fault, not ours', async (_what, run) => {
+  expect(await settled(run())).toBe('invalid_data')
+})
+
+const pgError = (code: string) => Object.assign(Object.create(postgres.PostgresError.prototype) as Error, { code })
+const socketError = (code: string, syscall: string) => Object.assign(new Error(code), { code, syscall })
+
+test.each([
+  ['57P01', 'unavailable'],
+  ['57P03', 'unavailable'],
+  ['53300', 'unavailable'],
+  ['53100', 'unavailable'],
+  ['08006', 'unavailable'],
+  ['25006', 'unavailable'],
+  ['3D000', 'unavailable'],
+  ['28P01', 'unavailable'],
+  ['55P03', 'busy'],
+  ['57014', 'busy'],
+  ['40P01', 'busy'],
+  ['40001', 'busy'],
+  ['23505', null],
+  ['42P01', null],
+])('SQLSTATE %s means %s', (code, trouble) => {
+  expect(databaseTrouble(pgError(code))).toBe(trouble)
+})
+
+test('sockets that fail mean unavailable; a file that is missing does not; a full gate means busy', () => {
+  expect(databaseTrouble(socketError('ECONNREFUSED', 'connect'))).toBe('unavailable')
+  expect(databaseTrouble(new AggregateError([socketError('ECONNREFUSED', 'connect')]))).toBe('unavailable')
+  expect(databaseTrouble(socketError('ENOENT', 'open'))).toBeNull()
+  expect(databaseTrouble(new GateTimeout(1))).toBe('busy')
+  expect(databaseTrouble(new Error('x'))).toBeNull()
+})

@@ -1,0 +1,40 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+export interface TcpProxy {
+  /** The address of the target, through the proxy. */
+  url: string
+  /** Drops every connection and takes no new ones, as if the target were gone. */
+  cut(): Promise<void>
+  /** Takes connections again, at the same address. */
+  heal(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Stands between a program and PostgreSQL, so that a test can take the database away and give it back. */
+export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
+  const target = new URL(targetUrl)
+  const sockets = new Set<Socket>()
+  const keep = (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket)).on('error', () => socket.destroy())
+  }
+  const server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname)
+    keep(near)
+    keep(far)
+    near.pipe(far).pipe(near)
+    near.on('close', () => far.destroy())
+    far.on('close', () => near.destroy())
+  })
+  const listen = (port: number) => new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
+  const cut = async () => {
+    const closed = new Promise((done) => server.close(done))
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+  await listen(0)
+  const { port } = server.address() as AddressInfo
+  const url = new URL(targetUrl)
+  url.port = String(port)
+  return { url: url.href, cut, heal: () => listen(port), close: async () => void (server.listening && (await cut())) }
+}
