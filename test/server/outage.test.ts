@@ -64,6 +64,16 @@ test('PostgreSQL away: 503 on every route and at /readyz, nothing runs; back: se
   expect((await runtime.fetch(routeRequest('loadSession', { key: runtime.key }))).status).toBe(200)
 })
 
+test('five hundred requests in an outage are all answered 503 within a few seconds', async () => {
+  await start()
+  await proxy.cut()
+  const startedAt = performance.now()
+  const requests = Array.from({ length: 500 }, () => runtime.fetch(routeRequest('loadSession', { key: runtime.key })))
+  const statuses = new Set((await Promise.all(requests)).map((response) => response.status))
+  expect(statuses).toEqual(new Set([503]))
+  expect(performance.now() - startedAt).toBeLessThan(8_000)
+})
+
 test('a read-only PostgreSQL: 503 on every route and at /readyz', async () => {
   await start()
   const [row] = await runtime.sql`select current_database() as name`

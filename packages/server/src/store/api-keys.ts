@@ -1,7 +1,7 @@
 import type { Bucket, Quota } from '@countersign/protocol'
 import type postgres from 'postgres'
 import { refill } from './buckets.js'
-import type { Queryable, Sql } from './database.js'
+import { type Queryable, type Sql, within } from './database.js'
 
 export interface KeyHolder {
   tenantId: string
@@ -26,12 +26,15 @@ export interface KeyUse {
   preload?: postgres.PendingQuery<postgres.Row[]> | null
 }
 
+/** No request waits longer than this to be recognised; past it the answer is 503. */
+const KEY_PATIENCE_MS = 3_000
+
 /**
  * Recognises a key and takes a token from its tenant's bucket, in one statement. Null when the key is unknown or
  * revoked. Nothing is taken for an unverified tenant.
  */
 export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
-  const [row] = await sql<KeyHolder[]>`
+  const query = sql<KeyHolder[]>`
     with key as (
       select k.tenant_id, k.key_id, k.user_id, t.quota, t.verified_at is not null as verified
       from api_keys k join tenants t on t.tenant_id = k.tenant_id
@@ -46,6 +49,7 @@ export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
     )
     select key.*, took.taken, took.tokens, ${use.preload ? sql`(${use.preload})` : sql`null`} as preloaded
     from key left join took on true`
+  const [row] = await within(KEY_PATIENCE_MS, query)
   return row ?? null
 }
 

@@ -49,7 +49,9 @@ export function databaseTrouble(error: unknown): DatabaseTrouble | null {
   // Node joins the failures of several addresses (IPv4 and IPv6) into one error.
   if (error instanceof AggregateError) return error.errors.map(databaseTrouble).find((found) => found !== null) ?? null
   if (error instanceof Error && 'code' in error && 'syscall' in error === false) {
-    return typeof error.code === 'string' && AWAY.has(error.code) ? 'unavailable' : null
+    const code = String(error.code)
+    // A statement that was given up while it waited for a connection carries an SQLSTATE of the driver's making.
+    return AWAY.has(code) ? 'unavailable' : (TROUBLE_BY_SQLSTATE[code] ?? null)
   }
   return isSocketError(error) && AWAY.has(error.code) ? 'unavailable' : null
 }

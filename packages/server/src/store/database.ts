@@ -76,7 +76,7 @@ export function connect(options: Omit<DatabaseOptions, 'poolSize'>, pool: { max:
     ...pool,
     connect_timeout: 5,
     // Short and flat: after an outage the next request finds PostgreSQL again, without a restart.
-    backoff: () => 0.1,
+    backoff: () => 0.02,
     onnotice: () => {},
     // Columns only: `postgres.camel` would rename keys inside jsonb as well.
     transform: { column: { from: postgres.toCamel } },
@@ -88,6 +88,22 @@ export function connect(options: Omit<DatabaseOptions, 'poolSize'>, pool: { max:
     },
     types: TYPES,
   })
+}
+
+/**
+ * Gives a statement up after `ms`, also when it still waits for a connection: in an outage the driver refuses only as
+ * many waiting statements as it tries connections, and the rest would wait in line.
+ */
+export async function within<Rows extends readonly postgres.MaybeRow[]>(
+  ms: number,
+  query: postgres.PendingQuery<Rows>,
+): Promise<postgres.RowList<Rows>> {
+  const timer = setTimeout(() => query.cancel(), ms)
+  try {
+    return await query
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** In place of the driver's own: bigint (20) as number, and json (114) and jsonb (3802) whose numbers are all finite. */
