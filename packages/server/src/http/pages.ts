@@ -2,10 +2,11 @@ import { openApiDocument } from '@countersign/protocol'
 import type { Services } from '../context.js'
 import { isWritable } from '../store/health.js'
 import type { App, Frame } from './frame.js'
+import { REFERENCE_HEADERS, referencePage } from './reference-page.js'
 
 const READY_PATIENCE_MS = 2_000
 
-/** What is no operation: health, readiness, metrics, the OpenAPI document. */
+/** What is no operation: health, readiness, metrics, the reference for programs and for people. */
 export function registerPages(app: App, services: Services, frame: Frame): void {
   const page = (path: string, answer: () => Response | Promise<Response>) =>
     app.get(
@@ -24,11 +25,19 @@ export function registerPages(app: App, services: Services, frame: Frame): void 
     const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
     return new Response(await services.metrics.render(), { headers })
   })
-  let document: string | undefined
-  page('/openapi.json', () => {
-    document ??= JSON.stringify(openApiDocument())
-    return new Response(document, { headers: { 'content-type': 'application/json' } })
-  })
+  const document = once(() => JSON.stringify(openApiDocument()))
+  page('/openapi.json', () => new Response(document(), { headers: { 'content-type': 'application/json' } }))
+  const reference = once(referencePage)
+  page('/docs', () => new Response(reference(), { headers: REFERENCE_HEADERS }))
+}
+
+/** Made at the first look, since it takes a moment and never changes. */
+function once(make: () => string): () => string {
+  let made: string | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
 }
 
 /** Why no traffic should come here now, or null. */

@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Job, RETENTIONS, runJob, startJobs } from '../../packages/server/src/jobs.js'
+import { type Runtime, startRuntime } from '../support/runtime.js'
+
+let runtime: Runtime
+beforeAll(async () => {
+  runtime = await startRuntime({ instances: 2 })
+})
+afterAll(() => runtime.close())
+
+const services = () => runtime.instances.map(({ parts }) => parts)
+
+test('of twenty tries on two instances a job that is due runs once, and again when it is due again', async () => {
+  const runs: string[] = []
+  const job: Job = { name: 'once', everySeconds: 3_600, run: async () => void runs.push('ran') }
+  const tries = await Promise.all(Array.from({ length: 20 }, (_, index) => runJob(job, services()[index % 2]!)))
+  expect([runs.length, tries.filter(Boolean).length]).toEqual([1, 1])
+  await runtime.sql`update jobs set last_run_at = last_run_at - interval '2 hours' where name = 'once'`
+  expect(await runJob(job, services()[1]!)).toBe(true)
+  expect(runs).toHaveLength(2)
+})
+
+test('a job that fails is due at once, and the others run all the same', async () => {
+  const ran: string[] = []
+  const failing: Job = {
+    name: 'failing',
+    everySeconds: 3_600,
+    run: async () => {
+      ran.push('failing')
+      throw new Error('no')
+    },
+  }
+  const next: Job = { name: 'next', everySeconds: 3_600, run: async () => void ran.push('next') }
+  const runner = startJobs(services()[0]!, [failing, next], 20)
+  await sleep(300)
+  await runner.close()
+  expect(ran.filter((name) => name === 'next')).toEqual(['next'])
+  expect(ran.filter((name) => name === 'failing').length).toBeGreaterThan(1)
+  expect(await services()[0]!.metrics.render()).toMatch(
+    /countersign_job_runs_total\{job="failing",outcome="failed"\} [1-9]/,
+  )
+})
+
+test('buckets nobody used for a day are removed, those in use stay', async () => {
+  await runtime.sql`
+    insert into buckets values
+      ('old', 'write', 1, clock_timestamp() - interval '2 days', true),
+      ('new', 'write', 1, clock_timestamp(), true)`
+  const idle = RETENTIONS.find(({ name }) => name === 'idle-buckets')!
+  const { database } = services()[0]!
+  await database.transaction('jobs', (tx) => idle.remove(tx, { olderThanDays: 90, limit: 100, now: new Date() }))
+  const left = await runtime.sql`select owner from buckets where owner in ('old', 'new')`
+  expect(left.map(({ owner }) => owner)).toEqual(['new'])
+})
