@@ -113,6 +113,15 @@ test('SIGTERM ends the server with code 0, PostgreSQL with it, and frees the fol
   await start({ dataFolder: folder })
 })
 
+test('SIGTERM while the database still starts leaves nothing behind either', async () => {
+  const folder = await newFolder()
+  const command = startCommand(folder)
+  await command.says(/creating the database/)
+  command.child.kill('SIGTERM')
+  expect(await command.ended).toBe(0)
+  await start({ dataFolder: folder })
+})
+
 test('a pid file that names a living stranger does not stop the start, and the stranger lives on', async () => {
   const folder = await newFolder()
   const first = await start({ dataFolder: folder })

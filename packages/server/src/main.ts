@@ -16,21 +16,28 @@ type Flags = Readonly<Record<string, string | undefined>>
 export async function runServer(flags: Flags, say: (sentence: string) => void): Promise<void> {
   const config = readConfig(process.env, flags)
   const log = createLog({ level: config.logLevel })
+  // Listened for from the start: a signal that comes while PostgreSQL starts must not leave it behind.
+  const ended = endSignal(say)
   const server = await startServer(config, { log, say })
   say(`Countersign listens at ${server.url}`)
   for (const line of nextSteps(config)) say(line)
-  await new Promise<void>((done, fail) => {
+  await ended
+  await server.close()
+  say('stopped')
+}
+
+function endSignal(say: (sentence: string) => void): Promise<void> {
+  return new Promise((done) => {
     let ending = false
     const end = (signal: NodeJS.Signals) => {
       // A second signal is from somebody who cannot wait.
       if (ending) process.exit(1)
       ending = true
       say(`${signal}: answering what is under way, then stopping`)
-      server.close().then(done, fail)
+      done()
     }
     process.on('SIGTERM', end).on('SIGINT', end)
   })
-  say('stopped')
 }
 
 const nextSteps = (config: Config): string[] => [
