@@ -4,51 +4,51 @@ export const validate = [
   {
     id: 'validate.synchronous',
     behaviour: 'validate() returns its result and no promise',
-    state: 'built',
+    state: 'missing',
   },
   {
     id: 'validate.unmatched-policy.default',
     behaviour: 'unmatchedPolicy is deny when not given',
-    state: 'built',
+    state: 'missing',
   },
   {
     id: 'validate.unmatched-policy.deny',
     behaviour: 'unmatchedPolicy deny fails a tool call without a contract',
-    state: 'built',
+    state: 'missing',
   },
   {
     id: 'validate.unmatched-policy.allow',
     behaviour: 'unmatchedPolicy allow passes a tool call without a contract',
-    state: 'built',
+    state: 'missing',
   },
   {
     id: 'validate.openai',
     behaviour: "validate() reads a response in OpenAI's format",
-    state: 'built',
+    state: 'missing',
   },
   {
     id: 'validate.anthropic',
     behaviour: "validate() reads a response in Anthropic's format",
-    state: 'built',
+    state: 'missing',
   },
   {
     id: 'validate.normalized',
     behaviour: 'validate() reads a normalized list of calls with id, name and arguments as a JSON string',
-    state: 'built',
+    state: 'missing',
   },
   {
     id: 'validate.prepare.directory',
     behaviour: "prepareContracts() takes the path of a pack's folder",
-    state: 'built',
+    state: 'missing',
   },
   {
     id: 'validate.prepare.files',
     behaviour: 'prepareContracts() takes an array of contract files',
-    state: 'built',
+    state: 'missing',
   },
   {
     id: 'validate.prepare.objects',
     behaviour: 'prepareContracts() takes contract objects',
-    state: 'built',
+    state: 'missing',
   },
 ] as const satisfies readonly Fact[]

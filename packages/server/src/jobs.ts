@@ -3,6 +3,7 @@ import type { Services } from './context.js'
 import { deleteIdleBuckets } from './store/buckets.js'
 import { deleteOldContent } from './store/content.js'
 import type { Tx } from './store/database.js'
+import { countDecisions } from './store/decision-counts.js'
 import { claimJob } from './store/jobs.js'
 import { deleteOldMail } from './store/mail.js'
 import { deleteOldLateReceipts } from './store/receipts.js'
@@ -66,7 +67,15 @@ const retentionJob = (retention: Retention): Job => ({
   },
 })
 
-export const JOBS: readonly Job[] = [...RETENTIONS.map(retentionJob)]
+const decisionCountsJob: Job = {
+  name: 'decision-counts',
+  everySeconds: 60,
+  run: async (tx) => {
+    await countDecisions(tx)
+  },
+}
+
+export const JOBS: readonly Job[] = [...RETENTIONS.map(retentionJob), decisionCountsJob]
 
 /** Background work takes a share of the pool like a tenant does, so that it never crowds out requests. */
 const JOBS_SHARE = 'jobs'

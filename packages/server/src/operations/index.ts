@@ -3,11 +3,17 @@ import type postgres from 'postgres'
 import type { Handlers } from '../context.js'
 import type { Sql } from '../store/database.js'
 import { accountHandlers } from './account/index.js'
+import { dashboardHandlers } from './dashboard/index.js'
 import { keyHandlers } from './keys/index.js'
 import { sessionHandlers, sessionPreloads } from './sessions/index.js'
 
 /** The function behind each route. */
-export const handlers = { ...accountHandlers, ...keyHandlers, ...sessionHandlers } satisfies Partial<Handlers>
+export const handlers = {
+  ...accountHandlers,
+  ...keyHandlers,
+  ...sessionHandlers,
+  ...dashboardHandlers,
+} satisfies Partial<Handlers>
 
 /**
  * What a route reads together with the key, in the same statement: a scalar subselect that knows the tenant as
@@ -45,16 +51,8 @@ export const NOT_BUILT = {
   startRun: true,
   loadRunDetail: true,
   loadLimits: true,
-  loadOverview: true,
   listAgents: true,
-  listSessions: true,
-  loadSessionDetail: true,
-  loadTimeline: true,
-  loadProof: true,
-  killSessionByPerson: true,
-  eraseContent: true,
   listWorkflows: true,
   loadWorkflowDetail: true,
   killWorkflowByPerson: true,
-  judgePlayground: true,
 } satisfies Record<Exclude<RouteName, keyof typeof handlers>, true>

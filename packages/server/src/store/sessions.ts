@@ -12,6 +12,7 @@ import type postgres from 'postgres'
 import { keepContent, type NewContent } from './content.js'
 import type { Queryable } from './database.js'
 import { appendEvents, type NewEvent } from './ledger.js'
+import { countedDecisions, facetsOf, labelFacets, noteFacets } from './session-facets.js'
 import type { PreparedRequest } from './turns.js'
 
 type Fragment = postgres.PendingQuery<postgres.Row[]>
@@ -146,8 +147,8 @@ export async function insertSession(sql: Queryable, { session, events }: NewSess
         ${jsonText(state)}::text::json, ${session.ledger.seq}, ${session.ledger.hash}, 'created', ${session.workflowId},
         ${session.role}, ${session.bodyHash}, ${session.createdAt}, ${session.createdAt}
       ) on conflict do nothing
-      returning tenant_id, session_id
-    ), appended as (${appendEvents(sql, events)})
+      returning tenant_id, session_id, created_at
+    )${noteFacets(sql, labelFacets(state.labels))}, appended as (${appendEvents(sql, events)})
     select 1 from changed`
   return rows.length === 1
 }
@@ -184,11 +185,11 @@ export function changeSessionRow(sql: Queryable, change: SessionChange): Fragmen
         lease_until = ${change.leaseUntil}, state = ${jsonText(state)}::text::json,
         prepared = ${change.prepared === undefined ? sql`s.prepared` : preparedJson(sql, change.prepared)},
         ledger_seq = ${change.ledger.seq}, ledger_hash = ${change.ledger.hash},
-        last_event = ${change.events.at(-1)?.type ?? session.lastEvent}, updated_at = ${session.now}
+        last_event = ${change.events.at(-1)?.type ?? session.lastEvent}, updated_at = ${session.now}${countedDecisions(sql, change.events)}
       from locked
       where s.tenant_id = ${session.tenantId} and s.session_id = ${session.sessionId} and s.revision = ${session.revision}
-      returning s.tenant_id, s.session_id
-    )`
+      returning s.tenant_id, s.session_id, s.created_at
+    )${noteFacets(sql, facetsOf(change))}`
 }
 
 const preparedJson = (sql: Queryable, prepared: PreparedRequest | null): Fragment =>

@@ -1,0 +1,29 @@
+import type { Input, Reply, Routes } from '@countersign/protocol'
+import { ApiError } from '../../api-error.js'
+import type { UserContext } from '../../context.js'
+import { insertAuditEntry } from '../../store/audit.js'
+import { eraseContent as eraseStoredContent } from '../../store/content.js'
+import { lockSession } from '../../store/sessions.js'
+
+/** Arguments, found values, messages and the principal go; the ledger stays and still verifies. */
+export async function eraseContent(
+  ctx: UserContext,
+  { params }: Input<Routes['eraseContent']>,
+): Promise<Reply<Routes['eraseContent']>> {
+  const { tenantId, userId, email } = ctx
+  await ctx.transaction(async (tx) => {
+    if (!(await lockSession(tx, tenantId, params.session_id))) throw new ApiError('NOT_FOUND')
+    const items = await eraseStoredContent(tx, tenantId, params.session_id)
+    await insertAuditEntry(tx, {
+      tenantId,
+      at: ctx.clock(),
+      action: 'content_erased',
+      userId,
+      actor: email,
+      ip: ctx.clientAddress,
+      subject: params.session_id,
+      detail: `${items} items`,
+    })
+  })
+  return { ok: true }
+}

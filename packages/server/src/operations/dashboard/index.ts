@@ -1,0 +1,20 @@
+import { eraseContent } from './erase-content.js'
+import { judgePlayground } from './judge-playground.js'
+import { killSessionByPerson } from './kill-session-by-person.js'
+import { listSessions } from './list-sessions.js'
+import { loadOverview } from './load-overview.js'
+import { loadProof } from './load-proof.js'
+import { loadSessionDetail } from './load-session-detail.js'
+import { loadTimeline } from './load-timeline.js'
+
+/** What people see and stop from the dashboard. */
+export const dashboardHandlers = {
+  loadOverview,
+  listSessions,
+  loadSessionDetail,
+  loadTimeline,
+  loadProof,
+  killSessionByPerson,
+  eraseContent,
+  judgePlayground,
+}

@@ -1,0 +1,30 @@
+import type { Input, Reply, Routes } from '@countersign/protocol'
+import type { UserContext } from '../../context.js'
+import { listSessions as listStoredSessions } from '../../store/session-list.js'
+import { readCursor, writeCursor } from './session-cursor.js'
+import { sessionRow } from './session-row.js'
+
+/** Sessions newest first, filtered, page by page. */
+export async function listSessions(
+  ctx: UserContext,
+  { query }: Input<Routes['listSessions']>,
+): Promise<Reply<Routes['listSessions']>> {
+  const sessions = await listStoredSessions(ctx.sql, {
+    tenantId: ctx.tenantId,
+    search: query.q === undefined || query.q === '' ? null : query.q,
+    agent: query.agent ?? null,
+    status: query.status ?? null,
+    reason: query.reason ?? null,
+    label: query.label ?? null,
+    from: query.from === undefined ? null : new Date(query.from),
+    to: query.to === undefined ? null : new Date(query.to),
+    below: readCursor(query.cursor),
+    limit: query.limit + 1,
+  })
+  const page = sessions.slice(0, query.limit)
+  const last = page.at(-1)
+  return {
+    items: page.map(sessionRow),
+    next: sessions.length > page.length && last !== undefined ? writeCursor(last) : null,
+  }
+}

@@ -1,0 +1,35 @@
+import type { LedgerBody, Reply, Routes } from '@countersign/protocol'
+import type { Context } from '../context.js'
+import type { NewContent } from '../store/content.js'
+import { writeControl } from '../store/sessions.js'
+import { advance, changeSession } from './change-session.js'
+import { stopReply } from './stop-reply.js'
+
+/** Longer than for other writes: a stop must get through. */
+const KILL_LOCK_TIMEOUT_MS = 10_000
+
+export interface Kill {
+  readonly sessionId: string
+  readonly by: LedgerBody<'killed'>['by']
+  readonly reason: string | undefined
+}
+
+/** Kills a session, for good. Killing it again changes nothing. */
+export function kill(ctx: Context, { sessionId, by, reason }: Kill): Promise<Reply<Routes['killSession']>> {
+  return changeSession(
+    ctx,
+    sessionId,
+    (sight) => {
+      const { session } = sight
+      if (session.state.status === 'KILLED') return { reply: stopReply(session) }
+      const next = advance(sight, [{ type: 'killed', at: session.now.toISOString(), body: { by } }])
+      const keepsText = reason !== undefined && session.captureLevel !== 'metadata'
+      const content: NewContent[] = keepsText ? [{ kind: 'reason', ref: 'kill', body: reason }] : []
+      return {
+        write: (sql) => writeControl(sql, { session, leaseUntil: session.leaseUntil, content, ...next }),
+        reply: stopReply(next),
+      }
+    },
+    { lockTimeoutMs: KILL_LOCK_TIMEOUT_MS },
+  )
+}

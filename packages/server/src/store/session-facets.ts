@@ -1,0 +1,50 @@
+import type { LedgerBody } from '@countersign/protocol'
+import type postgres from 'postgres'
+import type { Queryable } from './database.js'
+import type { NewEvent } from './ledger.js'
+
+/** A label or block reason by which the dashboard finds a session. */
+export interface Facet {
+  readonly kind: 'label' | 'reason'
+  readonly value: string
+}
+
+export const labelFacets = (labels: readonly string[]): Facet[] => labels.map((value) => ({ kind: 'label', value }))
+
+/** The labels that a change adds, and the reasons for which it blocks. */
+export function facetsOf(change: {
+  readonly session: { readonly state: { readonly labels: readonly string[] } }
+  readonly state: { readonly labels: readonly string[] }
+  readonly events: readonly NewEvent[]
+}): Facet[] {
+  const before = change.session.state.labels
+  const labels =
+    change.state.labels.length === before.length ? [] : change.state.labels.filter((label) => !before.includes(label))
+  const reasons = new Set(judgedCalls(change.events).flatMap((call) => call.reasons))
+  return [...labelFacets(labels), ...[...reasons].map((value): Facet => ({ kind: 'reason', value }))]
+}
+
+/** The CTE `faceted`, behind the CTE `changed`; nothing where there is nothing to note. */
+export function noteFacets(sql: Queryable, facets: readonly Facet[]): postgres.PendingQuery<postgres.Row[]> {
+  if (facets.length === 0) return sql``
+  return sql`, faceted as (
+    insert into session_facets (tenant_id, kind, value, created_at, session_id)
+    select changed.tenant_id, f.kind, f.value, changed.created_at, changed.session_id
+    from changed, json_to_recordset(${JSON.stringify(facets)}::text::json) as f (kind text, value text)
+    on conflict do nothing
+  )`
+}
+
+/** Further columns of the session's row: how many calls were decided, and why the last one was blocked. */
+export function countedDecisions(sql: Queryable, events: readonly NewEvent[]): postgres.PendingQuery<postgres.Row[]> {
+  const calls = judgedCalls(events)
+  if (calls.length === 0) return sql``
+  const blocked = calls.filter(({ decision }) => decision === 'block')
+  const lastReason = blocked.at(-1)?.reasons[0] ?? null
+  return sql`,
+        allowed_calls = s.allowed_calls + ${calls.length - blocked.length}::int,
+        blocked_calls = s.blocked_calls + ${blocked.length}::int, last_reason = coalesce(${lastReason}, s.last_reason)`
+}
+
+const judgedCalls = (events: readonly NewEvent[]): LedgerBody<'proposal'>['calls'] =>
+  events.flatMap(({ type, body }) => (type === 'proposal' ? (body as unknown as LedgerBody<'proposal'>).calls : []))

@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { countDecisions } from '../../packages/server/src/store/decision-counts.js'
+import { LOOKUP, openSession, refund } from '../support/governed-session.js'
+import { createMailbox } from '../support/mailbox.js'
+import { Person } from '../support/person.js'
+import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
+
+const mailbox = createMailbox()
+let runtime: Runtime
+let ada: Person
+let eve: Person
+let api: Api
+
+/** Somebody with a verified account, and the API of their tenant. */
+async function join(): Promise<{ person: Person; api: Api }> {
+  await runtime.sql`delete from buckets`
+  const person = new Person(runtime.fetch)
+  const { body } = await person.signup()
+  await runtime.sql`update tenants set quota = 'scale' where tenant_id = ${body.user.tenant_id}`
+  await runtime.instances[0].parts.accounts.mail.idle()
+  await person.call('verifyEmail', { body: { token: mailbox.tokenFor(person.email) } })
+  return { person, api: runtime.api(body.api_key) }
+}
+
+beforeAll(async () => {
+  runtime = await startRuntime({ mailer: mailbox })
+  const one = await join()
+  ada = one.person
+  api = one.api
+  eve = (await join()).person
+})
+afterAll(() => runtime.close())
+
+const list = async (query: Record<string, string>) =>
+  (await ada.call('listSessions', { query })).body.items.map(({ session_id }) => session_id)
+
+describe('sessions in the dashboard', () => {
+  test('are listed newest first, page by page, each once', async () => {
+    const made: string[] = []
+    for (let i = 0; i < 7; i += 1)
+      made.push((await openSession(api, { session_id: `page-${i}`, agent: 'pager' })).sessionId)
+    const seen: string[] = []
+    let cursor: string | null = null
+    do {
+      const { body }: { body: { items: { session_id: string }[]; next: string | null } } = await ada.call(
+        'listSessions',
+        {
+          query: { agent: 'pager', limit: '3', ...(cursor === null ? {} : { cursor }) },
+        },
+      )
+      seen.push(...body.items.map(({ session_id }) => session_id))
+      cursor = body.next
+    } while (cursor !== null)
+    expect(seen).toEqual(made.reverse())
+  })
+
+  test('are found by reason, label, status, agent, beginning of the id and time', async () => {
+    const blocked = await openSession(api, { session_id: 'find-blocked', agent: 'finder' })
+    await blocked.decide([refund(50)])
+    const labelled = await openSession(api, { session_id: 'find-labelled', agent: 'finder', labels: ['from_creation'] })
+    await api.addLabel({ params: { session_id: labelled.sessionId }, body: { label: 'added_later' } })
+    const moved = await openSession(api, { session_id: 'find-moved', agent: 'finder' })
+    await moved.turn([LOOKUP])
+    await moved.turn([refund(50)])
+    await api.killSession({ params: { session_id: moved.sessionId }, body: {} })
+    expect(await list({ reason: 'precondition_not_met' })).toEqual(['find-blocked'])
+    expect(await list({ label: 'from_creation' })).toEqual(['find-labelled'])
+    expect(await list({ label: 'added_later' })).toEqual(['find-labelled'])
+    expect(await list({ label: 'money_moved' })).toEqual(['find-moved'])
+    expect(await list({ status: 'KILLED', agent: 'finder' })).toEqual(['find-moved'])
+    expect(await list({ q: 'find-l' })).toEqual(['find-labelled'])
+    expect(await list({ q: 'finder' })).toHaveLength(3)
+    expect(await list({ agent: 'finder', to: '2020-01-01T00:00:00Z' })).toEqual([])
+    expect(
+      await list({ agent: 'finder', from: '2020-01-01T00:00:00Z', reason: 'precondition_not_met', label: 'nothing' }),
+    ).toEqual([])
+    const { body } = await ada.call('listSessions', { query: { q: 'find-blocked' } })
+    expect(body.items).toMatchObject([
+      { allowed: 0, blocked: 1, last_reason: 'precondition_not_met', status: 'ACTIVE' },
+    ])
+  })
+
+  test('tell their story: preflight, decision with rule and remedy, receipt, and the state after each event', async () => {
+    const session = await openSession(api, { session_id: 'story', agent: 'teller' })
+    await session.turn([LOOKUP])
+    await session.decide([refund(900)])
+    const { body } = await ada.call('loadTimeline', { params: { session_id: 'story' } })
+    expect(body.items.map(({ type }) => type)).toEqual(['created', 'proposal', 'receipts', 'proposal'])
+    const [, looked, received, refused] = body.items
+    expect(looked?.preflight?.removed.map(({ tool }) => tool)).toContain('issue_refund')
+    expect(looked?.calls).toMatchObject([
+      {
+        tool_name: 'lookup_order',
+        decision: 'allow',
+        arguments: LOOKUP.args,
+        receipt: { outcome: 'succeeded', at_level: true },
+      },
+    ])
+    expect([looked?.state.stateVersion, received?.state.stateVersion]).toEqual([0, 1])
+    const [block] = refused?.calls[0]?.reasons ?? []
+    expect(block).toMatchObject({
+      reason: 'argument_value_mismatch',
+      failures: [{ operator: 'lte', expected: 500, found: 900 }],
+    })
+    expect(block?.remedy).toEqual(expect.any(String))
+    const rest = await ada.call('loadTimeline', { params: { session_id: 'story' }, query: { after: '2', limit: '1' } })
+    expect(rest.body.items).toEqual([received])
+    expect(rest.body.next).toBe(3)
+    const detail = await ada.call('loadSessionDetail', { params: { session_id: 'story' } })
+    expect(detail.body.session.state.stateVersion).toBe(1)
+  })
+
+  test('prove themselves, and a changed event is named', async () => {
+    const session = await openSession(api, { session_id: 'proof' })
+    await session.turn([LOOKUP])
+    const good = (await ada.call('loadProof', { params: { session_id: 'proof' } })).body
+    expect(good).toMatchObject({ verified: true, events: 3, problem: null })
+    await runtime.sql`update session_events set body = jsonb_set(body::jsonb, '{outcome}', '"blocked"')::json where session_id = 'proof' and seq = 2`
+    const bad = (await ada.call('loadProof', { params: { session_id: 'proof' } })).body
+    expect(bad.verified).toBe(false)
+    expect(bad.problem).toMatch(/^event 2: /)
+  })
+
+  test('are killed from the page: the agent is stopped, and the audit trail says by whom', async () => {
+    const session = await openSession(api, { session_id: 'stopped' })
+    const answer = await ada.call('killSessionByPerson', {
+      params: { session_id: 'stopped' },
+      body: { reason: 'odd refunds' },
+    })
+    expect(answer.body).toMatchObject({ status: 'KILLED', killed: true })
+    expect((await session.preflight()).problem.code).toBe('SESSION_KILLED')
+    const [entry] = (await ada.call('listAudit', { query: { limit: '1' } })).body.items
+    expect(entry).toMatchObject({
+      action: 'session_killed',
+      actor: ada.email,
+      subject: 'stopped',
+      detail: 'odd refunds',
+    })
+  })
+
+  test('lose their content when it is erased, and still prove themselves', async () => {
+    const session = await openSession(api, {
+      session_id: 'erased',
+      principal: { id: 'p', secret: 'principal-content' },
+    })
+    await session.turn([LOOKUP])
+    await session.decide([refund(900)])
+    expect((await ada.call('eraseContent', { params: { session_id: 'erased' } })).status).toBe(200)
+    const { body } = await ada.call('loadTimeline', { params: { session_id: 'erased' } })
+    expect(body.items.flatMap(({ calls }) => calls.map((call) => call.arguments))).toEqual([null, null])
+    expect(JSON.stringify(body)).not.toContain('"found":900')
+    expect((await ada.call('loadProof', { params: { session_id: 'erased' } })).body.verified).toBe(true)
+  })
+
+  test("are nobody else's: a foreign session looks like an unknown one, on every route", async () => {
+    await openSession(api, { session_id: 'private' })
+    for (const name of [
+      'loadSessionDetail',
+      'loadTimeline',
+      'loadProof',
+      'killSessionByPerson',
+      'eraseContent',
+    ] as const) {
+      const body = name === 'killSessionByPerson' ? { body: {} } : {}
+      const foreign = await eve.call(name, { params: { session_id: 'private' }, ...body })
+      const unknown = await eve.call(name, { params: { session_id: 'no-such' }, ...body })
+      expect([name, foreign.status, foreign.text]).toEqual([name, 404, unknown.text])
+    }
+    expect((await eve.call('listSessions')).body.items).toEqual([])
+  })
+})
+
+describe('the overview', () => {
+  test('counts decisions by time, reason and agent, the same before and after they are summed up', async () => {
+    const one = await join()
+    const session = await openSession(one.api, { agent: 'summed' })
+    await session.turn([LOOKUP])
+    await session.decide([refund(900)])
+    await session.decide([refund(901)])
+    const load = async () => (await one.person.call('loadOverview', { query: { range: '1h' } })).body
+    const fresh = await load()
+    expect(fresh.totals).toMatchObject({
+      allowed: 1,
+      blocked: 2,
+      sessions: 1,
+      active_sessions: 1,
+      killed: 0,
+      calls_in_doubt: 0,
+    })
+    expect(fresh.reasons).toEqual([{ reason: 'argument_value_mismatch', count: 2 }])
+    expect(fresh.agents).toMatchObject([{ agent: 'summed', sessions: 1, allowed: 1, blocked: 2 }])
+    expect(fresh.spans).toHaveLength(60)
+    await runtime.sql`update proposals set proposed_at = proposed_at - interval '10 minutes'`
+    const moved = await load()
+    expect(await runtime.sql.begin((tx) => countDecisions(tx))).toBeGreaterThan(0)
+    expect(await runtime.sql.begin((tx) => countDecisions(tx))).toBe(0)
+    const summed = await load()
+    expect(summed.spans.map(({ blocked }) => blocked)).toEqual(moved.spans.map(({ blocked }) => blocked))
+    expect(summed.totals).toEqual(moved.totals)
+  })
+})
+
+describe('the playground', () => {
+  const contracts = [
+    { file: 'refund.yaml', text: 'tool: issue_refund\nargument_value_invariants:\n  - { path: $.amount, lte: 500 }\n' },
+  ]
+  const judge = async (body: Record<string, unknown>) =>
+    (await ada.call('judgePlayground', { rawBody: JSON.stringify({ contracts, ...body }) })).body
+
+  test('judges a response by the pack, reason by reason', async () => {
+    const view = await judge({
+      response: { tool_calls: [{ id: 'c1', name: 'issue_refund', arguments: '{"amount":900}' }] },
+    })
+    expect(view.ok).toBe(true)
+    const [call] = view.calls
+    expect(call).toMatchObject({ decision: 'block', reasons: [{ reason: 'argument_value_mismatch' }] })
+    expect(call?.ladder).toHaveLength(24)
+    expect(call?.ladder.filter(({ applies }) => applies)).toEqual([
+      { reason: 'argument_value_mismatch', applies: true },
+    ])
+  })
+
+  test('says where a pack is wrong', async () => {
+    const view = await judge({
+      contracts: [{ file: 'refund.yaml', text: 'tool: issue_refund\nargment_value_invariants: []\n' }],
+      response: {},
+    })
+    expect(view).toMatchObject({ ok: false, calls: [], errors: [{ file: 'refund.yaml', line: 2 }] })
+  })
+})
