@@ -33,7 +33,7 @@ function makeBuffer(settings: { maxBuffer?: number; flushMs?: number } = {}): Ca
   const defaults = observeSettings({}, NO_ENVIRONMENT)
   const buffer = createCaptureBuffer({
     send: async (batch) => {
-      batches.push(batch.map(({ capture_id }) => capture_id))
+      batches.push(batch.map((json) => JSON.parse(json).capture_id))
       return outcome()
     },
     maxBuffer: settings.maxBuffer ?? defaults.maxBuffer,
@@ -197,7 +197,7 @@ describe('bounds', () => {
         init?.signal?.addEventListener('abort', () => reject(init.signal?.reason))
       })
     const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 20, fetch: never })
-    expect(await send([item()])).toMatchObject({ kind: 'failed', retry: true })
+    expect(await send([JSON.stringify(item())])).toMatchObject({ kind: 'failed', retry: true })
   })
 
   test.each([
@@ -209,7 +209,7 @@ describe('bounds', () => {
   ])('status %i is understood', async (status, expected) => {
     const fetch = async () => new Response('{}', { status, headers: { 'retry-after': '7' } })
     const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 1_000, fetch })
-    expect(await send([item()])).toMatchObject(expected)
+    expect(await send([JSON.stringify(item())])).toMatchObject(expected)
   })
 
   test('what the server refused of a batch is told', async () => {
@@ -217,6 +217,6 @@ describe('bounds', () => {
     const fetch = async () => Response.json({ accepted: 0, duplicates: 0, rejected })
     const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 1_000, fetch })
     const problem = '1 captures were refused: model_id is too long'
-    expect(await send([item()])).toEqual({ kind: 'delivered', problem })
+    expect(await send([JSON.stringify(item())])).toEqual({ kind: 'delivered', problem })
   })
 })

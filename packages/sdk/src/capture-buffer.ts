@@ -25,7 +25,8 @@ export interface CaptureBufferOptions {
 
 export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffer {
   const { send, maxBuffer, flushMs, breaker, report, now = Date.now } = options
-  let waiting: CaptureItem[] = []
+  /** As JSON: each is written once, and its size is known. */
+  let waiting: string[] = []
   let sending: Promise<void> | null = null
   let timer: NodeJS.Timeout | null = null
   let closed = false
@@ -49,7 +50,7 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
       drop(1)
       return
     }
-    waiting.push(item)
+    waiting.push(JSON.stringify(item))
     if (waiting.length >= maxBuffer) void flush()
     else schedule(flushMs)
   }
@@ -84,7 +85,7 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
   }
 
   /** False when there is no use in going on now. */
-  const sendBatch = async (batch: CaptureItem[]): Promise<boolean> => {
+  const sendBatch = async (batch: string[]): Promise<boolean> => {
     const outcome = await send(batch)
     switch (outcome.kind) {
       case 'delivered':
@@ -112,7 +113,7 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
   }
 
   /** The server knows captures by their id, so sending one again does no harm. */
-  const putBack = (batch: CaptureItem[]): void => {
+  const putBack = (batch: string[]): void => {
     const room = maxBuffer - waiting.length
     if (batch.length > room) drop(batch.length - room)
     waiting = [...batch.slice(0, room), ...waiting]
@@ -137,13 +138,11 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
 const BATCH_BYTES = LIMITS.largeBodyBytes - 64 * 1024
 
 /** As many as one request takes: at least one, so that a capture that is too large is refused and not kept for ever. */
-function takeBatch(waiting: readonly CaptureItem[]): CaptureItem[] {
-  const batch: CaptureItem[] = []
+function takeBatch(waiting: readonly string[]): string[] {
   let bytes = 0
-  for (const item of waiting) {
-    bytes += Buffer.byteLength(JSON.stringify(item)) + 1
-    if (batch.length > 0 && (bytes > BATCH_BYTES || batch.length >= LIMITS.capturesPerBatch)) break
-    batch.push(item)
-  }
-  return batch
+  const end = waiting.findIndex((item, index) => {
+    bytes += Buffer.byteLength(item) + 1
+    return index > 0 && (bytes > BATCH_BYTES || index >= LIMITS.capturesPerBatch)
+  })
+  return end === -1 ? [...waiting] : waiting.slice(0, end)
 }

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import {
   flowOf,
   newTrail,
@@ -79,17 +79,18 @@ export function createConversations(): Conversations {
 }
 
 function prefixHashes(messages: readonly MessageView[]): string[] {
-  let hash = ''
+  let last = ''
   return messages.map((message) => {
-    hash = nextHash(hash, message)
-    return hash
+    last = nextHash(last, message)
+    return last
   })
 }
 
 /** Who spoke, what was said and called: what a program keeps when it sends an answer back. */
 function nextHash(before: string, { role, text, callId, calls }: MessageView): string {
-  const parts = [before, role, text, callId ?? '', ...calls.map(({ id }) => id)]
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
+  const ids = calls.map(({ id }) => id).join('\n')
+  // Lengths keep the parts apart, whatever stands in them.
+  return hash('sha256', `${before} ${role} ${callId ?? ''} ${ids.length} ${ids} ${text}`, 'base64url')
 }
 
 function answerView(response: ReadResponse): MessageView {

@@ -292,7 +292,7 @@ describe('what the program notices', () => {
     const flushed = handle.flush()
     await client.chat.completions.create(chat)
     await client.chat.completions.create(chat)
-    await new Promise((resolve) => setImmediate(resolve))
+    void handle.flush()
     expect(service.requests).toHaveLength(1)
     letGo()
     await flushed

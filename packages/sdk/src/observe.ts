@@ -56,6 +56,9 @@ export function observe(client: object, options: ObserveOptions = {}): ObserveHa
   }
 }
 
+const PAUSE_MS = 50
+const CALLS_AT_ONCE = 32
+
 interface Capturing {
   take(call: SeenCall): void
   flush(): Promise<void>
@@ -81,6 +84,7 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
     report,
   })
   let waiting: SeenCall[] = []
+  let timer: NodeJS.Timeout | null = null
   let captured = 0
 
   const add = (call: SeenCall): void => {
@@ -108,6 +112,8 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
   }
 
   const work = (): void => {
+    if (timer !== null) clearTimeout(timer)
+    timer = null
     const calls = waiting
     waiting = []
     for (const call of calls) {
@@ -120,10 +126,11 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
   }
 
   return {
-    // The program goes on first: its answer must not wait for the making of a capture.
+    // The program goes on first. Captures are made a little later and together, which costs a fraction of one by one.
     take: (call) => {
-      if (waiting.length === 0) setImmediate(work)
       waiting.push(call)
+      if (waiting.length >= CALLS_AT_ONCE) work()
+      else timer ??= setTimeout(work, PAUSE_MS).unref()
     },
     flush: () => {
       work()
@@ -135,7 +142,7 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
     },
     counts: () => {
       const { failures, stopped } = buffer.counts()
-      return { captured, failures, stopped }
+      return { captured: captured + waiting.length, failures, stopped }
     },
   }
 }

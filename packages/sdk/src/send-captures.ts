@@ -1,8 +1,8 @@
-import { type CaptureItem, capturesReply, ROUTES } from '@countersign/protocol'
+import { capturesReply, ROUTES } from '@countersign/protocol'
 import { messageOf } from './diagnostics.js'
 
-/** Sends one batch. Never throws: what went wrong is part of the answer. */
-export type SendCaptures = (batch: readonly CaptureItem[]) => Promise<SendOutcome>
+/** Sends one batch of captures, each as JSON. Never throws: what went wrong is part of the answer. */
+export type SendCaptures = (batch: readonly string[]) => Promise<SendOutcome>
 
 export type SendOutcome =
   /** `problem` says what the server refused of the batch; null when nothing. */
@@ -23,7 +23,7 @@ export function captureSender({ endpoint, apiKey, timeoutMs, fetch }: CaptureEnd
       const response = await fetch(`${endpoint}${ROUTES.ingestCaptures.path}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ captures: batch }),
+        body: `{"captures":[${batch.join(',')}]}`,
         signal: AbortSignal.timeout(timeoutMs),
       })
       const body = await response.text()
