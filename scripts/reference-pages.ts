@@ -8,6 +8,7 @@ import {
   ROUTES,
   type Route,
 } from '@countersign/protocol'
+import { SETTINGS } from '@countersign/server'
 
 const table = (head: readonly string[], rows: readonly (readonly unknown[])[]) =>
   [
@@ -17,7 +18,10 @@ const table = (head: readonly string[], rows: readonly (readonly unknown[])[]) =
   ].join('\n')
 
 const page = (title: string, intro: string, ...parts: readonly string[]) =>
-  `# ${title}\n\nGenerated from the tables in \`packages/protocol\` by \`npm run docs\`.\n\n${intro}\n\n${parts.join('\n\n')}\n`
+  pageFrom('packages/protocol', title, intro, ...parts)
+
+const pageFrom = (source: string, title: string, intro: string, ...parts: readonly string[]) =>
+  `# ${title}\n\nGenerated from the tables in \`${source}\` by \`npm run docs\`.\n\n${intro}\n\n${parts.join('\n\n')}\n`
 
 const THROTTLES = {
   none: 'its own limits',
@@ -91,6 +95,22 @@ const limitsPage = () =>
     ),
   )
 
+const settingsPage = () =>
+  pageFrom(
+    'packages/server/src/config.ts',
+    'Settings',
+    'A flag of `countersign start` wins over the environment variable, and that over the default. Production refuses to start without an https `COUNTERSIGN_PUBLIC_URL` and without `COUNTERSIGN_SIGNING_KEYS`.',
+    table(
+      ['variable', 'flag', 'default', 'what it does'],
+      Object.values(SETTINGS).map((row) => [
+        `\`${row.env}\``,
+        `\`--${row.flag}\``,
+        row.default === null || row.default === '' ? '' : `\`${row.default}\``,
+        row.help,
+      ]),
+    ),
+  )
+
 /** Every generated page by file name. */
 export function referencePages(): Map<string, string> {
   return new Map([
@@ -98,6 +118,7 @@ export function referencePages(): Map<string, string> {
     ['errors.md', errorsPage()],
     ['block-reasons.md', reasonsPage()],
     ['limits.md', limitsPage()],
+    ['settings.md', settingsPage()],
     ['openapi.json', `${JSON.stringify(openApiDocument(), null, 1)}\n`],
   ])
 }

@@ -74,7 +74,7 @@ export const limits = [
   {
     id: 'limit.checkpoint-timeout',
     behaviour: 'A checkpoint waits 30 seconds at least',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.observe-buffer',

@@ -129,57 +129,57 @@ export const resourcesValues = [
   {
     id: 'validation-result.pass',
     behaviour: 'pass is true when every contract holds and false otherwise',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'validation-result.failures',
     behaviour: 'failures lists every contract failure',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'validation-result.matched-contracts',
     behaviour: 'matched_contracts is the number of contracts that applied',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'validation-result.unmatched-tools',
     behaviour: 'unmatched_tools names the called tools that have no contract',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'validation-result.evaluation-ms',
     behaviour: 'evaluation_ms is the time the evaluation took',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract-failure.path',
     behaviour: 'A failure gives the JSON path of the offending value, call index included',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract-failure.operator',
     behaviour: 'A failure names the operator that did not hold',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract-failure.expected',
     behaviour: 'A failure shows what was expected',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract-failure.found',
     behaviour: 'A failure shows what was found',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract-failure.message',
     behaviour: 'A failure may carry a message',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract-failure.contract-file',
     behaviour: "A failure may name the contract's file",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'plan-lookup.status',

@@ -2,11 +2,14 @@ import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { processIdentity } from '../../packages/server/src/embedded-postgres/process-identity.js'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../packages/server/src/embedded-postgres.js'
 import { connect } from '../../packages/server/src/store/database.js'
 import { buildOnce, type Command, countersign } from '../support/command-line.js'
+
+// Several servers and databases start one after another; a busy machine needs its time for that.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const folders: string[] = []
 const commands: Command[] = []

@@ -15,6 +15,11 @@ test.each<[string, JsonValue, string]>([
   ['nothing between the parts', { a: [], b: {}, c: [null, true, false] }, '{"a":[],"b":{},"c":[null,true,false]}'],
 ])('writes %s', (_name, value, text) => expect(canonicalJson(value)).toBe(text))
 
+test('many keys are in the same order as few', () => {
+  const object = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`k${(at * 7) % 40}`, at]))
+  expect(canonicalJson(object)).toBe(canonicalize(object))
+})
+
 test('an optional property that is not set is not there', () => {
   expect(canonicalJson({ a: undefined, b: 1, c: undefined } as unknown as JsonValue)).toBe('{"b":1}')
 })
@@ -35,6 +40,6 @@ test('agrees with another implementation on any JSON', () => {
     fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 6 }), (value) => {
       expect(canonicalJson(value as JsonValue)).toBe(canonicalize(value))
     }),
-    { numRuns: 1_000 },
+    { numRuns: 300 },
   )
 })

@@ -42,14 +42,20 @@ function writeObject(object: { readonly [key: string]: JsonValue }): string {
   return `${text}}`
 }
 
+/** In the order of UTF-16 units, which is that of `<`. Few keys are put in order faster here than by `sort`. */
 function sortedKeys(object: object): string[] {
   const keys = Object.keys(object)
+  if (keys.length > FEW_KEYS) return keys.sort()
   for (let at = 1; at < keys.length; at++) {
-    // The default order of sort is that of UTF-16 units.
-    if ((keys[at] as string) < (keys[at - 1] as string)) return keys.sort()
+    const key = keys[at] as string
+    let to = at
+    for (; to > 0 && (keys[to - 1] as string) > key; to--) keys[to] = keys[to - 1] as string
+    keys[to] = key
   }
   return keys
 }
+
+const FEW_KEYS = 16
 
 /** What must be escaped or looked at; most strings have none of it. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what JSON escapes

@@ -8,6 +8,7 @@ import {
 import { suggestName } from './closest-name.js'
 import type { PhaseGraph } from './phase-graph.js'
 import type { Report } from './prepare-invariant.js'
+import { FORBIDDEN_KEYS } from './strict-json.js'
 
 type ReportTo = (tool: string | null, index: number | null) => Report
 
@@ -110,6 +111,7 @@ function checkRepeatedNames(contract: CompiledContract, report: Report): void {
   for (const key of ['binds', 'establishes', 'aggregates'] as const) {
     const seen = new Set<string>()
     contract[key]?.forEach(({ name }, index) => {
+      if (FORBIDDEN_KEYS.has(name)) report([key, index, 'name'], `"${name}" cannot be a name`, 'choose another')
       if (seen.has(name)) {
         report([key, index, 'name'], `"${name}" occurs twice under ${key}`, 'keep one of them')
       }

@@ -47,7 +47,8 @@ export function compilePlan(
     session: session?.compiled ?? {},
     contracts: contracts.map((contract) => contract.compiled),
   }
-  const contractFiles = new Map(contracts.map(({ source, compiled: { tool } }) => [tool, source.file]))
+  const files = contracts.filter(({ source }) => source.isFile)
+  const contractFiles = new Map(files.map(({ source, compiled: { tool } }) => [tool, source.file]))
   const { plan, problems } = prepareParts(compiled, { policy: options.policy, contractFiles })
   if (problems.length > 0) {
     const sourceOf = ({ index }: PlanProblem) => (index === null ? session?.source : contracts[index]?.source)

@@ -13,7 +13,9 @@ export function toDecimal(value: JsonValue | undefined): Decimal | null {
 
 /** State keeps decimals as text, in plain digits. */
 export function addDecimals(a: string, b: string): string {
-  return new Exact(a).plus(b).toFixed()
+  const places = Math.max(placesOf(a), placesOf(b))
+  if (!isShort(a, places) || !isShort(b, places)) return new Exact(a).plus(b).toFixed()
+  return fromUnits(toUnits(a, places) + toUnits(b, places), places)
 }
 
 export function subtractDecimals(a: string, b: string): string {
@@ -22,7 +24,10 @@ export function subtractDecimals(a: string, b: string): string {
 
 /** Negative when a is less than b, 0 when they are equal, positive when a is greater. */
 export function compareDecimals(a: string, b: string): number {
-  return new Exact(a).comparedTo(b)
+  if (!isShort(a, 0) || !isShort(b, 0)) return new Exact(a).comparedTo(b)
+  // Different texts of so few digits are different doubles, in the same order.
+  const [left, right] = [Number(a), Number(b)]
+  return left < right ? -1 : left > right ? 1 : 0
 }
 
 export function multiplyDecimals(a: string, b: string): string {
@@ -31,11 +36,36 @@ export function multiplyDecimals(a: string, b: string): string {
 
 /** The decimal a JSON number shows: 0.1 is exactly 0.1. */
 export function decimalText(value: number): string {
-  return new Exact(value).toFixed()
+  const text = String(value)
+  return text.includes('e') ? new Exact(value).toFixed() : text
 }
 
 /** Exact: 19.99 is a multiple of 0.01. */
 export function isMultipleOf(value: number, divisor: number): boolean {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(divisor)) return value % divisor === 0
   return new Exact(value).modulo(divisor).isZero()
+}
+
+/** A double holds every integer of so many digits. Sums of amounts and costs stay below it, and need no library. */
+const SHORT_DIGITS = 15
+
+const placesOf = (text: string): number => {
+  const dot = text.indexOf('.')
+  return dot === -1 ? 0 : text.length - dot - 1
+}
+
+const isShort = (text: string, places: number): boolean => text.length + places <= SHORT_DIGITS
+
+/** The decimal as a whole number of units, 10^-places each. */
+function toUnits(text: string, places: number): number {
+  const own = placesOf(text)
+  return Number(own === 0 ? text : text.replace('.', '')) * 10 ** (places - own)
+}
+
+function fromUnits(units: number, places: number): string {
+  if (places === 0) return String(units)
+  const digits = String(Math.abs(units)).padStart(places + 1, '0')
+  const whole = (units < 0 ? '-' : '') + digits.slice(0, -places)
+  const fraction = digits.slice(-places).replace(/0+$/, '')
+  return fraction === '' ? whole : `${whole}.${fraction}`
 }

@@ -72,7 +72,7 @@ export {
   readResponse,
   type ToolCall,
 } from './read-calls.js'
-export type { CompileNote, ContractSource } from './read-source.js'
+export { type CompileNote, type ContractSource, describeNote } from './read-source.js'
 export { judgeReceipts, type ReceiptBatch, type ReceiptVerdict } from './receipts.js'
 export { compileRegex, type Regex, RegexTooCostlyError } from './regex.js'
 export { type ResponseView, viewResponse } from './response-view.js'

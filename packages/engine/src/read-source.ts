@@ -19,8 +19,16 @@ export interface CompileNote {
   readonly mend: string
 }
 
+/** `refund.yaml:12 aggregates[0].path: what is wrong (how to mend it)` */
+export function describeNote({ file, line, path, message, mend }: CompileNote): string {
+  const place = line === null ? file : `${file}:${line}`
+  return `${place}${path === '' ? '' : ` ${path}`}: ${message} (${mend})`
+}
+
 export interface ReadSource {
+  /** A path, or a name for what was handed over as an object. */
   readonly file: string
+  readonly isFile: boolean
   readonly value: JsonValue
   /** The line of the deepest part of the path that was written down; null for objects. */
   lineAt(path: readonly (string | number)[]): number | null
@@ -39,7 +47,7 @@ export function readSource(source: ContractSource): SourceReading {
     const problem = checkStrictValue(source.value)
     if (problem !== null)
       return fail(`the value is not plain JSON: ${problem}`, 'hand over plain objects, arrays and scalars')
-    return { ok: true, source: { file, value: source.value as JsonValue, lineAt: () => null } }
+    return { ok: true, source: { file, isFile: false, value: source.value as JsonValue, lineAt: () => null } }
   }
   if (Buffer.byteLength(source.text) > LIMITS.planBytes) {
     return fail(`the file is larger than ${LIMITS.planBytes} bytes`, 'split it')
@@ -47,7 +55,7 @@ export function readSource(source: ContractSource): SourceReading {
   const lines = new LineCounter()
   try {
     const document = parseDocument(source.text, { lineCounter: lines, stringKeys: true, uniqueKeys: true })
-    const faults = [...document.errors, ...document.warnings]
+    const faults = [...document.errors, ...document.warnings].slice(0, MAX_FAULTS)
     if (faults.length > 0) {
       const notes = faults.map((fault) => ({
         file,
@@ -62,7 +70,7 @@ export function readSource(source: ContractSource): SourceReading {
     const value = document.toJS({ maxAliasCount: 100 })
     const problem = checkStrictValue(value)
     if (problem !== null) return fail(problem, 'use plain JSON values only', 1)
-    return { ok: true, source: { file, value, lineAt: (path) => lineAt(document, lines, path) } }
+    return { ok: true, source: { file, isFile: true, value, lineAt: (path) => lineAt(document, lines, path) } }
   } catch (error) {
     const reason = error instanceof RangeError ? 'it is nested too deeply' : firstLine(String((error as Error).message))
     return fail(`the file cannot be read: ${reason}`, 'remove aliases that multiply and deep nesting', 1)
@@ -96,5 +104,8 @@ function lineOf(node: unknown, lines: LineCounter): number | null {
   const range = (node as Node | null)?.range
   return range === undefined || range === null ? null : lines.linePos(range[0]).line
 }
+
+/** One fault in YAML makes many. */
+const MAX_FAULTS = 5
 
 const firstLine = (text: string): string => text.split('\n')[0] ?? text

@@ -1,3 +1,10 @@
+export {
+  type ContractsInput,
+  compileContracts,
+  type PrepareContractsOptions,
+  type PreparedContracts,
+  prepareContracts,
+} from './contracts.js'
 export type { Diagnostic, DiagnosticEvents, DiagnosticsCallback, DiagnosticType } from './diagnostics.js'
 export {
   CONFIG_CONDITIONS,
@@ -13,3 +20,4 @@ export { type ObserveHandle, observe } from './observe.js'
 export type { ObserveOptions } from './observe-options.js'
 export type { ReplayOptions, ToolContext, ToolExecutor, WorkflowOptions } from './replay-options.js'
 export type { SessionStore, StoredSession } from './session-store.js'
+export { type ValidateOptions, validate } from './validate.js'

@@ -175,8 +175,10 @@ function urlOf(server: Server, { host }: Config): string {
 /** Takes no new connections and waits for the answers under way; after the patience the rest is cut off. */
 async function drain(server: Server): Promise<void> {
   const closed = new Promise((done) => server.close(done))
-  server.closeIdleConnections()
-  const timer = setTimeout(() => server.closeAllConnections(), DRAIN_PATIENCE_MS)
+  // A connection that has just got its answer is kept open by the client, so the idle ones are closed again and again.
+  const sweep = setInterval(() => server.closeIdleConnections(), 20)
+  const cutOff = setTimeout(() => server.closeAllConnections(), DRAIN_PATIENCE_MS)
   await closed
-  clearTimeout(timer)
+  clearInterval(sweep)
+  clearTimeout(cutOff)
 }

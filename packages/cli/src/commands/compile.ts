@@ -1,0 +1,45 @@
+import { parseArgs } from 'node:util'
+import { describeNote } from '@countersign/engine'
+import { compileContracts, ReplayConfigError } from '@countersign/sdk'
+import { type Command, UsageError } from '../command.js'
+import { loadPolicyEvaluator } from '../policy.js'
+
+export const compile: Command = {
+  usage: 'compile FOLDER [--json]',
+  summary: 'compile a pack of contracts and print the plan, its hash and warnings',
+  help: () => 'Exit code 0: compiled; 1: refused, with every fault by file and line; 2: wrong usage.',
+  run: async (args, { print, note }) => {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: { json: { type: 'boolean' } },
+      allowPositionals: true,
+    })
+    const [folder, ...rest] = positionals
+    if (folder === undefined || rest.length > 0) throw new UsageError('expected one folder of contracts')
+    const result = await compileFolder(folder)
+    if (values.json === true) {
+      print(JSON.stringify(result))
+      return result.ok ? 0 : 1
+    }
+    if (!result.ok) {
+      for (const fault of result.errors) note(`error ${typeof fault === 'string' ? fault : describeNote(fault)}`)
+      return 1
+    }
+    print(JSON.stringify(result.compiled_session, null, 2))
+    note(`compiled_hash ${result.compiled_hash}`)
+    for (const warning of result.warnings) note(`warning ${describeNote(warning)}`)
+    return 0
+  },
+}
+
+async function compileFolder(folder: string) {
+  try {
+    const result = compileContracts(folder, { policy: await loadPolicyEvaluator() })
+    if (!result.ok) return result
+    const { compiled_hash, compiled_session, warnings } = result
+    return { ok: true as const, compiled_hash, compiled_session, warnings }
+  } catch (error) {
+    if (error instanceof ReplayConfigError) return { ok: false as const, errors: [error.message] }
+    throw error
+  }
+}

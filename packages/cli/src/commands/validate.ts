@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { parseStrictJson } from '@countersign/engine'
+import { prepareContracts, ReplayConfigError, validate as validateResponse } from '@countersign/sdk'
+import { type Command, UsageError } from '../command.js'
+import { loadPolicyEvaluator } from '../policy.js'
+
+export const validate: Command = {
+  usage: 'validate RESPONSE --contracts FOLDER [--unmatched deny|allow] [--json]',
+  summary: "check a model's response, a JSON file or - for standard input, against contracts",
+  help: () =>
+    'Exit code 0: the response passes; 1: it fails, or the contracts or the file are refused; 2: wrong usage.',
+  run: async (args, { print, note }) => {
+    const { file, folder, unmatched, json } = readArguments(args)
+    try {
+      const response = readResponseFile(file)
+      const contracts = prepareContracts(folder, { policy: await loadPolicyEvaluator() })
+      const result = validateResponse(response, { contracts, unmatchedPolicy: unmatched })
+      if (json) print(JSON.stringify(result))
+      else print(summaryOf(result))
+      return result.pass ? 0 : 1
+    } catch (error) {
+      if (!(error instanceof ReplayConfigError || error instanceof UnreadableResponse)) throw error
+      if (json) print(JSON.stringify({ pass: false, error: error.message }))
+      else note(`error ${error.message}`)
+      return 1
+    }
+  },
+}
+
+class UnreadableResponse extends Error {}
+
+function readArguments(args: readonly string[]) {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { contracts: { type: 'string' }, unmatched: { type: 'string' }, json: { type: 'boolean' } },
+    allowPositionals: true,
+  })
+  const [file, ...rest] = positionals
+  if (file === undefined || rest.length > 0) throw new UsageError('expected one response')
+  if (values.contracts === undefined) throw new UsageError('--contracts FOLDER is needed')
+  const unmatched = values.unmatched ?? 'deny'
+  if (unmatched !== 'deny' && unmatched !== 'allow') throw new UsageError('--unmatched is deny or allow')
+  return { file, folder: values.contracts, unmatched, json: values.json === true } as const
+}
+
+const STANDARD_INPUT = 0
+
+function readResponseFile(file: string): unknown {
+  let text: string
+  try {
+    text = readFileSync(file === '-' ? STANDARD_INPUT : file, 'utf8')
+  } catch (error) {
+    throw new UnreadableResponse(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  const parsed = parseStrictJson(text)
+  if (!parsed.ok) throw new UnreadableResponse(`${file} holds no response: ${parsed.problem}`)
+  return parsed.value
+}
+
+function summaryOf(result: ReturnType<typeof validateResponse>): string {
+  const unmatched =
+    result.unmatched_tools.length === 0 ? '' : `, without contract: ${result.unmatched_tools.join(', ')}`
+  const head = `${result.pass ? 'pass' : 'fail'}: contracts applied ${result.matched_contracts}${unmatched}`
+  const failures = result.failures.map(({ path, operator, message, contract_file: file }) => {
+    const place = file === undefined ? '' : `${file}: `
+    return `  ${place}${path} ${operator}: ${message ?? 'failed'}`
+  })
+  return [head, ...failures].join('\n')
+}
