@@ -38,4 +38,6 @@ export interface Input<R extends Route> {
   readonly body: Parsed<Field<R, 'body'>>
 }
 export type Reply<R extends Route> = z.input<R['reply']>
+/** What a client has after it checked a reply. */
+export type CheckedReply<R extends Route> = z.output<R['reply']>
 export type RequestBody<R extends Route> = Sent<Field<R, 'body'>>

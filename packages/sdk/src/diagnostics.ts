@@ -22,6 +22,10 @@ export interface DiagnosticEvents {
   /** Advisory enforcement: this would have been blocked. */
   replay_advisory_block: { session_id: string; tool_name: string; reason: BlockReason; remedy: string | null }
   replay_advisory_narrow: { session_id: string; removed: readonly NarrowedTool[] }
+  /** Where nothing is enforced, a judgement that fails changes nothing. */
+  replay_judgement_failed: { session_id: string; detail: string }
+  /** The server will not take a label or filter of the session. */
+  replay_control_refused: { session_id: string; detail: string }
   governance_attachment: { session_id: string; state: string; detail: string }
   checkpoint_requested: { session_id: string; checkpoint_id: string; tool_name: string }
   checkpoint_resolved: { session_id: string; checkpoint_id: string; tool_name: string; decision: string }

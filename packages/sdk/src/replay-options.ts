@@ -54,8 +54,8 @@ export type Mode = 'enforce' | 'shadow' | 'log-only'
 export type CompatEnforcement = 'protective' | 'advisory'
 export type NarrowingFeedback = 'silent' | 'metadata' | 'inject'
 export interface NarrowResult {
-  /** Names, not definitions: the program has those. */
-  readonly allowed: readonly string[]
+  /** Tool definitions as the program gave them. */
+  readonly allowed: readonly unknown[]
   readonly removed: readonly NarrowedTool[]
 }
 

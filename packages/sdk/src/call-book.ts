@@ -1,0 +1,97 @@
+import type { Decision, JsonObject, Receipt } from '@countersign/protocol'
+import type { DecidedBy, Evidence } from './authority.js'
+import type { Approval } from './checkpoints.js'
+
+/** A call that was allowed and whose outcome is not on the way yet. */
+export interface OpenCall {
+  readonly callId: string
+  readonly toolName: string
+  readonly arguments: JsonObject
+  readonly decision: Decision
+  readonly pendingCallId: string
+  readonly argumentHash: string
+  /** Of the arguments alone, so that an invocation is found whatever salt the decision was made with. */
+  readonly matchHash: string
+  readonly by: DecidedBy
+  /** By the monotonic clock, in milliseconds. */
+  readonly decidedAtMs: number
+  readonly approvals: readonly Approval[]
+  state: 'allowed' | 'running' | 'resolved'
+}
+
+/** The allowed calls of the open step, and which of them run. */
+export interface CallBook {
+  open(calls: readonly OpenCall[]): void
+  /** The oldest allowed call with these marks, now running; null when there is none. */
+  take(call: CallMarks): OpenCall | null
+  /** Puts a call back that did not run after all. */
+  putBack(call: OpenCall): void
+  resolve(call: OpenCall, receipt: Receipt): void
+  allowed(): readonly OpenCall[]
+  /** Resolves when no wrapped tool runs. */
+  idle(): Promise<void>
+  /** Evidence that waits for the rest of its step, taken away. */
+  takeEvidence(): ReadonlyMap<DecidedBy, readonly Evidence[]>
+  /** Every call of the step has its evidence. */
+  complete(): boolean
+}
+
+export interface CallMarks {
+  readonly toolName: string
+  readonly matchHash: string
+  readonly callId: string | undefined
+}
+
+export function createCallBook(): CallBook {
+  let calls: OpenCall[] = []
+  let gathered = new Map<DecidedBy, Evidence[]>()
+  let waiters: (() => void)[] = []
+
+  const settleWaiters = (): void => {
+    if (calls.some(({ state }) => state === 'running')) return
+    const ready = waiters
+    waiters = []
+    for (const wake of ready) wake()
+  }
+
+  return {
+    open(opened) {
+      calls = [...calls.filter(({ state }) => state !== 'resolved'), ...opened]
+    },
+    take({ toolName, matchHash, callId }) {
+      const found = calls.find(
+        (call) =>
+          call.state === 'allowed' &&
+          call.toolName === toolName &&
+          call.matchHash === matchHash &&
+          (callId === undefined || call.callId === callId),
+      )
+      if (found === undefined) return null
+      found.state = 'running'
+      return found
+    },
+    putBack(call) {
+      call.state = 'allowed'
+      settleWaiters()
+    },
+    resolve(call, receipt) {
+      call.state = 'resolved'
+      const { callId, toolName } = call
+      gathered.set(call.by, [...(gathered.get(call.by) ?? []), { call: { callId, toolName }, receipt }])
+      settleWaiters()
+    },
+    allowed: () => calls.filter(({ state }) => state === 'allowed'),
+    idle: () =>
+      new Promise((resolve) => {
+        waiters.push(resolve)
+        settleWaiters()
+      }),
+    takeEvidence() {
+      const taken = gathered
+      gathered = new Map()
+      calls = calls.filter(({ state }) => state !== 'resolved')
+      return taken
+    },
+    complete: () => calls.every(({ state }) => state === 'resolved'),
+  }
+}

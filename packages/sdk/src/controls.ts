@@ -1,0 +1,129 @@
+import { messageOf, type Report } from './diagnostics.js'
+import type { LocalSession } from './local-session.js'
+import type { ServerSession } from './server-session.js'
+import { type CallLimits, ServiceRefusal } from './transport.js'
+
+/** Labels, filter, kill and bypass reports on their way to the server. They hold here at once; there they hold for good. */
+export interface Controls {
+  addLabel(label: string): void
+  setFilter(tools: readonly string[] | null): void
+  kill(): void
+  reportBypass(method: string): void
+  /** Sends what waits. Throws what the transport throws. */
+  flush(): Promise<void>
+  /** Between preflight and proposal nothing is sent, since it would make the prepared request stale. */
+  hold(): void
+  release(): void
+  /** Repeats on a new mirror what the server has not been told yet. */
+  replayOn(mirror: LocalSession): void
+  /** Resolves when no stop is on its way. */
+  stopsDelivered(): Promise<void>
+}
+
+export interface ControlsOptions {
+  readonly server: ServerSession
+  /** Resolves to true once the session exists on the server, to false when it could not be opened. */
+  readonly opened: () => Promise<boolean>
+  readonly limits: () => CallLimits | undefined
+  readonly report: Report
+  readonly sessionId: string
+}
+
+const FIRST_RETRY_MS = 250
+const LONGEST_RETRY_MS = 30_000
+
+export function createControls({ server, opened, limits, report, sessionId }: ControlsOptions): Controls {
+  let labels: string[] = []
+  let filter: { tools: readonly string[] | null } | null = null
+  let held = 0
+  let flushing: Promise<void> | null = null
+  const stops = new Set<Promise<void>>()
+
+  async function sendAll(): Promise<void> {
+    while (labels.length > 0) {
+      const [label = ''] = labels
+      await dropRefused(server.addLabel(label, limits()))
+      labels = labels.filter((other) => other !== label)
+    }
+    while (filter !== null) {
+      const sending: { tools: readonly string[] | null } = filter
+      await server.setFilter(sending.tools, limits())
+      if (filter === sending) filter = null
+    }
+  }
+
+  /** A label beyond the limit can never be taken; it must not block every later turn. */
+  async function dropRefused(sent: Promise<void>): Promise<void> {
+    try {
+      await sent
+    } catch (error) {
+      if (!(error instanceof ServiceRefusal) || error.code !== 'LABEL_LIMIT') throw error
+      report({ type: 'replay_control_refused', session_id: sessionId, detail: error.message })
+    }
+  }
+
+  async function flush(): Promise<void> {
+    if (labels.length === 0 && filter === null) return
+    flushing ??= sendAll().finally(() => {
+      flushing = null
+    })
+    await flushing
+    await flush()
+  }
+
+  /** In the background: the next turn sends it in any case, and tells when that fails. */
+  function flushSoon(): void {
+    if (held > 0) return
+    opened()
+      .then((isOpen) => (isOpen && held === 0 ? flush() : undefined))
+      .catch(() => {})
+  }
+
+  /** A stop is tried until the server has answered it. */
+  function insist(what: string, send: () => Promise<void>): void {
+    const attempt = async (delayMs: number): Promise<void> => {
+      try {
+        if (await opened()) await send()
+      } catch (error) {
+        if (error instanceof ServiceRefusal && error.status !== 401 && error.status !== 403) return
+        report({
+          type: 'replay_degraded',
+          session_id: sessionId,
+          detail: `${what} has not reached the server: ${messageOf(error)}`,
+        })
+        await new Promise<void>((resolve) => setTimeout(resolve, delayMs).unref())
+        await attempt(Math.min(delayMs * 2, LONGEST_RETRY_MS))
+      }
+    }
+    const stop = attempt(FIRST_RETRY_MS).finally(() => stops.delete(stop))
+    stops.add(stop)
+  }
+
+  return {
+    addLabel(label) {
+      if (!labels.includes(label)) labels.push(label)
+      flushSoon()
+    },
+    setFilter(tools) {
+      filter = { tools }
+      flushSoon()
+    },
+    kill: () => insist('the kill', server.kill),
+    reportBypass: (method) => insist('the bypass report', () => server.reportBypass(method)),
+    flush,
+    hold() {
+      held++
+    },
+    release() {
+      held = Math.max(0, held - 1)
+      if (held === 0) flushSoon()
+    },
+    replayOn(mirror) {
+      for (const label of labels) mirror.addLabel(label)
+      if (filter !== null) mirror.setFilter(filter.tools)
+    },
+    async stopsDelivered() {
+      await Promise.all(stops)
+    },
+  }
+}

@@ -1,0 +1,44 @@
+import type { Decision, Gate } from '@countersign/protocol'
+import type { EnforcementDecision } from './errors.js'
+
+/** What the program gets to see of a judged response. */
+export type GateResult =
+  | { readonly action: 'release' }
+  | { readonly action: 'keep'; readonly callIds: ReadonlySet<string> }
+  | { readonly action: 'answer'; readonly text: string }
+  | { readonly action: 'refuse' }
+
+/** `reject_all` refuses for one blocked call; the strip gates drop it and differ only when nothing is left. */
+export function passGate(gate: Gate, decisions: readonly Decision[]): GateResult {
+  const blocked = decisions.filter(isBlocked)
+  if (blocked.length === 0) return { action: 'release' }
+  if (gate === 'reject_all') return { action: 'refuse' }
+  const allowed = decisions.filter((call) => !isBlocked(call))
+  if (allowed.length > 0) return { action: 'keep', callIds: new Set(allowed.map(({ call_id }) => call_id)) }
+  return gate === 'strip_partial' ? { action: 'refuse' } : { action: 'answer', text: explain(blocked) }
+}
+
+export const isBlocked = (call: Decision): boolean => call.decision === 'block'
+
+/** `reject_all` lets nothing of a response through when one call is blocked, so that its outcome is `blocked`. */
+export function enforcementOf(decisions: readonly Decision[], gate: Gate): EnforcementDecision {
+  const blocked = decisions.filter(isBlocked)
+  const isPartial = gate !== 'reject_all' && blocked.length < decisions.length
+  const outcome = blocked.length === 0 ? 'allowed' : isPartial ? 'partial' : 'blocked'
+  return { outcome, decisions, blocked }
+}
+
+/** For people and models: each blocked call, why, and what to do. */
+export function explain(blocked: readonly Decision[]): string {
+  const lines = blocked.map(
+    ({ tool_name, reason, remedy }) => `${quoteName(tool_name)} was blocked (${reason}). ${remedy ?? ''}`,
+  )
+  return lines.map((line) => line.trim()).join('\n')
+}
+
+const SHOWN_NAME_LENGTH = 64
+
+/** Names come from the model: quoted and cut, so that none can pass for a sentence of ours. */
+export function quoteName(name: string): string {
+  return JSON.stringify(name.length > SHOWN_NAME_LENGTH ? `${name.slice(0, SHOWN_NAME_LENGTH)}…` : name)
+}

@@ -1,0 +1,72 @@
+import { checkpointBlock, hashValue, type ToolCall } from '@countersign/engine'
+import type { Decision } from '@countersign/protocol'
+import type { Judgement } from './authority.js'
+import type { OpenCall } from './call-book.js'
+import { type Approver, askForApproval, type CheckpointResult } from './checkpoints.js'
+
+/** The calls of a response after people have been asked about those that need it. */
+export interface JudgedCalls {
+  readonly decisions: readonly Decision[]
+  /** Registered and free to run. */
+  readonly open: readonly OpenCall[]
+  /** Registered, and stopped at a checkpoint: they must be resolved as not executed. */
+  readonly stopped: readonly OpenCall[]
+}
+
+export async function judgeCalls(
+  judgement: Judgement,
+  calls: readonly ToolCall[],
+  approver: Approver | null,
+): Promise<JudgedCalls> {
+  const decidedAtMs = performance.now()
+  const asked = await Promise.all(
+    judgement.decisions.map(async (decision) => {
+      const call = openCall(decision, calls, judgement, decidedAtMs)
+      const needsPerson = call !== null && decision.checkpoint_required && approver !== null
+      const result = needsPerson ? await askForApproval(call, approver) : null
+      return { decision, call, result }
+    }),
+  )
+  const open: OpenCall[] = []
+  const stopped: OpenCall[] = []
+  const decisions = asked.map(({ decision, call, result }) => {
+    if (call === null) return decision
+    const answered = { ...call, approvals: result?.approvals ?? [] }
+    const refused = result?.refused ?? null
+    if (refused === null) {
+      open.push(answered)
+      return decision
+    }
+    stopped.push(answered)
+    return refusedDecision(decision, refused)
+  })
+  return { decisions, open, stopped }
+}
+
+function openCall(
+  decision: Decision,
+  calls: readonly ToolCall[],
+  { by }: Judgement,
+  decidedAtMs: number,
+): OpenCall | null {
+  const args = calls.find(({ index }) => index === decision.index)?.arguments ?? null
+  if (decision.decision === 'block' || decision.pending_call_id === null || args === null) return null
+  return {
+    callId: decision.call_id,
+    toolName: decision.tool_name,
+    arguments: args,
+    decision,
+    pendingCallId: decision.pending_call_id,
+    argumentHash: decision.argument_hash ?? '',
+    matchHash: hashValue(args),
+    by,
+    decidedAtMs,
+    approvals: [],
+    state: 'allowed',
+  }
+}
+
+function refusedDecision(decision: Decision, refused: NonNullable<CheckpointResult['refused']>): Decision {
+  const block = checkpointBlock(null, decision.tool_name, refused.reason, refused.detail)
+  return { ...decision, decision: 'block', reason: block.reason, reasons: [block], remedy: block.remedy, failures: [] }
+}

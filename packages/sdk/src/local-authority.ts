@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto'
+import type { Authority, KillCause } from './authority.js'
+import { ReplayConfigError, ReplayContractError, ReplayKillError } from './errors.js'
+import { createLocalSession, type LocalSessionOptions } from './local-session.js'
+import type { SessionStore, StoredSession } from './session-store.js'
+import { snapshotWith } from './snapshot-with.js'
+
+export interface LocalAuthorityOptions {
+  readonly local: LocalSessionOptions
+  readonly store: SessionStore | undefined
+  readonly onKilled: (cause: KillCause) => void
+}
+
+/** The engine in this process decides. The state lives in memory, or in the program's store. */
+export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityOptions): Authority {
+  const { plan } = local
+  const { sessionId } = local.identity
+  let session = createLocalSession(local)
+  let version = 0
+  let started: Promise<void> | null = store === undefined ? Promise.resolve() : null
+  let saving: Promise<void> = Promise.resolve()
+
+  function take(stored: StoredSession): void {
+    if (stored.compiled_hash !== plan.hash) {
+      throw new ReplayConfigError(
+        `session ${sessionId} was stored under other contracts, and its rules are fixed for life: use another sessionId`,
+        'compilation_failed',
+      )
+    }
+    session = createLocalSession({ ...local, identity: { ...local.identity, salt: stored.hash_salt } }, stored.state)
+    version = stored.version
+  }
+
+  async function load(): Promise<void> {
+    const stored = await store?.load(sessionId)
+    if (stored === undefined || stored === null) return
+    const before = session.state()
+    take(stored)
+    for (const label of before.labels) session.addLabel(label)
+    if (before.toolFilter !== null) session.setFilter(before.toolFilter)
+    if (before.status === 'KILLED') session.kill('client')
+  }
+
+  async function start(): Promise<void> {
+    started ??= load()
+    try {
+      await started
+    } catch (error) {
+      started = null
+      throw error
+    }
+  }
+
+  /** Saves in order. Where another process was faster, its state holds and this change is refused. */
+  async function save(): Promise<void> {
+    if (store === undefined) return
+    const done = saving.then(async () => {
+      const stored = { version: version + 1, compiled_hash: plan.hash, hash_salt: session.salt, state: session.state() }
+      if (await store.save(sessionId, stored, version)) {
+        version = stored.version
+        return
+      }
+      const newer = await store.load(sessionId)
+      if (newer !== null) take(newer)
+      throw new ReplayContractError(`session ${sessionId} was changed by another process; nothing was allowed`, {
+        outcome: 'blocked',
+        decisions: [],
+        blocked: [],
+      })
+    })
+    saving = done.catch(() => {})
+    await done
+  }
+
+  const saveSoon = (): void => {
+    save().catch(() => {})
+  }
+
+  function kill(cause: KillCause): void {
+    if (session.state().status === 'KILLED') return
+    session.kill('client')
+    onKilled(cause)
+    saveSoon()
+  }
+
+  return {
+    plan,
+    saltOf: () => session.salt,
+    start,
+    async preflight(ask) {
+      await start()
+      if (session.state().status === 'KILLED') throw new ReplayKillError()
+      return session.preflight(ask, `prq_${randomUUID()}`)
+    },
+    async propose(ask) {
+      const wasKilled = session.state().status === 'KILLED'
+      const judgement = session.propose(ask, {
+        proposalId: `prp_${randomUUID()}`,
+        pendingCallId: () => `pnd_${randomUUID()}`,
+      })
+      await save()
+      if (!wasKilled && session.state().status === 'KILLED') onKilled('breaker')
+      return judgement
+    },
+    abandon() {},
+    async submit(_by, evidence) {
+      const wasKilled = session.state().status === 'KILLED'
+      session.receive(evidence.map(({ receipt }) => receipt))
+      if (!wasKilled && session.state().status === 'KILLED') onKilled('breaker')
+      await save().catch(() => {})
+    },
+    async confirm() {
+      if (session.state().status === 'KILLED') throw new ReplayKillError()
+    },
+    addLabel(label) {
+      session.addLabel(label)
+      saveSoon()
+    },
+    setFilter(tools) {
+      session.setFilter(tools)
+      saveSoon()
+    },
+    kill,
+    reportBypass() {},
+    snapshot: (lastNarrowing) =>
+      snapshotWith(session.state(), plan, { sessionId, lastNarrowing, killed: false, unguardedCalls: 0 }),
+    labels: () => session.state().labels,
+    facts: () => ({
+      status: session.state().status,
+      lost: false,
+      serverReachable: null,
+      degradedLocal: false,
+      owedReceipts: 0,
+      inDoubt: 0,
+      unguardedCalls: 0,
+      errors: 0,
+    }),
+    async flush() {
+      await saving
+    },
+    async close() {
+      await saving
+    },
+  }
+}

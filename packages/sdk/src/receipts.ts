@@ -1,0 +1,84 @@
+import { compilePath, parseStrictJson, readByPath, saltedHash } from '@countersign/engine'
+import type { CaptureLevel, JsonValue, Outcome, Receipt } from '@countersign/protocol'
+import type { OpenCall } from './call-book.js'
+
+/** What became of a call that the wrapper ran. */
+export interface Execution {
+  readonly outcome: Outcome
+  readonly startedAt: Date
+  readonly finishedAt: Date
+  readonly result?: unknown
+  readonly errorCode?: string
+}
+
+export interface EvidenceSettings {
+  readonly salt: string
+  readonly captureLevel: CaptureLevel
+}
+
+const KEPT_RESULT_LENGTH = 256 * 1024
+
+/** The wrapper's own word: it ran the tool with the allowed arguments and saw this result. */
+export function executedReceipt(
+  call: OpenCall,
+  execution: Execution,
+  { salt, captureLevel }: EvidenceSettings,
+): Receipt {
+  const result = execution.outcome === 'succeeded' ? jsonOf(execution.result) : undefined
+  return {
+    ...base(call, execution.outcome),
+    evidence_level: 'executed',
+    started_at: execution.startedAt.toISOString(),
+    finished_at: execution.finishedAt.toISOString(),
+    ...(result !== undefined && resultEvidence(call, result, salt)),
+    ...(result !== undefined && captureLevel === 'full' && isShort(result) && { result }),
+    ...(execution.errorCode !== undefined && { error_code: execution.errorCode.slice(0, 128) }),
+  }
+}
+
+/** The client's word about a call that the wrapper did not run. */
+export function reportedReceipt(call: OpenCall, outcome: Outcome): Receipt {
+  return { ...base(call, outcome), evidence_level: 'reported' }
+}
+
+function base(call: OpenCall, outcome: Outcome) {
+  return {
+    pending_call_id: call.pendingCallId,
+    outcome,
+    argument_hash: call.argumentHash,
+    ...(call.approvals.length > 0 && { approvals: [...call.approvals] }),
+  }
+}
+
+function resultEvidence(call: OpenCall, result: JsonValue, salt: string): Pick<Receipt, 'result_hash' | 'outputs'> {
+  const paths = call.decision.output_paths.flatMap((path) => {
+    const compiled = compilePath(path)
+    return compiled.ok ? [compiled.path] : []
+  })
+  return {
+    result_hash: saltedHash(salt, result),
+    ...(paths.length > 0 && { outputs: readByPath(paths, readable(result)) }),
+  }
+}
+
+/** Tools often return JSON as text, ready for the tool message: paths look inside it. */
+function readable(result: JsonValue): JsonValue {
+  if (typeof result !== 'string' || !/^\s*[[{]/.test(result)) return result
+  const parsed = parseStrictJson(result)
+  return parsed.ok ? parsed.value : result
+}
+
+/** Undefined when JSON cannot write it: then there is no evidence of the result. */
+export function jsonOf(value: unknown): JsonValue | undefined {
+  if (value === undefined) return null
+  try {
+    const written = JSON.stringify(value)
+    if (written === undefined) return undefined
+    const parsed = parseStrictJson(written)
+    return parsed.ok ? parsed.value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isShort = (result: JsonValue): boolean => JSON.stringify(result).length <= KEPT_RESULT_LENGTH

@@ -1,0 +1,181 @@
+import type { HandoffView, StateSnapshot, WorkflowView } from '@countersign/protocol'
+import { watchForBypass } from './bypass.js'
+import { createConversations } from './conversations.js'
+import { healthOf } from './health.js'
+import { type HealthSnapshot, isClusterMember } from './health-snapshot.js'
+import type { ClientKind } from './providers/clients.js'
+import { governClient } from './providers/govern-client.js'
+import { reportedReceipt } from './receipts.js'
+import { createReplayCaptures, type ReplayCaptures } from './replay-captures.js'
+import { checkLabel, type NarrowResult, type ReplaySettings } from './replay-options.js'
+import { createSessionCore, type SessionCore } from './session-core.js'
+import { createSessionNotes, type SessionNotes } from './session-notes.js'
+import type { ShadowDelta } from './shadow-delta.js'
+import { deepFreeze } from './snapshot-with.js'
+import { type WrappedTool, wrapTools } from './tools.js'
+import type { TraceEntry } from './trace.js'
+import { createTurn } from './turn.js'
+import { createTurnQueue } from './turn-queue.js'
+import { type HandoffOffer, loadWorkflow, offerHandoff } from './workflow.js'
+import { unwrapClient } from './wrapped-clients.js'
+
+/** A governed session: calls of the model go through `client`, calls of tools through `tools`. */
+export class ReplaySession<Client extends object> {
+  readonly client: Client
+  readonly sessionId: string
+  /** The wrapped executors; undefined when the option `tools` was not given. */
+  readonly tools: Readonly<Record<string, WrappedTool>> | undefined
+  readonly #original: Client
+  readonly #core: SessionCore
+  readonly #notes: SessionNotes
+  readonly #captures: ReplayCaptures
+  readonly #stopWatching: () => void
+  #bypassed = false
+
+  constructor(client: Client, kind: ClientKind, settings: ReplaySettings) {
+    const core = createSessionCore(settings, kind.name)
+    this.#original = client
+    this.#core = core
+    this.sessionId = settings.sessionId
+    this.#captures = createReplayCaptures(settings, core.report)
+    this.#notes = createSessionNotes(core, this.#captures)
+    this.tools = toolsOf(core)
+    this.client = governClient(client, kind, governorOf(core, this.#notes))
+    this.#stopWatching = watchForBypass(client, kind, (method) => this.#onBypass(method))
+  }
+
+  /** Sends captures, receipts and controls that are on their way, as far as the server can be reached. */
+  async flush(): Promise<void> {
+    await this.#core.deliver()
+    await Promise.all([this.#captures.flush(), this.#core.authority().flush()])
+  }
+
+  /** Releases the client and ends the session: later calls through the wrapper are refused. */
+  async restore(): Promise<void> {
+    if (this.#core.isRestored()) return
+    this.#core.end()
+    this.#stopWatching()
+    unwrapClient(this.#original)
+    const { book, settings } = this.#core
+    await book.idle()
+    for (const call of book.allowed()) {
+      book.resolve(call, reportedReceipt(call, settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'))
+    }
+    await this.#core.deliver()
+    await Promise.all([this.#captures.close(), this.#core.authority().close()])
+  }
+
+  /** Stops the session at once and for good; the server is told until it has heard. */
+  kill(): void {
+    this.#core.kill()
+  }
+
+  /** Adds a label, for good. It holds at once here, and on the server before the next turn. */
+  addLabel(label: string): void {
+    checkLabel(label)
+    this.#core.authority().addLabel(label)
+  }
+
+  /** Leaves only these tools usable, until `widen`. */
+  narrow(toolFilter: readonly string[]): void {
+    this.#core.setFilter([...toolFilter])
+  }
+
+  widen(): void {
+    this.#core.setFilter(null)
+  }
+
+  getState(): StateSnapshot {
+    return this.#core.snapshot(this.#notes.narrowingSnapshot())
+  }
+
+  getHealth(): HealthSnapshot {
+    const core = this.#core
+    const { mode, compat, governed, refusal, attachment } = core.rules()
+    const { totalStepCount, totalBlockCount } = this.getState()
+    return healthOf({
+      mode,
+      compatEnforcement: compat,
+      governed,
+      refusing: refusal !== null,
+      restored: core.isRestored(),
+      bypassed: this.#bypassed,
+      attachment,
+      authority: core.authority().facts(),
+      clusterDetected: isClusterMember(core.settings.appInstance),
+      totalSteps: totalStepCount,
+      totalBlocks: mode === 'enforce' ? totalBlockCount : 0,
+      otherErrors: this.#notes.errors() + this.#captures.failures(),
+      shadowEvaluations: this.#notes.shadowEvaluations(),
+    })
+  }
+
+  getLastNarrowing(): NarrowResult | null {
+    return this.#notes.lastNarrowing()
+  }
+
+  /** What enforcement would have changed in the latest turn; null outside of shadow mode. */
+  getLastShadowDelta(): ShadowDelta | null {
+    return this.#notes.lastShadowDelta()
+  }
+
+  getLastTrace(): readonly TraceEntry[] {
+    return this.#notes.lastTrace()
+  }
+
+  async getWorkflowState(): Promise<WorkflowView> {
+    return deepFreeze(await loadWorkflow(this.#core))
+  }
+
+  /** Offers work to another role of the workflow. */
+  async handoff(offer: HandoffOffer): Promise<HandoffView> {
+    return deepFreeze(await offerHandoff(this.#core, offer))
+  }
+
+  #onBypass(method: string): void {
+    if (this.#core.isRestored()) return
+    this.#bypassed = true
+    this.#core.report({ type: 'replay_bypass_detected', session_id: this.sessionId, method })
+    this.#core.authority().reportBypass(method)
+  }
+}
+
+function toolsOf(core: SessionCore): Readonly<Record<string, WrappedTool>> | undefined {
+  const { settings, book, running, killSignal } = core
+  if (settings.tools === null) return undefined
+  return wrapTools(settings.tools, {
+    book,
+    running,
+    killSignal,
+    captureLevel: settings.captureLevel,
+    authority: core.authority,
+    enforcing: () => core.stance('server') === 'enforce' || core.stance('local') === 'enforce',
+    killed: core.isKilled,
+    deliver: core.deliver,
+    deliverSoon: core.deliverSoon,
+  })
+}
+
+function governorOf(core: SessionCore, notes: SessionNotes) {
+  const { settings, book, running, report } = core
+  const session = {
+    settings,
+    book,
+    running,
+    notes,
+    queue: createTurnQueue(),
+    conversations: createConversations(),
+    approver: { sessionId: settings.sessionId, onCheckpoint: settings.onCheckpoint, report, now: () => new Date() },
+    authority: core.authority,
+    stance: core.stance,
+    ready: core.ready,
+    assertUsable: core.assertUsable,
+    checkProvider: core.checkProvider,
+    deliver: core.deliver,
+  }
+  return {
+    beginTurn: (provider: Parameters<typeof createTurn>[1]) => createTurn(session, provider),
+    // A call that is refused rejects, like any other call of the client that fails.
+    assertUsable: () => {},
+  }
+}

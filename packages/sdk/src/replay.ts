@@ -1,0 +1,33 @@
+import { createReport } from './diagnostics.js'
+import { ReplayConfigError } from './errors.js'
+import { readEnvironment } from './options.js'
+import { detectClient } from './providers/clients.js'
+import { type ReplayOptions, readReplayOptions } from './replay-options.js'
+import { ReplaySession } from './replay-session.js'
+import { unwrapClient, wrapClient } from './wrapped-clients.js'
+
+/**
+ * Starts a session on a model client. What is wrong with the options or the contracts is thrown here, at once; the
+ * session is created on the server, or the approved plan looked up, in the background, and the first call waits for it.
+ */
+export function replay<Client extends object>(client: Client, options: ReplayOptions = {}): ReplaySession<Client> {
+  const settings = readReplayOptions(options, readEnvironment())
+  const kind = detectClient(client)
+  if (kind === null) {
+    const detail = 'the client has none of chat.completions.create, responses.create and messages.create'
+    createReport(settings.diagnostics)({ type: 'unsupported_client', detail })
+    throw new ReplayConfigError(`this client cannot be governed: ${detail}`, 'compilation_failed')
+  }
+  const holder = wrapClient(client, 'replay')
+  if (holder !== null) {
+    const taken =
+      holder === 'observe' ? 'observe is active on this client' : 'another session is attached to this client'
+    throw new ReplayConfigError(`${taken}: restore it first, or use a client of its own`, 'compilation_failed')
+  }
+  try {
+    return new ReplaySession(client, kind, settings)
+  } catch (error) {
+    unwrapClient(client)
+    throw error
+  }
+}

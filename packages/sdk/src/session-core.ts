@@ -1,0 +1,204 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { NarrowingSnapshot } from '@countersign/protocol'
+import { attachPlan } from './attachment.js'
+import type { Authority, DecidedBy, KillCause } from './authority.js'
+import { type CallBook, createCallBook } from './call-book.js'
+import { createReport, type Report } from './diagnostics.js'
+import { ReplayConfigError, ReplayKillError, ReplayUnavailableError } from './errors.js'
+import { createGovernedAuthority } from './governed-authority.js'
+import { createLocalAuthority } from './local-authority.js'
+import type { LocalSessionOptions } from './local-session.js'
+import { createProviderCheck } from './provider-pattern.js'
+import type { ReplaySettings } from './replay-options.js'
+import { createServerSession, type ServerSession } from './server-session.js'
+import { attachedRules, firstRules, type SessionRules } from './session-rules.js'
+import type { RunningTool } from './tools.js'
+import { createTransport, type Transport } from './transport.js'
+import type { Stance } from './turn.js'
+
+/** What a session is made of, apart from its face: its rules, who judges by them, and whether it still takes calls. */
+export interface SessionCore {
+  readonly settings: ReplaySettings
+  readonly report: Report
+  readonly book: CallBook
+  readonly running: AsyncLocalStorage<RunningTool>
+  readonly killSignal: AbortSignal
+  readonly transport: Transport | null
+  /** Null until the server decides, and where it never does. */
+  server(): ServerSession | null
+  rules(): SessionRules
+  authority(): Authority
+  stance(by: DecidedBy): Stance
+  checkProvider(provider: string, model: string | null): void
+  /** Resolves when it is known who judges; throws when nobody can. */
+  ready(): Promise<void>
+  assertUsable(): void
+  isKilled(): boolean
+  isRestored(): boolean
+  end(): void
+  setFilter(tools: readonly string[] | null): void
+  kill(): void
+  /** Hands the evidence gathered so far to whoever decided. */
+  deliver(): Promise<void>
+  deliverSoon(): void
+  snapshot(lastNarrowing: NarrowingSnapshot | null): ReturnType<Authority['snapshot']>
+}
+
+/** Evidence waits this long for that of the step's other calls, so that one request carries it all. */
+const GATHERING_MS = 25
+
+export function createSessionCore(settings: ReplaySettings, providerName: string): SessionCore {
+  const { sessionId } = settings
+  const report = createReport(settings.diagnostics)
+  const book = createCallBook()
+  const killing = new AbortController()
+  const transport = transportFor(settings)
+  let rules = firstRules(settings, report)
+  let isRestored = false
+  let filter: readonly string[] | null = null
+  let gathering: NodeJS.Timeout | undefined
+  let server: ServerSession | null = null
+  let checkProvider = providerCheckFor(rules)
+  checkProvider(providerName, null)
+  let authority = authorityFor(rules)
+
+  function providerCheckFor({ loaded }: SessionRules) {
+    const constraints = [settings.providerConstraints, loaded.plan.session.provider_constraints]
+    return createProviderCheck(constraints, { report, sessionId })
+  }
+
+  function onKilled(cause: KillCause): void {
+    if (killing.signal.aborted) return
+    killing.abort(new ReplayKillError())
+    report({ type: 'replay_killed', session_id: sessionId, cause })
+  }
+
+  function authorityFor({ loaded, governed, mode, compat }: SessionRules): Authority {
+    const watches = mode !== 'enforce' || (!governed && compat === 'advisory')
+    const local: LocalSessionOptions = {
+      identity: {
+        sessionId,
+        holderId: `hld_${randomUUID()}`,
+        agent: settings.agent ?? loaded.plan.session.agent ?? null,
+        environment: settings.environment,
+        unmatchedPolicy: settings.unmatchedPolicy,
+        captureLevel: settings.captureLevel,
+        principal: settings.principal,
+        labels: settings.labels,
+        salt: randomBytes(24).toString('base64url'),
+      },
+      plan: loaded.plan,
+      now: () => new Date(),
+      commitOnReport: !governed,
+      watches,
+    }
+    if (!governed || transport === null) return createLocalAuthority({ local, store: settings.store, onKilled })
+    const { workflow, takeover, onError, maxUnguardedCalls, onInDoubt } = settings
+    const { identity } = local
+    server = createServerSession({
+      transport,
+      identity,
+      compiled: loaded.compiled,
+      provider: providerName,
+      workflow,
+      takeover,
+    })
+    return createGovernedAuthority({ server, local, onError, maxUnguardedCalls, onInDoubt, report, onKilled })
+  }
+
+  function tellLevel(): void {
+    if (rules.mode !== 'enforce' || rules.governed || settings.apiKey === null || rules.refusal !== null) return
+    const detail = 'without the option tools the server cannot govern: calls are judged in this process alone'
+    report({ type: 'replay_protection_level', session_id: sessionId, level: 'protect', detail })
+  }
+
+  /** Puts the approved plan in force, with everything that the program did in the meantime. */
+  async function attach(found: Transport): Promise<void> {
+    const attachment = await attachPlan(settings, found)
+    rules = attachedRules(settings, attachment)
+    report({ type: 'governance_attachment', session_id: sessionId, state: attachment.state, detail: attachment.detail })
+    const before = authority.labels()
+    checkProvider = providerCheckFor(rules)
+    authority = authorityFor(rules)
+    for (const label of before) if (!settings.labels.includes(label)) authority.addLabel(label)
+    if (filter !== null) authority.setFilter(filter)
+    if (killing.signal.aborted) authority.kill('client')
+    tellLevel()
+    startSoon()
+  }
+
+  /** Ahead of the first turn, which tries again and tells if this fails. */
+  function startSoon(): void {
+    if (rules.mode === 'enforce' && rules.refusal === null) authority.start().catch(() => {})
+  }
+
+  let attaching: Promise<void> | null = null
+  if (rules.attachment === 'pending' && transport !== null) attaching = attach(transport)
+  else {
+    tellLevel()
+    startSoon()
+  }
+
+  async function deliver(): Promise<void> {
+    clearTimeout(gathering)
+    gathering = undefined
+    const evidence = book.takeEvidence()
+    for (const [by, items] of evidence) await authority.submit(by, items)
+  }
+
+  return {
+    settings,
+    report,
+    book,
+    transport,
+    running: new AsyncLocalStorage(),
+    killSignal: killing.signal,
+    server: () => server,
+    rules: () => rules,
+    authority: () => authority,
+    stance(by) {
+      if (rules.mode === 'log-only') return 'log'
+      if (rules.mode === 'shadow') return 'shadow'
+      return (rules.governed && by === 'server') || rules.compat === 'protective' ? 'enforce' : 'advise'
+    },
+    checkProvider: (provider, model) => checkProvider(provider, model),
+    async ready() {
+      await attaching
+      // A lookup that got no answer is made again: the server may be back.
+      if (rules.attachment === 'fetch_failed' && transport !== null) {
+        attaching = attach(transport)
+        await attaching
+      }
+      if (rules.refusal !== null) throw new ReplayUnavailableError(rules.refusal)
+    },
+    assertUsable() {
+      if (isRestored) {
+        throw new ReplayConfigError('the session was restored: call the original client, or start a new session', null)
+      }
+      if (killing.signal.aborted) throw new ReplayKillError()
+    },
+    isKilled: () => killing.signal.aborted,
+    isRestored: () => isRestored,
+    end() {
+      isRestored = true
+    },
+    setFilter(tools) {
+      filter = tools
+      authority.setFilter(tools)
+    },
+    kill() {
+      onKilled('client')
+      authority.kill('client')
+    },
+    deliver,
+    deliverSoon() {
+      gathering ??= setTimeout(() => void deliver(), GATHERING_MS)
+    },
+    snapshot: (lastNarrowing) => authority.snapshot(lastNarrowing),
+  }
+}
+
+function transportFor({ apiKey, runtimeUrl, timeoutMs, fetch }: ReplaySettings): Transport | null {
+  return apiKey === null ? null : createTransport({ baseUrl: runtimeUrl, apiKey, timeoutMs, fetch })
+}

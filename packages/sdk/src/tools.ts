@@ -1,0 +1,223 @@
+import type { AsyncLocalStorage } from 'node:async_hooks'
+import { checkExecution, hashValue, parseStrictJson } from '@countersign/engine'
+import type { BlockReason, CaptureLevel, Decision, JsonObject } from '@countersign/protocol'
+import type { Authority } from './authority.js'
+import { blockedDecision } from './blocked-decision.js'
+import type { CallBook, OpenCall } from './call-book.js'
+import { messageOf } from './diagnostics.js'
+import { ReplayContractError, ReplayUnavailableError } from './errors.js'
+import { enforcementOf } from './gate.js'
+import { type Execution, executedReceipt, jsonOf, reportedReceipt } from './receipts.js'
+import type { ToolExecutor } from './replay-options.js'
+
+export type WrappedTool = (args?: unknown, options?: { callId?: string }) => Promise<unknown>
+
+export interface ToolRuntime {
+  readonly book: CallBook
+  readonly captureLevel: CaptureLevel
+  readonly authority: () => Authority
+  /** False where the session only watches: then tools run whatever was judged. */
+  readonly enforcing: () => boolean
+  readonly killed: () => boolean
+  readonly killSignal: AbortSignal
+  /** Set while a tool runs, so that a turn started inside of it can be told from others. */
+  readonly running: AsyncLocalStorage<RunningTool>
+  /** Hands gathered evidence to the authority. */
+  deliver(): Promise<void>
+  deliverSoon(): void
+}
+
+export interface RunningTool {
+  readonly book: CallBook
+  active: boolean
+}
+
+/** A decision older than this is confirmed before the tool runs, so that a kill reaches queued calls. */
+const TRUSTED_DECISION_MS = 5_000
+
+/** The program's tools, each running only for a call that was allowed, and leaving a receipt. */
+export function wrapTools(
+  tools: ReadonlyMap<string, ToolExecutor>,
+  runtime: ToolRuntime,
+): Readonly<Record<string, WrappedTool>> {
+  const wrapped: Record<string, WrappedTool> = Object.create(null)
+  for (const [name, executor] of tools) {
+    wrapped[name] = async (args, options = {}) => runWrapped({ name, executor, args, callId: options.callId }, runtime)
+  }
+  return Object.freeze(wrapped)
+}
+
+interface Invocation {
+  readonly name: string
+  readonly executor: ToolExecutor
+  readonly args: unknown
+  readonly callId: string | undefined
+}
+
+async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise<unknown> {
+  const args = argumentsOf(invocation.args)
+  const call = args === null ? null : takeCall(invocation, args, runtime)
+  if (call === null || args === null) {
+    if (!runtime.enforcing()) return runUnjudged(invocation, runtime)
+    throw noAllowedCall(invocation)
+  }
+  await guard(call, args, runtime)
+  const execution = await run(invocation, call, args, runtime)
+  const receipt = executedReceipt(call, execution.evidence, {
+    salt: runtime.authority().saltOf(call.by),
+    captureLevel: runtime.captureLevel,
+  })
+  runtime.book.resolve(call, receipt)
+  // The next turn would wait for this anyway, and now the program sees the state that its tool led to.
+  if (runtime.book.complete()) await runtime.deliver()
+  else runtime.deliverSoon()
+  if ('thrown' in execution) throw execution.thrown
+  return execution.evidence.result
+}
+
+function takeCall({ name, callId }: Invocation, args: JsonObject, { book }: ToolRuntime): OpenCall | null {
+  return book.take({ toolName: name, matchHash: hashValue(args), callId })
+}
+
+/** Everything that may have changed since the decision. A call that must not run is resolved as not executed. */
+async function guard(call: OpenCall, args: JsonObject, runtime: ToolRuntime): Promise<void> {
+  const refuse = async (reason: BlockReason, remedy: string, block?: Partial<Decision>): Promise<never> => {
+    runtime.book.resolve(call, reportedReceipt(call, 'not_executed'))
+    await runtime.deliver()
+    const decision = { ...blockedDecision(call.decision, reason, remedy), ...block }
+    throw new ReplayContractError(`${call.toolName} did not run: ${remedy}`, enforcementOf([decision], 'reject_all'))
+  }
+  if (!runtime.enforcing()) return
+  if (performance.now() - call.decidedAtMs > TRUSTED_DECISION_MS) {
+    try {
+      await runtime.authority().confirm(call.by)
+    } catch (error) {
+      if (error instanceof ReplayUnavailableError) {
+        runtime.book.putBack(call)
+        throw error
+      }
+      await refuse(runtime.killed() ? 'killed' : 'precondition_not_met', messageOf(error))
+    }
+  }
+  if (runtime.killed()) await refuse('killed', 'the session was killed; start a new one to go on')
+  const violated = checkExecution(runtime.authority().plan, call.toolName, args)
+  if (violated !== null) {
+    const { reason, remedy, failures, contract_file } = violated
+    await refuse(reason, remedy, { failures, contract_file: contract_file ?? null, reasons: [violated] })
+  }
+}
+
+type Ran = { readonly evidence: Execution; readonly thrown?: unknown }
+
+async function run(invocation: Invocation, call: OpenCall, args: JsonObject, runtime: ToolRuntime): Promise<Ran> {
+  const startedAt = new Date()
+  const timeoutMs = runtime.authority().plan.contracts.get(call.toolName)?.definition.timeouts?.total_ms
+  const ended = (outcome: Execution['outcome'], more: Partial<Execution> = {}): Execution => ({
+    outcome,
+    startedAt,
+    finishedAt: new Date(),
+    ...more,
+  })
+  const limit = timeLimit(timeoutMs, runtime.killSignal)
+  const running: RunningTool = { book: runtime.book, active: true }
+  try {
+    // The tool gets the value that was hashed, not an object that the program could still change.
+    const handed = typeof invocation.args === 'string' ? invocation.args : structuredClone(args)
+    const context = {
+      callId: call.callId,
+      idempotencyKey: call.decision.idempotency_key ?? call.pendingCallId,
+      signal: limit.signal,
+    }
+    const work = runtime.running.run(running, async () => invocation.executor(handed, context))
+    const result = await Promise.race([work, limit.expired])
+    return { evidence: ended('succeeded', { result }) }
+  } catch (thrown) {
+    const outcome = isInterruption(thrown) ? 'unknown' : 'failed'
+    return { evidence: ended(outcome, { errorCode: codeOf(thrown) }), thrown }
+  } finally {
+    running.active = false
+    limit.clear()
+  }
+}
+
+function runUnjudged({ name, executor, args, callId }: Invocation, runtime: ToolRuntime): unknown {
+  const id = callId ?? `${name}:unjudged`
+  return executor(args, { callId: id, idempotencyKey: id, signal: runtime.killSignal })
+}
+
+/** Aborts and rejects when the tool's time is up; a kill aborts only, since the tool may still end by itself. */
+function timeLimit(timeoutMs: number | undefined, killSignal: AbortSignal) {
+  const controller = new AbortController()
+  const onKill = (): void => controller.abort(killSignal.reason)
+  if (killSignal.aborted) onKill()
+  else killSignal.addEventListener('abort', onKill, { once: true })
+  let timer: NodeJS.Timeout | undefined
+  const expired = new Promise<never>((_, reject) => {
+    if (timeoutMs === undefined) return
+    timer = setTimeout(() => {
+      const error = new DOMException(
+        `the tool did not end within ${timeoutMs} ms; its outcome is unknown`,
+        'TimeoutError',
+      )
+      controller.abort(error)
+      reject(error)
+    }, timeoutMs)
+  })
+  // Nobody may be left to hear of it.
+  expired.catch(() => {})
+  return {
+    signal: controller.signal,
+    expired,
+    clear() {
+      clearTimeout(timer)
+      killSignal.removeEventListener('abort', onKill)
+    },
+  }
+}
+
+const INTERRUPTIONS = new Set([
+  'AbortError',
+  'TimeoutError',
+  'ETIMEDOUT',
+  'ECONNRESET',
+  'EPIPE',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'UND_ERR_SOCKET',
+])
+
+/** A tool whose answer was lost may have done its work: that is unknown, not failed. */
+function isInterruption(thrown: unknown): boolean {
+  for (let error = thrown, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
+    if (INTERRUPTIONS.has(error.name) || INTERRUPTIONS.has(String(Reflect.get(error, 'code')))) return true
+  }
+  return false
+}
+
+function codeOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return 'THROWN'
+  const code: unknown = Reflect.get(thrown, 'code')
+  return typeof code === 'string' && code !== '' ? code : thrown.name
+}
+
+/** What was judged: the parsed object. A text that is no JSON object is the input of a custom tool. */
+function argumentsOf(given: unknown): JsonObject | null {
+  if (typeof given === 'string') {
+    const parsed = parseStrictJson(given)
+    const value = parsed.ok ? parsed.value : null
+    return isJsonObject(value) ? value : { input: given }
+  }
+  const value = given === undefined ? {} : jsonOf(given)
+  return isJsonObject(value) ? value : null
+}
+
+const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function noAllowedCall({ name, callId }: Invocation): ReplayContractError {
+  const which =
+    callId === undefined ? 'with these arguments' : `under the id ${JSON.stringify(callId)} with these arguments`
+  const remedy = `no call of ${name} ${which} is allowed and waiting; run tools only for calls that create returned, unchanged and once`
+  const decision = blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'execution_constraint_violated', remedy)
+  return new ReplayContractError(`${name} did not run: ${remedy}`, enforcementOf([decision], 'reject_all'))
+}
