@@ -234,7 +234,7 @@ export const authentication = [
   {
     id: 'auth.principal.policy',
     behaviour: 'The principal given to the client is what policies judge',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'auth.principal.missing',

@@ -4,42 +4,42 @@ export const clientOptions = [
   {
     id: 'option.contracts',
     behaviour: 'contracts takes one contract or an array of loaded contracts',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.contracts-dir',
     behaviour: 'contractsDir names a folder whose contracts are loaded by themselves',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.session-yaml-path',
     behaviour: 'sessionYamlPath names the session definition to use',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.session-yaml-path.auto',
     behaviour: 'Without sessionYamlPath the session definition is found by itself',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.agent',
     behaviour: 'agent names the agent',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.session-id',
     behaviour: 'sessionId names the session',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.session-id.auto',
     behaviour: 'Without sessionId a fresh id is made',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.mode.default',
     behaviour: 'mode is enforce when not given',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.mode.enforce',
@@ -59,22 +59,22 @@ export const clientOptions = [
   {
     id: 'option.gate.default',
     behaviour: 'gate is reject_all when not given',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.gate.reject-all',
     behaviour: 'gate reject_all throws ReplayContractError when one call is blocked',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.gate.strip-partial',
     behaviour: 'gate strip_partial drops the blocked calls and throws when none is left',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.gate.strip-blocked',
     behaviour: 'gate strip_blocked drops the blocked calls and answers with text alone when none is left',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.on-error.default',
@@ -94,22 +94,22 @@ export const clientOptions = [
   {
     id: 'option.unmatched-policy.default',
     behaviour: 'unmatchedPolicy is block when not given',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.unmatched-policy.block',
     behaviour: 'unmatchedPolicy block refuses calls of tools without a contract',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.unmatched-policy.allow',
     behaviour: 'unmatchedPolicy allow lets calls of tools without a contract pass',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.compat-enforcement.default',
     behaviour: 'compatEnforcement is protective when not given',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.compat-enforcement.only-compat',
@@ -119,27 +119,27 @@ export const clientOptions = [
   {
     id: 'option.compat-enforcement.protective',
     behaviour: 'compatEnforcement protective blocks illegal calls locally',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.compat-enforcement.advisory',
     behaviour: 'compatEnforcement advisory judges and emits diagnostics without blocking',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.max-retries.default',
     behaviour: 'maxRetries is 0 when not given',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.max-retries.maximum',
     behaviour: 'maxRetries above 5 is refused',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.max-retries.retries',
     behaviour: 'maxRetries above 0 calls the model again after a contract failure',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.max-unguarded-calls.default',
@@ -159,52 +159,52 @@ export const clientOptions = [
   {
     id: 'option.narrowing-feedback.default',
     behaviour: 'narrowingFeedback is silent when not given',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.narrowing-feedback.silent',
     behaviour: 'narrowingFeedback silent removes tools and says nothing to the model',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.narrowing-feedback.metadata',
     behaviour: 'narrowingFeedback metadata shows narrowing through the state and narrowing accessors alone',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.narrowing-feedback.inject',
     behaviour: 'narrowingFeedback inject puts a system message first that names removed tools and reasons',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.narrowing-feedback.inject-restricted',
     behaviour: 'The injected message says restricted where policy denied',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.provider-constraints.block',
     behaviour: 'A matching block_incompatible pattern makes initialization throw with provider_incompatible',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.provider-constraints.warn',
     behaviour: 'A matching warn_incompatible pattern emits replay_provider_warning and blocks nothing',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.principal',
     behaviour: 'principal is the identity that policies judge',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.tools',
     behaviour: 'tools maps tool names to executors that the session wraps',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.api-key',
     behaviour: 'apiKey enables govern',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.runtime-url',
@@ -244,37 +244,37 @@ export const clientOptions = [
   {
     id: 'option.capture-level.default',
     behaviour: 'captureLevel is redacted when not given',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.capture-level',
     behaviour: "captureLevel sets what the session's captures hold",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.store',
     behaviour: 'store replaces the keeper of session state and captures',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.on-block',
     behaviour: 'onBlock is called with the decision on a block',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.on-narrow',
     behaviour: 'onNarrow is called with the result of a narrowing',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.diagnostics',
     behaviour: 'diagnostics is called with diagnostic events',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.labels',
     behaviour: 'labels puts append-only labels on the session',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.on-checkpoint',

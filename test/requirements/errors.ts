@@ -29,27 +29,27 @@ export const errors = [
   {
     id: 'error.contract.reject-all',
     behaviour: 'ReplayContractError is thrown for a block under reject_all',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.contract.strip-partial',
     behaviour: 'ReplayContractError is thrown when strip_partial has nothing left',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.contract.decision',
     behaviour: 'ReplayContractError carries the full decision with the blocked calls',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.contract.contract-file',
     behaviour: 'ReplayContractError carries contractFile',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.contract.failures',
     behaviour: 'ReplayContractError carries the contract failures',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.kill',
@@ -94,7 +94,7 @@ export const errors = [
   {
     id: 'error.config.provider-incompatible',
     behaviour: 'condition is provider_incompatible for a matching block_incompatible pattern',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.rule.server-failure-blocks',
@@ -104,7 +104,7 @@ export const errors = [
   {
     id: 'error.rule.retries',
     behaviour: 'With maxRetries the client tries again after contract failures, five times at most',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.rule.validate-unmatched',

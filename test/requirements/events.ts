@@ -24,7 +24,7 @@ export const events = [
   {
     id: 'event.replay-provider-warning',
     behaviour: 'replay_provider_warning is emitted when a warn_incompatible pattern matches',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'event.double-wrap',

@@ -59,7 +59,7 @@ export const limits = [
   {
     id: 'limit.max-retries',
     behaviour: 'maxRetries lies between 0 and 5 and is 0 by default',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.max-unguarded-calls',

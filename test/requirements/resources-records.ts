@@ -44,7 +44,7 @@ export const resourcesRecords = [
   {
     id: 'contract.tool',
     behaviour: 'A contract applies to the tool that it names, matched exactly',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.output-invariants',
@@ -74,7 +74,7 @@ export const resourcesRecords = [
   {
     id: 'contract.policy',
     behaviour: 'A contract can carry a policy on who may call',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.execution-constraints',
@@ -99,7 +99,7 @@ export const resourcesRecords = [
   {
     id: 'contract.label-gates',
     behaviour: 'A contract can deny its tool under given labels',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.aggregates',

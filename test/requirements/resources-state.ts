@@ -14,12 +14,12 @@ export const resourcesState = [
   {
     id: 'snapshot.session-id',
     behaviour: 'sessionId is the id of the session as a string',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.agent',
     behaviour: "agent is the agent's name, or null when none was given",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.principal',
@@ -139,7 +139,7 @@ export const resourcesState = [
   {
     id: 'health.durability.server',
     behaviour: 'durability is server while the server is connected and keeps the state',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.durability.degraded-local',
@@ -154,7 +154,7 @@ export const resourcesState = [
   {
     id: 'health.tier',
     behaviour: 'tier is strong with an authoritative server and compat without',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.compat-enforcement',

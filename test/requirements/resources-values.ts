@@ -69,17 +69,17 @@ export const resourcesValues = [
   {
     id: 'narrow-result.allowed',
     behaviour: 'allowed holds the definitions of the tools that remain',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'narrow-result.removed',
     behaviour: 'removed holds an entry for each tool that was taken away',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'narrowed-tool.tool',
     behaviour: 'An entry in removed names its tool',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'narrowed-tool.wrong-phase',
@@ -104,17 +104,17 @@ export const resourcesValues = [
   {
     id: 'narrowed-tool.policy-denied',
     behaviour: 'A tool that policy denies is removed as policy_denied',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'narrowed-tool.manual-filter',
     behaviour: 'A tool outside the manual filter is removed as manual_filter',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'narrowed-tool.label-gate',
     behaviour: 'A tool that a label denies is removed as label_gate',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'narrowed-tool.detail',

@@ -9,7 +9,7 @@ export const whatTheServiceDoes = [
   {
     id: 'turn.cycle',
     behaviour: 'One governed model call makes a preflight, then a proposal, then receipts, in that order',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.server-decides',
@@ -239,7 +239,7 @@ export const whatTheServiceDoes = [
   {
     id: 'protection.govern',
     behaviour: 'At level govern the server judges and keeps durable records',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'protection.govern-needs-key',
