@@ -4,7 +4,7 @@ export const errors = [
   {
     id: 'error.email-not-verified',
     behaviour: "An unverified account's /api/v1/ request is answered 403 with code EMAIL_NOT_VERIFIED",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.forgot-password-ok',

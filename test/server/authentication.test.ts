@@ -160,7 +160,7 @@ proves(
 )
 
 proves(
-  ['auth.unverified'],
+  ['auth.unverified', 'error.email-not-verified'],
   'an unverified account gets 403 on every /api/v1 route, with any body, and nothing runs',
   async () => {
     const tenant = await runtime.createTenant({ verified: false })
@@ -240,3 +240,20 @@ test('every answer has a request id of its own, in the header only, and its log 
   expect(await two.text()).not.toContain(ids[1])
   for (const id of ids) expect(runtime.logLines.some((line) => JSON.parse(line).request_id === id)).toBe(true)
 })
+
+proves(
+  ['version.v1-prefix', 'version.account-unversioned'],
+  'keyed routes lie under /api/v1/, account routes under /api/auth/ without a version',
+  async () => {
+    for (const [name, { auth, path }] of Object.entries(ROUTES) as [RouteName, Route][]) {
+      const expected = auth === 'api_key' ? /^\/api\/v1\/[a-z]/ : /^\/api\/(auth|dashboard)\/(?!v\d)[a-z]/
+      expect([name, path]).toEqual([name, expect.stringMatching(expected)])
+    }
+    for (const path of ['/api/auth/login', '/api/auth/signup', '/api/auth/forgot-password']) {
+      const versioned = await runtime.fetch(`${TEST_ORIGIN}${path.replace('/api/', '/api/v1/')}`, { method: 'POST' })
+      expect(versioned.status).toBe(401)
+      const plain = await runtime.fetch(`${TEST_ORIGIN}${path}`, { method: 'POST' })
+      expect(plain.status).not.toBe(404)
+    }
+  },
+)

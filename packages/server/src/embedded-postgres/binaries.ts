@@ -38,7 +38,7 @@ const binariesIn = (folder: string, version: string): Binaries => ({
 })
 
 /** npm archives hold no symbolic links; the package's install script makes them, and may have been skipped. */
-async function repairLinks(root: string): Promise<void> {
+export async function repairLinks(root: string): Promise<void> {
   const list = await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
     const link = join(root, target)
