@@ -12,7 +12,7 @@ import { startProvider } from '../test/support/provider.js'
  */
 const BLOCKS = 40
 const CALLS_PER_BLOCK = 100
-const WARM_UP_BLOCKS = 5
+const WARM_UP_BLOCKS = 20
 
 const REQUEST = {
   model: 'gpt-bench',

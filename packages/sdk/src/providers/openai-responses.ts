@@ -37,7 +37,7 @@ export const openaiResponses: Provider = {
 
 /** Built-in tools: named by their type. Some are run by the provider, some answered by the program. */
 const BUILT_IN_TOOLS =
-  /^(file_search|web_search(_\d{4}_\d{2}_\d{2})?|web_search_preview(_\d{4}_\d{2}_\d{2})?|computer|computer_use_preview|mcp|code_interpreter|programmatic_tool_calling|image_generation|local_shell|shell|tool_search|apply_patch)$/
+  /^(file_search|web_search(_\d{4}_\d{2}_\d{2})?|web_search_preview(_\d{4}_\d{2}_\d{2})?|computer|mcp|code_interpreter|programmatic_tool_calling|image_generation|local_shell|shell|tool_search|apply_patch)$/
 
 function inputItems(request: JsonObject): unknown[] {
   if (Array.isArray(request.input)) return request.input
@@ -92,6 +92,8 @@ function bringsTools(item: JsonObject): boolean {
 /** The name a tool is judged by; null for a kind that is not known. A namespace has only the names of its tools. */
 function toolName(tool: JsonObject): string | null {
   if (tool.type === 'function' || tool.type === 'custom') return text(tool.name)
+  // Both versions are called by the same name.
+  if (tool.type === 'computer_use_preview') return 'computer'
   return BUILT_IN_TOOLS.test(text(tool.type)) ? text(tool.type) : null
 }
 
