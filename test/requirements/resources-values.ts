@@ -84,22 +84,22 @@ export const resourcesValues = [
   {
     id: 'narrowed-tool.wrong-phase',
     behaviour: 'A tool that the current phase does not admit is removed as wrong_phase',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'narrowed-tool.precondition-not-met',
     behaviour: 'A tool whose precondition is open is removed as precondition_not_met',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'narrowed-tool.forbidden-in-state',
     behaviour: 'A tool that an earlier call forbade is removed as forbidden_in_state',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'narrowed-tool.no-contract',
     behaviour: 'A tool without a contract is removed as no_contract',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'narrowed-tool.policy-denied',
@@ -119,12 +119,12 @@ export const resourcesValues = [
   {
     id: 'narrowed-tool.detail',
     behaviour: 'An entry in removed may carry a detail',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'narrowed-tool.contract-file',
     behaviour: "An entry in removed may name the contract's file",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'validation-result.pass',
