@@ -60,6 +60,18 @@ export const overviewReply = z.strictObject({
       last_seen: timeSchema,
     }),
   ),
+  /** The newest blocked calls, at most ten; `seq` and `index` are where the session's timeline shows each. */
+  recent_blocks: z.array(
+    z.strictObject({
+      at: timeSchema,
+      session_id: z.string(),
+      agent: z.string().nullable(),
+      seq: z.int(),
+      index: z.int(),
+      tool_name: z.string(),
+      reason,
+    }),
+  ),
 })
 export type OverviewView = z.infer<typeof overviewReply>
 

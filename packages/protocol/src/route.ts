@@ -41,3 +41,5 @@ export type Reply<R extends Route> = z.input<R['reply']>
 /** What a client has after it checked a reply. */
 export type CheckedReply<R extends Route> = z.output<R['reply']>
 export type RequestBody<R extends Route> = Sent<Field<R, 'body'>>
+/** What a caller receives. */
+export type Answer<R extends Route> = z.output<R['reply']>

@@ -1,0 +1,130 @@
+import type {
+  ErrorCode,
+  Input,
+  Problem,
+  Answer as ReplyOf,
+  RequestBody,
+  RouteName,
+  Routes,
+} from '@countersign/protocol'
+
+/** Sends one request of the protocol's table and answers with its reply; throws ApiProblem for everything else. */
+export async function call<N extends Callable>(name: N, input: CallInput<N>, signal?: AbortSignal): Promise<Answer<N>> {
+  const [method, path] = CALLS[name]
+  const sent = input as Sent
+  const response = await fetch(addressOf(path, sent), {
+    method,
+    credentials: 'same-origin',
+    headers: { accept: 'application/json', ...(method === 'POST' ? { 'content-type': 'application/json' } : {}) },
+    ...(method === 'POST' ? { body: JSON.stringify(sent.body ?? {}) } : {}),
+    ...(signal === undefined ? {} : { signal }),
+  }).catch((cause: unknown) => {
+    if (signal?.aborted === true) throw cause
+    throw new ApiProblem({ status: 0, code: 'UNREACHABLE', title: 'the server cannot be reached' })
+  })
+  if (!response.ok) throw await problemOf(response)
+  return (await response.json()) as Answer<N>
+}
+
+/**
+ * What the pages call. The rows repeat the protocol's, held to it by type: importing ROUTES itself would bring every
+ * schema into the page.
+ */
+const CALLS = {
+  signup: ['POST', '/api/auth/signup'],
+  login: ['POST', '/api/auth/login'],
+  logout: ['POST', '/api/auth/logout'],
+  forgotPassword: ['POST', '/api/auth/forgot-password'],
+  resetPassword: ['POST', '/api/auth/reset-password'],
+  verifyEmail: ['POST', '/api/auth/verify-email'],
+  resendVerification: ['POST', '/api/auth/resend-verification'],
+  me: ['GET', '/api/auth/me'],
+  listKeys: ['GET', '/api/dashboard/keys'],
+  createKey: ['POST', '/api/dashboard/keys'],
+  revokeKey: ['POST', '/api/dashboard/keys/:key_id/revoke'],
+  listAudit: ['GET', '/api/dashboard/audit'],
+  loadLimits: ['GET', '/api/dashboard/limits'],
+  loadOverview: ['GET', '/api/dashboard/overview'],
+  listAgents: ['GET', '/api/dashboard/agents'],
+  listSessions: ['GET', '/api/dashboard/sessions'],
+  loadSessionDetail: ['GET', '/api/dashboard/sessions/:session_id'],
+  loadTimeline: ['GET', '/api/dashboard/sessions/:session_id/timeline'],
+  loadProof: ['GET', '/api/dashboard/sessions/:session_id/proof'],
+  killSessionByPerson: ['POST', '/api/dashboard/sessions/:session_id/kill'],
+  eraseContent: ['POST', '/api/dashboard/sessions/:session_id/erase'],
+  listWorkflows: ['GET', '/api/dashboard/workflows'],
+  loadWorkflowDetail: ['GET', '/api/dashboard/workflows/:workflow_id'],
+  killWorkflowByPerson: ['POST', '/api/dashboard/workflows/:workflow_id/kill'],
+  judgePlayground: ['POST', '/api/dashboard/playground'],
+  listContracts: ['GET', '/api/dashboard/contracts'],
+  listPlans: ['GET', '/api/dashboard/plans'],
+  draftPlan: ['POST', '/api/dashboard/plans'],
+  loadPlan: ['GET', '/api/dashboard/plans/:plan_id'],
+  editPlan: ['POST', '/api/dashboard/plans/:plan_id/files'],
+  approvePlan: ['POST', '/api/dashboard/plans/:plan_id/approve'],
+  rejectPlan: ['POST', '/api/dashboard/plans/:plan_id/reject'],
+  startRun: ['POST', '/api/dashboard/runs'],
+  loadRunDetail: ['GET', '/api/dashboard/runs/:run_id'],
+} as const satisfies { [N in RouteName]?: readonly [Routes[N]['method'], Routes[N]['path']] }
+
+export type Callable = keyof typeof CALLS
+export type Answer<N extends Callable> = ReplyOf<Routes[N]>
+type Loose<T> = { [K in keyof T]?: T[K] | undefined }
+type Given<K extends string, T> = keyof T extends never ? { [P in K]?: never } : { [P in K]: T }
+type QueryOf<N extends Callable> = Loose<Input<Routes[N]>['query']>
+export type CallInput<N extends Callable> = Given<'params', Input<Routes[N]>['params']> & {
+  query?: QueryOf<N>
+} & ('body' extends keyof Routes[N] ? { body: RequestBody<Routes[N]> } : { body?: never })
+
+interface Sent {
+  readonly params?: Readonly<Record<string, string>> | undefined
+  readonly query?: Readonly<Record<string, unknown>>
+  readonly body?: unknown
+}
+
+function addressOf(path: string, { params, query }: Sent): string {
+  const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params?.[name] ?? ''))
+  const search = new URLSearchParams()
+  for (const [key, value] of Object.entries(query ?? {})) {
+    if (value !== undefined && value !== '') search.set(key, String(value))
+  }
+  return search.size === 0 ? filled : `${filled}?${search}`
+}
+
+interface ProblemFacts {
+  readonly status: number
+  readonly code: ErrorCode | 'UNREACHABLE' | 'UNREADABLE'
+  readonly title: string
+  readonly detail?: string | undefined
+  readonly retryAfterSeconds?: number | undefined
+}
+
+/** A refusal, in the server's own words. Status 0: the server did not answer at all. */
+export class ApiProblem extends Error {
+  readonly status: number
+  readonly code: ProblemFacts['code']
+  readonly detail: string | undefined
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(facts: ProblemFacts) {
+    super(facts.title)
+    this.name = 'ApiProblem'
+    this.status = facts.status
+    this.code = facts.code
+    this.detail = facts.detail
+    this.retryAfterSeconds = facts.retryAfterSeconds
+  }
+}
+
+async function problemOf(response: Response): Promise<ApiProblem> {
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
+  const retryAfterSeconds = Number.isFinite(seconds) ? seconds : undefined
+  const body = (await response.json().catch(() => null)) as Partial<Problem> | null
+  return new ApiProblem({
+    status: response.status,
+    code: body?.code ?? 'UNREADABLE',
+    title: body?.title ?? `the server answered ${response.status} with a body that could not be read`,
+    detail: typeof body?.detail === 'string' ? body.detail : undefined,
+    retryAfterSeconds,
+  })
+}

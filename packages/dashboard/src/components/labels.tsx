@@ -1,0 +1,25 @@
+import { Link } from '@tanstack/react-router'
+import { plainText } from '../visible-text.js'
+import { Text } from './text.js'
+
+/** Labels of a session; each leads to the sessions that carry it. */
+export function Labels({ labels, most = 128 }: { labels: readonly string[]; most?: number }) {
+  if (labels.length === 0) return <span className="quiet">none</span>
+  const hidden = labels.slice(most)
+  return (
+    <ul className="labels">
+      {labels.slice(0, most).map((label) => (
+        <li key={label}>
+          <Link to="/sessions" search={{ label }} className="label">
+            <Text value={label} />
+          </Link>
+        </li>
+      ))}
+      {hidden.length === 0 ? null : (
+        <li className="quiet" title={hidden.map(plainText).join(', ')}>
+          and {hidden.length} more
+        </li>
+      )}
+    </ul>
+  )
+}

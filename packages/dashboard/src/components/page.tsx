@@ -1,0 +1,55 @@
+import type { ReactNode } from 'react'
+import { ago } from '../format.js'
+import { Icon } from './icon.js'
+
+interface PageProps {
+  readonly title: string
+  /** What stands in the heading where it is more than the title's words. */
+  readonly heading?: ReactNode
+  readonly lead?: ReactNode
+  readonly actions?: ReactNode
+  readonly children: ReactNode
+}
+
+export function Page({ title, heading, lead, actions, children }: PageProps) {
+  return (
+    <>
+      <title>{`${title} · Countersign`}</title>
+      <header className="page-header">
+        <div>
+          <h1>{heading ?? title}</h1>
+          {lead === undefined ? null : <p className="lead">{lead}</p>}
+        </div>
+        {actions === undefined ? null : <div className="page-actions">{actions}</div>}
+      </header>
+      {children}
+    </>
+  )
+}
+
+interface FreshnessProps {
+  readonly reading: { dataUpdatedAt: number; isFetching: boolean; refetch: () => unknown }
+}
+
+/** When the page last heard from the server; a click asks again. */
+export function Freshness({ reading: { dataUpdatedAt, isFetching, refetch } }: FreshnessProps) {
+  return (
+    <button type="button" className="freshness" onClick={() => void refetch()} title="Read again now">
+      <span className={isFetching ? 'pulse pulse-on' : 'pulse'} aria-hidden="true" />
+      {dataUpdatedAt === 0 ? 'Loading' : `Live, updated ${ago(new Date(dataUpdatedAt).toISOString())}`}
+      <Icon name="refresh" size={14} />
+    </button>
+  )
+}
+
+export function Panel({ title, aside, children }: { title: string; aside?: ReactNode; children: ReactNode }) {
+  return (
+    <section className="panel">
+      <header className="panel-header">
+        <h2>{title}</h2>
+        {aside === undefined ? null : <div className="panel-aside">{aside}</div>}
+      </header>
+      {children}
+    </section>
+  )
+}

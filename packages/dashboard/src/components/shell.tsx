@@ -1,0 +1,144 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
+import { chooseTheme, useTheme } from '../theme.js'
+import { useApi, useChange } from '../use-api.js'
+import { Button } from './button.js'
+import { Icon, type IconName, Mark } from './icon.js'
+import { Text } from './text.js'
+import { VerifyBanner } from './verify-banner.js'
+
+const SECTIONS = [
+  {
+    title: 'Watch',
+    links: [
+      { to: '/', icon: 'overview', label: 'Overview' },
+      { to: '/sessions', icon: 'sessions', label: 'Sessions' },
+      { to: '/agents', icon: 'agents', label: 'Agents' },
+      { to: '/workflows', icon: 'workflows', label: 'Workflows' },
+    ],
+  },
+  {
+    title: 'Govern',
+    links: [
+      { to: '/contracts', icon: 'contracts', label: 'Contracts' },
+      { to: '/plans', icon: 'plans', label: 'Plans' },
+      { to: '/playground', icon: 'playground', label: 'Playground' },
+    ],
+  },
+  {
+    title: 'Account',
+    links: [
+      { to: '/keys', icon: 'keys', label: 'API keys' },
+      { to: '/audit', icon: 'audit', label: 'Audit trail' },
+      { to: '/limits', icon: 'limits', label: 'Limits and usage' },
+    ],
+  },
+] as const satisfies readonly { title: string; links: readonly { to: string; icon: IconName; label: string }[] }[]
+
+/** The frame of every signed-in page: where one is, who one is, and the page. */
+export function Shell() {
+  const menu = useRef<HTMLDialogElement>(null)
+  const { pathname } = useLocation()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of page is what closes the menu
+  useEffect(() => menu.current?.close(), [pathname])
+  return (
+    <div className="shell">
+      <a className="skip" href="#content">
+        Skip to the page
+      </a>
+      <aside className="sidebar">
+        <Brand />
+        <Navigation label="Pages" />
+        <Person />
+      </aside>
+      <header className="topbar">
+        <Brand />
+        <Button kind="quiet" icon="menu" onClick={() => menu.current?.showModal()} aria-haspopup="dialog">
+          Menu
+        </Button>
+      </header>
+      <dialog ref={menu} className="drawer" aria-label="Menu">
+        <div className="drawer-top">
+          <Brand />
+          <Button kind="quiet" icon="close" onClick={() => menu.current?.close()}>
+            Close
+          </Button>
+        </div>
+        <Navigation label="Menu pages" />
+        <Person />
+      </dialog>
+      <main id="content" className="content" tabIndex={-1}>
+        <VerifyBanner />
+        <Outlet />
+      </main>
+    </div>
+  )
+}
+
+const Brand = () => (
+  <Link to="/" className="brand" aria-label="Countersign, overview">
+    <Mark />
+    <span>Countersign</span>
+  </Link>
+)
+
+const Navigation = ({ label }: { label: string }) => (
+  <nav aria-label={label} className="navigation">
+    {SECTIONS.map((section) => (
+      <div key={section.title}>
+        <p className="navigation-title">{section.title}</p>
+        <ul>
+          {section.links.map((link) => (
+            <li key={link.to}>
+              <Link to={link.to} activeOptions={{ exact: link.to === '/', includeSearch: false }}>
+                <Icon name={link.icon} />
+                {link.label}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </div>
+    ))}
+  </nav>
+)
+
+function Person() {
+  const theme = useTheme()
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const { data } = useApi('me', {})
+  const logout = useChange('logout')
+  const leave = () =>
+    logout.mutate(
+      {},
+      {
+        onSuccess: async () => {
+          await navigate({ to: '/sign-in', search: {} })
+          queries.clear()
+        },
+      },
+    )
+  return (
+    <div className="person">
+      <div className="person-words">
+        <strong>
+          <Text value={data?.user.tenant_name ?? ''} />
+        </strong>
+        <Text value={data?.user.email ?? ''} />
+      </div>
+      <div className="person-actions">
+        <Button
+          kind="quiet"
+          icon={theme === 'dark' ? 'sun' : 'moon'}
+          onClick={() => chooseTheme(theme === 'dark' ? 'light' : 'dark')}
+        >
+          {theme === 'dark' ? 'Light' : 'Dark'}
+        </Button>
+        <Button kind="quiet" icon="out" busy={logout.isPending} onClick={leave}>
+          Sign out
+        </Button>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,78 @@
+import type { ReactNode } from 'react'
+import type { ApiProblem } from '../api.js'
+import { sentence } from '../format.js'
+import { Button } from './button.js'
+import { Icon } from './icon.js'
+
+/** A page with nothing to show says what to do next. */
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <section className="empty">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  )
+}
+
+export function Failure({ problem, onRetry }: { problem: ApiProblem; onRetry?: () => unknown }) {
+  return (
+    <section className="failure" role="alert">
+      <Icon name="alert" size={22} />
+      <div>
+        <h2>{sentence(problem.message)}</h2>
+        <p>{problem.detail ?? adviceFor(problem)}</p>
+        <p className="failure-facts">
+          <span className="name">{problem.code}</span>
+          {onRetry === undefined ? null : (
+            <Button icon="refresh" onClick={() => void onRetry()}>
+              Try again
+            </Button>
+          )}
+        </p>
+      </div>
+    </section>
+  )
+}
+
+function adviceFor({ status, retryAfterSeconds }: ApiProblem): string {
+  if (status === 0) return 'Check that the service runs and that you are online. The page keeps trying.'
+  if (status === 404) return 'It may have another name, or belong to another organisation.'
+  if (status === 429) return `Wait ${retryAfterSeconds ?? 'a few'} seconds; the page then goes on by itself.`
+  if (status >= 500) return 'Nothing was changed. If it stays like this, look at the log of the service.'
+  return 'Go back and try again.'
+}
+
+/** Holds the place of what is loading, so that nothing jumps when it arrives. */
+export function Loading({ rows = 4, label = 'Loading' }: { rows?: number; label?: string }) {
+  return (
+    <div className="loading" role="status">
+      <span className="visually-hidden">{label}</span>
+      {Array.from({ length: rows }, (_, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: placeholders have no identity
+        <div key={index} className="loading-row" aria-hidden="true" />
+      ))}
+    </div>
+  )
+}
+
+interface LoadedProps<T> {
+  readonly reading: { data: T | undefined; error: ApiProblem | null; refetch: () => unknown }
+  readonly rows?: number
+  readonly children: (data: T) => ReactNode
+}
+
+/** Loading, failed or there. An answer that is there stays while a later reading fails; a strip says so. */
+export function Loaded<T>({ reading: { data, error, refetch }, rows = 4, children }: LoadedProps<T>) {
+  if (data === undefined)
+    return error === null ? <Loading rows={rows} /> : <Failure problem={error} onRetry={refetch} />
+  return (
+    <>
+      {error === null ? null : (
+        <p className="strip strip-warn" role="status">
+          <Icon name="alert" size={16} /> Not up to date: {error.message}. The page keeps trying.
+        </p>
+      )}
+      {children(data)}
+    </>
+  )
+}

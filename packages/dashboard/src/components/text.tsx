@@ -1,0 +1,29 @@
+import { visibleText } from '../visible-text.js'
+
+interface TextProps {
+  readonly value: string
+  readonly className?: string
+  readonly lines?: boolean
+}
+
+/** Text that others wrote: set apart from its surroundings, with nothing hidden in it. */
+export function Text({ value, className, lines = false }: TextProps) {
+  const parts = visibleText(value, lines ? 'lines' : 'nothing')
+  return (
+    <bdi className={className}>
+      {parts.map((part, index) =>
+        part.escaped ? (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text have no other identity
+          <span key={index} className="acting-character" title="An invisible or direction-changing character">
+            {part.text}
+          </span>
+        ) : (
+          part.text
+        ),
+      )}
+    </bdi>
+  )
+}
+
+/** A name as programs know it: a tool, an id, a path. */
+export const Name = ({ value }: { value: string }) => <Text value={value} className="name" />

@@ -1,0 +1,21 @@
+import { useEffect, useState } from 'react'
+import { ago, fullTime } from '../format.js'
+
+/** How long ago, kept true; the exact time on hover. */
+export function Ago({ at }: { at: string }) {
+  const now = useNow()
+  return (
+    <time dateTime={at} title={fullTime(at)}>
+      {ago(at, now)}
+    </time>
+  )
+}
+
+function useNow(): number {
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 10_000)
+    return () => clearInterval(timer)
+  }, [])
+  return now
+}

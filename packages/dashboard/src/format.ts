@@ -1,0 +1,52 @@
+const numbers = new Intl.NumberFormat('en-US')
+const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
+const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+const dayAndYear = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const clockMinutes = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+
+export const count = (value: number): string =>
+  Math.abs(value) >= 100_000 ? compact.format(value) : numbers.format(value)
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : many}`
+export const percent = (share: number): string => {
+  const value = share * 100
+  // A share below one is never rounded up to all, nor one above zero down to nothing.
+  if (value > 99.9 && value < 100) return '> 99.9%'
+  if (value > 0 && value < 0.1) return '< 0.1%'
+  return `${Number.isInteger(value) ? value : value.toFixed(1)}%`
+}
+export const money = (value: number): string =>
+  value === 0 ? '0' : value < 0.01 ? value.toPrecision(2) : value.toFixed(2)
+
+export const fullTime = (iso: string): string => moment.format(new Date(iso))
+export const clockTime = (iso: string): string => clock.format(new Date(iso))
+export const shortTime = (date: Date, spanSeconds: number): string =>
+  spanSeconds >= 20 * 3_600 ? day.format(date) : clockMinutes.format(date)
+export const dayTime = (date: Date): string => `${day.format(date)}, ${clockMinutes.format(date)}`
+
+/** `4 min ago`; a date once it is older than a week. */
+export function ago(iso: string, now = Date.now()): string {
+  const date = new Date(iso)
+  const seconds = Math.round((now - date.getTime()) / 1_000)
+  if (seconds < 0) return fullTime(iso)
+  if (seconds < 10) return 'just now'
+  if (seconds < 60) return `${seconds} s ago`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ago`
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h ago`
+  if (seconds < 7 * 86_400) return plural(Math.floor(seconds / 86_400), 'day').concat(' ago')
+  return date.getFullYear() === new Date(now).getFullYear() ? day.format(date) : dayAndYear.format(date)
+}
+
+export function duration(fromIso: string, toIso: string): string {
+  const ms = new Date(toIso).getTime() - new Date(fromIso).getTime()
+  if (ms < 1_000) return `${Math.max(0, ms)} ms`
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`
+  return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`
+}
+
+export const shortHash = (hash: string): string => hash.slice(0, 10)
+export const words = (name: string): string => name.replaceAll('_', ' ')
+export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

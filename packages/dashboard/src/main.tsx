@@ -1,0 +1,42 @@
+import { QueryCache, QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { ApiProblem } from './api.js'
+import { newRouter } from './router.js'
+import { newQueryClient } from './use-api.js'
+import './styles/tokens.css'
+import './styles/base.css'
+import './styles/controls.css'
+import './styles/shell.css'
+import './styles/content.css'
+
+const queries = newQueryClient(
+  new QueryCache({
+    // A sign-in that ran out while a page was open: sign in again, then come back to the same place.
+    onError: (error) => {
+      const inside = router.state.matches.some((match) => match.routeId === '/signed-in')
+      if (!inside || !(error instanceof ApiProblem) || error.status !== 401) return
+      const next = router.state.location.href
+      queries.clear()
+      void router.navigate({ to: '/sign-in', search: { next } })
+    },
+  }),
+)
+const router = newRouter(queries)
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router
+  }
+}
+
+const root = document.getElementById('root')
+if (root === null) throw new Error('index.html has no element with the id root')
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  </StrictMode>,
+)

@@ -1,0 +1,102 @@
+import type { AgentRow } from '@countersign/protocol'
+import { Link } from '@tanstack/react-router'
+import { Badge } from '../components/badge.js'
+import { FirstSteps } from '../components/first-steps.js'
+import { Freshness, Page } from '../components/page.js'
+import { Loaded } from '../components/states.js'
+import { Text } from '../components/text.js'
+import { Ago } from '../components/time.js'
+import { count, percent, plural } from '../format.js'
+import { useApi } from '../use-api.js'
+
+export function AgentsPage() {
+  const agents = useApi('listAgents', {}, { pollMs: 10_000 })
+  return (
+    <Page
+      title="Agents"
+      lead="How much of what each agent does is decided by a contract, and which plan governs it where."
+      actions={<Freshness reading={agents} />}
+    >
+      <Loaded reading={agents} rows={4}>
+        {(data) =>
+          data.agents.length === 0 ? (
+            <FirstSteps />
+          ) : (
+            <div className="cards">
+              {data.agents.map((agent) => (
+                <AgentCard key={agent.agent} agent={agent} />
+              ))}
+            </div>
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+function AgentCard({ agent }: { agent: AgentRow }) {
+  const { enforced, observed, ungoverned } = agent.calls
+  const parts = [
+    { key: 'enforced', label: 'enforced', value: enforced, words: 'decided before they ran' },
+    { key: 'observed', label: 'observed', value: observed, words: 'seen, not decided' },
+    { key: 'ungoverned', label: 'ungoverned', value: ungoverned, words: 'the tool has no approved contract' },
+  ]
+  return (
+    <section className="panel agent">
+      <header className="panel-header">
+        <h2>
+          <Text value={agent.agent} />
+        </h2>
+        <span className="panel-aside">
+          {agent.last_seen === null ? 'never seen' : 'seen '}
+          {agent.last_seen === null ? null : <Ago at={agent.last_seen} />}
+        </span>
+      </header>
+      <p className="agent-coverage">
+        <span className="tile-value">{agent.coverage === null ? 'none yet' : percent(agent.coverage)}</span>
+        <span className="quiet"> of its calls have an approved contract</span>
+      </p>
+      <meter
+        className="bar bar-allow"
+        min={0}
+        max={1}
+        value={agent.coverage ?? 0}
+        aria-label="share of calls with an approved contract"
+      />
+      <dl className="agent-calls">
+        {parts.map((part) => (
+          <div key={part.key} title={part.words}>
+            <dt>{part.label}</dt>
+            <dd className="number">{count(part.value)}</dd>
+          </div>
+        ))}
+      </dl>
+      <ul className="agent-environments">
+        {agent.environments.map((entry) => (
+          <li key={entry.environment}>
+            <span>{entry.environment}</span>
+            {entry.status === 'approved' ? (
+              <Badge tone="allow">plan approved</Badge>
+            ) : entry.status === 'draft' ? (
+              <Badge tone="warn">draft waits</Badge>
+            ) : (
+              <Badge>no plan</Badge>
+            )}
+            <span className="quiet">{entry.approved_at === null ? '' : <Ago at={entry.approved_at} />}</span>
+          </li>
+        ))}
+      </ul>
+      <p className="agent-links">
+        <Link to="/sessions" search={{ agent: agent.agent }}>
+          {plural(agent.sessions, 'session')}
+        </Link>
+        <Link to="/contracts" search={{ agent: agent.agent }}>
+          Contracts
+        </Link>
+        <Link to="/plans" search={{ agent: agent.agent }}>
+          Plans
+        </Link>
+      </p>
+    </section>
+  )
+}

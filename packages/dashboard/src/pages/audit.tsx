@@ -1,0 +1,132 @@
+import type { AuditEntry } from '@countersign/protocol'
+import { Link, useSearch } from '@tanstack/react-router'
+import { Badge, type Tone } from '../components/badge.js'
+import { Freshness, Page } from '../components/page.js'
+import { Empty, Loaded } from '../components/states.js'
+import { Name, Text } from '../components/text.js'
+import { fullTime, sentence, words } from '../format.js'
+import { useApi } from '../use-api.js'
+
+const TONES: Partial<Record<AuditEntry['action'], Tone>> = {
+  login_failed: 'warn',
+  key_revoked: 'warn',
+  plan_approved: 'allow',
+  plan_rejected: 'block',
+  session_killed: 'block',
+  workflow_killed: 'block',
+  content_erased: 'doubt',
+}
+
+export function AuditPage() {
+  const { cursor } = useSearch({ from: '/signed-in/audit' })
+  const audit = useApi('listAudit', { query: { cursor } }, { pollMs: 10_000, keepLast: true })
+  return (
+    <Page
+      title="Audit trail"
+      lead="Who did what, when and from where. Entries are added, never changed."
+      actions={<Freshness reading={audit} />}
+    >
+      <Loaded reading={audit} rows={8}>
+        {({ items, next }) =>
+          items.length === 0 ? (
+            <Empty title="Nothing yet">
+              <p>Sign-ins, keys, approvals and kills appear here.</p>
+            </Empty>
+          ) : (
+            <>
+              <AuditTable entries={items} />
+              <div className="pager">
+                {cursor === undefined ? (
+                  <span />
+                ) : (
+                  <Link to="/audit" search={{}} className="button button-plain">
+                    Newest
+                  </Link>
+                )}
+                {next === null ? (
+                  <span className="quiet">No older entries</span>
+                ) : (
+                  <Link to="/audit" search={{ cursor: next }} className="button button-plain">
+                    Older entries
+                  </Link>
+                )}
+              </div>
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
+  <table className="table table-cards">
+    <thead>
+      <tr>
+        <th scope="col">What</th>
+        <th scope="col">Who</th>
+        <th scope="col">About</th>
+        <th scope="col">From</th>
+        <th scope="col" className="right">
+          When
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {entries.map((entry) => (
+        <tr key={entry.audit_id}>
+          <th scope="row" className="cell-main">
+            <Badge tone={TONES[entry.action] ?? 'neutral'}>{sentence(words(entry.action))}</Badge>
+          </th>
+          <td data-label="Who">
+            <span>
+              {entry.actor === null ? <span className="quiet">nobody signed in</span> : <Text value={entry.actor} />}
+            </span>
+          </td>
+          <td data-label="About">
+            <span>
+              <Subject entry={entry} />
+              {entry.detail === null ? null : (
+                <span className="cell-note">
+                  <Text value={entry.detail} />
+                </span>
+              )}
+            </span>
+          </td>
+          <td data-label="From">
+            {entry.ip === null ? <span className="quiet">unknown</span> : <Name value={entry.ip} />}
+          </td>
+          <td data-label="When" className="right nowrap">
+            <time dateTime={entry.at}>{fullTime(entry.at)}</time>
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)
+
+function Subject({ entry: { action, subject } }: { entry: AuditEntry }) {
+  if (subject === null) return null
+  if (action === 'session_killed' || action === 'content_erased') {
+    return (
+      <Link to="/sessions/$sessionId" params={{ sessionId: subject }}>
+        <Name value={subject} />
+      </Link>
+    )
+  }
+  if (action.startsWith('plan_')) {
+    return (
+      <Link to="/plans/$planId" params={{ planId: subject }}>
+        <Name value={subject} />
+      </Link>
+    )
+  }
+  if (action === 'workflow_killed') {
+    return (
+      <Link to="/workflows/$workflowId" params={{ workflowId: subject }}>
+        <Name value={subject} />
+      </Link>
+    )
+  }
+  return <Text value={subject} />
+}

@@ -1,0 +1,149 @@
+import type { ContractRow, Environment } from '@countersign/protocol'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
+import { Badge } from '../components/badge.js'
+import { Button } from '../components/button.js'
+import { CodeBlock } from '../components/code-block.js'
+import { FormProblem } from '../components/door.js'
+import { Select } from '../components/field.js'
+import { Freshness, Page } from '../components/page.js'
+import { Segments } from '../components/segments.js'
+import { Empty, Loaded } from '../components/states.js'
+import { Name, Text } from '../components/text.js'
+import { Ago } from '../components/time.js'
+import { percent, plural } from '../format.js'
+import { environmentSnippet, installSnippet, observeSnippet } from '../snippets.js'
+import { useApi, useChange } from '../use-api.js'
+import { plainText } from '../visible-text.js'
+
+export function ContractsPage() {
+  const { agent } = useSearch({ from: '/signed-in/contracts' })
+  const navigate = useNavigate()
+  const contracts = useApi('listContracts', { query: { agent } }, { pollMs: 10_000, keepLast: true })
+  const agents = useApi('listAgents', {})
+  const names = agents.data?.agents.map((entry) => entry.agent) ?? []
+  return (
+    <Page
+      title="Contracts"
+      lead="What each tool may be called with, learned from the calls that were seen. Nothing here is enforced until a plan with it is approved."
+      actions={<Freshness reading={contracts} />}
+    >
+      <div className="toolbar">
+        <Select
+          label="Agent"
+          value={agent ?? ''}
+          options={[
+            { value: '', label: 'All agents' },
+            ...names.map((name) => ({ value: name, label: plainText(name) })),
+          ]}
+          onChange={(value) => void navigate({ to: '/contracts', search: { agent: value } })}
+        />
+        {agent === undefined ? null : <DraftFrom agent={agent} />}
+      </div>
+      <Loaded reading={contracts} rows={5}>
+        {(data) =>
+          data.contracts.length === 0 ? (
+            <Empty title="No contract has been learned yet">
+              <p>Watch an agent for a while: after ten calls of a tool its contract is known with high confidence.</p>
+              <CodeBlock title="Terminal" code={`${installSnippet}\n${environmentSnippet('csk_…')}`} />
+              <CodeBlock title="In your agent" code={observeSnippet} />
+            </Empty>
+          ) : (
+            data.contracts.map((row) => <ContractCard key={`${row.agent} ${row.tool_name}`} row={row} />)
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+const ENVIRONMENTS = [
+  { value: 'development', label: 'development' },
+  { value: 'staging', label: 'staging' },
+  { value: 'production', label: 'production' },
+] as const
+
+function DraftFrom({ agent }: { agent: string }) {
+  const [environment, setEnvironment] = useState<Environment>('development')
+  const navigate = useNavigate()
+  const draft = useChange('draftPlan', ['listPlans', 'listAgents'])
+  const make = () =>
+    draft.mutate(
+      { body: { agent, environment } },
+      { onSuccess: ({ plan }) => void navigate({ to: '/plans/$planId', params: { planId: plan.plan_id } }) },
+    )
+  return (
+    <>
+      <Segments label="Environment of the draft" options={ENVIRONMENTS} value={environment} onChange={setEnvironment} />
+      <Button kind="primary" busy={draft.isPending} onClick={make}>
+        Draft a plan
+      </Button>
+      <FormProblem problem={draft.error} />
+    </>
+  )
+}
+
+const CONFIDENCE = { low: 'warn', medium: 'accent', high: 'allow' } as const
+
+function ContractCard({ row }: { row: ContractRow }) {
+  const [view, setView] = useState<'words' | 'yaml'>('words')
+  return (
+    <section className="panel contract">
+      <header className="panel-header">
+        <h2>
+          <Name value={row.tool_name} />
+        </h2>
+        <Segments label={`Show ${plainText(row.tool_name)} as`} options={VIEWS} value={view} onChange={setView} />
+      </header>
+      <p className="contract-facts">
+        <Link to="/contracts" search={{ agent: row.agent }}>
+          <Text value={row.agent} />
+        </Link>
+        <Badge tone={CONFIDENCE[row.confidence]}>{row.confidence} confidence</Badge>
+        <Badge tone={row.approved ? 'allow' : 'neutral'}>{row.approved ? 'in an approved plan' : 'not enforced'}</Badge>
+        {row.source === 'customer' ? <Badge tone="accent">edited by a person</Badge> : null}
+        <span className="quiet">
+          {plural(row.samples, 'call')} in {plural(row.sessions, 'session')}, <Ago at={row.updated_at} />
+        </span>
+      </p>
+      <dl className="contract-figures">
+        <div>
+          <dt>Calls that pass</dt>
+          <dd>{row.pass_rate === null ? 'not known' : percent(row.pass_rate)}</dd>
+        </div>
+        <div title="With 95% confidence, the next good call is blocked by mistake at most this often">
+          <dt>False blocks at most</dt>
+          <dd>{row.false_block_bound === null ? 'not known' : percent(row.false_block_bound)}</dd>
+        </div>
+      </dl>
+      {row.drift.length === 0 ? null : (
+        <div className="drift">
+          <strong>Has changed lately</strong>
+          <ul>
+            {row.drift.map((line) => (
+              <li key={line}>
+                <Text value={line} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {view === 'words' ? (
+        <ul className="rules">
+          {row.words.map((line) => (
+            <li key={line}>
+              <Text value={line} />
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <CodeBlock title={`${plainText(row.tool_name)}.yaml`} code={row.yaml} />
+      )}
+    </section>
+  )
+}
+
+const VIEWS = [
+  { value: 'words', label: 'Words' },
+  { value: 'yaml', label: 'YAML' },
+] as const

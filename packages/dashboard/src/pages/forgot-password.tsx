@@ -1,0 +1,40 @@
+import { Link } from '@tanstack/react-router'
+import type { FormEvent } from 'react'
+import { Button } from '../components/button.js'
+import { Door, FormProblem } from '../components/door.js'
+import { Field } from '../components/field.js'
+import { useChange } from '../use-api.js'
+
+export function ForgotPasswordPage() {
+  const forgot = useChange('forgotPassword')
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    forgot.mutate({ body: { email: String(new FormData(event.currentTarget).get('email')) } })
+  }
+  if (forgot.isSuccess) {
+    return (
+      <Door
+        title="Look into your mail"
+        lead="If an account has this address, a link to set a new password is on its way. It works for one hour, once."
+      >
+        <p className="door-links">
+          <Link to="/sign-in">Back to sign in</Link>
+        </p>
+      </Door>
+    )
+  }
+  return (
+    <Door title="Forgot the password" lead="We send you a link that sets a new one.">
+      <form className="form" onSubmit={submit}>
+        <Field label="E-mail" name="email" type="email" autoComplete="username" required autoFocus />
+        <FormProblem problem={forgot.error} />
+        <Button kind="primary" type="submit" busy={forgot.isPending}>
+          Send the link
+        </Button>
+      </form>
+      <p className="door-links">
+        <Link to="/sign-in">Back to sign in</Link>
+      </p>
+    </Door>
+  )
+}

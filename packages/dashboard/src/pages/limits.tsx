@@ -1,0 +1,77 @@
+import { Freshness, Page, Panel } from '../components/page.js'
+import { Loaded } from '../components/states.js'
+import { count, percent } from '../format.js'
+import { useApi } from '../use-api.js'
+
+const BUCKETS: Readonly<Record<string, { title: string; words: string }>> = {
+  write: { title: 'Writes', words: 'sessions, preflights, proposals, captures, plans' },
+  read: { title: 'Reads', words: 'loading sessions, workflows, plans and runs' },
+  evidence: { title: 'Evidence', words: 'receipts and labels; kept apart, so that what ran can always be proven' },
+  stop: { title: 'Stops', words: 'kills and bypass reports; kept apart, so that a session can always be stopped' },
+  dashboard: { title: 'Dashboard', words: 'these pages' },
+}
+
+export function LimitsPage() {
+  const limits = useApi('loadLimits', {}, { pollMs: 5_000 })
+  return (
+    <Page
+      title="Limits and usage"
+      lead="What your organisation may use, and how much of it is left right now."
+      actions={<Freshness reading={limits} />}
+    >
+      <Loaded reading={limits} rows={5}>
+        {({ quota, buckets, runs, keys }) => (
+          <>
+            <Panel title="Requests a minute" aside={`quota ${quota}`}>
+              <ul className="meters">
+                {buckets.map((bucket) => (
+                  <li key={bucket.bucket}>
+                    <div>
+                      <strong>{BUCKETS[bucket.bucket]?.title ?? bucket.bucket}</strong>
+                      <span className="cell-note">{BUCKETS[bucket.bucket]?.words}</span>
+                    </div>
+                    <Meter label={`${bucket.bucket} left`} value={bucket.available} max={bucket.per_minute} />
+                    <span className="number">
+                      {count(Math.floor(bucket.available))} of {count(bucket.per_minute)} left
+                    </span>
+                  </li>
+                ))}
+              </ul>
+              <p className="quiet">
+                A bucket fills evenly over a minute. An empty one answers 429 with Retry-After, and the SDK waits it
+                out.
+              </p>
+            </Panel>
+            <div className="columns">
+              <Panel title="Runs, last 30 days" aside={percent(runs.limit === 0 ? 0 : runs.used / runs.limit)}>
+                <Meter label="runs used" value={runs.used} max={runs.limit} kind="used" />
+                <p>
+                  {count(runs.used)} of {count(runs.limit)} used. Each backtest of a plan is one run.
+                </p>
+              </Panel>
+              <Panel title="Active API keys">
+                <Meter label="keys used" value={keys.active} max={keys.limit} kind="used" />
+                <p>
+                  {count(keys.active)} of {count(keys.limit)} in use.
+                </p>
+              </Panel>
+            </div>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+interface MeterProps {
+  readonly label: string
+  readonly value: number
+  readonly max: number
+  readonly kind?: 'left' | 'used'
+}
+
+/** Coloured when little is left. */
+function Meter({ label, value, max, kind = 'left' }: MeterProps) {
+  const left = max === 0 ? 0 : (kind === 'left' ? value : max - value) / max
+  return <meter className={left < 0.15 ? 'bar' : 'bar bar-calm'} min={0} max={max} value={value} aria-label={label} />
+}

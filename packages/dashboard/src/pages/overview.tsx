@@ -1,0 +1,205 @@
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import type { Answer } from '../api.js'
+import { FirstSteps } from '../components/first-steps.js'
+import { Freshness, Page, Panel } from '../components/page.js'
+import { Segments } from '../components/segments.js'
+import { Empty, Loaded } from '../components/states.js'
+import { Name, Text } from '../components/text.js'
+import { Tile } from '../components/tile.js'
+import { Ago } from '../components/time.js'
+import { count, percent, plural } from '../format.js'
+import { reasonMeaning, reasonTitle } from '../reasons.js'
+import { useApi } from '../use-api.js'
+import { DecisionsPlot } from './overview/decisions-plot.js'
+
+type Overview = Answer<'loadOverview'>
+const RANGES = [
+  { value: '1h', label: '1 hour', words: 'the last hour' },
+  { value: '24h', label: '24 hours', words: 'the last 24 hours' },
+  { value: '7d', label: '7 days', words: 'the last 7 days' },
+  { value: '30d', label: '30 days', words: 'the last 30 days' },
+] as const
+
+export function OverviewPage() {
+  const search = useSearch({ from: '/signed-in/' })
+  const navigate = useNavigate()
+  const range = RANGES.find(({ value }) => value === search.range) ?? RANGES[1]
+  const overview = useApi('loadOverview', { query: { range: range.value } }, { pollMs: 5_000, keepLast: true })
+  return (
+    <Page
+      title="Overview"
+      lead={overview.data === undefined ? undefined : headline(overview.data, range.words)}
+      actions={
+        <>
+          <Freshness reading={overview} />
+          <Segments
+            label="Time shown"
+            options={RANGES}
+            value={range.value}
+            onChange={(value) => void navigate({ to: '/', search: { range: value } })}
+          />
+        </>
+      }
+    >
+      <Loaded reading={overview} rows={8}>
+        {(data) =>
+          data.totals.sessions === 0 && data.agents.length === 0 ? <FirstSteps /> : <Figures overview={data} />
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+/** The whole page in one sentence. */
+function headline({ totals, reasons }: Overview, when: string): string {
+  const decided = totals.allowed + totals.blocked
+  if (decided === 0) return `No call was proposed in ${when}.`
+  if (totals.blocked === 0) return `${plural(decided, 'call')} proposed in ${when}, all allowed.`
+  const top = reasons[0]
+  const why = top === undefined ? '' : `, most often for this reason: ${reasonTitle(top.reason).toLowerCase()}`
+  return `${plural(decided, 'call')} proposed in ${when}. ${plural(totals.blocked, 'call was', 'calls were')} stopped${why}.`
+}
+
+function Figures({ overview }: { overview: Overview }) {
+  const { totals } = overview
+  const decided = totals.allowed + totals.blocked
+  return (
+    <>
+      <div className="tiles">
+        <Tile label="Allowed" value={count(totals.allowed)} tone="allow" />
+        <Tile
+          label="Blocked"
+          value={count(totals.blocked)}
+          tone="block"
+          note={decided === 0 ? undefined : `${percent(totals.blocked / decided)} of all calls`}
+        />
+        <Tile
+          label="Active sessions"
+          value={count(totals.active_sessions)}
+          note={`of ${count(totals.sessions)}`}
+          search={{ status: 'ACTIVE' }}
+        />
+        <Tile
+          label="Calls in doubt"
+          value={count(totals.calls_in_doubt)}
+          tone={totals.calls_in_doubt > 0 ? 'doubt' : undefined}
+          note="ran or not, nobody said"
+          search={{ status: 'RECOVERING' }}
+        />
+        <Tile
+          label="Compromised"
+          value={count(totals.compromised)}
+          tone={totals.compromised > 0 ? 'warn' : undefined}
+          note="a call went round the wrapper"
+          search={{ status: 'COMPROMISED' }}
+        />
+        <Tile
+          label="Killed"
+          value={count(totals.killed)}
+          tone={totals.killed > 0 ? 'block' : undefined}
+          note="stopped for good"
+          search={{ status: 'KILLED' }}
+        />
+      </div>
+      <Panel title="Decisions over time">
+        {decided === 0 ? (
+          <p className="quiet">Nothing was decided in this time.</p>
+        ) : (
+          <DecisionsPlot overview={overview} />
+        )}
+      </Panel>
+      <div className="columns">
+        <Panel title="Why calls were blocked">
+          <Reasons overview={overview} />
+        </Panel>
+        <Panel title="Agents" aside={<Link to="/agents">All agents</Link>}>
+          <Agents overview={overview} />
+        </Panel>
+      </div>
+      <Panel title="Blocked most recently" aside={<Link to="/sessions">All sessions</Link>}>
+        <RecentBlocks overview={overview} />
+      </Panel>
+    </>
+  )
+}
+
+function Reasons({ overview: { reasons } }: { overview: Overview }) {
+  if (reasons.length === 0) return <p className="quiet">No call was blocked.</p>
+  const most = Math.max(...reasons.map((entry) => entry.count))
+  return (
+    <ul className="bars">
+      {reasons.slice(0, 8).map((entry) => (
+        <li key={entry.reason}>
+          <Link to="/sessions" search={{ reason: entry.reason }} title={reasonMeaning(entry.reason)}>
+            {reasonTitle(entry.reason)}
+          </Link>
+          <meter className="bar" min={0} max={most} value={entry.count} aria-label={reasonTitle(entry.reason)} />
+          <span className="number">{count(entry.count)}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Agents({ overview: { agents } }: { overview: Overview }) {
+  if (agents.length === 0) return <p className="quiet">No agent was seen.</p>
+  return (
+    <table className="table table-plain">
+      <thead>
+        <tr>
+          <th scope="col">Agent</th>
+          <th scope="col" className="right">
+            Sessions
+          </th>
+          <th scope="col" className="right">
+            Blocked
+          </th>
+          <th scope="col" className="right">
+            Last seen
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {agents.slice(0, 8).map((entry) => (
+          <tr key={entry.agent ?? ''}>
+            <td>
+              <Link to="/sessions" search={entry.agent === null ? {} : { agent: entry.agent }}>
+                {entry.agent === null ? 'without a name' : <Text value={entry.agent} />}
+              </Link>
+            </td>
+            <td className="right number">{count(entry.sessions)}</td>
+            <td className="right number">
+              {entry.blocked === 0 ? '0' : `${count(entry.blocked)} of ${count(entry.allowed + entry.blocked)}`}
+            </td>
+            <td className="right">
+              <Ago at={entry.last_seen} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function RecentBlocks({ overview: { recent_blocks: blocks } }: { overview: Overview }) {
+  if (blocks.length === 0) return <Empty title="Nothing was blocked" />
+  return (
+    <ul className="rows">
+      {blocks.map((entry) => (
+        <li key={`${entry.session_id}-${entry.seq}-${entry.index}`}>
+          <Link
+            to="/sessions/$sessionId"
+            params={{ sessionId: entry.session_id }}
+            hash={`call-${entry.seq}-${entry.index}`}
+            className="row-link"
+          >
+            <Name value={entry.tool_name} />
+            <span>{reasonTitle(entry.reason)}</span>
+            <span className="quiet">{entry.agent === null ? '' : <Text value={entry.agent} />}</span>
+            <Ago at={entry.at} />
+          </Link>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,130 @@
+import type { PlanDetail } from '@countersign/protocol'
+import { useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { Badge } from '../components/badge.js'
+import { Freshness, Page, Panel } from '../components/page.js'
+import { Loaded } from '../components/states.js'
+import { Name, Text } from '../components/text.js'
+import { Ago } from '../components/time.js'
+import { fullTime } from '../format.js'
+import { useApi } from '../use-api.js'
+import { Backtest } from './plan/backtest.js'
+import { DecidePlan } from './plan/decide-plan.js'
+import { PlanFiles } from './plan/plan-files.js'
+import { PLAN_TONES } from './plans.js'
+
+export function PlanPage() {
+  const { planId } = useParams({ from: '/signed-in/plans/$planId' })
+  const [editing, setEditing] = useState(false)
+  const plan = useApi('loadPlan', { params: { plan_id: planId } }, editing ? {} : { pollMs: 10_000 })
+  const row = plan.data?.plan
+  return (
+    <Page
+      title={row === undefined ? 'Plan' : `Plan for ${row.agent}`}
+      heading={
+        row === undefined ? undefined : (
+          <>
+            <Text value={row.agent} /> in {row.environment}
+          </>
+        )
+      }
+      lead={plan.data === undefined ? undefined : <PlanLead detail={plan.data} />}
+      actions={
+        <>
+          <Freshness reading={plan} />
+          {plan.data === undefined ? null : <DecidePlan detail={plan.data} />}
+        </>
+      }
+    >
+      <Loaded reading={plan} rows={6}>
+        {(detail) => (
+          <>
+            <Remarks detail={detail} />
+            <Panel
+              title={detail.plan.state === 'draft' ? 'What approval would change' : 'What it changed'}
+              aside={detail.running === null ? 'nothing runs yet' : 'against the running plan'}
+            >
+              <Changes detail={detail} />
+            </Panel>
+            <Backtest detail={detail} />
+            <PlanFiles detail={detail} editing={editing} onEditing={setEditing} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+function PlanLead({ detail: { plan } }: { detail: PlanDetail }) {
+  return (
+    <>
+      <Badge tone={PLAN_TONES[plan.state]}>{plan.state}</Badge>{' '}
+      {plan.origin === 'learned' ? 'Drafted from learned contracts' : 'Submitted as a pack'}{' '}
+      <Ago at={plan.created_at} />
+      {plan.created_by === null ? '' : ' by '}
+      {plan.created_by === null ? null : <Text value={plan.created_by} />}.
+      {plan.decided_at === null || plan.decided_by === null ? null : (
+        <>
+          {' '}
+          Decided {fullTime(plan.decided_at)} by <Text value={plan.decided_by} />
+          {plan.decided_why === null ? '.' : ': '}
+          {plan.decided_why === null ? null : (
+            <q>
+              <Text value={plan.decided_why} />
+            </q>
+          )}
+        </>
+      )}
+    </>
+  )
+}
+
+const EFFECTS = {
+  allows: { tone: 'warn', word: 'allows more' },
+  blocks: { tone: 'accent', word: 'blocks more' },
+  changes: { tone: 'neutral', word: 'changes' },
+} as const
+
+function Changes({ detail: { changes } }: { detail: PlanDetail }) {
+  if (changes.length === 0) return <p className="quiet">No difference in what is allowed.</p>
+  return (
+    <ul className="rows">
+      {changes.map((change) => (
+        <li key={`${change.tool_name} ${change.text}`} className="change">
+          <Badge tone={EFFECTS[change.effect].tone}>{EFFECTS[change.effect].word}</Badge>
+          {change.tool_name === null ? <span className="quiet">the session</span> : <Name value={change.tool_name} />}
+          <Text value={change.text} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Blockers stop an approval; advisories only tell. */
+function Remarks({ detail: { blockers, advisories, plan } }: { detail: PlanDetail }) {
+  if (blockers.length + advisories.length === 0) return null
+  return (
+    <div className="columns">
+      {blockers.length === 0 ? null : (
+        <Panel title={plan.state === 'draft' ? 'Must be mended before approval' : 'Blockers'}>
+          <RemarkList remarks={blockers} tone="block" />
+        </Panel>
+      )}
+      {advisories.length === 0 ? null : (
+        <Panel title="Good to know">
+          <RemarkList remarks={advisories} tone="warn" />
+        </Panel>
+      )}
+    </div>
+  )
+}
+
+const RemarkList = ({ remarks, tone }: { remarks: PlanDetail['blockers']; tone: 'block' | 'warn' }) => (
+  <ul className={`remarks remarks-${tone}`}>
+    {remarks.map((remark) => (
+      <li key={`${remark.code} ${remark.tool_name} ${remark.message}`}>
+        {remark.tool_name === null ? null : <Name value={remark.tool_name} />} <Text value={remark.message} />
+      </li>
+    ))}
+  </ul>
+)

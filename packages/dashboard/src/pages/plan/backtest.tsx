@@ -1,0 +1,105 @@
+import type { PlanDetail, RunReport, RunView } from '@countersign/protocol'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { Button } from '../../components/button.js'
+import { FormProblem } from '../../components/door.js'
+import { Panel } from '../../components/page.js'
+import { Loading } from '../../components/states.js'
+import { Name, Text } from '../../components/text.js'
+import { count, percent, plural, sentence, words } from '../../format.js'
+import { useApi, useChange } from '../../use-api.js'
+
+/** What the plan would have done to the sessions that were seen. */
+export function Backtest({ detail: { plan } }: { detail: PlanDetail }) {
+  const [runId, setRunId] = useState<string | null>(null)
+  const start = useChange('startRun', ['loadLimits'])
+  const run = useApi(
+    'loadRunDetail',
+    { params: { run_id: runId ?? '' } },
+    { enabled: runId !== null && start.data?.run.status !== 'done', pollMs: 1_000 },
+  )
+  const view = run.data?.run ?? start.data?.run ?? null
+  const budget = run.data?.budget ?? start.data?.budget
+  const go = () =>
+    start.mutate({ body: { plan_id: plan.plan_id } }, { onSuccess: ({ run: { run_id } }) => setRunId(run_id) })
+  const busy = start.isPending || view?.status === 'queued' || view?.status === 'running'
+  return (
+    <Panel
+      title="Backtest"
+      aside={budget === undefined ? undefined : `${count(budget.used)} of ${count(budget.limit)} runs used`}
+    >
+      <p className="backtest-lead">
+        <span className="lead">
+          Judges the captured sessions of <Text value={plan.agent} /> by this plan, call by call, and changes nothing.
+        </span>
+        <Button icon="playground" busy={busy} onClick={go}>
+          {view === null ? 'Run a backtest' : 'Run it again'}
+        </Button>
+      </p>
+      <FormProblem problem={start.error ?? run.error} />
+      {busy ? <Loading rows={2} label="The backtest runs" /> : view === null ? null : <Result run={view} />}
+    </Panel>
+  )
+}
+
+function Result({ run: { report, error } }: { run: RunView }) {
+  if (report === null) return <p className="form-problem">{error ?? 'The run failed without a word.'}</p>
+  const reasons = Object.entries(report.would_block).sort((a, b) => b[1] - a[1])
+  return (
+    <div className="backtest">
+      <div className="tiles">
+        <Figure
+          label="Sessions unchanged"
+          value={percent(report.pass_rate)}
+          note={`${count(report.sessions_passed)} of ${count(report.sessions)}`}
+        />
+        <Figure label="Calls blocked" value={count(report.calls_blocked)} note={`of ${count(report.calls)}`} />
+        <Figure label="Coverage" value={percent(report.coverage)} note="of calls have a contract" />
+      </div>
+      {reasons.length === 0 ? null : (
+        <p>
+          Would block:{' '}
+          {reasons.map(([reason, times]) => `${sentence(words(reason)).toLowerCase()} ${times}×`).join(', ')}.
+        </p>
+      )}
+      <Divergences report={report} />
+    </div>
+  )
+}
+
+const Figure = ({ label, value, note }: { label: string; value: string; note: string }) => (
+  <div className="tile">
+    <span className="tile-label">{label}</span>
+    <span className="tile-value">{value}</span>
+    <span className="tile-note">{note}</span>
+  </div>
+)
+
+function Divergences({ report: { divergences, sessions } }: { report: RunReport }) {
+  if (sessions === 0) return <p className="quiet">No captured session to judge yet.</p>
+  if (divergences.length === 0) return <p>No session would change.</p>
+  return (
+    <>
+      <h3>{plural(divergences.length, 'session')} would change, first here</h3>
+      <ul className="rows">
+        {divergences.map((entry) => (
+          <li key={`${entry.session} ${entry.turn} ${entry.call}`} className="divergence">
+            <Link to="/sessions/$sessionId" params={{ sessionId: entry.session }}>
+              <Name value={entry.session} />
+            </Link>
+            <span>
+              <Name value={entry.tool_name} /> in turn {entry.turn + 1} would be{' '}
+              {entry.decision === 'block' ? 'blocked' : 'allowed'}
+              {entry.reasons.length === 0 ? '' : `: ${entry.reasons.map(words).join(', ')}`}
+              {entry.remedy === null ? null : (
+                <span className="cell-note">
+                  <Text value={entry.remedy} />
+                </span>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

@@ -1,0 +1,71 @@
+import type { PlanDetail } from '@countersign/protocol'
+import { useState } from 'react'
+import { Button } from '../../components/button.js'
+import { ConfirmDialog } from '../../components/confirm-dialog.js'
+import { Field } from '../../components/field.js'
+import { Text } from '../../components/text.js'
+import { plural, shortHash } from '../../format.js'
+import { useChange } from '../../use-api.js'
+
+const STALE = ['loadPlan', 'listPlans', 'listAgents', 'listContracts', 'listAudit'] as const
+
+/** A person's yes or no to a draft, with the reason that is kept beside it. */
+export function DecidePlan({ detail: { plan, blockers } }: { detail: PlanDetail }) {
+  const [asking, setAsking] = useState<'approve' | 'reject' | null>(null)
+  const [why, setWhy] = useState('')
+  const approve = useChange('approvePlan', STALE)
+  const reject = useChange('rejectPlan', STALE)
+  if (plan.state !== 'draft') return null
+  const deciding = asking === 'approve' ? approve : reject
+  const confirm = () =>
+    deciding.mutate(
+      { params: { plan_id: plan.plan_id }, body: { why: why.trim() } },
+      { onSuccess: () => setAsking(null) },
+    )
+  return (
+    <>
+      <Button kind="danger" onClick={() => setAsking('reject')}>
+        Reject
+      </Button>
+      <Button
+        kind="primary"
+        icon="check"
+        disabled={blockers.length > 0}
+        title={blockers.length > 0 ? `${plural(blockers.length, 'blocker')} must be mended first` : undefined}
+        onClick={() => setAsking('approve')}
+      >
+        Approve
+      </Button>
+      {asking === null ? null : (
+        <ConfirmDialog
+          title={asking === 'approve' ? 'Approve this plan?' : 'Reject this draft?'}
+          confirm={asking === 'approve' ? 'Approve plan' : 'Reject draft'}
+          kind={asking === 'approve' ? 'primary' : 'danger'}
+          busy={deciding.isPending}
+          problem={deciding.error}
+          onConfirm={confirm}
+          onClose={() => setAsking(null)}
+        >
+          <p>
+            {asking === 'approve' ? (
+              <>
+                New sessions of <Text value={plan.agent} /> in {plan.environment} are governed by plan{' '}
+                <code>{shortHash(plan.compiled_hash)}</code> from now on. Sessions that run keep the plan they started
+                with.
+              </>
+            ) : (
+              'The draft is kept, marked as rejected, and never enforced.'
+            )}
+          </p>
+          <Field
+            label="Why (kept with the decision)"
+            value={why}
+            onChange={(event) => setWhy(event.target.value)}
+            maxLength={1_000}
+            required
+          />
+        </ConfirmDialog>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,151 @@
+import type { PlanRow } from '@countersign/protocol'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Badge, type Tone } from '../components/badge.js'
+import { CodeBlock } from '../components/code-block.js'
+import { Select } from '../components/field.js'
+import { Hash } from '../components/hash.js'
+import { Freshness, Page } from '../components/page.js'
+import { Empty, Loaded } from '../components/states.js'
+import { Text } from '../components/text.js'
+import { Ago } from '../components/time.js'
+import { plural } from '../format.js'
+import { useApi } from '../use-api.js'
+import { plainText } from '../visible-text.js'
+
+export const PLAN_TONES: Record<PlanRow['state'], Tone> = {
+  draft: 'warn',
+  approved: 'allow',
+  superseded: 'neutral',
+  rejected: 'block',
+}
+const STATES = ['draft', 'approved', 'superseded', 'rejected'].map((value) => ({ value, label: value }))
+const ENVIRONMENTS = ['development', 'staging', 'production'].map((value) => ({ value, label: value }))
+const ANY = { value: '', label: 'Any' }
+
+export function PlansPage() {
+  const search = useSearch({ from: '/signed-in/plans' })
+  const navigate = useNavigate()
+  const { agent, cursor } = search
+  const query = {
+    agent,
+    cursor,
+    environment: search.environment as PlanRow['environment'] | undefined,
+    state: search.state as PlanRow['state'] | undefined,
+  }
+  const plans = useApi('listPlans', { query }, { pollMs: 10_000, keepLast: true })
+  const agents = useApi('listAgents', {})
+  const set = (name: string, value: string) =>
+    void navigate({ to: '/plans', search: { ...search, [name]: value, cursor: '' } })
+  const names = agents.data?.agents.map((entry) => ({ value: entry.agent, label: plainText(entry.agent) })) ?? []
+  return (
+    <Page
+      title="Plans"
+      lead="A plan is what governs an agent in one environment. It is enforced from the moment a person approves it, and it is exactly what was approved."
+      actions={<Freshness reading={plans} />}
+    >
+      <div className="filters">
+        <Select label="Agent" value={agent ?? ''} options={[ANY, ...names]} onChange={(value) => set('agent', value)} />
+        <Select
+          label="Environment"
+          value={search.environment ?? ''}
+          options={[ANY, ...ENVIRONMENTS]}
+          onChange={(value) => set('environment', value)}
+        />
+        <Select
+          label="State"
+          value={search.state ?? ''}
+          options={[ANY, ...STATES]}
+          onChange={(value) => set('state', value)}
+        />
+      </div>
+      <Loaded reading={plans} rows={5}>
+        {({ items, next }) =>
+          items.length === 0 ? (
+            <Empty title="No plan yet">
+              <p>
+                Draft one from <Link to="/contracts">learned contracts</Link>, or submit the contract pack of your
+                repository:
+              </p>
+              <CodeBlock
+                title="Terminal"
+                code="npx countersign plan submit ./contracts --agent support --environment production"
+              />
+            </Empty>
+          ) : (
+            <>
+              <PlansTable rows={items} />
+              <div className="pager">
+                <span />
+                {next === null ? null : (
+                  <Link to="/plans" search={{ ...search, cursor: next }} className="button button-plain">
+                    Older plans
+                  </Link>
+                )}
+              </div>
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+const PlansTable = ({ rows }: { rows: readonly PlanRow[] }) => (
+  <table className="table table-cards">
+    <thead>
+      <tr>
+        <th scope="col">Plan</th>
+        <th scope="col">State</th>
+        <th scope="col">Made from</th>
+        <th scope="col">Decided</th>
+        <th scope="col" className="right">
+          Made
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {rows.map((row) => (
+        <tr key={row.plan_id}>
+          <th scope="row" className="cell-main">
+            <Link to="/plans/$planId" params={{ planId: row.plan_id }}>
+              <Text value={row.agent} /> in {row.environment}
+            </Link>
+            <span className="cell-note">
+              {plural(row.contracts, 'contract')} <Hash label="" value={row.compiled_hash} />
+            </span>
+          </th>
+          <td data-label="State">
+            <Badge tone={PLAN_TONES[row.state]}>{row.state}</Badge>
+          </td>
+          <td data-label="Made from">
+            <span>
+              {row.origin === 'learned' ? 'learned contracts' : 'a submitted pack'}
+              {row.created_by === null ? null : (
+                <span className="cell-note">
+                  by <Text value={row.created_by} />
+                </span>
+              )}
+            </span>
+          </td>
+          <td data-label="Decided">
+            <span>
+              {row.decided_at === null ? (
+                <span className="quiet">waits for a person</span>
+              ) : (
+                <Ago at={row.decided_at} />
+              )}
+              {row.decided_by === null ? null : (
+                <span className="cell-note">
+                  by <Text value={row.decided_by} />
+                </span>
+              )}
+            </span>
+          </td>
+          <td data-label="Made" className="right nowrap">
+            <Ago at={row.created_at} />
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)

@@ -1,0 +1,125 @@
+import { useState } from 'react'
+import { Button } from '../components/button.js'
+import { FormProblem } from '../components/door.js'
+import { Page, Panel } from '../components/page.js'
+import { Segments } from '../components/segments.js'
+import { useChange } from '../use-api.js'
+import { EXAMPLE } from './playground/example.js'
+import { Judgement } from './playground/judgement.js'
+
+/** Paste a response and a pack, and see how the server decides, rule by rule. */
+export function PlaygroundPage() {
+  const [contracts, setContracts] = useState(EXAMPLE.contracts)
+  const [session, setSession] = useState('')
+  const [response, setResponse] = useState(EXAMPLE.response)
+  const [labels, setLabels] = useState('')
+  const [unmatched, setUnmatched] = useState<'block' | 'allow'>('block')
+  const [broken, setBroken] = useState<string | null>(null)
+  const judge = useChange('judgePlayground')
+  const submit = () => {
+    const parsed = parseJson(response)
+    setBroken(parsed.ok ? null : parsed.problem)
+    if (!parsed.ok) return
+    judge.mutate({
+      body: {
+        contracts: splitContracts(contracts),
+        response: parsed.value,
+        unmatched_policy: unmatched,
+        labels: labels.split(/[\s,]+/).filter((label) => label !== ''),
+        ...(session.trim() === '' ? {} : { session }),
+      },
+    })
+  }
+  return (
+    <Page
+      title="Playground"
+      lead="Judged by the same engine as your sessions, from a fresh state. Nothing is kept."
+      actions={
+        <Button kind="primary" icon="playground" busy={judge.isPending} onClick={submit}>
+          Judge
+        </Button>
+      }
+    >
+      <div className="columns">
+        <Panel title="Contracts" aside="YAML, several separated by a line with ---">
+          <Area label="Contracts" value={contracts} rows={18} onChange={setContracts} />
+          <details className="more">
+            <summary>Session definition, labels, unmatched tools</summary>
+            <div className="form">
+              <div className="field">
+                <label htmlFor="playground-session">session.yaml (optional)</label>
+                <Area id="playground-session" value={session} rows={6} onChange={setSession} />
+              </div>
+              <div className="field">
+                <label htmlFor="playground-labels">Labels of the session</label>
+                <input id="playground-labels" value={labels} onChange={(event) => setLabels(event.target.value)} />
+              </div>
+              <Segments
+                label="Tools without a contract"
+                options={UNMATCHED}
+                value={unmatched}
+                onChange={setUnmatched}
+              />
+            </div>
+          </details>
+        </Panel>
+        <Panel title="Response of the model" aside="OpenAI, Anthropic or normalized JSON">
+          <Area label="Response of the model" value={response} rows={18} onChange={setResponse} />
+          {broken === null ? null : (
+            <p className="form-problem" role="alert">
+              The response is not JSON: {broken}
+            </p>
+          )}
+        </Panel>
+      </div>
+      <FormProblem problem={judge.error} />
+      {judge.data === undefined ? null : <Judgement view={judge.data} />}
+    </Page>
+  )
+}
+
+const UNMATCHED = [
+  { value: 'block', label: 'Block tools without a contract' },
+  { value: 'allow', label: 'Allow them' },
+] as const
+
+interface AreaProps {
+  readonly id?: string
+  readonly label?: string
+  readonly value: string
+  readonly rows: number
+  readonly onChange: (value: string) => void
+}
+
+const Area = ({ id, label, value, rows, onChange }: AreaProps) => (
+  <textarea
+    id={id}
+    aria-label={label}
+    rows={rows}
+    value={value}
+    spellCheck={false}
+    autoCapitalize="off"
+    onChange={(event) => onChange(event.target.value)}
+  />
+)
+
+/** One file per YAML document, named after its tool where it names one. */
+function splitContracts(text: string): { file: string; text: string }[] {
+  return text
+    .split(/^---\s*$/m)
+    .filter((part) => part.trim() !== '')
+    .map((part, at) => ({
+      file: `${/^tool:\s*([\w-]{1,100})\s*$/m.exec(part)?.[1] ?? `contract-${at + 1}`}.yaml`,
+      text: part,
+    }))
+}
+
+type Parsed = { ok: true; value: unknown } | { ok: false; problem: string }
+
+function parseJson(text: string): Parsed {
+  try {
+    return { ok: true, value: JSON.parse(text) as unknown }
+  } catch (error) {
+    return { ok: false, problem: error instanceof Error ? error.message : 'it cannot be read' }
+  }
+}

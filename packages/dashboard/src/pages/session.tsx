@@ -1,0 +1,60 @@
+import { useParams } from '@tanstack/react-router'
+import './session/session.css'
+import { useState } from 'react'
+import { Freshness, Page, Panel } from '../components/page.js'
+import { Loaded, Loading } from '../components/states.js'
+import { Text } from '../components/text.js'
+import { useApi } from '../use-api.js'
+import { KillSession } from './session/kill-session.js'
+import { Proof } from './session/proof.js'
+import { SessionFacts } from './session/session-facts.js'
+import { StatePanel } from './session/state-panel.js'
+import { Timeline } from './session/timeline.js'
+import { useTimeline } from './session/use-timeline.js'
+
+/** One session: what happened, moment by moment, with the state as it was at each. */
+export function SessionPage() {
+  const { sessionId } = useParams({ from: '/signed-in/sessions/$sessionId' })
+  const detail = useApi('loadSessionDetail', { params: { session_id: sessionId } }, { pollMs: 3_000 })
+  const timeline = useTimeline(sessionId, detail.data?.session.ledger.seq)
+  const [chosen, setChosen] = useState<number | null>(null)
+  const shown = timeline.items.find(({ seq }) => seq === chosen) ?? timeline.items.at(-1)
+  const before = shown === undefined ? undefined : timeline.items[timeline.items.indexOf(shown) - 1]
+  return (
+    <Page
+      title={`Session ${sessionId}`}
+      heading={<Text value={sessionId} className="heading-name" />}
+      actions={
+        <>
+          <Freshness reading={detail} />
+          {detail.data === undefined ? null : <KillSession session={detail.data.session} />}
+        </>
+      }
+    >
+      <Loaded reading={detail} rows={3}>
+        {(data) => (
+          <>
+            <SessionFacts detail={data} />
+            <div className="session-columns">
+              <Panel title="Timeline" aside={`${data.session.ledger.seq} events`}>
+                {timeline.problem === null && timeline.items.length === 0 ? <Loading rows={6} /> : null}
+                <Timeline timeline={timeline} chosen={shown?.seq ?? null} onChoose={setChosen} />
+              </Panel>
+              <div className="session-side">
+                {shown === undefined ? null : (
+                  <StatePanel
+                    item={shown}
+                    before={before}
+                    newest={shown.seq === timeline.items.at(-1)?.seq}
+                    onNewest={() => setChosen(null)}
+                  />
+                )}
+                <Proof sessionId={sessionId} head={data.session.ledger} />
+              </div>
+            </div>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}

@@ -1,0 +1,126 @@
+import type { Block, ContractFailure, JsonValue, TimelineCall } from '@countersign/protocol'
+import { Badge } from '../../components/badge.js'
+import { Hash } from '../../components/hash.js'
+import { Icon } from '../../components/icon.js'
+import { JsonText } from '../../components/json-text.js'
+import { Name, Text } from '../../components/text.js'
+import { reasonMeaning, reasonTitle } from '../../reasons.js'
+import { ReceiptLine } from './receipt-line.js'
+
+/** One call: what was decided, by which rule, and what became of it. Its address can be sent to somebody. */
+export function CallCard({ seq, call }: { seq: number; call: TimelineCall }) {
+  const id = `call-${seq}-${call.index}`
+  const allowed = call.decision === 'allow'
+  return (
+    <article
+      className={allowed ? 'call call-allow' : 'call call-block'}
+      id={id}
+      tabIndex={-1}
+      aria-labelledby={`${id}-name`}
+    >
+      <header className="call-head">
+        <Badge tone={allowed ? 'allow' : 'block'}>
+          <Icon name={allowed ? 'check' : 'cross'} size={14} />
+          {allowed ? 'Allowed' : 'Blocked'}
+        </Badge>
+        <h4 id={`${id}-name`}>
+          <Name value={call.tool_name} />
+        </h4>
+        <a href={`#${id}`} className="call-link" aria-label="Link to this call" title="Link to this call">
+          <Icon name="link" size={16} />
+        </a>
+      </header>
+      {call.reasons.map((block) => (
+        <Reason key={`${block.reason}-${block.detail ?? ''}`} block={block} />
+      ))}
+      <Arguments value={call.arguments} />
+      {call.checkpoints.length === 0 ? null : (
+        <p className="call-note">
+          A person was asked: <Text value={call.checkpoints.join(', ')} />
+        </p>
+      )}
+      {allowed ? <ReceiptLine call={call} /> : null}
+      {call.argument_hash === null ? null : (
+        <p className="call-hashes">
+          <Hash label="Arguments" value={call.argument_hash} />
+          {call.receipt?.result_hash == null ? null : <Hash label="Result" value={call.receipt.result_hash} />}
+          <span>
+            Call id <Name value={call.call_id} />
+          </span>
+        </p>
+      )}
+    </article>
+  )
+}
+
+/** A reason with its rule, what was expected and found, and the way out. */
+export function Reason({ block }: { block: Block }) {
+  return (
+    <section className="reason">
+      <h5>
+        {reasonTitle(block.reason)}
+        {block.detail === undefined ? null : (
+          <span className="reason-detail">
+            <Text value={block.detail} />
+          </span>
+        )}
+      </h5>
+      <p className="reason-meaning">
+        {reasonMeaning(block.reason)}.
+        {block.contract_file === undefined ? null : (
+          <>
+            {' '}
+            The rule is in <Name value={block.contract_file} />.
+          </>
+        )}
+      </p>
+      {block.failures.length === 0 ? null : <Failures failures={block.failures} />}
+      <p className="remedy">
+        <strong>Way out</strong> <Text value={block.remedy} />
+      </p>
+    </section>
+  )
+}
+
+const Failures = ({ failures }: { failures: readonly ContractFailure[] }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region needs focus
+  <div className="table-scroll" tabIndex={0}>
+    <table className="table failures">
+      <thead>
+        <tr>
+          <th scope="col">Where</th>
+          <th scope="col">Rule</th>
+          <th scope="col">Expected</th>
+          <th scope="col">Found</th>
+        </tr>
+      </thead>
+      <tbody>
+        {failures.map((failure, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: two failures may be equal in every field
+          <tr key={at} title={failure.message}>
+            <td>
+              <Name value={failure.path} />
+            </td>
+            <td>
+              <Name value={failure.operator} />
+            </td>
+            <td>
+              <Value value={failure.expected} />
+            </td>
+            <td className="found">
+              <Value value={failure.found} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+const Value = ({ value }: { value: JsonValue | undefined }) =>
+  value === undefined ? <span className="quiet">not kept or absent</span> : <Name value={JSON.stringify(value)} />
+
+function Arguments({ value }: { value: JsonValue | null }) {
+  if (value === null) return <p className="call-note quiet">The arguments were not kept, or were erased.</p>
+  return <JsonText value={value} />
+}

@@ -1,0 +1,99 @@
+import type { LedgerBody, LedgerEventType, TimelineItem } from '@countersign/protocol'
+import type { Tone } from '../../components/badge.js'
+import { plural } from '../../format.js'
+
+export interface EventWords {
+  readonly title: string
+  readonly tone: Tone
+  /** What happened, in one line. Names in it are shown as they are. */
+  readonly facts: readonly string[]
+}
+
+/** What an event of the ledger says to a person. */
+export function eventWords({ type, body }: Pick<TimelineItem, 'type' | 'body'>): EventWords {
+  const words = WORDS[type] as (body: TimelineItem['body']) => EventWords
+  return words(body)
+}
+
+const KILLERS = {
+  client: 'by the program',
+  dashboard: 'by a person, from the dashboard',
+  breaker: 'by the circuit breaker',
+  workflow: 'with its workflow',
+} as const
+
+const list = (names: readonly string[]): string => names.join(', ')
+
+const WORDS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventWords } = {
+  created: (body) => ({
+    title: 'Session created',
+    tone: 'accent',
+    facts: [
+      body.plan_source === 'approved' ? 'under the approved plan' : 'under a plan sent by the client',
+      `tools without a contract: ${body.unmatched_policy}`,
+      `keeps ${body.capture_level} data`,
+      ...(body.workflow === null ? [] : [`role ${body.workflow.role} of workflow ${body.workflow.workflow_id}`]),
+    ],
+  }),
+  proposal: (body) => ({
+    title: PROPOSALS[body.outcome],
+    tone: body.outcome === 'blocked' ? 'block' : body.outcome === 'partial' ? 'warn' : 'neutral',
+    facts: [
+      ...(body.model === null ? [] : [body.model]),
+      ...(body.usage === null ? [] : [`${body.usage.input_tokens} tokens in, ${body.usage.output_tokens} out`]),
+      ...(body.calls.length === 0 ? [] : [plural(body.calls.length, 'call')]),
+      ...(body.provider_run.length === 0 ? [] : [`run by the provider: ${list(body.provider_run)}`]),
+    ],
+  }),
+  receipts: (body) => ({
+    title: body.committed ? 'Step committed' : 'Evidence recorded',
+    tone: body.committed ? 'allow' : 'neutral',
+    facts: [
+      plural(body.receipts.length, 'receipt'),
+      body.committed ? 'the state advanced' : 'the state did not advance',
+    ],
+  }),
+  label: (body) => ({ title: 'Label added', tone: 'accent', facts: [body.label] }),
+  tool_filter: (body) => ({
+    title: body.tools === null ? 'Tool filter cleared' : 'Tool filter set',
+    tone: 'accent',
+    facts: body.tools === null ? [] : [`only ${list(body.tools)}`],
+  }),
+  bypass: (body) => ({
+    title: 'Session compromised',
+    tone: 'warn',
+    facts: [
+      body.cause === 'bypass'
+        ? `the wrapped client was bypassed${body.method === null ? '' : ` (${body.method})`}`
+        : 'a tool ran with arguments that were not allowed',
+    ],
+  }),
+  killed: (body) => ({ title: 'Session killed', tone: 'block', facts: [KILLERS[body.by]] }),
+  recovered: (body) => ({
+    title: body.takeover ? 'Session taken over' : 'Session recovered',
+    tone: 'doubt',
+    facts: [
+      `new fence ${body.fence}`,
+      body.in_doubt.length === 0 ? 'nothing in doubt' : `${plural(body.in_doubt.length, 'call')} in doubt`,
+    ],
+  }),
+  handoff_offered: (body) => ({
+    title: 'Handoff offered',
+    tone: 'accent',
+    facts: [`to ${body.role}`, ...(body.tools === null ? [] : [`with ${list(body.tools)}`])],
+  }),
+  handoff_accepted: (body) => ({ title: 'Handoff accepted', tone: 'accent', facts: [`as ${body.role}`] }),
+  handoff_completed: (body) => ({
+    title: 'Handoff completed',
+    tone: 'allow',
+    facts: [`by ${body.role}`, ...(body.labels.length === 0 ? [] : [`brings ${list(body.labels)}`])],
+  }),
+  handoff_reclaimed: (body) => ({ title: 'Handoff reclaimed', tone: 'warn', facts: [`from ${body.role}`] }),
+}
+
+const PROPOSALS = {
+  allowed: 'Calls proposed and allowed',
+  partial: 'Calls proposed, some blocked',
+  blocked: 'Calls proposed and blocked',
+  no_calls: 'Answer without calls',
+} as const

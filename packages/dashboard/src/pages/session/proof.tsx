@@ -1,0 +1,64 @@
+import type { LedgerHead } from '@countersign/protocol'
+import { useState } from 'react'
+import type { Answer } from '../../api.js'
+import { Button } from '../../components/button.js'
+import { CodeBlock } from '../../components/code-block.js'
+import { Hash } from '../../components/hash.js'
+import { Icon } from '../../components/icon.js'
+import { Panel } from '../../components/page.js'
+import { Failure } from '../../components/states.js'
+import { plural } from '../../format.js'
+import { useApi } from '../../use-api.js'
+
+/** The ledger checked on demand, and the proof to keep: it can be checked again anywhere, without this service. */
+export function Proof({ sessionId, head }: { sessionId: string; head: LedgerHead }) {
+  const [asked, setAsked] = useState(false)
+  const proof = useApi('loadProof', { params: { session_id: sessionId } }, { enabled: asked })
+  const check = () => (asked ? void proof.refetch() : setAsked(true))
+  return (
+    <Panel title="Ledger">
+      <p className="ledger-head">
+        <Hash label={`Head, event ${head.seq}`} value={head.hash} />
+      </p>
+      {proof.data === undefined ? null : <Verdict proof={proof.data} />}
+      {proof.error === null ? null : <Failure problem={proof.error} onRetry={proof.refetch} />}
+      <div className="ledger-actions">
+        <Button icon="check" busy={proof.isFetching} onClick={check}>
+          {proof.data === undefined ? 'Verify the ledger' : 'Verify again'}
+        </Button>
+        {proof.data === undefined ? null : (
+          <Button icon="download" onClick={() => download(sessionId, proof.data)}>
+            Download the proof
+          </Button>
+        )}
+      </div>
+      {proof.data === undefined ? null : (
+        <CodeBlock title="Check it yourself, offline" code={`npx countersign verify ${fileName(sessionId)}`} />
+      )}
+    </Panel>
+  )
+}
+
+function Verdict({ proof }: { proof: Answer<'loadProof'> }) {
+  return proof.verified ? (
+    <p className="verdict verdict-good" role="status">
+      <Icon name="check" /> Verified: {plural(proof.events, 'event')}, every hash follows from the one before, and the
+      state is what the events add up to.
+    </p>
+  ) : (
+    <p className="verdict verdict-bad" role="alert">
+      <Icon name="alert" /> Not verified: {proof.problem ?? 'the chain is broken'}.
+    </p>
+  )
+}
+
+const fileName = (sessionId: string): string => `countersign-${sessionId.replace(/[^A-Za-z0-9_.-]/g, '_')}.json`
+
+function download(sessionId: string, proof: Answer<'loadProof'>): void {
+  const address = URL.createObjectURL(new Blob([JSON.stringify(proof.export, null, 2)], { type: 'application/json' }))
+  const link = document.createElement('a')
+  link.href = address
+  link.download = fileName(sessionId)
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(address), 10_000)
+}

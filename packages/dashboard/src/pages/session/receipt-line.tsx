@@ -1,0 +1,59 @@
+import type { TimelineCall } from '@countersign/protocol'
+import { Badge, type Tone } from '../../components/badge.js'
+import { Text } from '../../components/text.js'
+import { duration } from '../../format.js'
+
+const OUTCOMES = {
+  succeeded: { word: 'Succeeded', tone: 'allow' },
+  failed: { word: 'Failed', tone: 'block' },
+  not_executed: { word: 'Not executed', tone: 'neutral' },
+  unknown: { word: 'Outcome unknown', tone: 'doubt' },
+} as const satisfies Record<string, { word: string; tone: Tone }>
+
+const EVIDENCE = { reported: 'the client reported it', executed: 'the wrapper ran it' } as const
+
+/** What became of an allowed call, and how strong the evidence is. */
+export function ReceiptLine({ call: { receipt, pending_call_id, commit_requirement } }: { call: TimelineCall }) {
+  if (receipt === null) {
+    return (
+      <p className="receipt">
+        {pending_call_id === null ? (
+          <>
+            <Badge>Not run</Badge> Another call of the same response was blocked, and the gate rejected them all.
+          </>
+        ) : (
+          <>
+            <Badge tone="doubt">Waiting for its receipt</Badge> Nothing is known yet about whether it ran.
+          </>
+        )}
+      </p>
+    )
+  }
+  const { word, tone } = OUTCOMES[receipt.outcome]
+  return (
+    <div className="receipt">
+      <p>
+        <Badge tone={tone}>{word}</Badge> {EVIDENCE[receipt.evidence_level]}
+        {receipt.started_at === null || receipt.finished_at === null
+          ? ''
+          : `, in ${duration(receipt.started_at, receipt.finished_at)}`}
+        {receipt.at_level
+          ? ''
+          : `; the contract asks for evidence at level ${commit_requirement}, so the state did not advance`}
+        {receipt.late ? '; it came late and is kept as evidence only' : ''}.{' '}
+        <a href={`#event-${receipt.seq}`}>Receipt in event {receipt.seq}</a>
+      </p>
+      {receipt.approvals.map((approval) => (
+        <p key={approval.checkpoint_id}>
+          Checkpoint <Text value={approval.checkpoint_id} className="name" />: {APPROVALS[approval.decision]}.
+        </p>
+      ))}
+    </div>
+  )
+}
+
+const APPROVALS = {
+  approve: 'a person approved it',
+  deny: 'a person denied it',
+  timeout: 'nobody answered in time',
+} as const

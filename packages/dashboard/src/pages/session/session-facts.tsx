@@ -1,0 +1,80 @@
+import type { SessionDetail } from '@countersign/protocol'
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { StatusBadge } from '../../components/badge.js'
+import { Hash } from '../../components/hash.js'
+import { Labels } from '../../components/labels.js'
+import { Text } from '../../components/text.js'
+import { Ago } from '../../components/time.js'
+import { count, money } from '../../format.js'
+
+export function SessionFacts({ detail: { session, row, pending } }: { detail: SessionDetail }) {
+  return (
+    <dl className="facts">
+      <Fact name="State">
+        <StatusBadge status={session.status} />
+      </Fact>
+      <Fact name="Agent">
+        {session.agent === null ? (
+          'no name given'
+        ) : (
+          <Link to="/sessions" search={{ agent: session.agent }}>
+            <Text value={session.agent} />
+          </Link>
+        )}
+        {session.environment === null ? '' : ` in ${session.environment}`}
+      </Fact>
+      <Fact name="Calls">
+        {count(row.allowed)} allowed,{' '}
+        <span className={row.blocked === 0 ? '' : 'blocked'}>{count(row.blocked)} blocked</span>
+      </Fact>
+      {pending.length === 0 ? null : (
+        <Fact name="Open">
+          {pending.map((call) => (
+            <span key={call.pending_call_id} className="open-call">
+              <Text value={call.tool_name} className="name" /> {call.state === 'in_doubt' ? 'in doubt' : 'pending'}
+            </span>
+          ))}
+        </Fact>
+      )}
+      <Fact name="Cost">{money(row.actual_cost)}</Fact>
+      <Fact name="Plan">
+        <Hash
+          label={session.plan_source === 'approved' ? 'approved' : 'from the client'}
+          value={session.compiled_hash}
+        />
+      </Fact>
+      {session.tool_filter === null ? null : (
+        <Fact name="Tool filter">
+          <Text value={session.tool_filter.join(', ') || 'no tool at all'} />
+        </Fact>
+      )}
+      {session.workflow_id === null ? null : (
+        <Fact name="Workflow">
+          <Link to="/workflows/$workflowId" params={{ workflowId: session.workflow_id }}>
+            <Text value={session.workflow_id} />
+          </Link>
+          {session.role === null ? null : (
+            <>
+              {' '}
+              as <Text value={session.role} />
+            </>
+          )}
+        </Fact>
+      )}
+      <Fact name="Started">
+        <Ago at={session.created_at} />
+      </Fact>
+      <Fact name="Labels">
+        <Labels labels={session.labels} most={12} />
+      </Fact>
+    </dl>
+  )
+}
+
+const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+)

@@ -1,0 +1,110 @@
+import type { StateSnapshot, TimelineItem } from '@countersign/protocol'
+import type { ReactNode } from 'react'
+import { Button } from '../../components/button.js'
+import { Panel } from '../../components/page.js'
+import { Text } from '../../components/text.js'
+import { count, money } from '../../format.js'
+
+interface StatePanelProps {
+  readonly item: TimelineItem
+  readonly before: TimelineItem | undefined
+  readonly newest: boolean
+  readonly onNewest: () => void
+}
+
+/** The state after one event; what that event changed stands out. */
+export function StatePanel({ item: { seq, state, labels }, before, newest, onNewest }: StatePanelProps) {
+  const old = before?.state
+  const differs = (key: keyof StateSnapshot) =>
+    old !== undefined && JSON.stringify(old[key]) !== JSON.stringify(state[key])
+  const counts = Object.entries(state.toolCallCounts)
+  const met = Object.keys(state.satisfiedPreconditions)
+  return (
+    <Panel
+      title={newest ? 'State now' : `State after event ${seq}`}
+      aside={
+        newest ? (
+          `after event ${seq}`
+        ) : (
+          <Button kind="quiet" onClick={onNewest}>
+            Now
+          </Button>
+        )
+      }
+    >
+      <dl className="state" aria-live="polite">
+        <Line name="Version" changed={differs('stateVersion')}>
+          {state.stateVersion}
+        </Line>
+        <Line name="Phase" changed={differs('currentPhase')}>
+          {state.currentPhase === null ? <span className="quiet">none</span> : <Text value={state.currentPhase} />}
+        </Line>
+        <Line name="Tool calls" changed={differs('totalToolCalls')}>
+          {count(state.totalToolCalls)}
+        </Line>
+        <Line name="Blocks" changed={differs('totalBlockCount')}>
+          {count(state.totalBlockCount)}
+          {state.consecutiveBlockCount > 1 ? `, the last ${state.consecutiveBlockCount} in a row` : ''}
+        </Line>
+        <Line name="Cost" changed={differs('actualCost')}>
+          {money(state.actualCost)}
+          {state.actualCost === state.totalCost ? '' : `, ${money(state.totalCost)} committed`}
+        </Line>
+        <Line name="Control revision" changed={differs('controlRevision')}>
+          {state.controlRevision}
+        </Line>
+        <Names name="Done first" values={met} changed={differs('satisfiedPreconditions')} />
+        <Names name="Forbidden now" values={state.forbiddenTools} changed={differs('forbiddenTools')} />
+        <Names name="Labels" values={labels} changed={before !== undefined && before.labels.length !== labels.length} />
+        <Line name="Calls by tool" changed={differs('toolCallCounts')} tall>
+          {counts.length === 0 ? (
+            <span className="quiet">none</span>
+          ) : (
+            <ul className="counts">
+              {counts.map(([tool, calls]) => (
+                <li key={tool} className={old !== undefined && old.toolCallCounts[tool] !== calls ? 'changed' : ''}>
+                  <Text value={tool} className="name" />
+                  <span className="number">{count(calls)}</span>
+                </li>
+              ))}
+            </ul>
+          )}
+        </Line>
+        {state.killed ? (
+          <Line name="Killed" changed={differs('killed')}>
+            for good
+          </Line>
+        ) : null}
+      </dl>
+    </Panel>
+  )
+}
+
+interface LineProps {
+  readonly name: string
+  readonly changed: boolean
+  readonly tall?: boolean
+  readonly children: ReactNode
+}
+
+const Line = ({ name, changed, tall = false, children }: LineProps) => (
+  <div className={[changed ? 'changed' : '', tall ? 'tall' : ''].join(' ').trim() || undefined}>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+)
+
+const Names = ({ name, values, changed }: { name: string; values: readonly string[]; changed: boolean }) => (
+  <Line name={name} changed={changed}>
+    {values.length === 0 ? (
+      <span className="quiet">none</span>
+    ) : (
+      values.map((value, at) => (
+        <span key={value}>
+          {at === 0 ? '' : ', '}
+          <Text value={value} className="name" />
+        </span>
+      ))
+    )}
+  </Line>
+)

@@ -1,0 +1,136 @@
+import type { BlockReason, SessionRow, SessionStatus } from '@countersign/protocol'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { StatusBadge } from '../components/badge.js'
+import { Button } from '../components/button.js'
+import { FirstSteps } from '../components/first-steps.js'
+import { Labels } from '../components/labels.js'
+import { Freshness, Page } from '../components/page.js'
+import { Empty, Loaded } from '../components/states.js'
+import { Name, Text } from '../components/text.js'
+import { Ago } from '../components/time.js'
+import { count } from '../format.js'
+import { reasonTitle } from '../reasons.js'
+import { useApi } from '../use-api.js'
+import { Filters } from './sessions/filters.js'
+import { timeBounds } from './sessions/time-bounds.js'
+
+export function SessionsPage() {
+  const search = useSearch({ from: '/signed-in/sessions' })
+  const navigate = useNavigate()
+  const { q, agent, label, cursor } = search
+  const query = {
+    q,
+    agent,
+    label,
+    cursor,
+    status: search.status as SessionStatus | undefined,
+    reason: search.reason as BlockReason | undefined,
+    ...timeBounds(search),
+  }
+  const sessions = useApi('listSessions', { query }, { pollMs: 5_000, keepLast: true })
+  const filtered = Object.values(search).some((value) => value !== '')
+  return (
+    <Page
+      title="Sessions"
+      lead="Every conversation of an agent that was governed."
+      actions={<Freshness reading={sessions} />}
+    >
+      <Filters search={search} onChange={(next) => void navigate({ to: '/sessions', search: next, replace: true })} />
+      <Loaded reading={sessions} rows={8}>
+        {({ items, next }) =>
+          items.length > 0 ? (
+            <>
+              <SessionsTable rows={items} />
+              <div className="pager">
+                {cursor === undefined ? (
+                  <span />
+                ) : (
+                  <Link to="/sessions" search={{ ...search, cursor: '' }} className="button button-plain">
+                    Newest
+                  </Link>
+                )}
+                {next === null ? (
+                  <span className="quiet">No older sessions</span>
+                ) : (
+                  <Link to="/sessions" search={{ ...search, cursor: next }} className="button button-plain">
+                    Older sessions
+                  </Link>
+                )}
+              </div>
+            </>
+          ) : filtered ? (
+            <Empty title="No session fits">
+              <p>Try fewer filters or a longer time.</p>
+              <Button onClick={() => void navigate({ to: '/sessions', search: {} })}>Clear all filters</Button>
+            </Empty>
+          ) : (
+            <FirstSteps />
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+const SessionsTable = ({ rows }: { rows: readonly SessionRow[] }) => (
+  <table className="table table-cards">
+    <thead>
+      <tr>
+        <th scope="col">Session</th>
+        <th scope="col">State</th>
+        <th scope="col" className="right">
+          Allowed
+        </th>
+        <th scope="col" className="right">
+          Blocked
+        </th>
+        <th scope="col">Last reason</th>
+        <th scope="col">Labels</th>
+        <th scope="col" className="right">
+          Last change
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {rows.map((row) => (
+        <tr key={row.session_id}>
+          <th scope="row" className="cell-main">
+            <Link to="/sessions/$sessionId" params={{ sessionId: row.session_id }}>
+              <Name value={row.session_id} />
+            </Link>
+            <span className="cell-note">
+              {row.agent === null ? 'no agent name' : <Text value={row.agent} />}
+              {row.environment === null ? '' : `, ${row.environment}`}
+            </span>
+          </th>
+          <td data-label="State">
+            <span className="cell-state">
+              <StatusBadge status={row.status} />
+              {row.phase === null ? null : (
+                <span className="quiet">
+                  in <Text value={row.phase} />
+                </span>
+              )}
+              {row.in_doubt === 0 ? null : <span className="doubt-note">{count(row.in_doubt)} in doubt</span>}
+            </span>
+          </td>
+          <td data-label="Allowed" className="right number">
+            {count(row.allowed)}
+          </td>
+          <td data-label="Blocked" className={row.blocked === 0 ? 'right number quiet' : 'right number blocked'}>
+            {count(row.blocked)}
+          </td>
+          <td data-label="Last reason">
+            {row.last_reason === null ? <span className="quiet">none</span> : reasonTitle(row.last_reason)}
+          </td>
+          <td data-label="Labels">
+            <Labels labels={row.labels} most={3} />
+          </td>
+          <td data-label="Last change" className="right nowrap">
+            <Ago at={row.updated_at} />
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)

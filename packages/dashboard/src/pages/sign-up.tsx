@@ -1,0 +1,77 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { type FormEvent, useState } from 'react'
+import type { Answer } from '../api.js'
+import { Button } from '../components/button.js'
+import { Door, FormProblem } from '../components/door.js'
+import { Field } from '../components/field.js'
+import { NewKey } from '../components/new-key.js'
+import { Text } from '../components/text.js'
+import { reading, useChange } from '../use-api.js'
+
+export function SignUpPage() {
+  const [made, setMade] = useState<Answer<'signup'> | null>(null)
+  return made === null ? <SignUpForm onMade={setMade} /> : <FirstKey made={made} />
+}
+
+function SignUpForm({ onMade }: { onMade: (made: Answer<'signup'>) => void }) {
+  const signup = useChange('signup')
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    const organisation = String(form.get('organisation')).trim()
+    const body = { email: String(form.get('email')), password: String(form.get('password')) }
+    signup.mutate(
+      { body: organisation === '' ? body : { ...body, organisation } },
+      { onSuccess: (answer) => onMade(answer) },
+    )
+  }
+  return (
+    <Door title="Create an account" lead="The model proposes, Countersign decides, the receipt is kept.">
+      <form className="form" onSubmit={submit}>
+        <Field label="E-mail" name="email" type="email" autoComplete="username" maxLength={254} required autoFocus />
+        <Field
+          label="Password"
+          name="password"
+          type="password"
+          autoComplete="new-password"
+          minLength={10}
+          maxLength={256}
+          hint="At least 10 characters. A few words are better than a few signs."
+          required
+        />
+        <Field label="Organisation (optional)" name="organisation" autoComplete="organization" maxLength={100} />
+        <FormProblem problem={signup.error} />
+        <Button kind="primary" type="submit" busy={signup.isPending}>
+          Create account
+        </Button>
+      </form>
+      <p className="door-links">
+        <Link to="/sign-in">I have an account</Link>
+      </p>
+    </Door>
+  )
+}
+
+function FirstKey({ made }: { made: Answer<'signup'> }) {
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const enter = () => {
+    queries.setQueryData(reading('me', {}).queryKey, { user: made.user })
+    void navigate({ to: '/' })
+  }
+  return (
+    <Door title="Your first API key" wide>
+      <NewKey apiKey={made.api_key} />
+      <div className="note">
+        <p>
+          We sent a mail to <Text value={made.user.email} />. Follow its link within 24 hours: the key works once the
+          address is verified.
+        </p>
+      </div>
+      <Button kind="primary" icon="arrow" onClick={enter}>
+        I have kept the key, go to the dashboard
+      </Button>
+    </Door>
+  )
+}

@@ -1,0 +1,62 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
+import { Button } from '../components/button.js'
+import { Door, FormProblem } from '../components/door.js'
+import { Loading } from '../components/states.js'
+import { useChange } from '../use-api.js'
+import { useFragmentToken } from '../use-fragment-token.js'
+
+/** The link of the mail leads here; the token is in the fragment, which no server and no log ever sees. */
+export function VerifyEmailPage() {
+  const token = useFragmentToken()
+  const queries = useQueryClient()
+  const verify = useChange('verifyEmail')
+  const sent = useRef(false)
+  const { mutate } = verify
+  useEffect(() => {
+    if (token === null || sent.current) return
+    sent.current = true
+    mutate({ body: { token } }, { onSuccess: () => queries.removeQueries({ queryKey: ['me'] }) })
+  }, [token, mutate, queries])
+  if (token === null) return <NoToken />
+  if (verify.isSuccess) {
+    return (
+      <Door title="Your address is verified" lead="Your API key works from now on.">
+        <p>
+          <Link to="/" className="button button-primary">
+            Go to the dashboard
+          </Link>
+        </p>
+      </Door>
+    )
+  }
+  if (verify.isError) {
+    const again = verify.error.status === 400 ? null : () => mutate({ body: { token } })
+    return (
+      <Door
+        title="This link does not work"
+        lead="It may be older than 24 hours, or used already, or replaced by a newer one."
+      >
+        <FormProblem problem={verify.error} />
+        <p className="door-links">
+          {again === null ? null : <Button onClick={again}>Try again</Button>}
+          <Link to="/">Sign in and send a new link</Link>
+        </p>
+      </Door>
+    )
+  }
+  return (
+    <Door title="Verifying your address">
+      <Loading rows={1} label="Verifying" />
+    </Door>
+  )
+}
+
+const NoToken = () => (
+  <Door title="Look into your mail" lead="The link in the mail we sent you leads back here and verifies your address.">
+    <p className="door-links">
+      <Link to="/">Go to the dashboard</Link>
+    </p>
+  </Door>
+)

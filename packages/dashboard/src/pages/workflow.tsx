@@ -1,0 +1,119 @@
+import type { HandoffView } from '@countersign/protocol'
+import { Link, useParams } from '@tanstack/react-router'
+import { lazy, Suspense } from 'react'
+import type { Answer } from '../api.js'
+import { Badge, StatusBadge, type Tone } from '../components/badge.js'
+import { Labels } from '../components/labels.js'
+import { Freshness, Page, Panel } from '../components/page.js'
+import { Loaded, Loading } from '../components/states.js'
+import { Name, Text } from '../components/text.js'
+import { Ago } from '../components/time.js'
+import { useApi } from '../use-api.js'
+import { KillWorkflow } from './workflow/kill-workflow.js'
+
+type Workflow = Answer<'loadWorkflowDetail'>
+const WorkflowGraph = lazy(() =>
+  import('./workflow/workflow-graph.js').then((module) => ({ default: module.WorkflowGraph })),
+)
+
+export function WorkflowPage() {
+  const { workflowId } = useParams({ from: '/signed-in/workflows/$workflowId' })
+  const workflow = useApi('loadWorkflowDetail', { params: { workflow_id: workflowId } }, { pollMs: 4_000 })
+  return (
+    <Page
+      title={`Workflow ${workflowId}`}
+      heading={<Text value={workflowId} className="heading-name" />}
+      lead={
+        workflow.data === undefined ? undefined : (
+          <>
+            <StatusBadge status={workflow.data.status} /> since <Ago at={workflow.data.created_at} />
+          </>
+        )
+      }
+      actions={
+        <>
+          <Freshness reading={workflow} />
+          {workflow.data === undefined ? null : <KillWorkflow workflow={workflow.data} />}
+        </>
+      }
+    >
+      <Loaded reading={workflow} rows={6}>
+        {(data) => (
+          <>
+            <Panel title="Roles, sessions and handoffs">
+              <Suspense fallback={<Loading rows={5} label="Loading the graph" />}>
+                <WorkflowGraph workflow={data} />
+              </Suspense>
+            </Panel>
+            <div className="columns">
+              <Panel title="Handoffs">
+                <Handoffs workflow={data} />
+              </Panel>
+              <Panel title="Held resources">
+                <Resources workflow={data} />
+              </Panel>
+            </div>
+            <Panel title="Labels of the workflow">
+              <Labels labels={data.labels} />
+            </Panel>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+const TONES: Record<HandoffView['state'], Tone> = {
+  offered: 'warn',
+  accepted: 'accent',
+  completed: 'allow',
+  reclaimed: 'doubt',
+  expired: 'neutral',
+}
+
+function Handoffs({ workflow: { handoffs } }: { workflow: Workflow }) {
+  if (handoffs.length === 0) return <p className="quiet">No handoff was offered.</p>
+  return (
+    <ul className="rows">
+      {handoffs.map((handoff) => (
+        <li key={handoff.handoff_id} className="handoff">
+          <p>
+            <Badge tone={TONES[handoff.state]}>{handoff.state}</Badge> <Text value={handoff.from_role} /> to{' '}
+            <Text value={handoff.to_role} />, <Ago at={handoff.offered_at} />
+          </p>
+          {handoff.note === null ? null : (
+            <p className="quiet">
+              <Text value={handoff.note} />
+            </p>
+          )}
+          <p className="cell-note">
+            {handoff.tools === null ? 'with all tools of the role' : 'with '}
+            {handoff.tools === null ? null : <Name value={handoff.tools.join(', ')} />}
+          </p>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Resources({ workflow: { resources } }: { workflow: Workflow }) {
+  if (resources.length === 0) return <p className="quiet">Nothing is held.</p>
+  return (
+    <ul className="rows">
+      {resources.map((resource) => (
+        <li key={`${resource.key} ${resource.pending_call_id}`} className="handoff">
+          <p>
+            <Name value={resource.key} />{' '}
+            <Badge tone={resource.mode === 'exclusive' ? 'warn' : 'neutral'}>{resource.mode}</Badge>
+          </p>
+          <p className="cell-note">
+            held by{' '}
+            <Link to="/sessions/$sessionId" params={{ sessionId: resource.session_id }}>
+              <Name value={resource.session_id} />
+            </Link>
+          </p>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,112 @@
+import {
+  Background,
+  type Edge,
+  Handle,
+  MarkerType,
+  type Node,
+  type NodeProps,
+  Position,
+  ReactFlow,
+} from '@xyflow/react'
+import '@xyflow/react/dist/base.css'
+import { Link } from '@tanstack/react-router'
+import { useMemo } from 'react'
+import type { Answer } from '../../api.js'
+import { StatusBadge } from '../../components/badge.js'
+import { Text } from '../../components/text.js'
+import { plainText } from '../../visible-text.js'
+import { rolesByDepth } from './roles-by-depth.js'
+
+type Workflow = Answer<'loadWorkflowDetail'>
+type RoleNode = Node<{ role: string; root: boolean; sessions: Workflow['sessions'] }, 'role'>
+
+const COLUMN = 290
+const ROW = 150
+
+/** Roles as the definition orders them, left to right, with their sessions; an edge is a handoff that may happen or did. */
+export function WorkflowGraph({ workflow }: { workflow: Workflow }) {
+  const nodes = useMemo(() => nodesOf(workflow), [workflow])
+  const edges = useMemo(() => edgesOf(workflow), [workflow])
+  return (
+    <div className="graph">
+      <ReactFlow
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={NODE_TYPES}
+        fitView
+        fitViewOptions={{ padding: 0.12, maxZoom: 1 }}
+        minZoom={0.3}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        edgesFocusable={false}
+        nodesFocusable={false}
+        zoomOnScroll={false}
+        preventScrolling={false}
+        proOptions={{ hideAttribution: true }}
+      >
+        <Background gap={22} size={1} color="var(--line)" />
+      </ReactFlow>
+    </div>
+  )
+}
+
+function Role({ data }: NodeProps<RoleNode>) {
+  return (
+    <div className="role">
+      <Handle type="target" position={Position.Left} />
+      <h3>
+        <Text value={data.role} />
+        {data.root ? <span className="quiet"> starts it</span> : null}
+      </h3>
+      {data.sessions.length === 0 ? <p className="quiet">no session yet</p> : null}
+      <ul>
+        {data.sessions.slice(0, 3).map((session) => (
+          <li key={session.session_id}>
+            <Link to="/sessions/$sessionId" params={{ sessionId: session.session_id }} className="nodrag nopan">
+              <Text value={session.session_id} className="name" />
+            </Link>
+            <StatusBadge status={session.status} />
+          </li>
+        ))}
+      </ul>
+      {data.sessions.length > 3 ? <p className="quiet">and {data.sessions.length - 3} more</p> : null}
+      <Handle type="source" position={Position.Right} />
+    </div>
+  )
+}
+
+const NODE_TYPES = { role: Role }
+
+function nodesOf({ definition, sessions }: Workflow): RoleNode[] {
+  const edges = definition.handoffs ?? []
+  return rolesByDepth(Object.keys(definition.roles), edges).flatMap((column, x) =>
+    column.map(
+      (role, y): RoleNode => ({
+        id: role,
+        type: 'role',
+        position: { x: x * COLUMN, y: y * ROW },
+        data: {
+          role,
+          root: definition.roles[role]?.root === true,
+          sessions: sessions.filter((session) => session.role === role),
+        },
+      }),
+    ),
+  )
+}
+
+function edgesOf({ definition, handoffs }: Workflow): Edge[] {
+  return (definition.handoffs ?? []).map(({ from, to }) => {
+    const made = handoffs.filter((handoff) => handoff.from_role === from && handoff.to_role === to)
+    const open = made.some(({ state }) => state === 'offered' || state === 'accepted')
+    return {
+      id: `${from} ${to}`,
+      source: from,
+      target: to,
+      animated: open,
+      className: made.length === 0 ? 'edge-possible' : open ? 'edge-open' : 'edge-done',
+      markerEnd: { type: MarkerType.ArrowClosed },
+      ...(made.length === 0 ? {} : { label: plainText(made.map(({ state }) => state).join(', ')) }),
+    }
+  })
+}

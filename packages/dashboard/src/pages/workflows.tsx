@@ -1,0 +1,97 @@
+import type { WorkflowRow } from '@countersign/protocol'
+import { Link, useSearch } from '@tanstack/react-router'
+import { StatusBadge } from '../components/badge.js'
+import { CodeBlock } from '../components/code-block.js'
+import { Freshness, Page } from '../components/page.js'
+import { Empty, Loaded } from '../components/states.js'
+import { Name } from '../components/text.js'
+import { Ago } from '../components/time.js'
+import { count } from '../format.js'
+import { workflowSnippet } from '../snippets.js'
+import { useApi } from '../use-api.js'
+
+export function WorkflowsPage() {
+  const { cursor } = useSearch({ from: '/signed-in/workflows' })
+  const workflows = useApi('listWorkflows', { query: { cursor } }, { pollMs: 8_000, keepLast: true })
+  const disabled = workflows.error?.code === 'WORKFLOWS_DISABLED'
+  return (
+    <Page
+      title="Workflows"
+      lead="Several sessions that work on one thing, hand it on to each other, and share what they hold."
+      actions={disabled ? undefined : <Freshness reading={workflows} />}
+    >
+      {disabled ? (
+        <Empty title="Workflow governance is not enabled">
+          <p>Whoever runs this service can enable it:</p>
+          <CodeBlock title="Environment of the server" code="COUNTERSIGN_WORKFLOWS=on" />
+        </Empty>
+      ) : (
+        <Loaded reading={workflows} rows={5}>
+          {({ items, next }) =>
+            items.length === 0 ? (
+              <Empty title="No workflow yet">
+                <p>A session opens one when it is given a workflow and a role; others join by its id.</p>
+                <CodeBlock title="In your agent" code={workflowSnippet} />
+              </Empty>
+            ) : (
+              <>
+                <WorkflowsTable rows={items} />
+                <div className="pager">
+                  <span />
+                  {next === null ? null : (
+                    <Link to="/workflows" search={{ cursor: next }} className="button button-plain">
+                      Older workflows
+                    </Link>
+                  )}
+                </div>
+              </>
+            )
+          }
+        </Loaded>
+      )}
+    </Page>
+  )
+}
+
+const WorkflowsTable = ({ rows }: { rows: readonly WorkflowRow[] }) => (
+  <table className="table table-cards">
+    <thead>
+      <tr>
+        <th scope="col">Workflow</th>
+        <th scope="col">State</th>
+        <th scope="col" className="right">
+          Sessions
+        </th>
+        <th scope="col" className="right">
+          Open handoffs
+        </th>
+        <th scope="col" className="right">
+          Opened
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {rows.map((row) => (
+        <tr key={row.workflow_id}>
+          <th scope="row" className="cell-main">
+            <Link to="/workflows/$workflowId" params={{ workflowId: row.workflow_id }}>
+              <Name value={row.workflow_id} />
+            </Link>
+          </th>
+          <td data-label="State">
+            <StatusBadge status={row.status} />
+          </td>
+          <td data-label="Sessions" className="right number">
+            {count(row.sessions)}
+          </td>
+          <td data-label="Open handoffs" className="right number">
+            {count(row.open_handoffs)}
+          </td>
+          <td data-label="Opened" className="right nowrap">
+            <Ago at={row.created_at} />
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)

@@ -1,0 +1,10 @@
+/** What a custom property comes to right now; a canvas cannot read properties itself. */
+export function resolvedColor(property: string, within: HTMLElement): string {
+  const probe = document.createElement('span')
+  probe.style.color = `var(${property})`
+  probe.hidden = true
+  within.append(probe)
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
+}

@@ -1,0 +1,148 @@
+import type { QueryClient } from '@tanstack/react-query'
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router'
+import { ApiProblem } from './api.js'
+import { Crash } from './components/crash.js'
+import { Shell } from './components/shell.js'
+import { Loading } from './components/states.js'
+import { NotFoundPage } from './pages/not-found.js'
+import { reading } from './use-api.js'
+
+/** Every page of the dashboard; each is loaded when it is first visited. */
+export function newRouter(queries: QueryClient) {
+  const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPage, errorComponent: Crash })
+  const open = {
+    getParentRoute: () => root,
+    validateSearch: (search: Record<string, unknown>): { next?: string } =>
+      typeof search.next === 'string' ? { next: search.next } : {},
+  }
+  const signedIn = createRoute({
+    getParentRoute: () => root,
+    id: 'signed-in',
+    component: Shell,
+    beforeLoad: async ({ location }) => {
+      await queries.ensureQueryData({ ...reading('me', {}), staleTime: 60_000 }).catch((problem: unknown) => {
+        if (!(problem instanceof ApiProblem) || problem.status !== 401) throw problem
+        throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { next: location.href } })
+      })
+    },
+  })
+  const inside = { getParentRoute: () => signedIn, validateSearch: textSearch }
+
+  const pages = [
+    createRoute({
+      ...inside,
+      path: '/',
+      component: lazyRouteComponent(() => import('./pages/overview.js'), 'OverviewPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/sessions',
+      component: lazyRouteComponent(() => import('./pages/sessions.js'), 'SessionsPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/sessions/$sessionId',
+      component: lazyRouteComponent(() => import('./pages/session.js'), 'SessionPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/agents',
+      component: lazyRouteComponent(() => import('./pages/agents.js'), 'AgentsPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/workflows',
+      component: lazyRouteComponent(() => import('./pages/workflows.js'), 'WorkflowsPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/workflows/$workflowId',
+      component: lazyRouteComponent(() => import('./pages/workflow.js'), 'WorkflowPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/contracts',
+      component: lazyRouteComponent(() => import('./pages/contracts.js'), 'ContractsPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/plans',
+      component: lazyRouteComponent(() => import('./pages/plans.js'), 'PlansPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/plans/$planId',
+      component: lazyRouteComponent(() => import('./pages/plan.js'), 'PlanPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/playground',
+      component: lazyRouteComponent(() => import('./pages/playground.js'), 'PlaygroundPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/keys',
+      component: lazyRouteComponent(() => import('./pages/keys.js'), 'KeysPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/audit',
+      component: lazyRouteComponent(() => import('./pages/audit.js'), 'AuditPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/limits',
+      component: lazyRouteComponent(() => import('./pages/limits.js'), 'LimitsPage'),
+    }),
+  ]
+  const doors = [
+    createRoute({
+      ...open,
+      path: '/sign-in',
+      component: lazyRouteComponent(() => import('./pages/sign-in.js'), 'SignInPage'),
+    }),
+    createRoute({
+      ...open,
+      path: '/sign-up',
+      component: lazyRouteComponent(() => import('./pages/sign-up.js'), 'SignUpPage'),
+    }),
+    createRoute({
+      ...open,
+      path: '/verify-email',
+      component: lazyRouteComponent(() => import('./pages/verify-email.js'), 'VerifyEmailPage'),
+    }),
+    createRoute({
+      ...open,
+      path: '/forgot-password',
+      component: lazyRouteComponent(() => import('./pages/forgot-password.js'), 'ForgotPasswordPage'),
+    }),
+    createRoute({
+      ...open,
+      path: '/reset-password',
+      component: lazyRouteComponent(() => import('./pages/reset-password.js'), 'ResetPasswordPage'),
+    }),
+  ]
+  return createRouter({
+    routeTree: root.addChildren([signedIn.addChildren(pages), ...doors]),
+    defaultPreload: 'intent',
+    defaultPendingComponent: () => <Loading rows={6} />,
+    parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
+    stringifySearch,
+  })
+}
+
+/** Filters live in the address as plain text, so that a view can be sent to somebody. */
+const textSearch = (search: Record<string, unknown>): Record<string, string> =>
+  Object.fromEntries(Object.entries(search).filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
+
+function stringifySearch(search: Record<string, unknown>): string {
+  const entries = Object.entries(search).filter(([, value]) => value !== undefined && value !== '')
+  return entries.length === 0 ? '' : `?${new URLSearchParams(entries.map(([key, value]) => [key, String(value)]))}`
+}
