@@ -9,6 +9,7 @@ import { type App, createFrame } from './http/frame.js'
 import type { KeyUsage } from './http/key-usage.js'
 import { registerPages } from './http/pages.js'
 import { parseInput } from './http/parse-input.js'
+import { openDashboard } from './http/serve-dashboard.js'
 import { throttle } from './http/throttle.js'
 import { handlers as builtHandlers, preloads as builtPreloads, type Preload } from './operations/index.js'
 import { takeToken } from './store/buckets.js'
@@ -60,6 +61,11 @@ export function createApp(parts: AppParts): App {
       frame('unknown', (open) => refuse(open, new ApiError('METHOD_NOT_ALLOWED', {}, { allow }))),
     )
   }
+  const dashboard = openDashboard(parts.config.dashboardFolder)
+  app.get(
+    '*',
+    frame('dashboard', async (open) => dashboard(open.request) ?? refuse(open, new ApiError('NOT_FOUND'))),
+  )
   app.notFound(frame('unknown', (open) => refuse(open, new ApiError('NOT_FOUND'))))
   return app
 }

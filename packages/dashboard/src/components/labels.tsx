@@ -1,10 +1,11 @@
 import { Link } from '@tanstack/react-router'
 import { plainText } from '../visible-text.js'
+import { None } from './none.js'
 import { Text } from './text.js'
 
 /** Labels of a session; each leads to the sessions that carry it. */
 export function Labels({ labels, most = 128 }: { labels: readonly string[]; most?: number }) {
-  if (labels.length === 0) return <span className="quiet">none</span>
+  if (labels.length === 0) return <None />
   const hidden = labels.slice(most)
   return (
     <ul className="labels">

@@ -1,6 +1,7 @@
 import type { AgentRow } from '@countersign/protocol'
 import { Link } from '@tanstack/react-router'
 import { Badge } from '../components/badge.js'
+import { Bar } from '../components/bar.js'
 import { FirstSteps } from '../components/first-steps.js'
 import { Freshness, Page } from '../components/page.js'
 import { Loaded } from '../components/states.js'
@@ -56,13 +57,7 @@ function AgentCard({ agent }: { agent: AgentRow }) {
         <span className="tile-value">{agent.coverage === null ? 'none yet' : percent(agent.coverage)}</span>
         <span className="quiet"> of its calls have an approved contract</span>
       </p>
-      <meter
-        className="bar bar-allow"
-        min={0}
-        max={1}
-        value={agent.coverage ?? 0}
-        aria-label="share of calls with an approved contract"
-      />
+      <Bar value={agent.coverage ?? 0} max={1} tone="allow" />
       <dl className="agent-calls">
         {parts.map((part) => (
           <div key={part.key} title={part.words}>

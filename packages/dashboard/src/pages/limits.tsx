@@ -1,3 +1,4 @@
+import { Bar } from '../components/bar.js'
 import { Freshness, Page, Panel } from '../components/page.js'
 import { Loaded } from '../components/states.js'
 import { count, percent } from '../format.js'
@@ -30,7 +31,7 @@ export function LimitsPage() {
                       <strong>{BUCKETS[bucket.bucket]?.title ?? bucket.bucket}</strong>
                       <span className="cell-note">{BUCKETS[bucket.bucket]?.words}</span>
                     </div>
-                    <Meter label={`${bucket.bucket} left`} value={bucket.available} max={bucket.per_minute} />
+                    <Meter value={bucket.available} max={bucket.per_minute} />
                     <span className="number">
                       {count(Math.floor(bucket.available))} of {count(bucket.per_minute)} left
                     </span>
@@ -44,13 +45,13 @@ export function LimitsPage() {
             </Panel>
             <div className="columns">
               <Panel title="Runs, last 30 days" aside={percent(runs.limit === 0 ? 0 : runs.used / runs.limit)}>
-                <Meter label="runs used" value={runs.used} max={runs.limit} kind="used" />
+                <Meter value={runs.used} max={runs.limit} kind="used" />
                 <p>
                   {count(runs.used)} of {count(runs.limit)} used. Each backtest of a plan is one run.
                 </p>
               </Panel>
               <Panel title="Active API keys">
-                <Meter label="keys used" value={keys.active} max={keys.limit} kind="used" />
+                <Meter value={keys.active} max={keys.limit} kind="used" />
                 <p>
                   {count(keys.active)} of {count(keys.limit)} in use.
                 </p>
@@ -64,14 +65,13 @@ export function LimitsPage() {
 }
 
 interface MeterProps {
-  readonly label: string
   readonly value: number
   readonly max: number
   readonly kind?: 'left' | 'used'
 }
 
 /** Coloured when little is left. */
-function Meter({ label, value, max, kind = 'left' }: MeterProps) {
+function Meter({ value, max, kind = 'left' }: MeterProps) {
   const left = max === 0 ? 0 : (kind === 'left' ? value : max - value) / max
-  return <meter className={left < 0.15 ? 'bar' : 'bar bar-calm'} min={0} max={max} value={value} aria-label={label} />
+  return <Bar value={value} max={max} tone={left < 0.15 ? 'block' : 'calm'} />
 }

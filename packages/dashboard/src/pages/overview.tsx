@@ -1,5 +1,6 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import type { Answer } from '../api.js'
+import { Bar } from '../components/bar.js'
 import { FirstSteps } from '../components/first-steps.js'
 import { Freshness, Page, Panel } from '../components/page.js'
 import { Segments } from '../components/segments.js'
@@ -90,7 +91,7 @@ function Figures({ overview }: { overview: Overview }) {
           label="Compromised"
           value={count(totals.compromised)}
           tone={totals.compromised > 0 ? 'warn' : undefined}
-          note="a call went round the wrapper"
+          note="went round the wrapper"
           search={{ status: 'COMPROMISED' }}
         />
         <Tile
@@ -133,7 +134,7 @@ function Reasons({ overview: { reasons } }: { overview: Overview }) {
           <Link to="/sessions" search={{ reason: entry.reason }} title={reasonMeaning(entry.reason)}>
             {reasonTitle(entry.reason)}
           </Link>
-          <meter className="bar" min={0} max={most} value={entry.count} aria-label={reasonTitle(entry.reason)} />
+          <Bar value={entry.count} max={most} />
           <span className="number">{count(entry.count)}</span>
         </li>
       ))}
@@ -171,7 +172,7 @@ function Agents({ overview: { agents } }: { overview: Overview }) {
             <td className="right number">
               {entry.blocked === 0 ? '0' : `${count(entry.blocked)} of ${count(entry.allowed + entry.blocked)}`}
             </td>
-            <td className="right">
+            <td className="right nowrap">
               <Ago at={entry.last_seen} />
             </td>
           </tr>

@@ -4,6 +4,7 @@ import { StatusBadge } from '../components/badge.js'
 import { Button } from '../components/button.js'
 import { FirstSteps } from '../components/first-steps.js'
 import { Labels } from '../components/labels.js'
+import { None } from '../components/none.js'
 import { Freshness, Page } from '../components/page.js'
 import { Empty, Loaded } from '../components/states.js'
 import { Name, Text } from '../components/text.js'
@@ -120,10 +121,10 @@ const SessionsTable = ({ rows }: { rows: readonly SessionRow[] }) => (
           <td data-label="Blocked" className={row.blocked === 0 ? 'right number quiet' : 'right number blocked'}>
             {count(row.blocked)}
           </td>
-          <td data-label="Last reason">
-            {row.last_reason === null ? <span className="quiet">none</span> : reasonTitle(row.last_reason)}
+          <td data-label="Last reason" className={row.last_reason === null ? 'cell-none' : undefined}>
+            {row.last_reason === null ? <None /> : reasonTitle(row.last_reason)}
           </td>
-          <td data-label="Labels">
+          <td data-label="Labels" className={row.labels.length === 0 ? 'cell-none' : undefined}>
             <Labels labels={row.labels} most={3} />
           </td>
           <td data-label="Last change" className="right nowrap">

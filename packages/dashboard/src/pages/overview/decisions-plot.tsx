@@ -114,6 +114,7 @@ function optionsFor(element: HTMLElement, { overview, series, onPoint }: CanvasP
       {
         ...axis,
         grid: { show: false },
+        size: 30,
         space: 70,
         values: (_, splits) => splits.map((at) => shortTime(new Date(at * 1_000), seconds)),
       },

@@ -1,0 +1,37 @@
+// npm run screenshots [PART]: every page (or those whose name holds PART), light and dark, desktop and phone, into screenshots/.
+import { mkdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Browser } from 'playwright-core'
+import { DESKTOP, launchBrowser, PHONE } from '../test/support/browser.js'
+import { startFixtureServer } from '../test/support/dashboard/fixture-server.js'
+import { dashboardFixtures } from '../test/support/dashboard/fixtures.js'
+import { PAGES, type PageCase } from '../test/support/dashboard/pages.js'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const part = process.argv[2] ?? ''
+const browser = await launchBrowser()
+if (browser === null) throw new Error('no Chromium found; install it or set CHROMIUM_PATH')
+const server = await startFixtureServer(`${root}packages/dashboard/dist`)
+mkdirSync(`${root}screenshots`, { recursive: true })
+for (const page of PAGES.filter(({ name }) => name.includes(part))) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const [size, options] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
+      await take(browser, page, `${page.name}-${size}-${colorScheme}.png`, { ...options, colorScheme })
+    }
+  }
+}
+await browser.close()
+await server.close()
+
+async function take(browser: Browser, { path, options, act }: PageCase, file: string, context: object): Promise<void> {
+  server.use(dashboardFixtures(new Date(), options))
+  const opened = await browser.newContext({ ...context, reducedMotion: 'reduce' })
+  const page = await opened.newPage()
+  await page.goto(server.url + path)
+  await page.waitForLoadState('networkidle')
+  await act?.(page)
+  await page.waitForTimeout(250)
+  await page.screenshot({ path: `${root}screenshots/${file}`, fullPage: true })
+  await opened.close()
+  console.log(`screenshots/${file}`)
+}

@@ -1,0 +1,81 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
+import { openDashboard } from '../../../packages/server/src/http/serve-dashboard.js'
+import type { Fixtures } from './fixtures.js'
+
+export interface FixtureServer {
+  readonly url: string
+  /** What is asked from now on. */
+  use(fixtures: Fixtures): void
+  close(): Promise<void>
+}
+
+/** The built dashboard, served as the real server serves it, over made-up answers. */
+export async function startFixtureServer(folder: string): Promise<FixtureServer> {
+  const dashboard = openDashboard(folder)
+  let fixtures: Fixtures = {}
+  const server = createServer(async (incoming, outgoing) => {
+    const request = new Request(`http://fixtures${incoming.url ?? '/'}`, { headers: { 'accept-encoding': 'gzip' } })
+    const page = incoming.method === 'GET' ? dashboard(request) : null
+    const response = page ?? answer(fixtures, incoming.method ?? 'GET', request.url, await bodyOf(incoming))
+    outgoing.writeHead(response.status, Object.fromEntries(response.headers))
+    outgoing.end(Buffer.from(await response.arrayBuffer()))
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    use: (next) => {
+      fixtures = next
+    },
+    close: () => new Promise((done) => server.close(() => done()).closeAllConnections()),
+  }
+}
+
+type AnyFixture = (asked: { params: unknown; query: unknown; body: unknown }) => unknown
+
+function answer(fixtures: Fixtures, method: string, url: string, body: unknown): Response {
+  const { pathname, searchParams } = new URL(url)
+  for (const [name, route] of Object.entries(ROUTES) as [RouteName, Route][]) {
+    const params = route.method === method ? matchPath(route.path, pathname) : null
+    const fixture = fixtures[name] as AnyFixture | undefined
+    if (params === null || fixture === undefined) continue
+    const query = route.query?.parse(Object.fromEntries(searchParams)) ?? {}
+    const reply = fixture({ params, query, body: route.body?.parse(body) })
+    if (typeof reply === 'number') return problem(reply)
+    return Response.json(route.reply.parse(reply), { status: route.status ?? 200 })
+  }
+  return problem(404)
+}
+
+const CODES: Readonly<Record<number, string>> = {
+  400: 'INVALID_TOKEN',
+  401: 'UNAUTHENTICATED',
+  404: 'NOT_FOUND',
+  503: 'UNAVAILABLE',
+}
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'the token is unknown, used or expired',
+  401: 'a valid credential is required',
+  404: 'there is nothing here by that name',
+  503: 'the store cannot be reached; nothing was decided',
+}
+
+const problem = (status: number): Response =>
+  Response.json(
+    { type: 'about:blank', status, code: CODES[status] ?? 'INTERNAL', title: TITLES[status] ?? '' },
+    { status },
+  )
+
+function matchPath(pattern: string, path: string): Record<string, string> | null {
+  const names = [...pattern.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '')
+  const found = new RegExp(`^${pattern.replace(/:\w+/g, '([^/]+)')}$`).exec(path)
+  if (found === null) return null
+  return Object.fromEntries(names.map((name, at) => [name, decodeURIComponent(found[at + 1] ?? '')]))
+}
+
+async function bodyOf(incoming: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming) chunks.push(chunk as Buffer)
+  return chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown)
+}

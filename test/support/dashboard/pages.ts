@@ -1,0 +1,82 @@
+import type { Page } from 'playwright-core'
+import { type dashboardFixtures, HOSTILE_SESSION, MAIN_SESSION } from './fixtures.js'
+import { BLOCKED_DRAFT, DRAFT } from './governance-story.js'
+
+export interface PageCase {
+  readonly name: string
+  readonly path: string
+  readonly options?: NonNullable<Parameters<typeof dashboardFixtures>[1]>
+  readonly act?: (page: Page) => Promise<void>
+}
+
+const OUT = { signedIn: false }
+
+/** Every page of the dashboard, and those of its states that look different. */
+export const PAGES: readonly PageCase[] = [
+  { name: 'sign-in', path: '/sign-in', options: OUT },
+  { name: 'sign-up', path: '/sign-up', options: OUT },
+  {
+    name: 'sign-up-key',
+    path: '/sign-up',
+    options: OUT,
+    act: async (page) => {
+      await page.getByLabel('E-mail').fill('dana@northwind.example')
+      await page.getByLabel('Password').fill('correct horse battery')
+      await page.getByRole('button', { name: 'Create account' }).click()
+      await page.getByText('Your first API key').waitFor()
+    },
+  },
+  { name: 'forgot-password', path: '/forgot-password', options: OUT },
+  { name: 'reset-password', path: '/reset-password#token=good-token-0123456789', options: OUT },
+  { name: 'verify-email', path: '/verify-email#token=good-token-0123456789', options: OUT },
+  { name: 'verify-email-bad', path: '/verify-email#token=used-token-0123456789', options: OUT },
+  { name: 'overview', path: '/' },
+  { name: 'overview-empty', path: '/', options: { empty: true, verified: false } },
+  { name: 'sessions', path: '/sessions' },
+  { name: 'sessions-none', path: '/sessions?q=nothing&status=KILLED' },
+  { name: 'session', path: `/sessions/${MAIN_SESSION}` },
+  {
+    name: 'session-call',
+    path: `/sessions/${MAIN_SESSION}#call-4-0`,
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Verify the ledger' }).click()
+      await page.getByText('Verified:').waitFor()
+    },
+  },
+  {
+    name: 'session-kill',
+    path: `/sessions/${MAIN_SESSION}`,
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Kill session' }).click()
+    },
+  },
+  { name: 'session-hostile', path: `/sessions/${HOSTILE_SESSION}` },
+  { name: 'session-unknown', path: '/sessions/ses_nobody' },
+  { name: 'agents', path: '/agents' },
+  { name: 'workflows', path: '/workflows' },
+  { name: 'workflow', path: '/workflows/case-1042' },
+  { name: 'contracts', path: '/contracts?agent=support' },
+  { name: 'contracts-empty', path: '/contracts', options: { empty: true } },
+  { name: 'plans', path: '/plans' },
+  {
+    name: 'plan-draft',
+    path: `/plans/${DRAFT}`,
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Run a backtest' }).click()
+      await page.getByText('would change, first here').waitFor()
+    },
+  },
+  { name: 'plan-blocked', path: `/plans/${BLOCKED_DRAFT}` },
+  {
+    name: 'playground',
+    path: '/playground',
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Judge' }).click()
+      await page.getByText('Decisions').waitFor()
+    },
+  },
+  { name: 'keys', path: '/keys' },
+  { name: 'audit', path: '/audit' },
+  { name: 'limits', path: '/limits' },
+  { name: 'not-found', path: '/no/such/page' },
+]
