@@ -227,7 +227,7 @@ test('without a key nobody learns which paths under /api/v1 exist; with one, unk
   expect((await ask('DELETE', labels, null)).status).toBe(401)
   const refused = await ask('DELETE', labels, runtime.key)
   expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'POST'])
-  expect((await ask('GET', '/nothing', null)).status).toBe(404)
+  expect((await ask('GET', '/api/nothing', null)).status).toBe(404)
 })
 
 test('every answer has a request id of its own, in the header only, and its log line has it too', async () => {

@@ -190,6 +190,15 @@ describe('the overview', () => {
     expect(fresh.reasons).toEqual([{ reason: 'argument_value_mismatch', count: 2 }])
     expect(fresh.agents).toMatchObject([{ agent: 'summed', sessions: 1, allowed: 1, blocked: 2 }])
     expect(fresh.spans).toHaveLength(60)
+    const { body: timeline } = await one.person.call('loadTimeline', { params: { session_id: session.sessionId } })
+    const blocks = timeline.items.flatMap(({ seq, calls }) =>
+      calls.filter(({ decision }) => decision === 'block').map(({ index, tool_name }) => ({ seq, index, tool_name })),
+    )
+    const reason = 'argument_value_mismatch'
+    expect(fresh.recent_blocks).toMatchObject(
+      blocks.reverse().map((block) => ({ ...block, session_id: session.sessionId, agent: 'summed', reason })),
+    )
+    expect(fresh.recent_blocks).toHaveLength(2)
     await runtime.sql`update proposals set proposed_at = proposed_at - interval '10 minutes'`
     const moved = await load()
     expect(await runtime.sql.begin((tx) => countDecisions(tx))).toBeGreaterThan(0)

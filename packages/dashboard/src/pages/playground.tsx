@@ -1,3 +1,4 @@
+import type { JsonValue } from '@countersign/protocol'
 import { useState } from 'react'
 import { Button } from '../components/button.js'
 import { FormProblem } from '../components/door.js'
@@ -114,11 +115,11 @@ function splitContracts(text: string): { file: string; text: string }[] {
     }))
 }
 
-type Parsed = { ok: true; value: unknown } | { ok: false; problem: string }
+type Parsed = { ok: true; value: JsonValue } | { ok: false; problem: string }
 
 function parseJson(text: string): Parsed {
   try {
-    return { ok: true, value: JSON.parse(text) as unknown }
+    return { ok: true, value: JSON.parse(text) as JsonValue }
   } catch (error) {
     return { ok: false, problem: error instanceof Error ? error.message : 'it cannot be read' }
   }

@@ -1,9 +1,11 @@
 import type { BlockReason, Input, OverviewView, Reply, Routes } from '@countersign/protocol'
 import type { UserContext } from '../../context.js'
 import { type Span, sumDecisions } from '../../store/decision-counts.js'
+import { listRecentBlocks } from '../../store/recent-blocks.js'
 import { countSessions, countSessionsByAgent } from '../../store/session-list.js'
 
 const MINUTE = 60
+const RECENT_BLOCKS = 10
 const HOUR = 3_600
 
 /** How far back each range looks, and into how many equal spans it is cut. */
@@ -22,10 +24,11 @@ export async function loadOverview(
   const { spans, spanSeconds } = RANGES[query.range]
   const spanMs = spanSeconds * 1_000
   const since = new Date((Math.floor(ctx.clock().getTime() / spanMs) - spans + 1) * spanMs)
-  const [decisions, totals, sessionsByAgent] = await Promise.all([
+  const [decisions, totals, sessionsByAgent, blocks] = await Promise.all([
     sumDecisions(ctx.sql, { tenantId: ctx.tenantId, since, spanSeconds }),
     countSessions(ctx.sql, ctx.tenantId, since),
     countSessionsByAgent(ctx.sql, ctx.tenantId, since),
+    listRecentBlocks(ctx.sql, ctx.tenantId, RECENT_BLOCKS),
   ])
   return {
     range: query.range,
@@ -50,6 +53,9 @@ export async function loadOverview(
       sessions,
       ...pick(tally(decisions.filter((decision) => decision.agent === (agent ?? '')))),
       last_seen: lastSeen.toISOString(),
+    })),
+    recent_blocks: blocks.map(({ at, sessionId, agent, seq, index, toolName, reason }) => ({
+      ...{ at: at.toISOString(), session_id: sessionId, agent, seq, index, tool_name: toolName, reason },
     })),
   }
 }
