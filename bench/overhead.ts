@@ -1,36 +1,54 @@
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { observe } from '@countersign/sdk'
+import { observe, replay } from '@countersign/sdk'
+import { createTenant, readConfig, startServer } from '@countersign/server'
 import OpenAI from 'openai'
 import { startProvider } from '../test/support/provider.js'
 
 /**
- * What the SDK costs a program: calls of a model through observe against the bare client, in one run. The provider
- * answers at once, from a process of its own, and takes the captures too. Blocks of calls alternate between the
- * variants. A block ends with the work that was put off, so that none of it falls on another variant.
+ * What the SDK costs a program: calls of a model through observe, protect and govern against the bare client, in one
+ * run. The provider answers at once, from a process of its own, which also takes the captures and runs the service.
+ * Blocks of calls alternate between the variants. A block ends with the work that was put off, so that none of it
+ * falls on another variant.
  */
 const BLOCKS = 40
 const CALLS_PER_BLOCK = 100
 const WARM_UP_BLOCKS = 20
+const GOVERNED_TURNS = 60
+const GOVERNED_WARM_UP = 15
 
+const TOOLS = ['get_order', 'issue_refund', 'send_mail']
 const REQUEST = {
   model: 'gpt-bench',
   messages: [
     { role: 'system' as const, content: 'You help customers of a shop. '.repeat(20) },
     { role: 'user' as const, content: 'Please refund my order 1017, it never arrived.' },
   ],
-  tools: ['get_order', 'issue_refund', 'send_mail'].map((name) => ({
+  tools: TOOLS.map((name) => ({
     type: 'function' as const,
     function: { name, parameters: { type: 'object', properties: { order_id: { type: 'string' } } } },
   })),
 }
-const REPLY = { calls: [{ id: 'call_1', name: 'get_order', arguments: { order_id: '1017' } }] }
+const REPLY = { calls: [{ name: 'get_order', arguments: { order_id: '1017' } }] }
+const CONTRACTS = TOOLS.map((tool) => ({
+  tool,
+  side_effect: 'read' as const,
+  argument_value_invariants: [{ path: '$.order_id', regex: '^[0-9]+$' }],
+}))
 
 if (process.send === undefined) await main()
 else await serve(process.send.bind(process))
 
-async function serve(tell: (url: string) => void): Promise<void> {
+interface Service {
+  url: string
+  key: string
+}
+
+async function serve(tell: (message: string | Service) => void): Promise<void> {
   const provider = await startProvider()
   provider.answerWith((request) => {
     provider.requests.length = 0
@@ -38,39 +56,81 @@ async function serve(tell: (url: string) => void): Promise<void> {
     const captures = request.body?.captures
     return { response: { accepted: Array.isArray(captures) ? captures.length : 0, duplicates: 0, rejected: [] } }
   })
+  process.once('message', async (folder: string) => {
+    const flags = { 'data-folder': folder }
+    const config = readConfig({ COUNTERSIGN_PORT: '0', COUNTERSIGN_LOG_LEVEL: 'silent' }, flags)
+    const server = await startServer(config)
+    const { key } = await createTenant('bench', 'scale', flags)
+    process.once('message', () => server.close().then(() => process.exit(0)))
+    tell({ url: server.url, key })
+  })
   tell(provider.url)
 }
 
 async function main(): Promise<void> {
-  const provider = fork(fileURLToPath(import.meta.url))
-  const [url] = (await once(provider, 'message')) as [string]
-  const makeClient = () => new OpenAI({ apiKey: 'unused', baseURL: `${url}/v1`, maxRetries: 0 })
+  const back = fork(fileURLToPath(import.meta.url))
+  const [url] = (await once(back, 'message')) as [string]
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+  try {
+    const local = await measureLocal(url)
+    const govern = await measureGovern(url, back, folder)
+    console.log(JSON.stringify({ bench: 'overhead', calls: BLOCKS * CALLS_PER_BLOCK, ...local, govern_ms: govern }))
+  } finally {
+    back.kill()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
 
-  const bare = makeClient()
-  const observed = makeClient()
+function makeClient(url: string): OpenAI {
+  return new OpenAI({ apiKey: 'unused', baseURL: `${url}/v1`, maxRetries: 0 })
+}
+
+async function measureLocal(url: string) {
+  const observed = makeClient(url)
   const handle = observe(observed, { apiKey: `csk_${'b'.repeat(32)}`, endpoint: url })
-  const variants = {
-    bare: { client: bare, settle: async () => {} },
+  const session = replay(makeClient(url), { contracts: CONTRACTS })
+  const blocks = await alternate({
+    bare: { client: makeClient(url), settle: async () => {} },
     // Makes the captures that are still owed at once; that they arrive is not waited for by any program.
     observe: { client: observed, settle: () => handle.flush() },
-  }
-
-  const blocks = await alternate(variants)
-  const perCall = (name: keyof typeof variants) => (median(blocks[name]) * 1000) / CALLS_PER_BLOCK
-  const ratio = median(blocks.observe.map((ms, block) => ms / (blocks.bare[block] ?? ms)))
+    protect: { client: session.client, settle: () => session.flush() },
+  })
   await handle.restore()
-  provider.kill()
+  await session.restore()
+  const perCall = (times: readonly number[]) => (median(times) * 1000) / CALLS_PER_BLOCK
+  const ratio = (times: readonly number[]) => median(times) / median(blocks.bare)
+  return {
+    bare_us: round(perCall(blocks.bare)),
+    observe_us: round(perCall(blocks.observe) - perCall(blocks.bare)),
+    protect_us: round(perCall(blocks.protect) - perCall(blocks.bare)),
+    observe_ratio: round(ratio(blocks.observe)),
+    protect_ratio: round(ratio(blocks.protect)),
+  }
+}
 
-  console.log(`bare ${perCall('bare').toFixed(1)} us a call, observed ${perCall('observe').toFixed(1)} us`)
-  console.log(
-    JSON.stringify({
-      bench: 'overhead',
-      calls: BLOCKS * CALLS_PER_BLOCK,
-      bare_us: round(perCall('bare')),
-      observe_us: round(perCall('observe') - perCall('bare')),
-      observe_ratio: round(ratio),
-    }),
-  )
+/** A whole turn: preflight, the model, proposal, the tool, its receipt. */
+async function measureGovern(url: string, back: ChildProcess, folder: string): Promise<number> {
+  back.send(folder)
+  const [service] = (await once(back, 'message')) as [Service]
+  const session = replay(makeClient(url), {
+    contracts: CONTRACTS,
+    apiKey: service.key,
+    runtimeUrl: service.url,
+    tools: Object.fromEntries(TOOLS.map((name) => [name, async () => ({ status: 'shipped' })])),
+  })
+  const times: number[] = []
+  for (let turn = 0; turn < GOVERNED_WARM_UP + GOVERNED_TURNS; turn += 1) {
+    const started = performance.now()
+    const { choices } = await session.client.chat.completions.create(REQUEST)
+    const [call] = choices[0]?.message.tool_calls ?? []
+    if (call === undefined) throw new Error('the model made no call')
+    await session.tools?.get_order?.({ order_id: '1017' }, { callId: call.id })
+    if (turn >= GOVERNED_WARM_UP) times.push(performance.now() - started)
+  }
+  await session.restore()
+  back.send('stop')
+  await once(back, 'exit')
+  return round(median(times))
 }
 
 interface Variant {
