@@ -42,7 +42,19 @@ export {
   type SchemaProblem,
 } from './json-schema.js'
 export { LADDER, REASONS_AFTER_THE_DECISION } from './ladder.js'
+export { upperBound } from './learn/bound.js'
+export { type Draft, type DraftOptions, draftContracts, type OfferedTool } from './learn/draft.js'
+export type { Suggestion } from './learn/draft-suggestions.js'
 export { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './learn/flows.js'
+export { parseResultText } from './learn/read-result.js'
+export {
+  addCall,
+  addColumns,
+  mergeSummaries,
+  newSummary,
+  type ObservedCall,
+  type ToolSummary,
+} from './learn/summary.js'
 export { type Narrowing, narrowTools } from './narrow.js'
 export {
   isOperatorName,

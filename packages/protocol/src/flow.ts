@@ -37,6 +37,8 @@ export const valueSourceSchema = z.discriminatedUnion('seen', [
     path: flowPath,
     /** What this column has held so far in the conversation; for a cell or a key only. */
     holds: kinds.optional(),
+    /** The value is what this single place of a result said last. */
+    latest: z.boolean().optional(),
   }),
 ])
 export type ValueSource = z.infer<typeof valueSourceSchema>

@@ -1,15 +1,15 @@
 /**
  * How a value stands in a text: null when it is not there as a whole word, `line` when it has a line, a labelled line or
- * a list item for itself, `prose` when it stands amid other words.
+ * a list item for itself, `prose` when it stands amid other words. `written` is the text before its case was folded.
  */
-export function findInText(text: string, value: string): 'line' | 'prose' | null {
+export function findInText(text: string, value: string, written = text): 'line' | 'prose' | null {
   let found: 'prose' | null = null
   let from = 0
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const at = text.indexOf(value, from)
     if (at === -1) return found
     const end = at + value.length
-    if (isWhole(text, at, end)) {
+    if (isWhole(written.length === text.length ? written : text, at, end)) {
       if (standsAlone(text, at, end)) return 'line'
       found = 'prose'
     }
@@ -28,13 +28,14 @@ function isWhole(text: string, at: number, end: number): boolean {
   return !goesOn(text, at - 1, -1) && !goesOn(text, end, 1)
 }
 
-/** True when the character at `at`, read away from the value, belongs to the same word or address. */
+/** True when the character at `at`, read away from the value, belongs to the same word or address (a full stop does not). */
 function goesOn(text: string, at: number, step: 1 | -1): boolean {
   const next = text[at]
   if (next === undefined) return false
   if (WORD.test(next)) return true
   const beyond = text[at + step]
-  return JOINER.test(next) && beyond !== undefined && WORD.test(beyond)
+  if (!JOINER.test(next) || beyond === undefined || !WORD.test(beyond)) return false
+  return !(next === '.' && step === 1 && /\p{Lu}/u.test(beyond))
 }
 
 const CONTEXT = 120

@@ -9,18 +9,27 @@ import {
 import { findInText } from './find-in-text.js'
 import { leavesOf } from './leaves.js'
 import { type Cell, readResult } from './read-result.js'
-import { comparable, kindOf, tokensOf, withoutSchemes } from './value-kind.js'
+import { comparable, isAddress, kindOf, tokensOf, withoutSchemes } from './value-kind.js'
 
 /** What a conversation has shown so far, in bounded memory: the user's words, calls that were allowed, their results. */
 export interface Trail {
   order: number
-  userTexts: { order: number; text: string }[]
-  resultTexts: { order: number; tool: string; path: string; text: string }[]
+  userTexts: SeenText[]
+  resultTexts: (SeenText & { tool: string; path: string })[]
   cells: Map<string, Sighting[]>
   columns: Map<string, { column: Column; fresh: boolean }>
+  /** What results with one value at a place said last, by column. */
+  latest: Map<string, string>
   calls: Map<string, number>
   characters: number
   incomplete: boolean
+}
+
+interface SeenText {
+  readonly order: number
+  readonly text: string
+  /** Made when an address is first looked for. */
+  lower?: string
 }
 
 interface Sighting {
@@ -46,6 +55,7 @@ export const newTrail = (): Trail => ({
   resultTexts: [],
   cells: new Map(),
   columns: new Map(),
+  latest: new Map(),
   calls: new Map(),
   characters: 0,
   incomplete: false,
@@ -63,26 +73,37 @@ export function sawCall(trail: Trail, tool: string, argumentsValue: unknown): vo
     trail.calls.set(tool, (trail.calls.get(tool) ?? 0) + 1)
   }
   for (const { path, value } of leavesOf(argumentsValue).leaves) {
-    addSighting(trail, comparable(value), { order, source: { seen: 'argument', tool, path } })
+    addSighting(trail, comparable(value, kindOf(value)), { order, source: { seen: 'argument', tool, path } })
   }
 }
 
-/** The result of a call that was allowed. A blocked call has none. */
-export function sawResult(trail: Trail, tool: string, result: unknown): void {
+/** The result of a call that was allowed; a blocked call has none. What a failed call said is text and no table. */
+export function sawResult(trail: Trail, tool: string, result: unknown, failed = false): void {
   const order = ++trail.order
+  if (failed) {
+    noteText(trail, { order, tool, path: '$', text: textOf(result) })
+    return
+  }
   const { cells, cut } = readResult(result)
   if (cut) trail.incomplete = true
   for (const cell of cells) noteCell(trail, order, tool, cell)
 }
 
+const textOf = (result: unknown): string => (typeof result === 'string' ? result : (JSON.stringify(result) ?? ''))
+
 function noteCell(trail: Trail, order: number, tool: string, { path, place, value }: Cell): void {
   const kind = kindOf(value)
   noteColumn(trail, tool, path, place, kind)
   if (typeof value === 'boolean') return
-  addSighting(trail, comparable(value), { order, source: { seen: place, tool, path } })
-  if (typeof value === 'string' && /\s|.{25}/.test(value) && roomFor(trail, value)) {
-    trail.resultTexts.push({ order, tool, path, text: withoutSchemes(value) })
-  }
+  const text = comparable(value, kind)
+  addSighting(trail, text, { order, source: { seen: place, tool, path } })
+  if (!path.includes('*') && text.length <= TRAIL_LIMITS.valueLength)
+    trail.latest.set(columnKey(tool, path, place), text)
+  if (typeof value === 'string' && /\s|.{25}/.test(value)) noteText(trail, { order, tool, path, text: value })
+}
+
+function noteText(trail: Trail, text: Trail['resultTexts'][number]): void {
+  if (roomFor(trail, text.text)) trail.resultTexts.push({ ...text, text: withoutSchemes(text.text) })
 }
 
 function noteColumn(trail: Trail, tool: string, path: string, place: 'cell' | 'key', kind: ValueKind): void {
@@ -132,14 +153,14 @@ export function flowOf(trail: Trail, call: { id: string; tool: string; arguments
   const search = { trail, left: TRAIL_LIMITS.work }
   const flows = leaves.map(({ path, value }): LeafFlow => {
     const kind = kindOf(value)
-    const sources = sourcesOf(search, comparable(value))
+    const sources = sourcesOf(search, comparable(value, kind), kind)
     if (typeof value === 'number' || !/\s/.test(value)) return { path, kind, sources }
     const tokens = tokensOf(value, FLOW_LIMITS.tokensPerLeaf)
     return {
       path,
       kind,
       sources,
-      tokens: tokens.map((token) => ({ kind: token.kind, sources: sourcesOf(search, token.text) })),
+      tokens: tokens.map((token) => ({ kind: token.kind, sources: sourcesOf(search, token.text, token.kind) })),
     }
   })
   const incomplete = cut || trail.incomplete || search.left <= 0
@@ -169,27 +190,31 @@ interface Search {
   left: number
 }
 
-function sourcesOf(search: Search, value: string): ValueSource[] {
+function sourcesOf(search: Search, value: string, kind: ValueKind): ValueSource[] {
   if (value === '') return []
   const { trail } = search
   const found: Sighting[] = [...(trail.cells.get(value) ?? [])]
   if (value.length <= TRAIL_LIMITS.valueLength) {
-    for (const { order, text } of trail.userTexts) {
-      if (look(search, text, value) !== null) found.push({ order, source: { seen: 'user' } })
+    for (const text of trail.userTexts) {
+      if (look(search, text, value, kind) !== null) found.push({ order: text.order, source: { seen: 'user' } })
     }
-    for (const { order, tool, path, text } of trail.resultTexts) {
-      const seen = text === value ? null : look(search, text, value)
+    for (const text of trail.resultTexts) {
+      const seen = look(search, text, value, kind)
+      const { order, tool, path } = text
       if (seen !== null) found.push({ order, source: { seen, tool, path } })
     }
   }
   found.sort((a, b) => a.order - b.order)
-  return distinct(found.map(({ source }) => source)).map((source) => withColumn(trail, source))
+  return distinct(found.map(({ source }) => source)).map((source) => withColumn(trail, source, value))
 }
 
-function look(search: Search, text: string, value: string): 'line' | 'prose' | null {
+/** Null where the value is not inside the text; a result that is nothing else is a cell, and was found as one. */
+function look(search: Search, seen: SeenText, value: string, kind: ValueKind): 'line' | 'prose' | null {
   if (search.left <= 0) return null
-  search.left -= text.length
-  return findInText(text, value)
+  search.left -= seen.text.length
+  if (isAddress(kind)) seen.lower ??= seen.text.toLowerCase()
+  const text = isAddress(kind) ? (seen.lower ?? '') : seen.text
+  return text === value && 'tool' in seen ? null : findInText(text, value, seen.text)
 }
 
 /** At most so many, keeping those that can justify a value before those that cannot, in the order of first sight. */
@@ -202,8 +227,10 @@ function distinct(sources: readonly ValueSource[]): ValueSource[] {
   return kept.filter((source) => chosen.has(source))
 }
 
-function withColumn(trail: Trail, source: ValueSource): ValueSource {
+function withColumn(trail: Trail, source: ValueSource, value: string): ValueSource {
   if (source.seen !== 'cell' && source.seen !== 'key') return source
-  const column = trail.columns.get(columnKey(source.tool, source.path, source.seen))
-  return column === undefined ? source : { ...source, holds: column.column.holds }
+  const key = columnKey(source.tool, source.path, source.seen)
+  const holds = trail.columns.get(key)?.column.holds
+  const latest = trail.latest.get(key) === value
+  return { ...source, ...(holds !== undefined && { holds }), ...(latest && { latest }) }
 }

@@ -1,4 +1,5 @@
 import { parseDocument } from 'yaml'
+import { kindOf } from './value-kind.js'
 
 /** A piece of a result: a value at a generalised path, or a key of a map whose keys are data. */
 export interface Cell {
@@ -24,32 +25,48 @@ export const RESULT_LIMITS = {
 /** Takes a tool's result apart. Text is read as JSON, then as YAML where that gives a list or a map; else it is one cell. */
 export function readResult(result: unknown): ReadResult {
   const cells: Cell[] = []
-  const cut = collect(typeof result === 'string' ? parseText(result) : result, '$', 0, cells)
+  const cut = collect(typeof result === 'string' ? parseResultText(result) : result, '$', 0, cells)
   return { cells, cut }
 }
 
-function parseText(text: string): unknown {
-  const start = text.trimStart()[0]
-  if (start === undefined) return text
+export function parseResultText(text: string): unknown {
+  if (text.trim() === '') return text
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'number' && String(value) !== text.trim() ? text : value
   } catch {
-    return parseYaml(text)
+    const value = parseYaml(text)
+    return value === text ? (parseList(text) ?? text) : value
   }
 }
 
-/** A scalar is not YAML to us but text. Aliases are refused, so that no bomb unfolds. */
+/** Values stay as they are written (`0012` is no number). A scalar is text. Aliases are refused: no bomb unfolds. */
 function parseYaml(text: string): unknown {
   if (text.length > RESULT_LIMITS.yamlLength || !/^\s*([-{[]|[\w$-]+:\s)/.test(text)) return text
   try {
-    const document = parseDocument(text, { schema: 'json', uniqueKeys: false, logLevel: 'silent', strict: false })
+    const document = parseDocument(text, { schema: 'failsafe', uniqueKeys: false, logLevel: 'silent', strict: false })
     if (document.errors.length > 0) return text
     const value: unknown = document.toJS({ maxAliasCount: 0 })
     return typeof value === 'object' && value !== null ? value : text
   } catch {
     return text
   }
+}
+
+const LABEL = /^\s*(?:[-*•]\s*)?(?:[^:\n]{1,48}:\s+)?/
+
+/** Two and more lines that each hold one short value, after a bullet or a label, are a list. Null when they are not. */
+function parseList(text: string): string[] | null {
+  if (text.length > RESULT_LIMITS.yamlLength) return null
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  if (lines.length < 2) return null
+  const items: string[] = []
+  for (const line of lines) {
+    const item = line.replace(LABEL, '').trim()
+    if (item !== '' && kindOf(item) === 'prose') return null
+    if (item !== '') items.push(item)
+  }
+  return items
 }
 
 function collect(value: unknown, path: string, depth: number, cells: Cell[]): boolean {
@@ -80,16 +97,29 @@ function collectFields(value: object, path: string, depth: number, cells: Cell[]
 
 const MAX_FIELDS = 64
 const FIELD_NAME = /^[A-Za-z_$@][A-Za-z0-9_$@.-]{0,47}$/
+const LABEL_NAME = /^\p{L}[\p{L}\d_-]{0,23}( [\p{L}\d_-]{1,23}){0,2}$/u
+const RECORD_KINDS = 3
 
 /**
- * Field names are chosen by a programmer: short, without spaces, few digits. One odd key makes all of them data, and so
- * do capitalised keys over values of one type (a map from people to numbers, say).
+ * Whether the keys of an object were chosen by a programmer. Field names are short, without spaces, with few digits; one
+ * odd key makes all of them data, and so do capitalised keys over values of one type (a map from people to numbers,
+ * say). Labels in words pass where the values are of several kinds, as in a record and not in a map.
  */
 export function keysAreNames(entries: readonly (readonly [string, unknown])[]): boolean {
   if (entries.length > MAX_FIELDS) return false
-  if (!entries.every(([key]) => FIELD_NAME.test(key) && key.replaceAll(/\D/g, '').length <= 2)) return false
+  if (entries.some(([key]) => key.replaceAll(/\D/g, '').length > 2)) return false
+  const plain = entries.every(([key]) => FIELD_NAME.test(key))
   const oneType = new Set(entries.map(([, value]) => typeof value)).size === 1
-  return !(oneType && entries.length > 1 && entries.every(([key]) => /^[A-Z]/.test(key)))
+  const capitals = entries.length > 1 && entries.every(([key]) => /^\p{Lu}/u.test(key))
+  if (plain && !(oneType && capitals)) return true
+  return entries.every(([key]) => LABEL_NAME.test(key)) && kindsAmong(entries) >= RECORD_KINDS
+}
+
+function kindsAmong(entries: readonly (readonly [string, unknown])[]): number {
+  const kinds = entries.map(([, value]) =>
+    typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? kindOf(value) : 'structure',
+  )
+  return new Set(kinds).size
 }
 
 /** A child of a generalised path, in JSONPath's spelling. */

@@ -56,7 +56,7 @@ export function judgeSources(
 }
 
 /** Amounts, dates and flags are bounded by other rules. */
-const UNJUDGED_KINDS: ReadonlySet<ValueKind> = new Set(['empty', 'boolean', 'number', 'date'])
+export const UNJUDGED_KINDS: ReadonlySet<ValueKind> = new Set(['empty', 'boolean', 'number', 'date'])
 const ACTIONABLE_KINDS: ReadonlySet<ValueKind> = new Set(['email', 'url', 'id'])
 
 interface Part {
@@ -68,7 +68,7 @@ interface Part {
 /** A reference is judged whole; of content the addresses and identifiers inside it. */
 function partsToJudge(rule: SourceRule, value: string, flow: LeafFlow | null): Part[] {
   const kind = kindOf(value)
-  const whole = { text: comparable(value), kind, sources: flow?.sources ?? [] }
+  const whole = { text: comparable(value, kind), kind, sources: flow?.sources ?? [] }
   const role = rule.role ?? (kind === 'prose' ? 'content' : 'reference')
   if (role === 'reference') return [whole]
   if (!/\s/.test(value)) return ACTIONABLE_KINDS.has(kind) ? [whole] : []
@@ -115,7 +115,7 @@ export function isIdentifierCell(source: ValueSource, kind: ValueKind, context: 
   if (columns?.some(({ path, holds }) => path === '$' && holds.includes('prose'))) return false
   const described = columns?.find(({ path, place }) => path === source.path && place === source.seen)
   const holds = described?.holds ?? source.holds ?? []
-  return holds.includes(kind) && !holds.includes('prose')
+  return !holds.includes('prose') && (holds.includes(kind) || (kind === 'id' && holds.includes('number')))
 }
 
 /** Of an argument's name and value: the same recipient is known to every tool that takes one under that name. */

@@ -1,0 +1,50 @@
+import { LIMITS } from '@countersign/protocol'
+import { argumentName } from '../rules/sources.js'
+import { type FlowSummary, poolByName, type ToolSummary } from './summary.js'
+
+/** An argument that always was what one place of one tool's results had said last. */
+export interface LearnedRef {
+  readonly tool: string
+  readonly path: string
+  /** Of the binding. */
+  readonly name: string
+  readonly boundBy: string
+  readonly resultPath: string
+}
+
+/**
+ * Refs hold for every argument of a name or for none: a token is a token to each tool that takes one, and what one tool
+ * shows too seldom the others confirm.
+ */
+export function draftRefs(summaries: readonly ToolSummary[]): LearnedRef[] {
+  const origins = new Map<string, { boundBy: string; resultPath: string }>()
+  for (const [name, flow] of poolByName(summaries)) {
+    const origin = onlyOrigin(flow)
+    if (origin !== null) origins.set(name, origin)
+  }
+  const refs: LearnedRef[] = []
+  for (const { tool, flows } of summaries) {
+    for (const [path] of flows.entries) {
+      const origin = origins.get(argumentName(path))
+      if (origin === undefined || path.includes('*') || origin.boundBy === tool) continue
+      refs.push({ tool, path, name: bindingName(origin.boundBy, origin.resultPath), ...origin })
+    }
+  }
+  return refs.sort((a, b) => (a.tool + a.path < b.tool + b.path ? -1 : 1))
+}
+
+/** Null unless every value of enough of them, in several sessions, equalled the same result. */
+function onlyOrigin(flow: FlowSummary): { boundBy: string; resultPath: string } | null {
+  if (flow.values < LIMITS.highConfidenceSamples || flow.sessions.length < LIMITS.mediumConfidenceSamples) return null
+  const always = flow.equals.entries.filter(([, { count }]) => count === flow.values)
+  const keys = always.map(([key]) => key).sort()
+  if (keys[0] === undefined) return null
+  const [boundBy, resultPath] = JSON.parse(keys[0]) as [string, string]
+  return { boundBy, resultPath }
+}
+
+const bindingName = (tool: string, path: string): string =>
+  `${tool}.${argumentName(path)}`
+    .replaceAll(/[^A-Za-z0-9_.-]/g, '_')
+    .replace(/^[^A-Za-z_]/, '_')
+    .slice(0, 128)

@@ -1,0 +1,128 @@
+import type { JsonObject, JsonValue } from '@countersign/protocol'
+import { JSON_TYPES, type JsonType, SHAPE_LIMITS, type Shape } from './shape.js'
+
+/** How far a draft may go beyond structure. */
+export interface SchemaPolicy {
+  /** Enough samples to say which fields are required and that there are no others. */
+  readonly closed: boolean
+  /** Enough sessions without an exception to hold new calls to the values seen: enums, ranges, lengths, spellings. */
+  readonly proven: boolean
+}
+
+/**
+ * A JSON Schema that accepts every value it was learned from. Where the tool's own schema is known, what that allows and
+ * nobody used yet stays allowed.
+ */
+export function draftSchema(shape: Shape, policy: SchemaPolicy, declared: unknown = null, depth = 0): JsonObject {
+  const own = asObject(declared)
+  const types = new Set<JsonType>([...(Object.keys(shape.types) as JsonType[]), ...declaredTypes(own)])
+  if (types.size === 0 || depth > SHAPE_LIMITS.depth) return {}
+  const schema: JsonObject = { type: typeList(types, policy.proven) }
+  if (types.has('object')) Object.assign(schema, objectKeywords(shape, policy, own, depth))
+  if (types.has('array')) Object.assign(schema, arrayKeywords(shape, policy, own, depth))
+  if (policy.proven) Object.assign(schema, valueKeywords(shape, types))
+  return schema
+}
+
+/** Whole numbers seen so far do not make a fraction wrong, until that is proven. */
+function typeList(types: ReadonlySet<JsonType>, proven: boolean): JsonValue {
+  const list = new Set(types)
+  if (!proven && list.has('integer')) list.add('number')
+  if (list.has('number')) list.delete('integer')
+  const sorted = JSON_TYPES.filter((type) => list.has(type))
+  return sorted.length === 1 ? (sorted[0] as string) : sorted
+}
+
+function objectKeywords(shape: Shape, policy: SchemaPolicy, declared: JsonObject, depth: number): JsonObject {
+  const properties: JsonObject = { ...asObject(declared.properties) }
+  const objects = shape.types.object ?? 0
+  const required: string[] = []
+  for (const [key, { shape: field }] of shape.fields.entries) {
+    properties[key] = draftSchema(field, policy, properties[key] ?? null, depth + 1)
+    if (objects > 0 && countValues(field) === objects) required.push(key)
+  }
+  const keywords: JsonObject = Object.keys(properties).length > 0 ? { properties } : {}
+  if (shape.rest !== null) return { ...keywords, additionalProperties: true }
+  const asked = Array.isArray(declared.required) ? new Set(declared.required) : null
+  const needed = required.filter((key) => asked?.has(key) ?? policy.closed).sort()
+  if (needed.length > 0) keywords.required = needed
+  const open = shape.fields.full || depth >= SHAPE_LIMITS.depth || !policy.closed
+  return open ? keywords : { ...keywords, additionalProperties: false }
+}
+
+function arrayKeywords(shape: Shape, policy: SchemaPolicy, declared: JsonObject, depth: number): JsonObject {
+  const items =
+    shape.items === null ? (declared.items ?? null) : draftSchema(shape.items, policy, declared.items, depth + 1)
+  const keywords: JsonObject = items === null ? {} : { items }
+  if (policy.proven && shape.mostItems > 0) keywords.maxItems = headroom(shape.mostItems)
+  return keywords
+}
+
+/** Only for places that hold scalars of one sort; a mixture says too little. */
+function valueKeywords(shape: Shape, types: ReadonlySet<JsonType>): JsonObject {
+  const keywords: JsonObject = {}
+  const scalars = [...types].filter((type) => type !== 'null')
+  if (scalars.length === 1 && scalars[0] === 'string') {
+    if (!shape.values.full && isChoice(shape)) return { enum: enumOf(shape, types) }
+    keywords.maxLength = headroom(shape.longest)
+    const pattern = patternOf(shape)
+    if (pattern !== null) keywords.pattern = pattern
+  }
+  if (scalars.every((type) => type === 'integer' || type === 'number')) {
+    if (shape.minimum !== null && shape.minimum >= 0) keywords.minimum = 0
+    if (shape.maximum !== null && shape.maximum > 0) keywords.maximum = headroom(shape.maximum)
+  }
+  return keywords
+}
+
+const MAX_CHOICES = 8
+const CHOICE_SUPPORT = 5
+
+/** Few values, each many times, and words at that: identifiers are told apart by where they come from, not by a list. */
+function isChoice(shape: Shape): boolean {
+  const { entries } = shape.values
+  if (entries.length === 0 || entries.length > MAX_CHOICES) return false
+  return (
+    Object.keys(shape.kinds).every((kind) => kind === 'name') &&
+    entries.every(([, { count }]) => count >= CHOICE_SUPPORT)
+  )
+}
+
+function enumOf(shape: Shape, types: ReadonlySet<JsonType>): JsonValue[] {
+  const values = shape.values.entries.map(([text]) => JSON.parse(text) as string).sort()
+  return types.has('null') ? [...values, null] : values
+}
+
+/** One spelling of letters and digits with fixed lengths, such as `#A9999999`. */
+function patternOf(shape: Shape): string | null {
+  const only = shape.masks.entries[0]?.[0]
+  const onlyIds = Object.keys(shape.kinds).every((kind) => kind === 'id')
+  if (only === undefined || shape.masks.full || shape.masks.entries.length > 1 || !onlyIds) return null
+  const parts = only.match(/9+|A+|a+|[^9Aa]/gu) ?? []
+  return `^${parts.map(patternPart).join('')}$`
+}
+
+function patternPart(part: string): string {
+  const repeat = part.length > 1 ? `{${part.length}}` : ''
+  if (part.startsWith('9')) return `[0-9]${repeat}`
+  if (part.startsWith('A')) return `[A-Z]${repeat}`
+  if (part.startsWith('a')) return `[a-z]${repeat}`
+  return part.replace(/[\\^$.*+?()[\]{}|/-]/, '\\$&')
+}
+
+/** The next power of ten above ten times the largest seen. */
+const headroom = (largest: number): number => 10 ** (Math.floor(Math.log10(Math.max(1, largest))) + 2)
+
+const countValues = (shape: Shape): number => Object.values(shape.types).reduce((sum, count) => sum + count, 0)
+
+function declaredTypes(declared: JsonObject): JsonType[] {
+  const options = [
+    declared,
+    ...[declared.anyOf, declared.oneOf].flatMap((list) => (Array.isArray(list) ? list.map(asObject) : [])),
+  ]
+  const names = options.flatMap(({ type }) => (Array.isArray(type) ? type : [type]))
+  return JSON_TYPES.filter((type) => names.includes(type))
+}
+
+const asObject = (value: unknown): JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}

@@ -1,0 +1,172 @@
+import type { ResultColumn, SideEffect, SourceOrigin, SourceRule, ValueKind } from '@countersign/protocol'
+import { argumentName, isIdentifierCell, type SourceContext, UNJUDGED_KINDS } from '../rules/sources.js'
+import { countOf, mergeSketches, type Sample, type Sketch } from './sketch.js'
+import {
+  type FlowSummary,
+  mergeWitnesses,
+  type Place,
+  readOriginKey,
+  SUMMARY_LIMITS,
+  type ToolSummary,
+  type Witnesses,
+} from './summary.js'
+
+/** What drafting one tool's sources needs from the rest of the agent. */
+export interface SourceLearning extends SourceContext {
+  readonly pool: ReadonlyMap<string, FlowSummary>
+  readonly salt: string
+  readonly otherwise: 'block' | 'ask'
+}
+
+export const SUPPORT = {
+  /** Distinct sessions that make a habit. */
+  sessions: 2,
+  /** Distinct requests that do: the same thing asked for again is no second reason. */
+  requests: 2,
+  /** What an outsider could make use of must also be a real share of what the tool does: values out of free text. */
+  openShare: 0.2,
+  /** Sessions from which an argument's own history says whether it is content; below, its name's does. */
+  role: 3,
+  measureShare: 0.75,
+  /** A tool that answers with tables and this seldom with a sentence ("nothing found") is still a tool of tables. */
+  remarkShare: 0.2,
+} as const
+
+/** Where the values of one argument may come from. Null for an argument that names nobody and nothing. */
+export function draftSource(
+  argument: { readonly path: string; readonly effect: SideEffect; readonly flow: FlowSummary | undefined },
+  learning: SourceLearning,
+): SourceRule | null {
+  const { path, flow } = argument
+  const named = learning.pool.get(argumentName(path))
+  if (named !== undefined && isMeasure(named)) return null
+  const role = roleOf(flow) ?? roleOf(named)
+  const own = flow ?? named
+  const from: SourceOrigin[] = ['user', 'argument', 'identifier']
+  const known = named === undefined ? [] : knownValues(named, argument.effect, learning)
+  if (known.length > 0) from.push('known')
+  from.push(...habits(role, own, named, learning))
+  return {
+    path,
+    ...(role !== undefined && { role }),
+    from,
+    ...(known.length > 0 && { known: { salt: learning.salt, hashes: known } }),
+    otherwise: learning.otherwise,
+  }
+}
+
+/** Dates, amounts and flags name nobody; an argument that nearly always is one is left to the other rules. */
+function isMeasure(flow: FlowSummary): boolean {
+  let measures: Sketch = []
+  for (const [key, { sessions }] of flow.origins.entries) {
+    if (UNJUDGED_KINDS.has(readOriginKey(key).kind)) measures = mergeSketches(measures, sessions)
+  }
+  const sessions = countOf(flow.sessions)
+  return sessions >= SUPPORT.role && countOf(measures) >= SUPPORT.measureShare * sessions
+}
+
+/** Content is what the model writes itself in at least half of the sessions. Undefined with too few to say. */
+function roleOf(flow: FlowSummary | undefined): 'content' | 'reference' | undefined {
+  if (flow === undefined || countOf(flow.sessions) < SUPPORT.role) return undefined
+  return countOf(flow.composed) * 2 >= countOf(flow.sessions) ? 'content' : 'reference'
+}
+
+/**
+ * Values that the user or a trusted cell gave for an argument of this name often enough: in two different requests, or
+ * for a tool that only reads outside, in two sessions.
+ */
+function knownValues(flow: FlowSummary, effect: SideEffect, context: SourceContext): string[] {
+  const known: string[] = []
+  for (const [hash, places] of flow.known.entries) {
+    let witnesses: Sketch = []
+    for (const [key, { sessions, requests }] of places.entries) {
+      const { kind, places: at } = readOriginKey(key)
+      if (!at.every((place) => vouches(place, kind, context))) continue
+      witnesses = mergeSketches(witnesses, effect === 'egress_read' ? sessions : requests)
+    }
+    if (witnesses.length >= SUPPORT.requests) known.push(hash)
+  }
+  return known.sort()
+}
+
+/**
+ * Origins that nothing better explains and that recur: places of free text, as this very argument used them, and what
+ * the model makes up, where an argument of this name is usually made up.
+ */
+function habits(
+  role: SourceRule['role'],
+  own: FlowSummary | undefined,
+  named: FlowSummary | undefined,
+  context: SourceContext,
+): SourceOrigin[] {
+  const originsOf = (flow: FlowSummary) => (role === 'content' ? flow.tokenOrigins : flow.origins)
+  const kinds = named === undefined ? [] : generatedKinds(originsOf(named))
+  const places = own === undefined ? [] : placesOf(creditedPlaces(originsOf(own), context), own)
+  return [...(kinds.length > 0 ? [{ generated: kinds }] : []), ...places]
+}
+
+function generatedKinds(origins: Sample<Witnesses>): ValueKind[] {
+  const all = origins.entries.map(([key, witnesses]) => ({ ...readOriginKey(key), witnesses }))
+  return all
+    .filter(({ places, witnesses }) => places.length === 0 && countOf(witnesses.sessions) >= SUPPORT.sessions)
+    .map(({ kind }) => kind)
+    .sort()
+}
+
+/** Sessions that make a habit of something an outsider could make use of. */
+const habitual = (flow: FlowSummary): number =>
+  Math.max(SUPPORT.sessions, Math.ceil(SUPPORT.openShare * countOf(flow.sessions)))
+
+/** Credit goes to the first place where a value was seen, and only where nothing trusted explains it. */
+function creditedPlaces(origins: Sample<Witnesses>, context: SourceContext): { place: Place; witnesses: Witnesses }[] {
+  const credited = new Map<string, { place: Place; witnesses: Witnesses }>()
+  for (const [key, witnesses] of origins.entries) {
+    const { kind, places } = readOriginKey(key)
+    if (places.some((place) => vouches(place, kind, context))) continue
+    const first = places.find(([seen]) => seen !== 'argument')
+    if (first === undefined) continue
+    const at = JSON.stringify(first)
+    const other = credited.get(at)?.witnesses
+    credited.set(at, { place: first, witnesses: other === undefined ? witnesses : mergeWitnesses(other, witnesses) })
+  }
+  return [...credited.values()]
+}
+
+function placesOf(credited: readonly { place: Place; witnesses: Witnesses }[], flow: FlowSummary): SourceOrigin[] {
+  return credited
+    .filter(
+      ({ witnesses }) => countOf(witnesses.sessions) >= habitual(flow) && witnesses.requests.length >= SUPPORT.requests,
+    )
+    .map(({ place: [seen, result, path] }) => ({ result, path, as: seen as 'cell' | 'key' | 'line' | 'prose' }))
+    .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+}
+
+/** Trusted without being a habit: the user, a judged argument, an identifier cell. */
+export function vouches([seen, tool, path]: Place, kind: ValueKind, context: SourceContext): boolean {
+  if (seen === 'user') return true
+  if (seen === 'argument') return context.isGuarded(tool)
+  return isIdentifierCell({ seen, tool, path }, kind, context)
+}
+
+export const describePlace = ([seen, tool, path]: Place): string => `${seen} ${path} of ${tool}`
+
+/** What each column of a tool's results held. */
+export function learnedColumns(summary: ToolSummary): ResultColumn[] {
+  const columns = summary.columns.entries.map(([key, { kinds }]) => {
+    const place = key.startsWith('key ') ? ('key' as const) : ('cell' as const)
+    return { path: key.slice(place.length + 1), place, kinds }
+  })
+  const tables = columns.filter(({ path }) => path !== '$').map(({ kinds }) => mostSessions(Object.values(kinds)))
+  return columns
+    .map(({ path, place, kinds }): ResultColumn => {
+      const holds = (Object.keys(kinds) as ValueKind[]).sort()
+      const remark = path === '$' && mostSessions([kinds.prose ?? []]) <= SUPPORT.remarkShare * Math.max(0, ...tables)
+      return { path, place, holds: remark ? holds.filter((kind) => kind !== 'prose') : holds }
+    })
+    .sort((a, b) => (a.path + a.place < b.path + b.place ? -1 : 1))
+}
+
+const mostSessions = (sketches: readonly Sketch[]): number =>
+  Math.max(0, ...sketches.map((sketch) => countOf(sketch, SUMMARY_LIMITS.columnSessions)))
+
+export const isGuardedEffect = (effect: SideEffect | undefined): boolean => effect !== undefined && effect !== 'read'

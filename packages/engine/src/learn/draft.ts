@@ -1,0 +1,153 @@
+import { type Contract, confidenceOf, LIMITS, type SideEffect, type SourceRule } from '@countersign/protocol'
+import { upperBound } from './bound.js'
+import { draftRefs } from './draft-refs.js'
+import { draftSchema } from './draft-schema.js'
+import { draftSource, isGuardedEffect, learnedColumns, type SourceLearning } from './draft-sources.js'
+import { draftSuggestions, type Suggestion } from './draft-suggestions.js'
+import { childPath } from './read-result.js'
+import { sessionsAtRisk } from './risk.js'
+import { guessSideEffect } from './side-effect.js'
+import { poolByName, type ToolSummary } from './summary.js'
+
+/** A tool that the agent was offered, as its requests describe it. */
+export interface OfferedTool {
+  readonly name: string
+  /** JSON Schema of the arguments. */
+  readonly schema?: unknown
+  /** Declared by its owner; guessed from the name otherwise. */
+  readonly sideEffect?: SideEffect
+}
+
+/** A learned contract, with what a person should know before approving it. */
+export interface Draft {
+  readonly contract: Contract
+  readonly confidence: 'low' | 'medium' | 'high'
+  readonly samples: number
+  /**
+   * In 19 of 20 cases the share of the next sessions in which this contract blocks a good call is at most this. Counted
+   * over a sample of the sessions seen: those that would have been blocked had they not been learned from.
+   */
+  readonly falseBlockBound: number
+  /** Origins that the rules would have blocked among the sessions learned from, for want of support. */
+  readonly wouldBlock: readonly string[]
+  /** Learned flows out of free text: each lets whoever writes that text choose a value. */
+  readonly openings: readonly string[]
+  /** Rules that always held, too few times to enforce unasked. */
+  readonly suggestions: readonly Suggestion[]
+}
+
+export interface DraftOptions {
+  /** The agent's: known values are stored as hashes under it. */
+  readonly salt: string
+  readonly otherwise: 'block' | 'ask'
+  readonly offered?: readonly OfferedTool[]
+}
+
+/** Contracts for every tool that was called or offered, from what was learned of all of them. Sorted by tool. */
+export function draftContracts(summaries: readonly ToolSummary[], options: DraftOptions): Draft[] {
+  const byTool = new Map(summaries.map((summary) => [summary.tool, summary]))
+  const offered = new Map((options.offered ?? []).map((tool) => [tool.name, tool]))
+  const effectOf = (tool: string) => offered.get(tool)?.sideEffect ?? guessSideEffect(tool)
+  const columns = new Map(summaries.map((summary) => [summary.tool, learnedColumns(summary)]))
+  const learning: SourceLearning = {
+    pool: poolByName(summaries.filter(({ tool }) => isGuardedEffect(effectOf(tool)))),
+    salt: options.salt,
+    otherwise: options.otherwise,
+    columnsOf: (tool) => columns.get(tool) ?? null,
+    isGuarded: (tool) => isGuardedEffect(effectOf(tool)),
+  }
+  const tools = [...new Set([...byTool.keys(), ...offered.keys()])].sort()
+  const drafts = tools.map((tool) => {
+    const summary = byTool.get(tool)
+    return draftOne({ tool, summary, effect: effectOf(tool), schema: offered.get(tool)?.schema }, learning)
+  })
+  return withRefs(drafts, summaries)
+}
+
+interface Subject {
+  readonly tool: string
+  readonly summary: ToolSummary | undefined
+  readonly effect: SideEffect
+  readonly schema: unknown
+}
+
+function draftOne({ tool, summary, effect, schema }: Subject, learning: SourceLearning): Draft {
+  const samples = summary?.samples ?? 0
+  const proven = summary !== undefined && isProven(summary)
+  const contract: Contract = { tool, source: 'inferred', side_effect: effect }
+  if (summary !== undefined && Object.keys(summary.shape.types).length > 0) {
+    contract.arguments = draftSchema(
+      summary.shape,
+      { closed: samples >= LIMITS.mediumConfidenceSamples, proven },
+      schema,
+    )
+  }
+  const sources = isGuardedEffect(effect) ? draftSources({ tool, summary, effect, schema }, learning) : []
+  if (sources.length > 0) contract.sources = sources
+  const columns = learning.columnsOf(tool) ?? []
+  if (columns.length > 0) contract.columns = [...columns]
+  const risk = summary === undefined ? null : sessionsAtRisk(summary, sources, learning)
+  return {
+    contract,
+    confidence: confidenceOf(samples),
+    samples,
+    falseBlockBound: risk === null ? 1 : upperBound(risk.atRisk, risk.sessions),
+    wouldBlock: risk?.wouldBlock ?? [],
+    openings: sources.flatMap(openingsOf),
+    suggestions: summary === undefined ? [] : draftSuggestions(summary),
+  }
+}
+
+/** The most a rule that never failed yet may block, by the upper bound, for it to be enforced without being asked for. */
+export const MAX_RULE_RISK = 0.02
+
+const isProven = (summary: ToolSummary): boolean => upperBound(0, summary.samples) <= MAX_RULE_RISK
+
+function draftSources({ summary, effect, schema }: Subject, learning: SourceLearning): SourceRule[] {
+  const flows = new Map(summary?.flows.entries ?? [])
+  const paths = [...new Set([...flows.keys(), ...textPaths(schema)])].sort()
+  return paths
+    .map((path) => draftSource({ path, effect, flow: flows.get(path) }, learning))
+    .filter((rule) => rule !== null)
+}
+
+function openingsOf({ path, from }: SourceRule): string[] {
+  return from
+    .filter((origin) => typeof origin === 'object' && 'result' in origin)
+    .map(
+      ({ result, path: place, as }) => `${path} may be taken from ${as ?? 'cell'} ${place} of the results of ${result}`,
+    )
+}
+
+/** Paths of the strings that a tool's own schema declares. */
+function textPaths(schema: unknown, path = '$', depth = 0): string[] {
+  if (typeof schema !== 'object' || schema === null || depth > 8) return []
+  const { type, properties, items, anyOf } = schema as Record<string, unknown>
+  const paths: string[] = []
+  if (type === 'string' || (Array.isArray(type) && type.includes('string'))) paths.push(path)
+  if (typeof properties === 'object' && properties !== null) {
+    for (const [key, child] of Object.entries(properties))
+      paths.push(...textPaths(child, childPath(path, key), depth + 1))
+  }
+  if (items !== undefined) paths.push(...textPaths(items, `${path}[*]`, depth + 1))
+  if (Array.isArray(anyOf)) for (const option of anyOf) paths.push(...textPaths(option, path, depth + 1))
+  return [...new Set(paths)]
+}
+
+/** A ref needs two contracts: the one whose result is bound, and the one whose argument must equal it. */
+function withRefs(drafts: readonly Draft[], summaries: readonly ToolSummary[]): Draft[] {
+  const refs = draftRefs(summaries)
+  if (refs.length === 0) return [...drafts]
+  return drafts.map((draft) => {
+    const binds = refs.filter(({ boundBy }) => boundBy === draft.contract.tool)
+    const own = refs.filter(({ tool }) => tool === draft.contract.tool)
+    if (binds.length + own.length === 0) return draft
+    const byName = new Map(
+      binds.map(({ name, resultPath }) => [name, { name, from: 'output' as const, path: resultPath }]),
+    )
+    const contract: Contract = { ...draft.contract }
+    if (byName.size > 0) contract.binds = [...byName.values()]
+    if (own.length > 0) contract.refs = own.map(({ path, name }) => ({ path, ref: name }))
+    return { ...draft, contract }
+  })
+}

@@ -1,0 +1,52 @@
+import type { SourceRule, ValueKind } from '@countersign/protocol'
+import { describePlace, type SourceLearning, SUPPORT, vouches } from './draft-sources.js'
+import { mergeSketches, type Sample, type Sketch } from './sketch.js'
+import { type Place, readOriginKey, type ToolSummary, type Witnesses } from './summary.js'
+
+export interface Risk {
+  /** Sessions looked at: all, or an even sample of them. */
+  readonly sessions: number
+  /** Those that the rules would have blocked had they been learned without that very session. */
+  readonly atRisk: number
+  /** What the rules, as learned, do not allow although it was seen. */
+  readonly wouldBlock: readonly string[]
+}
+
+/** Leaves each session out in turn. Known values are not counted in favour, so that the estimate errs to the safe side. */
+export function sessionsAtRisk(summary: ToolSummary, sources: readonly SourceRule[], learning: SourceLearning): Risk {
+  let exposed: Sketch = []
+  const wouldBlock: string[] = []
+  const flows = new Map(summary.flows.entries)
+  for (const rule of sources) {
+    const flow = flows.get(rule.path)
+    if (flow === undefined) continue
+    const origins: Sample<Witnesses> = rule.role === 'content' ? flow.tokenOrigins : flow.origins
+    for (const [key, { sessions }] of origins.entries) {
+      const { kind, places } = readOriginKey(key)
+      if (isFree(kind, places, learning)) continue
+      const allowed = isListed(rule, kind, places)
+      if (!allowed)
+        wouldBlock.push(`${rule.path}: ${places[0] === undefined ? `made up (${kind})` : describePlace(places[0])}`)
+      if (!allowed || sessions.length <= SUPPORT.sessions) exposed = mergeSketches(exposed, sessions)
+    }
+  }
+  const sample = new Set(summary.sessions)
+  return {
+    sessions: sample.size,
+    atRisk: exposed.filter((session) => sample.has(session)).length,
+    wouldBlock: [...new Set(wouldBlock)].sort(),
+  }
+}
+
+const isFree = (kind: ValueKind, places: readonly Place[], learning: SourceLearning): boolean =>
+  ['empty', 'boolean', 'number', 'date'].includes(kind) || places.some((place) => vouches(place, kind, learning))
+
+function isListed({ from }: SourceRule, kind: ValueKind, places: readonly Place[]): boolean {
+  return from.some((origin) => {
+    if (typeof origin === 'string') return origin === 'generated' && places.length === 0
+    if ('generated' in origin) return places.length === 0 && origin.generated.includes(kind)
+    return places.some(
+      ([seen, tool, path]) => tool === origin.result && path === origin.path && seen === (origin.as ?? 'cell'),
+    )
+  })
+}

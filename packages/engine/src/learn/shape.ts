@@ -1,0 +1,137 @@
+import type { ValueKind } from '@countersign/protocol'
+import { keysAreNames } from './read-result.js'
+import { mergeSamples, newSample, type Sample, sampled } from './sketch.js'
+import { kindOf } from './value-kind.js'
+
+export const JSON_TYPES = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'] as const
+export type JsonType = (typeof JSON_TYPES)[number]
+
+/** What values at one place looked like. Counts, extremes and small samples only, so that order does not matter. */
+export interface Shape {
+  types: Partial<Record<JsonType, number>>
+  kinds: Partial<Record<ValueKind, number>>
+  minimum: number | null
+  maximum: number | null
+  longest: number
+  /** Distinct scalars as JSON with their counts, while they are few. */
+  values: Sample<{ count: number }>
+  /** Spellings of identifiers: digits as 9, letters as A and a. */
+  masks: Sample<{ count: number }>
+  /** Fields of objects whose keys are names; `rest` for all values of maps whose keys are data. */
+  fields: Sample<{ shape: Shape }>
+  rest: Shape | null
+  items: Shape | null
+  mostItems: number
+}
+
+export const SHAPE_LIMITS = { values: 16, valueLength: 64, masks: 3, maskLength: 32, fields: 64, depth: 8 } as const
+
+export const newShape = (): Shape => ({
+  types: {},
+  kinds: {},
+  minimum: null,
+  maximum: null,
+  longest: 0,
+  values: newSample(),
+  masks: newSample(),
+  fields: newSample(),
+  rest: null,
+  items: null,
+  mostItems: 0,
+})
+
+export function addShape(shape: Shape, value: unknown, depth = 0): void {
+  const type = typeOf(value)
+  shape.types[type] = (shape.types[type] ?? 0) + 1
+  if (typeof value === 'number') addNumber(shape, value)
+  if (typeof value === 'string') shape.longest = Math.max(shape.longest, [...value].length)
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') addScalar(shape, value)
+  if (depth >= SHAPE_LIMITS.depth) return
+  if (Array.isArray(value)) {
+    shape.mostItems = Math.max(shape.mostItems, value.length)
+    for (const item of value) {
+      shape.items ??= newShape()
+      addShape(shape.items, item, depth + 1)
+    }
+  } else if (typeof value === 'object' && value !== null) addFields(shape, value, depth)
+}
+
+function addNumber(shape: Shape, value: number): void {
+  shape.minimum = shape.minimum === null ? value : Math.min(shape.minimum, value)
+  shape.maximum = shape.maximum === null ? value : Math.max(shape.maximum, value)
+}
+
+/** Long text is content and is not kept; a value too long counts as one more than the sample holds. */
+function addScalar(shape: Shape, value: string | number | boolean): void {
+  const kind = kindOf(value)
+  shape.kinds[kind] = (shape.kinds[kind] ?? 0) + 1
+  if (typeof value === 'string') addMask(shape, value)
+  const text = JSON.stringify(value)
+  if (text.length > SHAPE_LIMITS.valueLength) {
+    shape.values.full = true
+    return
+  }
+  const seen = sampled(shape.values, text, SHAPE_LIMITS.values, () => ({ count: 0 }))
+  if (seen !== null) seen.count++
+}
+
+function addMask(shape: Shape, value: string): void {
+  if (value.length > SHAPE_LIMITS.maskLength) {
+    shape.masks.full = true
+    return
+  }
+  const mask = value.replaceAll(/[A-Z]/g, 'A').replaceAll(/[a-z]/g, 'a').replaceAll(/\d/g, '9')
+  const seen = sampled(shape.masks, mask, SHAPE_LIMITS.masks, () => ({ count: 0 }))
+  if (seen !== null) seen.count++
+}
+
+function addFields(shape: Shape, value: object, depth: number): void {
+  const entries = Object.entries(value)
+  if (depth > 0 && !keysAreNames(entries)) {
+    for (const [, item] of entries) {
+      shape.rest ??= newShape()
+      addShape(shape.rest, item, depth + 1)
+    }
+    return
+  }
+  for (const [key, item] of entries) {
+    const field = sampled(shape.fields, key, SHAPE_LIMITS.fields, () => ({ shape: newShape() }))
+    if (field !== null) addShape(field.shape, item, depth + 1)
+  }
+}
+
+export function typeOf(value: unknown): JsonType {
+  if (value === null || value === undefined) return 'null'
+  if (Array.isArray(value)) return 'array'
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number'
+  if (typeof value === 'string') return 'string'
+  return typeof value === 'boolean' ? 'boolean' : 'object'
+}
+
+export function mergeShapes(a: Shape, b: Shape): Shape {
+  return {
+    types: addCounts(a.types, b.types),
+    kinds: addCounts(a.kinds, b.kinds),
+    minimum: a.minimum === null ? b.minimum : b.minimum === null ? a.minimum : Math.min(a.minimum, b.minimum),
+    maximum: a.maximum === null ? b.maximum : b.maximum === null ? a.maximum : Math.max(a.maximum, b.maximum),
+    longest: Math.max(a.longest, b.longest),
+    values: mergeSamples(a.values, b.values, SHAPE_LIMITS.values, (x, y) => ({ count: x.count + y.count })),
+    masks: mergeSamples(a.masks, b.masks, SHAPE_LIMITS.masks, (x, y) => ({ count: x.count + y.count })),
+    fields: mergeSamples(a.fields, b.fields, SHAPE_LIMITS.fields, (x, y) => ({ shape: mergeShapes(x.shape, y.shape) })),
+    rest: mergeOptional(a.rest, b.rest),
+    items: mergeOptional(a.items, b.items),
+    mostItems: Math.max(a.mostItems, b.mostItems),
+  }
+}
+
+const mergeOptional = (a: Shape | null, b: Shape | null): Shape | null =>
+  a === null ? b : b === null ? a : mergeShapes(a, b)
+
+function addCounts<K extends string>(
+  a: Partial<Record<K, number>>,
+  b: Partial<Record<K, number>>,
+): Partial<Record<K, number>> {
+  const sum: Partial<Record<K, number>> = { ...a }
+  for (const key of Object.keys(b) as K[]) sum[key] = (sum[key] ?? 0) + (b[key] ?? 0)
+  return sum
+}

@@ -1,0 +1,20 @@
+import type { SideEffect } from '@countersign/protocol'
+
+const READING = new Set(
+  'get list read search find fetch query lookup look show view describe count check calculate think current'.split(' '),
+)
+const OUTSIDE = new Set('web webpage url http website browse page internet'.split(' '))
+const DESTROYING = new Set('delete remove cancel drop purge destroy revoke terminate wipe erase'.split(' '))
+const PAYING = new Set('pay payment refund transfer charge purchase buy money transaction invoice'.split(' '))
+
+/** A first guess from the tool's name, for a person to correct: what it does decides how strictly it is judged. */
+export function guessSideEffect(tool: string): SideEffect {
+  const words = tool
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+  const reads = words[0] !== undefined && READING.has(words[0])
+  if (reads) return words.some((word) => OUTSIDE.has(word)) ? 'egress_read' : 'read'
+  if (words.some((word) => DESTROYING.has(word))) return 'destructive'
+  return words.some((word) => PAYING.has(word)) ? 'financial' : 'write'
+}
