@@ -1,4 +1,12 @@
 export { applyEvent, foldEvents } from './advance.js'
+export {
+  type BacktestOptions,
+  backtestSession,
+  type CallVerdict,
+  type PastCall,
+  type PastSession,
+  type PastTurn,
+} from './backtest.js'
 export { canonicalJson } from './canonical-json.js'
 export {
   type CedarModule,
