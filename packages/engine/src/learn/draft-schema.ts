@@ -34,6 +34,8 @@ function typeList(types: ReadonlySet<JsonType>, proven: boolean): JsonValue {
 }
 
 function objectKeywords(shape: Shape, policy: SchemaPolicy, declared: JsonObject, depth: number): JsonObject {
+  // Once its keys were data: a field's name may have been among them.
+  if (shape.rest !== null) return {}
   const properties: JsonObject = { ...asObject(declared.properties) }
   const objects = shape.types.object ?? 0
   const required: string[] = []
@@ -42,7 +44,6 @@ function objectKeywords(shape: Shape, policy: SchemaPolicy, declared: JsonObject
     if (objects > 0 && countValues(field) === objects) required.push(key)
   }
   const keywords: JsonObject = Object.keys(properties).length > 0 ? { properties } : {}
-  if (shape.rest !== null) return { ...keywords, additionalProperties: true }
   const asked = Array.isArray(declared.required) ? new Set(declared.required) : null
   const needed = required.filter((key) => asked?.has(key) ?? policy.closed).sort()
   if (needed.length > 0) keywords.required = needed
@@ -70,7 +71,8 @@ function valueKeywords(shape: Shape, types: ReadonlySet<JsonType>): JsonObject {
   }
   if (scalars.every((type) => type === 'integer' || type === 'number')) {
     if (shape.minimum !== null && shape.minimum >= 0) keywords.minimum = 0
-    if (shape.maximum !== null && shape.maximum > 0) keywords.maximum = headroom(shape.maximum)
+    const most = shape.maximum === null ? 0 : headroom(shape.maximum)
+    if (most > 0 && Number.isSafeInteger(most)) keywords.maximum = most
   }
   return keywords
 }
