@@ -83,5 +83,13 @@ export const flowsSchema = z.strictObject({
   calls: z.array(callFlowSchema).max(FLOW_LIMITS.calls),
   /** Columns of the results seen since the last capture of this conversation. */
   columns: z.array(columnSchema).max(FLOW_LIMITS.columns).optional(),
+  /**
+   * Fingerprint of what the user asked for first, under a key that the server does not keep: it tells the same request
+   * made again from another one, and nothing else.
+   */
+  request: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/)
+    .optional(),
 })
 export type Flows = z.infer<typeof flowsSchema>

@@ -58,7 +58,7 @@ export function captureItem(seen: Observation): CaptureItem {
     ...(response.usage === null ? {} : { usage: response.usage }),
     latency_ms: Math.max(0, Math.round(seen.latencyMs)),
     ...(seen.sdkSessionId === undefined ? {} : { sdk_session_id: seen.sdkSessionId }),
-    flows: seen.flows,
+    ...(withArguments ? { flows: seen.flows } : {}),
   }
 }
 

@@ -36,7 +36,8 @@ interface Conversation {
 
 const MEMORY = { prefixes: 2_000, responses: 1_000, conversations: 64, callsPerConversation: 1_000 } as const
 
-export function createConversations(): Conversations {
+/** Under the key, the API key where there is one, first requests are told apart without being sent. */
+export function createConversations(key: string | null = null): Conversations {
   /** What all messages up to some point hash to. Only `answered` ones may be continued by an equal request. */
   const prefixes = boundedMap<string, { id: string; answered: boolean }>(MEMORY.prefixes)
   const responses = boundedMap<string, string>(MEMORY.responses)
@@ -59,7 +60,7 @@ export function createConversations(): Conversations {
       const hashes = prefixHashes(messages)
       const { id, known } = find(request, hashes)
       const remembered = conversations.get(id)
-      const conversation = remembered ?? { id, trail: newTrail(), calls: new Map() }
+      const conversation = remembered ?? { id, trail: newTrail(key), calls: new Map() }
       conversations.set(id, conversation)
       for (const message of messages.slice(remembered === undefined ? 0 : known)) takeIn(conversation, message)
       const last = hashes.at(-1) ?? ''
@@ -129,5 +130,9 @@ function flowsOf(trail: Trail, response: ReadResponse): Flows {
     .slice(0, LIMITS.callsPerProposal)
     .map((call) => flowOf(trail, { id: call.id, tool: call.name, arguments: call.arguments }))
   const columns = takeColumns(trail)
-  return columns.length > 0 ? { calls, columns } : { calls }
+  return {
+    calls,
+    ...(columns.length > 0 ? { columns } : {}),
+    ...(trail.request === null ? {} : { request: trail.request }),
+  }
 }

@@ -75,7 +75,7 @@ interface Counts {
 
 function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
   const { agent, captureLevel, report } = settings
-  const conversations = createConversations()
+  const conversations = createConversations(apiKey)
   const buffer = createCaptureBuffer({
     send: captureSender({ ...settings, apiKey }),
     maxBuffer: settings.maxBuffer,

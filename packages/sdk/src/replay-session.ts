@@ -164,7 +164,7 @@ function governorOf(core: SessionCore, notes: SessionNotes) {
     running,
     notes,
     queue: createTurnQueue(),
-    conversations: createConversations(),
+    conversations: createConversations(settings.apiKey),
     approver: { sessionId: settings.sessionId, onCheckpoint: settings.onCheckpoint, report, now: () => new Date() },
     authority: core.authority,
     stance: core.stance,

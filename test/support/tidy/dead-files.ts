@@ -2,10 +2,7 @@ import { stringLiterals } from '../source-text.js'
 import { type Check, isTest, type Project, resolveRelative, type Source } from './project.js'
 
 /** Written just before the code that will use them. An entry goes as soon as its file is reached. */
-export const AWAITED: ReadonlySet<string> = new Set([
-  'packages/engine/src/learn/bound.ts',
-  'packages/engine/src/learn/sketch.ts',
-])
+export const AWAITED: ReadonlySet<string> = new Set([])
 
 /** Every source is reached from an entry point, a test, a script, a benchmark or an example. */
 export const deadFiles: Check = (project) => {

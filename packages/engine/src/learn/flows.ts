@@ -6,6 +6,7 @@ import {
   type ValueKind,
   type ValueSource,
 } from '@countersign/protocol'
+import { saltedHash } from '../hash.js'
 import { findInText } from './find-in-text.js'
 import { leavesOf } from './leaves.js'
 import { type Cell, readResult } from './read-result.js'
@@ -13,6 +14,9 @@ import { comparable, isAddress, kindOf, tokensOf, withoutSchemes } from './value
 
 /** What a conversation has shown so far, in bounded memory: the user's words, calls that were allowed, their results. */
 export interface Trail {
+  /** Under which the first request is fingerprinted; null for no fingerprint. */
+  readonly key: string | null
+  request: string | null
   order: number
   userTexts: SeenText[]
   resultTexts: (SeenText & { tool: string; path: string })[]
@@ -49,7 +53,9 @@ export const TRAIL_LIMITS = {
   work: 64 * 1024 * 1024,
 } as const
 
-export const newTrail = (): Trail => ({
+export const newTrail = (key: string | null = null): Trail => ({
+  key,
+  request: null,
   order: 0,
   userTexts: [],
   resultTexts: [],
@@ -63,6 +69,7 @@ export const newTrail = (): Trail => ({
 
 export function sawUser(trail: Trail, text: string): void {
   const order = ++trail.order
+  if (trail.key !== null) trail.request ??= saltedHash(trail.key, text).slice(0, 32)
   if (roomFor(trail, text)) trail.userTexts.push({ order, text: withoutSchemes(text) })
 }
 
