@@ -239,6 +239,6 @@ export const authentication = [
   {
     id: 'auth.principal.missing',
     behaviour: 'A policy without a principal makes initialization fail with policy_without_principal',
-    state: 'missing',
+    state: 'built',
   },
 ] as const satisfies readonly Fact[]

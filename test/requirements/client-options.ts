@@ -44,17 +44,17 @@ export const clientOptions = [
   {
     id: 'option.mode.enforce',
     behaviour: 'mode enforce runs the whole pipeline, blocks and captures',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.mode.shadow',
     behaviour: 'mode shadow runs the whole pipeline, blocks nothing, records what it would have done and captures',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.mode.log-only',
     behaviour: 'mode log-only judges nothing, blocks nothing and captures',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.gate.default',
@@ -279,12 +279,12 @@ export const clientOptions = [
   {
     id: 'option.on-checkpoint',
     behaviour: 'onCheckpoint is an asynchronous callback that is asked at checkpoints',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.on-checkpoint.required',
     behaviour: 'Contracts with checkpoints and no onCheckpoint are refused',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.workflow',

@@ -59,37 +59,37 @@ export const errors = [
   {
     id: 'error.config',
     behaviour: 'ReplayConfigError is thrown for invalid configuration at initialization and carries its condition',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.config.policy-without-principal',
     behaviour: 'condition is policy_without_principal for a policy without a principal',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.config.constraints-without-wrapper',
     behaviour: 'condition is constraints_without_wrapper for execution constraints on a tool outside the tools map',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.config.compilation-failed.circular',
     behaviour: 'condition is compilation_failed for circular transitions',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.config.compilation-failed.unreachable',
     behaviour: 'condition is compilation_failed for unreachable phases',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.config.compilation-failed.observed',
     behaviour: 'condition is compilation_failed when observe is already active on the client',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.config.compilation-failed.attached',
     behaviour: 'condition is compilation_failed when another session is attached to the client',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.config.provider-incompatible',

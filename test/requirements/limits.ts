@@ -69,7 +69,7 @@ export const limits = [
   {
     id: 'limit.checkpoint-triggers',
     behaviour: 'A session triggers at most 10 checkpoints',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.checkpoint-timeout',

@@ -84,7 +84,7 @@ export const resourcesRecords = [
   {
     id: 'contract.checkpoints',
     behaviour: 'A contract can ask for a human checkpoint',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.risk-defaults',

@@ -189,7 +189,7 @@ export const resourcesState = [
   {
     id: 'health.shadow-evaluations',
     behaviour: 'shadowEvaluations is the number of evaluations made in shadow mode',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.killed',

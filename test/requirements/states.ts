@@ -119,41 +119,41 @@ export const states = [
   {
     id: 'state.checkpoint.approve',
     behaviour: 'An approval in time lets the call go on',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.checkpoint.deny',
     behaviour: 'A denial blocks the call with checkpoint_denied',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.checkpoint.timeout',
     behaviour: 'No answer in time blocks the call with checkpoint_timeout',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.checkpoint.on-timeout-default',
     behaviour: 'on_timeout is deny when a checkpoint does not say',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.checkpoint.budget',
     behaviour: 'The eleventh trigger in a session blocks with checkpoint_budget_exceeded',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.checkpoint.not-in-shadow',
     behaviour: 'Shadow mode triggers no checkpoint',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.checkpoint.timeout-minimum',
     behaviour: 'A checkpoint timeout below 30 seconds counts as 30',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.checkpoint.after-validation',
     behaviour: 'Checkpoint conditions are judged on the client once the response is validated',
-    state: 'missing',
+    state: 'built',
   },
 ] as const satisfies readonly Fact[]

@@ -219,7 +219,7 @@ export const whatTheServiceDoes = [
   {
     id: 'checkpoint.client-callback',
     behaviour: 'A human checkpoint is asked through the callback given to the client',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'checkpoint.no-approval-endpoint',
@@ -229,7 +229,7 @@ export const whatTheServiceDoes = [
   {
     id: 'protection.monitor',
     behaviour: 'At level monitor calls are watched and none is blocked',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'protection.protect',
