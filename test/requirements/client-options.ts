@@ -79,17 +79,17 @@ export const clientOptions = [
   {
     id: 'option.on-error.default',
     behaviour: 'onError is block when not given',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.on-error.block',
     behaviour: 'onError block refuses the call when the server fails',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.on-error.allow',
     behaviour: 'onError allow goes on under local enforcement when the server fails',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.unmatched-policy.default',
@@ -144,17 +144,17 @@ export const clientOptions = [
   {
     id: 'option.max-unguarded-calls.default',
     behaviour: 'maxUnguardedCalls is 3 when not given',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.max-unguarded-calls.only-allow',
     behaviour: 'maxUnguardedCalls has no effect under onError block',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.max-unguarded-calls.kills',
     behaviour: 'One unguarded call more than maxUnguardedCalls kills the session',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.narrowing-feedback.default',

@@ -14,12 +14,12 @@ export const clientSession = [
   {
     id: 'session.restore',
     behaviour: 'restore() releases the wrapper and ends the session',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'session.kill',
     behaviour: 'kill() stops the session at once',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'session.add-label',
@@ -29,7 +29,7 @@ export const clientSession = [
   {
     id: 'session.get-state',
     behaviour: 'getState() returns the state snapshot',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'session.get-health',

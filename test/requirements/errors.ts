@@ -54,7 +54,7 @@ export const errors = [
   {
     id: 'error.kill',
     behaviour: 'ReplayKillError is thrown by any create call after a kill',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.config',
@@ -99,7 +99,7 @@ export const errors = [
   {
     id: 'error.rule.server-failure-blocks',
     behaviour: 'Under onError block a server failure blocks the call',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'error.rule.retries',

@@ -14,12 +14,12 @@ export const events = [
   {
     id: 'event.replay-bypass-detected',
     behaviour: 'replay_bypass_detected is emitted when the original client is called directly',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'event.replay-bypass-detected.no-block',
     behaviour: 'replay_bypass_detected is no block reason and stops no call',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'event.replay-provider-warning',

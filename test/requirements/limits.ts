@@ -64,7 +64,7 @@ export const limits = [
   {
     id: 'limit.max-unguarded-calls',
     behaviour: 'maxUnguardedCalls is 3 by default',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.checkpoint-triggers',

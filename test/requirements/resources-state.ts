@@ -99,12 +99,12 @@ export const resourcesState = [
   {
     id: 'snapshot.killed',
     behaviour: 'killed is true from the kill on',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.total-unguarded-calls',
     behaviour: 'totalUnguardedCalls counts calls made without the server',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.consecutive-block-count',
@@ -144,7 +144,7 @@ export const resourcesState = [
   {
     id: 'health.durability.degraded-local',
     behaviour: 'durability is degraded-local while the server is away and rules are enforced locally',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.durability.inactive',
@@ -169,7 +169,7 @@ export const resourcesState = [
   {
     id: 'health.bypass-detected',
     behaviour: 'bypass_detected becomes true when the original client was called directly',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.total-steps',
@@ -194,7 +194,7 @@ export const resourcesState = [
   {
     id: 'health.killed',
     behaviour: 'killed is true from the kill on',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.governance-attachment',
@@ -234,7 +234,7 @@ export const resourcesState = [
   {
     id: 'health.unresolved-receipt-count',
     behaviour: 'unresolvedReceiptCount, where present, is the number of receipts still open',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'label.never-removed',

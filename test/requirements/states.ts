@@ -34,7 +34,7 @@ export const states = [
   {
     id: 'state.kill.from-sdk',
     behaviour: 'kill() in the SDK makes an active session killed',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.kill.from-endpoint',
@@ -44,7 +44,7 @@ export const states = [
   {
     id: 'state.kill.later-calls-throw',
     behaviour: 'Every create call after a kill throws ReplayKillError',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.kill.irreversible',
@@ -54,17 +54,17 @@ export const states = [
   {
     id: 'state.kill.propagates',
     behaviour: 'In govern a kill in the SDK reaches the server',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.bypass.compromised',
     behaviour: 'Calling the original client directly in govern makes the session compromised',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.bypass.diagnostic',
     behaviour: 'A bypass emits replay_bypass_detected',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.bypass.writes-rejected',
@@ -74,7 +74,7 @@ export const states = [
   {
     id: 'state.bypass.call-not-blocked',
     behaviour: 'The bypassing call itself goes through',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.recover',
@@ -89,32 +89,32 @@ export const states = [
   {
     id: 'state.unreachable.degraded-local',
     behaviour: 'An unreachable server under onError allow makes durability degraded-local',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.unreachable.proceeds-locally',
     behaviour: 'While degraded calls go on under local enforcement without a durable record',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.unreachable.counts',
     behaviour: 'Each call made while degraded adds one to totalUnguardedCalls',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.unguarded.auto-kill',
     behaviour: 'More unguarded calls than maxUnguardedCalls kill the session',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.server-failure.blocks',
     behaviour: 'A server failure under onError block blocks the call and leaves the state unchanged',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.restore.later-calls-throw',
     behaviour: 'After restore() the wrapper is inert and create calls through it throw',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'state.checkpoint.approve',

@@ -1,5 +1,6 @@
 import { isObject } from './json-object.js'
 import { type ClientKind, memberAt } from './providers/clients.js'
+import { notePatched } from './wrapped-clients.js'
 
 /** Ways to a model that a wrapper refuses, and that the original client still has. */
 const OTHER_MODEL_CALLS = [
@@ -27,6 +28,7 @@ export function watchForBypass(client: object, kind: ClientKind, onBypass: (meth
     const name = path.split('.').at(-1) ?? ''
     const own = Object.getOwnPropertyDescriptor(owner, name)
     const patched = around(value as Method)
+    notePatched(patched, value as Method)
     Object.defineProperty(owner, name, { value: patched, configurable: true, enumerable: false, writable: true })
     undo.push(() => {
       // Somebody may have patched over this patch; theirs stays.

@@ -96,21 +96,28 @@ async function once<Name extends RouteName>(
 ): Promise<Attempt<Name>> {
   const { method } = ROUTES[name]
   const url = urlOf(settings.baseUrl, name, sent)
-  let response: Response
-  let text: string
-  try {
-    response = await settings.fetch(url, {
+  const signal = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)))
+  const exchange = async (): Promise<{ response: Response; text: string }> => {
+    const response = await settings.fetch(url, {
       method,
       headers: {
         authorization: `Bearer ${settings.apiKey}`,
         accept: 'application/json',
         ...(sent.body !== undefined && { 'content-type': 'application/json' }),
       },
-      signal: AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs))),
+      signal,
       redirect: 'error',
       ...(sent.body !== undefined && { body: JSON.stringify(sent.body) }),
     })
-    text = await response.text()
+    return { response, text: await response.text() }
+  }
+  let response: Response
+  let text: string
+  try {
+    // A `fetch` that was handed in may not listen to its signal.
+    const answer = await Promise.race([exchange(), aborted(signal)])
+    response = answer.response
+    text = answer.text
   } catch (cause) {
     return failed(`${method} ${pathOf(url)} got no answer: ${reasonOf(cause)}`, { cause })
   }
@@ -152,6 +159,10 @@ function urlOf(
 }
 
 const pathOf = (url: string): string => new URL(url).pathname
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+}
 
 function readProblem(text: string): Problem | null {
   const checked = problemSchema.safeParse(parseJson(text))

@@ -17,3 +17,16 @@ export function wrapClient(client: object, by: Wrapping): Wrapping | null {
 export function unwrapClient(client: object): void {
   wrapped.delete(client)
 }
+
+const originals = new WeakMap<object, (...args: unknown[]) => unknown>()
+
+/** A method that stands before another on the client, to notice who calls it. */
+export function notePatched(patched: object, original: (...args: unknown[]) => unknown): void {
+  originals.set(patched, original)
+}
+
+/** The method itself, past whatever watches it. */
+export function unpatched<Method extends (...args: unknown[]) => unknown>(method: Method): Method {
+  const original = originals.get(method) as Method | undefined
+  return original === undefined ? method : unpatched(original)
+}

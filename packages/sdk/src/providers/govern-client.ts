@@ -1,5 +1,6 @@
 import { ReplayConfigError } from '../errors.js'
 import { isObject, type JsonObject } from '../json-object.js'
+import { unpatched } from '../wrapped-clients.js'
 import { type ClientKind, memberAt, type Treatment } from './clients.js'
 import { governCall } from './govern-call.js'
 import type { Provider } from './provider.js'
@@ -55,7 +56,7 @@ export function governClient<Client extends object>(
       case 'derives':
         return (...args: unknown[]) => {
           governor.assertUsable()
-          const derived: unknown = Reflect.apply(original, owner, args)
+          const derived: unknown = Reflect.apply(unpatched(original), owner, args)
           return isObject(derived) ? governClient(derived, kind, governor) : derived
         }
     }
