@@ -79,7 +79,7 @@ export const resourcesRecords = [
   {
     id: 'contract.execution-constraints',
     behaviour: 'A contract can constrain arguments right before execution',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.checkpoints',

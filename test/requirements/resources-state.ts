@@ -124,7 +124,7 @@ export const resourcesState = [
   {
     id: 'health.authority-state',
     behaviour: 'authorityState is active, advisory, compromised, recovering, killed or inactive',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.protection-level',
