@@ -28,35 +28,31 @@ export type Write = (sql: Queryable) => Promise<boolean>
 /** For a decision that reads more than the session's row: it is made again behind the lock. */
 export const BEHIND_LOCK = Symbol('behind the lock')
 
-export interface ChangeOptions {
-  /** Does not try without the lock first. */
-  readonly lockFirst?: boolean
-  readonly lockTimeoutMs?: number
-}
+/** Without the lock it is tried this often: losers of a race mostly find on a second look that nothing is left to do. */
+const UNLOCKED_TRIES = 2
 
 /**
  * Decides on a session and writes the decision, all or nothing.
  *
  * First without a lock: the row as it was read together with the key, and one statement whose guard is that row's
- * revision. When somebody else wrote or holds the row, the decision is made again from the start, lock first.
+ * revision. When somebody else wrote or holds the row, the decision is made again from the start, in the end lock first.
  */
 export async function changeSession<Reply>(
   ctx: Context,
   sessionId: string,
-  decide: (sight: Sight) => Decided<Reply> | typeof BEHIND_LOCK | Promise<Decided<Reply> | typeof BEHIND_LOCK>,
-  options: ChangeOptions = {},
+  decide: (sight: Sight) => Decision<Reply> | Promise<Decision<Reply>>,
+  options: { readonly lockTimeoutMs?: number } = {},
 ): Promise<Reply> {
-  if (!options.lockFirst) {
-    const sight = await seeSession(ctx, sessionId)
+  let sight = await seeSession(ctx, sessionId)
+  for (let tried = 1; ; tried++) {
     const decided = await decide(sight)
-    if (decided !== BEHIND_LOCK) {
-      const { write } = decided
-      if (write === undefined || (await ctx.single(write))) return answer(decided)
-    }
+    if (decided === BEHIND_LOCK) break
+    if (decided.write === undefined || (await ctx.single(decided.write))) return answer(decided)
+    if (tried === UNLOCKED_TRIES) break
+    sight = await seeAgain(ctx, sessionId)
   }
-  const { lockTimeoutMs } = options
-  const decided = await ctx.transaction(
-    async (tx) => {
+  return answer(
+    await ctx.transaction(async (tx) => {
       if (!(await lockSession(tx, ctx.tenantId, sessionId))) throw new ApiError('NOT_FOUND')
       const session = await loadSession(tx, ctx.tenantId, sessionId)
       if (session === null) throw new ApiError('NOT_FOUND')
@@ -64,15 +60,21 @@ export async function changeSession<Reply>(
       if (decided === BEHIND_LOCK) throw new Error('a decision behind the lock asked for the lock')
       if (decided.write && !(await decided.write(tx))) throw new Error('a locked session was changed')
       return decided
-    },
-    lockTimeoutMs === undefined ? {} : { lockTimeoutMs },
+    }, options),
   )
-  return answer(decided)
 }
+
+type Decision<Reply> = Decided<Reply> | typeof BEHIND_LOCK
 
 /** The session as it was read with the key, without a lock. 404 when the tenant has none by this id. */
 export async function seeSession(ctx: Context, sessionId: string): Promise<Sight> {
-  const session = readSession(ctx.preloaded) ?? (await loadSession(ctx.sql, ctx.tenantId, sessionId))
+  const session = readSession(ctx.preloaded)
+  if (session === null) return seeAgain(ctx, sessionId)
+  return { session, plan: await ctx.plans.ofSession(ctx.sql, session), sql: ctx.sql, locked: false }
+}
+
+async function seeAgain(ctx: Context, sessionId: string): Promise<Sight> {
+  const session = await loadSession(ctx.sql, ctx.tenantId, sessionId)
   if (session === null) throw new ApiError('NOT_FOUND')
   return { session, plan: await ctx.plans.ofSession(ctx.sql, session), sql: ctx.sql, locked: false }
 }

@@ -21,10 +21,7 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     const request = await preparedRequest(sight, body.prepared_request_id)
     if (request === null) throw new ApiError('NOT_FOUND')
     requireAuthority(session)
-    if (request.consumedAt !== null) {
-      if (!sight.locked) return BEHIND_LOCK
-      throw await alreadyProposed(sight, body)
-    }
+    if (request.consumedAt !== null) return alreadyProposed(sight, body)
     requireFence(session, body.fence)
     requireRecovered(session)
     requireUnusedRequest(session, request)
@@ -108,23 +105,20 @@ async function preparedRequest({ session, sql }: Sight, id: string): Promise<Sto
  * A prepared request is used once, so this is a refusal. It carries the decisions only when the very same proposal was
  * accepted, the same holder asks, and its calls still wait: then its answer was lost and the holder can go on.
  */
-async function alreadyProposed({ session, sql }: Sight, body: Body): Promise<ApiError> {
+async function alreadyProposed({ session, sql, locked }: Sight, body: Body): Promise<typeof BEHIND_LOCK> {
   const refusal = (extras: Record<string, JsonValue> = {}) =>
     new ApiError('PREPARED_REQUEST_CONSUMED', { ...standing(session), ...extras })
   const accepted = await findProposal(sql, session, body.prepared_request_id)
-  if (accepted === null || accepted.bodyHash !== hashOfBody(session.hashSalt, body)) return refusal()
+  if (accepted === null || accepted.bodyHash !== hashOfBody(session.hashSalt, body)) throw refusal()
+  // A kill may have come since the row was read.
+  if (!locked) return BEHIND_LOCK
   const { state } = session
   const isHolder = state.status === 'ACTIVE' && accepted.fence === state.fence && body.fence === state.fence
   const isOpen = state.open?.proposalId === accepted.proposalId && pendingCalls(session).length > 0
-  if (!isHolder || !isOpen) return refusal()
-  const where = {
-    tenantId: session.tenantId,
-    sessionId: session.sessionId,
-    kind: 'decisions',
-    ref: accepted.proposalId,
-  } as const
-  const kept = await findContent(sql, where)
-  return refusal({
+  if (!isHolder || !isOpen) throw refusal()
+  const { tenantId, sessionId } = session
+  const kept = await findContent(sql, { tenantId, sessionId, kind: 'decisions', ref: accepted.proposalId })
+  throw refusal({
     proposal: {
       proposal_id: accepted.proposalId,
       outcome: accepted.outcome,

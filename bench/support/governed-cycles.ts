@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto'
+import { benchPlan } from './bench-plan.js'
+import { type HttpConnection, openConnection } from './http-connection.js'
+
+export interface BenchSession {
+  /** One governed cycle: preflight, proposal, receipt. Throws unless the step commits. */
+  cycle(): Promise<void>
+  close(): void
+}
+
+const { compiled_session, compiled_hash, tools } = benchPlan()
+
+/** A governed session over a connection of its own. */
+export async function openBenchSession(url: string, key: string): Promise<BenchSession> {
+  const connection = await openConnection(url, key)
+  const sessionId = randomUUID()
+  const created = await post(connection, '/api/v1/replay/sessions', 201, {
+    session_id: sessionId,
+    holder_id: 'bench',
+    compiled_hash,
+    compiled_session,
+  })
+  const { fence } = created
+  const path = `/api/v1/replay/sessions/${sessionId}`
+  const offered = tools.map((name) => ({ name }))
+  let stateVersion = 0
+  let made = 0
+  const cycle = async () => {
+    made += 1
+    const id = `req-${made}`
+    const request = { prepared_request_id: id, fence, state_version: stateVersion, tools: offered, model: 'gpt-4o' }
+    await post(connection, `${path}/preflight`, 200, request)
+    const call = { id: `call_${made}`, name: 'tool_1', arguments: `{"order_id":"A-${made}","amount":12.5}` }
+    const response = { content: null, finish_reason: 'tool_calls', tool_calls: [call] }
+    const usage = { input_tokens: 900, output_tokens: 60 }
+    const proposal = { prepared_request_id: id, fence, response, model: 'gpt-4o', usage }
+    const { decisions } = await post(connection, `${path}/proposals`, 200, proposal)
+    const { pending_call_id, argument_hash } = decisions[0]
+    const receipt = {
+      pending_call_id,
+      argument_hash,
+      outcome: 'succeeded',
+      evidence_level: 'executed',
+      result_hash: argument_hash,
+      started_at: '2026-01-01T00:00:00.000Z',
+      finished_at: '2026-01-01T00:00:00.100Z',
+    }
+    const { state_version } = await post(connection, `${path}/receipts`, 200, { fence, receipts: [receipt] })
+    if (state_version !== stateVersion + 1) throw new Error('a cycle did not commit its step')
+    stateVersion = state_version
+  }
+  return { cycle, close: connection.close }
+}
+
+async function post(connection: HttpConnection, path: string, expected: number, body: unknown) {
+  const answer = await connection.post(path, JSON.stringify(body))
+  if (answer.status !== expected) throw new Error(`${path} answered ${answer.status}: ${answer.body}`)
+  return JSON.parse(answer.body)
+}
+
+export interface Measured {
+  perSecond: number
+  p50Ms: number
+}
+
+/** Runs `count` workers side by side for a time and counts what they finish. */
+export async function measure(workers: readonly (() => Promise<void>)[], seconds: number): Promise<Measured> {
+  const times: number[] = []
+  const startedAt = performance.now()
+  const until = startedAt + seconds * 1_000
+  await Promise.all(
+    workers.map(async (work) => {
+      for (let before = performance.now(); before < until; ) {
+        await work()
+        const after = performance.now()
+        times.push(after - before)
+        before = after
+      }
+    }),
+  )
+  const elapsed = (performance.now() - startedAt) / 1_000
+  times.sort((a, b) => a - b)
+  return { perSecond: times.length / elapsed, p50Ms: times[Math.floor(times.length / 2)] ?? Number.NaN }
+}

@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { attachSession, LOOKUP, openSession, reserve, succeeded } from '../support/governed-session.js'
+import { exportOf } from '../support/ledger-export.js'
+import { PATIENCE_MS, rounds } from '../support/rounds.js'
+import { type Runtime, startRuntime } from '../support/runtime.js'
+import { checkSession } from '../support/session-checker.js'
+
+let runtime: Runtime
+beforeAll(async () => {
+  runtime = await startRuntime({ instances: 2 })
+})
+afterAll(() => runtime.close())
+
+test(
+  'a kill that races proposals: what was allowed was allowed before, and nothing after',
+  async () => {
+    let allowedFirst = 0
+    for (let round = 0; round < rounds(100, 1_000); round++) {
+      const session = await openSession(runtime.api())
+      const other = attachSession(runtime.api(runtime.key, runtime.instances[1]), session)
+      const id = randomUUID()
+      await session.preflight({ prepared_request_id: id })
+      const propose = () => Promise.all([session.propose(id, [reserve(1)]), other.propose(id, [reserve(1)])])
+      const kill = () => other.api.killSession({ params: { session_id: session.sessionId }, body: {} })
+      const [answers, killed] =
+        round % 2 === 0
+          ? await Promise.all([propose(), kill()])
+          : ((await Promise.all([kill(), propose()])).reverse() as [
+              Awaited<ReturnType<typeof propose>>,
+              Awaited<ReturnType<typeof kill>>,
+            ])
+      expect(killed.body).toMatchObject({ status: 'KILLED', killed: true })
+      const exported = await exportOf(session.api, session.sessionId)
+      const types = exported.events.map(({ type }) => type)
+      const accepted = answers.filter(({ status }) => status === 200).length
+      // Nothing comes after the kill, and every acceptance stands before it.
+      expect(types.at(-1)).toBe('killed')
+      expect(types.filter((type) => type === 'proposal')).toHaveLength(accepted)
+      allowedFirst += accepted
+      expect((await session.propose(id, [reserve(1)])).problem).not.toHaveProperty('proposal')
+      if (round % 20 === 0) expect(await checkSession(runtime.sql, session.sessionId, exported)).toEqual([])
+    }
+    // Both orders were met, or this test shows nothing.
+    expect(allowedFirst).toBeGreaterThan(0)
+    expect(allowedFirst).toBeLessThan(rounds(100, 1_000))
+  },
+  PATIENCE_MS,
+)
+
+test(
+  'a kill between a lost answer and its retry: no allow comes back, on any instance',
+  async () => {
+    for (let round = 0; round < rounds(20, 200); round++) {
+      const session = await openSession(runtime.api())
+      const other = attachSession(runtime.api(runtime.key, runtime.instances[1]), session)
+      const id = randomUUID()
+      await session.preflight({ prepared_request_id: id })
+      expect((await session.propose(id, [LOOKUP])).status).toBe(200)
+      await other.api.killSession({ params: { session_id: session.sessionId }, body: {} })
+      for (const retry of [await session.propose(id, [LOOKUP]), await other.propose(id, [LOOKUP])]) {
+        expect([retry.status, retry.problem.code]).toEqual([409, 'SESSION_KILLED'])
+        expect(retry.problem).not.toHaveProperty('proposal')
+      }
+    }
+  },
+  PATIENCE_MS,
+)
+
+test(
+  'a kill that races receipts: every receipt is kept, the step commits before the kill or not at all',
+  async () => {
+    for (let round = 0; round < rounds(20, 200); round++) {
+      const session = await openSession(runtime.api())
+      const { decisions } = await session.decide([LOOKUP])
+      const [answer] = await Promise.all([
+        session.receipts(succeeded(decisions)),
+        runtime
+          .api(runtime.key, runtime.instances[1])
+          .killSession({ params: { session_id: session.sessionId }, body: {} }),
+      ])
+      expect(answer.status).toBe(200)
+      expect(answer.body.committed).toBe(!answer.body.results[0]?.late)
+      const exported = await exportOf(session.api, session.sessionId)
+      expect(await checkSession(runtime.sql, session.sessionId, exported)).toEqual([])
+    }
+  },
+  PATIENCE_MS,
+)

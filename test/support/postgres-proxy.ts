@@ -1,0 +1,105 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+export interface PostgresProxy {
+  /** The same database, through the proxy. */
+  url: string
+  /** Statements that clients had executed so far. */
+  executed(): number
+  /** Breaks every connection and refuses new ones, until `resume`. */
+  cut(): void
+  resume(): void
+  /** From now on the answer to the next COMMIT, or to the next statement outside a transaction, is never delivered. */
+  loseNextAnswer(): void
+  close(): Promise<void>
+}
+
+const EXECUTE = 'E'.charCodeAt(0)
+const QUERY = 'Q'.charCodeAt(0)
+
+/** A proxy before PostgreSQL that knows enough of its protocol to count statements, and that can fail in bad moments. */
+export async function startPostgresProxy(databaseUrl: string): Promise<PostgresProxy> {
+  const target = new URL(databaseUrl)
+  const sockets = new Set<Socket>()
+  let executed = 0
+  let isCut = false
+  let losing = false
+  const server = createServer((client) => {
+    if (isCut) {
+      client.destroy()
+      return
+    }
+    const upstream = connect({ host: target.hostname, port: Number(target.port || 5432) })
+    let isDeaf = false
+    const count = countMessages((type) => {
+      if (type === EXECUTE || type === QUERY) executed += 1
+    })
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket)
+      socket.setNoDelay(true)
+      socket.on('error', () => other.destroy())
+      socket.on('close', () => {
+        sockets.delete(socket)
+        other.destroy()
+      })
+    }
+    client.on('data', (chunk) => {
+      const before = executed
+      count(chunk)
+      if (losing && executed > before) {
+        losing = false
+        isDeaf = true
+      }
+      upstream.write(chunk)
+    })
+    upstream.on('data', (chunk) => {
+      if (!isDeaf) client.write(chunk)
+      // What was sent has been done by now; the connection breaks instead of telling.
+      else client.destroy()
+    })
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const url = new URL(databaseUrl)
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const breakAll = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  return {
+    url: url.href,
+    executed: () => executed,
+    cut: () => {
+      isCut = true
+      breakAll()
+    },
+    resume: () => {
+      isCut = false
+    },
+    loseNextAnswer: () => {
+      losing = true
+    },
+    close: async () => {
+      breakAll()
+      await new Promise((done) => server.close(done))
+    },
+  }
+}
+
+/** Walks the frontend messages: first one without a type, then a type byte and a length each. */
+function countMessages(found: (type: number) => void): (chunk: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0)
+  let started = false
+  return (chunk) => {
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    for (;;) {
+      const header = started ? 5 : 4
+      if (rest.length < header) return
+      const length = rest.readUInt32BE(started ? 1 : 0) + (started ? 1 : 0)
+      if (rest.length < length) return
+      if (started) found(rest[0] ?? 0)
+      started = true
+      rest = rest.subarray(length)
+    }
+  }
+}

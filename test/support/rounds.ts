@@ -1,0 +1,6 @@
+/** How often a race is run: short in CI, long with COUNTERSIGN_TEST_ROUNDS=long (npm run test:long). */
+export const rounds = (short: number, long: number): number =>
+  process.env.COUNTERSIGN_TEST_ROUNDS === 'long' ? long : short
+
+/** Time for a test that runs `rounds`: as much as both machines and rounds need. */
+export const PATIENCE_MS = process.env.COUNTERSIGN_TEST_ROUNDS === 'long' ? 3_600_000 : 120_000
