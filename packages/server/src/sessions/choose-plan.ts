@@ -2,13 +2,15 @@ import type { Plan } from '@countersign/engine'
 import type { CompiledSession, Input, Routes } from '@countersign/protocol'
 import { ApiError } from '../api-error.js'
 import type { Context } from '../context.js'
-import { findApprovedHash, findPlan, insertPlan } from '../store/plans.js'
+import { findApprovedHash, findPlan } from '../store/plans.js'
 
 export interface ChosenPlan {
   readonly plan: Plan
   readonly source: 'approved' | 'client'
   /** The plan itself where the client does not have it; null where it does. */
   readonly unsent: CompiledSession | null
+  /** The plan that came with the request, to be kept with the session; null where it is kept already. */
+  readonly upload: CompiledSession | null
 }
 
 type Body = Input<Routes['createSession']>['body']
@@ -26,15 +28,13 @@ async function approvedPlan(ctx: Context, body: Body, compiledHash: string): Pro
   const sent = body.compiled_session === undefined ? body.compiled_hash : (await uploaded(ctx, body)).hash
   if (sent !== undefined && sent !== compiledHash) throw new ApiError('PLAN_PINNED', { compiled_hash: compiledHash })
   const unsent = sent === undefined ? await findPlan(ctx.sql, ctx.tenantId, compiledHash) : null
-  return { plan, source: 'approved', unsent }
+  return { plan, source: 'approved', unsent, upload: null }
 }
 
 async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
   const { tenantId } = ctx
   if (body.compiled_session !== undefined) {
-    const plan = await uploaded(ctx, body)
-    await insertPlan(ctx.sql, { tenantId, compiledHash: plan.hash, compiledSession: body.compiled_session })
-    return { plan, source: 'client', unsent: null }
+    return { plan: await uploaded(ctx, body), source: 'client', unsent: null, upload: body.compiled_session }
   }
   if (body.compiled_hash === undefined) {
     throw new ApiError('PLAN_UNKNOWN', {
@@ -45,7 +45,7 @@ async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
   const stored = await findPlan(ctx.sql, tenantId, body.compiled_hash)
   if (stored === null) throw new ApiError('PLAN_UNKNOWN')
   const plan = await ctx.plans.ofSession(ctx.sql, { tenantId, compiledHash: body.compiled_hash })
-  return { plan, source: 'client', unsent: null }
+  return { plan, source: 'client', unsent: null, upload: null }
 }
 
 /** Checked and hashed here again, never recompiled. */

@@ -1,4 +1,5 @@
 import type { CompiledSession, Environment } from '@countersign/protocol'
+import type postgres from 'postgres'
 import type { Queryable } from './database.js'
 
 /** A plan of this tenant by its hash. Null when it was never uploaded or approved here. */
@@ -12,12 +13,12 @@ export async function findPlan(
   return row?.compiledSession ?? null
 }
 
-/** Keeps a plan. Storing it again changes nothing: the hash is its content. */
-export async function insertPlan(
+/** Keeps a plan of a tenant. Storing it again changes nothing: the hash is its content. */
+export function keepPlan(
   sql: Queryable,
   plan: { tenantId: string; compiledHash: string; compiledSession: CompiledSession },
-): Promise<void> {
-  await sql`
+): postgres.PendingQuery<postgres.Row[]> {
+  return sql`
     insert into plans (tenant_id, compiled_hash, compiled_session)
     values (${plan.tenantId}, ${plan.compiledHash}, ${JSON.stringify(plan.compiledSession)}::text::json)
     on conflict do nothing`

@@ -1,6 +1,7 @@
 import type { SessionState } from '@countersign/engine'
 import type {
   CaptureLevel,
+  CompiledSession,
   Environment,
   JsonValue,
   LedgerHead,
@@ -13,6 +14,7 @@ import { keepContent, type NewContent } from './content.js'
 import type { Queryable } from './database.js'
 import { appendEvents, type NewEvent } from './ledger.js'
 import { countedDecisions, facetsOf, labelFacets, noteFacets } from './session-facets.js'
+import { keepPlan } from './plans.js'
 import type { PreparedRequest } from './turns.js'
 
 type Fragment = postgres.PendingQuery<postgres.Row[]>
@@ -128,13 +130,17 @@ export async function lockSession(tx: Queryable, tenantId: string, sessionId: st
 export interface NewSession {
   readonly session: Omit<SessionRow, 'revision' | 'lastNarrowing' | 'prepared' | 'lastEvent'>
   readonly events: readonly NewEvent[]
+  /** The plan that came with the request. */
+  readonly upload: CompiledSession | null
 }
 
-/** Creates the session with its first event. False when the id is taken. */
-export async function insertSession(sql: Queryable, { session, events }: NewSession): Promise<boolean> {
-  const { state } = session
+/** Creates the session with its first event, and keeps the plan that came along. False when the id is taken. */
+export async function insertSession(sql: Queryable, { session, events, upload }: NewSession): Promise<boolean> {
+  const { state, tenantId, compiledHash } = session
+  const kept =
+    upload === null ? sql`` : sql`plan as (${keepPlan(sql, { tenantId, compiledHash, compiledSession: upload })}),`
   const rows = await sql`
-    with changed as (
+    with ${kept} changed as (
       insert into sessions (
         tenant_id, session_id, status, state_version, control_revision, fence, holder_id, lease_until, compiled_hash,
         plan_source, unmatched_policy, capture_level, agent, environment, principal, hash_salt, state,

@@ -46,7 +46,7 @@ export async function createSession(ctx: Context, { body }: Input<Routes['create
   return repeated(ctx, winner, body)
 }
 
-async function newSession(ctx: Context, body: Body, { plan, source }: ChosenPlan): Promise<NewSession> {
+async function newSession(ctx: Context, body: Body, { plan, source, upload }: ChosenPlan): Promise<NewSession> {
   const now = await readClock(ctx.sql)
   const hashSalt = ctx.random(24).toString('base64url')
   const event: CreatedEvent = {
@@ -90,6 +90,7 @@ async function newSession(ctx: Context, body: Body, { plan, source }: ChosenPlan
       now,
     },
     events: [first],
+    upload,
   }
 }
 

@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Fault, faultyDatabase } from '../support/faulty-database.js'
+import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/governed-session.js'
+import { exportOf } from '../support/ledger-export.js'
+import { HELP_DESK, planOf } from '../support/plans.js'
+import { type Answer, type Api, type Runtime, startRuntime } from '../support/runtime.js'
+import { checkSession } from '../support/session-checker.js'
+
+const store = faultyDatabase()
+let runtime: Runtime
+let api: Api
+beforeAll(async () => {
+  runtime = await startRuntime({ wrapDatabase: store.wrap })
+  api = runtime.api()
+})
+afterAll(() => runtime.close())
+
+interface Attempt {
+  /** The same request every time, as a client that got no answer would send it again. */
+  send: () => Promise<Answer<unknown>>
+  sessionId: string
+  /** What the retry answers when the write was done, and its answer lost; 200 or 201 where nothing is said. */
+  again?: { status: number; code: string }
+}
+
+const plan = planOf(HELP_DESK)
+
+/** Every write of the service, as a request that can be sent again. */
+const WRITES: Record<string, () => Promise<Attempt>> = {
+  create: async () => {
+    const body = { session_id: randomUUID(), holder_id: 'h', ...plan }
+    return { sessionId: body.session_id, send: () => api.createSession({ body }) }
+  },
+  preflight: async () => {
+    const session = await openSession(api)
+    const given = { prepared_request_id: randomUUID() }
+    return { sessionId: session.sessionId, send: () => session.preflight(given) }
+  },
+  proposal: async () => {
+    const session = await openSession(api)
+    const id = randomUUID()
+    await session.preflight({ prepared_request_id: id })
+    const again = { status: 409, code: 'PREPARED_REQUEST_CONSUMED' }
+    return { sessionId: session.sessionId, send: () => session.propose(id, [LOOKUP]), again }
+  },
+  receipts: async () => {
+    const session = await openSession(api)
+    const { decisions } = await session.decide([LOOKUP])
+    return { sessionId: session.sessionId, send: () => session.receipts([receiptFor(decisions[0]!)]) }
+  },
+  'receipts with changed arguments': async () => {
+    const session = await openSession(api)
+    const { decisions } = await session.decide([LOOKUP])
+    const changed = receiptFor(decisions[0]!, { argument_hash: 'b'.repeat(64) })
+    const again = { status: 409, code: 'ARGUMENTS_CHANGED' }
+    return { sessionId: session.sessionId, send: () => session.receipts([changed]), again }
+  },
+  'late receipts': async () => {
+    const session = await openSession(api)
+    const { decisions } = await session.decide([LOOKUP])
+    await api.recoverSession({ params: paramsOf(session), body: { holder_id: 'b', takeover: true } })
+    return { sessionId: session.sessionId, send: () => session.receipts([receiptFor(decisions[0]!)], 1) }
+  },
+  label: control((session) => api.addLabel({ params: paramsOf(session), body: { label: 'a' } })),
+  'tool filter': control((session) =>
+    api.setToolFilter({ params: paramsOf(session), body: { fence: 1, tools: ['a'] } }),
+  ),
+  bypass: control((session) => api.reportBypass({ params: paramsOf(session), body: {} })),
+  kill: control((session) => api.killSession({ params: paramsOf(session), body: { reason: 'why' } })),
+  recover: control((session) => api.recoverSession({ params: paramsOf(session), body: { holder_id: 'b' } })),
+}
+
+function control(send: (session: GovernedSession) => Promise<Answer<unknown>>): () => Promise<Attempt> {
+  return async () => {
+    const session = await openSession(api)
+    return { sessionId: session.sessionId, send: () => send(session) }
+  }
+}
+
+const paramsOf = ({ sessionId }: GovernedSession) => ({ session_id: sessionId })
+
+/** Everything that is kept of a session, without times, revisions, and ids that chance makes. */
+async function keptOf(sessionId: string): Promise<Record<string, number>> {
+  const tables = [
+    'sessions',
+    'session_events',
+    'prepared_requests',
+    'proposals',
+    'pending_calls',
+    'receipts',
+    'late_receipts',
+    'content',
+  ]
+  const counts = await Promise.all(
+    tables.map(async (table) => {
+      const [row] = await runtime.sql`select count(*) from ${runtime.sql(table)} where session_id = ${sessionId}`
+      return [table, row?.count] as const
+    }),
+  )
+  return Object.fromEntries(counts)
+}
+
+describe.each(Object.keys(WRITES))('%s', (name) => {
+  const attempt = WRITES[name]!
+
+  test('is one write', async () => {
+    const { send } = await attempt()
+    store.takeWrites()
+    await send()
+    expect(store.takeWrites()).toBe(1)
+  })
+
+  test.each<[Fault, string]>([
+    ['before', 'fails before it reaches the store'],
+    ['after', 'is done and its answer lost'],
+  ])('%s: %s, the client can go on and nothing happens twice', async (fault) => {
+    const undisturbed = await attempt()
+    const smooth = await undisturbed.send()
+    const { send, sessionId, again } = await attempt()
+    const before = await keptOf(sessionId)
+    store.failNext(fault)
+    const failed = await send()
+    expect([failed.status, failed.problem.code]).toEqual([503, 'UNAVAILABLE'])
+    if (fault === 'before') expect(await keptOf(sessionId)).toEqual(before)
+    const retried = await send()
+    if (fault === 'after' && again !== undefined)
+      expect([retried.status, retried.problem.code]).toEqual([again.status, again.code])
+    else expect(retried.status).toBe(smooth.status)
+    // Once more, to be sure: what is kept is what one undisturbed request leaves.
+    await send()
+    expect(await keptOf(sessionId)).toEqual(await keptOf(undisturbed.sessionId))
+    expect(await checkSession(runtime.sql, sessionId, await exportOf(api, sessionId))).toEqual([])
+  })
+})
+
+test('a proposal whose answer was lost goes on with the decisions of the refusal to its commit', async () => {
+  const session = await openSession(api)
+  const id = randomUUID()
+  await session.preflight({ prepared_request_id: id })
+  store.failNext('after')
+  expect((await session.propose(id, [LOOKUP])).status).toBe(503)
+  const { problem } = await session.propose(id, [LOOKUP])
+  const { decisions } = problem.proposal as { decisions: Parameters<typeof receiptFor>[0][] }
+  const { body } = await session.receipts([receiptFor(decisions[0]!)])
+  expect(body).toMatchObject({ committed: true, state_version: 1 })
+})
