@@ -89,7 +89,7 @@ export const whatTheServiceDoes = [
   {
     id: 'turn.prepared-request.single-use',
     behaviour: 'A prepared request serves one proposal; every repetition is refused',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.prepared-request.bound-to-state',

@@ -13,8 +13,8 @@ import type postgres from 'postgres'
 import { keepContent, type NewContent } from './content.js'
 import type { Queryable } from './database.js'
 import { appendEvents, type NewEvent } from './ledger.js'
-import { countedDecisions, facetsOf, labelFacets, noteFacets } from './session-facets.js'
 import { keepPlan } from './plans.js'
+import { countedDecisions, facetsOf, labelFacets, noteFacets } from './session-facets.js'
 import type { PreparedRequest } from './turns.js'
 
 type Fragment = postgres.PendingQuery<postgres.Row[]>
