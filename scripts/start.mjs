@@ -94,7 +94,12 @@ if (readStamp().sources !== sources || !existsSync(entry)) {
   const mend = 'the compiler names file and line above; a fresh checkout builds without changes'
   run('building (only after a change)', at('node_modules', '.bin', 'tsc'), ['-b'], mend)
   if (existsSync(at('packages', 'dashboard', 'index.html'))) {
-    run('building the dashboard', 'npm', ['run', '--silent', 'build', '-w', '@countersign/dashboard'], mend)
+    run(
+      'building the dashboard',
+      'npm',
+      ['run', '--silent', 'build', '-w', '@countersign/dashboard', '--', '--logLevel', 'error'],
+      mend,
+    )
   }
   saveStamp({ sources })
 }

@@ -145,6 +145,13 @@ export const SETTINGS = {
     help: 'cost of password hashing as a power of two',
     parse: integer(10, 20),
   }),
+  demo: setting({
+    env: 'COUNTERSIGN_DEMO',
+    flag: 'demo',
+    default: 'on',
+    help: 'a demo sign-in and key, in development only: on or off',
+    parse: onOff,
+  }),
   dashboardFolder: setting({
     env: 'COUNTERSIGN_DASHBOARD_FOLDER',
     flag: 'dashboard-folder',

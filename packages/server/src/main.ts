@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Quota } from '@countersign/protocol'
-import { type Config, readConfig } from './config.js'
+import { readConfig } from './config.js'
 import { makeApiKey, makeId } from './crypto/secrets.js'
+import { openDemo } from './demo.js'
 import { runningEmbeddedUrl, startEmbeddedPostgres } from './embedded-postgres.js'
 import { createLog } from './log.js'
 import { startServer } from './start-server.js'
@@ -9,6 +10,7 @@ import { insertKey } from './store/api-keys.js'
 import { createDatabase } from './store/database.js'
 import { migrate } from './store/migrate.js'
 import { insertTenant } from './store/tenants.js'
+import { welcome } from './welcome.js'
 
 type Flags = Readonly<Record<string, string | undefined>>
 
@@ -19,10 +21,13 @@ export async function runServer(flags: Flags, say: (sentence: string) => void): 
   // Listened for from the start: a signal that comes while PostgreSQL starts must not leave it behind.
   const ended = endSignal(say)
   const server = await startServer(config, { log, say })
-  say(`Countersign listens at ${server.url}`)
-  for (const line of nextSteps(config)) say(line)
-  await ended
-  await server.close()
+  try {
+    const demo = await openDemo(server.parts, server.url)
+    for (const line of welcome({ url: server.url, config, demo })) say(line)
+    await ended
+  } finally {
+    await server.close()
+  }
   say('stopped')
 }
 
@@ -39,11 +44,6 @@ function endSignal(say: (sentence: string) => void): Promise<void> {
     process.on('SIGTERM', end).on('SIGINT', end)
   })
 }
-
-const nextSteps = (config: Config): string[] => [
-  'next: `npx countersign tenant create NAME` makes a tenant and its API key, for the SDK as COUNTERSIGN_API_KEY',
-  ...(config.databaseUrl === null ? [`the database is in ${config.dataFolder}; Ctrl-C stops both`] : []),
-]
 
 export interface CreatedTenant {
   tenantId: string

@@ -98,6 +98,13 @@ export async function revokeKey(tx: Queryable, tenantId: string, keyId: string):
   return rows.length === 1
 }
 
+/** Revokes the tenant's active keys of that name, or all of them when the name is null. */
+export async function revokeActiveKeys(tx: Queryable, tenantId: string, name: string | null): Promise<void> {
+  await tx`
+    update api_keys set revoked_at = clock_timestamp()
+    where tenant_id = ${tenantId} and revoked_at is null and (${name}::text is null or name = ${name})`
+}
+
 export interface KeyRow {
   keyId: string
   name: string

@@ -1,0 +1,63 @@
+import { styleText } from 'node:util'
+
+interface Removed {
+  readonly tool: string
+  readonly reason: string
+}
+
+interface Blocked {
+  readonly tool_name: string
+  readonly reason: string | null
+  readonly remedy: string | null
+}
+
+type Style = Parameters<typeof styleText>[0]
+
+const inColour = process.env.NO_COLOR === undefined && (process.stdout.isTTY || process.env.FORCE_COLOR !== undefined)
+const paint = (style: Style, text: string) => (inColour ? styleText(style, text, { validateStream: false }) : text)
+const print = (line = '') => process.stdout.write(`${line}\n`)
+const step = (style: Style, word: string, text: string) => print(`  ${paint(style, word.padEnd(9))} ${text}`)
+
+let narrowedBefore = ''
+
+/** What the person at the terminal sees of each step. */
+export const show = {
+  customer(number: number, title: string, name: string, asks: string) {
+    narrowedBefore = ''
+    print(`\n${paint('bold', `${number}. ${title}`)}`)
+    step('cyan', name, asks)
+  },
+  /** Shown when it differs from the turn before. */
+  narrowed(removed: readonly Removed[]) {
+    const reasons = [...new Set(removed.map(({ reason }) => reason))]
+    const toolsOf = (reason: string) => removed.filter((row) => row.reason === reason).map(({ tool }) => tool)
+    const text = reasons.map((reason) => `${toolsOf(reason).join(', ')} (${reason})`).join(', ')
+    if (text !== narrowedBefore) step('yellow', 'narrowed', paint('dim', `the model is not offered ${text}`))
+    narrowedBefore = text
+  },
+  allowed(tool: string, args: unknown) {
+    step('green', 'allowed', `${tool} ${paint('dim', JSON.stringify(args))}`)
+  },
+  blocked(calls: readonly Blocked[]) {
+    for (const { tool_name, reason, remedy } of calls) {
+      step('red', 'blocked', `${paint('bold', tool_name)}: ${reason}`)
+      step('magenta', 'remedy', remedy ?? '')
+    }
+  },
+  receipt(stateVersion: number, result: unknown) {
+    const kept = JSON.stringify(result)
+    step(
+      'blue',
+      'receipt',
+      paint('dim', `step ${stateVersion} committed  ${kept.length > 70 ? `${kept.slice(0, 67)}…` : kept}`),
+    )
+  },
+  said(text: string) {
+    step('cyan', 'agent', text)
+  },
+  links(pages: readonly string[]) {
+    print(`\n${paint('bold', 'Every step is in the ledger')}`)
+    for (const [index, page] of pages.entries()) print(`  ${index + 1}. ${page}`)
+    print()
+  },
+}

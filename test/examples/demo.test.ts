@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runExample } from '../support/example.js'
+import { type Runtime, startRuntime } from '../support/runtime.js'
+
+let runtime: Runtime
+beforeAll(async () => {
+  runtime = await startRuntime()
+})
+afterAll(() => runtime.close())
+
+test('the demo serves three customers, shows each step, and its sessions are on the server', async () => {
+  const apiUrl = await runtime.instances[0].listen()
+  const output = await runExample('demo/main.ts', { apiUrl, apiKey: runtime.key })
+  const steps = output.split('\n').map((line) => line.trim().split(/\s+/)[0])
+  expect(steps.filter((word) => word === 'allowed')).toHaveLength(7)
+  expect(steps.filter((word) => word === 'receipt')).toHaveLength(7)
+  expect(steps.filter((word) => word === 'blocked')).toHaveLength(2)
+  expect(output).toContain('refunds above 500 are for a supervisor')
+  expect(output).toContain('in the middle of the text at $.text of the result of read_document')
+  const ids = [...output.matchAll(/\/sessions\/(\S+)/g)].map((match) => match[1] ?? '')
+  expect(ids).toHaveLength(3)
+  const versions = await Promise.all(
+    ids.map(async (session_id) => {
+      const { body } = await runtime.api().loadSession({ params: { session_id } })
+      return [body.session.state.stateVersion, body.session.state.totalBlockCount]
+    }),
+  )
+  expect(versions).toEqual([
+    [2, 0],
+    [2, 1],
+    [3, 1],
+  ])
+})
