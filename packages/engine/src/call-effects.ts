@@ -72,6 +72,7 @@ export function bindFacts(
   find: Find,
   salt: string,
 ): Record<string, Fact> {
+  if (binds.length === 0) return {}
   return Object.fromEntries(
     binds.flatMap((bind): [string, Fact][] => {
       const value = bind.from === from ? find(bind.path) : undefined
@@ -86,6 +87,7 @@ export function establishedValues(
   from: PreparedBind['from'],
   find: Find,
 ): Record<string, string> {
+  if (binds.length === 0) return {}
   return Object.fromEntries(
     binds.flatMap((bind): [string, string][] => {
       const value = bind.from === from ? find(bind.path) : undefined

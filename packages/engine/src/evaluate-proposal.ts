@@ -21,7 +21,7 @@ import { saltedHash, sha256Hex } from './hash.js'
 import { climb } from './ladder.js'
 import type { Plan, PreparedContract } from './plan.js'
 import { costOf } from './pricing.js'
-import { normalizeResponse, type ReadResponse, type ToolCall } from './read-calls.js'
+import type { ReadResponse, ToolCall } from './read-calls.js'
 import { type ResponseView, viewResponse } from './response-view.js'
 import { amountsOf, NO_AMOUNTS, totalWith } from './rules/amounts.js'
 import type { JudgedCall, JudgedResponse } from './rules/rule.js'
@@ -76,10 +76,13 @@ export function evaluateProposal(proposal: Proposal): Verdict {
   const shared = shareResponse(proposal)
   let tally = EMPTY_TALLY
   const judged: JudgedOutcome[] = []
-  for (const call of callsToJudge(response)) {
-    const outcome = judgeCall(proposal, shared, call, tally, addDecimals(state.actualCost, cost))
+  const calls = callsToJudge(response)
+  const spent = addDecimals(state.actualCost, cost)
+  for (const call of calls) {
+    const outcome = judgeCall(proposal, shared, call, tally, spent)
     judged.push(outcome)
-    if (outcome.blocks.length === 0) tally = outcome.tally
+    const isFollowed = judged.length < calls.length
+    if (isFollowed && outcome.blocks.length === 0) tally = tallyWith(tally, outcome, state)
   }
   const blocked = judged.filter(({ blocks }) => blocks.length > 0).length
   const outcome = outcomeOf(judged.length, blocked, gate)
@@ -91,7 +94,7 @@ export function evaluateProposal(proposal: Proposal): Verdict {
     cost,
     event: {
       proposal_id: proposal.ids.proposalId,
-      response_hash: proposal.responseHash ?? saltedHash(proposal.salt, normalizeResponse(response)),
+      response_hash: proposal.responseHash ?? hashOfReading(proposal.salt, response, judged),
       gate,
       model: proposal.model ?? response.model,
       usage: proposal.usage ?? response.usage,
@@ -113,8 +116,31 @@ interface JudgedOutcome {
   readonly blocks: readonly Block[]
   readonly checkpoints: readonly CheckpointTrigger[]
   readonly amounts: JudgedCall['amounts']
-  /** With this call counted. */
-  readonly tally: Tally
+}
+
+/** Of what was read: the calls by the hashes of their arguments, and what stood beside them. */
+function hashOfReading(
+  salt: string,
+  { finishReason, content }: ReadResponse,
+  judged: readonly JudgedOutcome[],
+): string {
+  const calls = judged.map(({ call, argumentHash }) => [call.id, call.name, argumentHash ?? call.argumentsText])
+  return sha256Hex(`${salt.length}:${salt}:${JSON.stringify([finishReason, content, calls])}`)
+}
+
+function tallyWith(tally: Tally, allowed: JudgedOutcome, state: SessionState): Tally {
+  const { call, contract, argumentHash, amounts, checkpoints } = allowed
+  const aggregates = new Map(
+    amounts.added.map(({ aggregate, amount }) => [aggregate.name, totalWith(aggregate, amount, state, tally)]),
+  )
+  const counted = {
+    tool: call.name,
+    contract,
+    argumentHash: argumentHash ?? '',
+    aggregates,
+    checkpoints: checkpoints.length,
+  }
+  return addToTally(tally, counted, state)
 }
 
 /** A response that cannot be read and shows no calls still gets a verdict: it stands for one call without a name. */
@@ -166,17 +192,7 @@ function judgeCall(
     },
     proposal.offered,
   )
-  const counted = {
-    tool: call.name,
-    contract,
-    argumentHash: argumentHash ?? '',
-    aggregates: new Map(
-      amounts.added.map(({ aggregate, amount }) => [aggregate.name, totalWith(aggregate, amount, state, tally)]),
-    ),
-    checkpoints: checkpoints.length,
-  }
-  const next = blocks.length === 0 ? addToTally(tally, counted, state) : tally
-  return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, amounts, tally: next }
+  return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, amounts }
 }
 
 function violationsOf(

@@ -70,8 +70,11 @@ const LIMIT_CHECKS: readonly LimitCheck[] = [steps, toolCalls, cost, callsOfTool
 export const loopDetected: Rule = ({ plan, state, tally, tool, argumentHash, contract }) => {
   const loops = plan.session.session_limits?.loop_detection
   if (loops === undefined || loops.window < 2 || argumentHash === null) return null
-  const before = [...state.recent, ...tally.recent].slice(1 - loops.window)
-  const same = before.filter((call) => call.tool === tool && call.hash === argumentHash).length
+  const before = tally.recent.length === 0 ? state.recent : [...state.recent, ...tally.recent]
+  let same = 0
+  for (let at = Math.max(0, before.length - loops.window + 1); at < before.length; at++) {
+    if (before[at]?.hash === argumentHash && before[at]?.tool === tool) same++
+  }
   if (same + 1 < loops.threshold) return null
   return block('loop_detected', contract, {
     detail: `${same + 1} of ${loops.window}`,

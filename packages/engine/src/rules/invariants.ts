@@ -6,19 +6,21 @@ import { argumentPath, argumentsAt, block, type JudgedCall, type Rule } from './
 
 /** The response as a whole, the form of the call, and what the contract demands of finish reason and content. */
 export const responseFormat: Rule = (judged) => {
-  const failures = [
-    ...wholeFailures(judged),
-    ...formatFailures(judged.call),
-    ...contractFormatFailures(judged.contract, judged.response.read),
-  ]
-  if (failures.length === 0) return null
+  const whole = wholeFailures(judged)
+  const own = formatFailures(judged.call)
+  const demanded = contractFormatFailures(judged.contract, judged.response.read)
+  if (whole.length + own.length + demanded.length === 0) return null
+  const failures = [...whole, ...own, ...demanded]
   return block('response_format_invalid', judged.contract, {
     remedy: `Answer again in the right form: ${messages(failures)}.`,
     failures,
   })
 }
 
+const NONE: ContractFailure[] = []
+
 function wholeFailures({ response }: JudgedCall): ContractFailure[] {
+  if (response.read.problems.length === 0 && !response.toolless) return NONE
   const failures = response.read.problems.map(
     (message): ContractFailure => ({ path: '$', operator: 'format', message }),
   )
@@ -31,13 +33,13 @@ function wholeFailures({ response }: JudgedCall): ContractFailure[] {
 
 /** Why a call cannot be read at all. */
 export function formatFailures(call: ToolCall): ContractFailure[] {
-  if (call.problem === null) return []
+  if (call.problem === null) return NONE
   return [{ path: argumentsAt(call.index), operator: 'format', expected: 'a JSON object', message: call.problem }]
 }
 
 export function contractFormatFailures(contract: PreparedContract | null, read: ReadResponse): ContractFailure[] {
   const format = contract?.definition.response_format_invariants
-  if (format === undefined) return []
+  if (format === undefined) return NONE
   const { finishReason, content } = read
   const failures: ContractFailure[] = []
   const reasons = format.finish_reason === undefined ? undefined : [format.finish_reason].flat()
