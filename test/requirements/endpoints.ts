@@ -194,7 +194,7 @@ export const endpoints = [
   {
     id: 'endpoint.captures',
     behaviour: 'POST /api/v1/captures takes a batch of captures',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.runs',

@@ -119,22 +119,22 @@ export const resourcesRecords = [
   {
     id: 'capture.metadata.tool-names',
     behaviour: 'A metadata capture keeps tool names',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'capture.metadata.nothing-else',
     behaviour: 'A metadata capture keeps no arguments, messages or content',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'capture.redacted.names-and-arguments',
     behaviour: 'A redacted capture keeps tool names and arguments',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'capture.redacted.nothing-else',
     behaviour: 'A redacted capture keeps no messages or content',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'capture.redacted.default',
@@ -144,6 +144,6 @@ export const resourcesRecords = [
   {
     id: 'capture.full.everything',
     behaviour: 'A full capture keeps tool names, arguments, messages and content',
-    state: 'missing',
+    state: 'built',
   },
 ] as const satisfies readonly Fact[]

@@ -174,7 +174,7 @@ export const whatTheServiceDoes = [
   {
     id: 'capture.batch-ingestion',
     behaviour: 'The service takes observed tool calls in batches',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'learn.generates-contracts',

@@ -1,6 +1,8 @@
 import { LIMITS } from '@countersign/protocol'
 import type { Services } from './context.js'
+import { learnCaptures } from './learning/learn-captures.js'
 import { deleteIdleBuckets } from './store/buckets.js'
+import { deleteOldCaptures } from './store/captures.js'
 import { deleteOldContent } from './store/content.js'
 import type { Tx } from './store/database.js'
 import { countDecisions } from './store/decision-counts.js'
@@ -16,6 +18,14 @@ export interface Job {
   readonly everySeconds: number
   /** Runs in a transaction that holds the job: no other instance does the same at the same time. */
   readonly run: (tx: Tx, services: Services) => Promise<void>
+}
+
+/** Work that lies in pieces: every instance takes some, each piece in a transaction of its own. */
+export interface SharedJob {
+  readonly name: string
+  readonly shared: true
+  /** Does one piece. False when none is left, or the others have them. */
+  readonly run: (tx: Tx, services: Services) => Promise<boolean>
 }
 
 /** What only grows is cut back here. One row per kind of record. */
@@ -42,6 +52,10 @@ export const RETENTIONS: readonly Retention[] = [
   {
     name: 'content',
     remove: (tx, { now, olderThanDays, limit }) => deleteOldContent(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'captures',
+    remove: (tx, { now, olderThanDays, limit }) => deleteOldCaptures(tx, daysBefore(now, olderThanDays), limit),
   },
   { name: 'mail', remove: (tx, { now, olderThanDays }) => deleteOldMail(tx, daysBefore(now, olderThanDays)) },
 ]
@@ -75,18 +89,35 @@ const decisionCountsJob: Job = {
   },
 }
 
-export const JOBS: readonly Job[] = [...RETENTIONS.map(retentionJob), decisionCountsJob]
+const learningJob: SharedJob = {
+  name: 'learning',
+  shared: true,
+  run: async (tx) => (await learnCaptures(tx)) > 0,
+}
+
+export const JOBS: readonly (Job | SharedJob)[] = [...RETENTIONS.map(retentionJob), decisionCountsJob, learningJob]
 
 /** Background work takes a share of the pool like a tenant does, so that it never crowds out requests. */
 const JOBS_SHARE = 'jobs'
 
+/** Pieces of a shared job that one turn does, so that the others get theirs. */
+const PIECES_PER_TURN = 20
+
 /** Runs a job unless another instance has it or it ran lately. False when it was not this one's turn. */
-export async function runJob(job: Job, services: Services): Promise<boolean> {
+export async function runJob(job: Job | SharedJob, services: Services): Promise<boolean> {
+  if ('shared' in job) return runPieces(job, services)
   return services.database.transaction(JOBS_SHARE, async (tx) => {
     if (!(await claimJob(tx, job))) return false
     await job.run(tx, services)
     return true
   })
+}
+
+async function runPieces(job: SharedJob, services: Services): Promise<boolean> {
+  for (let piece = 0; piece < PIECES_PER_TURN; piece++) {
+    if (!(await services.database.transaction(JOBS_SHARE, (tx) => job.run(tx, services)))) return piece > 0
+  }
+  return true
 }
 
 export interface JobRunner {
@@ -95,7 +126,7 @@ export interface JobRunner {
 }
 
 /** Looks every `tickMs` which jobs are due, and runs them one after another. */
-export function startJobs(services: Services, jobs: readonly Job[] = JOBS, tickMs = 5_000): JobRunner {
+export function startJobs(services: Services, jobs: readonly (Job | SharedJob)[] = JOBS, tickMs = 5_000): JobRunner {
   let stopped = false
   let running: Promise<void> = Promise.resolve()
   const tick = async () => {

@@ -3,6 +3,7 @@ import type postgres from 'postgres'
 import type { Handlers } from '../context.js'
 import type { Sql } from '../store/database.js'
 import { accountHandlers } from './account/index.js'
+import { captureHandlers } from './captures/index.js'
 import { dashboardHandlers } from './dashboard/index.js'
 import { keyHandlers } from './keys/index.js'
 import { sessionHandlers, sessionPreloads } from './sessions/index.js'
@@ -11,6 +12,7 @@ import { sessionHandlers, sessionPreloads } from './sessions/index.js'
 export const handlers = {
   ...accountHandlers,
   ...keyHandlers,
+  ...captureHandlers,
   ...sessionHandlers,
   ...dashboardHandlers,
 } satisfies Partial<Handlers>
@@ -34,7 +36,6 @@ export const NOT_BUILT = {
   reclaimHandoff: true,
   killWorkflow: true,
   lookupPlan: true,
-  ingestCaptures: true,
   createRun: true,
   loadRun: true,
   submitPlan: true,

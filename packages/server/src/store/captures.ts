@@ -1,0 +1,155 @@
+import type { CaptureItem, CaptureLevel, JsonValue } from '@countersign/protocol'
+import type { Queryable, Tx } from './database.js'
+
+export interface NewCapture {
+  captureId: string
+  agent: string
+  conversationId: string
+  at: string
+  captureLevel: CaptureLevel
+  toolNames: readonly string[]
+  decision: 'allow' | 'block' | null
+  item: StoredCapture
+}
+
+/** A capture as it is kept: stripped to its level, and without the schemas of tools. */
+export type StoredCapture = Omit<CaptureItem, 'request'> & {
+  request: { messages?: JsonValue[]; tools: string[]; tool_choice?: JsonValue }
+}
+
+/** Keeps a batch in one statement. Returns how many were new; the others had been sent before. */
+export async function insertCaptures(
+  sql: Queryable,
+  tenantId: string,
+  captures: readonly NewCapture[],
+  salts: ReadonlyMap<string, string>,
+): Promise<number> {
+  const agents = [...salts].map(([agent, salt]) => ({ agent, salt }))
+  const [row] = await sql<{ accepted: number }[]>`
+    with kept as (
+      insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, decision, item)
+      select ${tenantId}, c.capture_id, c.agent, c.conversation_id, c.at, c.capture_level,
+        array(select json_array_elements_text(c.tool_names)), c.decision, c.item
+      from json_to_recordset(${JSON.stringify(captures.map(toRow))}::text::json) as c (
+        capture_id text, agent text, conversation_id text, at timestamptz, capture_level text, tool_names json,
+        decision text, item json)
+      on conflict do nothing
+      returning 1
+    ), agents as (
+      insert into learned_agents (tenant_id, agent, salt)
+      select ${tenantId}, a.agent, a.salt
+      from json_to_recordset(${JSON.stringify(agents)}::text::json) as a (agent text, salt text)
+      on conflict do nothing
+    )
+    select count(*)::int as accepted from kept`
+  return row?.accepted ?? 0
+}
+
+const toRow = (capture: NewCapture) => ({
+  capture_id: capture.captureId,
+  agent: capture.agent,
+  conversation_id: capture.conversationId,
+  at: capture.at,
+  capture_level: capture.captureLevel,
+  tool_names: capture.toolNames,
+  decision: capture.decision,
+  item: capture.item,
+})
+
+/** Remembers the tools that an agent is offered, with the newest schema of each. */
+export async function keepOfferedTools(
+  sql: Queryable,
+  tenantId: string,
+  tools: readonly { agent: string; tool_name: string; schema: JsonValue }[],
+): Promise<void> {
+  if (tools.length === 0) return
+  await sql`
+    insert into offered_tools as known (tenant_id, agent, tool_name, schema, seen_at)
+    select ${tenantId}, t.agent, t.tool_name, t.schema, clock_timestamp()
+    from json_to_recordset(${JSON.stringify(tools)}::text::json) as t (agent text, tool_name text, schema json)
+    on conflict (tenant_id, agent, tool_name) do update set schema = excluded.schema, seen_at = excluded.seen_at
+    where excluded.schema is not null and known.schema::text is distinct from excluded.schema::text`
+}
+
+export interface Pupil {
+  tenantId: string
+  agent: string
+  salt: string
+}
+
+/** Takes an agent with captures to learn from, for this transaction. Null when there is none that nobody else has. */
+export async function takePupil(tx: Tx): Promise<Pupil | null> {
+  const [pupil] = await tx<Pupil[]>`
+    with waiting as (
+      select distinct tenant_id, agent from (select tenant_id, agent from captures where not learned limit 5000) unlearned
+    )
+    select a.tenant_id, a.agent, a.salt from learned_agents a join waiting using (tenant_id, agent)
+    limit 1 for update of a skip locked`
+  return pupil ?? null
+}
+
+/** Marks the oldest unlearned captures of an agent as learned and returns them. */
+export async function takeLessons(tx: Tx, { tenantId, agent }: Pupil, limit: number): Promise<StoredCapture[]> {
+  const rows = await tx<{ item: StoredCapture }[]>`
+    update captures set learned = true
+    where (tenant_id, capture_id) in (
+      select tenant_id, capture_id from captures
+      where tenant_id = ${tenantId} and agent = ${agent} and not learned limit ${limit}
+    )
+    returning item`
+  return rows.map(({ item }) => item)
+}
+
+export interface CaptureRow {
+  captureId: string
+  agent: string
+  conversationId: string
+  at: Date
+  toolNames: string[]
+  captureLevel: string
+  decision: 'allow' | 'block' | null
+  item: StoredCapture
+}
+
+/** Newest first, below the cursor. */
+export function listCaptures(
+  sql: Queryable,
+  page: {
+    tenantId: string
+    agent: string | null
+    tool: string | null
+    below: { at: Date; id: string } | null
+    limit: number
+  },
+): Promise<CaptureRow[]> {
+  const { below } = page
+  return sql<CaptureRow[]>`
+    select capture_id, agent, conversation_id, at, tool_names, capture_level, decision, item from captures
+    where tenant_id = ${page.tenantId}
+      ${page.agent === null ? sql`` : sql`and agent = ${page.agent}`}
+      ${page.tool === null ? sql`` : sql`and ${page.tool} = any (tool_names)`}
+      ${below === null ? sql`` : sql`and (at, capture_id) < (${below.at}, ${below.id})`}
+    order by at desc, capture_id desc limit ${page.limit}`
+}
+
+/** The newest conversations of an agent that hold arguments, each with its captures in order. */
+export async function listConversations(
+  sql: Queryable,
+  where: { tenantId: string; agent: string; since: Date | null; limit: number; after: string },
+): Promise<{ conversationId: string; items: StoredCapture[] }[]> {
+  return sql<{ conversationId: string; items: StoredCapture[] }[]>`
+    select conversation_id, json_agg(item order by at, capture_id) as items from captures
+    where tenant_id = ${where.tenantId} and agent = ${where.agent} and capture_level <> 'metadata'
+      and conversation_id > ${where.after}
+      ${where.since === null ? sql`` : sql`and at >= ${where.since}`}
+    group by conversation_id order by conversation_id limit ${where.limit}`
+}
+
+/** Removes captures that came before a time, some at once. What was learned from them stays. */
+export async function deleteOldCaptures(sql: Queryable, before: Date, limit: number): Promise<number> {
+  const rows = await sql`
+    delete from captures where ctid = any (array(
+      select ctid from captures where received_at < ${before} limit ${limit}
+    )) returning 1`
+  return rows.length
+}

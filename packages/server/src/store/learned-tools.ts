@@ -1,0 +1,99 @@
+import type { OfferedTool, ToolSummary } from '@countersign/engine'
+import type { JsonValue } from '@countersign/protocol'
+import type { Queryable, Tx } from './database.js'
+
+export interface LearnedTool {
+  agent: string
+  toolName: string
+  summary: ToolSummary
+  judged: number
+  passed: number
+  updatedAt: Date
+}
+
+/** What was learned of an agent's tools, or of some of them. */
+export function loadLearnedTools(
+  sql: Queryable,
+  where: { tenantId: string; agent: string; tools?: readonly string[] },
+): Promise<LearnedTool[]> {
+  return sql<LearnedTool[]>`
+    select agent, tool_name, summary, judged::int, passed::int, updated_at from learned_tools
+    where tenant_id = ${where.tenantId} and agent = ${where.agent}
+      ${where.tools === undefined ? sql`` : sql`and tool_name = any (${[...where.tools]})`}
+    order by tool_name`
+}
+
+export interface LearnedChange {
+  summary: ToolSummary
+  judged: number
+  passed: number
+}
+
+/** Writes summaries whole, under the agent's lock, and adds to the counts of judged calls. */
+export async function saveLearnedTools(
+  tx: Tx,
+  where: { tenantId: string; agent: string },
+  changes: readonly LearnedChange[],
+): Promise<void> {
+  const rows = changes.map(({ summary, judged, passed }) => ({
+    tool_name: summary.tool,
+    summary,
+    samples: summary.samples,
+    judged,
+    passed,
+  }))
+  await tx`
+    insert into learned_tools as known (tenant_id, agent, tool_name, summary, samples, judged, passed, updated_at)
+    select ${where.tenantId}, ${where.agent}, t.tool_name, t.summary, t.samples, t.judged, t.passed, clock_timestamp()
+    from json_to_recordset(${JSON.stringify(rows)}::text::json)
+      as t (tool_name text, summary json, samples bigint, judged bigint, passed bigint)
+    on conflict (tenant_id, agent, tool_name) do update set
+      summary = excluded.summary, samples = excluded.samples, updated_at = excluded.updated_at,
+      judged = known.judged + excluded.judged, passed = known.passed + excluded.passed`
+}
+
+/** Agents that were ever observed. */
+export async function listLearnedAgents(
+  sql: Queryable,
+  tenantId: string,
+  agent: string | null,
+): Promise<{ agent: string; salt: string }[]> {
+  return sql<{ agent: string; salt: string }[]>`
+    select agent, salt from learned_agents
+    where tenant_id = ${tenantId} ${agent === null ? sql`` : sql`and agent = ${agent}`}
+    order by agent limit 200`
+}
+
+export async function loadOfferedTools(sql: Queryable, tenantId: string, agent: string): Promise<OfferedTool[]> {
+  const rows = await sql<{ toolName: string; schema: JsonValue }[]>`
+    select tool_name, schema from offered_tools where tenant_id = ${tenantId} and agent = ${agent}`
+  return rows.map(({ toolName, schema }) => ({ name: toolName, ...(schema === null ? {} : { schema }) }))
+}
+
+export interface CustomerContract {
+  toolName: string
+  file: string
+  text: string
+}
+
+export function loadCustomerContracts(sql: Queryable, tenantId: string, agent: string): Promise<CustomerContract[]> {
+  return sql<CustomerContract[]>`
+    select tool_name, file, text from customer_contracts where tenant_id = ${tenantId} and agent = ${agent}
+    order by tool_name`
+}
+
+/** Keeps what a person wrote. From now on it is used in place of what is learned. */
+export async function keepCustomerContracts(
+  sql: Queryable,
+  where: { tenantId: string; agent: string; by: string | null },
+  contracts: readonly CustomerContract[],
+): Promise<void> {
+  if (contracts.length === 0) return
+  const rows = contracts.map(({ toolName, file, text }) => ({ tool_name: toolName, file, text }))
+  await sql`
+    insert into customer_contracts (tenant_id, agent, tool_name, file, text, written_at, written_by)
+    select ${where.tenantId}, ${where.agent}, c.tool_name, c.file, c.text, clock_timestamp(), ${where.by}
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as c (tool_name text, file text, text text)
+    on conflict (tenant_id, agent, tool_name) do update set
+      file = excluded.file, text = excluded.text, written_at = excluded.written_at, written_by = excluded.written_by`
+}

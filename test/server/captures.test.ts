@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
+import { mailConversation } from '../support/captures.js'
+import { proves } from '../support/proves.js'
+import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
+
+let runtime: Runtime
+let api: Api
+beforeAll(async () => {
+  runtime = await startRuntime({ instances: 2 })
+  api = runtime.api()
+})
+afterAll(() => runtime.close())
+
+const storedItem = async (captureId: string) => {
+  const [row] = await runtime.sql<{ item: Record<string, unknown> }[]>`
+    select item from captures where tenant_id = ${runtime.tenantId} and capture_id = ${captureId}`
+  return row?.item
+}
+
+describe('captures', () => {
+  proves(['endpoint.captures', 'capture.batch-ingestion'], async () => {
+    const captures = [...mailConversation('batch', 'Ann'), ...mailConversation('batch', 'Bob')]
+    const answer = await api.ingestCaptures({ body: { captures } })
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual({ accepted: 4, duplicates: 0, rejected: [] })
+  })
+
+  test('sent again are counted as duplicates and kept once', async () => {
+    const captures = mailConversation('again', 'Ann')
+    await api.ingestCaptures({ body: { captures } })
+    const [first] = captures
+    const { body } = await api.ingestCaptures({ body: { captures: [...captures, first ?? null] } })
+    expect(body).toEqual({ accepted: 0, duplicates: 3, rejected: [] })
+  })
+
+  test('that are bad are refused one by one and the rest is kept', async () => {
+    const [good, second] = mailConversation('mixed', 'Ann')
+    const captures = [
+      good ?? null,
+      { ...second, unknown: 1 } as never,
+      'nothing',
+      { ...second, tool_names: 7 } as never,
+    ]
+    const { body } = await api.ingestCaptures({ body: { captures } })
+    expect(body.accepted).toBe(1)
+    expect(body.rejected.map(({ index, capture_id, code }) => ({ index, capture_id, code }))).toEqual([
+      { index: 1, capture_id: second?.capture_id, code: 'INVALID_CAPTURE' },
+      { index: 2, capture_id: null, code: 'INVALID_CAPTURE' },
+      { index: 3, capture_id: second?.capture_id, code: 'INVALID_CAPTURE' },
+    ])
+  })
+
+  const leaky = (level: 'metadata' | 'redacted' | 'full') => {
+    const [item] = mailConversation(`level-${level}`, 'Ann', { capture_level: level })
+    if (item === undefined) throw new Error('no capture')
+    return {
+      ...item,
+      request: { ...item.request, messages: [{ role: 'user', content: 'private words' }] },
+      response: { ...item.response, content: 'private answer' },
+    }
+  }
+  const keptAt = async (level: 'metadata' | 'redacted' | 'full') => {
+    const item = leaky(level)
+    await api.ingestCaptures({ body: { captures: [item] } })
+    return JSON.stringify(await storedItem(item.capture_id))
+  }
+
+  proves(['capture.metadata.tool-names', 'capture.metadata.nothing-else'], async () => {
+    const kept = await keptAt('metadata')
+    expect(kept).toContain('find_person')
+    for (const secret of ['Ann', 'private', 'flows', 'schema"']) expect(kept).not.toContain(secret)
+  })
+
+  proves(['capture.redacted.names-and-arguments', 'capture.redacted.nothing-else'], async () => {
+    const kept = await keptAt('redacted')
+    for (const part of ['find_person', 'Ann', 'flows']) expect(kept).toContain(part)
+    expect(kept).not.toContain('private')
+  })
+
+  proves('capture.full.everything', async () => {
+    const kept = await keptAt('full')
+    for (const part of ['find_person', 'Ann', 'private words', 'private answer']) expect(kept).toContain(part)
+  })
+
+  test('of another tenant stay apart, even under one id', async () => {
+    const captures = mailConversation('apart', 'Ann')
+    await api.ingestCaptures({ body: { captures } })
+    const other = await runtime.createTenant()
+    expect((await runtime.api(other.key).ingestCaptures({ body: { captures } })).body.accepted).toBe(2)
+  })
+})
+
+describe('learning', () => {
+  const learnAll = async () => {
+    for (const { parts } of runtime.instances) {
+      while ((await parts.database.transaction('jobs', learnCaptures)) > 0) {
+        // Until nothing is left.
+      }
+    }
+  }
+
+  test('counts each capture once, however many instances learn at the same time', async () => {
+    const names = ['Ann', 'Bob', 'Cleo', 'Dan', 'Eve', 'Flo']
+    const captures = names.flatMap((name) => mailConversation('crowd', name))
+    await api.ingestCaptures({ body: { captures } })
+    const learners = Array.from({ length: 8 }, (_, at) => runtime.instances[at % 2]?.parts.database)
+    await Promise.all(learners.map((database) => database?.transaction('jobs', learnCaptures)))
+    await learnAll()
+    const rows = await runtime.sql<{ toolName: string; samples: number }[]>`
+      select tool_name, samples::int from learned_tools where agent = 'crowd' order by tool_name`
+    expect(rows.map((row) => ({ ...row }))).toEqual([
+      { toolName: 'find_person', samples: 6 },
+      { toolName: 'send_mail', samples: 6 },
+    ])
+    const [left] = await runtime.sql`select count(*)::int as count from captures where not learned`
+    expect(left?.count).toBe(0)
+  })
+
+  test('does not learn from a call that was blocked', async () => {
+    const validation = {
+      mode: 'enforce' as const,
+      pass: false,
+      calls: [{ index: 0, decision: 'block' as const, reasons: [] }],
+    }
+    await api.ingestCaptures({ body: { captures: mailConversation('blocked', 'Ann', { validation }) } })
+    await learnAll()
+    const rows = await runtime.sql<{ samples: number; judged: number; passed: number }[]>`
+      select samples::int, judged::int, passed::int from learned_tools where agent = 'blocked'`
+    expect(rows.map((row) => ({ ...row }))).toEqual([
+      { samples: 0, judged: 1, passed: 0 },
+      { samples: 0, judged: 1, passed: 0 },
+    ])
+  })
+})
