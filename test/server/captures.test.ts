@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
-import { mailConversation } from '../support/captures.js'
+import { batchOf, mailConversation } from '../support/captures.js'
 import { proves } from '../support/proves.js'
 import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
 
@@ -21,28 +21,23 @@ const storedItem = async (captureId: string) => {
 describe('captures', () => {
   proves(['endpoint.captures', 'capture.batch-ingestion'], async () => {
     const captures = [...mailConversation('batch', 'Ann'), ...mailConversation('batch', 'Bob')]
-    const answer = await api.ingestCaptures({ body: { captures } })
+    const answer = await api.ingestCaptures(batchOf(captures))
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({ accepted: 4, duplicates: 0, rejected: [] })
   })
 
   test('sent again are counted as duplicates and kept once', async () => {
     const captures = mailConversation('again', 'Ann')
-    await api.ingestCaptures({ body: { captures } })
+    await api.ingestCaptures(batchOf(captures))
     const [first] = captures
-    const { body } = await api.ingestCaptures({ body: { captures: [...captures, first ?? null] } })
+    const { body } = await api.ingestCaptures(batchOf([...captures, first]))
     expect(body).toEqual({ accepted: 0, duplicates: 3, rejected: [] })
   })
 
   test('that are bad are refused one by one and the rest is kept', async () => {
     const [good, second] = mailConversation('mixed', 'Ann')
-    const captures = [
-      good ?? null,
-      { ...second, unknown: 1 } as never,
-      'nothing',
-      { ...second, tool_names: 7 } as never,
-    ]
-    const { body } = await api.ingestCaptures({ body: { captures } })
+    const captures = [good, { ...second, unknown: 1 }, 'nothing', { ...second, tool_names: 7 }]
+    const { body } = await api.ingestCaptures(batchOf(captures))
     expect(body.accepted).toBe(1)
     expect(body.rejected.map(({ index, capture_id, code }) => ({ index, capture_id, code }))).toEqual([
       { index: 1, capture_id: second?.capture_id, code: 'INVALID_CAPTURE' },
@@ -62,7 +57,7 @@ describe('captures', () => {
   }
   const keptAt = async (level: 'metadata' | 'redacted' | 'full') => {
     const item = leaky(level)
-    await api.ingestCaptures({ body: { captures: [item] } })
+    await api.ingestCaptures(batchOf([item]))
     return JSON.stringify(await storedItem(item.capture_id))
   }
 
@@ -85,9 +80,9 @@ describe('captures', () => {
 
   test('of another tenant stay apart, even under one id', async () => {
     const captures = mailConversation('apart', 'Ann')
-    await api.ingestCaptures({ body: { captures } })
+    await api.ingestCaptures(batchOf(captures))
     const other = await runtime.createTenant()
-    expect((await runtime.api(other.key).ingestCaptures({ body: { captures } })).body.accepted).toBe(2)
+    expect((await runtime.api(other.key).ingestCaptures(batchOf(captures))).body.accepted).toBe(2)
   })
 })
 
@@ -103,7 +98,7 @@ describe('learning', () => {
   test('counts each capture once, however many instances learn at the same time', async () => {
     const names = ['Ann', 'Bob', 'Cleo', 'Dan', 'Eve', 'Flo']
     const captures = names.flatMap((name) => mailConversation('crowd', name))
-    await api.ingestCaptures({ body: { captures } })
+    await api.ingestCaptures(batchOf(captures))
     const learners = Array.from({ length: 8 }, (_, at) => runtime.instances[at % 2]?.parts.database)
     await Promise.all(learners.map((database) => database?.transaction('jobs', learnCaptures)))
     await learnAll()
@@ -123,7 +118,7 @@ describe('learning', () => {
       pass: false,
       calls: [{ index: 0, decision: 'block' as const, reasons: [] }],
     }
-    await api.ingestCaptures({ body: { captures: mailConversation('blocked', 'Ann', { validation }) } })
+    await api.ingestCaptures(batchOf(mailConversation('blocked', 'Ann', { validation })))
     await learnAll()
     const rows = await runtime.sql<{ samples: number; judged: number; passed: number }[]>`
       select samples::int, judged::int, passed::int from learned_tools where agent = 'blocked'`

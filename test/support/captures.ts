@@ -66,3 +66,8 @@ export const mailConversation = (agent: string, name: string, given: Partial<Cap
     ],
     given,
   )
+
+/** Captures as the body of a batch. */
+export const batchOf = (captures: readonly unknown[]): { body: { captures: JsonValue[] } } => ({
+  body: { captures: captures as JsonValue[] },
+})

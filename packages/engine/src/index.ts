@@ -1,4 +1,5 @@
 export { applyEvent, foldEvents } from './advance.js'
+export { analyzePlan, type PlanRemark } from './analyze-plan.js'
 export {
   type BacktestOptions,
   backtestSession,
@@ -38,6 +39,7 @@ export {
   subtractDecimals,
   toDecimal,
 } from './decimal.js'
+export { diffPlans, type PlanChange } from './diff-plans.js'
 export { equalValues } from './equal-values.js'
 export { evaluateProposal, type Proposal, type Verdict } from './evaluate-proposal.js'
 export { checkExecution } from './execution.js'

@@ -1,0 +1,119 @@
+import type { CompiledContract, CompiledSession } from '@countersign/protocol'
+
+/** Something odd across the rules of a plan. */
+export interface PlanRemark {
+  readonly tool: string | null
+  readonly code: string
+  readonly message: string
+}
+
+/** Rules that can never fire and rules that contradict each other, beyond what compilation itself refuses or notes. */
+export function analyzePlan(plan: CompiledSession): PlanRemark[] {
+  const byTool = new Map(plan.contracts.map((contract) => [contract.tool, contract]))
+  const remarks = plan.contracts.flatMap((contract) => CHECKS.flatMap((check) => check(contract, byTool, plan)))
+  return remarks.sort(
+    (a, b) => compare(a.tool ?? '', b.tool ?? '') || compare(a.code, b.code) || compare(a.message, b.message),
+  )
+}
+
+type Check = (
+  contract: CompiledContract,
+  byTool: ReadonlyMap<string, CompiledContract>,
+  plan: CompiledSession,
+) => PlanRemark[]
+
+const neverCallable = (tool: string, why: string): PlanRemark => ({
+  tool,
+  code: 'never_callable',
+  message: `${tool} can never be called: ${why}`,
+})
+
+/** Tools that a contract needs to have been called before, directly or through others. */
+function neededBy(contract: CompiledContract, byTool: ReadonlyMap<string, CompiledContract>): Set<string> {
+  const needed = new Set<string>()
+  const waiting = [contract]
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    for (const precondition of next.preconditions ?? []) {
+      if (!('requires_prior_tool' in precondition) || needed.has(precondition.requires_prior_tool)) continue
+      needed.add(precondition.requires_prior_tool)
+      const other = byTool.get(precondition.requires_prior_tool)
+      if (other !== undefined) waiting.push(other)
+    }
+  }
+  return needed
+}
+
+const needsWhatIsBlocked: Check = (contract, byTool) =>
+  [...neededBy(contract, byTool)]
+    .filter((tool) => byTool.get(tool)?.gate === 'block')
+    .map((tool) => neverCallable(contract.tool, `it needs a call of ${tool}, which is gated`))
+
+/** Compilation notes the direct case. */
+const forbiddenByWhatItNeeds: Check = (contract, byTool) =>
+  [...neededBy(contract, byTool)]
+    .filter(
+      (tool) =>
+        !contract.preconditions?.some((item) => 'requires_prior_tool' in item && item.requires_prior_tool === tool),
+    )
+    .filter((tool) => byTool.get(tool)?.forbids_after?.includes(contract.tool))
+    .map((tool) => neverCallable(contract.tool, `it needs a call of ${tool}, after which it is forbidden`))
+
+const deniedByWhatItNeeds: Check = (contract, byTool) =>
+  [...neededBy(contract, byTool)].flatMap((tool) => {
+    const added = byTool.get(tool)?.labels?.adds ?? []
+    const label = contract.labels?.deny_when?.find((name) => added.includes(name))
+    if (label === undefined) return []
+    return [neverCallable(contract.tool, `it needs a call of ${tool}, which adds the label ${label} that denies it`)]
+  })
+
+const boundByWhatNeedsIt: Check = (contract, byTool) =>
+  (contract.refs ?? []).flatMap(({ ref }) => {
+    const binders = [...byTool.values()].filter(({ binds }) => binds?.some(({ name }) => name === ref))
+    const stuck = binders.length > 0 && binders.every((binder) => neededBy(binder, byTool).has(contract.tool))
+    return stuck ? [neverCallable(contract.tool, `the binding ${ref} is only set by calls that come after it`)] : []
+  })
+
+const limitedToNothing: Check = ({ tool }, _, { session }) =>
+  session.session_limits?.max_calls_per_tool?.[tool] === 0
+    ? [neverCallable(tool, 'max_calls_per_tool allows none')]
+    : []
+
+const rulesBehindAGate: Check = (contract) => {
+  const rules = ['arguments', 'sources', 'preconditions', 'aggregates', 'envelopes', 'checkpoint', 'refs'] as const
+  const idle = rules.filter((rule) => contract[rule] !== undefined)
+  if (contract.gate !== 'block' || idle.length === 0) return []
+  const message = `${contract.tool} is gated, so its ${idle.join(', ')} can never decide anything`
+  return [{ tool: contract.tool, code: 'never_fires', message }]
+}
+
+/** A closed schema without the field: a rule on it has nothing to look at. */
+const rulesOnAbsentFields: Check = (contract) => {
+  const schema = typeof contract.arguments === 'object' ? contract.arguments : {}
+  if (schema.additionalProperties !== false || typeof schema.properties !== 'object') return []
+  const fields = new Set(Object.keys(schema.properties ?? {}))
+  const paths = [
+    ...(contract.sources ?? []),
+    ...(contract.refs ?? []),
+    ...(contract.argument_value_invariants ?? []),
+    ...(contract.aggregates ?? []),
+    ...(contract.envelopes ?? []),
+  ].flatMap(({ path }) => (path === undefined ? [] : [path]))
+  return [...new Set(paths)].flatMap((path) => {
+    const field = /^\$\.([A-Za-z_]\w*)/.exec(path)?.[1]
+    if (field === undefined || fields.has(field)) return []
+    const message = `a rule of ${contract.tool} reads ${path}, which its arguments do not allow`
+    return [{ tool: contract.tool, code: 'never_fires', message }]
+  })
+}
+
+const CHECKS: readonly Check[] = [
+  needsWhatIsBlocked,
+  forbiddenByWhatItNeeds,
+  deniedByWhatItNeeds,
+  boundByWhatNeedsIt,
+  limitedToNothing,
+  rulesBehindAGate,
+  rulesOnAbsentFields,
+]
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
