@@ -14,7 +14,7 @@ export const whatTheServiceDoes = [
   {
     id: 'turn.server-decides',
     behaviour: "In govern the verdict on each proposed call is the server's, whatever the client thinks",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.preflight.binds-version',

@@ -202,12 +202,16 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     return decide(fork)
   }
 
-  /** Where a contract was read from only this client knows: it is no part of the plan. */
-  function withFile(decision: Decision): Decision {
+  /** What the server is not told or does not keep: the file of a contract, and the values of the request. */
+  function completed(decision: Decision, { request }: PreflightAsk): Decision {
+    if (decision.decision === 'allow') return decision
     const file = options.local.plan.contracts.get(decision.tool_name)?.file
-    if (decision.decision === 'allow' || file === undefined) return decision
-    const failures = decision.failures.map((failure) => ({ contract_file: file, ...failure }))
-    return { ...decision, contract_file: decision.contract_file ?? file, failures }
+    const failures = decision.failures.map((failure) => ({
+      ...(Object.hasOwn(request, failure.path) && { found: request[failure.path] }),
+      ...(file !== undefined && { contract_file: file }),
+      ...failure,
+    }))
+    return { ...decision, contract_file: decision.contract_file ?? file ?? null, failures }
   }
 
   function kill(cause: KillCause): void {
@@ -239,7 +243,11 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
         const reply = await server.propose(ask, { model: model ?? ask.prepared.ask.model, usage })
         follow(() => mirror.follow(ask, reply.decisions, reply.proposal_id))
         noteStanding(standingOf(reply.status))
-        return { by: 'server', outcome: reply.outcome, decisions: reply.decisions.map(withFile) }
+        return {
+          by: 'server',
+          outcome: reply.outcome,
+          decisions: reply.decisions.map((decision) => completed(decision, ask.prepared.ask)),
+        }
       } catch (error) {
         answerLost ||= error instanceof ServiceFailure
         return withoutServer(error, (local) => proposeTo(local, ask))

@@ -158,9 +158,10 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
     receive(receipts) {
       const { fence } = state
       const at = now().toISOString()
-      const { event, breaker } = judgeReceipts({ plan, state, receipts, fence, salt: identity.salt, at })
-      apply('receipts', event)
-      trip(breaker)
+      const judged = judgeReceipts({ plan, state, receipts, fence, salt: identity.salt, at })
+      apply('receipts', judged.event)
+      if (judged.argumentsChanged.length > 0) apply('bypass', { method: null, cause: 'arguments_changed' })
+      trip(judged.breaker)
     },
     addLabel(label) {
       if (!state.labels.includes(label)) apply('label', { label })

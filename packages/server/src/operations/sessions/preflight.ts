@@ -64,13 +64,14 @@ function repeated(sight: Sight, earlier: PreparedRequest & { consumedAt: Date | 
   return prepared(earlier, session.leaseUntil, check(sight, body).remaining, session.ledger)
 }
 
-const check = ({ session, plan }: Sight, { provider, model }: Body) =>
+const check = ({ session, plan }: Sight, { provider, model, tools }: Body) =>
   checkPreflight({
     plan,
     state: session.state,
     nowMs: session.now.getTime(),
     provider: provider ?? null,
     model: model ?? null,
+    toolless: tools.length === 0,
   })
 
 function prepare({ session, plan }: Sight, body: Body): PreparedRequest {
