@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
-import { DESKTOP, launchBrowser, PHONE } from '../test/support/browser.js'
+import { DASHBOARD_FOLDER, DESKTOP, launchBrowser, PHONE, settled } from '../test/support/browser.js'
 import { startFixtureServer } from '../test/support/dashboard/fixture-server.js'
 import { dashboardFixtures } from '../test/support/dashboard/fixtures.js'
 import { PAGES, type PageCase } from '../test/support/dashboard/pages.js'
@@ -10,8 +10,7 @@ import { PAGES, type PageCase } from '../test/support/dashboard/pages.js'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const part = process.argv[2] ?? ''
 const browser = await launchBrowser()
-if (browser === null) throw new Error('no Chromium found; install it or set CHROMIUM_PATH')
-const server = await startFixtureServer(`${root}packages/dashboard/dist`)
+const server = await startFixtureServer(DASHBOARD_FOLDER)
 mkdirSync(`${root}screenshots`, { recursive: true })
 for (const page of PAGES.filter(({ name }) => name.includes(part))) {
   for (const colorScheme of ['light', 'dark'] as const) {
@@ -28,7 +27,7 @@ async function take(browser: Browser, { path, options, act }: PageCase, file: st
   const opened = await browser.newContext({ ...context, reducedMotion: 'reduce' })
   const page = await opened.newPage()
   await page.goto(server.url + path)
-  await page.waitForLoadState('networkidle')
+  await settled(page)
   await act?.(page)
   await page.waitForTimeout(250)
   await page.screenshot({ path: `${root}screenshots/${file}`, fullPage: true })

@@ -17,6 +17,11 @@ const STAGES = [
   { name: 'types', command: ['npm', 'run', '--silent', 'types'], mend: 'the compiler names the file and line above' },
   { name: 'lint', command: ['npm', 'run', '--silent', 'lint'], mend: 'npm run fix mends most of it' },
   {
+    name: 'browser',
+    command: ['node', 'scripts/chromium.mjs'],
+    mend: 'install Chromium, or set CHROMIUM_PATH to one',
+  },
+  {
     name: 'tests',
     command: ['npx', 'vitest', 'run'],
     mend: 'npx vitest run FILE runs one file; a seed printed above repeats a random test',

@@ -204,7 +204,7 @@ export const whatTheServiceDoes = [
   {
     id: 'account.dashboard-sessions',
     behaviour: 'A person can sign in to the dashboard and out again',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'account.password-reset',

@@ -1,12 +1,23 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { findChromium } from '../../scripts/chromium.mjs'
 
-/** The installed Chromium, without its talk to the outside; null where there is none. */
-export async function launchBrowser(): Promise<Browser | null> {
-  const executablePath = findChromium()
-  if (executablePath === null) return null
+export const DASHBOARD_FOLDER = fileURLToPath(new URL('../../packages/dashboard/dist', import.meta.url))
+
+/** Why browser tests cannot run here, or null. */
+export function noBrowser(): string | null {
+  if (findChromium() === null) return 'no Chromium; install it or set CHROMIUM_PATH'
+  return existsSync(`${DASHBOARD_FOLDER}/index.html`) ? null : 'the dashboard is not built; run npm run build'
+}
+
+/** The installed Chromium, without its talk to the outside. */
+export async function launchBrowser(): Promise<Browser> {
+  const trouble = noBrowser()
+  if (trouble !== null) throw new Error(trouble)
   return chromium.launch({
-    executablePath,
+    executablePath: findChromium() ?? '',
     args: [
       '--disable-gpu',
       '--disable-quic',
@@ -27,13 +38,55 @@ export const PHONE = {
   hasTouch: true,
 } as const satisfies BrowserContextOptions
 
-/** Everything the browser complains about: console errors, uncaught errors, what the content policy refused. */
-export function complaintsOf(page: Page): string[] {
+/** A page, with everything the browser complains about: console errors, uncaught errors, what the content policy refused. */
+export interface WatchedPage {
+  readonly page: Page
+  readonly complaints: string[]
+}
+
+export async function openPage(browser: Browser, options: BrowserContextOptions = DESKTOP): Promise<WatchedPage> {
+  const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
+  const page = await context.newPage()
+  page.setDefaultTimeout(15_000)
   const complaints: string[] = []
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning')
-      complaints.push(`${message.type()}: ${message.text()}`)
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
   })
-  page.on('pageerror', (error) => complaints.push(`uncaught: ${error.message}`))
-  return complaints
+  page.on('pageerror', (error) => complaints.push(error.message))
+  return { page, complaints }
 }
+
+/** Waits until the page has its heading and nothing on it is still loading. */
+export async function settled(page: Page): Promise<void> {
+  await page.locator('h1').first().waitFor()
+  await page.waitForFunction(() => document.querySelector('.loading') === null)
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What axe finds serious or critical, one sentence each; of all its rules, or of contrast alone. */
+export async function seriousIssues(page: Page, rules: 'all' | 'contrast' = 'all'): Promise<string[]> {
+  // Not as a script element: the page's own policy refuses those, and that policy stays on.
+  await page.evaluate(axeSource)
+  return page.evaluate(
+    async (only) => {
+      const { axe } = window as unknown as { axe: AxeLike }
+      const { violations } = await axe.run(document, { resultTypes: ['violations'], ...only })
+      return violations
+        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((node) => node.html.slice(0, 160)).join(' | ')}`)
+    },
+    rules === 'all' ? {} : { runOnly: ['color-contrast'] },
+  )
+}
+
+interface AxeLike {
+  run(
+    root: Document,
+    options: { resultTypes: string[]; runOnly?: string[] },
+  ): Promise<{ violations: { id: string; help: string; impact: string | null; nodes: { html: string }[] }[] }>
+}
+
+/** By how many pixels the page is wider than its window. */
+export const overflowOf = (page: Page): Promise<number> =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)

@@ -127,8 +127,9 @@ function startInstance(runtime: ReturnType<typeof createRuntime>): Instance & { 
         const starting = createAdaptorServer({ fetch: runtime.app.fetch })
         server = starting
         await new Promise<void>((done) => starting.listen(0, '127.0.0.1', done))
+        runtime.listensAt(urlOf(starting))
       }
-      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      return urlOf(server)
     },
     close: async () => {
       const listening = server
@@ -142,6 +143,9 @@ function startInstance(runtime: ReturnType<typeof createRuntime>): Instance & { 
     },
   }
 }
+
+const urlOf = (server: ReturnType<typeof createAdaptorServer>) =>
+  `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
 async function storeTenant(sql: Sql, { quota, verified }: { quota: Quota; verified: boolean }): Promise<TestTenant> {
   const tenantId = makeId(randomBytes, 'tnt')

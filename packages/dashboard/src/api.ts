@@ -12,12 +12,13 @@ import type {
 export async function call<N extends Callable>(name: N, input: CallInput<N>, signal?: AbortSignal): Promise<Answer<N>> {
   const [method, path] = CALLS[name]
   const sent = input as Sent
+  const body = sent.body === undefined ? null : JSON.stringify(sent.body)
   const response = await fetch(addressOf(path, sent), {
     method,
     credentials: 'same-origin',
-    headers: { accept: 'application/json', ...(method === 'POST' ? { 'content-type': 'application/json' } : {}) },
-    ...(method === 'POST' ? { body: JSON.stringify(sent.body ?? {}) } : {}),
-    ...(signal === undefined ? {} : { signal }),
+    headers: { accept: 'application/json', ...(body === null ? {} : { 'content-type': 'application/json' }) },
+    body,
+    signal: signal ?? null,
   }).catch((cause: unknown) => {
     if (signal?.aborted === true) throw cause
     throw new ApiProblem({ status: 0, code: 'UNREACHABLE', title: 'the server cannot be reached' })

@@ -18,7 +18,7 @@ export const percent = (share: number): string => {
   return `${Number.isInteger(value) ? value : value.toFixed(1)}%`
 }
 export const money = (value: number): string =>
-  value === 0 ? '0' : value < 0.01 ? value.toPrecision(2) : value.toFixed(2)
+  value === 0 ? '0' : value < 1 ? String(Number(value.toPrecision(3))) : value.toFixed(2)
 
 export const fullTime = (iso: string): string => moment.format(new Date(iso))
 export const clockTime = (iso: string): string => clock.format(new Date(iso))

@@ -6,6 +6,8 @@ export interface PageCase {
   readonly name: string
   readonly path: string
   readonly options?: NonNullable<Parameters<typeof dashboardFixtures>[1]>
+  /** A status that this page is refused with, which the browser then reports. */
+  readonly refused?: number
   readonly act?: (page: Page) => Promise<void>
 }
 
@@ -29,7 +31,7 @@ export const PAGES: readonly PageCase[] = [
   { name: 'forgot-password', path: '/forgot-password', options: OUT },
   { name: 'reset-password', path: '/reset-password#token=good-token-0123456789', options: OUT },
   { name: 'verify-email', path: '/verify-email#token=good-token-0123456789', options: OUT },
-  { name: 'verify-email-bad', path: '/verify-email#token=used-token-0123456789', options: OUT },
+  { name: 'verify-email-bad', path: '/verify-email#token=used-token-0123456789', options: OUT, refused: 400 },
   { name: 'overview', path: '/' },
   { name: 'overview-empty', path: '/', options: { empty: true, verified: false } },
   { name: 'sessions', path: '/sessions' },
@@ -51,7 +53,7 @@ export const PAGES: readonly PageCase[] = [
     },
   },
   { name: 'session-hostile', path: `/sessions/${HOSTILE_SESSION}` },
-  { name: 'session-unknown', path: '/sessions/ses_nobody' },
+  { name: 'session-unknown', path: '/sessions/ses_nobody', refused: 404 },
   { name: 'agents', path: '/agents' },
   { name: 'workflows', path: '/workflows' },
   { name: 'workflow', path: '/workflows/case-1042' },

@@ -4,7 +4,7 @@ import { Badge, type Tone } from '../components/badge.js'
 import { Freshness, Page } from '../components/page.js'
 import { Empty, Loaded } from '../components/states.js'
 import { Name, Text } from '../components/text.js'
-import { fullTime, sentence, words } from '../format.js'
+import { fullTime } from '../format.js'
 import { useApi } from '../use-api.js'
 
 const TONES: Partial<Record<AuditEntry['action'], Tone>> = {
@@ -15,6 +15,24 @@ const TONES: Partial<Record<AuditEntry['action'], Tone>> = {
   session_killed: 'block',
   workflow_killed: 'block',
   content_erased: 'doubt',
+}
+
+const WORDS: Record<AuditEntry['action'], string> = {
+  signup: 'Account created',
+  login: 'Signed in',
+  login_failed: 'Sign-in failed',
+  logout: 'Signed out',
+  password_reset_requested: 'Password reset asked for',
+  password_reset: 'Password reset',
+  email_verified: 'E-mail verified',
+  key_created: 'Key created',
+  key_revoked: 'Key revoked',
+  plan_submitted: 'Plan submitted',
+  plan_approved: 'Plan approved',
+  plan_rejected: 'Plan rejected',
+  session_killed: 'Session killed',
+  workflow_killed: 'Workflow killed',
+  content_erased: 'Content erased',
 }
 
 export function AuditPage() {
@@ -76,7 +94,7 @@ const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
       {entries.map((entry) => (
         <tr key={entry.audit_id}>
           <th scope="row" className="cell-main">
-            <Badge tone={TONES[entry.action] ?? 'neutral'}>{sentence(words(entry.action))}</Badge>
+            <Badge tone={TONES[entry.action] ?? 'neutral'}>{WORDS[entry.action]}</Badge>
           </th>
           <td data-label="Who">
             <span>
@@ -93,7 +111,7 @@ const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
               )}
             </span>
           </td>
-          <td data-label="From">
+          <td data-label="From" className="nowrap">
             {entry.ip === null ? <span className="quiet">unknown</span> : <Name value={entry.ip} />}
           </td>
           <td data-label="When" className="right nowrap">

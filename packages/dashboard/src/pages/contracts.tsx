@@ -103,7 +103,7 @@ function ContractCard({ row }: { row: ContractRow }) {
         <Badge tone={row.approved ? 'allow' : 'neutral'}>{row.approved ? 'in an approved plan' : 'not enforced'}</Badge>
         {row.source === 'customer' ? <Badge tone="accent">edited by a person</Badge> : null}
         <span className="quiet">
-          {plural(row.samples, 'call')} in {plural(row.sessions, 'session')}, <Ago at={row.updated_at} />
+          {plural(row.samples, 'call')} in {plural(row.sessions, 'session')}, updated <Ago at={row.updated_at} />
         </span>
       </p>
       <dl className="contract-figures">

@@ -1,6 +1,6 @@
 import { useParams } from '@tanstack/react-router'
 import './session/session.css'
-import { useState } from 'react'
+import { useCallback, useRef, useState } from 'react'
 import { Freshness, Page, Panel } from '../components/page.js'
 import { Loaded, Loading } from '../components/states.js'
 import { Text } from '../components/text.js'
@@ -18,6 +18,12 @@ export function SessionPage() {
   const detail = useApi('loadSessionDetail', { params: { session_id: sessionId } }, { pollMs: 3_000 })
   const timeline = useTimeline(sessionId, detail.data?.session.ledger.seq)
   const [chosen, setChosen] = useState<number | null>(null)
+  const side = useRef<HTMLDivElement>(null)
+  const choose = useCallback((seq: number, look = false) => {
+    setChosen(seq)
+    // Beside the timeline the state is in sight already; below it, on a narrow screen, it is brought there.
+    if (look) side.current?.scrollIntoView({ block: 'nearest' })
+  }, [])
   const shown = timeline.items.find(({ seq }) => seq === chosen) ?? timeline.items.at(-1)
   const before = shown === undefined ? undefined : timeline.items[timeline.items.indexOf(shown) - 1]
   return (
@@ -38,9 +44,9 @@ export function SessionPage() {
             <div className="session-columns">
               <Panel title="Timeline" aside={`${data.session.ledger.seq} events`}>
                 {timeline.problem === null && timeline.items.length === 0 ? <Loading rows={6} /> : null}
-                <Timeline timeline={timeline} chosen={shown?.seq ?? null} onChoose={setChosen} />
+                <Timeline timeline={timeline} chosen={shown?.seq ?? null} onChoose={choose} />
               </Panel>
-              <div className="session-side">
+              <div className="session-side" ref={side}>
                 {shown === undefined ? null : (
                   <StatePanel
                     item={shown}

@@ -26,7 +26,7 @@ export function WorkflowPage() {
       lead={
         workflow.data === undefined ? undefined : (
           <>
-            <StatusBadge status={workflow.data.status} /> since <Ago at={workflow.data.created_at} />
+            <StatusBadge status={workflow.data.status} />, opened <Ago at={workflow.data.created_at} />
           </>
         )
       }

@@ -30,10 +30,10 @@ export function CallCard({ seq, call }: { seq: number; call: TimelineCall }) {
           <Icon name="link" size={16} />
         </a>
       </header>
+      <Arguments value={call.arguments} />
       {call.reasons.map((block) => (
         <Reason key={`${block.reason}-${block.detail ?? ''}`} block={block} />
       ))}
-      <Arguments value={call.arguments} />
       {call.checkpoints.length === 0 ? null : (
         <p className="call-note">
           A person was asked: <Text value={call.checkpoints.join(', ')} />
@@ -76,7 +76,7 @@ export function Reason({ block }: { block: Block }) {
       </p>
       {block.failures.length === 0 ? null : <Failures failures={block.failures} />}
       <p className="remedy">
-        <strong>Way out</strong> <Text value={block.remedy} />
+        <strong>What to do</strong> <Text value={block.remedy} />
       </p>
     </section>
   )
@@ -98,16 +98,16 @@ const Failures = ({ failures }: { failures: readonly ContractFailure[] }) => (
         {failures.map((failure, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: two failures may be equal in every field
           <tr key={at} title={failure.message}>
-            <td>
+            <td data-label="Where">
               <Name value={failure.path} />
             </td>
-            <td>
+            <td data-label="Rule">
               <Name value={failure.operator} />
             </td>
-            <td>
+            <td data-label="Expected">
               <Value value={failure.expected} />
             </td>
-            <td className="found">
+            <td data-label="Found" className="found">
               <Value value={failure.found} />
             </td>
           </tr>

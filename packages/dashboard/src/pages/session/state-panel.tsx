@@ -32,6 +32,9 @@ export function StatePanel({ item: { seq, state, labels }, before, newest, onNew
         )
       }
     >
+      <p className="state-back">
+        <a href={`#event-${seq}`}>Back to event {seq}</a>
+      </p>
       <dl className="state" aria-live="polite">
         <Line name="Version" changed={differs('stateVersion')}>
           {state.stateVersion}

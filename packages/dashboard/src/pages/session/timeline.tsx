@@ -14,7 +14,7 @@ import type { TimelineReading } from './use-timeline.js'
 interface TimelineProps {
   readonly timeline: TimelineReading
   readonly chosen: number | null
-  readonly onChoose: (seq: number) => void
+  readonly onChoose: (seq: number, look?: boolean) => void
 }
 
 export function Timeline({ timeline, chosen, onChoose }: TimelineProps) {
@@ -57,7 +57,7 @@ function useDeepLink(ready: boolean, onChoose: (seq: number) => void): void {
 interface MomentProps {
   readonly item: TimelineItem
   readonly chosen: boolean
-  readonly onChoose: (seq: number) => void
+  readonly onChoose: (seq: number, look?: boolean) => void
 }
 
 function Moment({ item, chosen, onChoose }: MomentProps) {
@@ -73,28 +73,24 @@ function Moment({ item, chosen, onChoose }: MomentProps) {
           type="button"
           className="moment-state"
           aria-pressed={chosen}
-          onClick={() => onChoose(item.seq)}
+          onClick={() => onChoose(item.seq, true)}
           title="Show the state as it was after this event"
         >
           State after {item.seq}
         </button>
       </div>
-      {facts.length === 0 ? null : (
-        <p className="moment-facts">
-          {facts.map((fact) => (
-            <span key={fact}>
-              <Text value={fact} />
-            </span>
-          ))}
-        </p>
-      )}
+      <p className="moment-facts">
+        {facts.map((fact) => (
+          <span key={fact}>
+            <Text value={fact} />
+          </span>
+        ))}
+        <Hash label="hash" value={item.hash} />
+      </p>
       {item.preflight === null ? null : <Preflight preflight={item.preflight} />}
       {item.calls.map((entry) => (
         <CallCard key={entry.index} seq={item.seq} call={entry} />
       ))}
-      <p className="moment-hash">
-        <Hash label={`Hash of event ${item.seq}`} value={item.hash} />
-      </p>
     </li>
   )
 }

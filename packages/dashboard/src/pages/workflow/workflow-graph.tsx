@@ -20,7 +20,7 @@ import { rolesByDepth } from './roles-by-depth.js'
 type Workflow = Answer<'loadWorkflowDetail'>
 type RoleNode = Node<{ role: string; root: boolean; sessions: Workflow['sessions'] }, 'role'>
 
-const COLUMN = 290
+const COLUMN = 340
 const ROW = 150
 
 /** Roles as the definition orders them, left to right, with their sessions; an edge is a handoff that may happen or did. */

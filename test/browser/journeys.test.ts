@@ -1,0 +1,230 @@
+import { readFileSync } from 'node:fs'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ReplayContractError, ReplayKillError } from '../../packages/sdk/src/index.js'
+import { NOT_BUILT } from '../../packages/server/src/operations/index.js'
+import { type Agent, calls, says, startAgent } from '../support/agent.js'
+import { launchBrowser, noBrowser, openPage, seriousIssues, settled, type WatchedPage } from '../support/browser.js'
+import { createMailbox } from '../support/mailbox.js'
+import { proves } from '../support/proves.js'
+import { type Runtime, startRuntime } from '../support/runtime.js'
+
+const trouble = noBrowser()
+const EMAIL = 'dana@northwind.example'
+const PASSWORD = 'correct horse battery staple'
+
+/** One person's way through the real service, with an agent that uses the real SDK. The tests follow one another. */
+describe.skipIf(trouble !== null)(
+  `a person at the dashboard${trouble === null ? '' : ` (skipped: ${trouble})`}`,
+  () => {
+    const mailbox = createMailbox()
+    let browser: Browser
+    let runtime: Runtime
+    let agent: Agent
+    let watched: WatchedPage
+    let page: Page
+    let url: string
+    let apiKey = ''
+
+    const CONTRACTS = [
+      { tool: 'find_order', side_effect: 'read' as const },
+      {
+        tool: 'issue_refund',
+        side_effect: 'financial' as const,
+        gate: 'allow' as const,
+        preconditions: [{ requires_prior_tool: 'find_order' }],
+        argument_value_invariants: [{ path: '$.amount', gt: 0, lte: 500 }],
+      },
+    ]
+    const start = (sessionId: string) =>
+      agent.start({
+        apiKey,
+        sessionId,
+        fetch: runtime.fetch,
+        agent: 'support',
+        contracts: CONTRACTS,
+        tools: { find_order: () => ({ id: 'A-1042' }), issue_refund: () => ({ ok: true }) },
+      })
+    const TOOLS = ['find_order', 'issue_refund']
+
+    beforeAll(async () => {
+      runtime = await startRuntime({ mailer: mailbox })
+      url = await runtime.instances[0].listen()
+      agent = await startAgent()
+      browser = await launchBrowser()
+      watched = await openPage(browser)
+      page = watched.page
+    })
+    afterAll(async () => {
+      await browser?.close()
+      await agent?.close()
+      await runtime?.close()
+    })
+
+    test('signs up, keeps the key that is shown once, and is told to verify the address', async () => {
+      await page.goto(url)
+      await page.waitForURL(/\/sign-in$/)
+      await page.getByRole('link', { name: 'Create an account' }).click()
+      await page.getByLabel('E-mail').fill(EMAIL)
+      await page.getByLabel('Password').fill(PASSWORD)
+      await page.getByLabel(/Organisation/).fill('Northwind')
+      await page.getByRole('button', { name: 'Create account' }).click()
+      await page.getByRole('heading', { name: 'Your first API key' }).waitFor()
+      apiKey = await page.locator('.new-key-value code').innerText()
+      expect(apiKey).toMatch(/^csk_[\w-]{32}$/)
+      expect(await page.getByText(`export COUNTERSIGN_API_KEY=${apiKey}`).count()).toBe(1)
+      await page.getByRole('button', { name: /go to the dashboard/ }).click()
+      await page.getByText('Verify your e-mail address.').waitFor()
+      await page.getByRole('heading', { name: 'Nothing has happened yet' }).waitFor()
+      await page.reload()
+      expect(await page.getByText(apiKey).count()).toBe(0)
+    })
+
+    test('verifies by the mailed link, whose token leaves the address', async () => {
+      await runtime.instances[0].parts.accounts.mail.idle()
+      await page.goto(`${url}/verify-email#token=${mailbox.tokenFor(EMAIL)}`)
+      await page.getByRole('heading', { name: 'Your address is verified' }).waitFor()
+      expect(page.url()).not.toContain('token')
+      await page.getByRole('link', { name: 'Go to the dashboard' }).click()
+      await page.getByRole('heading', { name: 'Nothing has happened yet' }).waitFor()
+      expect(await page.getByText('Verify your e-mail address.').count()).toBe(0)
+    })
+
+    test('sees the first governed call appear without reloading', async () => {
+      // A free account may write 30 times a minute, and these tests together want more.
+      await runtime.sql`update tenants set quota = 'scale'`
+      const { ask, session } = start('case-1')
+      agent.provider.enqueue(calls(['find_order', { order: 'A-1042' }, 'c1']))
+      await ask(TOOLS)
+      await session.tools?.find_order?.({ order: 'A-1042' }, { callId: 'c1' })
+      await page.getByRole('img', { name: /Decisions over time: 1 allowed/ }).waitFor({ timeout: 60_000 })
+      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Sessions' }).click()
+      await page.getByRole('link', { name: 'case-1' }).click()
+      await page.getByText('Calls proposed and allowed').waitFor()
+      await page.getByText('the wrapper ran it').waitFor()
+      expect(await seriousIssues(page)).toEqual([])
+    })
+
+    test('sees why a call was blocked, down to the rule, and what to do', async () => {
+      const { ask, session } = start('case-2')
+      agent.provider.enqueue(calls(['find_order', { order: 'A-1042' }, 'c1']))
+      await ask(TOOLS)
+      await session.tools?.find_order?.({ order: 'A-1042' }, { callId: 'c1' })
+      agent.provider.enqueue(calls(['issue_refund', { amount: 900 }, 'c2']))
+      await expect(ask(TOOLS)).rejects.toBeInstanceOf(ReplayContractError)
+      await page.goto(url)
+      await page.locator('.row-link', { hasText: 'issue_refund' }).click()
+      await page.waitForURL(/\/sessions\/case-2#call-\d+-0$/)
+      const card = page.locator(`[id="${new URL(page.url()).hash.slice(1)}"]`)
+      await card.waitFor()
+      const text = await card.innerText()
+      for (const part of [
+        'Blocked',
+        'issue_refund',
+        'Argument value mismatch',
+        'arguments.amount',
+        'lte',
+        '500',
+        '900',
+        'What to do',
+      ]) {
+        expect(text).toContain(part)
+      }
+    })
+
+    test('verifies the ledger and takes the proof along', async () => {
+      await page.getByRole('button', { name: 'Verify the ledger' }).click()
+      await page.getByText(/Verified: \d+ events/).waitFor()
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Download the proof' }).click(),
+      ])
+      const proof = JSON.parse(readFileSync(await download.path(), 'utf8')) as { session_id: string; events: unknown[] }
+      expect(proof.session_id).toBe('case-2')
+      expect(proof.events.length).toBeGreaterThan(2)
+    })
+
+    test('kills a session from the page, and the agent stops', async () => {
+      const { ask } = start('case-3')
+      agent.provider.answerWith(() => says('thinking'))
+      await ask(TOOLS)
+      await page.goto(`${url}/sessions/case-3`)
+      await page.getByRole('button', { name: 'Kill session' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Kill this session?' })
+      await dialog.getByLabel(/Why/).fill('it repeats itself')
+      await dialog.getByRole('button', { name: 'Kill session' }).click()
+      await page.getByText('by a person, from the dashboard').waitFor()
+      await expect(ask(TOOLS)).rejects.toBeInstanceOf(ReplayKillError)
+      expect(await page.getByRole('button', { name: 'Kill session' }).count()).toBe(0)
+      await page.goto(`${url}/audit`)
+      await page.getByText('Session killed').waitFor()
+    })
+
+    test('makes a key and revokes it; the next request with it is refused', async () => {
+      await page.goto(`${url}/keys`)
+      await page.getByLabel('Name of a new key').fill('nightly <b>tests</b>')
+      await page.getByRole('button', { name: 'Make a key' }).click()
+      const key = await page.locator('.new-key-value code').innerText()
+      const ask = () => runtime.api(key).loadSession({ params: { session_id: 'case-1' } })
+      expect((await ask()).status).toBe(200)
+      const row = page.locator('.key-row', { hasText: 'nightly <b>tests</b>' })
+      await row.getByRole('button', { name: 'Revoke' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click()
+      await page.getByRole('heading', { name: 'Revoked' }).waitFor()
+      expect((await ask()).status).toBe(401)
+    })
+
+    test('judges a response in the playground, rule by rule', async () => {
+      await page.goto(`${url}/playground`)
+      await page.getByRole('button', { name: 'Judge' }).click()
+      await page.getByRole('heading', { name: 'Decisions' }).waitFor()
+      const refund = page.locator('article', { hasText: 'issue_refund' })
+      expect(await refund.innerText()).toContain('Argument value mismatch')
+      expect(await refund.locator('.rung-first').innerText()).toContain('Argument value mismatch')
+    })
+
+    proves(
+      'account.dashboard-sessions',
+      'signs out, is asked to sign in on the way to a page, and lands there',
+      async () => {
+        await page.getByRole('button', { name: 'Sign out' }).first().click()
+        await page.waitForURL(/\/sign-in/)
+        await page.goto(`${url}/sessions?status=KILLED`)
+        await page.waitForURL(/\/sign-in\?next=/)
+        await page.getByLabel('E-mail').fill(EMAIL)
+        await page.getByLabel('Password').fill('not the password')
+        await page.getByRole('button', { name: 'Sign in' }).click()
+        await page.getByText('The e-mail address or the password is not right.').waitFor()
+        await page.getByLabel('Password').fill(PASSWORD)
+        await page.getByRole('button', { name: 'Sign in' }).click()
+        await page.waitForURL(/\/sessions\?status=KILLED$/)
+        await page.getByRole('link', { name: 'case-3' }).waitFor()
+      },
+    )
+
+    test('sets a new password by mail, and signs in with it', async () => {
+      const other = await openPage(browser)
+      await other.page.goto(`${url}/forgot-password`)
+      await other.page.getByLabel('E-mail').fill(EMAIL)
+      await other.page.getByRole('button', { name: 'Send the link' }).click()
+      await other.page.getByRole('heading', { name: 'Look into your mail' }).waitFor()
+      await runtime.instances[0].parts.accounts.mail.idle()
+      await other.page.goto(`${url}/reset-password#token=${mailbox.tokenFor(EMAIL)}`)
+      await other.page.getByLabel('New password').fill(`${PASSWORD} 2`)
+      await other.page.getByLabel('The same again').fill(`${PASSWORD} 2`)
+      await other.page.getByRole('button', { name: 'Set password' }).click()
+      await other.page.getByRole('heading', { name: 'The new password is set' }).waitFor()
+      await other.page.getByRole('link', { name: 'Sign in' }).click()
+      await other.page.getByLabel('E-mail').fill(EMAIL)
+      await other.page.getByLabel('Password').fill(`${PASSWORD} 2`)
+      await other.page.getByRole('button', { name: 'Sign in' }).click()
+      await settled(other.page)
+      await other.page.getByRole('heading', { name: 'Overview' }).waitFor()
+    })
+
+    test('and the browser had nothing to complain about but refused sign-ins', () => {
+      const expected = 'listAgents' in NOT_BUILT ? /status of (?:401|404)/ : /status of 401/
+      expect(watched.complaints.filter((line) => !expected.test(line))).toEqual([])
+    })
+  },
+)

@@ -1,0 +1,213 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  DASHBOARD_FOLDER,
+  DESKTOP,
+  launchBrowser,
+  noBrowser,
+  openPage,
+  overflowOf,
+  PHONE,
+  seriousIssues,
+  settled,
+  type WatchedPage,
+} from '../support/browser.js'
+import { type FixtureServer, startFixtureServer } from '../support/dashboard/fixture-server.js'
+import { dashboardFixtures, HOSTILE_SESSION, MAIN_SESSION } from '../support/dashboard/fixtures.js'
+import { HOSTILE } from '../support/dashboard/overview-figures.js'
+import { PAGES } from '../support/dashboard/pages.js'
+
+const trouble = noBrowser()
+
+describe.skipIf(trouble !== null)(
+  `every page of the dashboard${trouble === null ? '' : ` (skipped: ${trouble})`}`,
+  () => {
+    let browser: Browser
+    let server: FixtureServer
+    const open: WatchedPage[] = []
+    const visit = async (watched: WatchedPage, path: string, options = {}) => {
+      server.use(dashboardFixtures(new Date(), options))
+      watched.complaints.length = 0
+      // From elsewhere, so that a change of fragment alone is a new visit, too.
+      await watched.page.goto('about:blank')
+      await watched.page.goto(server.url + path)
+      await settled(watched.page)
+      return watched.page
+    }
+    const newPage = async (...given: Parameters<typeof openPage> extends [unknown, ...infer Rest] ? Rest : never) => {
+      const watched = await openPage(browser, ...given)
+      open.push(watched)
+      return watched
+    }
+
+    beforeAll(async () => {
+      browser = await launchBrowser()
+      server = await startFixtureServer(DASHBOARD_FOLDER)
+    })
+    afterAll(async () => {
+      await browser?.close()
+      await server?.close()
+    })
+
+    describe.each([
+      { size: 'a desktop, light', context: { ...DESKTOP, colorScheme: 'light' as const }, rules: 'all' as const },
+      { size: 'a phone, dark', context: { ...PHONE, colorScheme: 'dark' as const }, rules: 'contrast' as const },
+    ])('on $size:', ({ context, rules }) => {
+      let watched: WatchedPage
+      beforeAll(async () => {
+        watched = await newPage(context)
+      })
+      test.each(PAGES)(
+        '$name fits, is accessible, and the browser has nothing to complain',
+        async ({ path, options, act, refused }) => {
+          const page = await visit(watched, path, options)
+          await act?.(page)
+          await settled(page)
+          expect(await overflowOf(page)).toBe(0)
+          expect(await seriousIssues(page, rules)).toEqual([])
+          expect(watched.complaints.filter((line) => refused === undefined || !line.includes(String(refused)))).toEqual(
+            [],
+          )
+        },
+      )
+    })
+
+    test('markup, direction overrides and control characters are text, wherever they stand', async () => {
+      const watched = await newPage()
+      for (const path of ['/sessions', `/sessions/${HOSTILE_SESSION}`]) {
+        const page = await visit(watched, path)
+        expect(await page.getByText(HOSTILE.agent).count()).toBeGreaterThan(0)
+        expect(await page.locator('img, #root script').count()).toBe(0)
+        expect(await page.getByText('U+202E').count()).toBeGreaterThan(0)
+        const shown = await page.locator('body').innerText()
+        for (const acting of ['\u202e', '\u0007']) expect(shown).not.toContain(acting)
+        expect(watched.complaints).toEqual([])
+      }
+      expect(await watched.page.getByText(HOSTILE.tool).count()).toBeGreaterThan(0)
+      expect(await watched.page.title()).toContain('Countersign')
+    })
+
+    test('the content policy is default-src self, refuses inline script, and pages load nothing from elsewhere', async () => {
+      const watched = await newPage()
+      const asked: string[] = []
+      watched.page.on('request', (request) => asked.push(request.url()))
+      const page = await visit(watched, '/')
+      const response = await page.request.get(`${server.url}/sessions`)
+      expect(response.headers()['content-security-policy']).toContain("default-src 'self'")
+      expect(await response.text()).not.toMatch(/<script>|<style|style=|onclick/)
+      expect(asked.filter((url) => url.startsWith('http') && !url.startsWith(server.url))).toEqual([])
+      await page.evaluate(() => {
+        const script = document.createElement('script')
+        script.textContent = 'document.title = "inline"'
+        document.body.append(script)
+      })
+      expect(await page.title()).toBe('Overview · Countersign')
+    })
+
+    test('the script of a first visit is below 250 kB, packed', async () => {
+      const watched = await newPage()
+      const sizes: Promise<number>[] = []
+      watched.page.on('response', (response) => {
+        if (response.url().endsWith('.js'))
+          sizes.push(
+            response
+              .request()
+              .sizes()
+              .then((size) => size.responseBodySize),
+          )
+      })
+      await visit(watched, '/')
+      const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+      expect(bytes).toBeGreaterThan(50_000)
+      expect(bytes).toBeLessThan(250_000)
+    })
+
+    test('the theme follows the system, a choice wins over it, and the choice is kept', async () => {
+      const watched = await newPage({ ...DESKTOP, colorScheme: 'dark' })
+      const page = await visit(watched, '/keys')
+      const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
+      const dark = await ground()
+      await page.getByRole('button', { name: 'Light' }).click()
+      await expect.poll(ground).not.toBe(dark)
+      const light = await ground()
+      await page.reload()
+      await settled(page)
+      expect(await ground()).toBe(light)
+      await page.emulateMedia({ colorScheme: 'light' })
+      await page.getByRole('button', { name: 'Dark' }).click()
+      await expect.poll(ground).toBe(dark)
+    })
+
+    test('filters are in the address, survive a reload, and page on by cursor', async () => {
+      const watched = await newPage()
+      const page = await visit(watched, '/sessions')
+      const rows = page.locator('tbody tr')
+      expect(await rows.count()).toBe(20)
+      await page.getByRole('link', { name: 'Older sessions' }).click()
+      await page.waitForURL(/cursor=20/)
+      await page.getByLabel('State').selectOption('KILLED')
+      await page.waitForURL(/status=KILLED/)
+      expect(new URL(page.url()).searchParams.get('cursor')).toBeNull()
+      await page.reload()
+      await settled(page)
+      expect(await page.getByLabel('State').inputValue()).toBe('KILLED')
+      expect(await rows.count()).toBe(await page.locator('tbody').getByText('Killed').count())
+      await page.getByRole('searchbox', { name: 'Search' }).fill('nothing-like-this')
+      await page.getByRole('heading', { name: 'No session fits' }).waitFor()
+      await page.getByRole('button', { name: 'Clear all filters' }).click()
+      await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 20)
+    })
+
+    test('the state beside the timeline is the one of the chosen moment', async () => {
+      const watched = await newPage()
+      const page = await visit(watched, `/sessions/${MAIN_SESSION}`)
+      const state = page.locator('.state')
+      const version = state.locator('div', { hasText: 'Version' }).locator('dd')
+      expect(await version.innerText()).toBe('2')
+      await page.getByRole('button', { name: 'State after 2', exact: true }).click()
+      await page.getByRole('heading', { name: 'State after event 2' }).waitFor()
+      expect(await version.innerText()).toBe('0')
+      expect(await state.locator('.changed dt').allInnerTexts()).toContain('Tool calls')
+    })
+
+    test('the menu of a phone opens, leads on, and closes by keyboard', async () => {
+      const watched = await newPage(PHONE)
+      const page = await visit(watched, '/')
+      await page.getByRole('button', { name: 'Menu' }).click()
+      const menu = page.getByRole('dialog', { name: 'Menu' })
+      await page.keyboard.press('Escape')
+      await menu.waitFor({ state: 'hidden' })
+      await page.getByRole('button', { name: 'Menu' }).click()
+      await menu.getByRole('link', { name: 'Audit trail' }).click()
+      await page.waitForURL(/\/audit$/)
+      await menu.waitFor({ state: 'hidden' })
+    })
+
+    test('a page that cannot reach the service says so, keeps what it has, and recovers by itself', async () => {
+      const watched = await newPage()
+      const page = await visit(watched, '/limits')
+      server.use({ me: dashboardFixtures(new Date()).me!, loadLimits: () => 503 })
+      await page.getByRole('button', { name: /Live/ }).click()
+      await page.getByText('Not up to date').waitFor()
+      expect(await page.getByText('Requests a minute').isVisible()).toBe(true)
+      server.use(dashboardFixtures(new Date()))
+      await page.getByText('Not up to date').waitFor({ state: 'detached', timeout: 30_000 })
+    })
+
+    test('blockers keep a draft from approval; a draft without them is approved with a reason', async () => {
+      const watched = await newPage()
+      const blocked = await visit(watched, PAGES.find(({ name }) => name === 'plan-blocked')?.path ?? '')
+      expect(await blocked.getByRole('button', { name: 'Approve' }).isDisabled()).toBe(true)
+      const page = await visit(watched, PAGES.find(({ name }) => name === 'plan-draft')?.path ?? '')
+      await page.getByRole('button', { name: 'Approve' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Approve this plan?' })
+      await dialog.getByRole('button', { name: 'Approve plan' }).click()
+      expect(await dialog.isVisible()).toBe(true)
+      await dialog.getByLabel(/Why/).fill('The backtest is clean')
+      await dialog.getByRole('button', { name: 'Approve plan' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await page.getByText('The backtest is clean').waitFor()
+      expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+    })
+  },
+)
