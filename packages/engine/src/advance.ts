@@ -25,11 +25,14 @@ export function applyEvent(state: SessionState, event: SessionEvent, plan: Plan)
     case 'recovered':
       return recovered(state, event.body)
     case 'handoff_completed':
-      return withLabels(state, event.body.labels)
+      return event.body.side === 'to' ? withoutTools(state) : withLabels(state, event.body.labels)
+    case 'handoff_reclaimed':
+      return event.body.side === 'to' ? withoutTools(state) : state
+    // Nothing that the session may do has changed: a turn under way goes on.
     case 'handoff_offered':
     case 'handoff_accepted':
-    case 'handoff_reclaimed':
-      return controlled(state)
+    case 'handoff_expired':
+      return state
   }
 }
 
@@ -42,6 +45,9 @@ export function foldEvents(events: readonly SessionEvent[], plan: Plan): Session
 
 /** What is allowed has changed without a step: requests prepared before must not pass. */
 const controlled = (state: SessionState): SessionState => ({ ...state, controlRevision: state.controlRevision + 1 })
+
+/** What a handoff lent a session ends with the handoff. */
+const withoutTools = (state: SessionState): SessionState => controlled({ ...state, offeredTools: [] })
 
 /** Labels are added and never removed; adding one that is there changes nothing. */
 function withLabels(state: SessionState, labels: readonly string[]): SessionState {

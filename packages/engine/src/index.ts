@@ -28,6 +28,7 @@ export {
 export { readByPath } from './check-invariant.js'
 export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './checkpoint.js'
 export { type CompileResult, compilePlan, type PlanSources } from './compile-plan.js'
+export { compileWorkflow, type WorkflowCompilation } from './compile-workflow.js'
 export { modesConflict, type ResourceMode, renderResource } from './conflicts.js'
 export {
   addDecimals,
@@ -104,3 +105,13 @@ export { forbiddenTools, snapshotOf } from './snapshot.js'
 export type { OpenStep, PendingCall, SessionState } from './state.js'
 export { checkStrictValue, FORBIDDEN_KEYS, parseStrictJson, type StrictJson } from './strict-json.js'
 export { type ValidationResult, validateResponse } from './validate.js'
+export { chainWorkflowEvent, verifyWorkflowChain } from './workflow-chain.js'
+export {
+  type Offer,
+  type OfferTerms,
+  rootRoles,
+  termsOfOffer,
+  toolsOfRole,
+  type WorkflowProblem,
+  workflowProblems,
+} from './workflow-rules.js'

@@ -60,7 +60,7 @@ export interface SessionState {
   readonly recentTimes: readonly number[]
   readonly labels: readonly string[]
   readonly toolFilter: readonly string[] | null
-  /** Tools a workflow handoff offered; null where the session is not bounded by one. */
+  /** The most that the session's role and handoff let it use, none once the handoff has ended; null: not bounded. */
   readonly offeredTools: readonly string[] | null
   readonly checkpointsTriggered: number
   readonly consecutiveBlocks: number

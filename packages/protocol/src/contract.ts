@@ -240,7 +240,10 @@ export const sessionDefinitionSchema = z.strictObject({
 })
 export type SessionDefinition = z.input<typeof sessionDefinitionSchema>
 
-/** workflow.yaml: the roles of a workflow and the handoffs allowed between them. */
+/**
+ * workflow.yaml: the roles of a workflow and the handoffs allowed between them. Sessions of a root role start without
+ * an offer; where no role is marked as root, those are the roles that no handoff leads to.
+ */
 export const workflowDefinitionSchema = z.strictObject({
   schema_version: z.literal('1.0').optional(),
   name: name.optional(),
@@ -249,10 +252,21 @@ export const workflowDefinitionSchema = z.strictObject({
     z.strictObject({
       agent: z.string().min(1).max(LIMITS.idLength).optional(),
       root: z.boolean().optional(),
-      tools: z.array(toolNameSchema).optional(),
-      session: z.string().optional(),
+      /** The most that sessions of this role may use; all that their contracts allow unless said. */
+      tools: z.array(toolNameSchema).max(LIMITS.toolsPerPreflight).optional(),
+      /** The session.yaml of this role, relative to workflow.yaml. */
+      session: z.string().min(1).max(1_024).optional(),
     }),
   ),
-  handoffs: z.array(z.strictObject({ from: name, to: name, tools: z.array(toolNameSchema).optional() })).default([]),
+  handoffs: z
+    .array(
+      z.strictObject({
+        from: name,
+        to: name,
+        /** The most that this handoff may offer. */
+        tools: z.array(toolNameSchema).max(LIMITS.toolsPerPreflight).optional(),
+      }),
+    )
+    .default([]),
 })
 export type WorkflowDefinition = z.input<typeof workflowDefinitionSchema>

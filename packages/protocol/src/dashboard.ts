@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import { auditEntrySchema, createKeyBody, createKeyReply, doneReply, keyPath, listKeysReply } from './account.js'
 import { BLOCK_REASON_NAMES } from './block-reasons.js'
-import { agentSchema, environmentSchema, idSchema, labelSchema, timeSchema } from './ids.js'
+import { agentSchema, environmentSchema, idSchema, labelSchema, ledgerHeadSchema, timeSchema } from './ids.js'
 import type { JsonValue } from './json.js'
 import { exportEventsReply, LEDGER_EVENTS, type LedgerEventType } from './ledger.js'
 import { pageOf, pageQuery } from './paging.js'
 import type { Route } from './route.js'
 import {
   killBody,
-  ledgerHeadSchema,
   narrowedToolSchema,
   pendingCallSchema,
   sessionStatusSchema,
@@ -17,7 +16,7 @@ import {
   stopReply,
 } from './session.js'
 import { blockSchema, outcomeSchema } from './turn.js'
-import { workflowPath, workflowViewSchema } from './workflow.js'
+import { killWorkflowReply, workflowPath, workflowViewSchema } from './workflow.js'
 
 const json = z.json() as z.ZodType<JsonValue, JsonValue>
 const reason = z.enum(BLOCK_REASON_NAMES)
@@ -352,7 +351,7 @@ export const dashboardRoutes = {
     summary: 'Kill a workflow from the dashboard',
     params: workflowPath,
     body: killBody,
-    reply: z.strictObject({ workflow_id: z.string(), status: z.literal('KILLED'), sessions_killed: z.int() }),
+    reply: killWorkflowReply,
   },
   judgePlayground: {
     ...change,

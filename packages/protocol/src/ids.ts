@@ -17,6 +17,10 @@ export const hashSchema = z.string().regex(/^[0-9a-f]{64}$/, 'expected a SHA-256
 export const decimalSchema = z.string().regex(/^-?\d+(\.\d+)?$/, 'expected a decimal number as text')
 export const timeSchema = z.iso.datetime({ offset: true })
 
+/** The newest event of a ledger. A client that keeps it can tell a truncated ledger. */
+export const ledgerHeadSchema = z.strictObject({ seq: z.int(), hash: hashSchema })
+export type LedgerHead = z.infer<typeof ledgerHeadSchema>
+
 export const environmentSchema = z.enum(['development', 'staging', 'production'])
 export type Environment = z.infer<typeof environmentSchema>
 

@@ -65,7 +65,13 @@ export const ledgerReceiptSchema = z.strictObject({
 })
 export type LedgerReceipt = z.infer<typeof ledgerReceiptSchema>
 
-const handoffFacts = { handoff_id: z.string(), workflow_id: z.string(), role: z.string() }
+/** `from`: the event stands in the ledger of the session that offered; `to`: of the one that took the work over. */
+const handoffFacts = {
+  handoff_id: z.string(),
+  workflow_id: z.string(),
+  role: z.string(),
+  side: z.enum(['from', 'to']),
+}
 
 /** Everything that can happen to a session, one event each, without content. */
 export const LEDGER_EVENTS = {
@@ -119,6 +125,7 @@ export const LEDGER_EVENTS = {
   handoff_accepted: z.strictObject({ ...handoffFacts }),
   handoff_completed: z.strictObject({ ...handoffFacts, labels: z.array(z.string()) }),
   handoff_reclaimed: z.strictObject({ ...handoffFacts }),
+  handoff_expired: z.strictObject({ ...handoffFacts }),
 } as const
 export type LedgerEventType = keyof typeof LEDGER_EVENTS
 export type LedgerBody<T extends LedgerEventType> = z.infer<(typeof LEDGER_EVENTS)[T]>

@@ -11,6 +11,7 @@ import * as run from './run.js'
 import * as session from './session.js'
 import * as turn from './turn.js'
 import * as workflow from './workflow.js'
+import { exportWorkflowEventsReply } from './workflow-ledger.js'
 
 const sessionPath = z.strictObject({ session_id: idSchema })
 const runPath = z.strictObject({ run_id: idSchema })
@@ -124,6 +125,15 @@ const workflowRoutes = {
     summary: 'Load the current state of a workflow',
     params: workflow.workflowPath,
     reply: workflow.workflowViewSchema,
+  },
+  exportWorkflowEvents: {
+    ...read,
+    path: `${WORKFLOW}/events`,
+    workflows: true,
+    summary: 'Read the ledger of a workflow',
+    params: workflow.workflowPath,
+    query: exportEventsQuery,
+    reply: exportWorkflowEventsReply,
   },
   offerHandoff: {
     ...write,

@@ -1,6 +1,15 @@
 import { z } from 'zod'
 import { NARROWING_REASON_NAMES } from './block-reasons.js'
-import { agentSchema, environmentSchema, hashSchema, idSchema, labelSchema, timeSchema, toolNameSchema } from './ids.js'
+import {
+  agentSchema,
+  environmentSchema,
+  hashSchema,
+  idSchema,
+  labelSchema,
+  ledgerHeadSchema,
+  timeSchema,
+  toolNameSchema,
+} from './ids.js'
 import type { JsonValue } from './json.js'
 import { LIMITS } from './limits.js'
 import { compiledSessionSchema } from './plan.js'
@@ -65,10 +74,6 @@ export const stateSnapshotSchema = z.strictObject({
   totalBlockCount: z.int(),
 })
 export type StateSnapshot = z.infer<typeof stateSnapshotSchema>
-
-/** The newest event of a session's ledger. A client that keeps it can tell a truncated ledger. */
-export const ledgerHeadSchema = z.strictObject({ seq: z.int(), hash: hashSchema })
-export type LedgerHead = z.infer<typeof ledgerHeadSchema>
 
 /** The server's record of a session, as every answer shows it. */
 export const sessionViewSchema = z.strictObject({

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { BLOCK_REASON_NAMES } from './block-reasons.js'
 import { EVIDENCE_LEVELS } from './contract.js'
 import { flowsSchema } from './flow.js'
-import { hashSchema, idSchema, timeSchema, toolNameSchema } from './ids.js'
+import { hashSchema, idSchema, ledgerHeadSchema, timeSchema, toolNameSchema } from './ids.js'
 import type { JsonValue } from './json.js'
 import { LIMITS } from './limits.js'
-import { gateSchema, ledgerHeadSchema, narrowedToolSchema, sessionStatusSchema } from './session.js'
+import { gateSchema, narrowedToolSchema, sessionStatusSchema } from './session.js'
 
 const json = z.json() as z.ZodType<JsonValue, JsonValue>
 const blockReasonSchema = z.enum(BLOCK_REASON_NAMES)

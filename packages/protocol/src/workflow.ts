@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { workflowDefinitionSchema } from './contract.js'
-import { idSchema, timeSchema, toolNameSchema } from './ids.js'
+import { idSchema, ledgerHeadSchema, timeSchema, toolNameSchema } from './ids.js'
 import { LIMITS } from './limits.js'
 
+/** What can become of a handoff. One that expired needs no reclaiming: nobody can take it any more. */
 export const HANDOFF_MOVES = {
   offered: { accept: 'accepted', reclaim: 'reclaimed', expire: 'expired' },
   accepted: { complete: 'completed', reclaim: 'reclaimed' },
@@ -31,8 +32,11 @@ export const handoffViewSchema = z.strictObject({
   to_role: z.string(),
   to_session: z.string().nullable(),
   state: z.enum(HANDOFF_STATES),
+  /** The most that the session which takes it may use; null: all that its contracts allow. */
   tools: z.array(z.string()).nullable(),
+  /** For the session that takes it. Kept beside the ledger, and erased with the content of the session that offered. */
   note: z.string().nullable(),
+  /** Labels that went along: down with the offer, and back with the completion. */
   labels: z.array(z.string()),
   offered_at: timeSchema,
   expires_at: timeSchema,
@@ -59,12 +63,16 @@ export const workflowViewSchema = z.strictObject({
   handoffs: z.array(handoffViewSchema),
   resources: z.array(
     z.strictObject({
+      /** Of a session that keeps metadata only, `sha256:` and the salted hash. */
       key: z.string(),
       mode: z.enum(['exclusive', 'shared']),
       session_id: z.string(),
       pending_call_id: z.string(),
+      /** Set once its session was killed: then the hold ends without an outcome. */
+      ends_at: timeSchema.nullable(),
     }),
   ),
+  ledger: ledgerHeadSchema,
 })
 export type WorkflowView = z.infer<typeof workflowViewSchema>
 
@@ -82,10 +90,12 @@ export const offerHandoffBody = z.strictObject({
 })
 /** Completing and reclaiming name the session that acts and its fence. */
 export const settleHandoffBody = z.strictObject({ session_id: idSchema, fence: z.int() })
-export const handoffReply = z.strictObject({ handoff: handoffViewSchema })
+/** `ledger` is the head of the acting session's. */
+export const handoffReply = z.strictObject({ handoff: handoffViewSchema, ledger: ledgerHeadSchema })
 export const killWorkflowBody = z.strictObject({ reason: z.string().max(500).optional() })
 export const killWorkflowReply = z.strictObject({
   workflow_id: z.string(),
   status: z.literal('KILLED'),
+  /** Sessions that this kill stopped; those killed before do not count. */
   sessions_killed: z.int(),
 })

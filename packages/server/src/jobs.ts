@@ -6,11 +6,14 @@ import { deleteOldCaptures } from './store/captures.js'
 import { deleteOldContent } from './store/content.js'
 import type { Tx } from './store/database.js'
 import { countDecisions } from './store/decision-counts.js'
+import { eraseOldNotes } from './store/handoffs.js'
 import { claimJob } from './store/jobs.js'
 import { deleteOldMail } from './store/mail.js'
 import { deleteOldLateReceipts } from './store/receipts.js'
 import { deleteEndedRefreshTokens } from './store/refresh-tokens.js'
+import { deleteEndedHolds } from './store/resource-holds.js'
 import { deleteOldPreparedRequests } from './store/turns.js'
+import { expireOffers } from './workflows/expire-offers.js'
 
 /** Work that is done now and then by one of the instances, whichever comes first. */
 export interface Job {
@@ -57,6 +60,11 @@ export const RETENTIONS: readonly Retention[] = [
     name: 'captures',
     remove: (tx, { now, olderThanDays, limit }) => deleteOldCaptures(tx, daysBefore(now, olderThanDays), limit),
   },
+  { name: 'ended-holds', remove: (tx, { now, limit }) => deleteEndedHolds(tx, now, limit) },
+  {
+    name: 'handoff-notes',
+    remove: (tx, { now, olderThanDays, limit }) => eraseOldNotes(tx, daysBefore(now, olderThanDays), limit),
+  },
   { name: 'mail', remove: (tx, { now, olderThanDays }) => deleteOldMail(tx, daysBefore(now, olderThanDays)) },
 ]
 
@@ -95,7 +103,20 @@ const learningJob: SharedJob = {
   run: async (tx) => (await learnCaptures(tx)) > 0,
 }
 
-export const JOBS: readonly (Job | SharedJob)[] = [...RETENTIONS.map(retentionJob), decisionCountsJob, learningJob]
+const expireOffersJob: Job = {
+  name: 'expire-offers',
+  everySeconds: 15,
+  run: async (tx, services) => {
+    await expireOffers(tx, services)
+  },
+}
+
+export const JOBS: readonly (Job | SharedJob)[] = [
+  ...RETENTIONS.map(retentionJob),
+  decisionCountsJob,
+  expireOffersJob,
+  learningJob,
+]
 
 /** Background work takes a share of the pool like a tenant does, so that it never crowds out requests. */
 const JOBS_SHARE = 'jobs'

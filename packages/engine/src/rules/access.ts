@@ -85,7 +85,10 @@ export const outsideHandoff: ToolRule = ({ tool, contract, state }) => {
   if (state.offeredTools === null || state.offeredTools.includes(tool)) return null
   return block('forbidden_tool', contract, {
     detail: 'handoff',
-    remedy: `The handoff did not offer "${tool}". Use one of the tools that were offered.`,
+    remedy:
+      state.offeredTools.length === 0
+        ? 'Nothing is handed to this session any more. Make no more tool calls.'
+        : `The session's part in its workflow leaves out "${tool}". Use one of the tools that were offered.`,
   })
 }
 

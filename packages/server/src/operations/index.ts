@@ -7,6 +7,7 @@ import { captureHandlers } from './captures/index.js'
 import { dashboardHandlers } from './dashboard/index.js'
 import { keyHandlers } from './keys/index.js'
 import { sessionHandlers, sessionPreloads } from './sessions/index.js'
+import { workflowHandlers } from './workflows/index.js'
 
 /** The function behind each route. */
 export const handlers = {
@@ -14,6 +15,7 @@ export const handlers = {
   ...keyHandlers,
   ...captureHandlers,
   ...sessionHandlers,
+  ...workflowHandlers,
   ...dashboardHandlers,
 } satisfies Partial<Handlers>
 
@@ -30,11 +32,6 @@ export const preloads: Readonly<Partial<Record<RouteName, Preload>>> = { ...sess
 
 /** Routes that have no function yet. They are not registered and answer 404; a route in neither list does not compile. */
 export const NOT_BUILT = {
-  loadWorkflow: true,
-  offerHandoff: true,
-  completeHandoff: true,
-  reclaimHandoff: true,
-  killWorkflow: true,
   lookupPlan: true,
   createRun: true,
   loadRun: true,
@@ -53,7 +50,4 @@ export const NOT_BUILT = {
   loadRunDetail: true,
   loadLimits: true,
   listAgents: true,
-  listWorkflows: true,
-  loadWorkflowDetail: true,
-  killWorkflowByPerson: true,
 } satisfies Record<Exclude<RouteName, keyof typeof handlers>, true>

@@ -5,6 +5,7 @@ import type { Context } from '../context.js'
 import type { Queryable } from '../store/database.js'
 import type { NewEvent } from '../store/ledger.js'
 import { loadSession, lockSession, readSession, type SessionRow } from '../store/sessions.js'
+import { loadWorkflow, lockWorkflowOfSession, type WorkflowRow } from '../store/workflows.js'
 
 /** A session as one statement saw it, and the plan that governs it. */
 export interface Sight {
@@ -14,6 +15,8 @@ export interface Sight {
   readonly sql: Queryable
   /** Nothing of the session can change until the decision is written. */
   readonly locked: boolean
+  /** The session's workflow where that is locked as well, else null. */
+  readonly workflow: WorkflowRow | null
 }
 
 /** What was decided: the answer, and what must be kept before it is given. */
@@ -27,6 +30,15 @@ export type Write = (sql: Queryable) => Promise<boolean>
 
 /** For a decision that reads more than the session's row: it is made again behind the lock. */
 export const BEHIND_LOCK = Symbol('behind the lock')
+/** For a decision about what the session's workflow shares: it is made again behind the workflow's lock, too. */
+export const BEHIND_WORKFLOW = Symbol('behind the lock of the workflow')
+
+type Deferred = typeof BEHIND_LOCK | typeof BEHIND_WORKFLOW
+type Decision<Reply> = Decided<Reply> | Deferred
+type Decide<Reply> = (sight: Sight) => Decision<Reply> | Promise<Decision<Reply>>
+
+const isDeferred = <Reply>(decided: Decision<Reply>): decided is Deferred =>
+  decided === BEHIND_LOCK || decided === BEHIND_WORKFLOW
 
 /** Without the lock it is tried this often: losers of a race mostly find on a second look that nothing is left to do. */
 const UNLOCKED_TRIES = 2
@@ -40,43 +52,60 @@ const UNLOCKED_TRIES = 2
 export async function changeSession<Reply>(
   ctx: Context,
   sessionId: string,
-  decide: (sight: Sight) => Decision<Reply> | Promise<Decision<Reply>>,
+  decide: Decide<Reply>,
   options: { readonly lockTimeoutMs?: number } = {},
 ): Promise<Reply> {
+  let decided = await decideUnlocked(ctx, sessionId, decide)
+  if (decided === BEHIND_LOCK) decided = await decideLocked(ctx, sessionId, decide, options)
+  if (decided === BEHIND_WORKFLOW) decided = await decideLocked(ctx, sessionId, decide, { ...options, workflow: true })
+  if (isDeferred(decided)) throw new Error('a decision asked for a lock that it has')
+  return answer(decided)
+}
+
+async function decideUnlocked<Reply>(ctx: Context, sessionId: string, decide: Decide<Reply>): Promise<Decision<Reply>> {
   let sight = await seeSession(ctx, sessionId)
   for (let tried = 1; ; tried++) {
     const decided = await decide(sight)
-    if (decided === BEHIND_LOCK) break
-    if (decided.write === undefined || (await ctx.single(decided.write))) return answer(decided)
-    if (tried === UNLOCKED_TRIES) break
+    if (isDeferred(decided)) return decided
+    if (decided.write === undefined || (await ctx.single(decided.write))) return decided
+    if (tried === UNLOCKED_TRIES) return BEHIND_LOCK
     sight = await seeAgain(ctx, sessionId)
   }
-  return answer(
-    await ctx.transaction(async (tx) => {
-      if (!(await lockSession(tx, ctx.tenantId, sessionId))) throw new ApiError('NOT_FOUND')
-      const session = await loadSession(tx, ctx.tenantId, sessionId)
-      if (session === null) throw new ApiError('NOT_FOUND')
-      const decided = await decide({ session, plan: await ctx.plans.ofSession(tx, session), sql: tx, locked: true })
-      if (decided === BEHIND_LOCK) throw new Error('a decision behind the lock asked for the lock')
-      if (decided.write && !(await decided.write(tx))) throw new Error('a locked session was changed')
-      return decided
-    }, options),
-  )
 }
 
-type Decision<Reply> = Decided<Reply> | typeof BEHIND_LOCK
+async function decideLocked<Reply>(
+  ctx: Context,
+  sessionId: string,
+  decide: Decide<Reply>,
+  { workflow: withWorkflow = false, ...options }: { readonly workflow?: boolean; readonly lockTimeoutMs?: number },
+): Promise<Decision<Reply>> {
+  const { tenantId } = ctx
+  return ctx.transaction(async (tx) => {
+    if (withWorkflow) await lockWorkflowOfSession(tx, tenantId, sessionId)
+    if (!(await lockSession(tx, tenantId, sessionId))) throw new ApiError('NOT_FOUND')
+    const session = await loadSession(tx, tenantId, sessionId)
+    if (session === null) throw new ApiError('NOT_FOUND')
+    const workflow =
+      withWorkflow && session.workflowId !== null ? await loadWorkflow(tx, tenantId, session.workflowId) : null
+    const plan = await ctx.plans.ofSession(tx, session)
+    const decided = await decide({ session, plan, sql: tx, locked: true, workflow })
+    if (isDeferred(decided)) return decided
+    if (decided.write && !(await decided.write(tx))) throw new Error('a locked session was changed')
+    return decided
+  }, options)
+}
 
 /** The session as it was read with the key, without a lock. 404 when the tenant has none by this id. */
 export async function seeSession(ctx: Context, sessionId: string): Promise<Sight> {
   const session = readSession(ctx.preloaded)
   if (session === null) return seeAgain(ctx, sessionId)
-  return { session, plan: await ctx.plans.ofSession(ctx.sql, session), sql: ctx.sql, locked: false }
+  return { session, plan: await ctx.plans.ofSession(ctx.sql, session), sql: ctx.sql, locked: false, workflow: null }
 }
 
 async function seeAgain(ctx: Context, sessionId: string): Promise<Sight> {
   const session = await loadSession(ctx.sql, ctx.tenantId, sessionId)
   if (session === null) throw new ApiError('NOT_FOUND')
-  return { session, plan: await ctx.plans.ofSession(ctx.sql, session), sql: ctx.sql, locked: false }
+  return { session, plan: await ctx.plans.ofSession(ctx.sql, session), sql: ctx.sql, locked: false, workflow: null }
 }
 
 function answer<Reply>(decided: Decided<Reply>): Reply {

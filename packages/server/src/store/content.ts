@@ -42,6 +42,9 @@ export async function eraseContent(sql: Queryable, tenantId: string, sessionId: 
     with erased as (
       update sessions set principal = null, revision = revision + 1
       where tenant_id = ${tenantId} and session_id = ${sessionId} and principal is not null
+    ), unsaid as (
+      update handoffs set note = null
+      where tenant_id = ${tenantId} and from_session = ${sessionId} and note is not null
     )
     delete from content where tenant_id = ${tenantId} and session_id = ${sessionId} returning 1`
   return rows.length

@@ -14,6 +14,7 @@ import { keepContent, type NewContent } from './content.js'
 import type { Queryable } from './database.js'
 import { appendEvents, type NewEvent } from './ledger.js'
 import { keepPlan } from './plans.js'
+import { endHolds } from './resource-holds.js'
 import { countedDecisions, facetsOf, labelFacets, noteFacets } from './session-facets.js'
 import type { PreparedRequest } from './turns.js'
 
@@ -127,6 +128,28 @@ export async function lockSession(tx: Queryable, tenantId: string, sessionId: st
   return rows.length === 1
 }
 
+/** Holds several rows, in the order of their ids like everybody who holds more than one. */
+export async function lockSessions(tx: Queryable, tenantId: string, sessionIds: readonly string[]): Promise<void> {
+  await tx`
+    select 1 from sessions where tenant_id = ${tenantId} and session_id = any (${[...sessionIds]}::text[])
+    order by session_id collate "C" for no key update`
+}
+
+/** Those of the sessions that the tenant has, in the order of their ids. */
+export async function loadSessions(
+  sql: Queryable,
+  tenantId: string,
+  sessionIds: readonly string[],
+): Promise<SessionRow[]> {
+  const rows = await sql<{ found: unknown }[]>`
+    select row_to_json(found) as found from (
+      select s.*, clock_timestamp() as now from sessions s
+      where s.tenant_id = ${tenantId} and s.session_id = any (${[...sessionIds]}::text[])
+      order by s.session_id collate "C"
+    ) as found`
+  return rows.flatMap((row) => readSession(row.found) ?? [])
+}
+
 export interface NewSession {
   readonly session: Omit<SessionRow, 'revision' | 'lastNarrowing' | 'prepared' | 'lastEvent'>
   readonly events: readonly NewEvent[]
@@ -195,8 +218,12 @@ export function changeSessionRow(sql: Queryable, change: SessionChange): Fragmen
       from locked
       where s.tenant_id = ${session.tenantId} and s.session_id = ${session.sessionId} and s.revision = ${session.revision}
       returning s.tenant_id, s.session_id, s.created_at
-    )${noteFacets(sql, facetsOf(change))}`
+    )${noteFacets(sql, facetsOf(change))}${isKilledIn(change) ? endHolds(sql, session.now) : sql``}`
 }
+
+/** A session of a workflow: what its calls hold must come free, even if no receipt comes. */
+const isKilledIn = ({ session, state }: SessionChange): boolean =>
+  session.workflowId !== null && state.status === 'KILLED' && session.state.status !== 'KILLED'
 
 const preparedJson = (sql: Queryable, prepared: PreparedRequest | null): Fragment =>
   prepared === null ? sql`null` : sql`${jsonText(prepared)}::text::json`

@@ -1,11 +1,14 @@
 import { eraseContent } from './erase-content.js'
 import { judgePlayground } from './judge-playground.js'
 import { killSessionByPerson } from './kill-session-by-person.js'
+import { killWorkflowByPerson } from './kill-workflow-by-person.js'
 import { listSessions } from './list-sessions.js'
+import { listWorkflows } from './list-workflows.js'
 import { loadOverview } from './load-overview.js'
 import { loadProof } from './load-proof.js'
 import { loadSessionDetail } from './load-session-detail.js'
 import { loadTimeline } from './load-timeline.js'
+import { loadWorkflowDetail } from './load-workflow-detail.js'
 
 /** What people see and stop from the dashboard. */
 export const dashboardHandlers = {
@@ -15,6 +18,9 @@ export const dashboardHandlers = {
   loadTimeline,
   loadProof,
   killSessionByPerson,
+  listWorkflows,
+  loadWorkflowDetail,
+  killWorkflowByPerson,
   eraseContent,
   judgePlayground,
 }

@@ -16,6 +16,7 @@ import { sessionView } from '../../sessions/view.js'
 import { readClock } from '../../store/clock.js'
 import { findPlan } from '../../store/plans.js'
 import { insertSession, loadSession, type NewSession, type SessionRow } from '../../store/sessions.js'
+import { joinWorkflow, type Membership } from '../../workflows/join-workflow.js'
 
 type Body = Input<Routes['createSession']>['body']
 type Created = Reply<Routes['createSession']>
@@ -23,15 +24,15 @@ type Created = Reply<Routes['createSession']>
 /** Creates a session and fixes its rules for life. The same create again gets the same answer. */
 export async function createSession(ctx: Context, { body }: Input<Routes['createSession']>): Promise<Created> {
   refuseLargePrincipal(body.principal)
-  if (body.workflow !== undefined) throw new ApiError('WORKFLOWS_DISABLED')
+  if (body.workflow !== undefined && !ctx.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
   const existing = await loadSession(ctx.sql, ctx.tenantId, body.session_id)
   if (existing !== null) return repeated(ctx, existing, body)
   const chosen = await choosePlan(ctx, body)
   if (chosen.plan.usesPolicy && body.principal === undefined) {
     throw new ApiError('INVALID_REQUEST', { detail: 'body.principal: the plan has a policy, which needs a principal' })
   }
-  const created = await newSession(ctx, body, chosen)
-  if (await ctx.single((sql) => insertSession(sql, created))) {
+  const created = await create(ctx, body, chosen)
+  if (created !== null) {
     const session: SessionRow = {
       ...created.session,
       revision: 1,
@@ -46,8 +47,22 @@ export async function createSession(ctx: Context, { body }: Input<Routes['create
   return repeated(ctx, winner, body)
 }
 
-async function newSession(ctx: Context, body: Body, { plan, source, upload }: ChosenPlan): Promise<NewSession> {
+/** Null when the id is taken. */
+async function create(ctx: Context, body: Body, chosen: ChosenPlan): Promise<NewSession | null> {
+  const { workflow } = body
+  if (workflow !== undefined) {
+    return joinWorkflow(ctx, { ...body, workflow }, (membership) => newSession(ctx, body, { ...chosen, ...membership }))
+  }
   const now = await readClock(ctx.sql)
+  const created = newSession(ctx, body, { ...chosen, now, workflow: null, labels: [...new Set(body.labels ?? [])] })
+  return (await ctx.single((sql) => insertSession(sql, created))) ? created : null
+}
+
+interface Beginning extends ChosenPlan, Pick<Membership, 'now' | 'labels'> {
+  readonly workflow: Membership['workflow'] | null
+}
+
+function newSession(ctx: Context, body: Body, { plan, source, upload, now, workflow, labels }: Beginning): NewSession {
   const hashSalt = ctx.random(24).toString('base64url')
   const event: CreatedEvent = {
     type: 'created',
@@ -60,11 +75,11 @@ async function newSession(ctx: Context, body: Body, { plan, source, upload }: Ch
       plan_source: source,
       unmatched_policy: body.unmatched_policy,
       capture_level: body.capture_level,
-      labels: [...new Set(body.labels ?? [])],
+      labels: [...labels],
       has_principal: body.principal !== undefined,
       initial_phase: plan.phases?.initial ?? null,
       fence: 1,
-      workflow: null,
+      workflow,
     },
   }
   const { session_id: _, ...first } = chainEvent(null, body.session_id, event)
@@ -83,8 +98,8 @@ async function newSession(ctx: Context, body: Body, { plan, source, upload }: Ch
       hashSalt,
       state,
       ledger: { seq: first.seq, hash: first.hash },
-      workflowId: null,
-      role: null,
+      workflowId: workflow?.workflow_id ?? null,
+      role: workflow?.role ?? null,
       bodyHash: hashOfBody(body, plan.hash, hashSalt),
       createdAt: now,
       now,

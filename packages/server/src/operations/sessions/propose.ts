@@ -3,13 +3,21 @@ import type { Decision, Input, JsonValue, ProposalReply, Routes, SessionEvent } 
 import { ApiError } from '../../api-error.js'
 import type { Context } from '../../context.js'
 import { makeId } from '../../crypto/secrets.js'
-import { advance, BEHIND_LOCK, changeSession, leaseFrom, type Sight } from '../../sessions/change-session.js'
+import {
+  advance,
+  BEHIND_LOCK,
+  BEHIND_WORKFLOW,
+  changeSession,
+  leaseFrom,
+  type Sight,
+} from '../../sessions/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../../sessions/guards.js'
 import { contentOfProposal, withoutFoundValues } from '../../sessions/kept-content.js'
 import { requireUnusedRequest } from '../../sessions/prepared-request.js'
 import { pendingCalls, standing } from '../../sessions/view.js'
 import { findContent } from '../../store/content.js'
 import { findPreparedRequest, findProposal, type StoredRequest, writeProposal } from '../../store/turns.js'
+import { claimsResources, heldByOthers, keepHolds } from '../../workflows/held-resources.js'
 
 type Body = Input<Routes['propose']>['body']
 
@@ -26,6 +34,9 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     requireRecovered(session)
     requireUnusedRequest(session, request)
     if (request.withTools) requireNothingPending(session)
+    const claims = claimsResources(session, plan, response)
+    if (claims && sight.workflow === null) return BEHIND_WORKFLOW
+    const workflow = claims ? sight.workflow : null
 
     const proposalId = makeId(ctx.random, 'prp')
     const verdict = evaluateProposal({
@@ -42,6 +53,7 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
       toolless: !request.withTools,
       inputFailures: new Map(request.inputFailures?.map(({ tool, failures }) => [tool, [...failures]])),
       flows: body.flows,
+      heldResources: workflow === null ? undefined : await heldByOthers(sight, workflow),
       ids: { sessionId: session.sessionId, proposalId, pendingCallId: () => makeId(ctx.random, 'call') },
       provider: request.provider,
       model: body.model ?? request.model,
@@ -57,8 +69,8 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     const next = advance(sight, verdict.breaker ? [proposed, killed] : [proposed])
     const leaseUntil = leaseFrom(session.now, next.state, plan)
     return {
-      write: (sql) =>
-        writeProposal(sql, {
+      write: async (sql) => {
+        const isWritten = await writeProposal(sql, {
           session,
           ...next,
           leaseUntil,
@@ -79,7 +91,11 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
             sent: body.response,
             decisions: verdict.decisions,
           }),
-        }),
+        })
+        if (workflow === null || !isWritten) return isWritten
+        await keepHolds(sql, { session, workflow, resources: verdict.resources, status: next.state.status })
+        return true
+      },
       reply: {
         proposal_id: proposalId,
         outcome: verdict.outcome,

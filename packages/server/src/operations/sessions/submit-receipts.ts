@@ -5,6 +5,7 @@ import type { Context } from '../../context.js'
 import {
   advance,
   BEHIND_LOCK,
+  BEHIND_WORKFLOW,
   changeSession,
   type Decided,
   leaseFrom,
@@ -13,8 +14,10 @@ import {
 import { contentOfReceipts } from '../../sessions/kept-content.js'
 import { awaitedCalls, type ReceiptBatch, sortReceipts } from '../../sessions/receipt-batch.js'
 import { standing } from '../../sessions/view.js'
+import type { Queryable } from '../../store/database.js'
 import { findCalls, type NewReceipt, writeReceipts } from '../../store/receipts.js'
 import type { SessionRow } from '../../store/sessions.js'
+import { holdersAmong, releaseHolds } from '../../workflows/held-resources.js'
 
 type Body = Input<Routes['submitReceipts']>['body']
 type Result = ReceiptsReply['results'][number]
@@ -41,8 +44,14 @@ export async function submitReceipts(
   })
 }
 
-function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<ReceiptsReply> {
-  const { session, plan } = sight
+function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<ReceiptsReply> | typeof BEHIND_WORKFLOW {
+  const { session, plan, workflow } = sight
+  const fresh = batch.fresh.map(({ receipt }) => receipt)
+  const holders = holdersAmong(
+    session,
+    fresh.map((receipt) => receipt.pending_call_id),
+  )
+  if (holders.length > 0 && workflow === null) return BEHIND_WORKFLOW
   const receipts = [...batch.fresh, ...batch.late].map(({ receipt }) => receipt)
   const judged = judgeReceipts({
     plan,
@@ -69,17 +78,18 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
       }),
     ),
     lateReceipts: batch.late.map(({ kept }) => kept),
-    content: contentOfReceipts(
-      session.captureLevel,
-      batch.fresh.map(({ receipt }) => receipt),
-    ),
+    content: contentOfReceipts(session.captureLevel, fresh),
+  }
+  const keep = async (sql: Queryable) => {
+    const isWritten = await writeReceipts(sql, write)
+    if (isWritten && workflow !== null && holders.length > 0) await releaseHolds(sql, session, workflow, holders)
+    return isWritten
   }
   const after: SessionRow = { ...session, ...next, leaseUntil }
   const changed = [...judged.argumentsChanged, ...changedBefore(batch)]
-  if (changed.length > 0)
-    return { write: (sql) => writeReceipts(sql, write), refusal: argumentsChanged(after, changed) }
+  if (changed.length > 0) return { write: keep, refusal: argumentsChanged(after, changed) }
   return {
-    write: (sql) => writeReceipts(sql, write),
+    write: keep,
     reply: replyOf(after, body, {
       committed: committed || batch.repeated.some(({ stored }) => stored.committed),
       results: new Map([...answersOf(batch), ...byId]),

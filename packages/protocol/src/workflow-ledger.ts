@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { hashSchema, ledgerHeadSchema, timeSchema } from './ids.js'
+
+const tools = z.array(z.string()).nullable()
+const handoff = { handoff_id: z.string() }
+
+/** Everything that can happen to a workflow, one event each, without content. Keys of resources are salted hashes. */
+export const WORKFLOW_EVENTS = {
+  opened: z.strictObject({ definition_hash: hashSchema }),
+  joined: z.strictObject({ session_id: z.string(), role: z.string(), handoff_id: z.string().nullable(), tools }),
+  handoff_offered: z.strictObject({
+    ...handoff,
+    from_session: z.string(),
+    to_role: z.string(),
+    tools,
+    expires_at: timeSchema,
+  }),
+  handoff_accepted: z.strictObject({ ...handoff, to_session: z.string(), labels: z.array(z.string()) }),
+  handoff_completed: z.strictObject({ ...handoff, labels: z.array(z.string()) }),
+  /** `not_accepted` in time; `holder_gone`: its lease ran out or it was stopped; `chain`: whoever offered it lost its own. */
+  handoff_reclaimed: z.strictObject({ ...handoff, cause: z.enum(['not_accepted', 'holder_gone', 'chain']) }),
+  handoff_expired: z.strictObject({ ...handoff }),
+  resources_held: z.strictObject({
+    session_id: z.string(),
+    holds: z.array(
+      z.strictObject({ pending_call_id: z.string(), key_hash: hashSchema, mode: z.enum(['exclusive', 'shared']) }),
+    ),
+  }),
+  resources_released: z.strictObject({ session_id: z.string(), pending_call_ids: z.array(z.string()) }),
+  killed: z.strictObject({ by: z.enum(['client', 'dashboard']), sessions: z.array(z.string()) }),
+} as const
+export type WorkflowEventType = keyof typeof WORKFLOW_EVENTS
+
+/** What is chained: the type, the time and the facts. */
+export type WorkflowEvent = {
+  [T in WorkflowEventType]: {
+    readonly type: T
+    readonly at: string
+    readonly body: z.infer<(typeof WORKFLOW_EVENTS)[T]>
+  }
+}[WorkflowEventType]
+
+/** An event in the chain of a workflow. `hash` is SHA-256 over the canonical JSON of all other members. */
+export const chainedWorkflowEventSchema = z.strictObject({
+  workflow_id: z.string(),
+  seq: z.int().min(1),
+  type: z.enum(Object.keys(WORKFLOW_EVENTS) as [WorkflowEventType, ...WorkflowEventType[]]),
+  at: timeSchema,
+  body: z.record(z.string(), z.json()),
+  prev_hash: hashSchema,
+  hash: hashSchema,
+})
+export type ChainedWorkflowEvent = z.infer<typeof chainedWorkflowEventSchema>
+
+export const exportWorkflowEventsReply = z.strictObject({
+  workflow_id: z.string(),
+  events: z.array(chainedWorkflowEventSchema),
+  /** Pass as `after` for the next page; null at the end. */
+  next: z.int().nullable(),
+  head: ledgerHeadSchema,
+})

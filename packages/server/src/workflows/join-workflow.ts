@@ -1,0 +1,160 @@
+import { hashValue, rootRoles, toolsOfRole, workflowProblems } from '@countersign/engine'
+import {
+  type HandoffState,
+  type Input,
+  type JsonValue,
+  type LedgerBody,
+  LIMITS,
+  type Routes,
+  type WorkflowEvent,
+} from '@countersign/protocol'
+import { ApiError } from '../api-error.js'
+import type { Context } from '../context.js'
+import { readClock } from '../store/clock.js'
+import type { Tx } from '../store/database.js'
+import { findHandoff, type Handoff, moveHandoff } from '../store/handoffs.js'
+import { insertSession, type NewSession } from '../store/sessions.js'
+import { insertWorkflow, listSessionsOfWorkflow } from '../store/workflows.js'
+import {
+  type LockedWorkflow,
+  lockMembers,
+  memberOf,
+  openLocked,
+  recordOnSession,
+  recordOnWorkflow,
+  requireLive,
+} from './change-workflow.js'
+import { handoffEvent } from './handoff-view.js'
+
+type Body = Input<Routes['createSession']>['body']
+type Join = NonNullable<Body['workflow']>
+
+/** What a session begins with because of the workflow it joins. */
+export interface Membership {
+  readonly now: Date
+  readonly workflow: NonNullable<LedgerBody<'created'>['workflow']>
+  /** From the session that offered. */
+  readonly labels: readonly string[]
+}
+
+/**
+ * Creates a session in a workflow, and the workflow itself where a root brings its definition. Joining with a handoff
+ * is accepting it. Null when the session's id is taken; then nothing is changed.
+ */
+export async function joinWorkflow(
+  ctx: Context,
+  body: Body & { readonly workflow: Join },
+  build: (membership: Membership) => NewSession,
+): Promise<NewSession | null> {
+  try {
+    return await ctx.transaction(async (tx) => {
+      const opened = await openWorkflow(ctx, tx, body.workflow)
+      const locked = await openLocked(ctx, tx, body.workflow.workflow_id)
+      return join(locked, { body, opened, build })
+    })
+  } catch (error) {
+    if (error instanceof SessionIdTaken) return null
+    throw error
+  }
+}
+
+/** Undoes the transaction: the workflow must not be opened, nor the handoff taken, by a session that is not created. */
+class SessionIdTaken extends Error {}
+
+/** True when this create opened the workflow. */
+async function openWorkflow(ctx: Context, tx: Tx, { workflow_id: workflowId, definition }: Join): Promise<boolean> {
+  if (definition === undefined) return false
+  const [problem] = workflowProblems(definition)
+  if (problem !== undefined) {
+    const where = ['body.workflow.definition', ...problem.path].join('.')
+    throw new ApiError('INVALID_REQUEST', { detail: `${where}: ${problem.message}; ${problem.mend}` })
+  }
+  return insertWorkflow(tx, {
+    tenantId: ctx.tenantId,
+    workflowId,
+    definition,
+    definitionHash: hashValue(definition as JsonValue),
+    keySalt: ctx.random(24).toString('base64url'),
+    createdAt: await readClock(tx),
+  })
+}
+
+interface Joining {
+  readonly body: Body & { readonly workflow: Join }
+  readonly opened: boolean
+  readonly build: (membership: Membership) => NewSession
+}
+
+async function join(locked: LockedWorkflow, { body, opened, build }: Joining): Promise<NewSession> {
+  const { tx, workflow } = locked
+  const { role, handoff_id: handoffId, definition } = body.workflow
+  const handoff = handoffId === undefined ? null : await findHandoff(tx, workflow, handoffId)
+  if (handoffId !== undefined && handoff === null) throw new ApiError('NOT_FOUND')
+  if (definition !== undefined && hashValue(definition as JsonValue) !== workflow.definitionHash) {
+    throw new ApiError('WORKFLOW_EXISTS')
+  }
+  requireLive(locked)
+  const roleTools = requireRole(locked, body)
+  const tools = handoff === null ? roleTools : handoff.tools
+  if (handoff === null) requireRoot(locked, role)
+  else requireOffer(handoff, role, workflow.now)
+  const members = await listSessionsOfWorkflow(tx, workflow)
+  if (members.length >= LIMITS.sessionsPerWorkflow) throw new ApiError('WORKFLOW_LIMIT')
+
+  const giver =
+    handoff === null ? null : memberOf(await lockMembers(locked, [handoff.fromSession]), handoff.fromSession)
+  const inherited = giver?.session.state.labels ?? []
+  const labels = [...new Set([...(body.labels ?? []), ...inherited])]
+  if (labels.length > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
+
+  const { workflowId } = workflow
+  const facts = { workflow_id: workflowId, role, handoff_id: handoffId ?? null, tools }
+  const created = build({ now: workflow.now, workflow: facts, labels })
+  if (!(await insertSession(tx, created))) throw new SessionIdTaken()
+
+  const at = workflow.now.toISOString()
+  const events: WorkflowEvent[] = []
+  if (opened) events.push({ type: 'opened', at, body: { definition_hash: workflow.definitionHash } })
+  const joined = { session_id: body.session_id, role, handoff_id: handoffId ?? null, tools }
+  events.push({ type: 'joined', at, body: joined })
+  if (handoff !== null && giver !== null) {
+    const moved = { handoff, move: 'accept', at: workflow.now, toSession: body.session_id, labels: inherited } as const
+    if (!(await moveHandoff(tx, workflow, moved))) throw stateRefusal(handoff)
+    await recordOnSession(giver, [handoffEvent('handoff_accepted', { workflow, handoff, side: 'from' })])
+    const accepted = { handoff_id: handoff.handoffId, to_session: body.session_id, labels: [...inherited] }
+    events.push({ type: 'handoff_accepted', at, body: accepted })
+  }
+  await recordOnWorkflow(tx, workflow, events)
+  return created
+}
+
+/** The tools of the role. 400 where the definition has no such role, or keeps it for another agent. */
+function requireRole({ workflow: { definition } }: LockedWorkflow, { workflow: { role }, agent }: Joining['body']) {
+  const tools = toolsOfRole(definition, role)
+  if (tools === undefined) {
+    const known = Object.keys(definition.roles).join(', ')
+    const detail = `body.workflow.role: the workflow has no role ${JSON.stringify(role)}; known are ${known}`
+    throw new ApiError('INVALID_REQUEST', { detail })
+  }
+  const wanted = definition.roles[role]?.agent
+  if (wanted !== undefined && wanted !== agent) {
+    const detail = `body.agent: the role ${JSON.stringify(role)} is for the agent ${JSON.stringify(wanted)}`
+    throw new ApiError('INVALID_REQUEST', { detail })
+  }
+  return tools
+}
+
+function requireRoot({ workflow: { definition } }: LockedWorkflow, role: string): void {
+  if (rootRoles(definition).has(role)) return
+  const detail = `the role ${JSON.stringify(role)} is taken by answering an offer: give workflow.handoff_id`
+  throw new ApiError('HANDOFF_NOT_ALLOWED', { detail })
+}
+
+function requireOffer(handoff: Handoff, role: string, now: Date): void {
+  if (handoff.state !== 'offered') throw stateRefusal(handoff)
+  if (handoff.expiresAt <= now) throw stateRefusal(handoff, 'expired')
+  if (handoff.toRole === role) return
+  throw new ApiError('HANDOFF_NOT_ALLOWED', { detail: `the handoff is for the role ${JSON.stringify(handoff.toRole)}` })
+}
+
+const stateRefusal = (handoff: Handoff, state: HandoffState = handoff.state) => new ApiError('HANDOFF_STATE', { state })
