@@ -9,12 +9,12 @@ export const endpoints = [
   {
     id: 'endpoint.session-create.workflow-root',
     behaviour: 'A session can be created as the root of a workflow',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.session-create.workflow-child',
     behaviour: 'A session can be created as a child in a workflow',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.session-create.labels',
@@ -144,32 +144,32 @@ export const endpoints = [
   {
     id: 'endpoint.workflow-get',
     behaviour: "GET /api/v1/replay/workflows/{workflow_id} returns the workflow's state",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.handoff-offer',
     behaviour: 'POST …/handoffs under a session offers a handoff',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.handoff-complete',
     behaviour: 'POST …/handoffs/{handoff_id}/complete completes a handoff',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.handoff-reclaim',
     behaviour: 'POST …/handoffs/{handoff_id}/reclaim takes an eligible handoff back',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.handoff-reclaim.eligible',
     behaviour: 'A handoff that is not eligible cannot be reclaimed',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.workflow-kill',
     behaviour: 'POST …/kill under a workflow kills the workflow',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.plan',

@@ -34,12 +34,12 @@ export const resourcesRecords = [
   {
     id: 'record.workflow',
     behaviour: 'Workflows are kept as records',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'record.handoff',
     behaviour: 'Handoffs are kept as records',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.tool',

@@ -134,32 +134,32 @@ export const whatTheServiceDoes = [
   {
     id: 'workflow.shared-state',
     behaviour: 'Sessions of one workflow see one shared workflow state',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'workflow.handoffs',
     behaviour: 'Work can be handed from one session and role to another',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'workflow.kill',
     behaviour: 'Killing a workflow stops every session in it',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'workflow.resource-conflicts',
     behaviour: 'Two sessions of a workflow cannot hold conflicting claims on one resource',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'workflow.durable-status',
     behaviour: "A workflow's status survives a restart of the server",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'workflow.only-when-enabled',
     behaviour: 'Without workflow governance the workflow operations are not on offer and sessions work alone',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'plan.lookup.says-approved',

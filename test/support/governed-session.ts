@@ -79,7 +79,7 @@ export function attachSession(
           prepared_request_id: randomUUID(),
           fence: session.fence,
           state_version: session.stateVersion,
-          tools: [...ALL_TOOLS],
+          tools: plan.compiled_session.contracts.map(({ tool }) => ({ name: tool })),
           ...body,
         },
       }),

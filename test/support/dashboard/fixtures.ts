@@ -432,7 +432,8 @@ function workflowDetail(now: Date, workflowId: string, killed: boolean): Answer<
     ],
     resources: killed
       ? []
-      : [{ key: 'order:A-1042', mode: 'exclusive', session_id: 'ses_b81f', pending_call_id: 'pend_1' }],
+      : [{ key: 'order:A-1042', mode: 'exclusive', session_id: 'ses_b81f', pending_call_id: 'pend_1', ends_at: null }],
+    ledger: { seq: 9, hash: 'a'.repeat(64) },
   }
 }
 

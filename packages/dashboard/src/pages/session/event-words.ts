@@ -89,6 +89,7 @@ const WORDS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventWords } = {
     facts: [`by ${body.role}`, ...(body.labels.length === 0 ? [] : [`brings ${list(body.labels)}`])],
   }),
   handoff_reclaimed: (body) => ({ title: 'Handoff reclaimed', tone: 'warn', facts: [`from ${body.role}`] }),
+  handoff_expired: (body) => ({ title: 'Handoff expired', tone: 'warn', facts: [`no ${body.role} took it in time`] }),
 }
 
 const PROPOSALS = {
