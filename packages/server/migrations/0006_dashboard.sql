@@ -22,17 +22,27 @@ create table session_facets (
   primary key (tenant_id, kind, value, created_at, session_id)
 );
 
--- Decisions by minute. Reason '' counts allowed calls; agent '' stands for none.
+-- Decisions by minute and by hour. Reason '' counts allowed calls; agent '' stands for none.
 create table decision_counts (
   tenant_id text not null,
-  minute    timestamptz not null,
+  grain     text not null check (grain in ('minute', 'hour')),
+  at        timestamptz not null,
   agent     text not null,
   reason    text not null,
   calls     integer not null,
-  primary key (tenant_id, minute, agent, reason)
+  primary key (tenant_id, grain, at, agent, reason)
 );
 
--- Up to here the decisions of all tenants are counted; what is newer is counted when it is asked for.
+-- Sessions that began in an hour.
+create table session_counts (
+  tenant_id text not null,
+  hour      timestamptz not null,
+  agent     text not null,
+  sessions  integer not null,
+  primary key (tenant_id, hour, agent)
+);
+
+-- Up to here decisions and sessions of all tenants are counted; what is newer is counted when it is asked for.
 create table decision_counts_until (
   only_row boolean primary key default true check (only_row),
   until    timestamptz not null

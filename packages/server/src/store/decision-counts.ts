@@ -9,43 +9,92 @@ export interface Span {
   calls: number
 }
 
-/** Proposals may become visible this much after the time they carry: no statement runs longer. */
+/** Rows may become visible this much after the time they carry: no statement runs longer. */
 const SETTLED_AFTER = '30 seconds'
 
-/** Adds the decisions of proposals that have settled since the last time. Returns how many rows were counted. */
+const GRAINS = ['minute', 'hour'] as const
+const HOUR_SECONDS = 3_600
+
+/** Adds the decisions and sessions that have settled since the last time. Returns how many rows of decisions changed. */
 export async function countDecisions(tx: Tx): Promise<number> {
   const [range] = await tx<{ since: Date; until: Date }[]>`
     with before as (select until from decision_counts_until for update)
-    update decision_counts_until set until = greatest(before.until, date_trunc('minute', clock_timestamp() - ${SETTLED_AFTER}::interval))
+    update decision_counts_until
+    set until = greatest(before.until, date_trunc('minute', clock_timestamp() - ${SETTLED_AFTER}::interval))
     from before
     returning before.until as since, decision_counts_until.until`
   if (range === undefined || range.since >= range.until) return 0
-  const { count } = await tx`
-    insert into decision_counts (tenant_id, minute, agent, reason, calls)
-    select tenant_id, date_trunc('minute', proposed_at), agent, reason, count(*)
-    from (${decisionsBetween(tx, { since: range.since, until: range.until })}) as decided
-    group by 1, 2, 3, 4
-    on conflict (tenant_id, minute, agent, reason) do update set calls = decision_counts.calls + excluded.calls`
-  return count
+  let rows = 0
+  for (const grain of GRAINS) {
+    const { count } = await tx`
+      insert into decision_counts (tenant_id, grain, at, agent, reason, calls)
+      select tenant_id, ${grain}, date_trunc(${grain}, proposed_at), agent, reason, count(*)
+      from (${decisionsBetween(tx, range)}) as decided
+      group by 1, 2, 3, 4, 5
+      on conflict (tenant_id, grain, at, agent, reason) do update set calls = decision_counts.calls + excluded.calls`
+    rows += count
+  }
+  await tx`
+    insert into session_counts (tenant_id, hour, agent, sessions)
+    select tenant_id, date_trunc('hour', created_at), coalesce(agent, ''), count(*) from sessions
+    where created_at >= ${range.since} and created_at < ${range.until}
+    group by 1, 2, 3
+    on conflict (tenant_id, hour, agent) do update set sessions = session_counts.sessions + excluded.sessions`
+  return rows
 }
 
-/** Calls of one tenant from `since` on, by span of time, agent and reason. */
+/** Calls of one tenant from `since` on, by span of time, agent and reason. Spans of hours begin with an hour. */
 export async function sumDecisions(
   sql: Queryable,
   { tenantId, since, spanSeconds }: { tenantId: string; since: Date; spanSeconds: number },
 ): Promise<Span[]> {
+  const grain = spanSeconds % HOUR_SECONDS === 0 ? 'hour' : 'minute'
+  // Asked first: a time that the planner knows lets the summary of the proposals' pages leave all older ones out.
+  const until = await countedUntil(sql)
   return sql<Span[]>`
-    with counted as (select until from decision_counts_until)
-    select floor(extract(epoch from minute - ${since}::timestamptz) / ${spanSeconds})::int as span, agent, reason, sum(calls)::int as calls
+    select floor(extract(epoch from at - ${since}::timestamptz) / ${spanSeconds})::int as span, agent, reason,
+      sum(calls)::int as calls
     from (
-      select minute, agent, reason, calls from decision_counts
-      where tenant_id = ${tenantId} and minute >= ${since}
+      select at, agent, reason, calls from decision_counts
+      where tenant_id = ${tenantId} and grain = ${grain} and at >= ${since}
       union all
-      select date_trunc('minute', proposed_at), agent, reason, 1
-      from counted, lateral (${decisionsBetween(sql, { tenantId, since, until: null })} and p.proposed_at >= counted.until) as decided
+      select proposed_at, agent, reason, 1
+      from (${decisionsBetween(sql, { tenantId, since: since > until ? since : until, until: null })}) as decided
     ) as decisions
-    where minute >= ${since}
     group by 1, 2, 3`
+}
+
+async function countedUntil(sql: Queryable): Promise<Date> {
+  const [row] = await sql<{ until: Date }[]>`select until from decision_counts_until`
+  if (row === undefined) throw new Error('nothing says how far decisions are counted')
+  return row.until
+}
+
+/** How many sessions each agent began since, and when the newest. Agent '' stands for none. */
+export async function sumSessions(
+  sql: Queryable,
+  { tenantId, since }: { tenantId: string; since: Date },
+): Promise<{ agent: string; sessions: number; lastSeen: Date }[]> {
+  const until = await countedUntil(sql)
+  const hourMs = HOUR_SECONDS * 1_000
+  const firstHour = new Date(Math.ceil(since.getTime() / hourMs) * hourMs)
+  const lastHour = new Date(Math.max(firstHour.getTime(), Math.floor(until.getTime() / hourMs) * hourMs))
+  // Whole hours that are counted, and the sessions themselves before and after those.
+  return sql<{ agent: string; sessions: number; lastSeen: Date }[]>`
+    with begun as (
+      select agent, sessions from session_counts
+      where tenant_id = ${tenantId} and hour >= ${firstHour} and hour < ${lastHour}
+      union all
+      select coalesce(agent, ''), 1 from sessions
+      where tenant_id = ${tenantId} and created_at >= ${since} and created_at < ${firstHour}
+      union all
+      select coalesce(agent, ''), 1 from sessions where tenant_id = ${tenantId} and created_at >= ${lastHour}
+    )
+    select agent, sum(sessions)::int as sessions, coalesce(
+      (select max(created_at) from sessions s where s.tenant_id = ${tenantId} and s.agent = begun.agent),
+      (select max(created_at) from sessions s where s.tenant_id = ${tenantId} and s.agent is null)
+    ) as last_seen
+    from begun group by agent order by sessions desc limit 200`
 }
 
 /** One row a judged call. `until` null: no end. */

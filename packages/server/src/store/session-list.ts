@@ -39,31 +39,52 @@ export interface SessionFilter {
   limit: number
 }
 
-/** Sessions newest first. Every filter lies in an index, or narrows what an index has narrowed. */
+/** Sessions newest first. Each filter has an index that lists its sessions in this order, or few of them. */
 export async function listSessions(sql: Queryable, filter: SessionFilter): Promise<ListedSession[]> {
-  const { tenantId, search, below } = filter
-  const withFacet = (kind: 'label' | 'reason', value: string | null) =>
-    value === null
-      ? sql``
-      : sql`and (s.created_at, s.session_id) in (
-          select f.created_at, f.session_id from session_facets f
-          where f.tenant_id = ${tenantId} and f.kind = ${kind} and f.value = ${value}
-            ${below === null ? sql`` : sql`and (f.created_at, f.session_id) < (${below.createdAt}, ${below.sessionId})`}
-        )`
+  const { tenantId, below } = filter
+  const facets = [
+    ...(filter.reason === null ? [] : [{ kind: 'reason', value: filter.reason }]),
+    ...(filter.label === null ? [] : [{ kind: 'label', value: filter.label }]),
+  ]
+  const [first, second] = facets
+  // The first facet leads, in its own order; whatever else is asked for narrows it.
+  const lead = first === undefined ? 's' : 'f'
+  const from =
+    first === undefined
+      ? sql`sessions s where s.tenant_id = ${tenantId}`
+      : sql`session_facets f join sessions s using (tenant_id, session_id)
+          where f.tenant_id = ${tenantId} and f.kind = ${first.kind} and f.value = ${first.value}`
   return sql<ListedSession[]>`
-    select ${columns(sql)} from sessions s
-    where s.tenant_id = ${tenantId}
+    select ${columns(sql)} from ${from}
+      ${below === null ? sql`` : sql`and (${sql(lead)}.created_at, ${sql(lead)}.session_id) < (${below.createdAt}, ${below.sessionId})`}
+      ${filter.from === null ? sql`` : sql`and ${sql(lead)}.created_at >= ${filter.from}`}
+      ${filter.to === null ? sql`` : sql`and ${sql(lead)}.created_at < ${filter.to}`}
       ${filter.agent === null ? sql`` : sql`and s.agent = ${filter.agent}`}
       ${filter.status === null ? sql`` : sql`and s.status = ${filter.status}`}
-      ${withFacet('reason', filter.reason)}
-      ${withFacet('label', filter.label)}
-      ${filter.from === null ? sql`` : sql`and s.created_at >= ${filter.from}`}
-      ${filter.to === null ? sql`` : sql`and s.created_at < ${filter.to}`}
-      ${search === null ? sql`` : sql`and (s.session_id collate "C" between ${search} and ${`${search}\u{10ffff}`} or s.agent = ${search})`}
-      ${below === null ? sql`` : sql`and (s.created_at, s.session_id) < (${below.createdAt}, ${below.sessionId})`}
-    order by s.created_at desc, s.session_id desc
+      ${second === undefined ? sql`` : withFacet(sql, second)}
+      ${filter.search === null ? sql`` : sql`and s.session_id = any (array(${foundBy(sql, filter, filter.search)}))`}
+    order by ${sql(lead)}.created_at desc, ${sql(lead)}.session_id desc
     limit ${filter.limit}`
 }
+
+const withFacet = (sql: Queryable, { kind, value }: { kind: string; value: string }) => sql`
+  and exists (
+    select 1 from session_facets o
+    where o.tenant_id = s.tenant_id and o.kind = ${kind} and o.value = ${value}
+      and o.created_at = s.created_at and o.session_id = s.session_id
+  )`
+
+/** Ids that begin with the text, at most so many, and the newest sessions of the agent of that name. */
+const foundBy = (sql: Queryable, { tenantId, below, limit }: SessionFilter, text: string) => sql`
+  (select session_id from sessions
+    where tenant_id = ${tenantId} and session_id collate "C" between ${text} and ${`${text}\u{10ffff}`} limit ${MOST_FOUND})
+  union
+  (select session_id from sessions
+    where tenant_id = ${tenantId} and agent = ${text}
+      ${below === null ? sql`` : sql`and (created_at, session_id) < (${below.createdAt}, ${below.sessionId})`}
+    order by created_at desc, session_id desc limit ${limit})`
+
+const MOST_FOUND = 200
 
 export async function loadListedSession(
   sql: Queryable,
@@ -81,37 +102,28 @@ const columns = (sql: Queryable) => sql`
   (select count(*)::int from json_array_elements(s.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt') as in_doubt,
   s.last_reason, s.state ->> 'actualCost' as actual_cost, s.workflow_id, s.created_at, s.updated_at`
 
-export interface SessionTotals {
-  sessions: number
+export interface Troubles {
   activeSessions: number
   callsInDoubt: number
   killed: number
   compromised: number
 }
 
-/** How many sessions began since, run now, or need somebody's attention. */
-export async function countSessions(sql: Queryable, tenantId: string, since: Date): Promise<SessionTotals> {
-  const [row] = await sql<SessionTotals[]>`
+/** How many sessions run now, and how many that began since need somebody's attention. */
+export async function countTroubles(sql: Queryable, tenantId: string, since: Date): Promise<Troubles> {
+  const [row] = await sql<Troubles[]>`
     select
-      (select count(*)::int from sessions where tenant_id = ${tenantId} and created_at >= ${since}) as sessions,
-      (select count(*)::int from sessions where tenant_id = ${tenantId} and created_at >= clock_timestamp() - interval '1 day'
-        and status = 'ACTIVE' and lease_until > clock_timestamp()) as active_sessions,
-      (select coalesce(sum((select count(*) from json_array_elements(state #> '{open,calls}') c where c ->> 'state' = 'in_doubt')), 0)::int
-        from sessions where tenant_id = ${tenantId} and status = 'RECOVERING') as calls_in_doubt,
-      (select count(*)::int from sessions where tenant_id = ${tenantId} and status = 'KILLED' and created_at >= ${since}) as killed,
-      (select count(*)::int from sessions where tenant_id = ${tenantId} and status = 'COMPROMISED' and created_at >= ${since}) as compromised`
+      (select count(*)::int from sessions
+        where tenant_id = ${tenantId} and created_at >= clock_timestamp() - interval '1 day'
+          and status = 'ACTIVE' and lease_until > clock_timestamp()) as active_sessions,
+      (select coalesce(sum(in_doubt), 0)::int from sessions s, lateral (
+          select count(*) as in_doubt from json_array_elements(s.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt'
+        ) as calls
+        where s.tenant_id = ${tenantId} and s.status = 'RECOVERING') as calls_in_doubt,
+      (select count(*)::int from sessions
+        where tenant_id = ${tenantId} and status = 'KILLED' and created_at >= ${since}) as killed,
+      (select count(*)::int from sessions
+        where tenant_id = ${tenantId} and status = 'COMPROMISED' and created_at >= ${since}) as compromised`
   if (row === undefined) throw new Error('a count gave no answer')
   return row
-}
-
-/** Sessions and the newest of them, by agent. */
-export async function countSessionsByAgent(
-  sql: Queryable,
-  tenantId: string,
-  since: Date,
-): Promise<{ agent: string | null; sessions: number; lastSeen: Date }[]> {
-  return sql<{ agent: string | null; sessions: number; lastSeen: Date }[]>`
-    select agent, count(*)::int as sessions, max(created_at) as last_seen from sessions
-    where tenant_id = ${tenantId} and created_at >= ${since}
-    group by agent order by sessions desc limit 200`
 }

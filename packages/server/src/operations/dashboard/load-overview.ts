@@ -1,8 +1,8 @@
 import type { BlockReason, Input, OverviewView, Reply, Routes } from '@countersign/protocol'
 import type { UserContext } from '../../context.js'
-import { type Span, sumDecisions } from '../../store/decision-counts.js'
+import { type Span, sumDecisions, sumSessions } from '../../store/decision-counts.js'
 import { listRecentBlocks } from '../../store/recent-blocks.js'
-import { countSessions, countSessionsByAgent } from '../../store/session-list.js'
+import { countTroubles } from '../../store/session-list.js'
 
 const MINUTE = 60
 const RECENT_BLOCKS = 10
@@ -24,10 +24,10 @@ export async function loadOverview(
   const { spans, spanSeconds } = RANGES[query.range]
   const spanMs = spanSeconds * 1_000
   const since = new Date((Math.floor(ctx.clock().getTime() / spanMs) - spans + 1) * spanMs)
-  const [decisions, totals, sessionsByAgent, blocks] = await Promise.all([
+  const [decisions, troubles, agents, blocks] = await Promise.all([
     sumDecisions(ctx.sql, { tenantId: ctx.tenantId, since, spanSeconds }),
-    countSessions(ctx.sql, ctx.tenantId, since),
-    countSessionsByAgent(ctx.sql, ctx.tenantId, since),
+    countTroubles(ctx.sql, ctx.tenantId, since),
+    sumSessions(ctx.sql, { tenantId: ctx.tenantId, since }),
     listRecentBlocks(ctx.sql, ctx.tenantId, RECENT_BLOCKS),
   ])
   return {
@@ -39,19 +39,19 @@ export async function loadOverview(
     })),
     totals: {
       ...pick(tally(decisions)),
-      sessions: totals.sessions,
-      active_sessions: totals.activeSessions,
-      calls_in_doubt: totals.callsInDoubt,
-      killed: totals.killed,
-      compromised: totals.compromised,
+      sessions: agents.reduce((sum, { sessions }) => sum + sessions, 0),
+      active_sessions: troubles.activeSessions,
+      calls_in_doubt: troubles.callsInDoubt,
+      killed: troubles.killed,
+      compromised: troubles.compromised,
     },
     reasons: Object.entries(tally(decisions).by_reason)
       .map(([reason, count]) => ({ reason: reason as BlockReason, count }))
       .sort((a, b) => b.count - a.count),
-    agents: sessionsByAgent.map(({ agent, sessions, lastSeen }) => ({
-      agent,
+    agents: agents.map(({ agent, sessions, lastSeen }) => ({
+      agent: agent === '' ? null : agent,
       sessions,
-      ...pick(tally(decisions.filter((decision) => decision.agent === (agent ?? '')))),
+      ...pick(tally(decisions.filter((decision) => decision.agent === agent))),
       last_seen: lastSeen.toISOString(),
     })),
     recent_blocks: blocks.map(({ at, sessionId, agent, seq, index, toolName, reason }) => ({

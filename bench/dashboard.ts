@@ -1,0 +1,178 @@
+// npm run bench -- dashboard: what the dashboard's reads cost a tenant with 100,000 sessions and 1,000,000 events,
+// as a ratio to a tenant with 1,000 sessions on the same server, asked in turns.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { compilePlan } from '@countersign/engine'
+import { readConfig, startServer } from '@countersign/server'
+import type { TransactionSql } from 'postgres'
+
+const SMALL = 1_000
+const LARGE = Number(process.argv[2] ?? 100_000)
+const ROUNDS = 60
+const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+const server = await startServer(
+  readConfig({
+    COUNTERSIGN_DATA_FOLDER: folder,
+    COUNTERSIGN_PORT: '0',
+    COUNTERSIGN_SCRYPT_COST: '10',
+    COUNTERSIGN_LOG_LEVEL: 'silent',
+    COUNTERSIGN_DEFAULT_QUOTA: 'scale',
+  }),
+)
+const { sql } = server.parts.database
+
+const READS = {
+  overview: '/api/dashboard/overview?range=30d',
+  list: '/api/dashboard/sessions?limit=50',
+  list_reason: '/api/dashboard/sessions?limit=50&reason=argument_value_mismatch',
+  list_label: '/api/dashboard/sessions?limit=50&label=money_moved',
+  list_agent: '/api/dashboard/sessions?limit=50&agent=support',
+  list_killed: '/api/dashboard/sessions?limit=50&status=KILLED',
+  search: '/api/dashboard/sessions?limit=50&q=copy-77',
+  timeline: '/api/dashboard/sessions/original/timeline',
+} as const
+type Read = keyof typeof READS
+
+try {
+  const small = await signUp('small@example.test')
+  const large = await signUp('large@example.test')
+  await fill(small.tenantId, SMALL)
+  await fill(large.tenantId, LARGE)
+  await sql.unsafe('analyze')
+  const times = { small: timesOf(), large: timesOf() }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const name of Object.keys(READS) as Read[]) {
+      times.small[name].push(await timeOf(READS[name], small.cookie))
+      times.large[name].push(await timeOf(READS[name], large.cookie))
+    }
+  }
+  const [events] = await sql<
+    { count: number }[]
+  >`select count(*) from session_events where tenant_id = ${large.tenantId}`
+  const ratios = (Object.keys(READS) as Read[]).map(
+    (name) => [name, median(times.large[name]) / median(times.small[name])] as const,
+  )
+  for (const [name, ratio] of ratios) {
+    console.log(
+      `${name.padEnd(12)} ${median(times.small[name]).toFixed(2)} ms -> ${median(times.large[name]).toFixed(2)} ms  x${ratio.toFixed(2)}`,
+    )
+  }
+  const rounded = Object.fromEntries(ratios.map(([name, ratio]) => [name, Math.round(ratio * 100) / 100]))
+  console.log(JSON.stringify({ bench: 'dashboard', sessions: LARGE, events: events?.count, ratios: rounded }))
+} finally {
+  await server.close()
+  await rm(folder, { recursive: true, force: true })
+}
+
+function timesOf(): Record<Read, number[]> {
+  return Object.fromEntries(Object.keys(READS).map((name) => [name, [] as number[]])) as Record<Read, number[]>
+}
+
+async function timeOf(path: string, cookie: string): Promise<number> {
+  const startedAt = performance.now()
+  const response = await fetch(`${server.url}${path}`, { headers: { cookie } })
+  const text = await response.text()
+  if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text}`)
+  return performance.now() - startedAt
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}
+
+async function post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  const response = await fetch(`${server.url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`)
+  return response
+}
+
+/** An account whose tenant has one real session: a blocked and an allowed proposal. */
+async function signUp(email: string): Promise<{ tenantId: string; cookie: string }> {
+  const response = await post('/api/auth/signup', { email, password: 'a password of some length' })
+  const { user, api_key: key } = (await response.json()) as { user: { tenant_id: string }; api_key: string }
+  await sql`update tenants set verified_at = now() where tenant_id = ${user.tenant_id}`
+  const compiled = compilePlan({
+    contracts: [
+      { file: 'refund.yaml', value: { tool: 'refund', argument_value_invariants: [{ path: '$.amount', lte: 500 }] } },
+    ],
+  })
+  if (!compiled.ok) throw new Error('the plan does not compile')
+  const { compiled_session, compiled_hash } = compiled
+  const api = (path: string, body: unknown) =>
+    post(`/api/v1/replay/sessions${path}`, body, { authorization: `Bearer ${key}` })
+  await api('', {
+    session_id: 'original',
+    holder_id: 'bench',
+    agent: 'support',
+    compiled_session,
+    compiled_hash,
+    labels: ['money_moved'],
+  })
+  for (const amount of [900, 50]) {
+    await api('/original/preflight', {
+      prepared_request_id: `p${amount}`,
+      fence: 1,
+      state_version: 0,
+      tools: [{ name: 'refund' }],
+    })
+    const call = { id: 'call_1', name: 'refund', arguments: JSON.stringify({ amount }) }
+    await api('/original/proposals', { prepared_request_id: `p${amount}`, fence: 1, response: { tool_calls: [call] } })
+  }
+  const cookie = response.headers
+    .getSetCookie()
+    .map((line) => line.split(';')[0])
+    .join('; ')
+  return { tenantId: user.tenant_id, cookie }
+}
+
+/** Copies of the original session over the last 30 days, ten events and one proposal each. One in fifty has a reason, a label, a kill. */
+async function fill(tenantId: string, sessions: number): Promise<void> {
+  await sql.begin(async (tx) => {
+    await tx`set local statement_timeout = 0`
+    await copySessions(tx, tenantId, sessions)
+  })
+}
+
+async function copySessions(tx: TransactionSql, tenantId: string, sessions: number): Promise<void> {
+  const columns = await tx<{ columnName: string }[]>`
+    select column_name from information_schema.columns where table_name = 'sessions' order by ordinal_position`
+  const changed: Record<string, string> = {
+    session_id: `'copy-' || n`,
+    created_at: `date_trunc('milliseconds', now() - interval '30 days' * n / ${sessions})`,
+    status: `case when n % 50 = 0 then 'KILLED' else 'ACTIVE' end`,
+    agent: `case when n % 50 = 1 then 'support' else 'agent-' || n % 7 end`,
+  }
+  const names = columns.map(({ columnName }) => columnName)
+  const tenant = `'${tenantId}'`
+  await tx.unsafe(`insert into sessions (${names.join(', ')})
+    select ${names.map((name) => changed[name] ?? `s.${name}`).join(', ')}
+    from sessions s, generate_series(1, ${sessions}) n where s.tenant_id = ${tenant} and s.session_id = 'original'`)
+  await tx.unsafe(`insert into session_facets (tenant_id, kind, value, created_at, session_id)
+    select tenant_id, f.kind, f.value, created_at, session_id from sessions,
+      (values ('label', 'money_moved'), ('reason', 'argument_value_mismatch')) as f (kind, value)
+    where tenant_id = ${tenant} and session_id like 'copy-%0' and right(session_id, 2) in ('00', '50')`)
+  await tx.unsafe(`insert into session_events (tenant_id, session_id, seq, type, at, body, prev_hash, hash)
+    select s.tenant_id, s.session_id, n, e.type, s.created_at, e.body, e.prev_hash, e.hash
+    from sessions s, session_events e, generate_series(1, 10) n
+    where s.tenant_id = ${tenant} and s.session_id like 'copy-%'
+      and e.tenant_id = ${tenant} and e.session_id = 'original' and e.seq = 2`)
+  await tx.unsafe(`insert into proposals (tenant_id, session_id, prepared_request_id, proposal_id, seq, fence, body_hash, outcome, decisions, cost, model, proposed_at)
+    select s.tenant_id, s.session_id, p.prepared_request_id, p.proposal_id, p.seq, p.fence, p.body_hash, p.outcome, p.decisions, p.cost, p.model, s.created_at
+    from sessions s, proposals p
+    where s.tenant_id = ${tenant} and s.session_id like 'copy-%'
+      and p.tenant_id = ${tenant} and p.session_id = 'original' and p.prepared_request_id = 'p900'`)
+  for (const grain of ['minute', 'hour']) {
+    await tx.unsafe(`insert into decision_counts (tenant_id, grain, at, agent, reason, calls)
+      select tenant_id, '${grain}', date_trunc('${grain}', created_at), agent, 'argument_value_mismatch', count(*)
+      from sessions where tenant_id = ${tenant} and session_id like 'copy-%' group by 1, 2, 3, 4 on conflict do nothing`)
+  }
+  await tx.unsafe(`insert into session_counts (tenant_id, hour, agent, sessions)
+    select tenant_id, date_trunc('hour', created_at), agent, count(*)
+    from sessions where tenant_id = ${tenant} and session_id like 'copy-%' group by 1, 2, 3 on conflict do nothing`)
+  await tx`update decision_counts_until set until = date_trunc('minute', now())`
+}
