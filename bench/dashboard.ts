@@ -39,7 +39,11 @@ try {
   const large = await signUp('large@example.test')
   await fill(small.tenantId, SMALL)
   await fill(large.tenantId, LARGE)
-  await sql.unsafe('analyze')
+  // What autovacuum has done long before a tenant has this many sessions.
+  const maintenance = await sql.reserve()
+  await maintenance`set statement_timeout = 0`
+  await maintenance`vacuum analyze`
+  maintenance.release()
   const times = { small: timesOf(), large: timesOf() }
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const name of Object.keys(READS) as Read[]) {

@@ -209,6 +209,37 @@ describe('the overview', () => {
   })
 })
 
+describe('agents and limits', () => {
+  test('an agent shows what is enforced, and which plan governs it where', async () => {
+    const one = await join()
+    const session = await openSession(one.api, { agent: 'shown' })
+    await session.turn([LOOKUP])
+    await runtime.sql`update proposals set proposed_at = proposed_at - interval '10 minutes'`
+    await runtime.sql`update sessions set created_at = created_at - interval '10 minutes'`
+    await runtime.sql`update decision_counts_until set until = '2000-01-01'`
+    await runtime.sql`delete from decision_counts`
+    await runtime.sql`delete from session_counts`
+    await runtime.sql.begin((tx) => countDecisions(tx))
+    await runtime.sql`insert into approved_plans (tenant_id, agent, environment, compiled_hash)
+      select tenant_id, agent, 'production', compiled_hash from sessions where session_id = ${session.sessionId}`
+    const { body } = await one.person.call('listAgents')
+    expect(body.agents).toMatchObject([
+      { agent: 'shown', sessions: 1, calls: { enforced: 1, observed: 0, ungoverned: 0 }, coverage: null },
+    ])
+    expect(body.agents[0]?.environments.map(({ status }) => status)).toEqual(['none', 'none', 'approved'])
+  })
+
+  test('limits show the quota, what is left in the buckets, runs and keys', async () => {
+    const one = await join()
+    await one.api.loadSession({ params: { session_id: 'none' } })
+    const { body } = await one.person.call('loadLimits')
+    expect(body).toMatchObject({ quota: 'scale', runs: { used: 0, limit: 100_000 }, keys: { active: 1, limit: 5 } })
+    const read = body.buckets.find(({ bucket }) => bucket === 'read')
+    expect(read?.available).toBeLessThanOrEqual(read?.per_minute ?? 0)
+    expect(read?.available).toBeGreaterThan(0)
+  })
+})
+
 describe('the playground', () => {
   const contracts = [
     { file: 'refund.yaml', text: 'tool: issue_refund\nargument_value_invariants:\n  - { path: $.amount, lte: 500 }\n' },

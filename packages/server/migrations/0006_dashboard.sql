@@ -49,4 +49,4 @@ create table decision_counts_until (
 );
 insert into decision_counts_until (until) values ('2000-01-01T00:00:00Z');
 
-create index proposals_by_time on proposals using brin (proposed_at) with (pages_per_range = 16);
+create index proposals_by_time on proposals using brin (proposed_at) with (pages_per_range = 16, autosummarize = on);

@@ -48,6 +48,4 @@ export const NOT_BUILT = {
   listRuns: true,
   startRun: true,
   loadRunDetail: true,
-  loadLimits: true,
-  listAgents: true,
 } satisfies Record<Exclude<RouteName, keyof typeof handlers>, true>

@@ -53,3 +53,13 @@ export async function deleteIdleBuckets(sql: Queryable, limit: number): Promise<
     ) returning 1`
   return rows.length
 }
+
+/** What was left in each bucket of an owner at the last take, and how long ago that was. */
+export async function readBuckets(
+  sql: Queryable,
+  owner: string,
+): Promise<{ bucket: string; tokens: number; idleSeconds: number }[]> {
+  return sql<{ bucket: string; tokens: number; idleSeconds: number }[]>`
+    select bucket, tokens, greatest(0, extract(epoch from clock_timestamp() - refilled_at))::float8 as idle_seconds
+    from buckets where owner = ${owner}`
+}

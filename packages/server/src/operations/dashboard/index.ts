@@ -2,8 +2,10 @@ import { eraseContent } from './erase-content.js'
 import { judgePlayground } from './judge-playground.js'
 import { killSessionByPerson } from './kill-session-by-person.js'
 import { killWorkflowByPerson } from './kill-workflow-by-person.js'
+import { listAgents } from './list-agents.js'
 import { listSessions } from './list-sessions.js'
 import { listWorkflows } from './list-workflows.js'
+import { loadLimits } from './load-limits.js'
 import { loadOverview } from './load-overview.js'
 import { loadProof } from './load-proof.js'
 import { loadSessionDetail } from './load-session-detail.js'
@@ -13,6 +15,8 @@ import { loadWorkflowDetail } from './load-workflow-detail.js'
 /** What people see and stop from the dashboard. */
 export const dashboardHandlers = {
   loadOverview,
+  loadLimits,
+  listAgents,
   listSessions,
   loadSessionDetail,
   loadTimeline,
