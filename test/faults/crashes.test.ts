@@ -1,0 +1,175 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LedgerHead } from '@countersign/protocol'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../packages/server/src/embedded-postgres.js'
+import { createTenant } from '../../packages/server/src/main.js'
+import { connect, type Sql } from '../../packages/server/src/store/database.js'
+import { buildOnce, type Command, countersign } from '../support/command-line.js'
+import { type GovernedSession, LOOKUP, openSession, receiptFor, reserve } from '../support/governed-session.js'
+import { exportOf } from '../support/ledger-export.js'
+import { proves } from '../support/proves.js'
+import { PATIENCE_MS, rounds } from '../support/rounds.js'
+import { createApi } from '../support/runtime.js'
+import { checkSession } from '../support/session-checker.js'
+
+/** A durable PostgreSQL of its own and the service in a process of its own: both can be killed. */
+let folder: string
+let postgres: EmbeddedPostgres
+let sql: Sql
+let key: string
+beforeAll(async () => {
+  buildOnce()
+  folder = await mkdtemp(join(tmpdir(), 'countersign-crash-'))
+  postgres = await startEmbeddedPostgres({ dataFolder: folder })
+  const tenant = await createTenant('crash', 'scale', { 'database-url': postgres.url })
+  key = tenant.key
+  sql = connect({ url: postgres.url }, { max: 2 })
+}, 120_000)
+afterAll(async () => {
+  await sql.end({ timeout: 1 })
+  await postgres.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+interface Service {
+  command: Command
+  origin: string
+}
+
+async function startService(): Promise<Service> {
+  const quotas = JSON.stringify({ scale: { write: 1e8, read: 1e8, evidence: 1e8 } })
+  const env = { DATABASE_URL: postgres.url, COUNTERSIGN_QUOTAS: quotas, COUNTERSIGN_LOG_LEVEL: 'error' }
+  const command = countersign(['start', '--port', '0'], env)
+  const [, origin = ''] = await command.says(/listens at (http\S+)/)
+  return { command, origin }
+}
+
+/** The routes over a real socket, at an address that may change. */
+const apiAt = (service: () => Service) =>
+  createApi((input, init) => {
+    const request = new Request(input, init)
+    const { pathname, search } = new URL(request.url)
+    return fetch(new Request(new URL(pathname + search, service().origin), request))
+  }, key)
+
+/** What one client was told: the heads that were acknowledged, and the receipts. */
+interface Told {
+  session: GovernedSession
+  heads: LedgerHead[]
+  receipts: string[]
+}
+
+/** Turns without end, until told to stop; answers other than 200 and broken connections are no acknowledgement. */
+async function work(told: Told, isOver: () => boolean): Promise<void> {
+  const { session } = told
+  while (!isOver()) {
+    try {
+      const prepared = await session.preflight()
+      if (prepared.status !== 200 || prepared.body.outcome !== 'prepared') throw new Error('not prepared')
+      const proposal = await session.propose(prepared.body.prepared_request_id, [LOOKUP, reserve(0.001)])
+      if (proposal.status !== 200) throw new Error('not proposed')
+      told.heads.push(proposal.body.ledger)
+      const receipts = proposal.body.decisions.map((decision) => receiptFor(decision))
+      const answer = await session.receipts(receipts)
+      if (answer.status !== 200) throw new Error('not received')
+      told.heads.push(answer.body.ledger)
+      told.receipts.push(...receipts.map((receipt) => receipt.pending_call_id))
+      session.stateVersion = answer.body.state_version
+    } catch {
+      await sleep(20)
+      await goOn(session).catch(() => {})
+    }
+  }
+}
+
+/** After a failure: what is pending is settled, and the version taken from the server, as the SDK would. */
+async function goOn(session: GovernedSession): Promise<void> {
+  const { session: view, pending = [] } = await session.load()
+  session.stateVersion = view.state_version
+  const receipts = pending.map(({ pending_call_id, argument_hash }) => ({
+    pending_call_id,
+    argument_hash,
+    outcome: 'unknown' as const,
+    evidence_level: 'reported' as const,
+  }))
+  if (receipts.length > 0) await session.receipts(receipts)
+}
+
+async function expectEverythingKept(all: readonly Told[]): Promise<void> {
+  expect(all.reduce((sum, { receipts }) => sum + receipts.length, 0)).toBeGreaterThan(10)
+  for (const { session, heads, receipts } of all) {
+    const rows = await sql<{ pendingCallId: string }[]>`
+      select pending_call_id from receipts where session_id = ${session.sessionId}`
+    const kept = new Set(rows.map(({ pendingCallId }) => pendingCallId))
+    expect(receipts.filter((id) => !kept.has(id))).toEqual([])
+    const exported = await exportOf(session.api, session.sessionId)
+    const hashes = new Map(exported.events.map(({ seq, hash }) => [seq, hash]))
+    expect(heads.filter(({ seq, hash }) => hashes.get(seq) !== hash)).toEqual([])
+    expect(await checkSession(sql, session.sessionId, exported)).toEqual([])
+  }
+}
+
+proves(
+  ['turn.receipt.durable', 'turn.durable-state'],
+  'kill -9 of the server under load: every acknowledged write is there, every ledger holds, every client goes on',
+  async () => {
+    let service = await startService()
+    const api = apiAt(() => service)
+    const all: Told[] = await Promise.all(
+      Array.from({ length: 6 }, async () => ({ session: await openSession(api), heads: [], receipts: [] })),
+    )
+    for (let round = 0; round < rounds(2, 20); round++) {
+      let over = false
+      const working = all.map((told) => work(told, () => over))
+      await sleep(1_500)
+      service.command.child.kill('SIGKILL')
+      await service.command.ended
+      service = await startService()
+      await sleep(500)
+      over = true
+      await Promise.all(working)
+      const [told] = all
+      const before = await told!.session.load()
+      service.command.child.kill('SIGKILL')
+      await service.command.ended
+      service = await startService()
+      expect(await told!.session.load()).toEqual(before)
+    }
+    await expectEverythingKept(all)
+    service.command.child.kill('SIGTERM')
+    await service.command.ended
+  },
+  PATIENCE_MS,
+)
+
+proves(
+  'turn.receipt.durable',
+  'kill -9 of PostgreSQL under load: every acknowledged write is there, and the same server serves on',
+  async () => {
+    const service = await startService()
+    const api = apiAt(() => service)
+    const all: Told[] = await Promise.all(
+      Array.from({ length: 6 }, async () => ({ session: await openSession(api), heads: [], receipts: [] })),
+    )
+    for (let round = 0; round < rounds(2, 20); round++) {
+      let over = false
+      const working = all.map((told) => work(told, () => over))
+      await sleep(1_500)
+      const pid = postgres.pid()
+      process.kill(pid, 'SIGKILL')
+      while (postgres.pid() === pid) await sleep(50)
+      await sleep(1_500)
+      over = true
+      await Promise.all(working)
+    }
+    for (const { session } of all) await goOn(session)
+    await expectEverythingKept(all)
+    for (const { session } of all) expect(await session.turn([LOOKUP])).toMatchObject({ committed: true })
+    service.command.child.kill('SIGTERM')
+    await service.command.ended
+  },
+  PATIENCE_MS,
+)

@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { attachSession, openSession } from '../support/governed-session.js'
+import { exportOf } from '../support/ledger-export.js'
+import { PATIENCE_MS, rounds } from '../support/rounds.js'
+import { type Runtime, startRuntime } from '../support/runtime.js'
+import { checkSession } from '../support/session-checker.js'
+import {
+  bursts,
+  creates,
+  EndOfRun,
+  filters,
+  labels,
+  loads,
+  recoveries,
+  stops,
+} from '../support/session-model/control-commands.js'
+import { newModel, type Real } from '../support/session-model/model.js'
+import { preflights, proposals, receipts } from '../support/session-model/turn-commands.js'
+
+let runtime: Runtime
+beforeAll(async () => {
+  runtime = await startRuntime({ instances: 2 })
+})
+afterAll(() => runtime.close())
+
+/** Turns come often, controls now and then, what ends a session seldom. */
+const TURN = [preflights, proposals, receipts]
+const COMMANDS = [
+  ...Array.from({ length: 12 }, () => TURN).flat(),
+  ...[labels, filters, recoveries, loads, creates, recoveries, loads],
+  ...[stops, bursts],
+]
+
+test(
+  'the service does what the model of a session says, command by command, and every ledger holds',
+  async () => {
+    const target = rounds(500, 20_000)
+    const count = { value: 0 }
+    const seed = Number(process.env.COUNTERSIGN_TEST_SEED ?? Date.now() % 2 ** 31)
+    console.log(`seed ${seed}: COUNTERSIGN_TEST_SEED=${seed} repeats this run`)
+    for (let part = 0; count.value < target; part++) {
+      await fc.assert(
+        fc.asyncProperty(fc.commands(COMMANDS, { maxCommands: 60, size: 'max' }), async (commands) => {
+          const first = await openSession(runtime.api())
+          const second = attachSession(runtime.api(runtime.key, runtime.instances[1]), first)
+          const real: Real = { runtime, clients: [first, second], count }
+          try {
+            await fc.asyncModelRun(() => ({ model: newModel(), real }), commands)
+          } catch (error) {
+            if (!(error instanceof EndOfRun)) throw error
+          }
+          const exported = await exportOf(first.api, first.sessionId)
+          expect(await checkSession(runtime.sql, first.sessionId, exported)).toEqual([])
+        }),
+        { seed: seed + part, numRuns: 5, endOnFailure: process.env.CI !== undefined },
+      )
+    }
+    console.log(`${count.value} commands`)
+  },
+  PATIENCE_MS,
+)
