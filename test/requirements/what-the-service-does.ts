@@ -4,7 +4,7 @@ export const whatTheServiceDoes = [
   {
     id: 'turn.durable-state',
     behaviour: "A session's state survives a restart of the server unchanged",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.cycle',
@@ -84,7 +84,7 @@ export const whatTheServiceDoes = [
   {
     id: 'turn.receipt.durable',
     behaviour: 'An acknowledged receipt is still there after the server is killed and started again',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'turn.prepared-request.single-use',
