@@ -174,22 +174,22 @@ export const endpoints = [
   {
     id: 'endpoint.plan',
     behaviour: "GET /api/v1/governance/plan answers with the plan's status",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.plan.query',
     behaviour: 'The plan lookup takes agent and environment as query strings',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.plan.approved',
     behaviour: 'The plan lookup answers with compiled_session and compiled_hash when a plan is approved',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.plan.metadata',
     behaviour: 'The plan lookup answers with metadata of draft and approved plans',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.captures',

@@ -44,26 +44,26 @@ export const events = [
   {
     id: 'learn.from-captures',
     behaviour: 'A capture batch leads to contracts with structure, types and bounds',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'learn.updates-confidence',
     behaviour: 'A further capture batch updates the confidence',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'learn.confidence.low',
     behaviour: 'Fewer than 5 samples give low confidence',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'learn.confidence.medium',
     behaviour: '5 to 9 samples give medium confidence',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'learn.confidence.high',
     behaviour: '10 samples and more give high confidence',
-    state: 'missing',
+    state: 'built',
   },
 ] as const satisfies readonly Fact[]

@@ -129,7 +129,7 @@ export const limits = [
   {
     id: 'limit.confidence',
     behaviour: 'Confidence turns medium at 5 samples and high at 10',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'environment.disable',

@@ -184,21 +184,21 @@ export const resourcesValues = [
   {
     id: 'plan-lookup.status',
     behaviour: "The lookup's result carries the plan's status",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'plan-lookup.compiled-session',
     behaviour: "The lookup's result carries compiled_session once a plan is approved",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'plan-lookup.compiled-hash',
     behaviour: "The lookup's result carries compiled_hash once a plan is approved",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'plan-lookup.metadata',
     behaviour: "The lookup's result carries what is known of the draft and of the approved plan",
-    state: 'missing',
+    state: 'built',
   },
 ] as const satisfies readonly Fact[]

@@ -164,7 +164,7 @@ export const whatTheServiceDoes = [
   {
     id: 'plan.lookup.says-approved',
     behaviour: 'The lookup tells whether an approved compiled plan exists for an agent and environment',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'plan.zero-config',
@@ -179,12 +179,12 @@ export const whatTheServiceDoes = [
   {
     id: 'learn.generates-contracts',
     behaviour: 'Captured calls lead to contracts without anybody writing them',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'learn.scores-confidence',
     behaviour: 'Every generated contract carries a confidence',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'learn.dashboard-coverage',

@@ -66,6 +66,7 @@ export {
   type ObservedCall,
   type ToolSummary,
 } from './learn/summary.js'
+export { describeDraft, writeContract } from './learn/write-contract.js'
 export { type Narrowing, narrowTools } from './narrow.js'
 export {
   isOperatorName,

@@ -5,6 +5,7 @@ import type { Sql } from '../store/database.js'
 import { accountHandlers } from './account/index.js'
 import { captureHandlers } from './captures/index.js'
 import { dashboardHandlers } from './dashboard/index.js'
+import { governanceHandlers } from './governance/index.js'
 import { keyHandlers } from './keys/index.js'
 import { sessionHandlers, sessionPreloads } from './sessions/index.js'
 import { workflowHandlers } from './workflows/index.js'
@@ -14,6 +15,7 @@ export const handlers = {
   ...accountHandlers,
   ...keyHandlers,
   ...captureHandlers,
+  ...governanceHandlers,
   ...sessionHandlers,
   ...workflowHandlers,
   ...dashboardHandlers,
@@ -32,19 +34,8 @@ export const preloads: Readonly<Partial<Record<RouteName, Preload>>> = { ...sess
 
 /** Routes that have no function yet. They are not registered and answer 404; a route in neither list does not compile. */
 export const NOT_BUILT = {
-  lookupPlan: true,
   createRun: true,
   loadRun: true,
-  submitPlan: true,
-  diffPlan: true,
-  listContracts: true,
-  listPlans: true,
-  draftPlan: true,
-  loadPlan: true,
-  editPlan: true,
-  approvePlan: true,
-  rejectPlan: true,
-  listCaptures: true,
   listRuns: true,
   startRun: true,
   loadRunDetail: true,

@@ -34,3 +34,12 @@ export async function findApprovedHash(
     where tenant_id = ${scope.tenantId} and agent = ${scope.agent} and environment = ${scope.environment}`
   return row?.compiledHash ?? null
 }
+
+/** The plans in force for an agent, production first. */
+export async function findApprovedPlans(sql: Queryable, tenantId: string, agent: string): Promise<CompiledSession[]> {
+  const rows = await sql<{ compiledSession: CompiledSession }[]>`
+    select compiled_session from approved_plans join plans using (tenant_id, compiled_hash)
+    where tenant_id = ${tenantId} and agent = ${agent}
+    order by array_position(array['production', 'staging', 'development'], environment)`
+  return rows.map(({ compiledSession }) => compiledSession)
+}

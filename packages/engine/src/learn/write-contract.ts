@@ -1,0 +1,41 @@
+import { stringify } from 'yaml'
+import type { Draft } from './draft.js'
+
+/** A learned contract as a file that a person can read, with what to know about it on top. */
+export function writeContract(draft: Draft): { file: string; text: string } {
+  const { contract } = draft
+  return {
+    file: fileOf(contract.tool),
+    text: `${describeDraft(draft)
+      .map((line) => `# ${line}\n`)
+      .join('')}${stringify(contract, { lineWidth: 120 })}`,
+  }
+}
+
+/** Tool names come from programs and may hold anything. */
+const fileOf = (tool: string): string =>
+  `contracts/${tool.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 120) || '_'}.yaml`
+
+export function describeDraft({
+  confidence,
+  samples,
+  falseBlockBound,
+  openings,
+  wouldBlock,
+  suggestions,
+}: Draft): string[] {
+  return [
+    `Learned from ${samples} calls: ${confidence} confidence.`,
+    ...(samples > 0
+      ? [`In 19 of 20 cases it wrongly stops at most ${percent(falseBlockBound)} of the next sessions that use it.`]
+      : ['Never called: written from its name and schema alone.']),
+    ...openings.map((opening) => `Opens free text: ${opening}.`),
+    ...wouldBlock.map((origin) => `Seen too seldom to allow: ${origin}.`),
+    ...suggestions.map(
+      ({ rule, seen, falseBlockBound: bound }) =>
+        `Held ${seen} times (wrong at most ${percent(bound)}): ${JSON.stringify(rule)}.`,
+    ),
+  ].map((line) => line.replaceAll(/[\r\n]+/g, ' '))
+}
+
+const percent = (share: number): string => `${(share * 100).toFixed(1)} %`

@@ -1,0 +1,14 @@
+import type { PlanDetail } from '@countersign/protocol'
+import { ApiError } from '../api-error.js'
+import type { Context } from '../context.js'
+import { findGovernancePlan } from '../store/governance-plans.js'
+import { comparePlan, planDetail } from './plan-detail.js'
+import { readPack } from './read-pack.js'
+
+/** A stored plan as people see it. */
+export async function detailOf(ctx: Context, planId: string): Promise<PlanDetail> {
+  const plan = await findGovernancePlan(ctx.sql, ctx.tenantId, planId)
+  if (plan === null) throw new ApiError('NOT_FOUND')
+  const pack = await readPack(plan.files)
+  return planDetail(plan, await comparePlan(ctx.sql, { tenantId: ctx.tenantId, ...plan }, pack))
+}

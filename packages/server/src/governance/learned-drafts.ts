@@ -1,0 +1,40 @@
+import { type Draft, draftContracts } from '@countersign/engine'
+import type { Queryable } from '../store/database.js'
+import {
+  type CustomerContract,
+  type LearnedTool,
+  listLearnedAgents,
+  loadCustomerContracts,
+  loadLearnedTools,
+  loadOfferedTools,
+} from '../store/learned-tools.js'
+
+/** Everything that is known of an agent's tools. */
+export interface AgentLearning {
+  readonly agent: string
+  readonly drafts: readonly Draft[]
+  readonly tools: ReadonlyMap<string, LearnedTool>
+  /** By tool; a person's contract stands in place of the learned one. */
+  readonly written: ReadonlyMap<string, CustomerContract>
+}
+
+/** Null for an agent that was never observed. */
+export async function learnedDrafts(sql: Queryable, tenantId: string, agent: string): Promise<AgentLearning | null> {
+  const [known] = await listLearnedAgents(sql, tenantId, agent)
+  if (known === undefined) return null
+  const [tools, offered, written] = await Promise.all([
+    loadLearnedTools(sql, { tenantId, agent }),
+    loadOfferedTools(sql, tenantId, agent),
+    loadCustomerContracts(sql, tenantId, agent),
+  ])
+  const drafts = draftContracts(
+    tools.map(({ summary }) => summary),
+    { salt: known.salt, otherwise: 'ask', offered },
+  )
+  return {
+    agent,
+    drafts,
+    tools: new Map(tools.map((tool) => [tool.toolName, tool])),
+    written: new Map(written.map((contract) => [contract.toolName, contract])),
+  }
+}

@@ -1,0 +1,97 @@
+import { analyzePlan, describeNote, diffPlans } from '@countersign/engine'
+import type { PlanDetail, PlanRow } from '@countersign/protocol'
+import type { Queryable } from '../store/database.js'
+import { findPlansOf, type GovernancePlan, type PlanFile, type Scope } from '../store/governance-plans.js'
+import { findPlan } from '../store/plans.js'
+import { type AgentLearning, learnedDrafts } from './learned-drafts.js'
+import { type CompiledPack, warningsOf } from './read-pack.js'
+
+export type Comparison = Pick<PlanDetail, 'changes' | 'blockers' | 'advisories'> & { running: GovernancePlan | null }
+
+/** A plan beside the one in force: what it would change, what stands in its way, what to look at. */
+export async function comparePlan(sql: Queryable, scope: Scope, pack: CompiledPack): Promise<Comparison> {
+  const { approved } = await findPlansOf(sql, scope)
+  const running = approved === null ? null : await findPlan(sql, scope.tenantId, approved.compiledHash)
+  const learning = await learnedDrafts(sql, scope.tenantId, scope.agent)
+  return {
+    running: approved,
+    changes: diffPlans(running, pack.compiled_session).map(({ tool, effect, text }) => ({
+      tool_name: tool,
+      effect,
+      text,
+    })),
+    blockers: blockersOf(pack, learning),
+    advisories: advisoriesOf(pack, learning),
+  }
+}
+
+export function planDetail(plan: GovernancePlan & { files: PlanFile[] }, comparison: Comparison): PlanDetail {
+  const { running, changes, blockers, advisories } = comparison
+  return {
+    plan: planRow(plan),
+    files: plan.files,
+    running: running === null ? null : planRow(running),
+    changes,
+    blockers,
+    advisories,
+  }
+}
+
+export const planRow = (plan: GovernancePlan): PlanRow => ({
+  plan_id: plan.planId,
+  agent: plan.agent,
+  environment: plan.environment,
+  state: plan.state,
+  compiled_hash: plan.compiledHash,
+  origin: plan.origin,
+  contracts: plan.contracts,
+  created_at: plan.createdAt.toISOString(),
+  created_by: plan.createdBy,
+  decided_at: plan.decidedAt?.toISOString() ?? null,
+  decided_by: plan.decidedBy,
+  decided_why: plan.decidedWhy,
+})
+
+/** Tools that the agent was seen to call and that the plan would stop altogether. */
+function blockersOf({ compiled_session }: CompiledPack, learning: AgentLearning | null): PlanDetail['blockers'] {
+  const covered = new Set(compiled_session.contracts.map(({ tool }) => tool))
+  const used = (learning?.drafts ?? []).filter(({ samples }) => samples > 0).map(({ contract }) => contract.tool)
+  return used
+    .filter((tool) => !covered.has(tool))
+    .map((tool) => ({
+      tool_name: tool,
+      code: 'tool_without_contract',
+      message: `${tool} is in use and has no contract: every call of it would be blocked`,
+    }))
+}
+
+function advisoriesOf(pack: CompiledPack, learning: AgentLearning | null): PlanDetail['advisories'] {
+  const covered = new Set(pack.compiled_session.contracts.map(({ tool }) => tool))
+  const drafts = (learning?.drafts ?? []).filter(({ contract }) => covered.has(contract.tool))
+  return [
+    ...analyzePlan(pack.compiled_session).map(({ tool, code, message }) => ({ tool_name: tool, code, message })),
+    ...warningsOf(pack).map((note) => ({ tool_name: null, code: 'compiler', message: describeNote(note) })),
+    ...openFlows(pack),
+    ...drafts
+      .filter(({ confidence }) => confidence === 'low')
+      .map(({ contract, samples }) => ({
+        tool_name: contract.tool,
+        code: 'low_confidence',
+        message: `${contract.tool} was seen ${samples} times: fewer than 5 calls tell little`,
+      })),
+  ]
+}
+
+/** Each way by which free text may choose a value, on a line of its own. */
+function openFlows({ compiled_session }: CompiledPack): PlanDetail['advisories'] {
+  return compiled_session.contracts.flatMap(({ tool, sources }) =>
+    (sources ?? []).flatMap(({ path, from }) =>
+      from.flatMap((origin) => {
+        if (typeof origin !== 'object' || !('result' in origin) || origin.as === undefined || origin.as === 'cell')
+          return []
+        const message = `${tool}: ${path} may be taken from ${origin.as} ${origin.path} of the results of ${origin.result}, which whoever writes that text can choose`
+        return [{ tool_name: tool, code: 'open_flow', message }]
+      }),
+    ),
+  )
+}

@@ -1,0 +1,27 @@
+import { type CompileNote, type CompileResult, compilePlan, describeNote } from '@countersign/engine'
+import { LIMITS } from '@countersign/protocol'
+import { ApiError } from '../api-error.js'
+import { loadPolicyEvaluator } from '../policy.js'
+import type { PlanFile } from '../store/governance-plans.js'
+
+export type CompiledPack = Extract<CompileResult, { ok: true }>
+
+const SESSION_FILE = /(^|\/)session\.(ya?ml|json)$/
+
+/** Compiles the files of a pack. A pack with a fault is refused whole, with every fault by file and line. */
+export async function readPack(files: readonly PlanFile[]): Promise<CompiledPack> {
+  const sources = files.map(({ file, text }) => ({ file, text }))
+  const sessions = sources.filter(({ file }) => SESSION_FILE.test(file))
+  if (sessions.length > 1) throw refuse(['a pack has one session definition'])
+  const contracts = sources.filter(({ file }) => !SESSION_FILE.test(file))
+  const compiled = compilePlan({ contracts, session: sessions[0] }, { policy: await loadPolicyEvaluator() })
+  if (!compiled.ok) throw refuse(compiled.errors.map(describeNote))
+  return compiled
+}
+
+const MAX_PROBLEMS = 50
+const refuse = (problems: readonly string[]): ApiError =>
+  new ApiError('PLAN_INVALID', { detail: problems[0], problems: problems.slice(0, MAX_PROBLEMS) })
+
+/** Notes of the compiler that a person should read before approving. */
+export const warningsOf = ({ warnings }: CompiledPack): CompileNote[] => warnings.slice(0, LIMITS.toolsPerPreflight)

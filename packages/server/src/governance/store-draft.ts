@@ -1,0 +1,54 @@
+import type { Environment, PlanDetail } from '@countersign/protocol'
+import type { Context } from '../context.js'
+import { makeId } from '../crypto/secrets.js'
+import { insertAuditEntry } from '../store/audit.js'
+import { type GovernancePlan, insertGovernancePlan, type PlanFile } from '../store/governance-plans.js'
+import { keepCustomerContracts } from '../store/learned-tools.js'
+import { keepPlan } from '../store/plans.js'
+import { customerContracts } from './customer-contracts.js'
+import { detailOf } from './detail-of.js'
+import { readPack } from './read-pack.js'
+
+export interface NewDraft {
+  readonly agent: string
+  readonly environment: Environment
+  readonly files: readonly PlanFile[]
+  readonly origin: GovernancePlan['origin']
+  readonly createdBy: string | null
+}
+
+/** Keeps a pack that compiles as a draft. */
+export async function storeDraft(ctx: Context, draft: NewDraft): Promise<PlanDetail> {
+  const { agent, environment, files, origin, createdBy } = draft
+  const pack = await readPack(files)
+  const planId = makeId(ctx.random, 'plan')
+  const { tenantId } = ctx
+  await ctx.transaction(async (tx) => {
+    await keepPlan(tx, { tenantId, compiledHash: pack.compiled_hash, compiledSession: pack.compiled_session })
+    await insertGovernancePlan(tx, {
+      tenantId,
+      planId,
+      agent,
+      environment,
+      compiledHash: pack.compiled_hash,
+      origin,
+      files,
+      contracts: pack.compiled_session.contracts.length,
+      createdBy,
+    })
+    if (origin === 'submitted') {
+      await keepCustomerContracts(tx, { tenantId, agent, by: createdBy }, customerContracts(files, pack))
+    }
+    await insertAuditEntry(tx, {
+      tenantId,
+      at: ctx.clock(),
+      action: 'plan_submitted',
+      userId: ctx.userId,
+      actor: createdBy,
+      ip: ctx.clientAddress,
+      subject: planId,
+      detail: `${agent} in ${environment}`,
+    })
+  })
+  return detailOf(ctx, planId)
+}

@@ -1,0 +1,15 @@
+import type { Input, PlanDetail, Routes } from '@countersign/protocol'
+import { ApiError } from '../../api-error.js'
+import type { UserContext } from '../../context.js'
+import { learnedDrafts } from '../../governance/learned-drafts.js'
+import { packOf } from '../../governance/pack-of.js'
+import { storeDraft } from '../../governance/store-draft.js'
+
+/** Makes a draft of what was learned of an agent, with the contracts that people wrote in their place. */
+export async function draftPlan(ctx: UserContext, { body }: Input<Routes['draftPlan']>): Promise<PlanDetail> {
+  const learning = await learnedDrafts(ctx.sql, ctx.tenantId, body.agent)
+  if (learning === null || learning.drafts.length + learning.written.size === 0) {
+    throw new ApiError('NOT_FOUND', { detail: 'nothing was captured of this agent yet' })
+  }
+  return storeDraft(ctx, { ...body, files: packOf(learning), origin: 'learned', createdBy: ctx.email })
+}

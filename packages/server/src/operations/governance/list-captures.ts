@@ -1,0 +1,33 @@
+import type { Input, JsonValue, Reply, Routes } from '@countersign/protocol'
+import type { UserContext } from '../../context.js'
+import { listCaptures as listStoredCaptures } from '../../store/captures.js'
+import { readTimeCursor, writeTimeCursor } from '../../time-cursor.js'
+
+/** Captures newest first, page by page, with the calls that their level keeps. */
+export async function listCaptures(
+  ctx: UserContext,
+  { query }: Input<Routes['listCaptures']>,
+): Promise<Reply<Routes['listCaptures']>> {
+  const captures = await listStoredCaptures(ctx.sql, {
+    tenantId: ctx.tenantId,
+    agent: query.agent ?? null,
+    tool: query.tool ?? null,
+    below: readTimeCursor(query.cursor),
+    limit: query.limit + 1,
+  })
+  const page = captures.slice(0, query.limit)
+  const last = captures.length > page.length ? page.at(-1) : undefined
+  return {
+    items: page.map((capture) => ({
+      capture_id: capture.captureId,
+      agent: capture.agent,
+      conversation_id: capture.conversationId,
+      at: capture.at.toISOString(),
+      tool_names: capture.toolNames,
+      capture_level: capture.captureLevel,
+      decision: capture.decision,
+      calls: capture.item.response.tool_calls as unknown as JsonValue,
+    })),
+    next: last === undefined ? null : writeTimeCursor({ at: last.at, id: last.captureId }),
+  }
+}

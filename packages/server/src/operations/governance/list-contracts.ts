@@ -1,0 +1,65 @@
+import { describeDraft, diffPlans, writeContract } from '@countersign/engine'
+import { type ContractRow, confidenceOf, type Input, type Reply, type Routes } from '@countersign/protocol'
+import type { UserContext } from '../../context.js'
+import { type AgentLearning, learnedDrafts } from '../../governance/learned-drafts.js'
+import { readPack } from '../../governance/read-pack.js'
+import { listLearnedAgents } from '../../store/learned-tools.js'
+import { findApprovedPlans } from '../../store/plans.js'
+
+/** Contracts as learned or written, with how far each can be trusted and what drifted since its approval. */
+export async function listContracts(
+  ctx: UserContext,
+  { query }: Input<Routes['listContracts']>,
+): Promise<Reply<Routes['listContracts']>> {
+  const agents = await listLearnedAgents(ctx.sql, ctx.tenantId, query.agent ?? null)
+  const contracts: ContractRow[] = []
+  for (const { agent } of agents) {
+    const learning = await learnedDrafts(ctx.sql, ctx.tenantId, agent)
+    if (learning !== null) contracts.push(...(await rowsOf(ctx, learning)))
+  }
+  return { contracts }
+}
+
+async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<ContractRow[]> {
+  const running = await findApprovedPlans(ctx.sql, ctx.tenantId, learning.agent)
+  const approved = new Set(running.flatMap(({ contracts }) => contracts.map(({ tool }) => tool)))
+  const drift = await driftOf(learning, running[0] ?? null)
+  const learned = learning.drafts.map((draft): ContractRow => {
+    const { tool } = draft.contract
+    const written = learning.written.get(tool)
+    const known = learning.tools.get(tool)
+    return {
+      agent: learning.agent,
+      tool_name: tool,
+      source: written === undefined ? 'inferred' : 'customer',
+      confidence: confidenceOf(draft.samples),
+      samples: draft.samples,
+      sessions: known?.summary.sessions.length ?? 0,
+      false_block_bound: draft.samples > 0 ? draft.falseBlockBound : null,
+      pass_rate: known === undefined || known.judged === 0 ? null : known.passed / known.judged,
+      approved: approved.has(tool),
+      drift: drift.get(tool) ?? [],
+      words: describeDraft(draft),
+      yaml: written?.text ?? writeContract(draft).text,
+      updated_at: (known?.updatedAt ?? ctx.clock()).toISOString(),
+    }
+  })
+  return learned
+}
+
+/** What learning would change by now in contracts that were approved as learned. */
+async function driftOf(
+  { drafts, written }: AgentLearning,
+  running: Parameters<typeof diffPlans>[0],
+): Promise<Map<string, string[]>> {
+  const drift = new Map<string, string[]>()
+  if (running === null) return drift
+  const files = drafts.filter(({ contract }) => !written.has(contract.tool)).map(writeContract)
+  if (files.length === 0) return drift
+  const { compiled_session } = await readPack(files)
+  for (const { tool, text } of diffPlans(running, compiled_session)) {
+    if (tool === null || written.has(tool)) continue
+    drift.set(tool, [...(drift.get(tool) ?? []), text])
+  }
+  return drift
+}

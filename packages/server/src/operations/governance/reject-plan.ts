@@ -1,0 +1,29 @@
+import type { Input, PlanDetail, Routes } from '@countersign/protocol'
+import { ApiError } from '../../api-error.js'
+import type { UserContext } from '../../context.js'
+import { detailOf } from '../../governance/detail-of.js'
+import { insertAuditEntry } from '../../store/audit.js'
+import { rejectGovernancePlan } from '../../store/governance-plans.js'
+
+/** Rejects a draft, with who, when and why. */
+export async function rejectPlan(ctx: UserContext, { params, body }: Input<Routes['rejectPlan']>): Promise<PlanDetail> {
+  const { plan } = await detailOf(ctx, params.plan_id)
+  if (plan.state === 'rejected') return detailOf(ctx, plan.plan_id)
+  const { tenantId, email, userId } = ctx
+  const rejected = await ctx.transaction(async (tx) => {
+    if (!(await rejectGovernancePlan(tx, { tenantId, planId: plan.plan_id, by: email, why: body.why }))) return false
+    await insertAuditEntry(tx, {
+      tenantId,
+      at: ctx.clock(),
+      action: 'plan_rejected',
+      userId,
+      actor: email,
+      ip: ctx.clientAddress,
+      subject: plan.plan_id,
+      detail: body.why,
+    })
+    return true
+  })
+  if (!rejected) throw new ApiError('PLAN_DECIDED', { state: plan.state })
+  return detailOf(ctx, plan.plan_id)
+}

@@ -1,0 +1,221 @@
+import type { PlanDetail } from '@countersign/protocol'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
+import { batchOf, mailConversation } from '../support/captures.js'
+import { createMailbox } from '../support/mailbox.js'
+import { Person } from '../support/person.js'
+import { proves } from '../support/proves.js'
+import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
+
+const mailbox = createMailbox()
+let runtime: Runtime
+let ada: Person
+let api: Api
+beforeAll(async () => {
+  runtime = await startRuntime({ mailer: mailbox })
+  ada = new Person(runtime.fetch)
+  const { body } = await ada.signup()
+  await runtime.sql`update tenants set quota = 'scale' where tenant_id = ${body.user.tenant_id}`
+  await runtime.instances[0].parts.accounts.mail.idle()
+  await ada.call('verifyEmail', { body: { token: mailbox.tokenFor(ada.email) } })
+  api = runtime.api(body.api_key)
+})
+afterAll(() => runtime.close())
+
+async function teach(agent: string, names: readonly string[]): Promise<void> {
+  await api.ingestCaptures(batchOf(names.flatMap((name) => mailConversation(agent, name))))
+  while ((await runtime.instances[0].parts.database.transaction('jobs', learnCaptures)) > 0) {
+    // Until nothing is left.
+  }
+}
+const NAMES = ['Ann', 'Bob', 'Cleo', 'Dan', 'Eve', 'Flo', 'Gus', 'Hal', 'Ida', 'Joe']
+const scope = (agent: string) => ({ agent, environment: 'production' as const })
+const lookup = async (agent: string) => (await api.lookupPlan({ query: scope(agent) })).body
+const contractsOf = async (agent: string) => (await ada.call('listContracts', { query: { agent } })).body.contracts
+const pack = (amount: number) => [
+  {
+    file: 'contracts/pay.yaml',
+    text: `tool: pay\nside_effect: financial\nargument_value_invariants:\n  - { path: $.amount, lte: ${amount} }\n`,
+  },
+]
+
+describe('learned contracts', () => {
+  proves(
+    [
+      'learn.from-captures',
+      'learn.generates-contracts',
+      'learn.scores-confidence',
+      'learn.confidence.low',
+      'learn.confidence.medium',
+      'learn.confidence.high',
+      'learn.updates-confidence',
+      'limit.confidence',
+    ],
+    async () => {
+      const confidences: string[] = []
+      for (const [from, to] of [
+        [0, 4],
+        [4, 5],
+        [5, 9],
+        [9, 10],
+      ] as const) {
+        await teach('grower', NAMES.slice(from, to))
+        const rows = await contractsOf('grower')
+        expect(rows.map(({ tool_name }) => tool_name)).toEqual(['find_person', 'send_mail'])
+        confidences.push(...new Set(rows.map(({ confidence, samples }) => `${samples} ${confidence}`)))
+      }
+      expect(confidences).toEqual(['4 low', '5 medium', '9 medium', '10 high'])
+      const [, mail] = await contractsOf('grower')
+      expect(mail?.source).toBe('inferred')
+      expect(mail?.yaml).toContain('additionalProperties: false')
+      expect(mail?.false_block_bound).toBeGreaterThan(0)
+      expect(mail?.false_block_bound).toBeLessThan(0.5)
+    },
+  )
+})
+
+describe('a plan', () => {
+  proves(
+    [
+      'endpoint.plan',
+      'endpoint.plan.query',
+      'endpoint.plan.approved',
+      'endpoint.plan.metadata',
+      'plan.lookup.says-approved',
+      'plan-lookup.status',
+      'plan-lookup.compiled-session',
+      'plan-lookup.compiled-hash',
+      'plan-lookup.metadata',
+    ],
+    'is none, draft, then approved, and what was approved is what the lookup hands out',
+    async () => {
+      expect(await lookup('desk')).toMatchObject({ status: 'none', compiled_session: null, compiled_hash: null })
+      await teach('desk', NAMES)
+      const drafted = await ada.call('draftPlan', { body: scope('desk') })
+      expect(drafted.status).toBe(201)
+      expect(drafted.body.blockers).toEqual([])
+      const { plan_id, compiled_hash } = drafted.body.plan
+      expect(await lookup('desk')).toMatchObject({ status: 'draft', compiled_session: null, draft: { plan_id } })
+      const approved = await ada.call('approvePlan', { params: { plan_id }, body: { why: 'looks right' } })
+      expect(approved.body.plan).toMatchObject({ state: 'approved', decided_by: ada.email, decided_why: 'looks right' })
+      const found = await lookup('desk')
+      expect(found).toMatchObject({ status: 'approved', compiled_hash, approved: { plan_id, approved_by: ada.email } })
+      expect(found.compiled_session?.contracts.map(({ tool }) => tool)).toEqual(['find_person', 'send_mail'])
+    },
+  )
+
+  test('is approved once, and approving it again changes nothing', async () => {
+    const { body } = await api.submitPlan({ body: { ...scope('payer'), files: pack(10) } })
+    const { plan_id } = body.plan
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, at) =>
+        ada.call('approvePlan', { params: { plan_id }, body: { why: `reason ${at}` } }),
+      ),
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(new Set(answers.map(({ body: detail }) => detail.plan.decided_why)).size).toBe(1)
+    const [count] =
+      await runtime.sql`select count(*)::int as n from audit_entries where action = 'plan_approved' and subject = ${plan_id}`
+    expect(count?.n).toBe(1)
+  })
+
+  test('supersedes the former one and says in words what changes', async () => {
+    const first = (await api.submitPlan({ body: { ...scope('words'), files: pack(10) } })).body.plan
+    await ada.call('approvePlan', { params: { plan_id: first.plan_id }, body: { why: 'start' } })
+    const diff = await api.diffPlan({ body: { ...scope('words'), files: pack(99) } })
+    expect(diff.body.running_hash).toBe(first.compiled_hash)
+    expect(diff.body.changes).toEqual([
+      { tool_name: 'pay', effect: 'blocks', text: 'pay: new bound {"lte":99,"path":"$.amount"}' },
+      { tool_name: 'pay', effect: 'allows', text: 'pay: no more bound {"lte":10,"path":"$.amount"}' },
+    ])
+    const second = (await api.submitPlan({ body: { ...scope('words'), files: pack(99) } })).body.plan
+    await ada.call('approvePlan', { params: { plan_id: second.plan_id }, body: { why: 'raise' } })
+    const states = (await ada.call('listPlans', { query: { agent: 'words' } })).body.items.map(({ state }) => state)
+    expect(states).toEqual(['approved', 'superseded'])
+    expect((await lookup('words')).compiled_hash).toBe(second.compiled_hash)
+    expect((await ada.call('approvePlan', { params: { plan_id: first.plan_id }, body: { why: 'back' } })).code).toBe(
+      'PLAN_DECIDED',
+    )
+  })
+
+  test('cannot be approved while a tool in use has no contract', async () => {
+    await teach('gap', NAMES)
+    const { body } = await api.submitPlan({ body: { ...scope('gap'), files: pack(10) } })
+    expect(body.blockers.map(({ tool_name }) => tool_name)).toEqual(['find_person', 'send_mail'])
+    const refused = await ada.call('approvePlan', { params: { plan_id: body.plan.plan_id }, body: { why: 'hurry' } })
+    expect([refused.status, refused.code]).toEqual([409, 'PLAN_BLOCKED'])
+    expect((await lookup('gap')).status).toBe('draft')
+  })
+
+  test('that does not compile is refused with every fault, and nothing is kept', async () => {
+    const files = [{ file: 'contracts/pay.yaml', text: 'tool: pay\nunknown: 1\n' }]
+    const refused = await api.submitPlan({ body: { ...scope('faulty'), files } })
+    expect([refused.status, refused.problem.code]).toEqual([400, 'PLAN_INVALID'])
+    expect(String(refused.problem.detail)).toContain('contracts/pay.yaml:2')
+    expect((await lookup('faulty')).status).toBe('none')
+  })
+
+  test('is rejected with a reason', async () => {
+    const { plan_id } = (await api.submitPlan({ body: { ...scope('no'), files: pack(10) } })).body.plan
+    const { body } = await ada.call('rejectPlan', { params: { plan_id }, body: { why: 'too wide' } })
+    expect(body.plan).toMatchObject({ state: 'rejected', decided_why: 'too wide' })
+    expect((await ada.call('approvePlan', { params: { plan_id }, body: { why: 'x' } })).code).toBe('PLAN_DECIDED')
+    expect((await lookup('no')).status).toBe('none')
+  })
+
+  test('keeps what a person edited, whatever is learned later', async () => {
+    await teach('edited', NAMES)
+    const draft = (await ada.call('draftPlan', { body: scope('edited') })).body
+    const files = draft.files.map(({ file, text }) => ({
+      file,
+      text: text.includes('tool: send_mail')
+        ? `${text}aggregates:\n  - { name: mails, function: count, lte: 3 }\n`
+        : text,
+    }))
+    const edited = await ada.call('editPlan', { params: { plan_id: draft.plan.plan_id }, body: { files } })
+    expect(edited.status).toBe(200)
+    await teach('edited', ['Kim', 'Lea'])
+    const again: PlanDetail = (await ada.call('draftPlan', { body: scope('edited') })).body
+    const mail = again.files.find(({ text }) => text.includes('tool: send_mail'))
+    expect(mail?.text).toContain('source: customer')
+    expect(mail?.text).toContain('lte: 3')
+    expect((await contractsOf('edited')).map(({ source }) => source)).toEqual(['inferred', 'customer'])
+  })
+
+  test('that is approved is widened by no capture', async () => {
+    await teach('crafted', NAMES)
+    const { plan_id } = (await ada.call('draftPlan', { body: scope('crafted') })).body.plan
+    const before = (await ada.call('approvePlan', { params: { plan_id }, body: { why: 'ok' } })).body.plan.compiled_hash
+    await api.ingestCaptures(
+      batchOf(
+        NAMES.flatMap((name) =>
+          mailConversation('crafted', name).map((item) => ({
+            ...item,
+            tool_names: ['wipe_disk'],
+            response: { ...item.response, tool_calls: [{ id: 'x', name: 'wipe_disk', arguments: '{"all":true}' }] },
+          })),
+        ),
+      ),
+    )
+    await teach('crafted', ['Zed'])
+    const after = await lookup('crafted')
+    expect(after.compiled_hash).toBe(before)
+    expect(after.compiled_session?.contracts.map(({ tool }) => tool)).toEqual(['find_person', 'send_mail'])
+    expect((await contractsOf('crafted')).find(({ tool_name }) => tool_name === 'wipe_disk')).toMatchObject({
+      approved: false,
+    })
+  })
+
+  test('of another tenant is not there', async () => {
+    const { plan_id } = (await api.submitPlan({ body: { ...scope('mine'), files: pack(10) } })).body.plan
+    const eve = new Person(runtime.fetch)
+    await runtime.sql`delete from buckets`
+    await eve.signup()
+    for (const name of ['loadPlan', 'approvePlan', 'rejectPlan'] as const) {
+      const body = name === 'loadPlan' ? {} : { body: { why: 'x' } }
+      expect((await eve.call(name, { params: { plan_id }, ...body })).status).toBe(404)
+    }
+    const other = await runtime.createTenant()
+    expect((await runtime.api(other.key).lookupPlan({ query: scope('mine') })).body.status).toBe('none')
+  })
+})
