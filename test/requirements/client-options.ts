@@ -289,6 +289,6 @@ export const clientOptions = [
   {
     id: 'option.workflow',
     behaviour: 'workflow may be left out and makes the session part of a workflow when given',
-    state: 'missing',
+    state: 'built',
   },
 ] as const satisfies readonly Fact[]

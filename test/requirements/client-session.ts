@@ -79,11 +79,11 @@ export const clientSession = [
   {
     id: 'session.get-workflow-state',
     behaviour: "getWorkflowState() resolves to the workflow's state",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'session.handoff',
     behaviour: 'handoff() offers a handoff and resolves to it',
-    state: 'missing',
+    state: 'built',
   },
 ] as const satisfies readonly Fact[]

@@ -44,9 +44,12 @@ export function compileContracts(input: ContractsInput, options: PrepareContract
   return compilePlan(readSources(input, options.session), { policy: options.policy })
 }
 
-export function compilationFailed(errors: readonly CompileNote[]): ReplayConfigError {
+export function compilationFailed(
+  errors: readonly CompileNote[],
+  what = 'the contracts do not compile',
+): ReplayConfigError {
   const list = errors.map((note) => `\n  ${describeNote(note)}`).join('')
-  return new ReplayConfigError(`the contracts do not compile:${list}`, 'compilation_failed')
+  return new ReplayConfigError(`${what}:${list}`, 'compilation_failed')
 }
 
 function readSources(input: ContractsInput, session: PrepareContractsOptions['session']): PlanSources {

@@ -19,18 +19,13 @@ export type { HealthSnapshot } from './health-snapshot.js'
 export { type ObserveHandle, observe } from './observe.js'
 export type { ObserveOptions } from './observe-options.js'
 export { replay } from './replay.js'
-export type {
-  CallInDoubt,
-  NarrowResult,
-  ReplayOptions,
-  ToolContext,
-  ToolExecutor,
-  WorkflowOptions,
-} from './replay-options.js'
+export type { CallInDoubt, NarrowResult, ReplayOptions, ToolContext, ToolExecutor } from './replay-options.js'
 export { ReplaySession } from './replay-session.js'
 export type { SessionStore, StoredSession } from './session-store.js'
 export type { ShadowDelta } from './shadow-delta.js'
 export type { WrappedTool } from './tools.js'
 export type { TraceEntry } from './trace.js'
 export { type ValidateOptions, validate } from './validate.js'
-export type { HandoffOffer } from './workflow.js'
+export { type OfferWait, waitForOffer } from './wait-for-offer.js'
+export type { HandoffOffer, HandoffWait } from './workflow.js'
+export type { WorkflowOptions } from './workflow-options.js'

@@ -15,12 +15,12 @@ import {
   type ProviderConstraints,
   providerConstraintsSchema,
   type UnmatchedPolicy,
-  type WorkflowDefinition,
 } from '@countersign/protocol'
 import type { DiagnosticsCallback } from './diagnostics.js'
 import { type EnforcementDecision, ReplayConfigError } from './errors.js'
 import { DEFAULT_BASE_URL, environmentOf, type SdkEnvironment } from './options.js'
 import type { SessionStore } from './session-store.js'
+import { type JoinedWorkflow, readWorkflowOption, type WorkflowOptions } from './workflow-options.js'
 
 export interface ToolContext {
   /** The id that the model gave the call. */
@@ -40,14 +40,6 @@ export interface CallInDoubt {
   readonly argumentHash: string
   readonly idempotencyKey: string
   readonly proposedAt: string
-}
-
-export interface WorkflowOptions {
-  readonly workflowId: string
-  readonly role: string
-  readonly handoffId?: string
-  /** Given by the session that opens the workflow. */
-  readonly definition?: WorkflowDefinition
 }
 
 export type Mode = 'enforce' | 'shadow' | 'log-only'
@@ -123,7 +115,7 @@ export interface ReplaySettings
   readonly environmentKnown: boolean
   readonly captureLevel: CaptureLevel
   readonly labels: readonly string[]
-  readonly workflow: WorkflowOptions | null
+  readonly workflow: JoinedWorkflow | null
   readonly takeover: boolean
   readonly timeoutMs: number
   readonly fetch: typeof globalThis.fetch
@@ -139,8 +131,16 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
   for (const name of Object.keys(options)) if (!OPTION_NAMES.has(name)) refuse(name, 'is not an option of replay')
   const { environment, known } = environmentOf(options.environment ?? env.environment)
   if (options.environment !== undefined && !known) refuse('environment', 'must be development, staging or production')
+  const apiKey = text('apiKey', options.apiKey || undefined, 1_024) ?? env.apiKey
+  const workflow = readWorkflowOption(options.workflow, {
+    apiKey,
+    hasTools: options.tools !== undefined,
+    watchesOnly: options.mode === 'shadow' || options.mode === 'log-only',
+    onError: options.onError ?? 'block',
+  })
   return {
     ...callbacks(options),
+    ...sessionFile(options.sessionYamlPath ?? workflow?.sessionYamlPath),
     contracts: options.contracts === undefined ? null : [options.contracts].flat(),
     agent: text('agent', options.agent, LIMITS.idLength),
     sessionId: sessionId(options.sessionId),
@@ -158,13 +158,13 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
     providerConstraints: constraints(options.providerConstraints),
     principal: principal(options.principal),
     tools: tools(options.tools),
-    apiKey: text('apiKey', options.apiKey || undefined, 1_024) ?? env.apiKey,
+    apiKey,
     runtimeUrl: url(options.runtimeUrl ?? env.apiUrl ?? DEFAULT_BASE_URL),
     environment,
     environmentKnown: known,
     captureLevel: choice('captureLevel', options.captureLevel, ['metadata', 'redacted', 'full']) ?? 'redacted',
     labels: labels(options.labels),
-    workflow: options.workflow ?? null,
+    workflow,
     takeover: options.takeover ?? false,
     timeoutMs: whole('timeoutMs', options.timeoutMs, 1, LONGEST_TIMEOUT_MS) ?? TIMEOUT_MS,
     // Looked up at each call, so that a program that replaces the global one later is heard.
@@ -214,10 +214,8 @@ function refuse(option: string, problem: string): never {
 
 type Callback = 'onBlock' | 'onNarrow' | 'diagnostics' | 'onCheckpoint' | 'onInDoubt'
 
-function callbacks(
-  options: ReplayOptions,
-): Pick<ReplaySettings, Callback | 'contractsDir' | 'sessionYamlPath' | 'store'> {
-  const { onBlock, onNarrow, diagnostics, onCheckpoint, onInDoubt, contractsDir, sessionYamlPath, store } = options
+function callbacks(options: ReplayOptions): Pick<ReplaySettings, Callback | 'contractsDir' | 'store'> {
+  const { onBlock, onNarrow, diagnostics, onCheckpoint, onInDoubt, contractsDir, store } = options
   const given = { onBlock, onNarrow, diagnostics, onCheckpoint, onInDoubt }
   for (const [name, callback] of Object.entries(given)) {
     if (callback !== undefined && typeof callback !== 'function') refuse(name, 'must be a function')
@@ -229,10 +227,12 @@ function callbacks(
     ...(onCheckpoint && { onCheckpoint }),
     ...(onInDoubt && { onInDoubt }),
     ...(contractsDir !== undefined && { contractsDir }),
-    ...(sessionYamlPath !== undefined && { sessionYamlPath }),
     ...(store && { store }),
   }
 }
+
+const sessionFile = (sessionYamlPath: string | undefined): Pick<ReplaySettings, 'sessionYamlPath'> =>
+  sessionYamlPath === undefined ? {} : { sessionYamlPath }
 
 function choice<T extends string>(option: string, value: T | undefined, allowed: readonly T[]): T | undefined {
   if (value !== undefined && !allowed.includes(value)) refuse(option, `must be one of ${allowed.join(', ')}`)

@@ -16,7 +16,15 @@ import { type WrappedTool, wrapTools } from './tools.js'
 import type { TraceEntry } from './trace.js'
 import { createTurn } from './turn.js'
 import { createTurnQueue } from './turn-queue.js'
-import { type HandoffOffer, loadWorkflow, offerHandoff } from './workflow.js'
+import {
+  completeHandoff,
+  type HandoffOffer,
+  type HandoffWait,
+  loadWorkflow,
+  offerHandoff,
+  reclaimHandoff,
+  waitForHandoff,
+} from './workflow.js'
 import { unwrapClient } from './wrapped-clients.js'
 
 /** A governed session: calls of the model go through `client`, calls of tools through `tools`. */
@@ -130,6 +138,21 @@ export class ReplaySession<Client extends object> {
   /** Offers work to another role of the workflow. */
   async handoff(offer: HandoffOffer): Promise<HandoffView> {
     return deepFreeze(await offerHandoff(this.#core, offer))
+  }
+
+  /** Marks the handoff complete with which this session joined. Its labels go back, and it may use no tool any more. */
+  async completeHandoff(): Promise<HandoffView> {
+    return deepFreeze(await completeHandoff(this.#core))
+  }
+
+  /** Takes back a handoff that this session offered, once nobody took it in time or its holder is gone. */
+  async reclaimHandoff(handoffId: string): Promise<HandoffView> {
+    return deepFreeze(await reclaimHandoff(this.#core, handoffId))
+  }
+
+  /** Waits until a handoff is completed, reclaimed or expired. Null when the time is up before. */
+  async waitForHandoff(handoffId: string, wait: HandoffWait): Promise<HandoffView | null> {
+    return deepFreeze(await waitForHandoff(this.#core, handoffId, wait))
   }
 
   #onBypass(method: string): void {

@@ -14,15 +14,15 @@ import {
 import type { PreflightAsk, ProposalAsk } from './authority.js'
 import { ReplayConfigError, ReplayContractError } from './errors.js'
 import type { SessionIdentity } from './local-session.js'
-import type { WorkflowOptions } from './replay-options.js'
 import { type CallLimits, type ReplyOf, ServiceFailure, ServiceRefusal, type Transport } from './transport.js'
+import type { JoinedWorkflow } from './workflow-options.js'
 
 export interface ServerSessionOptions {
   readonly transport: Transport
   readonly identity: Omit<SessionIdentity, 'salt'>
   readonly compiled: { readonly hash: string; readonly session: CompiledSession }
   readonly provider: string
-  readonly workflow: WorkflowOptions | null
+  readonly workflow: JoinedWorkflow | null
   readonly takeover: boolean
 }
 
@@ -90,7 +90,8 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       const created = await createOrFindHeld(options, limits)
       if (created !== null) {
         heard(created)
-        const fresh = created.ledger.seq === 1
+        // A workflow gives labels and bounds that only the server knows.
+        const fresh = created.ledger.seq === 1 && options.workflow === null
         return { salt: created.hash_salt, startedAt: created.session.created_at, fresh, inDoubt: [] }
       }
       const body = { holder_id: identity.holderId, takeover: options.takeover }
@@ -203,7 +204,7 @@ async function createOrFindHeld(
   }
 }
 
-function joinOf({ workflowId, role, handoffId, definition }: WorkflowOptions) {
+function joinOf({ workflowId, role, handoffId, definition }: JoinedWorkflow) {
   return {
     workflow_id: workflowId,
     role,

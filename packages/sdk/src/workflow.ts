@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { HandoffView, WorkflowView } from '@countersign/protocol'
-import { ReplayConfigError } from './errors.js'
-import { errorOf } from './refusals.js'
+import { ReplayConfigError, ReplayKillError } from './errors.js'
 import type { SessionCore } from './session-core.js'
-import { ServiceRefusal } from './transport.js'
+import { POLL_MS, pollUntil, translated } from './workflow-polling.js'
 
 /** Work that a session offers to another role of its workflow. */
 export interface HandoffOffer {
@@ -37,6 +36,58 @@ export async function offerHandoff(core: SessionCore, offer: HandoffOffer): Prom
   return handoff
 }
 
+/** Marks the handoff complete with which the session joined. Evidence of what it did is delivered before. */
+export async function completeHandoff(core: SessionCore): Promise<HandoffView> {
+  const { workflow } = core.settings
+  if (workflow?.handoffId === undefined) {
+    throw new ReplayConfigError('the session did not join with a handoff, so it has none to complete', null)
+  }
+  return settle(core, 'completeHandoff', workflow.handoffId)
+}
+
+/** Takes a handoff back that nobody took in time, or whose holder is gone. */
+export function reclaimHandoff(core: SessionCore, handoffId: string): Promise<HandoffView> {
+  return settle(core, 'reclaimHandoff', handoffId)
+}
+
+async function settle(
+  core: SessionCore,
+  move: 'completeHandoff' | 'reclaimHandoff',
+  handoffId: string,
+): Promise<HandoffView> {
+  const { transport, server, workflowId } = await workflowOf(core)
+  await core.book.idle()
+  await core.deliver()
+  await core.authority().flush()
+  const params = { workflow_id: workflowId, handoff_id: handoffId }
+  const body = { session_id: core.settings.sessionId, fence: server.known().fence }
+  const { handoff } = await transport.call(move, { params, body }).catch(translated)
+  return handoff
+}
+
+export interface HandoffWait {
+  /** Gives up after this long. */
+  readonly timeoutMs: number
+  /** Between two looks. */
+  readonly pollMs?: number
+}
+
+/** Waits until a handoff is completed, reclaimed or expired. Null when it was not in time. */
+export async function waitForHandoff(
+  core: SessionCore,
+  handoffId: string,
+  { timeoutMs, pollMs = POLL_MS }: HandoffWait,
+): Promise<HandoffView | null> {
+  const look = async () => {
+    const { status, handoffs } = await loadWorkflow(core)
+    if (status === 'KILLED') throw new ReplayKillError('the workflow was killed')
+    const found = handoffs.find(({ handoff_id }) => handoff_id === handoffId)
+    if (found === undefined) throw new ReplayConfigError(`the workflow has no handoff ${handoffId}`, null)
+    return found.state === 'offered' || found.state === 'accepted' ? null : found
+  }
+  return pollUntil(look, { timeoutMs, pollMs, signal: core.killSignal })
+}
+
 /** Workflows live on the server: only a session that it governs has one. */
 async function workflowOf(core: SessionCore) {
   await core.ready()
@@ -48,8 +99,4 @@ async function workflowOf(core: SessionCore) {
   }
   await core.authority().start().catch(translated)
   return { transport, server, workflowId: workflow.workflowId }
-}
-
-function translated(error: unknown): never {
-  throw error instanceof ServiceRefusal ? errorOf(error) : error
 }
