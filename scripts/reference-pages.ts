@@ -9,6 +9,9 @@ import {
   type Route,
 } from '@countersign/protocol'
 import { SETTINGS } from '@countersign/server'
+import { COMMANDS } from '../packages/cli/src/commands/index.js'
+import { CONTRACT_KEYS, OPERATOR_WORDS, SESSION_KEYS } from './reference/contract-tables.js'
+import { DIAGNOSTICS, OBSERVE_OPTIONS, REPLAY_OPTIONS } from './reference/sdk-tables.js'
 
 const table = (head: readonly string[], rows: readonly (readonly unknown[])[]) =>
   [
@@ -111,6 +114,61 @@ const settingsPage = () =>
     ),
   )
 
+const optionTable = (options: Readonly<Record<string, { type: string; default: string; what: string }>>) =>
+  table(
+    ['option', 'type', 'default', 'what it does'],
+    Object.entries(options).map(([name, row]) => [`\`${name}\``, row.type, row.default, row.what]),
+  )
+const wordTable = (head: string, words: Readonly<Record<string, string>>) =>
+  table(
+    [head, 'meaning'],
+    Object.entries(words).map(([name, meaning]) => [`\`${name}\``, meaning]),
+  )
+
+const optionsPage = () =>
+  pageFrom(
+    'scripts/reference/sdk-tables.ts',
+    'Options of the SDK',
+    'An option that is not known, or out of its range, is refused by `replay` with a `ReplayConfigError`; `observe` never throws and brings it back into range.',
+    '## replay(client, options)',
+    optionTable(REPLAY_OPTIONS),
+    '## observe(client, options)',
+    optionTable(OBSERVE_OPTIONS),
+  )
+
+const diagnosticsPage = () =>
+  pageFrom(
+    'scripts/reference/sdk-tables.ts',
+    'Diagnostics',
+    'Events for the `diagnostics` callback: `{ type, … }`. None of them changes what is allowed.',
+    wordTable('type', DIAGNOSTICS),
+  )
+
+const contractPage = () =>
+  pageFrom(
+    'scripts/reference/contract-tables.ts',
+    'Contract language',
+    'One YAML or JSON file for each tool, and one optional `session.yaml`. [The guide](../guides/contracts.md) shows them in use.',
+    '## A contract',
+    wordTable('key', CONTRACT_KEYS),
+    '## session.yaml',
+    wordTable('key', SESSION_KEYS),
+    '## Operators\n\nIn an invariant, `{ path: $.amount, gt: 0, lte: 500 }`: every operator named must hold. Matching is exact on bytes; numbers are compared exactly.',
+    wordTable('operator', OPERATOR_WORDS),
+  )
+
+const commandsPage = () =>
+  pageFrom(
+    'packages/cli',
+    'Command line',
+    '`npx countersign COMMAND`; `--help` behind a command tells the same.',
+    ...Object.values(COMMANDS).map(
+      ({ usage, summary, help }) =>
+        `## countersign ${usage.split(' ')[0]}\n\n\`\`\`\ncountersign ${usage}\n\`\`\`\n\n${sentence(summary)}${help ? `\n\n${help().includes('--host') ? 'Every flag is in [settings](settings.md).' : help()}` : ''}`,
+    ),
+  )
+const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`
+
 /** Every generated page by file name. */
 export function referencePages(): Map<string, string> {
   return new Map([
@@ -119,6 +177,10 @@ export function referencePages(): Map<string, string> {
     ['block-reasons.md', reasonsPage()],
     ['limits.md', limitsPage()],
     ['settings.md', settingsPage()],
+    ['options.md', optionsPage()],
+    ['diagnostics.md', diagnosticsPage()],
+    ['contract-language.md', contractPage()],
+    ['commands.md', commandsPage()],
     ['openapi.json', `${JSON.stringify(openApiDocument(), null, 1)}\n`],
   ])
 }

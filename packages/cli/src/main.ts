@@ -1,13 +1,7 @@
 #!/usr/bin/env node
-import type { Command, Terminal } from './command.js'
+import type { Terminal } from './command.js'
 import { UsageError } from './command.js'
-import { compile } from './commands/compile.js'
-import { start } from './commands/start.js'
-import { tenant } from './commands/tenant.js'
-import { validate } from './commands/validate.js'
-import { verify } from './commands/verify.js'
-
-const COMMANDS: Readonly<Record<string, Command>> = { start, tenant, compile, validate, verify }
+import { COMMANDS } from './commands/index.js'
 
 const terminal: Terminal = {
   print: (line) => void process.stdout.write(`${line}\n`),

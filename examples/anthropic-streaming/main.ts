@@ -1,0 +1,53 @@
+// A governed stream: text flows as it comes, a tool call is held until it is judged. What is blocked is never released.
+import assert from 'node:assert/strict'
+import Anthropic from '@anthropic-ai/sdk'
+import { replay } from '@countersign/sdk'
+import { scriptedModel } from '../scripted-model.js'
+
+const model = await scriptedModel()
+model.say({
+  text: 'I will look that up and tidy up behind me.',
+  calls: [
+    { name: 'search', arguments: { query: 'countersign' } },
+    { name: 'delete_file', arguments: { path: '/etc/passwd' } },
+  ],
+})
+
+const session = replay(new Anthropic({ apiKey: 'not needed on loopback', baseURL: model.anthropicUrl }), {
+  contracts: [
+    { tool: 'search', side_effect: 'read' },
+    {
+      tool: 'delete_file',
+      side_effect: 'destructive',
+      argument_value_invariants: [{ path: '$.path', starts_with: '/tmp/' }],
+    },
+  ],
+  // Blocked calls are taken out and the rest goes on.
+  gate: 'strip_blocked',
+  tools: {
+    search: () => ['found'],
+    delete_file: () => assert.fail('this must not run'),
+  },
+})
+
+const stream = await session.client.messages.create({
+  model: 'claude-sonnet-4-6',
+  max_tokens: 1000,
+  messages: [{ role: 'user', content: 'Look up countersign.' }],
+  tools: ['search', 'delete_file'].map((name) => ({ name, input_schema: { type: 'object' as const } })),
+  stream: true,
+})
+
+const toolsSeen: string[] = []
+for await (const event of stream) {
+  if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') process.stdout.write(event.delta.text)
+  if (event.type === 'content_block_start' && event.content_block.type === 'tool_use')
+    toolsSeen.push(event.content_block.name)
+}
+console.log(`\nreleased: ${toolsSeen.join(', ')}`)
+assert.deepEqual(toolsSeen, ['search'])
+assert.deepEqual(await session.tools?.search?.({ query: 'countersign' }), ['found'])
+assert.equal(session.getState().stateVersion, 1)
+
+await session.restore()
+await model.close()

@@ -1,0 +1,25 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runExample } from '../support/example.js'
+import { type Runtime, startRuntime } from '../support/runtime.js'
+
+let runtime: Runtime
+beforeAll(async () => {
+  runtime = await startRuntime()
+})
+afterAll(() => runtime.close())
+
+/** Each checks itself; here only that it ran to its end is looked at. */
+const EXAMPLES = [
+  { name: 'govern-refunds', says: 'the second refund is blocked' },
+  { name: 'anthropic-streaming', says: 'released: search' },
+  { name: 'human-checkpoint', says: 'large payment of 400: deny' },
+] as const
+
+test.for(EXAMPLES)('example $name on the service', async ({ name, says }) => {
+  const apiUrl = await runtime.instances[0].listen()
+  expect(await runExample(`${name}/main.ts`, { apiUrl, apiKey: runtime.key })).toContain(says)
+})
+
+test('example protect-locally, without a service', async () => {
+  expect(await runExample('protect-locally/main.ts')).toContain('a mail to a stranger: blocked')
+})
