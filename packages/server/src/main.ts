@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Quota } from '@countersign/protocol'
-import { readConfig } from './config.js'
+import { backUp, restoreBackup } from './backup.js'
+import { type Config, readConfig } from './config.js'
 import { makeApiKey, makeId } from './crypto/secrets.js'
 import { openDemo } from './demo.js'
 import { runningEmbeddedUrl, startEmbeddedPostgres } from './embedded-postgres.js'
@@ -53,16 +54,29 @@ export interface CreatedTenant {
 
 /** Makes a verified tenant with one key, whether or not the service is running. */
 export async function createTenant(name: string, quota: Quota | null, flags: Flags): Promise<CreatedTenant> {
+  return withDatabase(flags, async (url, config) => {
+    await migrate(url)
+    return storeTenant(url, name, quota ?? config.defaultQuota)
+  })
+}
+
+/** Backs up what the service keeps, whether or not it is running. Returns the rows written. */
+export const backUpTo = (file: string, flags: Flags): Promise<number> => withDatabase(flags, (url) => backUp(url, file))
+
+/** Fills the configured database, which must be empty, from a backup. Returns the rows read. */
+export const restoreFrom = (file: string, flags: Flags): Promise<number> =>
+  withDatabase(flags, (url) => restoreBackup(file, url))
+
+/** The configured database, that of a running server, or the embedded one, started for as long as it is needed. */
+async function withDatabase<T>(flags: Flags, work: (url: string, config: Config) => Promise<T>): Promise<T> {
   const config = readConfig(process.env, flags)
   const running = config.databaseUrl ?? (await runningEmbeddedUrl(config.dataFolder))
-  const started = running === null ? await startEmbeddedPostgres({ dataFolder: config.dataFolder }) : null
-  const url = running ?? started?.url
-  if (url === undefined) throw new Error('there is no database to use')
+  if (running !== null) return work(running, config)
+  const started = await startEmbeddedPostgres({ dataFolder: config.dataFolder })
   try {
-    await migrate(url)
-    return await storeTenant(url, name, quota ?? config.defaultQuota)
+    return await work(started.url, config)
   } finally {
-    await started?.stop()
+    await started.stop()
   }
 }
 

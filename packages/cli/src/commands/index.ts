@@ -1,9 +1,11 @@
 import type { Command } from '../command.js'
+import { backup } from './backup.js'
 import { compile } from './compile.js'
+import { restore } from './restore.js'
 import { start } from './start.js'
 import { tenant } from './tenant.js'
 import { validate } from './validate.js'
 import { verify } from './verify.js'
 
 /** Every command by the word it is called by. */
-export const COMMANDS: Readonly<Record<string, Command>> = { start, tenant, compile, validate, verify }
+export const COMMANDS: Readonly<Record<string, Command>> = { start, tenant, compile, validate, verify, backup, restore }

@@ -19,14 +19,16 @@ export class MigrationError extends Error {
 const MIGRATION_LOCK = 4_319_001
 const MIGRATION_LOCK_WAIT_MS = 120_000
 
-const FOLDER = fileURLToPath(new URL('../../migrations/', import.meta.url))
+/** Those of this code. */
+export const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
 /**
  * Brings the database to the version of this code, in one transaction, and returns the numbers it applied.
- * Instances that start at once wait for one another. A database newer than the code is refused.
+ * Instances that start at once wait for one another. A database newer than the code is refused. `upTo` stops at an
+ * earlier version, for a backup that was made by one.
  */
-export async function migrate(url: string, folder: string = FOLDER): Promise<number[]> {
-  const migrations = await readMigrations(folder)
+export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.POSITIVE_INFINITY): Promise<number[]> {
+  const migrations = (await readMigrations(folder)).filter(({ number }) => number <= upTo)
   const sql = connect({ url, statementTimeoutMs: 0, lockTimeoutMs: MIGRATION_LOCK_WAIT_MS }, { max: 1 })
   try {
     const applied: number[] = []

@@ -1,0 +1,17 @@
+import { parseArgs } from 'node:util'
+import { backUpTo } from '@countersign/server'
+import { type Command, UsageError } from '../command.js'
+import { SETTING_FLAGS } from './start.js'
+
+export const backup: Command = {
+  usage: 'backup FILE [--data-folder FOLDER | --database-url URL]',
+  summary: 'write everything the service keeps into one compressed file, while it runs',
+  run: async (args, { note }) => {
+    const { values, positionals } = parseArgs({ args: [...args], options: SETTING_FLAGS, allowPositionals: true })
+    const [file, ...rest] = positionals
+    if (file === undefined || rest.length > 0) throw new UsageError('expected one file')
+    const rows = await backUpTo(file, values as Record<string, string | undefined>)
+    note(`${rows} rows in ${file}; keep it as safe as the database`)
+    return 0
+  },
+}

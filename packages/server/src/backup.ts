@@ -1,0 +1,186 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { chmod, rename, rm } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import type { Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+import { connect, type Tx } from './store/database.js'
+import { MIGRATIONS, migrate, readMigrations } from './store/migrate.js'
+
+/** Why a backup cannot be made or read back. The message says what to do. */
+export class BackupError extends Error {
+  override name = 'BackupError'
+}
+
+const FORMAT = 'countersign-backup-1'
+/** Filled by the migrations themselves, or worth nothing later. */
+const LEFT_OUT = new Set(['schema_migrations', 'buckets'])
+const END_OF_TABLE = '.'
+const BATCH = 200
+
+interface Header {
+  readonly format: string
+  readonly migration: number
+}
+interface TableHeader {
+  readonly table: string
+  readonly columns: readonly string[]
+}
+
+/**
+ * Writes everything the service keeps into one compressed file, as of one moment, while it runs. The file holds what
+ * the database holds, hashed keys and passwords included: keep it as safe as the database. Returns the rows written.
+ */
+export async function backUp(url: string, file: string): Promise<number> {
+  const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
+  const draft = `${file}.draft`
+  const packed = createGzip()
+  const written = pipeline(packed, createWriteStream(draft, { mode: 0o600 }))
+  try {
+    let rows = 0
+    await sql.begin('isolation level repeatable read read only', async (tx) => {
+      await write(
+        packed,
+        `${JSON.stringify({ format: FORMAT, migration: await newestMigration(tx) } satisfies Header)}\n`,
+      )
+      for (const table of await listTables(tx)) rows += await copyOut(tx, table, packed)
+    })
+    packed.end()
+    await written
+    await chmod(draft, 0o600)
+    await rename(draft, file)
+    return rows
+  } catch (error) {
+    packed.destroy()
+    await written.catch(() => {})
+    await rm(draft, { force: true })
+    throw error
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+/** Fills an empty database from a backup and brings it to the version of this code. All of it or nothing. */
+export async function restoreBackup(file: string, url: string): Promise<number> {
+  const lines = createInterface({
+    input: createReadStream(file).pipe(createGunzip()),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })
+  const input = lines[Symbol.asyncIterator]()
+  const header = readHeader((await input.next()).value, file)
+  const newest = (await readMigrations(MIGRATIONS)).at(-1)?.number ?? 0
+  if (header.migration > newest) {
+    throw new BackupError(`${file} is of a newer version of Countersign: restore it with that one`)
+  }
+  await migrate(url, MIGRATIONS, header.migration)
+  const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
+  try {
+    let rows = 0
+    await sql.begin(async (tx) => {
+      await requireEmpty(tx)
+      // Migrations put first rows into some tables; those of the backup take their place.
+      for (const { table } of (await listTables(tx)).reverse()) await tx`delete from ${tx(table)}`
+      for (let line = await input.next(); !line.done; line = await input.next()) {
+        rows += await copyIn(tx, JSON.parse(line.value) as TableHeader, input)
+      }
+    })
+    await migrate(url)
+    return rows
+  } finally {
+    lines.close()
+    await sql.end({ timeout: 5 })
+  }
+}
+
+function readHeader(line: string | undefined, file: string): Header {
+  try {
+    const header = JSON.parse(line ?? '') as Header
+    if (header.format === FORMAT) return header
+  } catch {
+    // Said below.
+  }
+  throw new BackupError(`${file} is no backup of Countersign, or one of a newer version`)
+}
+
+async function newestMigration(tx: Tx): Promise<number> {
+  const [row] = await tx<{ number: number }[]>`select max(number) as number from schema_migrations`
+  if (!row?.number) throw new BackupError('the database holds nothing of Countersign')
+  return row.number
+}
+
+async function listTables(tx: Tx): Promise<TableHeader[]> {
+  const rows = await tx<{ table: string; columns: string[] }[]>`
+    select c.relname as table, array_agg(a.attname::text order by a.attnum) as columns
+    from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
+      and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+    group by c.relname order by c.relname`
+  const references = await tx<{ from: string; to: string }[]>`
+    select f.relname as from, t.relname as to
+    from pg_constraint k join pg_class f on f.oid = k.conrelid join pg_class t on t.oid = k.confrelid
+    where k.contype = 'f' and k.conrelid <> k.confrelid and f.relnamespace = current_schema()::regnamespace`
+  return referencedFirst(
+    rows.filter(({ table }) => !LEFT_OUT.has(table)),
+    references,
+  )
+}
+
+/** In an order in which each table comes after those its rows point to. */
+function referencedFirst(tables: TableHeader[], references: readonly { from: string; to: string }[]): TableHeader[] {
+  const ordered: TableHeader[] = []
+  const waiting = [...tables]
+  while (waiting.length > 0) {
+    const isWaiting = (table: string) => waiting.some((other) => other.table === table)
+    const next = waiting.findIndex(({ table }) => !references.some(({ from, to }) => from === table && isWaiting(to)))
+    if (next < 0)
+      throw new BackupError(`tables point to each other in a ring: ${waiting.map((t) => t.table).join(', ')}`)
+    ordered.push(...waiting.splice(next, 1))
+  }
+  return ordered
+}
+
+/** Rows as PostgreSQL itself writes and reads them: no number and no time passes through JavaScript. */
+async function copyOut(tx: Tx, { table, columns }: TableHeader, to: Writable): Promise<number> {
+  await write(to, `${JSON.stringify({ table, columns })}\n`)
+  let rows = 0
+  for await (const batch of tx<{ row: string }[]>`select to_json(t)::text as row from ${tx(table)} t`.cursor(BATCH)) {
+    rows += batch.length
+    await write(to, batch.map(({ row }) => `${row}\n`).join(''))
+  }
+  await write(to, `${END_OF_TABLE}\n`)
+  return rows
+}
+
+async function copyIn(tx: Tx, header: TableHeader, input: AsyncIterator<string>): Promise<number> {
+  const known = (await listTables(tx)).find(({ table }) => table === header.table)
+  if (known === undefined) throw new BackupError(`the backup holds a table ${header.table}, which is not known here`)
+  let rows = 0
+  const batch: string[] = []
+  const insert = async () => {
+    const columns = tx([...header.columns])
+    await tx`
+      insert into ${tx(header.table)} (${columns})
+      select ${columns} from json_populate_recordset(null::${tx(header.table)}, ${`[${batch.splice(0).join()}]`}::text::json)`
+  }
+  for (let line = await input.next(); line.value !== END_OF_TABLE; line = await input.next()) {
+    if (line.done) throw new BackupError('the backup ends in the middle: it was cut short')
+    rows += 1
+    if (batch.push(line.value) >= BATCH) await insert()
+  }
+  if (batch.length > 0) await insert()
+  return rows
+}
+
+async function requireEmpty(tx: Tx): Promise<void> {
+  const [row] = await tx<{ used: boolean }[]>`select exists (select from tenants) as used`
+  if (row?.used) throw new BackupError('the database is not empty: restore into a new one')
+}
+
+/** Waits while the other side cannot keep up, so that a backup of any size needs little memory. */
+async function write(to: Writable, chunk: string | Buffer): Promise<void> {
+  if (to.write(chunk)) return
+  await new Promise<void>((done, fail) => {
+    to.once('drain', done)
+    to.once('error', fail)
+  })
+}

@@ -1,0 +1,120 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { verifyExport } from '@countersign/engine'
+import { exportEventsReply } from '@countersign/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { BackupError, backUp, restoreBackup } from '../../packages/server/src/backup.js'
+import { connect, type Sql } from '../../packages/server/src/store/database.js'
+import { MIGRATIONS, readMigrations } from '../../packages/server/src/store/migrate.js'
+import { createEmptyDatabase, type TestDatabase } from '../support/database.js'
+import { openSession } from '../support/governed-session.js'
+import { type Runtime, startRuntime } from '../support/runtime.js'
+import { root } from '../support/tracked-files.js'
+
+let folder: string
+let runtime: Runtime
+const databases: TestDatabase[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'countersign-backup-'))
+  runtime = await startRuntime()
+  for (const label of ['first', 'second']) {
+    const session = await openSession(runtime.api(), { labels: [label], capture_level: 'full' })
+    const text = 'tab\there, newline\nthere, \\. and ünïcödé'
+    await session.turn([{ name: 'lookup_order', args: { order_id: text } }])
+    await session.turn([{ name: 'issue_refund', args: { order_id: text, amount: 0.1 } }])
+  }
+})
+afterAll(async () => {
+  await runtime.close()
+  for (const database of databases) await database.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function emptyDatabase(): Promise<string> {
+  const database = await createEmptyDatabase()
+  databases.push(database)
+  return database.url
+}
+
+async function read<T>(url: string, look: (sql: Sql) => Promise<T>): Promise<T> {
+  const sql = connect({ url }, { max: 1 })
+  try {
+    return await look(sql)
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+/** Every session that a server on this database exports, each checked: chain, plan and fold. */
+async function verifyAll(url: string, key: string): Promise<number> {
+  const ids = await read(
+    url,
+    (sql) => sql<{ sessionId: string }[]>`select session_id from sessions order by session_id`,
+  )
+  const restored = await startRuntime({ through: async () => url })
+  try {
+    for (const { sessionId } of ids) {
+      const { status, body } = await restored.api(key).exportEvents({ params: { session_id: sessionId } })
+      expect(status).toBe(200)
+      expect(verifyExport(exportEventsReply.parse(body))).toMatchObject({ ok: true })
+    }
+    return ids.length
+  } finally {
+    await restored.close()
+  }
+}
+
+const countRows = (url: string) =>
+  read(url, async (sql) => {
+    const tables = await sql<{ name: string }[]>`
+      select relname as name from pg_class
+      where relnamespace = 'public'::regnamespace and relkind = 'r' and relname not in ('buckets', 'jobs', 'schema_migrations')`
+    const counts = await Promise.all(
+      tables.map(async ({ name }) => [name, (await sql`select count(*) from ${sql(name)}`)[0]?.count] as const),
+    )
+    return Object.fromEntries(counts.sort())
+  })
+
+test('a backup restored elsewhere holds every row, and every chain verifies there', async () => {
+  const file = join(folder, 'all.gz')
+  const written = await backUp(runtime.databaseUrl, file)
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  const url = await emptyDatabase()
+  expect(await restoreBackup(file, url)).toBe(written)
+  expect(await countRows(url)).toEqual(await countRows(runtime.databaseUrl))
+  expect(await verifyAll(url, runtime.key)).toBe(2)
+})
+
+test('a backup is refused into a database in use; one that is cut short or no backup changes nothing', async () => {
+  const file = join(folder, 'whole.gz')
+  await backUp(runtime.databaseUrl, file)
+  await expect(restoreBackup(file, runtime.databaseUrl)).rejects.toThrow(/not empty: restore into a new one/)
+  const text = gunzipSync(await readFile(file)).toString('utf8')
+  const cut = join(folder, 'cut.gz')
+  await writeFile(cut, gzipSync(text.slice(0, text.lastIndexOf('\n.\n'))))
+  const url = await emptyDatabase()
+  await expect(restoreBackup(cut, url)).rejects.toThrow(/cut short/)
+  expect(await read(url, (sql) => sql`select 1 from tenants`)).toHaveLength(0)
+  const other = join(folder, 'other.gz')
+  await writeFile(other, gzipSync('{"format":"something"}\n'))
+  await expect(restoreBackup(other, url)).rejects.toThrow(BackupError)
+  const newer = join(folder, 'newer.gz')
+  await writeFile(newer, gzipSync(text.replace(/"migration":[0-9]+/, '"migration":9000')))
+  await expect(restoreBackup(newer, url)).rejects.toThrow(/of a newer version/)
+  // What was refused is in nobody's way.
+  expect(await restoreBackup(file, url)).toBeGreaterThan(0)
+})
+
+test('a database of an earlier schema, with data, comes to today’s version, and its chains verify', async () => {
+  const fixture = await readFile(`${root}test/fixtures/schema-0003.backup`)
+  const file = join(folder, 'old.gz')
+  await writeFile(file, gzipSync(fixture))
+  const url = await emptyDatabase()
+  await restoreBackup(file, url)
+  const applied = await read(url, (sql) => sql`select number from schema_migrations order by number`)
+  expect(applied.map(({ number }) => number)).toEqual((await readMigrations(MIGRATIONS)).map(({ number }) => number))
+  expect(await verifyAll(url, 'csk_a-key-that-only-this-fixture-has')).toBe(2)
+})
