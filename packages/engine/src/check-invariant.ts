@@ -1,4 +1,4 @@
-import type { ContractFailure, JsonValue } from '@countersign/protocol'
+import { type ContractFailure, type JsonValue, LIMITS } from '@countersign/protocol'
 import type { CompiledPath } from './json-path.js'
 import type { PreparedInvariant } from './plan.js'
 
@@ -8,21 +8,10 @@ export interface Finder {
   nodes(path: CompiledPath): readonly { readonly path: string; readonly value: JsonValue }[]
 }
 
-/** The failures of one invariant. Every value that the path finds must pass; where it finds none, absence is judged. */
-export function checkInvariant(
-  invariant: PreparedInvariant,
-  finder: Finder,
-  write: (path: string) => string,
-): ContractFailure[] {
-  if (invariant.tests.length === 0) return NONE
-  if (invariant.path.singular) {
-    return failuresOf(invariant, finder.first(invariant.path), invariant.path.expression, write)
-  }
-  const nodes = finder.nodes(invariant.path)
-  if (nodes.length === 0) return failuresOf(invariant, undefined, invariant.path.expression, write)
-  return nodes.flatMap((node) => failuresOf(invariant, node.value, node.path, write))
-}
-
+/**
+ * The failures of invariants, at most so many as anybody reads: one path can find a hundred thousand values. Every
+ * value that a path finds must pass; where it finds none, absence is judged.
+ */
 export function checkInvariants(
   invariants: readonly PreparedInvariant[],
   finder: Finder,
@@ -30,8 +19,23 @@ export function checkInvariants(
 ): ContractFailure[] {
   if (invariants.length === 0) return NONE
   const failures: ContractFailure[] = []
-  for (const invariant of invariants) failures.push(...checkInvariant(invariant, finder, write))
+  for (const invariant of invariants) {
+    for (const { path, value } of valuesOf(invariant, finder)) {
+      for (const failure of failuresOf(invariant, value, path, write)) failures.push(failure)
+      if (failures.length >= LIMITS.failuresPerRule) return failures.slice(0, LIMITS.failuresPerRule)
+    }
+  }
   return failures
+}
+
+function valuesOf(
+  { path, tests }: PreparedInvariant,
+  finder: Finder,
+): readonly { readonly path: string; readonly value: JsonValue | undefined }[] {
+  if (tests.length === 0) return []
+  if (path.singular) return [{ path: path.expression, value: finder.first(path) }]
+  const nodes = finder.nodes(path)
+  return nodes.length === 0 ? [{ path: path.expression, value: undefined }] : nodes
 }
 
 /** True when some value that the path finds passes all tests of a condition. */

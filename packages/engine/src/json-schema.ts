@@ -1,6 +1,8 @@
-import type { JsonValue } from '@countersign/protocol'
+import { type JsonValue, LIMITS } from '@countersign/protocol'
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import { canonicalJson } from './canonical-json.js'
+import { spendOnCompiling } from './compile-budget.js'
+import { cutText } from './cut-text.js'
 import { locationPath, type PathStep } from './json-path.js'
 import { createStepBudget, refuseLoneIf, replaceKeywords } from './json-schema-keywords.js'
 import { compileRegex } from './regex.js'
@@ -33,10 +35,13 @@ export type SchemaCompilation = CompiledSchema | { readonly ok: false; readonly 
 export function compileSchema(schema: JsonValue): SchemaCompilation {
   const problem = schemaProblem(schema)
   if (problem !== null) return { ok: false, problem }
+  const text = canonicalJson(schema)
+  const overspent = spendOnCompiling(COST_OF_SCHEMA + text.length * COST_OF_CHARACTER)
+  if (overspent !== null) return { ok: false, problem: overspent }
   const budget = createStepBudget()
   try {
     const ajv = replaceKeywords(new Ajv2020(AJV_OPTIONS), budget)
-    if (canonicalJson(schema).includes('"unevaluatedProperties"')) refuseLoneIf(ajv)
+    if (text.includes('"unevaluatedProperties"')) refuseLoneIf(ajv)
     const validator = ajv.compile(schema as object | boolean)
     if ('$async' in validator) return { ok: false, problem: 'the schema must not be $async' }
     const run = (value: JsonValue): ErrorObject[] | null => {
@@ -49,8 +54,11 @@ export function compileSchema(schema: JsonValue): SchemaCompilation {
   }
 }
 
-const MAX_PROBLEMS = 32
 const MAX_SCHEMA_LENGTH = 131_072
+
+/** As measured, in microseconds. */
+const COST_OF_SCHEMA = 1_300
+const COST_OF_CHARACTER = 10
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
 const AJV_OPTIONS = {
@@ -105,7 +113,7 @@ function problemsOf(run: (value: JsonValue) => ErrorObject[] | null, value: Json
     const message = `the value could not be validated: ${errors}`
     return [{ path: '$', keyword: 'schema', expected: null, found: null, message }]
   }
-  return errors.slice(0, MAX_PROBLEMS).map((error) => toProblem(error, value))
+  return errors.slice(0, LIMITS.failuresPerRule).map((error) => toProblem(error, value))
 }
 
 function toProblem(error: ErrorObject, root: JsonValue): SchemaProblem {
@@ -123,7 +131,13 @@ function toProblem(error: ErrorObject, root: JsonValue): SchemaProblem {
   if (extra !== undefined) {
     const found = (error.data as Record<string, JsonValue>)[extra] ?? null
     const path = locationPath([...location, extra])
-    return { path, keyword: error.keyword, expected: 'no such property', found, message: `${message}: "${extra}"` }
+    return {
+      path,
+      keyword: error.keyword,
+      expected: 'no such property',
+      found,
+      message: `${message}: ${JSON.stringify(cutText(extra, 64))}`,
+    }
   }
   const expected = (error.schema ?? null) as JsonValue
   return {

@@ -8,6 +8,7 @@ import {
 import { canonicalJson } from './canonical-json.js'
 import type { PolicyEvaluator } from './cedar.js'
 import { checkReferences } from './check-references.js'
+import { withinCompileBudget } from './compile-budget.js'
 import { sha256Hex } from './hash.js'
 import { buildPhaseGraph } from './phase-graph.js'
 import type { Plan, PreparedContract, PreparedPrecondition, Provision } from './plan.js'
@@ -66,6 +67,10 @@ export function prepareParts(
   compiled: CompiledSession,
   options: PrepareOptions,
 ): { plan: Plan; problems: PlanProblem[] } {
+  return withinCompileBudget(() => preparePartsOf(compiled, options))
+}
+
+function preparePartsOf(compiled: CompiledSession, options: PrepareOptions): { plan: Plan; problems: PlanProblem[] } {
   const problems: PlanProblem[] = []
   const reportTo =
     (tool: string | null, index: number | null) =>

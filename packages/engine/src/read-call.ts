@@ -1,4 +1,5 @@
 import { type JsonObject, type JsonValue, LIMITS, type Usage } from '@countersign/protocol'
+import { cutText } from './cut-text.js'
 import type { FinishReason, ProviderRun, ToolCall } from './read-calls.js'
 import { checkStrictValue, parseStrictJson } from './strict-json.js'
 
@@ -27,8 +28,9 @@ export function toCall(raw: RawCall, index: number, isRepeated: boolean): ToolCa
   const read = readArguments(raw.arguments)
   const problem = nameProblem(raw, isRepeated) ?? read.problem
   return {
-    id: asText(raw.id) ?? '',
-    name: asText(raw.name) ?? '',
+    // Only a call that is blocked for it can have a longer one, and the ledger keeps what stands here for good.
+    id: cutText(asText(raw.id) ?? '', LIMITS.idLength),
+    name: cutText(asText(raw.name) ?? '', LIMITS.toolNameLength),
     index,
     choice: raw.choice,
     kind: raw.kind,

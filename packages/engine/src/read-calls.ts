@@ -1,4 +1,5 @@
 import { type JsonObject, LIMITS, type Usage } from '@countersign/protocol'
+import { cutText } from './cut-text.js'
 import { readAnthropic } from './read-anthropic.js'
 import { asRecord, asText, type RawCall, type RawResponse, readUsage, toCall } from './read-call.js'
 import { readOpenAiChat, readOpenAiResponses } from './read-openai.js'
@@ -112,11 +113,17 @@ function finish(format: ResponseFormat, raw: RawResponse): ReadResponse {
   return {
     format,
     calls: read.map((call, index) => toCall(call, index, (uses.get(call.id) ?? 0) > 1)),
-    providerRun: raw.providerRun ?? [],
+    providerRun: (raw.providerRun ?? []).slice(0, LIMITS.callsPerProposal).map(boundRun),
     content: raw.content ?? null,
     finishReason: raw.finishReason ?? null,
-    model: raw.model ?? null,
+    model: raw.model == null ? null : cutText(raw.model, LIMITS.toolNameLength),
     usage: raw.usage ?? null,
     problems,
   }
+}
+
+/** These are recorded as they are, so that they must be small. */
+function boundRun({ type, name, id }: ProviderRun): ProviderRun {
+  const bound = (text: string | null) => (text === null ? null : cutText(text, LIMITS.toolNameLength))
+  return { type: cutText(type, LIMITS.toolNameLength), name: bound(name), id: bound(id) }
 }

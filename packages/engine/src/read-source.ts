@@ -1,5 +1,5 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
-import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
+import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml'
 import { checkStrictValue } from './strict-json.js'
 
 /** A contract, or a session definition: its text in YAML or JSON, or the object itself. */
@@ -54,7 +54,7 @@ export function readSource(source: ContractSource): SourceReading {
   }
   const lines = new LineCounter()
   try {
-    const document = parseDocument(source.text, { lineCounter: lines, stringKeys: true, uniqueKeys: true })
+    const document = parseDocument(source.text, { lineCounter: lines, stringKeys: true, uniqueKeys: false })
     const faults = [...document.errors, ...document.warnings].slice(0, MAX_FAULTS)
     if (faults.length > 0) {
       const notes = faults.map((fault) => ({
@@ -66,6 +66,10 @@ export function readSource(source: ContractSource): SourceReading {
       }))
       return { ok: false, notes }
     }
+    const twice = repeatedKey(document)
+    if (twice !== null) {
+      return fail('Map keys must be unique', 'keep one of the two', lineOf(twice, lines))
+    }
     // Anchors can share parts, but not multiply them.
     const value = document.toJS({ maxAliasCount: 100 })
     const problem = checkStrictValue(value)
@@ -75,6 +79,26 @@ export function readSource(source: ContractSource): SourceReading {
     const reason = error instanceof RangeError ? 'it is nested too deeply' : firstLine(String((error as Error).message))
     return fail(`the file cannot be read: ${reason}`, 'remove aliases that multiply and deep nesting', 1)
   }
+}
+
+/** The first key that its map has already. The library would compare each key with all before it. */
+function repeatedKey(document: Document): unknown {
+  let twice: unknown = null
+  visit(document, {
+    Map(_step, { items }) {
+      const seen = new Set<unknown>()
+      for (const { key } of items) {
+        const name = isScalar(key) ? key.value : key
+        if (seen.has(name)) {
+          twice = key
+          return visit.BREAK
+        }
+        seen.add(name)
+      }
+      return undefined
+    },
+  })
+  return twice
 }
 
 function lineAt(document: Document, lines: LineCounter, path: readonly (string | number)[]): number | null {

@@ -1,4 +1,6 @@
 import { RE2JS } from 're2js'
+import { spendOnCompiling } from './compile-budget.js'
+import { leastProgramSize } from './regex-size.js'
 
 export type Regex = { ok: true; test(text: string): boolean } | { ok: false; problem: string }
 
@@ -16,17 +18,25 @@ const MAX_PROGRAM_SIZE = 2_500
 /** Instructions times characters; about a fifth of a second at the worst. */
 const MAX_WORK = 10_000_000
 
+const TOO_LARGE: Regex = { ok: false, problem: 'the regular expression is too large: lower its repeat counts' }
+
+/** As measured, in microseconds. */
+const COST_OF_REGEX = 20
+const COST_OF_INSTRUCTION = 2
+
 /** Compiles an RE2 pattern: linear time, searched anywhere in the text unless anchored by `^` and `$`. */
 export function compileRegex(source: string): Regex {
   if (source.length > MAX_SOURCE_LENGTH) {
     return { ok: false, problem: `the regular expression is longer than ${MAX_SOURCE_LENGTH} characters` }
   }
+  const least = leastProgramSize(source)
+  if (least > MAX_PROGRAM_SIZE) return TOO_LARGE
+  const overspent = spendOnCompiling(COST_OF_REGEX + least * COST_OF_INSTRUCTION)
+  if (overspent !== null) return { ok: false, problem: overspent }
   try {
     const compiled = RE2JS.compile(source)
     const size = compiled.programSize()
-    if (size > MAX_PROGRAM_SIZE) {
-      return { ok: false, problem: 'the regular expression is too large: lower its repeat counts' }
-    }
+    if (size > MAX_PROGRAM_SIZE) return TOO_LARGE
     const maxLength = Math.floor(MAX_WORK / size)
     const test = (text: string): boolean => {
       if (text.length > maxLength) throw new RegexTooCostlyError()

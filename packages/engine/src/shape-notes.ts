@@ -7,8 +7,12 @@ type Path = readonly (string | number)[]
 
 /** Turns what the shape's schema says into notes: file, line, and how to mend. */
 export function shapeNotes(issues: readonly Issue[], source: ReadSource, schema: unknown): CompileNote[] {
-  return issues.flatMap((issue) => notesOf(issue, [], source, schema as SchemaNode))
+  const notes = issues.slice(0, MAX_NOTES).flatMap((issue) => notesOf(issue, [], source, schema as SchemaNode))
+  return notes.slice(0, MAX_NOTES)
 }
+
+/** Nobody mends more at once, and every note looks up its line. */
+const MAX_NOTES = 50
 
 /** Writes a place in a file: `preconditions[0].same`. */
 export function writePlace(path: Path): string {
@@ -29,10 +33,12 @@ function notesOf(issue: Issue, base: Path, source: ReadSource, schema: SchemaNod
   })
   if (issue.code === 'unrecognized_keys') {
     const known = keysAt(schema, path)
-    return issue.keys.map((key) => note([...path, key], `the key "${key}" is not known`, mendOfKey(key, known)))
+    return issue.keys
+      .slice(0, MAX_NOTES)
+      .map((key) => note([...path, key], `the key "${key}" is not known`, mendOfKey(key, known)))
   }
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-    const branch = likeliestBranch(issue.errors as Issue[][])
+    const branch = likeliestBranch((issue.errors as Issue[][]).map((errors) => errors.slice(0, MAX_NOTES)))
     return branch.flatMap((inner) => notesOf(inner, path, source, schema))
   }
   if (issue.code === 'invalid_value') {

@@ -11,6 +11,7 @@ export const LIMITS = {
   callsPerProposal: 64,
   argumentBytesPerCall: 128 * 1024,
   toolsPerPreflight: 512,
+  failuresPerRule: 32,
   receiptsPerBatch: 64,
   lateReceiptsPerCall: 3,
   planBytes: 1024 * 1024,

@@ -1,7 +1,7 @@
 import type { Block, JsonObject } from '@countersign/protocol'
 import { RESTRICTED } from '@countersign/protocol'
 import type { PolicyDecision, PreparedPolicy } from '../cedar.js'
-import { block, type JudgedTool, lookUp, type Rule, type ToolRule } from './rule.js'
+import { block, type JudgedTool, lookUp, quoted, type Rule, type ToolRule } from './rule.js'
 
 export const killed: ToolRule = ({ state, contract }) =>
   state.status === 'KILLED'
@@ -11,7 +11,7 @@ export const killed: ToolRule = ({ state, contract }) =>
 export const unmatchedTool: ToolRule = ({ tool, contract, unmatchedPolicy }) => {
   if (contract !== null || unmatchedPolicy === 'allow') return null
   return block('unmatched_tool_blocked', null, {
-    remedy: `No contract covers the tool "${tool}". Use one of the tools that were offered.`,
+    remedy: `No contract covers the tool ${quoted(tool)}. Use one of the tools that were offered.`,
   })
 }
 
@@ -58,7 +58,7 @@ export const forbiddenByCall: ToolRule = ({ tool, plan, state, tally, contract }
   if (forbidding === undefined) return null
   return block('forbidden_tool', contract, {
     detail: 'forbids_after',
-    remedy: `"${tool}" may not be called after "${forbidding}". Go on without it.`,
+    remedy: `${quoted(tool)} may not be called after "${forbidding}". Go on without it.`,
   })
 }
 
@@ -69,7 +69,7 @@ export const labelGate: ToolRule = ({ tool, contract, state, tally }) => {
   if (label === undefined) return null
   return block('forbidden_tool', contract, {
     detail: 'label_gate',
-    remedy: `"${tool}" may not be used in a session labelled "${label}". Go on without it.`,
+    remedy: `${quoted(tool)} may not be used in a session labelled "${label}". Go on without it.`,
   })
 }
 
@@ -77,7 +77,7 @@ export const manualFilter: ToolRule = ({ tool, contract, state }) => {
   if (state.toolFilter === null || state.toolFilter.includes(tool)) return null
   return block('forbidden_tool', contract, {
     detail: 'manual_filter',
-    remedy: `The session's tool filter leaves out "${tool}". Use one of the tools that were offered.`,
+    remedy: `The session's tool filter leaves out ${quoted(tool)}. Use one of the tools that were offered.`,
   })
 }
 
@@ -88,7 +88,7 @@ export const outsideHandoff: ToolRule = ({ tool, contract, state }) => {
     remedy:
       state.offeredTools.length === 0
         ? 'Nothing is handed to this session any more. Make no more tool calls.'
-        : `The session's part in its workflow leaves out "${tool}". Use one of the tools that were offered.`,
+        : `The session's part in its workflow leaves out ${quoted(tool)}. Use one of the tools that were offered.`,
   })
 }
 
@@ -96,6 +96,6 @@ export const outsideHandoff: ToolRule = ({ tool, contract, state }) => {
 export function notOffered(tool: string): Block {
   return block('forbidden_tool', null, {
     detail: 'not_offered',
-    remedy: `"${tool}" was not among the tools of the request. Use one of the tools that were offered.`,
+    remedy: `${quoted(tool)} was not among the tools of the request. Use one of the tools that were offered.`,
   })
 }

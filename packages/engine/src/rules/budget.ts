@@ -1,7 +1,7 @@
 import { type ContractFailure, LIMITS } from '@countersign/protocol'
 import { compareDecimals, decimalText } from '../decimal.js'
 import { totalWith } from './amounts.js'
-import { argumentPath, argumentsAt, block, type Finding, type JudgedCall, lookUp, type Rule } from './rule.js'
+import { argumentPath, argumentsAt, block, type Finding, type JudgedCall, lookUp, quoted, type Rule } from './rule.js'
 
 /** The first limit of the session that this call would pass. */
 export const sessionLimit: Rule = (judged) => {
@@ -41,7 +41,7 @@ const callsOfTool: LimitCheck = ({ plan, state, tally, tool }) => {
   if (most === undefined) return null
   const used = (lookUp(state.used, tool) ?? 0) + (tally.used.get(tool) ?? 0)
   if (used < most) return null
-  const remedy = `"${tool}" may be called ${most} times in a session, and was. Go on without it.`
+  const remedy = `${quoted(tool)} may be called ${most} times in a session, and was. Go on without it.`
   return { detail: 'max_calls_per_tool', remedy }
 }
 
@@ -78,7 +78,7 @@ export const loopDetected: Rule = ({ plan, state, tally, tool, argumentHash, con
   if (same + 1 < loops.threshold) return null
   return block('loop_detected', contract, {
     detail: `${same + 1} of ${loops.window}`,
-    remedy: `"${tool}" was called with the same arguments ${same} times. Use its result, or change the arguments.`,
+    remedy: `${quoted(tool)} was called with the same arguments ${same} times. Use its result, or change the arguments.`,
   })
 }
 

@@ -1,5 +1,6 @@
 import type { ContractFailure } from '@countersign/protocol'
 import { checkInvariants, findIn } from '../check-invariant.js'
+import { cutText } from '../cut-text.js'
 import type { PreparedContract } from '../plan.js'
 import type { ReadResponse, ToolCall } from '../read-calls.js'
 import { argumentPath, argumentsAt, block, type JudgedCall, type Rule } from './rule.js'
@@ -104,11 +105,14 @@ export const outputInvariant: Rule = ({ contract, response }) => {
   return block('output_invariant_failed', contract, { remedy: correct(failures), failures })
 }
 
+/** Steps of a path can be keys that the model made up. */
+const SHOWN_PATH_LENGTH = 256
+
 /** `Correct $.tool_calls[0].arguments.amount: must be a number of at most 500.` */
 export function correct(failures: readonly ContractFailure[]): string {
   return `Correct ${failures
     .slice(0, 5)
-    .map(({ path, message }) => `${path}: ${message}`)
+    .map(({ path, message }) => `${cutText(path, SHOWN_PATH_LENGTH)}: ${message}`)
     .join('; ')}.`
 }
 
@@ -121,5 +125,5 @@ const messages = (failures: readonly ContractFailure[]): string =>
 const places = (failures: readonly ContractFailure[]): string =>
   failures
     .slice(0, 5)
-    .map(({ path, message }) => `${path} ${message}`)
+    .map(({ path, message }) => `${cutText(path, SHOWN_PATH_LENGTH)} ${message}`)
     .join('; ')

@@ -3,7 +3,7 @@ import { renderResource } from '../conflicts.js'
 import { saltedHash } from '../hash.js'
 import type { CompiledPath } from '../json-path.js'
 import type { PreparedPrecondition } from '../plan.js'
-import { block, type JudgedTool, lookUp, type Rule, type ToolRule } from './rule.js'
+import { block, type JudgedTool, lookUp, quoted, type Rule, type ToolRule } from './rule.js'
 
 /** A precondition that no arguments could meet yet. */
 export const preconditionMissing: ToolRule = (judged) => {
@@ -26,7 +26,7 @@ export const preconditionNotMet: Rule = (judged) => {
     const paths = precondition.same.map(({ expression }) => expression).join(', ')
     return block('precondition_not_met', contract, {
       detail: `${precondition.tool}: another ${paths}`,
-      remedy: `Call "${precondition.tool}" first for the same ${paths} as in this call of "${tool}".`,
+      remedy: `Call "${precondition.tool}" first for the same ${paths} as in this call of ${quoted(tool)}.`,
     })
   }
   return null
@@ -49,7 +49,7 @@ function missingFor(precondition: PreparedPrecondition, { tool, state }: JudgedT
     if (state.stateVersion >= atLeast) return null
     return {
       detail: `steps ${state.stateVersion} of ${atLeast}`,
-      remedy: `"${tool}" needs ${atLeast} completed steps before it; there are ${state.stateVersion}.`,
+      remedy: `${quoted(tool)} needs ${atLeast} completed steps before it; there are ${state.stateVersion}.`,
     }
   }
   if (lookUp(state.satisfied, precondition.key) !== undefined) return null
@@ -57,8 +57,8 @@ function missingFor(precondition: PreparedPrecondition, { tool, state }: JudgedT
   return {
     detail: precondition.tool,
     remedy: hadCalls
-      ? `"${tool}" needs a call of "${precondition.tool}" with another result than the ones so far.`
-      : `Call "${precondition.tool}" first and wait for its result, then call "${tool}".`,
+      ? `${quoted(tool)} needs a call of "${precondition.tool}" with another result than the ones so far.`
+      : `Call "${precondition.tool}" first and wait for its result, then call ${quoted(tool)}.`,
   }
 }
 
@@ -71,7 +71,7 @@ export const resourceHeld: Rule = ({ call, contract, heldResources, tool }) => {
     if (holder === null) continue
     return block('precondition_not_met', contract, {
       detail: 'resource_conflict',
-      remedy: `Another session (${holder}) is working on ${key}. Wait for it, then call "${tool}" again.`,
+      remedy: `Another session (${holder}) is working on ${quoted(key ?? '')}. Wait for it, then call ${quoted(tool)} again.`,
     })
   }
   return null

@@ -1,4 +1,12 @@
-import type { Block, BlockReason, ContractFailure, JsonValue, UnmatchedPolicy } from '@countersign/protocol'
+import {
+  type Block,
+  type BlockReason,
+  type ContractFailure,
+  type JsonValue,
+  LIMITS,
+  type UnmatchedPolicy,
+} from '@countersign/protocol'
+import { cutText } from '../cut-text.js'
 import type { Plan, PreparedContract } from '../plan.js'
 import type { ReadResponse, ToolCall } from '../read-calls.js'
 import type { ResponseView } from '../response-view.js'
@@ -68,15 +76,31 @@ export function block(reason: BlockReason, contract: PreparedContract | null, fi
     reason,
     ...(finding.detail === undefined ? {} : { detail: finding.detail }),
     remedy: finding.remedy,
-    failures: (finding.failures ?? []).map((failure) => ({ ...failure, ...named })),
+    failures: (finding.failures ?? [])
+      .slice(0, LIMITS.failuresPerRule)
+      .map((failure) => ({ ...failure, ...shownValue(failure.found), ...named })),
     ...named,
   }
+}
+
+const SHOWN_VALUE_LENGTH = 1_024
+
+/** A value as it is told with a failure: a long text is cut, a large value not shown, since many failures may tell it. */
+function shownValue(found: ContractFailure['found']): Pick<ContractFailure, 'found'> {
+  if (typeof found === 'string') return { found: cutText(found, SHOWN_VALUE_LENGTH) }
+  if (typeof found !== 'object' || found === null || JSON.stringify(found).length <= SHOWN_VALUE_LENGTH) return {}
+  return { found: Array.isArray(found) ? '(a long list)' : '(a large object)' }
 }
 
 /** Records of the state are keyed by names from outside: `__proto__` and `toString` are just names. */
 export function lookUp<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined
 }
+
+const SHOWN_NAME_LENGTH = 128
+
+/** Names and keys that the model made up: quoted and cut, so that none can pass for a sentence of ours. */
+export const quoted = (name: string): string => JSON.stringify(cutText(name, SHOWN_NAME_LENGTH))
 
 /** Where the arguments of a call lie in the response. */
 export const argumentsAt = (index: number): string => `$.tool_calls[${index}].arguments`

@@ -1,3 +1,4 @@
+import { parseStrictJson } from '@countersign/engine'
 import { isObject, type JsonObject, objects, text, without } from '../json-object.js'
 import { type Numbered, newIndex, nextIndex, runOf } from './numbering.js'
 import type { StreamGate } from './provider.js'
@@ -29,6 +30,7 @@ export function readMessageStream(_request: JsonObject, { holdAll = false } = {}
     const fields = isObject(event.content_block) ? { ...event.content_block } : {}
     const block: Block = { index, run: runOf(blocks, index), fields, inputJson: null }
     blocks.push(block)
+    holding ||= fields.type === 'tool_use'
     open.set(event.index, block)
     return block
   }
@@ -48,7 +50,6 @@ export function readMessageStream(_request: JsonObject, { holdAll = false } = {}
     if (event.type === 'content_block_delta' && block !== null && isObject(event.delta)) addDelta(block, event.delta)
     if (event.type === 'message_delta') message = withMessageDelta(message, event)
     if (event.type === 'message_stop') complete = true
-    holding ||= blocks.at(-1)?.fields.type === 'tool_use'
     if (!holding) return [event]
     held.push({ event, block })
     return []
@@ -106,14 +107,11 @@ function withMessageDelta(message: JsonObject, event: JsonObject): JsonObject {
   return { ...message, ...rest, ...delta, usage }
 }
 
-/** Input that is no JSON stays the text it is, so that it is judged as malformed. */
+/** Input that is no strict JSON stays the text it is, so that it is judged as malformed: which of two equal keys counts nobody knows. */
 function wholeBlock({ fields, inputJson }: Block): JsonObject {
   if (inputJson === null || inputJson === '') return fields
-  try {
-    return { ...fields, input: JSON.parse(inputJson) }
-  } catch {
-    return { ...fields, input: inputJson }
-  }
+  const parsed = parseStrictJson(inputJson)
+  return { ...fields, input: parsed.ok ? parsed.value : inputJson }
 }
 
 export function endedByCalls(stopReason: unknown): boolean {

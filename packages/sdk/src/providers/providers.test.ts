@@ -1,3 +1,4 @@
+import { readResponse } from '@countersign/engine'
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../json-object.js'
 import { anthropic } from './anthropic.js'
@@ -282,5 +283,36 @@ describe('responses', () => {
     const [choice] = gate.response().choices as { message: { tool_calls: { id: string }[] } }[]
     expect(choice?.message.tool_calls.map(({ id }) => id)).toEqual(['1', '2'])
     expect(JSON.stringify(gate.releaseOnly(new Set(['2'])))).not.toContain('"1"')
+  })
+})
+
+describe('an Anthropic stream', () => {
+  const start = (index: number, content_block: JsonObject): JsonObject => ({
+    type: 'content_block_start',
+    index,
+    content_block,
+  })
+  const json = (index: number, partial_json: string): JsonObject => ({
+    type: 'content_block_delta',
+    index,
+    delta: { type: 'input_json_delta', partial_json },
+  })
+
+  test('whose input has a key twice is judged as malformed, like a whole response', () => {
+    const gate = anthropic.readStream({})
+    gate.take({ type: 'message_start', message: { id: 'm', content: [] } })
+    gate.take(start(0, { type: 'tool_use', id: 't', name: 'refund', input: {} }))
+    gate.take(json(0, '{"amount": 9000, '))
+    gate.take(json(0, '"amount": 1}'))
+    const [call] = readResponse(gate.response()).calls
+    expect(call).toMatchObject({ id: 't', arguments: null, problem: expect.stringContaining('amount') })
+  })
+
+  test('that begins with a call and then text is held from the call on', () => {
+    const gate = anthropic.readStream({})
+    const call = { type: 'tool_use', id: 't', name: 'refund', input: {} }
+    const content = [call, { type: 'text', text: 'done' }]
+    expect(gate.take({ type: 'message_start', message: { id: 'm', content } })).toEqual([])
+    expect(gate.holding()).toBe(true)
   })
 })

@@ -1,0 +1,71 @@
+/**
+ * The least number of instructions that a pattern compiles to, read from its text. Compiling a short pattern of many
+ * repeat counts takes seconds, so its size must be known before. Whether it is a pattern at all others say.
+ */
+export function leastProgramSize(source: string): number {
+  const groups: number[] = []
+  let size = 0
+  /** Of the atom that a count behind it would repeat. */
+  let atom = 0
+  let at = 0
+  while (at < source.length) {
+    const char = source[at]
+    const count = char === '{' ? countAt(source, at) : null
+    if (count !== null) {
+      size += atom * (count.times - 1)
+      atom *= count.times
+      at = count.end
+    } else if (char === '(') {
+      groups.push(size)
+      size = 0
+      at = groupStart(source, at + 1)
+    } else if (char === ')') {
+      atom = size
+      size += groups.pop() ?? 0
+      at++
+    } else {
+      if (!OPERATORS.has(char ?? '')) {
+        atom = 1
+        size++
+      }
+      at = atomEnd(source, at)
+    }
+  }
+  return groups.reduce((sum, group) => sum + group, size)
+}
+
+const OPERATORS = new Set(['*', '+', '?', '|'])
+const COUNT = /\{(\d{1,6})(?:,(\d{0,6}))?\}/y
+
+function countAt(source: string, at: number): { times: number; end: number } | null {
+  COUNT.lastIndex = at
+  const found = COUNT.exec(source)
+  if (found === null) return null
+  return { times: Math.max(Number(found[1]), Number(found[2] ?? 0)), end: COUNT.lastIndex }
+}
+
+const GROUP_KIND = /\?(?:P?<\w*>|[A-Za-z-]*:?)/y
+
+/** Past a name, flags or the mark of a group that is not captured. */
+function groupStart(source: string, at: number): number {
+  GROUP_KIND.lastIndex = at
+  return at + (GROUP_KIND.exec(source)?.[0].length ?? 0)
+}
+
+/** Braces of `\p{L}` and `\x{1F}`, and everything inside of a class, are no counts. */
+function atomEnd(source: string, at: number): number {
+  if (source[at] === '\\') {
+    const close = /[pPx]/.test(source[at + 1] ?? '') && source[at + 2] === '{' ? source.indexOf('}', at) : -1
+    return close === -1 ? at + 2 : close + 1
+  }
+  if (source[at] !== '[') return at + 1
+  let end = at + (source[at + 1] === '^' ? 2 : 1)
+  // A bracket that stands first is one of the class.
+  if (source[end] === ']') end++
+  while (end < source.length && source[end] !== ']') {
+    if (source[end] === '\\') end += 2
+    else if (source.startsWith('[:', end) && source.includes(':]', end)) end = source.indexOf(':]', end) + 2
+    else end++
+  }
+  return end + 1
+}
