@@ -12,8 +12,15 @@ export interface AgentSummary {
   covered: number
 }
 
+const UNCOUNTED_MS = 2 * 3_600_000
+
 /** Every agent that was governed since, observed or given a plan. */
-export async function listAgents(sql: Queryable, tenantId: string, since: Date): Promise<AgentSummary[]> {
+export async function listAgents(
+  sql: Queryable,
+  { tenantId, since, now }: { tenantId: string; since: Date; now: Date },
+): Promise<AgentSummary[]> {
+  // Agents whose sessions are not counted yet.
+  const lately = new Date(now.getTime() - UNCOUNTED_MS)
   return sql<AgentSummary[]>`
     with approved_tools as (
       select distinct a.agent, c ->> 'tool' as tool_name
@@ -34,7 +41,7 @@ export async function listAgents(sql: Queryable, tenantId: string, since: Date):
       select agent from begun union select agent from governed union select agent from learned
       union select agent from governance_plans where tenant_id = ${tenantId}
       union select agent from (
-        select distinct agent from sessions where tenant_id = ${tenantId} and created_at >= clock_timestamp() - interval '2 hours'
+        select distinct agent from sessions where tenant_id = ${tenantId} and created_at >= ${lately}
       ) as recent
     )
     select n.agent, coalesce(b.sessions, 0) as sessions, coalesce(g.calls, 0) as enforced,

@@ -102,6 +102,8 @@ const columns = (sql: Queryable) => sql`
   (select count(*)::int from json_array_elements(s.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt') as in_doubt,
   s.last_reason, s.state ->> 'actualCost' as actual_cost, s.workflow_id, s.created_at, s.updated_at`
 
+const DAY_MS = 24 * 3_600_000
+
 export interface Troubles {
   activeSessions: number
   callsInDoubt: number
@@ -110,12 +112,17 @@ export interface Troubles {
 }
 
 /** How many sessions run now, and how many that began since need somebody's attention. */
-export async function countTroubles(sql: Queryable, tenantId: string, since: Date): Promise<Troubles> {
+export async function countTroubles(
+  sql: Queryable,
+  { tenantId, since, now }: { tenantId: string; since: Date; now: Date },
+): Promise<Troubles> {
+  // A time from outside: an index cannot be searched by clock_timestamp(), which changes from row to row.
+  const yesterday = new Date(now.getTime() - DAY_MS)
   const [row] = await sql<Troubles[]>`
     select
       (select count(*)::int from sessions
-        where tenant_id = ${tenantId} and created_at >= clock_timestamp() - interval '1 day'
-          and status = 'ACTIVE' and lease_until > clock_timestamp()) as active_sessions,
+        where tenant_id = ${tenantId} and created_at >= ${yesterday}
+          and status = 'ACTIVE' and lease_until > ${now}) as active_sessions,
       (select coalesce(sum(in_doubt), 0)::int from sessions s, lateral (
           select count(*) as in_doubt from json_array_elements(s.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt'
         ) as calls

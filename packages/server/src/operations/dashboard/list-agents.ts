@@ -6,9 +6,10 @@ const WINDOW_MS = 30 * 24 * 3_600_000
 
 /** Agents of the last 30 days: how much of what they do is enforced, and which plan governs them where. */
 export async function listAgents(ctx: UserContext): Promise<Reply<Routes['listAgents']>> {
-  const since = new Date(ctx.clock().getTime() - WINDOW_MS)
+  const now = ctx.clock()
+  const since = new Date(now.getTime() - WINDOW_MS)
   const [agents, attachments] = await Promise.all([
-    listStoredAgents(ctx.sql, ctx.tenantId, since),
+    listStoredAgents(ctx.sql, { tenantId: ctx.tenantId, since, now }),
     listAttachments(ctx.sql, ctx.tenantId),
   ])
   return {

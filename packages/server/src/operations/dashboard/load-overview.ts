@@ -26,7 +26,7 @@ export async function loadOverview(
   const since = new Date((Math.floor(ctx.clock().getTime() / spanMs) - spans + 1) * spanMs)
   const [decisions, troubles, agents, blocks] = await Promise.all([
     sumDecisions(ctx.sql, { tenantId: ctx.tenantId, since, spanSeconds }),
-    countTroubles(ctx.sql, ctx.tenantId, since),
+    countTroubles(ctx.sql, { tenantId: ctx.tenantId, since, now: ctx.clock() }),
     sumSessions(ctx.sql, { tenantId: ctx.tenantId, since }),
     listRecentBlocks(ctx.sql, ctx.tenantId, RECENT_BLOCKS),
   ])
