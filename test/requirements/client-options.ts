@@ -114,7 +114,7 @@ export const clientOptions = [
   {
     id: 'option.compat-enforcement.only-compat',
     behaviour: 'compatEnforcement has no effect under an authoritative server',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.compat-enforcement.protective',
@@ -209,37 +209,37 @@ export const clientOptions = [
   {
     id: 'option.runtime-url',
     behaviour: 'runtimeUrl is the address of the server that the client calls',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.runtime-url.default',
     behaviour: "Without runtimeUrl the service's base address is used",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.environment',
     behaviour: 'environment is development, staging or production and steers an attached plan',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.environment.development',
     behaviour: 'In development an approved plan is watched in shadow and blocks nothing',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.environment.staging',
     behaviour: 'In staging an approved plan is enforced with advisory compatibility',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.environment.production',
     behaviour: 'In production an approved plan is enforced protectively',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.environment.production-fail-closed',
     behaviour: 'In production calls are blocked when governance cannot be had',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'option.capture-level.default',

@@ -9,7 +9,7 @@ export const clientSession = [
   {
     id: 'session.flush',
     behaviour: 'flush() sends the buffered captures to the server',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'session.restore',
@@ -34,7 +34,7 @@ export const clientSession = [
   {
     id: 'session.get-health',
     behaviour: 'getHealth() returns the health snapshot',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'session.get-last-narrowing',

@@ -139,16 +139,16 @@ export const limits = [
   {
     id: 'environment.api-key',
     behaviour: 'COUNTERSIGN_API_KEY supplies the API key',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'environment.api-url',
     behaviour: 'COUNTERSIGN_API_URL supplies the address of the API',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'environment.api-url.default',
     behaviour: "Without COUNTERSIGN_API_URL the service's base address is used",
-    state: 'missing',
+    state: 'built',
   },
 ] as const satisfies readonly Fact[]

@@ -4,12 +4,12 @@ export const resourcesState = [
   {
     id: 'snapshot.redacted',
     behaviour: 'getState() shows neither arguments nor identities',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.immutable',
     behaviour: 'Writing to a snapshot, at any depth, changes nothing in the session',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.session-id',
@@ -24,77 +24,77 @@ export const resourcesState = [
   {
     id: 'snapshot.principal',
     behaviour: 'principal is null even when the session has one',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.started-at',
     behaviour: 'startedAt is the time at which the session began',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.state-version',
     behaviour: 'stateVersion counts the committed steps',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.control-revision',
     behaviour: 'controlRevision is a number that rises with label, filter, kill and bypass',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.current-phase',
     behaviour: "currentPhase is the phase's name, or null without phases",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.total-step-count',
     behaviour: 'totalStepCount is the number of steps',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.total-tool-calls',
     behaviour: 'totalToolCalls is the number of tool calls',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.total-cost',
     behaviour: 'totalCost adds up the cost of committed steps only',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.actual-cost',
     behaviour: 'actualCost adds up every model call, blocked and retried ones too',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.actual-cost.limits',
     behaviour: "The session's cost limit is checked against actualCost",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.tool-call-counts',
     behaviour: "toolCallCounts maps each tool's name to its number of calls",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.forbidden-tools',
     behaviour: 'forbiddenTools lists the tools that are forbidden from now on',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.satisfied-preconditions',
     behaviour: 'satisfiedPreconditions maps what has been satisfied to its value',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.last-step',
     behaviour: 'lastStep shows the latest completed step, or null before the first',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.last-narrowing',
     behaviour: 'lastNarrowing shows the latest narrowing, or null before the first',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.killed',
@@ -109,17 +109,17 @@ export const resourcesState = [
   {
     id: 'snapshot.consecutive-block-count',
     behaviour: 'consecutiveBlockCount counts blocks in a row and falls to zero after an allowed call',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'snapshot.total-block-count',
     behaviour: 'totalBlockCount counts all blocks of the session',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.status',
     behaviour: 'status is healthy, degraded or inactive',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.authority-state',
@@ -129,12 +129,12 @@ export const resourcesState = [
   {
     id: 'health.protection-level',
     behaviour: 'protectionLevel is monitor, protect or govern',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.durability',
     behaviour: 'durability is server, degraded-local or inactive',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.durability.server',
@@ -149,7 +149,7 @@ export const resourcesState = [
   {
     id: 'health.durability.inactive',
     behaviour: 'durability is inactive when no server connection is configured',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.tier',
@@ -159,12 +159,12 @@ export const resourcesState = [
   {
     id: 'health.compat-enforcement',
     behaviour: 'compatEnforcement shows protective or advisory as configured',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.cluster-detected',
     behaviour: 'cluster_detected tells whether the process is one of several of a cluster',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.bypass-detected',
@@ -174,17 +174,17 @@ export const resourcesState = [
   {
     id: 'health.total-steps',
     behaviour: 'totalSteps is the number of steps so far',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.total-blocks',
     behaviour: 'totalBlocks is the number of blocks so far',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.total-errors',
     behaviour: 'totalErrors is the number of errors so far',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.shadow-evaluations',
@@ -199,37 +199,37 @@ export const resourcesState = [
   {
     id: 'health.governance-attachment',
     behaviour: 'governanceAttachment, where present, is one of its six listed values',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.governance-attachment.pending',
     behaviour: 'governanceAttachment is pending until the lookup has answered',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.governance-attachment.no-plan',
     behaviour: 'governanceAttachment is no_plan when no approved plan exists',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.governance-attachment.attached',
     behaviour: 'governanceAttachment is attached when an approved plan is in use',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.governance-attachment.artifact-invalid',
     behaviour: 'governanceAttachment is artifact_invalid when the plan does not fit its hash',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.governance-attachment.attachment-failed',
     behaviour: 'governanceAttachment is attachment_failed when a valid plan cannot be put to use',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.governance-attachment.fetch-failed',
     behaviour: 'governanceAttachment is fetch_failed when the lookup did not answer',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'health.unresolved-receipt-count',

@@ -169,7 +169,7 @@ export const whatTheServiceDoes = [
   {
     id: 'plan.zero-config',
     behaviour: 'A client with an API key and no contracts attaches the approved plan and is governed by it',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'capture.batch-ingestion',
@@ -234,7 +234,7 @@ export const whatTheServiceDoes = [
   {
     id: 'protection.protect',
     behaviour: 'At level protect calls are blocked locally and no durable record is written',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'protection.govern',
@@ -244,11 +244,11 @@ export const whatTheServiceDoes = [
   {
     id: 'protection.govern-needs-key',
     behaviour: 'Without an API key the level never becomes govern',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'protection.govern-needs-tools',
     behaviour: 'Without tool wrappers the level never becomes govern',
-    state: 'missing',
+    state: 'built',
   },
 ] as const satisfies readonly Fact[]

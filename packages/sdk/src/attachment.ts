@@ -1,7 +1,8 @@
 import type { Environment } from '@countersign/protocol'
 import { messageOf } from './diagnostics.js'
 import { checkPlanUse, type LoadedPlan, readApprovedPlan } from './load-plan.js'
-import type { CompatEnforcement, Mode, ReplaySettings } from './replay-options.js'
+import type { CompatEnforcement, Mode } from './replay-options.js'
+import type { ReplaySettings } from './replay-settings.js'
 import type { Transport } from './transport.js'
 
 export type AttachmentState =

@@ -4,7 +4,7 @@ import { compilationFailed, compileContracts } from './contracts.js'
 import { messageOf, type Report } from './diagnostics.js'
 import { ReplayConfigError } from './errors.js'
 import { loadPolicyEvaluator } from './policy.js'
-import type { ReplaySettings } from './replay-options.js'
+import type { ReplaySettings } from './replay-settings.js'
 
 /** A plan ready to judge, beside the form in which it travels. */
 export interface LoadedPlan {

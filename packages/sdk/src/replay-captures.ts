@@ -5,9 +5,9 @@ import { captureItem } from './capture-item.js'
 import { createCircuitBreaker } from './circuit-breaker.js'
 import { messageOf, type Report } from './diagnostics.js'
 import { isBlocked } from './gate.js'
-import type { ReplaySettings } from './replay-options.js'
+import type { ReplaySettings } from './replay-settings.js'
 import { captureSender } from './send-captures.js'
-import type { AnsweredTurn, Stance } from './turn.js'
+import type { AnsweredTurn, Stance } from './turn-session.js'
 
 /** Captures of a session that no server keeps: sent to the capture endpoint, and given to the program's store. */
 export interface ReplayCaptures {

@@ -2,8 +2,9 @@ import { createReport } from './diagnostics.js'
 import { ReplayConfigError } from './errors.js'
 import { readEnvironment } from './options.js'
 import { detectClient } from './providers/clients.js'
-import { type ReplayOptions, readReplayOptions } from './replay-options.js'
+import type { ReplayOptions } from './replay-options.js'
 import { ReplaySession } from './replay-session.js'
+import { readReplayOptions } from './replay-settings.js'
 import { unwrapClient, wrapClient } from './wrapped-clients.js'
 
 /**

@@ -10,12 +10,12 @@ import { createGovernedAuthority } from './governed-authority.js'
 import { createLocalAuthority } from './local-authority.js'
 import type { LocalSessionOptions } from './local-session.js'
 import { createProviderCheck } from './provider-pattern.js'
-import type { ReplaySettings } from './replay-options.js'
+import type { ReplaySettings } from './replay-settings.js'
 import { createServerSession, type ServerSession } from './server-session.js'
 import { attachedRules, firstRules, type SessionRules } from './session-rules.js'
 import type { RunningTool } from './tools.js'
 import { createTransport, type Transport } from './transport.js'
-import type { Stance } from './turn.js'
+import type { Stance } from './turn-session.js'
 
 /** What a session is made of, apart from its face: its rules, who judges by them, and whether it still takes calls. */
 export interface SessionCore {

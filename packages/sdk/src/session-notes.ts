@@ -7,7 +7,7 @@ import type { SessionCore } from './session-core.js'
 import { type ShadowDelta, shadowDelta } from './shadow-delta.js'
 import { deepFreeze } from './snapshot-with.js'
 import type { Trace, TraceEntry } from './trace.js'
-import type { TurnNotes } from './turn.js'
+import type { TurnNotes } from './turn-session.js'
 
 /** What turns leave behind for the accessors, the callbacks and the captures. */
 export interface SessionNotes extends TurnNotes {

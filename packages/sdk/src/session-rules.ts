@@ -2,7 +2,8 @@ import { ATTACHED_AS, type Attachment, type AttachmentState } from './attachment
 import type { Report } from './diagnostics.js'
 import { ReplayConfigError } from './errors.js'
 import { checkPlanUse, emptyPlan, hasContracts, type LoadedPlan, loadPlan } from './load-plan.js'
-import type { CompatEnforcement, Mode, ReplaySettings } from './replay-options.js'
+import type { CompatEnforcement, Mode } from './replay-options.js'
+import type { ReplaySettings } from './replay-settings.js'
 
 /** What a session goes by: the plan, and what its judgements do. */
 export interface SessionRules {

@@ -1,0 +1,165 @@
+import { type ReadResponse, readResponse } from '@countersign/engine'
+import type { Decision, Flows, JsonValue } from '@countersign/protocol'
+import type { DecidedBy, Judgement, PreparedTurn } from './authority.js'
+import { blockedDecision } from './blocked-decision.js'
+import type { OpenCall } from './call-book.js'
+import { ReplayContractError } from './errors.js'
+import { enforcementOf, explain, passGate } from './gate.js'
+import { type JudgedCalls, judgeCalls } from './judge-calls.js'
+import type { Provider } from './providers/provider.js'
+import type { ModelAnswer, Verdict } from './providers/turn-hooks.js'
+import { jsonOf, reportedReceipt } from './receipts.js'
+import { traceDecisions } from './trace.js'
+import { ServiceRefusal } from './transport.js'
+import type { Asked, Stance, TurnSession } from './turn-session.js'
+
+/** `refuse`: the program sees the error, unless the model is asked again. */
+export type Judged = Verdict | { readonly action: 'refuse'; readonly error: ReplayContractError }
+
+/** Has an answer judged, asks the people it must ask, and says what of it the program gets to see. */
+export async function judgeTurn(
+  session: TurnSession,
+  provider: Provider,
+  asked: Asked,
+  answer: ModelAnswer,
+): Promise<Judged> {
+  const { prepared, trace, view, opened } = asked
+  const response = readResponse(answer.response)
+  const flows = opened.answered(response, typeof answer.response.id === 'string' ? answer.response.id : null)
+  trace.add('llm_call', 'pass')
+  const done = (stance: Stance, decisions: readonly Decision[], by: DecidedBy | null): void =>
+    session.notes.answered({ provider, view, answer, response, opened, flows, stance, decisions, by })
+  if (prepared === null) {
+    done('log', [], null)
+    return { action: 'release' }
+  }
+  session.assertUsable()
+  const stance = session.stance(prepared.by)
+  if (stance !== 'enforce') {
+    const decisions = await watchTurn(session, asked, prepared, { response, flows, answer, stance })
+    done(stance, decisions, prepared.by)
+    return { action: 'release' }
+  }
+  const judgement = isCutShort(answer, response)
+    ? await rejectCutShort(session, prepared, response)
+    : await proposeTurn(session, prepared, answer, response, flows)
+  traceDecisions(trace, judgement.decisions)
+  const judged = await judgeCalls(judgement, response.calls, session.approver)
+  done(stance, judged.decisions, judgement.by)
+  return passThroughGate(session, asked, judged)
+}
+
+const isCutShort = (answer: ModelAnswer, { calls }: ReadResponse): boolean => !answer.complete && calls.length > 0
+
+/** A stream that broke off inside its calls: none of them can be trusted to be whole. Its cost counts. */
+async function rejectCutShort(
+  session: TurnSession,
+  prepared: PreparedTurn,
+  response: ReadResponse,
+): Promise<Judgement> {
+  const usage = response.usage !== null && { usage: response.usage }
+  const model = response.model !== null && { model: response.model }
+  const ask = {
+    prepared,
+    response: { tool_calls: [], ...model, ...usage },
+    gate: session.settings.gate,
+    flows: undefined,
+  }
+  const { by } = await session.authority().propose(ask)
+  const remedy = 'The stream ended before the answer was whole. Ask again.'
+  const decisions = response.calls.map(({ id, name, index }) =>
+    blockedDecision(
+      { call_id: id, tool_name: name, index },
+      'response_format_invalid',
+      remedy,
+      'the stream was cut short',
+    ),
+  )
+  return { by, outcome: 'blocked', decisions }
+}
+
+async function proposeTurn(
+  session: TurnSession,
+  prepared: PreparedTurn,
+  answer: ModelAnswer,
+  response: ReadResponse,
+  flows: Flows,
+): Promise<Judgement> {
+  const ask = { response: sentResponse(answer), gate: session.settings.gate, flows }
+  try {
+    return await session.authority().propose({ ...ask, prepared })
+  } catch (error) {
+    if (response.calls.length > 0 || !isStale(error)) throw error
+    // The session moved on beside a turn that calls nothing, such as a summary: only its cost is left to count.
+    const again = await session.authority().preflight(prepared.ask)
+    if (again.outcome === 'blocked') return { by: again.by, outcome: 'no_calls', decisions: [] }
+    return session.authority().propose({ ...ask, prepared: again })
+  }
+}
+
+const isStale = (error: unknown): boolean =>
+  error instanceof ReplayContractError &&
+  error.cause instanceof ServiceRefusal &&
+  error.cause.code === 'PREPARED_REQUEST_STALE'
+
+/** Hidden members of the client's objects stay behind; what JSON cannot write is no response. */
+const sentResponse = (answer: ModelAnswer): JsonValue => jsonOf(answer.response) ?? null
+
+interface Watched {
+  readonly response: ReadResponse
+  readonly flows: Flows
+  readonly answer: ModelAnswer
+  readonly stance: Stance
+}
+
+/** Judges without a consequence: not even a failure of the judgement has one. */
+async function watchTurn(
+  session: TurnSession,
+  { trace }: Asked,
+  prepared: PreparedTurn,
+  { response, flows, answer, stance }: Watched,
+): Promise<readonly Decision[]> {
+  try {
+    const ask = { prepared, response: sentResponse(answer), gate: 'strip_blocked', flows } as const
+    const judgement = await session.authority().propose(ask)
+    traceDecisions(trace, judgement.decisions)
+    const { open, decisions } = await judgeCalls(judgement, response.calls, null)
+    session.book.open(open)
+    session.notes.watched(stance, prepared.removed, decisions)
+    return decisions
+  } catch (error) {
+    session.notes.failed(error)
+    return []
+  }
+}
+
+async function passThroughGate(
+  session: TurnSession,
+  { trace }: Asked,
+  { decisions, open, stopped }: JudgedCalls,
+): Promise<Judged> {
+  const { settings, book, notes } = session
+  const giveUp = async (calls: readonly OpenCall[]): Promise<void> => {
+    for (const call of calls) book.resolve(call, reportedReceipt(call, 'not_executed'))
+    if (calls.length > 0) await session.deliver()
+  }
+  try {
+    // People take their time: the session may have been killed meanwhile.
+    session.assertUsable()
+  } catch (error) {
+    await giveUp([...open, ...stopped])
+    throw error
+  }
+  const enforcement = enforcementOf(decisions, settings.gate)
+  const result = passGate(settings.gate, decisions)
+  if (enforcement.blocked.length > 0) notes.blocked(enforcement)
+  trace.add('gate', result.action === 'refuse' ? 'block' : 'pass', { reason: result.action })
+  if (result.action === 'refuse') {
+    await giveUp([...open, ...stopped])
+    return { action: 'refuse', error: new ReplayContractError(explain(enforcement.blocked), enforcement) }
+  }
+  book.open(open)
+  await giveUp(stopped)
+  trace.add('finalize', 'pass')
+  return result
+}

@@ -1,0 +1,97 @@
+import { type Plan, readInputValues } from '@countersign/engine'
+import type { BlockedTurn, PreflightAsk, PreparedTurn } from './authority.js'
+import { blockedDecision } from './blocked-decision.js'
+import { ReplayConfigError, ReplayContractError } from './errors.js'
+import { enforcementOf } from './gate.js'
+import { narrowingText } from './narrowing-feedback.js'
+import type { Provider, RequestView } from './providers/provider.js'
+import type { Prepared } from './providers/turn-hooks.js'
+import { jsonOf, reportedReceipt } from './receipts.js'
+import { traceNarrowing } from './trace.js'
+import { type Asked, binds, type TurnSession } from './turn-session.js'
+
+/** Settles what came before, has the request prepared, and narrows it. */
+export async function prepareTurn(session: TurnSession, provider: Provider, asked: Asked): Promise<Prepared> {
+  const { request, view, trace } = asked
+  if (session.stance('server') === 'log') return { request }
+  if (binds(session)) refuseUngovernable(view)
+  if (view.tools.length > 0) await settleEarlierCalls(session, view)
+  const ask = askOf(session.authority().plan, provider, asked)
+  const preflight = await session.authority().preflight(ask)
+  const isEnforced = session.stance(preflight.by) === 'enforce'
+  if (preflight.outcome === 'blocked') {
+    trace.add('pre_check', 'block', { reason: preflight.reason, found: preflight.detail ?? null })
+    if (isEnforced) return blockedBeforeAsking(session, preflight)
+    asked.prepared = unnarrowed(ask)
+    return { request }
+  }
+  asked.prepared = preflight
+  trace.add('pre_check', 'pass')
+  traceNarrowing(trace, preflight.allowed, preflight.removed)
+  if (!isEnforced) return { request }
+  const allowed = new Set(preflight.allowed)
+  session.notes.narrowed(
+    view.tools.filter(({ name }) => allowed.has(name)),
+    preflight.removed,
+  )
+  if (preflight.removed.length === 0) return { request }
+  const narrowed = provider.withTools(request, allowed)
+  if (session.settings.narrowingFeedback !== 'inject') return { request: narrowed }
+  return { request: provider.withSystemText(narrowed, narrowingText(preflight.removed)) }
+}
+
+/** A tool waits for the turn, and the turn would wait for the tool. */
+export function refuseNested({ running, book }: TurnSession, view: RequestView): void {
+  const tool = running.getStore()
+  if (view.tools.length === 0 || tool === undefined || !tool.active || tool.book !== book) return
+  throw new ReplayContractError(
+    'a model call that offers tools was made inside a wrapped tool of the same session; each would wait for the other: ' +
+      'use another session there, or leave the tools out',
+    { outcome: 'blocked', decisions: [], blocked: [] },
+  )
+}
+
+function refuseUngovernable({ refusals }: RequestView): void {
+  if (refusals.length > 0) throw new ReplayConfigError(`the request cannot be governed: ${refusals.join('; ')}`, null)
+}
+
+/** Where nothing is enforced, a turn that would have been blocked goes on with all its tools. */
+function unnarrowed(ask: PreflightAsk): PreparedTurn {
+  const allowed = ask.tools.map(({ name }) => name)
+  return { outcome: 'prepared', by: 'local', preparedRequestId: 'unprepared', ask, allowed, removed: [] }
+}
+
+function blockedBeforeAsking({ settings, notes }: TurnSession, blocked: BlockedTurn): Prepared {
+  const { reason, remedy, detail } = blocked
+  const decision = enforcementOf(
+    [blockedDecision({ call_id: '', tool_name: '*' }, reason, remedy, detail)],
+    settings.gate,
+  )
+  notes.blocked(decision)
+  if (settings.gate === 'strip_blocked') return { text: remedy }
+  throw new ReplayContractError(`the model was not asked (${reason}). ${remedy}`, decision)
+}
+
+function askOf(plan: Plan, provider: Provider, { request, view }: Asked): PreflightAsk {
+  const tools = new Map(view.tools.map(({ name, kind }) => [name, { name, kind }]))
+  return {
+    tools: [...tools.values()],
+    provider: provider.name,
+    model: view.model,
+    request: plan.inputPaths.length === 0 ? {} : readInputValues(plan, jsonOf(request) ?? null),
+  }
+}
+
+/**
+ * Before the next step, every allowed call gets an outcome. A result among the messages is the program's word that
+ * the tool ran. Without one, a wrapper that never started is sure that it did not; for other tools nobody knows.
+ */
+async function settleEarlierCalls({ book, settings, deliver }: TurnSession, view: RequestView): Promise<void> {
+  await book.idle()
+  const answered = new Set(view.toolResults.map(({ callId }) => callId))
+  for (const call of book.allowed()) {
+    const silent = settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'
+    book.resolve(call, reportedReceipt(call, answered.has(call.callId) ? 'succeeded' : silent))
+  }
+  await deliver()
+}

@@ -1,0 +1,112 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+/** The packages as a program gets them: packed, installed into an empty project, and used both ways. */
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const isLong = process.env.COUNTERSIGN_TEST_ROUNDS === 'long'
+let project: string
+
+const run = (program: string, ...args: string[]): string =>
+  execFileSync(program, args, { cwd: project, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+
+beforeAll(() => {
+  project = mkdtempSync(join(tmpdir(), 'countersign-packed-'))
+  execFileSync('npx', ['tsc', '-b'], { cwd: root, stdio: 'ignore' })
+  const packages = ['protocol', 'engine', 'sdk'].map((name) => join(root, 'packages', name))
+  const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', project, ...packages], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const tarballs = (JSON.parse(packed) as { filename: string }[]).map(({ filename }) => `./${filename}`)
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'empty', private: true }))
+  run('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', ...tarballs)
+}, 180_000)
+afterAll(() => rmSync(project, { recursive: true, force: true }))
+
+const PROGRAM = `
+const look = { tool: 'look', side_effect: 'read' }
+const create = async () => ({ choices: [{ index: 0, finish_reason: 'tool_calls', message: { role: 'assistant', content: null,
+  tool_calls: [{ id: 'c1', type: 'function', function: { name: 'pay', arguments: '{}' } }] } }] })
+const request = { model: 'm', messages: [], tools: [{ type: 'function', function: { name: 'look' } }] }
+async function main() {
+  const verdict = sdk.validate({ tool_calls: [{ id: 'c1', name: 'look', arguments: '{}' }] }, { contracts: look })
+  const session = sdk.replay({ chat: { completions: { create } } }, { contracts: look })
+  const error = await session.client.chat.completions.create(request).catch((thrown) => thrown)
+  const policy = { cedar: 'permit (principal, action, resource);' }
+  let cedar = ''
+  try {
+    sdk.replay({ chat: { completions: { create } } }, { contracts: { ...look, policy }, principal: { id: 'a' } })
+  } catch (thrown) {
+    cedar = thrown.message
+  }
+  await session.restore()
+  console.log(JSON.stringify({ pass: verdict.pass, error: error.name, is: error instanceof sdk.ReplayContractError,
+    reason: error.decision.blocked[0].reason, cedar, names: Object.keys(sdk).sort() }))
+}
+main()
+`
+
+function checkPrograms(node: string): void {
+  writeFileSync(join(project, 'program.mjs'), `import * as sdk from '@countersign/sdk'\n${PROGRAM}`)
+  writeFileSync(join(project, 'program.cjs'), `const sdk = require('@countersign/sdk')\n${PROGRAM}`)
+  for (const file of ['program.mjs', 'program.cjs']) {
+    const said = JSON.parse(run(node, file))
+    expect(said).toMatchObject({
+      pass: true,
+      error: 'ReplayContractError',
+      is: true,
+      reason: 'unmatched_tool_blocked',
+      cedar: expect.stringContaining('install @cedar-policy/cedar-wasm'),
+    })
+    expect(said.names).toEqual(expect.arrayContaining(['observe', 'prepareContracts', 'replay', 'validate']))
+  }
+}
+
+test(`works from ESM and by require, without Cedar and without a provider's package (node ${process.versions.node})`, () => {
+  checkPrograms(process.execPath)
+})
+
+test('brings its types', () => {
+  writeFileSync(
+    join(project, 'program.ts'),
+    `import { type HealthSnapshot, type ReplayOptions, replay, validate } from '@countersign/sdk'
+const client = { chat: { completions: { create: async (request: { model: string }) => ({ model: request.model }) } } }
+const options: ReplayOptions = { contracts: { tool: 'look', side_effect: 'read' }, gate: 'strip_blocked', tools: { look: (args: { at: string }) => args.at } }
+const session = replay(client, options)
+const answer: Promise<{ model: string }> = session.client.chat.completions.create({ model: 'm' })
+const health: HealthSnapshot = session.getHealth()
+const pass: boolean = validate({}, { contracts: [] }).pass
+// @ts-expect-error there is no such gate
+replay(client, { gate: 'open' })
+export { answer, health, pass }
+`,
+  )
+  const compiler = join(root, 'node_modules', '.bin', 'tsc')
+  const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', 'node']
+  run(compiler, ...flags, '--typeRoots', join(root, 'node_modules', '@types'), 'program.ts')
+})
+
+test('installs nothing that an agent program would not want', () => {
+  const lock = JSON.parse(readFileSync(join(project, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, unknown>
+  }
+  const installed = Object.keys(lock.packages)
+    .filter((path) => path !== '')
+    .map((path) => path.replace('node_modules/', ''))
+  expect(installed.filter((name) => /postgres|hono|react|pino|openai|anthropic|cedar/.test(name))).toEqual([])
+  expect(installed.length).toBeLessThan(20)
+})
+
+test.runIf(isLong)(
+  'works on Node 24',
+  () => {
+    run('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', '--no-save', 'node@24')
+    checkPrograms(join(project, 'node_modules', '.bin', 'node'))
+  },
+  300_000,
+)

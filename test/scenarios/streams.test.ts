@@ -1,0 +1,193 @@
+import type Anthropic from '@anthropic-ai/sdk'
+import type OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { ReplayContractError, type ReplayOptions, type ReplaySession, replay } from '../../packages/sdk/src/index.js'
+import { type Agent, calls, says, startAgent, toolDefinition } from '../support/agent.js'
+import { proves } from '../support/proves.js'
+import { type Runtime, startRuntime } from '../support/runtime.js'
+
+const contracts = [
+  { tool: 'look', side_effect: 'read' as const },
+  { tool: 'pay', side_effect: 'write' as const, argument_value_invariants: [{ path: '$.amount', lte: 500 }] },
+]
+const tools = { look: () => ({ found: true }), pay: () => ({ ok: true }) }
+
+let agent: Agent
+let runtime: Runtime
+beforeAll(async () => {
+  agent = await startAgent()
+  runtime = await startRuntime()
+})
+afterAll(async () => {
+  await agent.close()
+  await runtime.close()
+})
+
+/** One way to ask a model, with the names of the calls that the program then sees. */
+interface Api {
+  readonly start: (options: ReplayOptions) => ReplaySession<object>
+  readonly ask: (session: ReplaySession<object>) => Promise<string[]>
+  readonly stream: (session: ReplaySession<object>) => Promise<string[]>
+}
+
+const chat = (session: ReplaySession<object>) => (session.client as OpenAI).chat.completions
+const responses = (session: ReplaySession<object>) => (session.client as OpenAI).responses
+const messages = (session: ReplaySession<object>) => (session.client as Anthropic).messages
+const chatRequest = {
+  model: 'gpt-4o',
+  messages: [{ role: 'user' as const, content: 'go on' }],
+  tools: ['look', 'pay'].map(toolDefinition),
+}
+const responsesRequest = {
+  model: 'gpt-4o',
+  input: 'go on',
+  tools: ['look', 'pay'].map((name) => ({ type: 'function' as const, name, parameters: {}, strict: false })),
+}
+const messagesRequest = {
+  model: 'claude-test',
+  max_tokens: 100,
+  messages: [{ role: 'user' as const, content: 'go on' }],
+  tools: ['look', 'pay'].map((name) => ({ name, input_schema: { type: 'object' as const } })),
+}
+
+const APIS: Record<string, Api> = {
+  'OpenAI chat': {
+    start: (options) => replay(agent.openai(), options),
+    ask: async (session) => {
+      const { choices } = await chat(session).create(chatRequest)
+      return (choices[0]?.message.tool_calls ?? []).map((call) => ('function' in call ? call.function.name : ''))
+    },
+    stream: async (session) => {
+      const names: string[] = []
+      for await (const chunk of await chat(session).create({ ...chatRequest, stream: true })) {
+        for (const call of chunk.choices[0]?.delta.tool_calls ?? [])
+          if (call.function?.name) names.push(call.function.name)
+      }
+      return names
+    },
+  },
+  'OpenAI Responses': {
+    start: (options) => replay(agent.openai(), options),
+    ask: async (session) => {
+      const { output } = await responses(session).create(responsesRequest)
+      return output.flatMap((item) => (item.type === 'function_call' ? [item.name] : []))
+    },
+    stream: async (session) => {
+      const names: string[] = []
+      for await (const event of await responses(session).create({ ...responsesRequest, stream: true })) {
+        if (event.type === 'response.output_item.done' && event.item.type === 'function_call')
+          names.push(event.item.name)
+      }
+      return names
+    },
+  },
+  'Anthropic messages': {
+    start: (options) => replay(agent.anthropic(), options),
+    ask: async (session) => {
+      const { content } = await messages(session).create(messagesRequest)
+      return content.flatMap((block) => (block.type === 'tool_use' ? [block.name] : []))
+    },
+    stream: async (session) => {
+      const names: string[] = []
+      for await (const event of await messages(session).create({ ...messagesRequest, stream: true })) {
+        if (event.type === 'content_block_start' && event.content_block.type === 'tool_use')
+          names.push(event.content_block.name)
+      }
+      return names
+    },
+  },
+}
+
+describe.each(Object.entries(APIS))('%s', (_, api) => {
+  for (const level of ['protect', 'govern']) {
+    const begin = (options: ReplayOptions = {}) =>
+      api.start({
+        contracts,
+        tools,
+        ...(level === 'govern' && { apiKey: runtime.key, fetch: runtime.fetch }),
+        ...options,
+      })
+
+    for (const way of ['ask', 'stream'] as const) {
+      proves('session.client', `governs create, ${way === 'ask' ? 'whole' : 'streamed'} (${level})`, async () => {
+        const session = begin()
+        agent.provider.enqueue(calls(['look', {}], ['pay', { amount: 5 }]))
+        expect(await api[way](session)).toEqual(['look', 'pay'])
+        await Promise.all([session.tools?.look?.({}), session.tools?.pay?.({ amount: 5 })])
+        expect(session.getState()).toMatchObject({ stateVersion: 1, toolCallCounts: { look: 1, pay: 1 } })
+        agent.provider.enqueue(calls(['look', {}], ['pay', { amount: 501 }]))
+        await expect(api[way](session)).rejects.toThrow(ReplayContractError)
+        await session.restore()
+      })
+
+      proves(
+        'option.gate.strip-blocked',
+        `strips what is blocked, ${way === 'ask' ? 'whole' : 'streamed'} (${level})`,
+        async () => {
+          const session = begin({ gate: 'strip_blocked' })
+          agent.provider.enqueue(calls(['look', {}], ['pay', { amount: 501 }]), calls(['pay', { amount: 501 }]))
+          expect(await api[way](session)).toEqual(['look'])
+          await session.tools?.look?.({})
+          expect(await api[way](session)).toEqual([])
+          expect(session.getState()).toMatchObject({ toolCallCounts: { look: 1 }, totalBlockCount: 2 })
+          await session.restore()
+        },
+      )
+    }
+
+    proves('option.max-retries.retries', `asks again for a stream that is held (${level})`, async () => {
+      const session = begin({ maxRetries: 1 })
+      agent.provider.enqueue(calls(['pay', { amount: 501 }]), calls(['pay', { amount: 5 }]))
+      expect(await api.stream(session)).toEqual(['pay'])
+      await session.restore()
+    })
+  }
+})
+
+proves('turn.cycle', 'a stream that the program leaves allows nothing and holds nobody up', async () => {
+  const session = replay(agent.openai(), { contracts, tools, apiKey: runtime.key, fetch: runtime.fetch })
+  agent.provider.enqueue({ text: 'a b c d e f', calls: calls(['pay', { amount: 5 }]).calls ?? [] }, says('done'))
+  for await (const chunk of await session.client.chat.completions.create({ ...chatRequest, stream: true })) {
+    if (chunk.choices.length > 0) break
+  }
+  await expect(session.tools?.pay?.({ amount: 5 })).rejects.toThrow('did not run')
+  await session.client.chat.completions.create(chatRequest)
+  const { body } = await runtime.api().loadSession({
+    params: { session_id: session.sessionId },
+    query: { include: 'pending' },
+  })
+  expect(body.pending).toEqual([])
+  await session.restore()
+})
+
+proves('block.response-format-invalid', 'a stream that breaks off inside its calls allows none of them', async () => {
+  const session = replay(agent.openai(), { contracts, tools, apiKey: runtime.key, fetch: runtime.fetch })
+  const delta = (tool_calls: object[]) => ({
+    id: 'x',
+    object: 'chat.completion.chunk',
+    model: 'gpt-4o',
+    choices: [{ index: 0, delta: { tool_calls }, finish_reason: null }],
+  })
+  agent.provider.enqueue({
+    events: [
+      delta([{ index: 0, id: 'c1', type: 'function', function: { name: 'pay', arguments: '{"amount":5}' } }]),
+      delta([{ index: 1, id: 'c2', type: 'function', function: { name: 'pay', arguments: '{"amo' } }]),
+    ],
+  })
+  const read = async () => {
+    for await (const _ of await session.client.chat.completions.create({ ...chatRequest, stream: true }));
+  }
+  await expect(read()).rejects.toMatchObject({ decision: { blocked: [{ reason: 'response_format_invalid' }, {}] } })
+  await session.restore()
+})
+
+proves('session.client', 'withResponse and asResponse give what was judged', async () => {
+  const session = replay(agent.openai(), { contracts, gate: 'strip_blocked' })
+  agent.provider.enqueue(calls(['look', {}], ['pay', { amount: 501 }]), calls(['look', {}], ['pay', { amount: 501 }]))
+  const { data, response } = await session.client.chat.completions.create(chatRequest).withResponse()
+  expect(data.choices[0]?.message.tool_calls).toHaveLength(1)
+  expect(response.status).toBe(200)
+  const raw = await session.client.chat.completions.create(chatRequest).asResponse()
+  expect(await raw.text()).not.toContain('501')
+  await session.restore()
+})
