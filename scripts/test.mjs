@@ -1,48 +1,100 @@
-// npm test: installs what is missing, then runs every stage in order; the first failure ends the run and says what to do.
+// npm test: installs what is missing, then runs every stage in order; the first failure ends the run and says what to
+// do. The last line is always `N passed, M failed`.
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const long = process.argv.includes('--long')
+const results = `${root}build/test-results.json`
 
+const vitest = ['npx', 'vitest', 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${results}`]
 const STAGES = [
   {
     name: 'install',
-    command: ['npm', 'ci', '--no-audit', '--no-fund'],
+    what: 'the packages that the lockfile names',
+    command: ['npm', 'ci', '--no-audit', '--no-fund', '--loglevel=error'],
     skip: () => existsSync(`${root}node_modules/.package-lock.json`),
-    mend: 'check the network and run npm ci',
+    mend: 'npm names the trouble above: a network that cannot be reached, a full disk, missing rights; then run npm ci',
   },
-  { name: 'build', command: ['npm', 'run', '--silent', 'build'], mend: 'the compiler names the file and line above' },
-  { name: 'types', command: ['npm', 'run', '--silent', 'types'], mend: 'the compiler names the file and line above' },
-  { name: 'lint', command: ['npm', 'run', '--silent', 'lint'], mend: 'npm run fix mends most of it' },
   {
-    name: 'browser',
+    name: 'build',
+    what: 'packages and dashboard',
+    command: ['npm', 'run', '--silent', 'build'],
+    mend: 'the compiler names file and line above',
+  },
+  {
+    name: 'types',
+    what: 'tests, examples, benchmarks and scripts',
+    command: ['npx', 'tsc', '-p', 'tsconfig.json'],
+    mend: 'the compiler names file and line above',
+  },
+  { name: 'lint', what: 'style', command: ['npm', 'run', '--silent', 'lint'], mend: 'npm run fix mends most of it' },
+  {
+    name: 'chromium',
+    what: 'a browser for the browser tests, which are skipped without one',
     command: ['node', 'scripts/chromium.mjs'],
     mend: 'install Chromium, or set CHROMIUM_PATH to one',
   },
   {
     name: 'tests',
-    command: ['npx', 'vitest', 'run'],
-    mend: 'npx vitest run FILE runs one file; a seed printed above repeats a random test',
+    what: long
+      ? 'unit, server, scenarios, faults, browser, examples; long rounds'
+      : 'unit, server, scenarios, faults, browser, examples',
+    command: vitest,
+    mend: 'npx vitest run --project NAME FILE runs one file again; a seed printed above repeats a random test',
   },
+  ...(long
+    ? [
+        {
+          name: 'packed',
+          what: 'the packed tarballs installed in an empty folder',
+          command: ['node', 'scripts/packed.mjs'],
+          mend: 'node scripts/packed.mjs --keep leaves the folder to look at',
+        },
+      ]
+    : []),
 ]
 
-const started = Date.now()
-for (const { name, command, skip, mend } of STAGES) {
-  if (skip?.()) continue
-  const at = Date.now()
-  console.log(`\n== ${name}: ${command.join(' ')}`)
-  const [program, ...args] = command
-  const { status } = spawnSync(program, args, {
+const seconds = (sinceMs) => ((Date.now() - sinceMs) / 1000).toFixed(1)
+
+function runStage({ command: [program, ...args] }) {
+  const { status, error } = spawnSync(program, args, {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, ...(long ? { COUNTERSIGN_TEST_ROUNDS: 'long' } : {}) },
   })
-  if (status !== 0) {
-    console.error(`\n== ${name} failed. What to do: ${mend}`)
-    process.exit(status ?? 1)
-  }
-  console.log(`== ${name} passed in ${((Date.now() - at) / 1000).toFixed(1)} s`)
+  return error === undefined && status === 0
 }
-console.log(`\n== all stages passed in ${((Date.now() - started) / 1000).toFixed(1)} s`)
+
+/** What vitest counted; a file that could not be loaded counts as one failure. */
+function countTests() {
+  try {
+    const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(results, 'utf8'))
+    const unloaded = testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0).length
+    return { passed: numPassedTests, failed: numFailedTests + unloaded }
+  } catch {
+    return { passed: 0, failed: 0 }
+  }
+}
+
+const startedMs = Date.now()
+mkdirSync(`${root}build`, { recursive: true })
+rmSync(results, { force: true })
+let broken = null
+for (const stage of STAGES) {
+  if (stage.skip?.()) continue
+  const stageMs = Date.now()
+  console.log(`\n== ${stage.name}: ${stage.what}`)
+  if (runStage(stage)) console.log(`== ${stage.name} passed in ${seconds(stageMs)} s`)
+  else {
+    broken = stage
+    break
+  }
+}
+const { passed, failed } = countTests()
+if (broken === null) console.log(`\n== every stage passed in ${seconds(startedMs)} s`)
+else console.log(`\n== ${broken.name} failed after ${seconds(startedMs)} s. What to do: ${broken.mend}`)
+// A stage that fails before or after the tests is a failure, too.
+console.log(`${passed} passed, ${broken === null ? failed : Math.max(failed, 1)} failed`)
+process.exitCode = broken === null && failed === 0 ? 0 : 1

@@ -1,0 +1,108 @@
+// node scripts/packed.mjs [--keep]: packs every package, installs the tarballs in an empty folder, and runs
+// `npx countersign start` and a program with the SDK there, as somebody would who has only the packages.
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const keep = process.argv.includes('--keep')
+const PACKAGES = ['protocol', 'engine', 'server', 'sdk', 'dashboard', 'cli']
+/** What a user downloads, without dependencies. */
+const MOST_KILOBYTES = { protocol: 200, engine: 400, server: 400, sdk: 300, dashboard: 1500, cli: 60 }
+
+const folder = mkdtempSync(join(tmpdir(), 'countersign-packed-'))
+const program = join(folder, 'program')
+let server
+
+try {
+  if (!existsSync(join(root, 'packages/dashboard/dist/index.html'))) run('npm', ['run', '--silent', 'build'], root)
+  for (const name of PACKAGES) pack(name)
+  mkdirSync(program)
+  writeFileSync(join(program, 'package.json'), '{ "name": "program", "private": true, "type": "module" }\n')
+  const tarballs = readdirSync(folder).filter((file) => file.endsWith('.tgz'))
+  run(
+    'npm',
+    ['install', '--no-audit', '--no-fund', '--loglevel=error', ...tarballs.map((file) => join(folder, file))],
+    program,
+  )
+  await tryService()
+  trySdk()
+  console.log('packed: the packages work in an empty folder')
+} catch (error) {
+  console.error(`packed: ${error.message}`)
+  process.exitCode = 1
+} finally {
+  if (server && server.exitCode === null) {
+    server.kill('SIGTERM')
+    await new Promise((done) => server.once('close', done))
+  }
+  if (keep) console.log(`packed: left ${folder}`)
+  else rmSync(folder, { recursive: true, force: true })
+}
+
+function run(command, args, cwd) {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`${command} ${args[0]} failed:\n${stdout}${stderr}`)
+  return stdout
+}
+
+function pack(name) {
+  const output = run('npm', ['pack', '--json', '--pack-destination', folder], join(root, 'packages', name))
+  const [{ filename, size, files }] = JSON.parse(output)
+  const paths = files.map(({ path }) => path)
+  const kilobytes = Math.ceil(size / 1024)
+  const wrong = [
+    ...['LICENSE', 'README.md', 'package.json'].filter((path) => !paths.includes(path)).map((path) => `lacks ${path}`),
+    ...paths.filter((path) => /\.test\.|tsbuildinfo|^src\//.test(path)).map((path) => `holds ${path}`),
+    ...(kilobytes > MOST_KILOBYTES[name] ? [`is ${kilobytes} KiB, more than ${MOST_KILOBYTES[name]}`] : []),
+  ]
+  if (wrong.length > 0) throw new Error(`${filename} ${wrong.join('; ')}`)
+  console.log(`packed: ${filename}, ${kilobytes} KiB, ${files.length} files`)
+}
+
+async function tryService() {
+  server = spawn('npx', ['countersign', 'start', '--port', '0', '--log-level', 'warn'], {
+    cwd: program,
+    detached: false,
+  })
+  let said = ''
+  const url = await new Promise((done, fail) => {
+    const timer = setTimeout(() => fail(new Error(`the service did not start:\n${said}`)), 120_000)
+    for (const stream of [server.stdout, server.stderr]) {
+      stream.on('data', (chunk) => {
+        said += chunk
+        const found = /listens at (http:\S+)/.exec(said)
+        if (found) {
+          clearTimeout(timer)
+          done(found[1])
+        }
+      })
+    }
+    server.once('close', () => fail(new Error(`the service ended:\n${said}`)))
+  })
+  for (const [path, expected] of [
+    ['/readyz', '"ready"'],
+    ['/', '<div id="root"'],
+    ['/openapi.json', '"openapi"'],
+  ]) {
+    const reply = await fetch(`${url}${path}`)
+    if (!reply.ok || !(await reply.text()).includes(expected))
+      throw new Error(`${path} of the packed service is not as it should be`)
+  }
+  console.log(`packed: the service answers at ${url}, dashboard included`)
+}
+
+function trySdk() {
+  const code = `import { validate } from '@countersign/sdk'
+const contracts = [{ tool: 'search', arguments: { type: 'object', required: ['query'] } }]
+const judge = (text) => validate({ tool_calls: [{ id: 'c', name: 'search', arguments: text }] }, { contracts }).pass
+if (!judge('{"query":"x"}') || judge('{}')) throw new Error('validate is wrong')\n`
+  writeFileSync(join(program, 'program.mjs'), code)
+  run(process.execPath, ['program.mjs'], program)
+  const { types } = JSON.parse(readFileSync(join(program, 'node_modules/@countersign/sdk/package.json'), 'utf8'))
+    .exports['.']
+  if (!existsSync(join(program, 'node_modules/@countersign/sdk', types)))
+    throw new Error('the types of the SDK are missing')
+}
