@@ -80,8 +80,18 @@ interface OpenSession {
   readonly events: ChainedEvent[]
 }
 
-/** The plan of a case; throws when it does not compile. */
-export function planOf({ contracts, session }: Case): Plan {
+const plans = new WeakMap<Case, Plan>()
+
+/** The plan of a case, compiled once; throws when it does not compile. */
+export function planOf(run: Case): Plan {
+  const known = plans.get(run)
+  if (known !== undefined) return known
+  const plan = compileCase(run)
+  plans.set(run, plan)
+  return plan
+}
+
+function compileCase({ contracts, session }: Case): Plan {
   const result = compilePlan(
     {
       contracts: contracts.map((value) => ({ file: `${value.tool}.yaml`, text: JSON.stringify(value) })),
