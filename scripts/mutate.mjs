@@ -13,4 +13,6 @@ for (const folder of [root, `${root}tools`]) {
   if (!existsSync(`${folder}/node_modules`)) run('npm', ['ci', '--no-audit', '--no-fund'], folder)
 }
 const stryker = 'tools/node_modules/@stryker-mutator/core/bin/stryker.js'
-run(process.execPath, [stryker, 'run', 'tools/stryker.config.json', ...process.argv.slice(2)], root)
+const runner = fileURLToPath(new URL('../tools/case-runner.mjs', import.meta.url))
+const options = ['--plugins', runner, ...process.argv.slice(2)]
+run(process.execPath, [stryker, 'run', 'tools/stryker.config.json', ...options], root)

@@ -224,6 +224,23 @@ describe('recovery', () => {
   })
 })
 
+describe('limits that preflight would show first', () => {
+  const names = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`t${at}`, 1]))
+  const reasons = (state: Partial<SessionState>, name: string) =>
+    propose({ ...fresh, ...state }, name).verdict.decisions[0]?.reasons.map(({ reason, detail }) => [reason, detail])
+
+  test('no more tools than a session may count', () => {
+    expect(reasons({ used: names(512) }, 'look')).toEqual([['session_limit_exceeded', 'tool_names']])
+    expect(reasons({ used: names(511) }, 'look')).toEqual([])
+    expect(reasons({ used: { ...names(511), look: 1 } }, 'look')).toEqual([])
+  })
+
+  test('no more steps than the plan allows', () => {
+    expect(reasons({ stateVersion: 3 }, 'look')).toEqual([['session_limit_exceeded', 'max_steps']])
+    expect(reasons({ stateVersion: 2 }, 'look')).toEqual([])
+  })
+})
+
 describe('what remains', () => {
   test('is counted from the allow', () => {
     const { state } = propose(fresh, 'look')
