@@ -50,8 +50,10 @@ export function createOwedReceipts({ send, onFailure, onRefusal }: OwedReceiptsO
       await send(batch)
     } catch (error) {
       if (!(error instanceof ServiceRefusal) || isAboutTheKey(error)) throw error
+      const [receipt] = batch
       // One receipt that cannot be taken must not keep the others back.
-      if (batch.length > 1) for (const receipt of batch) await sendBatch([receipt])
+      if (batch.length > 1) for (const one of batch) await sendBatch([one])
+      else if (receipt !== undefined && isAboutContent(error) && hasContent(receipt)) await sendBatch([bare(receipt)])
       else onRefusal(error)
     }
   }
@@ -96,7 +98,8 @@ export function createOwedReceipts({ send, onFailure, onRefusal }: OwedReceiptsO
       const known = remembered.get(call_id)
       if (known === undefined || known.call.toolName !== tool_name) return null
       const { approvals: _, ...receipt } = known.receipt
-      return { ...receipt, pending_call_id, argument_hash }
+      // A provider may use an id again: what ran is this call only if it ran with these arguments.
+      return receipt.argument_hash === argument_hash ? { ...receipt, pending_call_id } : null
     },
     stop() {
       stopped = true
@@ -107,3 +110,20 @@ export function createOwedReceipts({ send, onFailure, onRefusal }: OwedReceiptsO
 
 /** A revoked key says nothing about the receipt: it stays owed. */
 const isAboutTheKey = (error: ServiceRefusal): boolean => error.status === 401 || error.status === 403
+
+/** The server cannot keep what the receipt holds: a character, a depth, a size. */
+const isAboutContent = (error: ServiceRefusal): boolean => error.status === 400 || error.status === 413
+
+const hasContent = ({ outputs, result, error_code, approvals }: Receipt): boolean =>
+  [outputs, result, error_code, approvals].some((part) => part !== undefined)
+
+/** That the tool ran must get through, whatever it returned: without it the call would count as not executed. */
+function bare({
+  outputs: _outputs,
+  result: _result,
+  error_code: _code,
+  approvals: _approvals,
+  ...rest
+}: Receipt): Receipt {
+  return rest
+}

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Agent, calls, results, startAgent } from '../support/agent.js'
+import { type Runtime, startRuntime } from '../support/runtime.js'
+
+let agent: Agent
+let runtime: Runtime
+beforeAll(async () => {
+  agent = await startAgent()
+  runtime = await startRuntime()
+})
+afterAll(async () => {
+  await agent.close()
+  await runtime.close()
+})
+
+const contracts = [
+  {
+    tool: 'pay',
+    side_effect: 'write' as const,
+    aggregates: [{ name: 'paid', path: '$.amount', function: 'sum' as const, lte: 100 }],
+  },
+]
+
+function nested(depth: number): unknown {
+  let value: unknown = 'end'
+  for (let at = 0; at < depth; at++) value = [value]
+  return value
+}
+
+test.each<[string, () => unknown]>([
+  ['a result that the server cannot keep', () => ({ note: 'paid\u0000' })],
+  ['a result nested as deep as JSON may be', () => nested(63)],
+  [
+    'a failure whose code cannot be kept',
+    () => {
+      throw Object.assign(new Error('half done'), { code: 'E\u0000' })
+    },
+  ],
+])('a tool that ran has used its budget, though its evidence is refused: %s', async (_name, pay) => {
+  const paid: number[] = []
+  const { session, ask } = agent.start({
+    contracts,
+    tools: {
+      pay: (args) => {
+        paid.push((args as { amount: number }).amount)
+        return pay()
+      },
+    },
+    apiKey: runtime.key,
+    fetch: runtime.fetch,
+    captureLevel: 'full',
+  })
+  agent.provider.enqueue(calls(['pay', { amount: 60 }, 'c1']), calls(['pay', { amount: 60 }, 'c2']))
+  const first = await ask(['pay'])
+  await session.tools?.pay?.({ amount: 60 }).catch(() => {})
+  await expect(ask(['pay'], results(first))).rejects.toThrow('aggregate_limit_exceeded')
+  expect(paid).toEqual([60])
+  const { body } = await runtime.api().exportEvents({ params: { session_id: session.sessionId } })
+  const receipts = body.events.filter(({ type }) => type === 'receipts').flatMap(({ body: event }) => event.receipts)
+  expect(receipts).toHaveLength(1)
+  expect(receipts).not.toMatchObject([{ outcome: 'not_executed' }])
+})
