@@ -22,6 +22,7 @@ import { climb } from './ladder.js'
 import type { Plan, PreparedContract } from './plan.js'
 import { costOf } from './pricing.js'
 import type { ReadResponse, ToolCall } from './read-calls.js'
+import { RegexTooCostlyError } from './regex.js'
 import { type ResponseView, viewResponse } from './response-view.js'
 import { amountsOf, NO_AMOUNTS, totalWith } from './rules/amounts.js'
 import type { JudgedCall, JudgedResponse } from './rules/rule.js'
@@ -79,7 +80,7 @@ export function evaluateProposal(proposal: Proposal): Verdict {
   const calls = callsToJudge(response)
   const spent = addDecimals(state.actualCost, cost)
   for (const call of calls) {
-    const outcome = judgeCall(proposal, shared, call, tally, spent)
+    const outcome = judgeReadable(proposal, shared, call, tally, spent)
     judged.push(outcome)
     const isFollowed = judged.length < calls.length
     if (isFollowed && outcome.blocks.length === 0) tally = tallyWith(tally, outcome, state)
@@ -148,6 +149,17 @@ function callsToJudge(response: ReadResponse): readonly ToolCall[] {
   if (response.calls.length > 0 || response.problems.length === 0) return response.calls
   const problem = 'the response could not be read'
   return [{ id: '', name: '', index: 0, choice: 0, kind: 'function', argumentsText: '', arguments: null, problem }]
+}
+
+/** A text that a pattern of the contract cannot be asked about blocks the call that brings it, and fails nothing else. */
+function judgeReadable(...[proposal, response, call, tally, spent]: Parameters<typeof judgeCall>): JudgedOutcome {
+  try {
+    return judgeCall(proposal, response, call, tally, spent)
+  } catch (error) {
+    if (!(error instanceof RegexTooCostlyError)) throw error
+    const unreadable = { ...call, arguments: null, problem: error.message }
+    return judgeCall(proposal, response, unreadable, tally, spent)
+  }
 }
 
 function judgeCall(
@@ -231,10 +243,19 @@ function shareResponse({ plan, response, toolless }: Proposal): JudgedResponse {
     outputFailures(contract) {
       const known = failures.get(contract.tool)
       if (known !== undefined) return known
-      const found = checkInvariants(contract.outputInvariants, viewOnce(), (path) => path)
+      const found = outputFailures(contract, viewOnce())
       failures.set(contract.tool, found)
       return found
     },
+  }
+}
+
+function outputFailures({ outputInvariants }: PreparedContract, view: ResponseView): ContractFailure[] {
+  try {
+    return checkInvariants(outputInvariants, view, (path) => path)
+  } catch (error) {
+    if (!(error instanceof RegexTooCostlyError)) throw error
+    return [{ path: '$', operator: 'regex', message: error.message }]
   }
 }
 

@@ -125,6 +125,20 @@ describe('a response with more faults than anybody reads', () => {
   })
 })
 
+const COSTLY = "$.items[?search(@.name, 'a{1,900}b')]"
+
+test.each<[string, Partial<CompiledContract>]>([
+  ['argument invariants', { argument_value_invariants: [{ path: COSTLY, exists: false }] }],
+  ['aggregates', { aggregates: [{ name: 'n', function: 'count', path: COSTLY, lte: 9 }] }],
+  [
+    'output invariants',
+    { assertions: { output_invariants: [{ path: `$.tool_calls[0].arguments${COSTLY.slice(1)}`, exists: false }] } },
+  ],
+])('a text too long for a pattern in a path blocks its call, and fails no request: %s', (_name, contract) => {
+  const { decisions } = judge(planOf(contract), { tool_calls: [callOf({ items: [{ name: 'a'.repeat(100_000) }] })] })
+  expect(decisions).toMatchObject([{ decision: 'block', pending_call_id: null }])
+})
+
 describe('names that the model makes up', () => {
   test('are kept short in the ledger, whatever their length in the response', () => {
     const long = 'n'.repeat(500_000)

@@ -1,4 +1,4 @@
-import { compilePath, parseStrictJson, readByPath, saltedHash } from '@countersign/engine'
+import { type CompiledPath, compilePath, parseStrictJson, readByPath, saltedHash } from '@countersign/engine'
 import type { CaptureLevel, JsonValue, Outcome, Receipt } from '@countersign/protocol'
 import type { OpenCall } from './call-book.js'
 
@@ -55,9 +55,16 @@ function resultEvidence(call: OpenCall, result: JsonValue, salt: string): Pick<R
     const compiled = compilePath(path)
     return compiled.ok ? [compiled.path] : []
   })
-  return {
-    result_hash: saltedHash(salt, result),
-    ...(paths.length > 0 && { outputs: readByPath(paths, readable(result)) }),
+  const outputs = paths.length === 0 ? undefined : outputsAt(paths, readable(result))
+  return { result_hash: saltedHash(salt, result), ...(outputs !== undefined && { outputs }) }
+}
+
+/** Undefined where a path cannot be asked about this result: the tool ran all the same, and its receipt must be made. */
+function outputsAt(paths: readonly CompiledPath[], result: JsonValue): Receipt['outputs'] {
+  try {
+    return readByPath(paths, result)
+  } catch {
+    return undefined
   }
 }
 

@@ -61,7 +61,13 @@ async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise
     if (!runtime.enforcing()) return runUnjudged(invocation, runtime)
     throw noAllowedCall(invocation)
   }
-  await guard(call, args, runtime)
+  try {
+    await guard(call, args, runtime)
+  } catch (error) {
+    // Whatever went wrong, nothing ran: a call left running would keep every later turn waiting.
+    if (call.state === 'running') runtime.book.resolve(call, reportedReceipt(call, 'not_executed'))
+    throw error
+  }
   const execution = await run(invocation, call, args, runtime)
   const receipt = executedReceipt(call, execution.evidence, {
     salt: runtime.authority().saltOf(call.by),

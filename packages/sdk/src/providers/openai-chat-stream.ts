@@ -89,7 +89,7 @@ function addDelta(choice: Choice, part: JsonObject, callOf: Map<JsonObject, Call
   if (isObject(part.logprobs)) choice.logprobs = joinedLogprobs(choice.logprobs, part.logprobs)
   const delta = isObject(part.delta) ? part.delta : {}
   for (const [key, value] of Object.entries(delta)) {
-    if (key === 'tool_calls' || key === 'function_call') continue
+    if (key === 'function_call' || (key === 'tool_calls' && Array.isArray(value))) continue
     const before = choice.message[key]
     // Texts grow: content, refusal, and the reasoning that some providers add. The role is said once.
     if (typeof value === 'string' && typeof before === 'string' && key !== 'role') choice.message[key] = before + value
@@ -98,7 +98,13 @@ function addDelta(choice: Choice, part: JsonObject, callOf: Map<JsonObject, Call
   const parts = objects(delta.tool_calls)
   for (const [position, call] of parts.entries()) addCallPart(choice, call, position, callOf)
   if (isObject(delta.function_call)) addLegacyPart(choice, delta.function_call)
-  return parts.length > 0 || isObject(delta.function_call)
+  // Calls in a shape that cannot be read are held too: the response that keeps them is then judged as malformed.
+  return parts.length > 0 || isObject(delta.function_call) || isOddList(delta.tool_calls)
+}
+
+/** Calls that are there and no list. */
+export function isOddList(calls: unknown): boolean {
+  return calls !== undefined && calls !== null && !Array.isArray(calls)
 }
 
 function addCallPart(choice: Choice, part: JsonObject, position: number, callOf: Map<JsonObject, Call>): void {

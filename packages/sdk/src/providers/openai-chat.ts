@@ -7,7 +7,7 @@ import {
   withHiddenPropertiesOf,
   without,
 } from '../json-object.js'
-import { choicesWithLegacyCall, endedByCalls, readChatStream } from './openai-chat-stream.js'
+import { choicesWithLegacyCall, endedByCalls, isOddList, readChatStream } from './openai-chat-stream.js'
 import type { MessageCall, MessageView, OfferedTool, Provider, RequestView } from './provider.js'
 
 /** OpenAI `chat.completions`, and the many clients that speak it. */
@@ -152,7 +152,7 @@ function keepCallsOf(choice: JsonObject, allowedIds: ReadonlySet<string>, keepLe
   const calls = objects(choice.message.tool_calls)
   const kept = calls.filter((call) => typeof call.id === 'string' && allowedIds.has(call.id))
   const legacy = isObject(choice.message.function_call)
-  if (kept.length === calls.length && legacy === keepLegacy) return choice
+  if (kept.length === calls.length && legacy === keepLegacy && !isOddList(choice.message.tool_calls)) return choice
   const dropped = [...(kept.length === 0 ? ['tool_calls'] : []), ...(keepLegacy ? [] : ['function_call'])]
   const message = without({ ...choice.message, tool_calls: kept }, ...dropped)
   if (kept.length > 0 || keepLegacy) return { ...choice, message }

@@ -316,3 +316,23 @@ describe('an Anthropic stream', () => {
     expect(gate.holding()).toBe(true)
   })
 })
+
+describe('calls of a chat that are no list', () => {
+  const odd = { 0: { id: 'c', type: 'function', function: { name: 'refund', arguments: '{}' } } }
+
+  test('are stripped from a whole response', () => {
+    const message = { role: 'assistant', content: null, tool_calls: odd }
+    const response = { id: 'r', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }
+    expect(readResponse(response).problems).toHaveLength(1)
+    expect(JSON.stringify(openaiChat.textResponse({}, 'no', response))).not.toContain('refund')
+  })
+
+  test('are held in a stream, judged as malformed and stripped', () => {
+    const gate = openaiChat.readStream({})
+    const chunk = { id: 'r', choices: [{ index: 0, delta: { tool_calls: odd }, finish_reason: null }] }
+    expect(gate.take(chunk)).toEqual([])
+    gate.take({ id: 'r', choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] })
+    expect(readResponse(gate.response()).problems).toHaveLength(1)
+    expect(JSON.stringify(gate.releaseOnly(new Set(), 'no'))).not.toContain('refund')
+  })
+})
