@@ -199,12 +199,12 @@ export const endpoints = [
   {
     id: 'endpoint.runs',
     behaviour: 'POST /api/v1/runs starts a run',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.runs.budget',
     behaviour: "Runs are limited by the tenant's monthly budget",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'endpoint.signup',

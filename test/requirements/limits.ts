@@ -34,7 +34,7 @@ export const limits = [
   {
     id: 'limit.runs-budget',
     behaviour: "Runs are counted against a monthly budget that depends on the tenant's quota",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.runs-also-post',

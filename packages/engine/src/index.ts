@@ -8,6 +8,7 @@ export {
   type PastSession,
   type PastTurn,
 } from './backtest.js'
+export { addToTally, type BacktestTally, type Expected, newTally, reportOf } from './backtest-report.js'
 export { canonicalJson } from './canonical-json.js'
 export {
   type CedarModule,

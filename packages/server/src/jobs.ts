@@ -1,6 +1,7 @@
 import { LIMITS } from '@countersign/protocol'
 import type { Services } from './context.js'
 import { learnCaptures } from './learning/learn-captures.js'
+import { judgeWaitingRun } from './runs/judge-run.js'
 import { deleteIdleBuckets } from './store/buckets.js'
 import { deleteOldCaptures } from './store/captures.js'
 import { deleteOldContent } from './store/content.js'
@@ -23,12 +24,12 @@ export interface Job {
   readonly run: (tx: Tx, services: Services) => Promise<void>
 }
 
-/** Work that lies in pieces: every instance takes some, each piece in a transaction of its own. */
+/** Work that lies in pieces: every instance takes some, each piece under a claim of its own. */
 export interface SharedJob {
   readonly name: string
   readonly shared: true
   /** Does one piece. False when none is left, or the others have them. */
-  readonly run: (tx: Tx, services: Services) => Promise<boolean>
+  readonly run: (services: Services) => Promise<boolean>
 }
 
 /** What only grows is cut back here. One row per kind of record. */
@@ -89,6 +90,9 @@ const retentionJob = (retention: Retention): Job => ({
   },
 })
 
+/** Background work takes a share of the pool like a tenant does, so that it never crowds out requests. */
+const JOBS_SHARE = 'jobs'
+
 const decisionCountsJob: Job = {
   name: 'decision-counts',
   everySeconds: 60,
@@ -100,8 +104,11 @@ const decisionCountsJob: Job = {
 const learningJob: SharedJob = {
   name: 'learning',
   shared: true,
-  run: async (tx) => (await learnCaptures(tx)) > 0,
+  run: async ({ database }) => (await database.transaction(JOBS_SHARE, learnCaptures)) > 0,
 }
+
+/** Runs are judged as soon as they are started; this is for those whose instance went away. */
+const runsJob: SharedJob = { name: 'runs', shared: true, run: judgeWaitingRun }
 
 const expireOffersJob: Job = {
   name: 'expire-offers',
@@ -116,10 +123,8 @@ export const JOBS: readonly (Job | SharedJob)[] = [
   decisionCountsJob,
   expireOffersJob,
   learningJob,
+  runsJob,
 ]
-
-/** Background work takes a share of the pool like a tenant does, so that it never crowds out requests. */
-const JOBS_SHARE = 'jobs'
 
 /** Pieces of a shared job that one turn does, so that the others get theirs. */
 const PIECES_PER_TURN = 20
@@ -136,7 +141,7 @@ export async function runJob(job: Job | SharedJob, services: Services): Promise<
 
 async function runPieces(job: SharedJob, services: Services): Promise<boolean> {
   for (let piece = 0; piece < PIECES_PER_TURN; piece++) {
-    if (!(await services.database.transaction(JOBS_SHARE, (tx) => job.run(tx, services)))) return piece > 0
+    if (!(await job.run(services))) return piece > 0
   }
   return true
 }

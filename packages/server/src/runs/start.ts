@@ -1,0 +1,65 @@
+import { saltedHash } from '@countersign/engine'
+import { type JsonValue, QUOTAS, type Reply, type Routes, type RunReport } from '@countersign/protocol'
+import { ApiError } from '../api-error.js'
+import type { Context } from '../context.js'
+import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs.js'
+import { judgeWaitingRun } from './judge-run.js'
+
+type Started = Reply<Routes['createRun']>
+
+export interface NewRun {
+  readonly runId: string
+  readonly compiledHash: string
+  /** What identifies the run: the same id with the same content gets the same answer. */
+  readonly content: JsonValue
+  readonly against: CapturedScope | null
+  /** Judges what can be judged at once; null where it waits for an instance. */
+  judge(): Promise<RunReport | null>
+}
+
+/** Starts a run within the tenant's budget, counted and inserted in one transaction. */
+export async function start(ctx: Context, run: NewRun): Promise<Started> {
+  const { tenantId } = ctx
+  const bodyHash = saltedHash(tenantId, run.content)
+  const known = await findRun(ctx.sql, tenantId, run.runId)
+  if (known !== null) return repeated(ctx, known, bodyHash)
+  if ((await countRuns(ctx.sql, tenantId)) >= budgetOf(ctx)) throw overBudget(ctx)
+  const report = await run.judge()
+  const inserted = await ctx.transaction(async (tx) => {
+    await lockBudget(tx, tenantId)
+    if ((await countRuns(tx, tenantId)) >= budgetOf(ctx)) throw overBudget(ctx)
+    const { runId, compiledHash, against } = run
+    return insertRun(tx, { tenantId, runId, compiledHash, bodyHash, against, report })
+  })
+  const stored = await findRun(ctx.sql, tenantId, run.runId)
+  if (stored === null) throw new ApiError('BUSY')
+  if (!inserted) return repeated(ctx, stored, bodyHash)
+  // Beside the request: whoever started it reads it back when it is done.
+  if (report === null) judgeWaitingRun(ctx).catch((error) => ctx.log.error({ error }, 'runs could not be judged'))
+  return runReply(ctx, stored)
+}
+
+async function repeated(ctx: Context, run: RunRow, bodyHash: string): Promise<Started> {
+  if (run.bodyHash !== bodyHash) {
+    throw new ApiError('INVALID_REQUEST', { detail: 'body.run_id: a run with this id was started with another body' })
+  }
+  return runReply(ctx, run)
+}
+
+const budgetOf = ({ quota }: Context): number => QUOTAS[quota].runs
+
+const overBudget = (ctx: Context): ApiError => new ApiError('RUN_BUDGET_EXCEEDED', { limit: budgetOf(ctx) })
+
+export async function runReply(ctx: Context, run: RunRow): Promise<Started> {
+  return { run: runView(run), budget: { used: await countRuns(ctx.sql, ctx.tenantId), limit: budgetOf(ctx) } }
+}
+
+export const runView = (run: RunRow): Started['run'] => ({
+  run_id: run.runId,
+  status: run.status,
+  created_at: run.createdAt.toISOString(),
+  finished_at: run.finishedAt?.toISOString() ?? null,
+  compiled_hash: run.compiledHash,
+  report: run.report,
+  error: run.error,
+})
