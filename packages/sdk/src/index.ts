@@ -1,3 +1,4 @@
+export { readPack } from './contract-files.js'
 export {
   type ContractsInput,
   compileContracts,

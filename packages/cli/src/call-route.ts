@@ -1,0 +1,54 @@
+import { type Answer, type RequestBody, ROUTES, type Route, type RouteName, type Routes } from '@countersign/protocol'
+import { UsageError } from './command.js'
+
+/** A service that a command talks to, as its flags name it. */
+export interface Service {
+  readonly url: string
+  readonly key: string
+}
+
+/** The service did not do what it was asked. */
+export class RefusedError extends Error {
+  override name = 'RefusedError'
+  readonly problems: readonly string[]
+
+  constructor(message: string, problems: readonly string[]) {
+    super(message)
+    this.problems = problems
+  }
+}
+
+export function serviceOf({ url, key }: { url?: string | undefined; key?: string | undefined }): Service {
+  if (url === undefined || key === undefined) throw new UsageError('--url URL and --key KEY are needed')
+  if (!URL.canParse(url)) throw new UsageError('--url is an address such as http://127.0.0.1:4319')
+  return { url, key }
+}
+
+/** Calls a route by name and checks its answer. */
+export async function callRoute<Name extends RouteName>(
+  { url, key }: Service,
+  name: Name,
+  given: { params?: Record<string, string>; body?: RequestBody<Routes[Name]> },
+): Promise<Answer<Routes[Name]>> {
+  const route: Route = ROUTES[name]
+  const path = route.path.replaceAll(/:([a-z_]+)/g, (_, param: string) =>
+    encodeURIComponent(given.params?.[param] ?? ''),
+  )
+  const headers: Record<string, string> = { authorization: `Bearer ${key}` }
+  if (given.body !== undefined) headers['content-type'] = 'application/json'
+  const response = await fetch(new URL(path, url), {
+    method: route.method,
+    headers,
+    ...(given.body === undefined ? {} : { body: JSON.stringify(given.body) }),
+  })
+  const body: unknown = await response.json().catch(() => null)
+  if (!response.ok) throw refusal(url, response.status, body)
+  return route.reply.parse(body) as Answer<Routes[Name]>
+}
+
+function refusal(url: string, status: number, body: unknown): RefusedError {
+  const { title, detail, problems } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+  const why = [title, detail].filter((part) => typeof part === 'string').join(': ') || 'no answer that can be read'
+  const list = Array.isArray(problems) ? problems.filter((problem) => typeof problem === 'string') : []
+  return new RefusedError(`${url} answered ${status}: ${why}`, list)
+}
