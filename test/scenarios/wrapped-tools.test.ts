@@ -206,6 +206,20 @@ proves('turn.cycle', 'turns with tools wait for one another; a turn without tool
   expect(order).toEqual(['beside', 'slow', 'queued'])
 })
 
+proves('turn.cycle', 'two loops on one session take turns, tools included', async () => {
+  const ran: unknown[] = []
+  const { session, ask } = withTools({ look: (args) => ran.push(args), pay: () => null })
+  agent.provider.enqueue(calls(['look', { n: 1 }]), calls(['look', { n: 2 }]))
+  const loop = async () => {
+    const [call] = (await ask(['look'])).choices[0]?.message.tool_calls ?? []
+    if (call?.type !== 'function') throw new Error('the model made no call')
+    await session.tools?.look?.(call.function.arguments, { callId: call.id })
+  }
+  await Promise.all([loop(), loop()])
+  expect(ran).toEqual([{ n: 1 }, { n: 2 }])
+  expect(session.getState()).toMatchObject({ stateVersion: 2, toolCallCounts: { look: 2 } })
+})
+
 proves('turn.cycle', 'a decision that is older than five seconds is confirmed before the tool runs', async () => {
   let ran = 0
   const { session, ask } = withTools({ look: () => ++ran, pay: () => null })

@@ -30,6 +30,8 @@ export interface CallBook {
   allowed(): readonly OpenCall[]
   /** Resolves when no wrapped tool runs. */
   idle(): Promise<void>
+  /** Resolves when every call has its evidence, or the time is up. */
+  resolved(patienceMs: number): Promise<void>
   /** Evidence that waits for the rest of its step, taken away. */
   takeEvidence(): ReadonlyMap<DecidedBy, readonly Evidence[]>
   /** Every call of the step has its evidence. */
@@ -45,14 +47,20 @@ export interface CallMarks {
 export function createCallBook(): CallBook {
   let calls: OpenCall[] = []
   let gathered = new Map<DecidedBy, Evidence[]>()
-  let waiters: (() => void)[] = []
+  let waiters: { until: 'idle' | 'resolved'; wake(): void }[] = []
 
   const settleWaiters = (): void => {
-    if (calls.some(({ state }) => state === 'running')) return
-    const ready = waiters
-    waiters = []
-    for (const wake of ready) wake()
+    const isIdle = !calls.some(({ state }) => state === 'running')
+    const isResolved = calls.every(({ state }) => state === 'resolved')
+    const ready = waiters.filter(({ until }) => (until === 'idle' ? isIdle : isResolved))
+    waiters = waiters.filter((waiter) => !ready.includes(waiter))
+    for (const { wake } of ready) wake()
   }
+  const wait = (until: 'idle' | 'resolved'): Promise<void> =>
+    new Promise((wake) => {
+      waiters.push({ until, wake })
+      settleWaiters()
+    })
 
   return {
     open(opened) {
@@ -81,11 +89,15 @@ export function createCallBook(): CallBook {
       settleWaiters()
     },
     allowed: () => calls.filter(({ state }) => state === 'allowed'),
-    idle: () =>
-      new Promise((resolve) => {
-        waiters.push(resolve)
-        settleWaiters()
-      }),
+    idle: () => wait('idle'),
+    async resolved(patienceMs) {
+      let timer: NodeJS.Timeout | undefined
+      const timeUp = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, patienceMs)
+      })
+      await Promise.race([wait('resolved'), timeUp])
+      clearTimeout(timer)
+    },
     takeEvidence() {
       const taken = gathered
       gathered = new Map()

@@ -128,7 +128,7 @@ async function run(invocation: Invocation, call: OpenCall, args: JsonObject, run
   const running: RunningTool = { book: runtime.book, active: true }
   try {
     // The tool gets the value that was hashed, not an object that the program could still change.
-    const handed = typeof invocation.args === 'string' ? invocation.args : structuredClone(args)
+    const handed = isCustomInput(invocation.args, args) ? invocation.args : structuredClone(args)
     const context = {
       callId: call.callId,
       idempotencyKey: call.decision.idempotency_key ?? call.pendingCallId,
@@ -216,6 +216,9 @@ function argumentsOf(given: unknown): JsonObject | null {
   const value = given === undefined ? {} : jsonOf(given)
   return isJsonObject(value) ? value : null
 }
+
+/** A custom tool takes the text itself; JSON text of a function's arguments is handed over parsed. */
+const isCustomInput = (given: unknown, args: JsonObject): boolean => typeof given === 'string' && args.input === given
 
 const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

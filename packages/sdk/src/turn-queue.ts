@@ -1,8 +1,13 @@
 /** Lets turns of one session through one at a time, in the order in which they came. */
 export interface TurnQueue {
-  /** Waits for its turn; the returned function lets the next one in and may be called twice. */
-  enter(): Promise<() => void>
-  readonly waiting: number
+  enter(): Promise<QueuePlace>
+}
+
+export interface QueuePlace {
+  /** Another turn was under way when this one came. */
+  readonly waited: boolean
+  /** Lets the next one in; may be called twice. */
+  leave(): void
 }
 
 /**
@@ -11,21 +16,22 @@ export interface TurnQueue {
  */
 export function createTurnQueue(patienceMs = 120_000): TurnQueue {
   let last: Promise<void> = Promise.resolve()
-  let waiting = 0
+  let inside = 0
   return {
-    get waiting() {
-      return waiting
-    },
     async enter() {
       const before = last
+      const waited = inside > 0
+      inside++
       let leave = (): void => {}
       last = new Promise((resolve) => {
-        leave = resolve
+        leave = () => {
+          leave = () => {}
+          inside--
+          resolve()
+        }
       })
-      waiting++
       await withPatience(before, patienceMs)
-      waiting--
-      return leave
+      return { waited, leave: () => leave() }
     },
   }
 }

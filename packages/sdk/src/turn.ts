@@ -5,18 +5,22 @@ import { prepareTurn, refuseNested } from './prepare-turn.js'
 import type { Provider } from './providers/provider.js'
 import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, Verdict } from './providers/turn-hooks.js'
 import { createTrace } from './trace.js'
+import type { QueuePlace } from './turn-queue.js'
 import { type Asked, binds, type TurnSession } from './turn-session.js'
+
+/** A turn that came beside another lets the program run the calls of that one first. */
+const GRACE_MS = 2_000
 
 /** One governed call of a model with its retries: preflight, narrowed request, proposal, checkpoints, gate. */
 export function createTurn(session: TurnSession, provider: Provider): TurnHooks {
   const { settings, notes } = session
-  let leaveQueue: (() => void) | null = null
+  let place: QueuePlace | null = null
   let asked: Asked | null = null
   let retries = 0
 
   const finish = (): void => {
-    leaveQueue?.()
-    leaveQueue = null
+    place?.leave()
+    place = null
   }
 
   async function prepare(request: JsonObject): Promise<Prepared> {
@@ -26,7 +30,10 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
     try {
       await session.ready()
       session.checkProvider(provider.name, view.model)
-      if (view.tools.length > 0 && binds(session)) leaveQueue ??= await session.queue.enter()
+      if (view.tools.length > 0 && binds(session) && place === null) {
+        place = await session.queue.enter()
+        if (place.waited) await session.book.resolved(GRACE_MS)
+      }
       session.assertUsable()
       asked = { request, view, trace: createTrace(), opened: session.conversations.open(view), prepared: null }
       notes.traced(asked.trace)
