@@ -18,7 +18,15 @@ const MENDS: Readonly<Record<string, string>> = {
 }
 
 /** Errors whose message says all there is to say. */
-const PLAIN = new Set(['BackupError', 'ConfigError', 'FolderInUse', 'ListenError', 'MigrationError', 'UsageError'])
+const PLAIN = new Set([
+  'BackupError',
+  'ConfigError',
+  'DatabaseTrouble',
+  'FolderInUse',
+  'ListenError',
+  'MigrationError',
+  'UsageError',
+])
 
 async function run([name, ...args]: readonly string[]): Promise<number> {
   const command = name === undefined ? undefined : COMMANDS[name]

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { chmod, mkdir, open, readFile, rename, stat, truncate, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
@@ -9,12 +10,14 @@ import {
   CLUSTER_USER,
   type Cluster,
   clusterExists,
+  fatalLine,
   initialise,
   isReady,
   spawnPostmaster,
   stopLeftover,
   stopProcess,
 } from './embedded-postgres/cluster.js'
+import { DatabaseTrouble } from './embedded-postgres/database-trouble.js'
 import { canReach, databaseUser } from './embedded-postgres/database-user.js'
 import { lockFolder } from './embedded-postgres/folder-lock.js'
 import { processIdentity } from './embedded-postgres/process-identity.js'
@@ -174,7 +177,7 @@ async function readyPid(cluster: Cluster, child: ChildProcess, logFile: string):
   const failure = new Promise<never>((_, reject) => {
     child.once('error', reject)
     child.once('exit', (code, signal) =>
-      reject(new Error(`PostgreSQL ended at once (${signal ?? code}): see ${logFile}`)),
+      reject(new DatabaseTrouble(`PostgreSQL ended at once (${signal ?? code}): ${whyEnded(logFile)} (${logFile})`)),
     )
   })
   const readiness = (async () => {
@@ -183,10 +186,19 @@ async function readyPid(cluster: Cluster, child: ChildProcess, logFile: string):
       if (child.pid !== undefined && (await isReady(cluster, child.pid))) return child.pid
       await sleep(15)
     }
-    throw new Error(`PostgreSQL did not become ready within ${START_PATIENCE_MS / 1000} s: see ${logFile}`)
+    throw new DatabaseTrouble(`PostgreSQL did not become ready within ${START_PATIENCE_MS / 1000} s: see ${logFile}`)
   })()
   failure.catch(() => {})
   return Promise.race([failure, readiness])
+}
+
+/** The log may be long: only its end is of interest. */
+function whyEnded(logFile: string): string {
+  try {
+    return fatalLine(readFileSync(logFile, 'utf8').slice(-4_000))
+  } catch {
+    return 'it left no word'
+  }
 }
 
 async function openLog(file: string) {

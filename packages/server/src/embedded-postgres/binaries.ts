@@ -1,6 +1,7 @@
 import { cp, lstat, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
+import { DatabaseTrouble } from './database-trouble.js'
 
 export interface Binaries {
   /** Holds bin, lib and share. */
@@ -18,7 +19,7 @@ export async function findBinaries(): Promise<Binaries> {
   try {
     entry = createRequire(wrapper).resolve(name)
   } catch {
-    throw new Error(
+    throw new DatabaseTrouble(
       `there is no embedded PostgreSQL for this machine (${name} is not installed). ` +
         'Run npm install again, or set DATABASE_URL to a PostgreSQL of your own.',
     )

@@ -4,6 +4,7 @@ import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/pro
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Binaries } from './binaries.js'
+import { DatabaseTrouble } from './database-trouble.js'
 import type { DatabaseUser } from './database-user.js'
 import { processCommand, processIdentity } from './process-identity.js'
 
@@ -24,7 +25,7 @@ export async function initialise(cluster: Cluster, password: string): Promise<vo
   const major = cluster.binaries.version.split('.')[0]
   if (version !== null) {
     if (version.trim() === major) return
-    throw new Error(
+    throw new DatabaseTrouble(
       `${cluster.folder} was made by PostgreSQL ${version.trim()} and this version brings ${major}. ` +
         'Dump it with the old version and restore it here, or choose another data folder.',
     )
@@ -57,6 +58,13 @@ export async function initialise(cluster: Cluster, password: string): Promise<vo
   }
 }
 
+/** The line that says why, out of everything PostgreSQL says around it. */
+export function fatalLine(text: string): string {
+  const lines = text.trim().split('\n')
+  const line = lines.findLast((candidate) => /FATAL|PANIC|error:/.test(candidate)) ?? lines.at(-1) ?? ''
+  return line.replace(/^.*?(?:FATAL|PANIC|error):\s*/, '')
+}
+
 async function runInitdb(cluster: Cluster, args: readonly string[]): Promise<void> {
   const child = spawn(cluster.binaries.initdb, args, { ...spawnAs(cluster), stdio: ['ignore', 'ignore', 'pipe'] })
   let complaints = ''
@@ -64,7 +72,7 @@ async function runInitdb(cluster: Cluster, args: readonly string[]): Promise<voi
     complaints = (complaints + chunk.toString('utf8')).slice(-2000)
   })
   const code = await new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve))
-  if (code !== 0) throw new Error(`PostgreSQL could not create its data directory: ${complaints.trim()}`)
+  if (code !== 0) throw new DatabaseTrouble(`PostgreSQL could not create its data directory: ${fatalLine(complaints)}`)
 }
 
 /** Starts the postmaster. In a session of its own, so that Ctrl-C reaches the server first and it can drain. */
@@ -138,7 +146,7 @@ export async function stopProcess(pid: number, identity: string): Promise<void> 
       await sleep(20)
     }
   }
-  throw new Error(`PostgreSQL (process ${pid}) does not end; end it by hand and start again`)
+  throw new DatabaseTrouble(`PostgreSQL (process ${pid}) does not end; end it by hand and start again`)
 }
 
 /** Whether the postmaster with this pid accepts connections, by the status line of its pid file. */

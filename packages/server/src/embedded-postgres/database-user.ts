@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { DatabaseTrouble } from './database-trouble.js'
 
 /** Who PostgreSQL runs as when the server is root, which PostgreSQL refuses to be. */
 export interface DatabaseUser {
@@ -12,7 +13,7 @@ export function databaseUser(): DatabaseUser | null {
   if (process.getuid?.() !== 0) return null
   const user = lookUp('postgres') ?? lookUp('_postgres') ?? createUser() ?? lookUp('nobody')
   if (user) return user
-  throw new Error(
+  throw new DatabaseTrouble(
     'PostgreSQL refuses to run as root, and there is no user "postgres" or "nobody" to run it as. ' +
       'Create a user "postgres", start Countersign as another user, or set DATABASE_URL.',
   )

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startJobs } from '../../packages/server/src/jobs.js'
+import { runExample } from '../support/example.js'
+import { createMailbox } from '../support/mailbox.js'
+import { Person } from '../support/person.js'
+import { type Runtime, startRuntime } from '../support/runtime.js'
+
+const mailbox = createMailbox()
+let runtime: Runtime
+beforeAll(async () => {
+  runtime = await startRuntime({ mailer: mailbox })
+})
+afterAll(() => runtime.close())
+
+test('example learn-and-approve: watched, learned, approved by a person, enforced', async () => {
+  const { parts, listen } = runtime.instances[0]
+  const person = new Person(runtime.fetch)
+  const { body } = await person.signup()
+  await runtime.sql`update tenants set quota = 'scale' where tenant_id = ${body.user.tenant_id}`
+  await parts.accounts.mail.idle()
+  await person.call('verifyEmail', { body: { token: mailbox.tokenFor(person.email) } })
+  const jobs = startJobs(parts, undefined, 200)
+  try {
+    const output = await runExample('learn-and-approve/main.ts', {
+      apiUrl: await listen(),
+      apiKey: body.api_key,
+      email: person.email,
+      password: person.password,
+    })
+    expect(output).toContain('learned two contracts with high confidence')
+    expect(output).toContain('blocked: ')
+  } finally {
+    await jobs.close()
+  }
+})
