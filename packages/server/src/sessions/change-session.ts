@@ -55,7 +55,9 @@ export async function changeSession<Reply>(
   decide: Decide<Reply>,
   options: { readonly lockTimeoutMs?: number } = {},
 ): Promise<Reply> {
-  let decided = await decideUnlocked(ctx, sessionId, decide)
+  // Who asks for more patience than others gets it only behind the lock.
+  const isPatient = options.lockTimeoutMs !== undefined
+  let decided: Decision<Reply> = isPatient ? BEHIND_LOCK : await decideUnlocked(ctx, sessionId, decide)
   if (decided === BEHIND_LOCK) decided = await decideLocked(ctx, sessionId, decide, options)
   if (decided === BEHIND_WORKFLOW) decided = await decideLocked(ctx, sessionId, decide, { ...options, workflow: true })
   if (isDeferred(decided)) throw new Error('a decision asked for a lock that it has')

@@ -11,17 +11,18 @@ export interface NewContent {
   body: JsonValue
 }
 
-/** Keeps content of the session in the CTE `changed`; nothing where that CTE is empty. */
+/** The CTE `kept`, behind another: the content of `input`, kept for the session in `changed`. Nothing where there is none. */
 export function keepContent(
   sql: Queryable,
-  content: readonly NewContent[],
-  at: Date,
+  { content = [] }: { readonly content?: readonly NewContent[] },
 ): postgres.PendingQuery<postgres.Row[]> {
-  return sql`
+  if (content.length === 0) return sql``
+  return sql`, kept as (
     insert into content (tenant_id, session_id, kind, ref, body, created_at)
-    select changed.tenant_id, changed.session_id, c.kind, c.ref, c.body, ${at}
-    from changed, json_to_recordset(${JSON.stringify(content)}::text::json) as c (kind text, ref text, body json)
-    on conflict do nothing`
+    select changed.tenant_id, changed.session_id, c.kind, c.ref, c.body, input.now
+    from changed, input, json_to_recordset(input.content) as c (kind text, ref text, body json)
+    on conflict do nothing
+  )`
 }
 
 /** Null when it was never kept, or erased. */

@@ -5,13 +5,14 @@ import type { Queryable } from './database.js'
 /** An event on its way into the ledger. */
 export type NewEvent = Omit<ChainedEvent, 'session_id'>
 
-/** Appends events to the ledger of the session in the CTE `changed`; nothing where that CTE is empty. */
-export function appendEvents(sql: Queryable, events: readonly NewEvent[]): postgres.PendingQuery<postgres.Row[]> {
-  return sql`
+/** The CTE `appended`: the events of `input`, appended to the ledger of the session in `changed`. */
+export function appendEvents(sql: Queryable): postgres.PendingQuery<postgres.Row[]> {
+  return sql`appended as (
     insert into session_events (tenant_id, session_id, seq, type, at, body, prev_hash, hash)
     select changed.tenant_id, changed.session_id, e.seq, e.type, e.at, e.body, e.prev_hash, e.hash
-    from changed, json_to_recordset(${JSON.stringify(events)}::text::json)
-      as e (seq bigint, type text, at timestamptz, body json, prev_hash text, hash text)`
+    from changed, input, json_to_recordset(input.events)
+      as e (seq bigint, type text, at timestamptz, body json, prev_hash text, hash text)
+  )`
 }
 
 export interface LedgerPage {

@@ -1,8 +1,9 @@
 import type { Outcome, Receipt } from '@countersign/protocol'
-import { keepContent, type NewContent } from './content.js'
+import { keepContent } from './content.js'
 import type { Queryable } from './database.js'
 import { appendEvents } from './ledger.js'
-import { changeSessionRow, jsonText, type SessionChange, type SessionRow } from './sessions.js'
+import { changeInput, changeSessionRow, readInput, type SessionChange } from './session-change.js'
+import type { SessionRow } from './sessions.js'
 
 export interface NewReceipt {
   pending_call_id: string
@@ -35,51 +36,54 @@ export interface NewLateReceipt {
 export interface ReceiptsWrite extends SessionChange {
   readonly receipts: readonly NewReceipt[]
   readonly lateReceipts: readonly NewLateReceipt[]
-  readonly content: readonly NewContent[]
 }
 
 /** Keeps receipts and their event and resolves their calls. False when the session was written since it was read. */
 export async function writeReceipts(sql: Queryable, write: ReceiptsWrite): Promise<boolean> {
-  const { session } = write
+  const input = {
+    ...changeInput(write),
+    receipts: write.receipts,
+    resolved: write.receipts.map((receipt) => receipt.pending_call_id),
+    late_receipts: write.lateReceipts,
+  }
+  const more = sql`, receipts json, resolved text[], late_receipts json`
   const rows = await sql`
-    with ${changeSessionRow(sql, write)},
-    received as (
+    with ${readInput(sql, input, more)}, ${changeSessionRow(sql, write)}, received as (
       insert into receipts (
         tenant_id, session_id, pending_call_id, seq, body_hash, outcome, evidence_level, at_level, late,
         arguments_changed, committed, argument_hash, result_hash, started_at, finished_at, error_code, approvals,
         recorded_at
       )
-      select changed.tenant_id, changed.session_id, r.pending_call_id, ${session.ledger.seq + 1}::bigint, r.body_hash,
-        r.outcome, r.evidence_level, r.at_level, r.late, r.arguments_changed, r.committed, r.argument_hash,
-        r.result_hash, r.started_at, r.finished_at, r.error_code, r.approvals, ${session.now}::timestamptz
-      from changed, json_to_recordset(${jsonText(write.receipts)}::text::json) as r (
+      select input.tenant_id, input.session_id, r.pending_call_id, first_seq, r.body_hash, r.outcome, r.evidence_level,
+        r.at_level, r.late, r.arguments_changed, r.committed, r.argument_hash, r.result_hash, r.started_at,
+        r.finished_at, r.error_code, r.approvals, now
+      from changed, input, json_to_recordset(input.receipts) as r (
         pending_call_id text, body_hash text, outcome text, evidence_level text, at_level boolean, late boolean,
         arguments_changed boolean, committed boolean, argument_hash text, result_hash text, started_at timestamptz,
         finished_at timestamptz, error_code text, approvals json
       )
     ), resolved as (
-      update pending_calls p set state = 'resolved', resolved_at = ${session.now} from changed
+      update pending_calls p set state = 'resolved', resolved_at = (select now from input) from changed
       where p.tenant_id = changed.tenant_id and p.session_id = changed.session_id
-        and p.pending_call_id = any (${write.receipts.map((receipt) => receipt.pending_call_id)}::text[])
-    ), appended as (${appendEvents(sql, write.events)}),
-    kept as (${keepContent(sql, write.content, session.now)})
-    ${write.lateReceipts.length === 0 ? sql`` : sql`, evidenced as (${insertLateReceipts(sql, write)})`}
+        and p.pending_call_id = any ((select resolved from input)::text[])
+    ), ${appendEvents(sql)}${keepContent(sql, write)}${write.lateReceipts.length === 0 ? sql`` : insertLateReceipts(sql)}
     select 1 from changed`
   return rows.length === 1
 }
 
-function insertLateReceipts(sql: Queryable, { session, lateReceipts }: ReceiptsWrite) {
-  return sql`
+function insertLateReceipts(sql: Queryable) {
+  return sql`, evidenced as (
     insert into late_receipts (
       tenant_id, session_id, pending_call_id, number, seq, fence, body_hash, outcome, evidence_level, argument_hash,
       result_hash, recorded_at
     )
-    select changed.tenant_id, changed.session_id, r.pending_call_id, r.number, ${session.ledger.seq + 1}::bigint,
-      r.fence, r.body_hash, r.outcome, r.evidence_level, r.argument_hash, r.result_hash, ${session.now}::timestamptz
-    from changed, json_to_recordset(${jsonText(lateReceipts)}::text::json) as r (
+    select input.tenant_id, input.session_id, r.pending_call_id, r.number, first_seq, r.fence, r.body_hash, r.outcome,
+      r.evidence_level, r.argument_hash, r.result_hash, now
+    from changed, input, json_to_recordset(input.late_receipts) as r (
       pending_call_id text, number int, fence bigint, body_hash text, outcome text, evidence_level text,
       argument_hash text, result_hash text
-    )`
+    )
+  )`
 }
 
 /** What is known of a call that a receipt names. */

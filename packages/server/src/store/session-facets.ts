@@ -35,15 +35,15 @@ export function noteFacets(sql: Queryable, facets: readonly Facet[]): postgres.P
   )`
 }
 
-/** Further columns of the session's row: how many calls were decided, and why the last one was blocked. */
-export function countedDecisions(sql: Queryable, events: readonly NewEvent[]): postgres.PendingQuery<postgres.Row[]> {
+/** For the session's row: how many calls were decided, and why the last one was blocked. */
+export function decisionCounts(events: readonly NewEvent[]) {
   const calls = judgedCalls(events)
-  if (calls.length === 0) return sql``
   const blocked = calls.filter(({ decision }) => decision === 'block')
-  const lastReason = blocked.at(-1)?.reasons[0] ?? null
-  return sql`,
-        allowed_calls = s.allowed_calls + ${calls.length - blocked.length}::int,
-        blocked_calls = s.blocked_calls + ${blocked.length}::int, last_reason = coalesce(${lastReason}, s.last_reason)`
+  return {
+    allowed_calls: calls.length - blocked.length,
+    blocked_calls: blocked.length,
+    last_reason: blocked.at(-1)?.reasons[0] ?? null,
+  }
 }
 
 const judgedCalls = (events: readonly NewEvent[]): LedgerBody<'proposal'>['calls'] =>

@@ -10,12 +10,12 @@ import type {
   UnmatchedPolicy,
 } from '@countersign/protocol'
 import type postgres from 'postgres'
-import { keepContent, type NewContent } from './content.js'
+import { keepContent } from './content.js'
 import type { Queryable } from './database.js'
 import { appendEvents, type NewEvent } from './ledger.js'
 import { keepPlan } from './plans.js'
-import { endHolds } from './resource-holds.js'
-import { countedDecisions, facetsOf, labelFacets, noteFacets } from './session-facets.js'
+import { changeInput, changeSessionRow, readInput, type SessionChange } from './session-change.js'
+import { labelFacets, noteFacets } from './session-facets.js'
 import type { PreparedRequest } from './turns.js'
 
 type Fragment = postgres.PendingQuery<postgres.Row[]>
@@ -160,92 +160,63 @@ export interface NewSession {
 /** Creates the session with its first event, and keeps the plan that came along. False when the id is taken. */
 export async function insertSession(sql: Queryable, { session, events, upload }: NewSession): Promise<boolean> {
   const { state, tenantId, compiledHash } = session
-  const kept =
-    upload === null ? sql`` : sql`plan as (${keepPlan(sql, { tenantId, compiledHash, compiledSession: upload })}),`
+  const plan =
+    upload === null ? sql`` : sql`, plan as (${keepPlan(sql, { tenantId, compiledHash, compiledSession: upload })})`
+  const unknown = { ...session, revision: 0, lastNarrowing: null, prepared: null, lastEvent: 'created' }
+  const input = {
+    ...changeInput({ session: unknown, state, events, ledger: session.ledger, leaseUntil: session.leaseUntil }),
+    compiled_hash: compiledHash,
+    plan_source: session.planSource,
+    unmatched_policy: session.unmatchedPolicy,
+    capture_level: session.captureLevel,
+    agent: state.agent,
+    environment: session.environment,
+    principal: session.principal,
+    hash_salt: session.hashSalt,
+    workflow_id: session.workflowId,
+    role: session.role,
+    body_hash: session.bodyHash,
+  }
+  const more = sql`, compiled_hash text, plan_source text, unmatched_policy text, capture_level text, agent text,
+    environment text, principal json, hash_salt text, workflow_id text, role text, body_hash text`
   const rows = await sql`
-    with ${kept} changed as (
+    with ${readInput(sql, input, more)}${plan}, changed as (
       insert into sessions (
         tenant_id, session_id, status, state_version, control_revision, fence, holder_id, lease_until, compiled_hash,
         plan_source, unmatched_policy, capture_level, agent, environment, principal, hash_salt, state,
         ledger_seq, ledger_hash, last_event, workflow_id, role, body_hash, created_at, updated_at
-      ) values (
-        ${session.tenantId}, ${session.sessionId}, ${state.status}, ${state.stateVersion}, ${state.controlRevision},
-        ${state.fence}, ${state.holderId}, ${session.leaseUntil}, ${session.compiledHash}, ${session.planSource},
-        ${session.unmatchedPolicy}, ${session.captureLevel}, ${state.agent}, ${session.environment},
-        ${session.principal === null ? null : jsonText(session.principal)}::text::json, ${session.hashSalt},
-        ${jsonText(state)}::text::json, ${session.ledger.seq}, ${session.ledger.hash}, 'created', ${session.workflowId},
-        ${session.role}, ${session.bodyHash}, ${session.createdAt}, ${session.createdAt}
-      ) on conflict do nothing
+      )
+      select tenant_id, session_id, status, state_version, control_revision, fence, holder_id, lease_until, compiled_hash,
+        plan_source, unmatched_policy, capture_level, agent, environment, principal, hash_salt, state,
+        ledger_seq, ledger_hash, last_event, workflow_id, role, body_hash, now, now
+      from input
+      on conflict do nothing
       returning tenant_id, session_id, created_at
-    )${noteFacets(sql, labelFacets(state.labels))}, appended as (${appendEvents(sql, events)})
+    )${noteFacets(sql, labelFacets(state.labels))}, ${appendEvents(sql)}
     select 1 from changed`
   return rows.length === 1
 }
 
-/** A change of a session that its ledger records. */
-export interface SessionChange {
-  /** As it was when the change was decided. */
-  readonly session: SessionRow
-  readonly state: SessionState
-  readonly events: readonly NewEvent[]
-  readonly ledger: LedgerHead
-  readonly leaseUntil: Date
-  /** Default: stays as it is. */
-  readonly prepared?: PreparedRequest | null
-  readonly content?: readonly NewContent[]
-}
-
-/**
- * The CTE `changed`: the session's row, written only if nobody has written it since it was read. It never waits:
- * a row that somebody holds is skipped, and the caller decides again behind the lock. All of the guard lies in the
- * row itself, so PostgreSQL checks it on the newest version.
- */
-export function changeSessionRow(sql: Queryable, change: SessionChange): Fragment {
-  const { session, state } = change
-  return sql`
-    locked as materialized (
-      select 1 from sessions
-      where tenant_id = ${session.tenantId} and session_id = ${session.sessionId} and revision = ${session.revision}
-      for no key update skip locked
-    ), changed as (
-      update sessions s set
-        revision = s.revision + 1, status = ${state.status}, state_version = ${state.stateVersion},
-        control_revision = ${state.controlRevision}, fence = ${state.fence}, holder_id = ${state.holderId},
-        lease_until = ${change.leaseUntil}, state = ${jsonText(state)}::text::json,
-        prepared = ${change.prepared === undefined ? sql`s.prepared` : preparedJson(sql, change.prepared)},
-        ledger_seq = ${change.ledger.seq}, ledger_hash = ${change.ledger.hash},
-        last_event = ${change.events.at(-1)?.type ?? session.lastEvent}, updated_at = ${session.now}${countedDecisions(sql, change.events)}
-      from locked
-      where s.tenant_id = ${session.tenantId} and s.session_id = ${session.sessionId} and s.revision = ${session.revision}
-      returning s.tenant_id, s.session_id, s.created_at
-    )${noteFacets(sql, facetsOf(change))}${isKilledIn(change) ? endHolds(sql, session.now) : sql``}`
-}
-
-/** A session of a workflow: what its calls hold must come free, even if no receipt comes. */
-const isKilledIn = ({ session, state }: SessionChange): boolean =>
-  session.workflowId !== null && state.status === 'KILLED' && session.state.status !== 'KILLED'
-
-const preparedJson = (sql: Queryable, prepared: PreparedRequest | null): Fragment =>
-  prepared === null ? sql`null` : sql`${jsonText(prepared)}::text::json`
-
 /** Labels, tool filter, bypass and kill: the row and its event. False when the session was written since it was read. */
 export async function writeControl(sql: Queryable, change: SessionChange): Promise<boolean> {
   const rows = await sql`
-    with ${changeSessionRow(sql, change)}, appended as (${appendEvents(sql, change.events)}),
-    kept as (${keepContent(sql, change.content ?? [], change.session.now)})
+    with ${readInput(sql, changeInput(change))}, ${changeSessionRow(sql, change)}, ${appendEvents(sql)}
+    ${keepContent(sql, change)}
     select 1 from changed`
   return rows.length === 1
 }
 
 /** A new holder under a new fence; calls without an outcome are in doubt. False as in `writeControl`. */
-export async function writeRecovery(sql: Queryable, change: SessionChange): Promise<boolean> {
+export async function writeRecovery(sql: Queryable, recovery: SessionChange): Promise<boolean> {
+  const change = { ...recovery, prepared: null }
+  const pending = (change.state.open?.calls ?? []).map((call) => call.pending_call_id)
+  const input = { ...changeInput(change), pending }
   const rows = await sql`
-    with ${changeSessionRow(sql, { ...change, prepared: null })},
-    doubted as (
+    with ${readInput(sql, input, sql`, pending text[]`)}, ${changeSessionRow(sql, change)}, doubted as (
       update pending_calls p set state = 'in_doubt' from changed
       where p.tenant_id = changed.tenant_id and p.session_id = changed.session_id and p.state = 'pending'
-        and p.pending_call_id = any (${(change.state.open?.calls ?? []).map((call) => call.pending_call_id)}::text[])
-    ), appended as (${appendEvents(sql, change.events)})
+        and p.pending_call_id = any ((select pending from input)::text[])
+    ), ${appendEvents(sql)}
     select 1 from changed`
   return rows.length === 1
 }

@@ -1,8 +1,9 @@
 import type { ContractFailure, Decision, NarrowedTool, NarrowingSnapshot } from '@countersign/protocol'
-import { keepContent, type NewContent } from './content.js'
+import { keepContent } from './content.js'
 import type { Queryable } from './database.js'
 import { appendEvents } from './ledger.js'
-import { changeSessionRow, jsonText, type SessionChange, type SessionRow } from './sessions.js'
+import { changeInput, changeSessionRow, readInput, type SessionChange } from './session-change.js'
+import type { SessionRow } from './sessions.js'
 
 /** A request that was prepared for a model call, with what it is bound to. */
 export interface PreparedRequest {
@@ -36,33 +37,50 @@ export interface PreparedWrite {
  */
 export async function writePreparedRequest(sql: Queryable, write: PreparedWrite): Promise<boolean> {
   const { session, request } = write
+  const input = {
+    tenant_id: session.tenantId,
+    session_id: session.sessionId,
+    revision: session.revision,
+    now: session.now,
+    lease_until: write.leaseUntil,
+    last_narrowing: write.lastNarrowing,
+    prepared: request.withTools ? request : null,
+    prepared_request_id: request.id,
+    ...request.bound,
+    compiled_hash: request.compiledHash,
+    request_hash: request.requestHash,
+    with_tools: request.withTools,
+    allowed: request.allowed,
+    removed: request.removed,
+    input_failures: request.inputFailures,
+    provider: request.provider,
+    model: request.model,
+    digest: request.digest,
+    expires_at: request.expiresAt,
+  }
   const rows = await sql`
-    with locked as materialized (
-      select 1 from sessions
-      where tenant_id = ${session.tenantId} and session_id = ${session.sessionId} and revision = ${session.revision}
-      for no key update skip locked
+    with input as materialized (
+      select * from json_to_record(${JSON.stringify(input)}::text::json) as i (
+        tenant_id text, session_id text, revision bigint, now timestamptz, lease_until timestamptz, last_narrowing json,
+        prepared json, prepared_request_id text, state_version bigint, control_revision bigint, fence bigint,
+        compiled_hash text, request_hash text, with_tools boolean, allowed json, removed json, input_failures json,
+        provider text, model text, digest text, expires_at timestamptz
+      )
     ), changed as (
       update sessions s set
-        revision = s.revision + 1, lease_until = ${write.leaseUntil},
-        last_narrowing = ${jsonText(write.lastNarrowing)}::text::json,
-        prepared = ${request.withTools ? sql`${jsonText(request)}::text::json` : sql`s.prepared`},
-        updated_at = ${session.now}
-      from locked
-      where s.tenant_id = ${session.tenantId} and s.session_id = ${session.sessionId} and s.revision = ${session.revision}
-      returning s.tenant_id, s.session_id
+        revision = s.revision + 1, lease_until = input.lease_until, last_narrowing = input.last_narrowing,
+        prepared = coalesce(input.prepared, s.prepared), updated_at = input.now
+      from input
+      where s.tenant_id = input.tenant_id and s.session_id = input.session_id and s.revision = input.revision
+      returning 1
     ), kept as (
       insert into prepared_requests (
         tenant_id, session_id, prepared_request_id, state_version, control_revision, fence, compiled_hash,
         request_hash, with_tools, allowed, removed, input_failures, provider, model, digest, prepared_at, expires_at
       )
-      select tenant_id, session_id, ${request.id}, ${request.bound.state_version}::bigint,
-        ${request.bound.control_revision}::bigint, ${request.bound.fence}::bigint, ${request.compiledHash},
-        ${request.requestHash}, ${request.withTools}::boolean, ${jsonText(request.allowed)}::text::json,
-        ${jsonText(request.removed)}::text::json,
-        ${request.inputFailures === null ? null : jsonText(request.inputFailures)}::text::json, ${request.provider},
-        ${request.model}, ${request.digest},
-        ${request.preparedAt}::timestamptz, ${request.expiresAt}::timestamptz
-      from changed
+      select tenant_id, session_id, prepared_request_id, state_version, control_revision, fence, compiled_hash,
+        request_hash, with_tools, allowed, removed, input_failures, provider, model, digest, now, expires_at
+      from changed, input
     )
     select set_config('synchronous_commit', 'off', true) from changed`
   return rows.length === 1
@@ -120,7 +138,6 @@ export interface ProposalWrite extends SessionChange {
     readonly model: string | null
   }
   readonly pendingCalls: readonly NewPendingCall[]
-  readonly content: readonly NewContent[]
 }
 
 /**
@@ -128,33 +145,42 @@ export interface ProposalWrite extends SessionChange {
  * False when the session was written since it was read.
  */
 export async function writeProposal(sql: Queryable, write: ProposalWrite): Promise<boolean> {
-  const { session, proposal } = write
+  const { proposal } = write
+  const input = {
+    ...changeInput(write),
+    prepared_request_id: write.preparedRequestId,
+    proposal_id: proposal.id,
+    body_hash: proposal.bodyHash,
+    outcome: proposal.outcome,
+    decisions: proposal.decisions,
+    cost: proposal.cost,
+    model: proposal.model,
+    pending_calls: write.pendingCalls,
+  }
+  const more = sql`, prepared_request_id text, proposal_id text, body_hash text, outcome text, decisions json,
+      cost numeric, model text, pending_calls json`
   const rows = await sql`
-    with ${changeSessionRow(sql, write)},
-    consumed as (
-      update prepared_requests p set consumed_at = ${session.now} from changed
+    with ${readInput(sql, input, more)}, ${changeSessionRow(sql, write)}, consumed as (
+      update prepared_requests p set consumed_at = (select now from input) from changed
       where p.tenant_id = changed.tenant_id and p.session_id = changed.session_id
-        and p.prepared_request_id = ${write.preparedRequestId} and p.consumed_at is null
+        and p.prepared_request_id = (select prepared_request_id from input) and p.consumed_at is null
     ), proposed as (
       insert into proposals (
         tenant_id, session_id, prepared_request_id, proposal_id, seq, fence, body_hash, outcome, decisions, cost, model,
         proposed_at
       )
-      select tenant_id, session_id, ${write.preparedRequestId}, ${proposal.id}, ${session.ledger.seq + 1}::bigint,
-        ${session.state.fence}::bigint, ${proposal.bodyHash}, ${proposal.outcome},
-        ${jsonText(proposal.decisions)}::text::json, ${proposal.cost}::numeric, ${proposal.model},
-        ${session.now}::timestamptz
-      from changed
+      select input.tenant_id, input.session_id, prepared_request_id, proposal_id, first_seq, fence, body_hash, outcome,
+        decisions, cost, model, now
+      from changed, input
     ), registered as (
       insert into pending_calls (
         tenant_id, session_id, pending_call_id, proposal_id, call_id, tool_name, argument_hash, proposed_at
       )
-      select changed.tenant_id, changed.session_id, c.pending_call_id, ${proposal.id}, c.call_id, c.tool_name,
-        c.argument_hash, ${session.now}::timestamptz
-      from changed, json_to_recordset(${jsonText(write.pendingCalls)}::text::json)
+      select input.tenant_id, input.session_id, c.pending_call_id, proposal_id, c.call_id, c.tool_name,
+        c.argument_hash, now
+      from changed, input, json_to_recordset(input.pending_calls)
         as c (pending_call_id text, call_id text, tool_name text, argument_hash text)
-    ), appended as (${appendEvents(sql, write.events)}),
-    kept as (${keepContent(sql, write.content, session.now)})
+    ), ${appendEvents(sql)}${keepContent(sql, write)}
     select 1 from changed`
   return rows.length === 1
 }
