@@ -44,5 +44,12 @@ export const workflowSnippet = `const session = replay(client, {
   agent: 'triage',
   contractsDir: './contracts',
   tools,
-  workflow: { workflowId: 'case-1042', role: 'triage', definition: './workflow.yaml' },
+  workflow: {
+    workflowId: 'case-1042',
+    role: 'triage',
+    definition: {
+      roles: { triage: { root: true }, billing: {} },
+      handoffs: [{ from: 'triage', to: 'billing' }],
+    },
+  },
 })`

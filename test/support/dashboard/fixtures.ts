@@ -1,14 +1,10 @@
-import {
-  type Answer,
-  BLOCK_REASON_NAMES,
-  type Input,
-  type RouteName,
-  type Routes,
-  type TimelineItem,
-} from '@countersign/protocol'
+import type { Answer, Input, RouteName, Routes, TimelineItem } from '@countersign/protocol'
+import { agentRows, auditEntries, keysOf } from './account-story.js'
 import { contractRows, planDetail, planRows, runOf } from './governance-story.js'
+import { judgement } from './judgement.js'
 import { HOSTILE, overviewFigures, sessionRows } from './overview-figures.js'
 import { before, hashOf, sessionDetail, sessionStory } from './session-story.js'
+import { workflowDetail } from './workflow-story.js'
 
 export const MAIN_SESSION = 'ses_7f3a91c2d4'
 export const HOSTILE_SESSION = 'ses_hostile'
@@ -138,6 +134,7 @@ export function dashboardFixtures(
       }
       return { verified: true, events: items.length, head, problem: null, export: exported }
     },
+    eraseContent: () => ({ ok: true }),
     killSessionByPerson: ({ params }) => {
       held.killed.add(params?.session_id ?? '')
       const items = story(params?.session_id ?? '')
@@ -239,245 +236,13 @@ export function dashboardFixtures(
           ],
       next: null,
     }),
-    loadWorkflowDetail: ({ params }) => workflowDetail(now, params?.workflow_id ?? '', held.workflowKilled),
+    loadWorkflowDetail: ({ params }) =>
+      workflowDetail(now, { workflowId: params?.workflow_id ?? '', root: MAIN_SESSION, killed: held.workflowKilled }),
     killWorkflowByPerson: ({ params }) => {
       held.workflowKilled = true
       return { workflow_id: params?.workflow_id ?? '', status: 'KILLED', sessions_killed: 3 }
     },
     judgePlayground: () => judgement(),
-  }
-}
-
-const keysOf = (now: Date): Answer<Routes['listKeys']>['keys'] => [
-  {
-    key_id: 'key_a',
-    name: 'production',
-    prefix: 'csk_Zm9y',
-    created_at: before(now, 40 * 86_400),
-    last_used_at: before(now, 4),
-    revoked_at: null,
-  },
-  {
-    key_id: 'key_b',
-    name: 'staging, nightly tests',
-    prefix: 'csk_c3Rh',
-    created_at: before(now, 12 * 86_400),
-    last_used_at: before(now, 30_000),
-    revoked_at: null,
-  },
-  {
-    key_id: 'key_c',
-    name: 'laptop of Lee',
-    prefix: 'csk_bGVl',
-    created_at: before(now, 90 * 86_400),
-    last_used_at: null,
-    revoked_at: before(now, 3 * 86_400),
-  },
-]
-
-const agentRows = (now: Date): Answer<Routes['listAgents']>['agents'] => [
-  {
-    agent: 'support',
-    sessions: 141,
-    last_seen: before(now, 12),
-    calls: { enforced: 1_020, observed: 212, ungoverned: 14 },
-    coverage: 0.989,
-    environments: [
-      {
-        environment: 'production',
-        status: 'approved',
-        compiled_hash: hashOf('a'),
-        approved_at: before(now, 6 * 86_400),
-      },
-      { environment: 'staging', status: 'approved', compiled_hash: hashOf('b'), approved_at: before(now, 8 * 86_400) },
-      { environment: 'development', status: 'draft', compiled_hash: null, approved_at: null },
-    ],
-  },
-  {
-    agent: 'billing-ops',
-    sessions: 48,
-    last_seen: before(now, 95),
-    calls: { enforced: 301, observed: 77, ungoverned: 41 },
-    coverage: 0.824,
-    environments: [
-      { environment: 'production', status: 'none', compiled_hash: null, approved_at: null },
-      { environment: 'staging', status: 'draft', compiled_hash: null, approved_at: null },
-    ],
-  },
-  {
-    agent: 'research',
-    sessions: 25,
-    last_seen: before(now, 2_400),
-    calls: { enforced: 0, observed: 188, ungoverned: 188 },
-    coverage: 0,
-    environments: [{ environment: 'development', status: 'none', compiled_hash: null, approved_at: null }],
-  },
-]
-
-const auditEntries = (now: Date): Answer<Routes['listAudit']>['items'] => {
-  const by = { actor: 'dana@northwind.example', ip: '203.0.113.7', subject: null, detail: null }
-  return [
-    { ...by, audit_id: '9', at: before(now, 40), action: 'login' },
-    {
-      ...by,
-      audit_id: '8',
-      at: before(now, 3_600),
-      action: 'session_killed',
-      subject: 'ses_09aa',
-      detail: 'Sent mail to an outside address again and again',
-    },
-    { ...by, audit_id: '7', at: before(now, 5_400), action: 'plan_submitted', subject: 'plan_d4c1' },
-    { ...by, audit_id: '6', at: before(now, 86_400), action: 'key_created', subject: 'staging, nightly tests' },
-    {
-      ...by,
-      audit_id: '5',
-      at: before(now, 3 * 86_400),
-      action: 'key_revoked',
-      subject: 'laptop of Lee',
-      actor: 'lee@northwind.example',
-    },
-    {
-      ...by,
-      audit_id: '4',
-      at: before(now, 6 * 86_400),
-      action: 'plan_approved',
-      subject: 'plan_a910',
-      actor: 'lee@northwind.example',
-      detail: 'Backtest over 1,000 sessions clean; limits agreed with finance.',
-    },
-    {
-      ...by,
-      audit_id: '3',
-      at: before(now, 8 * 86_400),
-      action: 'login_failed',
-      actor: null,
-      ip: '198.51.100.23',
-      subject: 'dana@northwind.example',
-    },
-    { ...by, audit_id: '2', at: before(now, 40 * 86_400), action: 'email_verified' },
-    { ...by, audit_id: '1', at: before(now, 40.01 * 86_400), action: 'signup' },
-  ]
-}
-
-function workflowDetail(now: Date, workflowId: string, killed: boolean): Answer<Routes['loadWorkflowDetail']> {
-  const status = killed ? ('KILLED' as const) : ('ACTIVE' as const)
-  const session = (session_id: string, role: string, handoff_id: string | null) => ({
-    session_id,
-    role,
-    status,
-    labels: [],
-    tools: null,
-    handoff_id,
-  })
-  const handoff = {
-    from_role: 'triage',
-    to_role: 'billing',
-    labels: ['untrusted_input'],
-    offered_at: before(now, 3_000),
-    expires_at: before(now, -600),
-    settled_at: null,
-  }
-  return {
-    workflow_id: workflowId,
-    status,
-    created_at: before(now, 4_000),
-    labels: ['untrusted_input', 'vip'],
-    definition: {
-      name: 'refund-case',
-      roles: { triage: { root: true, agent: 'support' }, billing: { agent: 'billing-ops' }, logistics: {}, review: {} },
-      handoffs: [
-        { from: 'triage', to: 'billing' },
-        { from: 'triage', to: 'logistics' },
-        { from: 'billing', to: 'review' },
-        { from: 'logistics', to: 'review' },
-      ],
-    },
-    sessions: [
-      session(MAIN_SESSION, 'triage', null),
-      session('ses_b81f', 'billing', 'hnd_1'),
-      session('ses_d70e', 'billing', 'hnd_3'),
-      session('ses_10fd', 'logistics', 'hnd_2'),
-    ],
-    handoffs: [
-      {
-        ...handoff,
-        handoff_id: 'hnd_1',
-        from_session: MAIN_SESSION,
-        to_session: 'ses_b81f',
-        state: 'completed',
-        tools: ['issue_refund', 'lookup_order'],
-        note: 'Refund of 240 agreed with the customer.',
-      },
-      {
-        ...handoff,
-        handoff_id: 'hnd_2',
-        to_role: 'logistics',
-        from_session: MAIN_SESSION,
-        to_session: 'ses_10fd',
-        state: 'accepted',
-        tools: ['track_parcel'],
-        note: null,
-      },
-      {
-        ...handoff,
-        handoff_id: 'hnd_4',
-        from_role: 'billing',
-        to_role: 'review',
-        from_session: 'ses_b81f',
-        to_session: null,
-        state: 'offered',
-        tools: null,
-        note: 'Please look at the second refund.',
-      },
-    ],
-    resources: killed
-      ? []
-      : [{ key: 'order:A-1042', mode: 'exclusive', session_id: 'ses_b81f', pending_call_id: 'pend_1', ends_at: null }],
-    ledger: { seq: 9, hash: 'a'.repeat(64) },
-  }
-}
-
-function judgement(): Answer<Routes['judgePlayground']> {
-  const ladder = (applies: string | null) =>
-    BLOCK_REASON_NAMES.map((reason) => ({ reason, applies: reason === applies }))
-  return {
-    ok: true,
-    errors: [],
-    warnings: [
-      {
-        file: 'lookup_order.yaml',
-        line: null,
-        message: 'has no schema of its arguments, so any are allowed',
-        mend: 'add arguments',
-      },
-    ],
-    compiled_hash: hashOf('playground'),
-    narrowing: { allowed: ['lookup_order', 'issue_refund'], removed: [] },
-    calls: [
-      {
-        call_id: 'call_1',
-        tool_name: 'lookup_order',
-        decision: 'allow',
-        ladder: ladder(null),
-        reasons: [],
-        checkpoints: [],
-      },
-      {
-        call_id: 'call_2',
-        tool_name: 'issue_refund',
-        decision: 'block',
-        ladder: ladder('argument_value_mismatch'),
-        reasons: [
-          {
-            reason: 'argument_value_mismatch',
-            remedy: 'Use an amount of at most 500.',
-            contract_file: 'issue_refund.yaml',
-            failures: [{ path: '$.amount', operator: 'lte', expected: 500, found: 900 }],
-          },
-        ],
-        checkpoints: [],
-      },
-    ],
   }
 }
 

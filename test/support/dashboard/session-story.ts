@@ -93,20 +93,15 @@ export function sessionStory(now: Date, sessionId: string): TimelineItem[] {
     preflight: narrowed([locked], 6),
     state: { totalToolCalls: 2, actualCost: 0.0091, toolCallCounts: { lookup_order: 1, verify_identity: 1 } },
   })
-  add(
-    14,
-    'receipts',
-    { receipts: [], committed: true },
-    {
-      state: {
-        stateVersion: 1,
-        totalStepCount: 1,
-        currentPhase: 'resolving',
-        totalCost: 0.0091,
-        satisfiedPreconditions: { verify_identity: true },
-      },
+  add(14, 'receipts', receiptsOf(items.at(-1)?.calls ?? [], true), {
+    state: {
+      stateVersion: 1,
+      totalStepCount: 1,
+      currentPhase: 'resolving',
+      totalCost: 0.0091,
+      satisfiedPreconditions: { verify_identity: true },
     },
-  )
+  })
   const blocked = [
     call(0, 'issue_refund', { order_id: 'A-1042', amount: 900, reason: 'late delivery' }, { reasons: TOO_MUCH }),
   ]
@@ -145,20 +140,15 @@ export function sessionStory(now: Date, sessionId: string): TimelineItem[] {
     },
   })
   labels = ['untrusted_input', 'money_moved']
-  add(
-    112,
-    'receipts',
-    { receipts: [], committed: true },
-    {
-      state: {
-        stateVersion: 2,
-        totalStepCount: 2,
-        totalCost: 0.0198,
-        controlRevision: 2,
-        forbiddenTools: ['issue_refund'],
-      },
+  add(112, 'receipts', receiptsOf(items.at(-1)?.calls ?? [], true), {
+    state: {
+      stateVersion: 2,
+      totalStepCount: 2,
+      totalCost: 0.0198,
+      controlRevision: 2,
+      forbiddenTools: ['issue_refund'],
     },
-  )
+  })
   const pending = [call(0, 'send_email', { to: 'anna@customer.example', subject: 'Your refund of 240.00' }, {})]
   add(118, 'proposal', proposal('allowed', pending), {
     calls: pending,
@@ -242,6 +232,29 @@ function receipt(now: Date, secondsAgo: number, seconds: number, seq: number): R
     approvals: [],
   }
 }
+
+const receiptsOf = (calls: readonly TimelineCall[], committed: boolean): LedgerBody<'receipts'> => ({
+  committed,
+  receipts: calls.flatMap(({ receipt, pending_call_id, argument_hash }) =>
+    receipt === null || pending_call_id === null
+      ? []
+      : {
+          pending_call_id,
+          outcome: receipt.outcome,
+          evidence_level: receipt.evidence_level,
+          argument_hash: argument_hash ?? '',
+          result_hash: receipt.result_hash,
+          started_at: receipt.started_at,
+          finished_at: receipt.finished_at,
+          at_level: receipt.at_level,
+          late: receipt.late,
+          approvals: receipt.approvals.map((approval) => ({ ...approval, argument_hash: argument_hash ?? '' })),
+          binds: {},
+          establishes: {},
+          satisfies: [],
+        },
+  ),
+})
 
 const ledgerCall = ({
   index,

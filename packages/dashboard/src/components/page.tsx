@@ -36,7 +36,11 @@ export function Freshness({ reading: { dataUpdatedAt, isFetching, refetch } }: F
   return (
     <button type="button" className="freshness" onClick={() => void refetch()} title="Read again now">
       <span className={isFetching ? 'pulse pulse-on' : 'pulse'} aria-hidden="true" />
-      {dataUpdatedAt === 0 ? 'Loading' : `Live, updated ${ago(new Date(dataUpdatedAt).toISOString())}`}
+      {dataUpdatedAt === 0
+        ? isFetching
+          ? 'Loading'
+          : 'Not read'
+        : `Live, updated ${ago(new Date(dataUpdatedAt).toISOString())}`}
       <Icon name="refresh" size={14} />
     </button>
   )

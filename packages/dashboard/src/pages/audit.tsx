@@ -101,7 +101,7 @@ const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
               {entry.actor === null ? <span className="quiet">nobody signed in</span> : <Text value={entry.actor} />}
             </span>
           </td>
-          <td data-label="About">
+          <td data-label="About" className={entry.subject === null && entry.detail === null ? 'cell-none' : undefined}>
             <span>
               <Subject entry={entry} />
               {entry.detail === null ? null : (

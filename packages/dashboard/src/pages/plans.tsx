@@ -1,7 +1,6 @@
 import type { PlanRow } from '@countersign/protocol'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Badge, type Tone } from '../components/badge.js'
-import { CodeBlock } from '../components/code-block.js'
 import { Select } from '../components/field.js'
 import { Hash } from '../components/hash.js'
 import { Freshness, Page } from '../components/page.js'
@@ -63,13 +62,10 @@ export function PlansPage() {
           items.length === 0 ? (
             <Empty title="No plan yet">
               <p>
-                Draft one from <Link to="/contracts">learned contracts</Link>, or submit the contract pack of your
-                repository:
+                Draft one from the <Link to="/contracts">learned contracts</Link> of an agent, or submit the contract
+                pack of your repository by <a href="/docs">POST /api/v1/governance/plans</a>. It then waits here for a
+                person.
               </p>
-              <CodeBlock
-                title="Terminal"
-                code="npx countersign plan submit ./contracts --agent support --environment production"
-              />
             </Empty>
           ) : (
             <>

@@ -34,7 +34,7 @@ export function DecisionsPlot({ overview }: { overview: Overview }) {
       </div>
       <div className="plot-foot">
         <ul className="legend">
-          {[...series].reverse().map((item) => (
+          {allowedFirst(series).map((item) => (
             <li key={item.key}>
               <span className={`swatch swatch${item.color.slice(1)}`} aria-hidden="true" />
               {item.label} <span className="number">{count(item.total)}</span>
@@ -48,6 +48,9 @@ export function DecisionsPlot({ overview }: { overview: Overview }) {
     </div>
   )
 }
+
+/** To read: what was allowed, then the reasons, the most frequent first. */
+const allowedFirst = (series: readonly DecisionSeries[]) => [...series.slice(-1), ...series.slice(0, -1)]
 
 interface CanvasProps {
   readonly overview: Overview
@@ -191,7 +194,7 @@ function Tooltip({ overview: { spans, span_seconds }, series, pointed }: Tooltip
 }
 
 function DecisionsTable({ overview, series }: { overview: Overview; series: readonly DecisionSeries[] }) {
-  const columns = [...series].reverse()
+  const columns = allowedFirst(series)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region needs focus
     <div className="table-scroll plot-table" tabIndex={0}>

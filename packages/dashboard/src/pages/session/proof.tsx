@@ -9,6 +9,7 @@ import { Panel } from '../../components/page.js'
 import { Failure } from '../../components/states.js'
 import { plural } from '../../format.js'
 import { useApi } from '../../use-api.js'
+import { EraseContent } from './erase-content.js'
 
 /** The ledger checked on demand, and the proof to keep: it can be checked again anywhere, without this service. */
 export function Proof({ sessionId, head }: { sessionId: string; head: LedgerHead }) {
@@ -31,6 +32,7 @@ export function Proof({ sessionId, head }: { sessionId: string; head: LedgerHead
             Download the proof
           </Button>
         )}
+        <EraseContent sessionId={sessionId} />
       </div>
       {proof.data === undefined ? null : (
         <CodeBlock title="Check it yourself, offline" code={`npx countersign verify ${fileName(sessionId)}`} />

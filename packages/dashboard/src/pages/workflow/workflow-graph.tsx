@@ -10,7 +10,7 @@ import {
 } from '@xyflow/react'
 import '@xyflow/react/dist/base.css'
 import { Link } from '@tanstack/react-router'
-import { useMemo } from 'react'
+import { useMemo, useSyncExternalStore } from 'react'
 import type { Answer } from '../../api.js'
 import { StatusBadge } from '../../components/badge.js'
 import { Text } from '../../components/text.js'
@@ -20,16 +20,21 @@ import { rolesByDepth } from './roles-by-depth.js'
 type Workflow = Answer<'loadWorkflowDetail'>
 type RoleNode = Node<{ role: string; root: boolean; sessions: Workflow['sessions'] }, 'role'>
 
-const COLUMN = 340
-const ROW = 150
+/** A wide screen reads from left to right, a narrow one from top to bottom. */
+const LAYOUTS = {
+  wide: { along: 340, across: 150, enters: Position.Left, leaves: Position.Right },
+  narrow: { along: 170, across: 250, enters: Position.Top, leaves: Position.Bottom },
+} as const
 
 /** Roles as the definition orders them, left to right, with their sessions; an edge is a handoff that may happen or did. */
 export function WorkflowGraph({ workflow }: { workflow: Workflow }) {
-  const nodes = useMemo(() => nodesOf(workflow), [workflow])
+  const shape = useNarrow() ? 'narrow' : 'wide'
+  const nodes = useMemo(() => nodesOf(workflow, shape), [workflow, shape])
   const edges = useMemo(() => edgesOf(workflow), [workflow])
   return (
     <div className="graph">
       <ReactFlow
+        key={shape}
         nodes={nodes}
         edges={edges}
         nodeTypes={NODE_TYPES}
@@ -50,10 +55,10 @@ export function WorkflowGraph({ workflow }: { workflow: Workflow }) {
   )
 }
 
-function Role({ data }: NodeProps<RoleNode>) {
+function Role({ data, targetPosition = Position.Left, sourcePosition = Position.Right }: NodeProps<RoleNode>) {
   return (
     <div className="role">
-      <Handle type="target" position={Position.Left} />
+      <Handle type="target" position={targetPosition} />
       <h3>
         <Text value={data.role} />
         {data.root ? <span className="quiet"> starts it</span> : null}
@@ -70,21 +75,36 @@ function Role({ data }: NodeProps<RoleNode>) {
         ))}
       </ul>
       {data.sessions.length > 3 ? <p className="quiet">and {data.sessions.length - 3} more</p> : null}
-      <Handle type="source" position={Position.Right} />
+      <Handle type="source" position={sourcePosition} />
     </div>
+  )
+}
+
+const narrow = matchMedia('(max-width: 720px)')
+
+function useNarrow(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      narrow.addEventListener('change', listener)
+      return () => narrow.removeEventListener('change', listener)
+    },
+    () => narrow.matches,
   )
 }
 
 const NODE_TYPES = { role: Role }
 
-function nodesOf({ definition, sessions }: Workflow): RoleNode[] {
+function nodesOf({ definition, sessions }: Workflow, shape: keyof typeof LAYOUTS): RoleNode[] {
+  const { along, across, enters, leaves } = LAYOUTS[shape]
   const edges = definition.handoffs ?? []
   return rolesByDepth(Object.keys(definition.roles), edges).flatMap((column, x) =>
     column.map(
       (role, y): RoleNode => ({
         id: role,
         type: 'role',
-        position: { x: x * COLUMN, y: y * ROW },
+        position: shape === 'wide' ? { x: depth * along, y: place * across } : { x: place * across, y: depth * along },
+        targetPosition: enters,
+        sourcePosition: leaves,
         data: {
           role,
           root: definition.roles[role]?.root === true,
@@ -105,7 +125,7 @@ function edgesOf({ definition, handoffs }: Workflow): Edge[] {
       target: to,
       animated: open,
       className: made.length === 0 ? 'edge-possible' : open ? 'edge-open' : 'edge-done',
-      markerEnd: { type: MarkerType.ArrowClosed },
+      markerEnd: { type: MarkerType.ArrowClosed, color: 'var(--ink-3)' },
       ...(made.length === 0 ? {} : { label: plainText(made.map(({ state }) => state).join(', ')) }),
     }
   })

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { ago, count, duration, money, percent, plural } from './format.js'
+
+test('shares are never rounded to all or nothing', () => {
+  expect([0, 0.0004, 0.5, 0.125, 0.99999, 1].map(percent)).toEqual(['0%', '< 0.1%', '50%', '12.5%', '> 99.9%', '100%'])
+})
+
+test('numbers, money and times read well', () => {
+  expect([count(1_234), count(1_234_567), plural(1, 'call'), plural(2, 'call')]).toEqual([
+    '1,234',
+    '1.2M',
+    '1 call',
+    '2 calls',
+  ])
+  expect([0, 0.0412, 0.00001234, 3.456].map(money)).toEqual(['0', '0.0412', '0.0000123', '3.46'])
+  const now = Date.parse('2026-03-04T12:00:00Z')
+  const before = (seconds: number) => ago(new Date(now - seconds * 1_000).toISOString(), now)
+  expect([3, 42, 200, 7_300, 2 * 86_400].map(before)).toEqual([
+    'just now',
+    '42 s ago',
+    '3 min ago',
+    '2 h ago',
+    '2 days ago',
+  ])
+  expect(duration('2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.500Z')).toBe('1.5 s')
+})
