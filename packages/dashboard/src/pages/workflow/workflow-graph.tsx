@@ -97,9 +97,9 @@ const NODE_TYPES = { role: Role }
 function nodesOf({ definition, sessions }: Workflow, shape: keyof typeof LAYOUTS): RoleNode[] {
   const { along, across, enters, leaves } = LAYOUTS[shape]
   const edges = definition.handoffs ?? []
-  return rolesByDepth(Object.keys(definition.roles), edges).flatMap((column, x) =>
+  return rolesByDepth(Object.keys(definition.roles), edges).flatMap((column, depth) =>
     column.map(
-      (role, y): RoleNode => ({
+      (role, place): RoleNode => ({
         id: role,
         type: 'role',
         position: shape === 'wide' ? { x: depth * along, y: place * across } : { x: place * across, y: depth * along },
