@@ -186,7 +186,7 @@ export const receiptSchema = z.strictObject({
   outputs: z.record(z.string(), json).optional(),
   /** Kept at capture level full only. */
   result: json.optional(),
-  approvals: z.array(approvalSchema).max(8).optional(),
+  approvals: z.array(approvalSchema).max(LIMITS.checkpointTriggersPerSession).optional(),
 })
 export type Receipt = z.infer<typeof receiptSchema>
 
