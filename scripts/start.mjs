@@ -62,13 +62,16 @@ function isInstalled(lockHash) {
     : lock === lockHash
 }
 
+/** Folders that the build itself makes. */
+const MADE = new Set(['dist', 'build', 'node_modules'])
+
 /** Everything the build reads, by content: times of files say little after a checkout or a copy. */
 function sourceHash() {
   const hash = createHash('sha256')
   const add = (path) => hash.update(path.slice(root.length)).update('\0').update(readFileSync(path)).update('\0')
   const walk = (folder) => {
     for (const entry of readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      if (entry.name === 'dist' || entry.name === 'node_modules' || entry.name.endsWith('.tsbuildinfo')) continue
+      if (MADE.has(entry.name) || entry.name.endsWith('.tsbuildinfo')) continue
       if (entry.isDirectory()) walk(join(folder, entry.name))
       else if (entry.isFile()) add(join(folder, entry.name))
     }

@@ -12,6 +12,7 @@ afterAll(() => runtime.close())
 const EXAMPLES = [
   { name: 'observe-openai', says: 'the capture is on the server' },
   { name: 'govern-refunds', says: 'the second refund is blocked' },
+  { name: 'backtest-in-ci', says: '3 of 3 sessions as expected; 2 of 6 calls blocked' },
   { name: 'anthropic-streaming', says: 'released: search' },
   { name: 'human-checkpoint', says: 'large payment of 400: deny' },
 ] as const
