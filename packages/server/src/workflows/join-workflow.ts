@@ -88,6 +88,9 @@ interface Joining {
 async function join(locked: LockedWorkflow, { body, opened, build }: Joining): Promise<NewSession> {
   const { tx, workflow } = locked
   const { role, handoff_id: handoffId, definition } = body.workflow
+  const members = await listSessionsOfWorkflow(tx, workflow)
+  // The same create came twice at once, and the other one took the handoff.
+  if (members.includes(body.session_id)) throw new SessionIdTaken()
   const handoff = handoffId === undefined ? null : await findHandoff(tx, workflow, handoffId)
   if (handoffId !== undefined && handoff === null) throw new ApiError('NOT_FOUND')
   if (definition !== undefined && hashValue(definition as JsonValue) !== workflow.definitionHash) {
@@ -98,7 +101,6 @@ async function join(locked: LockedWorkflow, { body, opened, build }: Joining): P
   const tools = handoff === null ? roleTools : handoff.tools
   if (handoff === null) requireRoot(locked, role)
   else requireOffer(handoff, role, workflow.now)
-  const members = await listSessionsOfWorkflow(tx, workflow)
   if (members.length >= LIMITS.sessionsPerWorkflow) throw new ApiError('WORKFLOW_LIMIT')
 
   const giver =

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { attachSession, succeeded } from '../support/governed-session.js'
+import { PATIENCE_MS, rounds } from '../support/rounds.js'
+import { type Runtime, startRuntime } from '../support/runtime.js'
+import { join, lookUp, offer, openWorkflow, pay, settle, tryJoin } from '../support/workflow.js'
+import { checkWorkflow } from '../support/workflow-checker.js'
+
+let runtime: Runtime
+beforeAll(async () => {
+  runtime = await startRuntime({ instances: 2 })
+})
+afterAll(() => runtime.close())
+
+const here = () => runtime.api()
+const there = () => runtime.api(runtime.key, runtime.instances[1])
+const lapse = (sessionId: string) =>
+  runtime.sql`update sessions set lease_until = clock_timestamp() where session_id = ${sessionId}`
+
+/** Starts both at once, the second first in every other round. */
+async function race<A, B>(round: number, a: () => Promise<A>, b: () => Promise<B>): Promise<[A, B]> {
+  if (round % 2 === 0) return Promise.all([a(), b()])
+  const second = b()
+  return Promise.all([a(), second])
+}
+
+async function handedOver() {
+  const root = await openWorkflow(here())
+  const { handoff_id: handoffId } = await offer(root)
+  const { workflowId } = root
+  const child = await join(there(), { workflowId, handoffId })
+  return { root, child, at: { workflowId, handoffId } }
+}
+
+test(
+  'complete races reclaim: one of them wins, and all ledgers agree on which',
+  async () => {
+    let completed = 0
+    const total = rounds(50, 500)
+    for (let round = 0; round < total; round++) {
+      const { root, child, at } = await handedOver()
+      await lapse(child.sessionId)
+      const [complete, reclaim] = await race(
+        round,
+        () => settle('completeHandoff', child, at),
+        () => settle('reclaimHandoff', root, at),
+      )
+      expect([complete.status, reclaim.status].sort()).toEqual([200, 409])
+      const loser = complete.status === 200 ? reclaim : complete
+      expect(loser.problem.code).toBe('HANDOFF_STATE')
+      if (complete.status === 200) completed++
+      if (round % 25 === 0) expect(await checkWorkflow(runtime, at.workflowId)).toEqual([])
+    }
+    // Both orders were met, or this test shows nothing.
+    expect(completed).toBeGreaterThan(0)
+    expect(completed).toBeLessThan(total)
+  },
+  PATIENCE_MS,
+)
+
+test(
+  'two joins on one offer: one session is created, and it alone has the handoff',
+  async () => {
+    for (let round = 0; round < rounds(50, 500); round++) {
+      const root = await openWorkflow(here())
+      const { workflowId } = root
+      const { handoff_id: handoffId } = await offer(root)
+      const joins = await Promise.all([here(), there()].map((api) => tryJoin(api, { workflowId, handoffId })))
+      expect(joins.map(({ status }) => status).sort()).toEqual([201, 409])
+      const winner = joins.find(({ status }) => status === 201)
+      const { body } = await here().loadWorkflow({ params: { workflow_id: workflowId } })
+      expect(body.handoffs).toMatchObject([{ state: 'accepted', to_session: winner?.body.session.session_id }])
+      expect(body.sessions).toHaveLength(2)
+      if (round % 25 === 0) expect(await checkWorkflow(runtime, workflowId)).toEqual([])
+    }
+  },
+  PATIENCE_MS,
+)
+
+test(
+  'a kill races a join: no session of a killed workflow lives, however late it came',
+  async () => {
+    let joined = 0
+    const total = rounds(50, 500)
+    for (let round = 0; round < total; round++) {
+      const root = await openWorkflow(here())
+      const { workflowId } = root
+      const { handoff_id: handoffId } = await offer(root)
+      const [late, killed] = await race(
+        round,
+        () => tryJoin(here(), { workflowId, handoffId }),
+        () => there().killWorkflow({ params: { workflow_id: workflowId }, body: {} }),
+      )
+      expect(killed.status).toBe(200)
+      if (late.status === 201) joined++
+      else expect([late.status, late.problem.code]).toEqual([409, 'WORKFLOW_KILLED'])
+      const { body } = await here().loadWorkflow({ params: { workflow_id: workflowId } })
+      expect(new Set(body.sessions.map(({ status }) => status))).toEqual(new Set(['KILLED']))
+      expect(killed.body.sessions_killed).toBe(body.sessions.length)
+      if (round % 25 === 0) expect(await checkWorkflow(runtime, workflowId)).toEqual([])
+    }
+    expect(joined).toBeGreaterThan(0)
+    expect(joined).toBeLessThan(total)
+  },
+  PATIENCE_MS,
+)
+
+test(
+  'two sessions want one resource at once: never both have it, and a kill of the workflow leaves nobody waiting',
+  async () => {
+    for (let round = 0; round < rounds(20, 500); round++) {
+      const { root, child, at } = await handedOver()
+      const decided = await Promise.all([root.decide([lookUp('7')]), child.decide([pay('7')])])
+      expect(decided.map(({ outcome }) => outcome).sort()).toEqual(['allowed', 'blocked'])
+      const [session, verdict] = decided[0]?.outcome === 'allowed' ? [root, decided[0]] : [child, decided[1]]
+      const [received, killed] = await race(
+        round,
+        () => session.receipts(succeeded(verdict?.decisions ?? [])),
+        () => there().killWorkflow({ params: { workflow_id: at.workflowId }, body: {} }),
+      )
+      expect([received.status, killed.status]).toEqual([200, 200])
+      if (round % 10 === 0) expect(await checkWorkflow(runtime, at.workflowId)).toEqual([])
+    }
+  },
+  PATIENCE_MS,
+)
+
+test(
+  'one create sent to two servers at once is one session, whether it opens a workflow or answers an offer',
+  async () => {
+    for (let round = 0; round < rounds(10, 200); round++) {
+      const workflowId = `wfl-${randomUUID()}`
+      const session_id = `ses-${randomUUID()}`
+      const opened = await Promise.all([here(), there()].map((api) => openWorkflow(api, { workflowId, session_id })))
+      expect(opened[0]?.created).toEqual(opened[1]?.created)
+      const [root] = opened
+      if (root === undefined) throw new Error('nothing was opened')
+      const { handoff_id: handoffId } = await offer(attachSession(there(), root))
+      const child = `ses-${randomUUID()}`
+      const joins = await Promise.all(
+        [here(), there()].map((api) => tryJoin(api, { workflowId, handoffId, session_id: child })),
+      )
+      expect(joins.map(({ status }) => status)).toEqual([201, 201])
+      expect(await checkWorkflow(runtime, workflowId)).toEqual([])
+    }
+  },
+  PATIENCE_MS,
+)
