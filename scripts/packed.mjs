@@ -35,7 +35,8 @@ try {
   process.exitCode = 1
 } finally {
   if (server && server.exitCode === null) {
-    server.kill('SIGTERM')
+    // npx does not pass signals on: the group that was started here ends as a whole.
+    process.kill(-server.pid, 'SIGTERM')
     await new Promise((done) => server.once('close', done))
   }
   if (keep) console.log(`packed: left ${folder}`)
@@ -65,7 +66,7 @@ function pack(name) {
 async function tryService() {
   server = spawn('npx', ['countersign', 'start', '--port', '0', '--log-level', 'warn'], {
     cwd: program,
-    detached: false,
+    detached: true,
   })
   let said = ''
   const url = await new Promise((done, fail) => {
