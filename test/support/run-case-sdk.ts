@@ -81,7 +81,13 @@ async function takeTurn(run: Case, judge: Judge, step: TurnStep, callsBefore: nu
   }
   const removed = Object.fromEntries(prepared.removed.map(({ tool, reason }) => [tool, reason]))
   const response = responseOf(step, callsBefore + 1)
-  const { decisions, outcome } = await judge.propose({ prepared, response, gate: run.gate, flows: step.flows })
+  const { decisions, outcome } = await judge.propose({
+    prepared,
+    response,
+    read: readResponse(response),
+    gate: run.gate,
+    flows: step.flows,
+  })
   const { stateVersion } = (await judge.see()).state
   const { receipts, stopped } = finishCalls(judge, step, response, decisions)
   if (receipts.length > 0) await judge.submit(receipts, decisions)

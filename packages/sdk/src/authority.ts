@@ -1,4 +1,4 @@
-import type { Plan } from '@countersign/engine'
+import type { Plan, ReadResponse } from '@countersign/engine'
 import type {
   BlockReason,
   Decision,
@@ -75,7 +75,10 @@ export interface BlockedTurn {
 
 export interface ProposalAsk {
   readonly prepared: PreparedTurn
-  readonly response: JsonValue
+  /** As the model's client gave it. */
+  readonly response: unknown
+  /** The same once it was read. */
+  readonly read: ReadResponse
   readonly gate: Gate
   readonly flows: Flows | undefined
 }

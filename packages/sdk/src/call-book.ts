@@ -1,3 +1,4 @@
+import { equalValues } from '@countersign/engine'
 import type { Decision, JsonObject, Receipt } from '@countersign/protocol'
 import type { DecidedBy, Evidence } from './authority.js'
 import type { Approval } from './checkpoints.js'
@@ -10,8 +11,6 @@ export interface OpenCall {
   readonly decision: Decision
   readonly pendingCallId: string
   readonly argumentHash: string
-  /** Of the arguments alone, so that an invocation is found whatever salt the decision was made with. */
-  readonly matchHash: string
   readonly by: DecidedBy
   /** By the monotonic clock, in milliseconds. */
   readonly decidedAtMs: number
@@ -40,7 +39,7 @@ export interface CallBook {
 
 export interface CallMarks {
   readonly toolName: string
-  readonly matchHash: string
+  readonly arguments: JsonObject
   readonly callId: string | undefined
 }
 
@@ -66,12 +65,12 @@ export function createCallBook(): CallBook {
     open(opened) {
       calls = [...calls.filter(({ state }) => state !== 'resolved'), ...opened]
     },
-    take({ toolName, matchHash, callId }) {
+    take({ toolName, arguments: args, callId }) {
       const found = calls.find(
         (call) =>
           call.state === 'allowed' &&
           call.toolName === toolName &&
-          call.matchHash === matchHash &&
+          equalValues(call.arguments, args) &&
           (callId === undefined || call.callId === callId),
       )
       if (found === undefined) return null

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { readResponse } from '@countersign/engine'
 import type { Decision, PendingCallView } from '@countersign/protocol'
 import type { Authority, Judgement, KillCause, Preflight, PreflightAsk, ProposalAsk } from './authority.js'
 import { createControls } from './controls.js'
@@ -239,7 +238,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
       assertStanding(standing)
       if (ask.prepared.by === 'local') return proposeTo(fork ?? mirror.fork(), ask)
       try {
-        const { usage, model } = readResponse(ask.response)
+        const { usage, model } = ask.read
         const reply = await server.propose(ask, { model: model ?? ask.prepared.ask.model, usage })
         follow(() => mirror.follow(ask, reply.decisions, reply.proposal_id))
         noteStanding(standingOf(reply.status))

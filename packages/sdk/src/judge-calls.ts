@@ -1,4 +1,4 @@
-import { checkpointBlock, hashValue, type ToolCall } from '@countersign/engine'
+import { checkpointBlock, type ToolCall } from '@countersign/engine'
 import type { Decision } from '@countersign/protocol'
 import type { Judgement } from './authority.js'
 import type { OpenCall } from './call-book.js'
@@ -58,7 +58,6 @@ function openCall(
     decision,
     pendingCallId: decision.pending_call_id,
     argumentHash: decision.argument_hash ?? '',
-    matchHash: hashValue(args),
     by,
     decidedAtMs,
     approvals: [],

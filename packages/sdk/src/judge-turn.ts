@@ -1,6 +1,6 @@
 import { type ReadResponse, readResponse } from '@countersign/engine'
-import type { Decision, Flows, JsonValue } from '@countersign/protocol'
-import type { DecidedBy, Judgement, PreparedTurn } from './authority.js'
+import type { Decision, Flows, Gate } from '@countersign/protocol'
+import type { DecidedBy, Judgement, PreparedTurn, ProposalAsk } from './authority.js'
 import { blockedDecision } from './blocked-decision.js'
 import type { OpenCall } from './call-book.js'
 import { ReplayContractError } from './errors.js'
@@ -8,7 +8,7 @@ import { enforcementOf, explain, passGate } from './gate.js'
 import { type JudgedCalls, judgeCalls } from './judge-calls.js'
 import type { Provider } from './providers/provider.js'
 import type { ModelAnswer, Verdict } from './providers/turn-hooks.js'
-import { jsonOf, reportedReceipt } from './receipts.js'
+import { reportedReceipt } from './receipts.js'
 import { traceDecisions } from './trace.js'
 import { ServiceRefusal } from './transport.js'
 import type { Asked, Stance, TurnSession } from './turn-session.js'
@@ -25,10 +25,12 @@ export async function judgeTurn(
 ): Promise<Judged> {
   const { prepared, trace, view, opened } = asked
   const response = readResponse(answer.response)
-  const flows = opened.answered(response, typeof answer.response.id === 'string' ? answer.response.id : null)
+  const flows = opened?.answered(response, typeof answer.response.id === 'string' ? answer.response.id : null)
   trace.add('llm_call', 'pass')
-  const done = (stance: Stance, decisions: readonly Decision[], by: DecidedBy | null): void =>
+  const done = (stance: Stance, decisions: readonly Decision[], by: DecidedBy | null): void => {
+    if (opened === null || flows === undefined) return
     session.notes.answered({ provider, view, answer, response, opened, flows, stance, decisions, by })
+  }
   if (prepared === null) {
     done('log', [], null)
     return { action: 'release' }
@@ -57,15 +59,7 @@ async function rejectCutShort(
   prepared: PreparedTurn,
   response: ReadResponse,
 ): Promise<Judgement> {
-  const usage = response.usage !== null && { usage: response.usage }
-  const model = response.model !== null && { model: response.model }
-  const ask = {
-    prepared,
-    response: { tool_calls: [], ...model, ...usage },
-    gate: session.settings.gate,
-    flows: undefined,
-  }
-  const { by } = await session.authority().propose(ask)
+  const { by } = await session.authority().propose(costOnly(prepared, response, session.settings.gate))
   const remedy = 'The stream ended before the answer was whole. Ask again.'
   const decisions = response.calls.map(({ id, name, index }) =>
     blockedDecision(
@@ -78,14 +72,20 @@ async function rejectCutShort(
   return { by, outcome: 'blocked', decisions }
 }
 
+/** A proposal of nothing, for what the model has used. */
+export function costOnly(prepared: PreparedTurn, { model, usage }: ReadResponse, gate: Gate): ProposalAsk {
+  const response = { tool_calls: [], ...(model !== null && { model }), ...(usage !== null && { usage }) }
+  return { prepared, response, read: readResponse(response), gate, flows: undefined }
+}
+
 async function proposeTurn(
   session: TurnSession,
   prepared: PreparedTurn,
   answer: ModelAnswer,
   response: ReadResponse,
-  flows: Flows,
+  flows: Flows | undefined,
 ): Promise<Judgement> {
-  const ask = { response: sentResponse(answer), gate: session.settings.gate, flows }
+  const ask = { response: answer.response, read: response, gate: session.settings.gate, flows }
   try {
     return await session.authority().propose({ ...ask, prepared })
   } catch (error) {
@@ -102,12 +102,9 @@ const isStale = (error: unknown): boolean =>
   error.cause instanceof ServiceRefusal &&
   error.cause.code === 'PREPARED_REQUEST_STALE'
 
-/** Hidden members of the client's objects stay behind; what JSON cannot write is no response. */
-const sentResponse = (answer: ModelAnswer): JsonValue => jsonOf(answer.response) ?? null
-
 interface Watched {
   readonly response: ReadResponse
-  readonly flows: Flows
+  readonly flows: Flows | undefined
   readonly answer: ModelAnswer
   readonly stance: Stance
 }
@@ -120,7 +117,7 @@ async function watchTurn(
   { response, flows, answer, stance }: Watched,
 ): Promise<readonly Decision[]> {
   try {
-    const ask = { prepared, response: sentResponse(answer), gate: 'strip_blocked', flows } as const
+    const ask = { prepared, response: answer.response, read: response, gate: 'strip_blocked', flows } as const
     const judgement = await session.authority().propose(ask)
     traceDecisions(trace, judgement.decisions)
     const { open, decisions } = await judgeCalls(judgement, response.calls, null)

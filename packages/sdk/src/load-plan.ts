@@ -10,6 +10,13 @@ import type { ReplaySettings } from './replay-settings.js'
 export interface LoadedPlan {
   readonly plan: Plan
   readonly compiled: { readonly hash: string; readonly session: CompiledSession }
+  /** A contract asks where the values of arguments came from. */
+  readonly readsSources: boolean
+}
+
+function loadedPlan(plan: Plan, hash: string, session: CompiledSession): LoadedPlan {
+  const readsSources = session.contracts.some(({ sources }) => sources !== undefined && sources.length > 0)
+  return { plan, compiled: { hash, session }, readsSources }
 }
 
 export function hasContracts({ contracts, contractsDir, sessionYamlPath }: ReplaySettings): boolean {
@@ -34,15 +41,14 @@ export function loadPlan({ contracts, contractsDir, sessionYamlPath }: ReplaySet
   if (compiled.warnings.length > 0) {
     report({ type: 'replay_compile_warning', warnings: compiled.warnings.map(describeNote) })
   }
-  const { plan, compiled_hash: hash, compiled_session: session } = compiled
-  return { plan, compiled: { hash, session } }
+  return loadedPlan(compiled.plan, compiled.compiled_hash, compiled.compiled_session)
 }
 
 /** A session without rules: for the time before a plan is attached, and where nobody judges. */
 export function emptyPlan(): LoadedPlan {
   const compiled = compilePlan({ contracts: [] })
   if (!compiled.ok) throw new Error('an empty plan does not compile')
-  return { plan: compiled.plan, compiled: { hash: compiled.compiled_hash, session: compiled.compiled_session } }
+  return loadedPlan(compiled.plan, compiled.compiled_hash, compiled.compiled_session)
 }
 
 type ReadPlan = { ok: true; loaded: LoadedPlan } | { ok: false; problem: string }
@@ -57,7 +63,7 @@ export function readApprovedPlan({ compiled_session: session, compiled_hash: has
     if (!prepared.ok) return { ok: false, problem: prepared.problems.join('; ') }
     if (prepared.plan.hash !== hash)
       return { ok: false, problem: 'the plan does not have the hash it was approved under' }
-    return { ok: true, loaded: { plan: prepared.plan, compiled: { hash, session } } }
+    return { ok: true, loaded: loadedPlan(prepared.plan, hash, session) }
   } catch (error) {
     return { ok: false, problem: messageOf(error) }
   }

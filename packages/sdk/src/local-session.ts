@@ -8,7 +8,6 @@ import {
   judgeReceipts,
   narrowTools,
   type Plan,
-  readResponse,
   type SessionState,
 } from '@countersign/engine'
 import type {
@@ -86,7 +85,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
   }
   const evaluate = (ask: ProposalAsk, ids: MadeIds) => {
     const { tools, provider, model, request } = ask.prepared.ask
-    const response = readResponse(ask.response)
+    const response = ask.read
     return evaluateProposal({
       plan,
       state,
@@ -105,6 +104,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       provider,
       model: response.model ?? model,
       usage: response.usage,
+      responseHash: NO_DIGEST,
       evidence: options.commitOnReport ? 'reported' : 'contract',
       asks: !options.watches,
     })

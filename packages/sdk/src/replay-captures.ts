@@ -15,6 +15,8 @@ export interface ReplayCaptures {
   flush(): Promise<void>
   close(): Promise<void>
   failures(): number
+  /** False where nobody takes them. */
+  isActive(): boolean
 }
 
 export function createReplayCaptures(settings: ReplaySettings, report: Report): ReplayCaptures {
@@ -43,6 +45,7 @@ export function createReplayCaptures(settings: ReplaySettings, report: Report): 
       await Promise.all([stored, buffer?.close()])
     },
     failures: () => buffer?.counts().failures ?? 0,
+    isActive: () => buffer !== null || append !== undefined,
   }
 }
 

@@ -49,7 +49,7 @@ export class ReplaySession<Client extends object> {
     this.#captures = createReplayCaptures(settings, core.report)
     this.#notes = createSessionNotes(core, this.#captures)
     this.tools = toolsOf(core)
-    this.client = governClient(client, kind, governorOf(core, this.#notes))
+    this.client = governClient(client, kind, governorOf(core, this.#notes, this.#captures))
     this.#stopWatching = watchForBypass(client, kind, (method) => this.#onBypass(method))
   }
 
@@ -180,7 +180,7 @@ function toolsOf(core: SessionCore): Readonly<Record<string, WrappedTool>> | und
   })
 }
 
-function governorOf(core: SessionCore, notes: SessionNotes) {
+function governorOf(core: SessionCore, notes: SessionNotes, captures: ReplayCaptures) {
   const { settings, book, running, report } = core
   const session = {
     settings,
@@ -189,6 +189,7 @@ function governorOf(core: SessionCore, notes: SessionNotes) {
     notes,
     queue: createTurnQueue(),
     conversations: createConversations(settings.apiKey),
+    followsConversations: () => captures.isActive() || core.rules().governed || core.rules().loaded.readsSources,
     approver: { sessionId: settings.sessionId, onCheckpoint: settings.onCheckpoint, report, now: () => new Date() },
     authority: core.authority,
     stance: core.stance,

@@ -14,6 +14,7 @@ import {
 import type { PreflightAsk, ProposalAsk } from './authority.js'
 import { ReplayConfigError, ReplayContractError } from './errors.js'
 import type { SessionIdentity } from './local-session.js'
+import { jsonOf } from './receipts.js'
 import { type CallLimits, type ReplyOf, ServiceFailure, ServiceRefusal, type Transport } from './transport.js'
 import type { JoinedWorkflow } from './workflow-options.js'
 
@@ -122,7 +123,8 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
         prepared_request_id: ask.prepared.preparedRequestId,
         fence: known.fence,
         gate: ask.gate,
-        response: ask.response,
+        // Hidden members of the client's objects stay behind; what JSON cannot write is no response.
+        response: jsonOf(ask.response) ?? null,
         model: model.slice(0, 256),
         ...(usage !== null && { usage }),
         ...(ask.flows !== undefined && { flows: ask.flows }),

@@ -1,6 +1,7 @@
-import type { NarrowingSnapshot } from '@countersign/protocol'
+import type { NarrowedTool, NarrowingSnapshot } from '@countersign/protocol'
 import { messageOf } from './diagnostics.js'
 import { isBlocked } from './gate.js'
+import type { OfferedTool } from './providers/provider.js'
 import type { ReplayCaptures } from './replay-captures.js'
 import type { NarrowResult } from './replay-options.js'
 import type { SessionCore } from './session-core.js'
@@ -22,8 +23,7 @@ export interface SessionNotes extends TurnNotes {
 export function createSessionNotes(core: SessionCore, captures: ReplayCaptures): SessionNotes {
   const { settings, report } = core
   const { sessionId } = settings
-  let narrowing: NarrowResult | null = null
-  let names: NarrowingSnapshot | null = null
+  let narrowing: { allowed: readonly OfferedTool[]; removed: readonly NarrowedTool[] } | null = null
   let delta: ShadowDelta | null = null
   let trace: Trace | null = null
   let shadowEvaluations = 0
@@ -40,9 +40,10 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
 
   return {
     narrowed(allowed, removed) {
-      names = { allowed: allowed.map(({ name }) => name), removed: [...removed] }
-      narrowing = deepFreeze(structuredClone({ allowed: allowed.map(({ definition }) => definition), removed }))
-      if (removed.length > 0) callBack('onNarrow', settings.onNarrow, narrowing)
+      narrowing = { allowed, removed }
+      if (removed.length > 0 && settings.onNarrow !== undefined) {
+        callBack('onNarrow', settings.onNarrow, narrowResult(allowed, removed))
+      }
     },
     blocked: (decision) => callBack('onBlock', settings.onBlock, decision),
     watched(stance, removed, decisions) {
@@ -65,11 +66,18 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
       report({ type: 'replay_judgement_failed', session_id: sessionId, detail: messageOf(error) })
     },
     answered: captures.take,
-    lastNarrowing: () => narrowing,
-    narrowingSnapshot: () => names,
+    lastNarrowing: () => narrowing && narrowResult(narrowing.allowed, narrowing.removed),
+    narrowingSnapshot: () =>
+      narrowing && { allowed: narrowing.allowed.map(({ name }) => name), removed: [...narrowing.removed] },
     lastShadowDelta: () => delta,
     lastTrace: () => trace?.entries() ?? [],
     shadowEvaluations: () => shadowEvaluations,
     errors: () => errors,
   }
+}
+
+/** A copy: tool definitions belong to the program, which may go on changing them. */
+function narrowResult(allowed: readonly OfferedTool[], removed: readonly NarrowedTool[]): NarrowResult {
+  const definitions = allowed.map(({ definition }) => JSON.parse(JSON.stringify(definition)) as unknown)
+  return deepFreeze({ allowed: definitions, removed: structuredClone(removed) })
 }

@@ -1,5 +1,5 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
-import { checkExecution, hashValue, parseStrictJson } from '@countersign/engine'
+import { checkExecution, parseStrictJson } from '@countersign/engine'
 import type { BlockReason, CaptureLevel, Decision, JsonObject } from '@countersign/protocol'
 import type { Authority } from './authority.js'
 import { blockedDecision } from './blocked-decision.js'
@@ -82,7 +82,7 @@ async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise
 }
 
 function takeCall({ name, callId }: Invocation, args: JsonObject, { book }: ToolRuntime): OpenCall | null {
-  return book.take({ toolName: name, matchHash: hashValue(args), callId })
+  return book.take({ toolName: name, arguments: args, callId })
 }
 
 /** Everything that may have changed since the decision. A call that must not run is resolved as not executed. */

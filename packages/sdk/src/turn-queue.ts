@@ -30,7 +30,7 @@ export function createTurnQueue(patienceMs = 120_000): TurnQueue {
           resolve()
         }
       })
-      await withPatience(before, patienceMs)
+      if (waited) await withPatience(before, patienceMs)
       return { waited, leave: () => leave() }
     },
   }

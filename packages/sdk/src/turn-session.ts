@@ -21,6 +21,8 @@ export interface TurnSession {
   readonly queue: TurnQueue
   readonly running: AsyncLocalStorage<RunningTool>
   readonly conversations: Conversations
+  /** Flows are needed: for captures, for the server, or for contracts with `sources`. */
+  followsConversations(): boolean
   readonly approver: Approver
   authority(): Authority
   stance(by: DecidedBy): Stance
@@ -65,7 +67,8 @@ export interface Asked {
   readonly request: JsonObject
   readonly view: RequestView
   readonly trace: Trace
-  readonly opened: OpenRequest
+  /** Null where nobody asks what came from where. */
+  readonly opened: OpenRequest | null
   /** Null until preflight, and where nobody judges. */
   prepared: PreparedTurn | null
 }

@@ -1,6 +1,6 @@
 import { readResponse } from '@countersign/engine'
 import type { JsonObject } from './json-object.js'
-import { judgeTurn } from './judge-turn.js'
+import { costOnly, judgeTurn } from './judge-turn.js'
 import { prepareTurn, refuseNested } from './prepare-turn.js'
 import type { Provider } from './providers/provider.js'
 import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, Verdict } from './providers/turn-hooks.js'
@@ -35,7 +35,13 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
         if (place.waited) await session.book.resolved(GRACE_MS)
       }
       session.assertUsable()
-      asked = { request, view, trace: createTrace(), opened: session.conversations.open(view), prepared: null }
+      asked = {
+        request,
+        view,
+        trace: createTrace(),
+        opened: session.followsConversations() ? session.conversations.open(view) : null,
+        prepared: null,
+      }
       notes.traced(asked.trace)
       const prepared = await prepareTurn(session, provider, asked)
       if ('text' in prepared) finish()
@@ -68,9 +74,7 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
       if (prepared === null) return
       asked?.trace.add('llm_call', 'block', { reason: answer.why })
       if (answer.why === 'failed' || answer.response === null) return session.authority().abandon(prepared)
-      const { model, usage } = readResponse(answer.response)
-      const response = { tool_calls: [], ...(model !== null && { model }), ...(usage !== null && { usage }) }
-      await session.authority().propose({ prepared, response, gate: settings.gate, flows: undefined })
+      await session.authority().propose(costOnly(prepared, readResponse(answer.response), settings.gate))
     } catch (error) {
       notes.failed(error)
     } finally {
