@@ -53,3 +53,7 @@ export const workflowSnippet = `const session = replay(client, {
     },
   },
 })`
+
+export const submitSnippet = (origin = location.origin): string =>
+  `npx countersign plan submit ./contracts --agent support --environment production \\
+  --url ${origin} --key "$COUNTERSIGN_API_KEY"`

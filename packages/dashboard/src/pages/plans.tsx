@@ -1,6 +1,7 @@
 import type { PlanRow } from '@countersign/protocol'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Badge, type Tone } from '../components/badge.js'
+import { CodeBlock } from '../components/code-block.js'
 import { Select } from '../components/field.js'
 import { Hash } from '../components/hash.js'
 import { Freshness, Page } from '../components/page.js'
@@ -8,6 +9,7 @@ import { Empty, Loaded } from '../components/states.js'
 import { Text } from '../components/text.js'
 import { Ago } from '../components/time.js'
 import { plural } from '../format.js'
+import { submitSnippet } from '../snippets.js'
 import { useApi } from '../use-api.js'
 import { plainText } from '../visible-text.js'
 
@@ -63,9 +65,9 @@ export function PlansPage() {
             <Empty title="No plan yet">
               <p>
                 Draft one from the <Link to="/contracts">learned contracts</Link> of an agent, or submit the contract
-                pack of your repository by <a href="/docs">POST /api/v1/governance/plans</a>. It then waits here for a
-                person.
+                pack of your repository. It then waits here for a person.
               </p>
+              <CodeBlock title="Terminal" code={submitSnippet()} />
             </Empty>
           ) : (
             <>
