@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
 import { batchOf, mailConversation } from '../support/captures.js'
+import { LOOKUP, openSession, refund } from '../support/governed-session.js'
 import { proves } from '../support/proves.js'
 import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
 
@@ -125,6 +126,21 @@ describe('learning', () => {
     expect(rows.map((row) => ({ ...row }))).toEqual([
       { samples: 0, judged: 1, passed: 0 },
       { samples: 0, judged: 1, passed: 0 },
+    ])
+  })
+})
+
+describe('a governed session', () => {
+  test('is captured by the server itself, blocked calls with their verdict', async () => {
+    const session = await openSession(api, { agent: 'governed', capture_level: 'redacted' })
+    await session.turn([LOOKUP])
+    await session.decide([refund(900)])
+    await runtime.instances[0].parts.captures.flush()
+    const rows = await runtime.sql<{ toolNames: string[]; decision: string; captureLevel: string }[]>`
+      select tool_names, decision, capture_level from captures where agent = 'governed' order by received_at, at`
+    expect(rows.map(({ toolNames, decision }) => [toolNames, decision])).toEqual([
+      [['lookup_order'], 'allow'],
+      [['issue_refund'], 'block'],
     ])
   })
 })

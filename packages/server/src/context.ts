@@ -2,6 +2,7 @@ import type { Input, Quota, Reply, Route, RouteName, Routes } from '@countersign
 import type { Accounts } from './accounts.js'
 import type { Config } from './config.js'
 import type { Random } from './crypto/secrets.js'
+import type { CaptureRecorder } from './learning/capture-recorder.js'
 import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
 import type { PlanCache } from './plan-cache.js'
@@ -14,6 +15,7 @@ export interface Services {
   readonly log: Log
   readonly metrics: Metrics
   readonly plans: PlanCache
+  readonly captures: CaptureRecorder
   readonly clock: () => Date
   readonly random: Random
   /** Where users reach the service, for links. */

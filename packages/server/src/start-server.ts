@@ -9,6 +9,7 @@ import { startEmbeddedPostgres } from './embedded-postgres.js'
 import type { App } from './http/frame.js'
 import { createKeyUsage } from './http/key-usage.js'
 import { startJobs } from './jobs.js'
+import { createCaptureRecorder } from './learning/capture-recorder.js'
 import { createLog, type Log } from './log.js'
 import type { Mailer } from './mail/mailer.js'
 import { createMetrics } from './metrics.js'
@@ -84,6 +85,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   let ready = true
   let url = config.publicUrl ?? `http://${config.host}:${config.port}`
   const keyUsage = createKeyUsage({ database, clock, log })
+  const captures = createCaptureRecorder({ database, random: randomBytes, log })
   metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
   metrics.gauge('countersign_pool_waiting', 'Requests that wait for a connection', () => database.load().waiting)
   metrics.gauge('countersign_pool_size', 'Working connections there may be', () => database.load().size)
@@ -103,6 +105,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     log,
     metrics,
     plans: createPlanCache(),
+    captures,
     clock,
     random: randomBytes,
     publicUrl,
@@ -123,6 +126,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     close: async () => {
       await accounts.mail.close()
       await keyUsage.close()
+      await captures.close()
       await opened.close()
     },
   }

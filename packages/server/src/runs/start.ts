@@ -1,5 +1,5 @@
 import { saltedHash } from '@countersign/engine'
-import { type JsonValue, QUOTAS, type Reply, type Routes, type RunReport } from '@countersign/protocol'
+import type { JsonValue, Reply, Routes, RunReport } from '@countersign/protocol'
 import { ApiError } from '../api-error.js'
 import type { Context } from '../context.js'
 import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs.js'
@@ -46,7 +46,7 @@ async function repeated(ctx: Context, run: RunRow, bodyHash: string): Promise<St
   return runReply(ctx, run)
 }
 
-const budgetOf = ({ quota }: Context): number => QUOTAS[quota].runs
+const budgetOf = ({ quota, config }: Context): number => config.quotas[quota].runs
 
 const overBudget = (ctx: Context): ApiError => new ApiError('RUN_BUDGET_EXCEEDED', { limit: budgetOf(ctx) })
 

@@ -1,4 +1,3 @@
-import { checkStrictValue } from '@countersign/engine'
 import {
   type CaptureItem,
   captureItemSchema,
@@ -22,8 +21,9 @@ export async function ingestCaptures(
   const items = new Map<string, CaptureItem>()
   const rejected: Rejected[] = []
   let repeated = 0
+  const mayBeLarge = !(Number(ctx.request.headers.get('content-length') ?? Number.NaN) <= MAX_ITEM_BYTES)
   body.captures.forEach((raw, index) => {
-    const read = readItem(raw)
+    const read = readItem(raw, mayBeLarge)
     if (!read.ok) rejected.push({ index, capture_id: idOf(raw), ...read.problem })
     else if (items.has(read.item.capture_id)) repeated++
     else items.set(read.item.capture_id, read.item)
@@ -41,9 +41,7 @@ type ReadItem = { ok: true; item: CaptureItem } | { ok: false; problem: Pick<Rej
 /** Room for a full capture of a long conversation, and far below what a batch may hold. */
 const MAX_ITEM_BYTES = LIMITS.bodyBytes
 
-function readItem(raw: JsonValue): ReadItem {
-  const strict = checkStrictValue(raw)
-  if (strict !== null) return refuse('INVALID_CAPTURE', strict)
+function readItem(raw: JsonValue, mayBeLarge: boolean): ReadItem {
   const read = captureItemSchema.safeParse(raw)
   if (!read.success) {
     const [issue] = read.error.issues
@@ -54,7 +52,8 @@ function readItem(raw: JsonValue): ReadItem {
   )
   if (large !== undefined)
     return refuse('TOO_LARGE', `arguments of a call are above ${LIMITS.argumentBytesPerCall} bytes`)
-  if (byteLength(JSON.stringify(raw)) > MAX_ITEM_BYTES) return refuse('TOO_LARGE', `above ${MAX_ITEM_BYTES} bytes`)
+  if (mayBeLarge && byteLength(JSON.stringify(raw)) > MAX_ITEM_BYTES)
+    return refuse('TOO_LARGE', `above ${MAX_ITEM_BYTES} bytes`)
   return { ok: true, item: read.data }
 }
 

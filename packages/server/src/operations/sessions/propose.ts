@@ -1,8 +1,17 @@
 import { evaluateProposal, readResponse, saltedHash } from '@countersign/engine'
-import type { Decision, Input, JsonValue, ProposalReply, Routes, SessionEvent } from '@countersign/protocol'
+import type {
+  CaptureItem,
+  Decision,
+  Input,
+  JsonValue,
+  ProposalReply,
+  Routes,
+  SessionEvent,
+} from '@countersign/protocol'
 import { ApiError } from '../../api-error.js'
 import type { Context } from '../../context.js'
 import { makeId } from '../../crypto/secrets.js'
+import { governedCapture } from '../../learning/governed-capture.js'
 import {
   advance,
   BEHIND_LOCK,
@@ -24,7 +33,8 @@ type Body = Input<Routes['propose']>['body']
 /** Judges the model's response against the session and its contracts, and registers what is allowed, in one step. */
 export async function propose(ctx: Context, { params, body }: Input<Routes['propose']>): Promise<ProposalReply> {
   const response = readResponse(body.response)
-  return changeSession(ctx, params.session_id, async (sight) => {
+  let capture: CaptureItem | null = null
+  const reply = await changeSession(ctx, params.session_id, async (sight) => {
     const { session, plan } = sight
     const request = await preparedRequest(sight, body.prepared_request_id)
     if (request === null) throw new ApiError('NOT_FOUND')
@@ -68,6 +78,8 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     const killed = { type: 'killed', at, body: { by: 'breaker' } } as const satisfies SessionEvent
     const next = advance(sight, verdict.breaker ? [proposed, killed] : [proposed])
     const leaseUntil = leaseFrom(session.now, next.state, plan)
+    const { decisions } = verdict
+    capture = governedCapture({ session, request, proposalId, response, decisions, flows: body.flows })
     return {
       write: async (sql) => {
         const isWritten = await writeProposal(sql, {
@@ -109,6 +121,8 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
       },
     }
   })
+  if (capture !== null) ctx.captures.note(ctx.tenantId, capture)
+  return reply
 }
 
 /** The session's newest request lies in its row; another one is looked up. Null when the session has none by this id. */

@@ -1,0 +1,124 @@
+// npm run bench -- captures [CAPTURES]: what ingesting and learning from captures costs.
+// The floor is the same rows inserted in batches of the same size with the same driver and no HTTP, turn about with the
+// service in one run; the ratio is captures a second over the floor's. Growth is what learning from a capture costs
+// after CAPTURES (200,000) against what it costs after 1,000, through the database, medians of batches.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { CaptureItem } from '@countersign/protocol'
+import { startEmbeddedPostgres } from '@countersign/server'
+import { learnCaptures } from '../packages/server/src/learning/learn-captures.js'
+import { stripCapture } from '../packages/server/src/learning/strip-capture.js'
+import { insertCaptures } from '../packages/server/src/store/captures.js'
+import { createDatabase, type Database } from '../packages/server/src/store/database.js'
+import { mailConversation } from '../test/support/captures.js'
+import { startBenchServer } from './support/bench-server.js'
+
+const MANY = Number(process.argv[2] ?? 200_000)
+const FEW = 1_000
+const BATCH = 250
+const CONCURRENCY = 4
+const ROUNDS = 5
+const BATCHES_PER_ROUND = 16
+
+let serial = 0
+const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+const postgres = await startEmbeddedPostgres({ dataFolder: folder })
+const server = await startBenchServer(postgres.url)
+const database = createDatabase({ url: postgres.url, poolSize: 12 })
+try {
+  const ratio = await measureIngest(database)
+  // Learning is measured alone: the service has a learner of its own.
+  await server.stop()
+  const growth = await measureLearning(database)
+  console.log(JSON.stringify({ bench: 'captures', ratio_to_floor: round(ratio), learn_growth: round(growth) }))
+} finally {
+  await database.close()
+  await postgres.stop()
+  await rm(folder, { recursive: true, force: true })
+}
+
+/** Conversations of two calls each, all of them different. */
+function newBatch(agent: string, size = BATCH): CaptureItem[] {
+  const items: CaptureItem[] = []
+  while (items.length < size) items.push(...mailConversation(agent, `Person${serial++}`))
+  return items.slice(0, size)
+}
+
+async function measureIngest({ sql }: Database): Promise<number> {
+  await sql`create table floor_captures (like captures including all)`
+  const ingest = async (items: readonly CaptureItem[]) => {
+    const response = await fetch(`${server.url}/api/v1/captures`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ captures: items }),
+    })
+    const reply = (await response.json()) as { accepted?: number }
+    if (reply.accepted !== items.length) throw new Error(`the service took ${JSON.stringify(reply).slice(0, 300)}`)
+  }
+  const insert = async (items: readonly CaptureItem[]) => {
+    const rows = items.map(stripCapture).map(({ captureId, conversationId, captureLevel, toolNames, ...rest }) => ({
+      ...{ capture_id: captureId, conversation_id: conversationId, capture_level: captureLevel, tool_names: toolNames },
+      ...rest,
+    }))
+    await sql`
+      insert into floor_captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, decision, item)
+      select 'floor', c.capture_id, c.agent, c.conversation_id, c.at, c.capture_level,
+        array(select json_array_elements_text(c.tool_names)), c.decision, c.item
+      from json_to_recordset(${JSON.stringify(rows)}::text::json) as c (
+        capture_id text, agent text, conversation_id text, at timestamptz, capture_level text, tool_names json,
+        decision text, item json)`
+  }
+  await rate(ingest)
+  await rate(insert)
+  const ratios: number[] = []
+  for (let turn = 0; turn < ROUNDS; turn++) {
+    const [full, bare] = [await rate(ingest), await rate(insert)]
+    console.log(`${full.toFixed(0)} captures a second through HTTP, ${bare.toFixed(0)} by bare insert`)
+    ratios.push(full / bare)
+  }
+  return median(ratios)
+}
+
+/** Captures a second, with a few batches at the same time. */
+async function rate(send: (items: readonly CaptureItem[]) => Promise<void>): Promise<number> {
+  const batches = Array.from({ length: BATCHES_PER_ROUND }, () => newBatch('ingested'))
+  const started = performance.now()
+  await Promise.all(
+    Array.from({ length: CONCURRENCY }, async () => {
+      for (let batch = batches.pop(); batch !== undefined; batch = batches.pop()) await send(batch)
+    }),
+  )
+  return (BATCHES_PER_ROUND * BATCH * 1_000) / (performance.now() - started)
+}
+
+async function measureLearning(db: Database): Promise<number> {
+  const [tenant] = await db.sql<{ tenantId: string }[]>`select tenant_id from tenants limit 1`
+  if (tenant === undefined) throw new Error('the service has no tenant')
+  await db.sql`update captures set learned = true`
+  const teach = async (count: number): Promise<number[]> => {
+    const costs: number[] = []
+    for (let done = 0; done < count; done += 500) {
+      const salts = new Map([['pupil', 'salt']])
+      await insertCaptures(db.sql, tenant.tenantId, newBatch('pupil', 500).map(stripCapture), salts)
+      const started = performance.now()
+      const learned = await db.transaction('bench', learnCaptures)
+      costs.push((performance.now() - started) / learned)
+    }
+    return costs
+  }
+  await teach(FEW)
+  const early = median(await teach(5_000))
+  await teach(Math.max(0, MANY - FEW - 5_000))
+  const late = median(await teach(5_000))
+  console.log(`learning costs ${early.toFixed(3)} ms a capture after ${FEW}, ${late.toFixed(3)} ms after ${MANY}`)
+  return late / early
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}
+
+function round(value: number): number {
+  return Math.round(value * 1_000) / 1_000
+}

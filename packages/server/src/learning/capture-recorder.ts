@@ -1,0 +1,72 @@
+import type { CaptureItem } from '@countersign/protocol'
+import type { Services } from '../context.js'
+import { insertCaptures } from '../store/captures.js'
+import { stripCapture } from './strip-capture.js'
+
+/** Captures of governed sessions, which the server makes itself: written in batches, so that no proposal waits for it. */
+export interface CaptureRecorder {
+  note(tenantId: string, item: CaptureItem): void
+  /** Writes what was noted, now. */
+  flush(): Promise<void>
+  /** Writes what was noted and stops. */
+  close(): Promise<void>
+}
+
+/** The longest that a capture stays unwritten. */
+const DELAY_MS = 1_000
+/** Beyond these the newest are dropped: learning can miss some, the ledger has them all. */
+const MAX_WAITING = 5_000
+
+export function createCaptureRecorder({
+  database,
+  random,
+  log,
+}: Pick<Services, 'database' | 'random' | 'log'>): CaptureRecorder {
+  let waiting: { tenantId: string; item: CaptureItem }[] = []
+  let dropped = 0
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> = Promise.resolve()
+
+  const write = async () => {
+    const batch = waiting
+    waiting = []
+    if (dropped > 0) log.warn({ dropped }, 'captures of governed sessions were dropped: too many at once')
+    dropped = 0
+    for (const [tenantId, items] of byTenant(batch)) {
+      const salts = new Map(items.map(({ agent }) => [agent, random(24).toString('base64url')]))
+      try {
+        await database.single(tenantId, (sql) => insertCaptures(sql, tenantId, items.map(stripCapture), salts))
+      } catch (error) {
+        log.warn({ error, captures: items.length }, 'captures of governed sessions could not be kept')
+      }
+    }
+  }
+
+  const flush = () => {
+    clearTimeout(timer)
+    timer = undefined
+    writing = writing.then(write)
+    return writing
+  }
+
+  return {
+    note: (tenantId, item) => {
+      if (waiting.length >= MAX_WAITING) {
+        dropped++
+        return
+      }
+      waiting.push({ tenantId, item })
+      if (timer !== undefined) return
+      timer = setTimeout(() => void flush(), DELAY_MS)
+      timer.unref()
+    },
+    flush,
+    close: flush,
+  }
+}
+
+function byTenant(batch: readonly { tenantId: string; item: CaptureItem }[]): Map<string, CaptureItem[]> {
+  const tenants = new Map<string, CaptureItem[]>()
+  for (const { tenantId, item } of batch) tenants.set(tenantId, [...(tenants.get(tenantId) ?? []), item])
+  return tenants
+}
