@@ -29,6 +29,9 @@ afterAll(async () => {
   await runtime.close()
 })
 
+/** Only silence takes as long as the client waits. */
+const patience = (fault: Fault): ReplayOptions => (fault === 'slow' ? { timeoutMs: 3_000 } : {})
+
 function faulty() {
   const line = { fault: 'none' as Fault, only: (_path: string): boolean => true, requests: [] as string[] }
   const fetch: typeof globalThis.fetch = async (input, init) => {
@@ -56,7 +59,7 @@ function faulty() {
     }
   }
   const start = (options: ReplayOptions = {}) =>
-    agent.start({ contracts, tools, apiKey: runtime.key, fetch, timeoutMs: 400, ...options })
+    agent.start({ contracts, tools, apiKey: runtime.key, fetch, ...options })
   return { line, start }
 }
 
@@ -71,7 +74,7 @@ describe.each(FAULTS)('a server that is %s', (fault) => {
     `blocks the call and leaves the state as it was (${fault})`,
     async () => {
       const { line, start } = faulty()
-      const { session, ask } = start()
+      const { session, ask } = start(patience(fault))
       agent.provider.enqueue(calls(['look', {}, 'c1']))
       const first = await ask(['look'])
       await session.tools?.look?.({})
@@ -106,7 +109,7 @@ describe.each(FAULTS)('a server that is %s', (fault) => {
     `goes on under local rules and counts (${fault})`,
     async () => {
       const { line, start } = faulty()
-      const { session, ask, diagnostics } = start({ onError: 'allow' })
+      const { session, ask, diagnostics } = start({ onError: 'allow', ...patience(fault) })
       agent.provider.enqueue(calls(['pay', { amount: 60 }, 'c1']))
       const first = await ask(['look', 'pay'])
       await session.tools?.pay?.({ amount: 60 })
@@ -209,13 +212,24 @@ for (const path of ['sessions', 'preflight', 'proposals', 'receipts']) {
   })
 }
 
+proves('turn.cycle', 'an answer without calls is not held back when the answer about it was lost', async () => {
+  const { line, start } = faulty()
+  line.only = (path) => path.endsWith('proposals')
+  line.fault = 'lost'
+  const { session, ask } = start()
+  agent.provider.enqueue(says('hello'), says('again'))
+  expect((await ask(['look'])).choices[0]?.message.content).toBe('hello')
+  await ask(['look'])
+  expect(session.getHealth().status).toBe('healthy')
+})
+
 proves('state.server-failure.blocks', 'a proposal whose answer never comes leaves no call behind', async () => {
   let answers = false
   const { session, ask } = agent.start({
     contracts,
     tools,
     apiKey: runtime.key,
-    timeoutMs: 400,
+    timeoutMs: 3_000,
     fetch: async (input, init) => {
       const response = await runtime.fetch(input, init)
       if (answers || !String(input).endsWith('proposals')) return response

@@ -248,6 +248,10 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
           decisions: reply.decisions.map((decision) => completed(decision, ask.prepared.ask)),
         }
       } catch (error) {
+        if (isConsumed(error) && ask.read.calls.length === 0) {
+          mirrorIsExact = false
+          return { by: 'server', outcome: 'no_calls', decisions: [] }
+        }
         answerLost ||= error instanceof ServiceFailure
         return withoutServer(error, (local) => proposeTo(local, ask))
       } finally {
@@ -327,6 +331,10 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     },
   }
 }
+
+/** The answer to an accepted proposal was lost. Where nothing was called, there was nothing to learn from it. */
+const isConsumed = (error: unknown): boolean =>
+  error instanceof ServiceRefusal && error.code === 'PREPARED_REQUEST_CONSUMED'
 
 function proposeTo(local: LocalSession, ask: ProposalAsk): Judgement {
   return local.propose(ask, { proposalId: `prp_${randomUUID()}`, pendingCallId: () => `pnd_${randomUUID()}` })
