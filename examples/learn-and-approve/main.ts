@@ -71,8 +71,8 @@ const approved = await person.post(`/api/dashboard/plans/${draft.plan.plan_id}/a
 assert.equal(approved.plan.state, 'approved')
 console.log(`approved ${approved.plan.compiled_hash.slice(0, 12)}`)
 
-// 4. A learned plan asks a person where a value came from a place it never came from before.
-// The program names its agent and has no contracts of its own: the approved plan is attached.
+// 4. The program names its agent and has no contracts of its own: the approved plan is attached. It has learned that
+// mail goes to the address that find_person returned. Where a value comes from an unknown place it asks a person.
 const sent: string[] = []
 const asked: string[] = []
 const session = replay(newClient(), {
@@ -101,11 +101,13 @@ await assert.rejects(
   converse(session.client, 'Kim', (tool, args, callId) => session.tools?.[tool]?.(JSON.parse(args), { callId })),
   (error) => {
     assert(error instanceof ReplayContractError, String(error))
-    console.log(`blocked: ${error.decision.blocked[0]?.reason}`)
+    const [blocked] = error.decision.blocked
+    console.log(`blocked: ${blocked?.reason}. ${blocked?.remedy}`)
+    assert.equal(blocked?.reason, 'ref_mismatch')
     return true
   },
 )
-assert.deepEqual(asked, ['send_mail'])
+assert.deepEqual(asked, [], "a call that is blocked anyway is nobody's question")
 assert.deepEqual(sent, [])
 assert.equal(session.getHealth().governanceAttachment, 'attached')
 
