@@ -345,3 +345,19 @@ test('a second proposal cannot slip in while calls wait', async () => {
   const { decisions: next } = await session.decide([reserve(60)])
   expect(next[0]?.reason).toBe('aggregate_limit_exceeded')
 })
+
+test('decisions and ledger events are counted for the metrics', async () => {
+  const session = await openSession(api)
+  const metric = async (pattern: RegExp) => {
+    const text = await (await runtime.fetch('http://127.0.0.1:4319/metrics')).text()
+    return Number(pattern.exec(text)?.[1] ?? 0)
+  }
+  const allowed = /countersign_decisions_total\{decision="allow",reason=""\} (\d+)/
+  const blocked = /countersign_decisions_total\{decision="block",reason="precondition_not_met"\} (\d+)/
+  const events = /countersign_ledger_events_total(?:\{\})? (\d+)/
+  const before = [await metric(allowed), await metric(blocked), await metric(events)]
+  const { decisions } = await session.decide([LOOKUP, refund(50)], { gate: 'strip_partial' })
+  await session.receipts(succeeded(decisions))
+  const after = [await metric(allowed), await metric(blocked), await metric(events)]
+  expect(after.map((value, index) => value - before[index]!)).toEqual([1, 1, 2])
+})

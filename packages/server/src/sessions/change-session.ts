@@ -20,10 +20,14 @@ export interface Sight {
 }
 
 /** What was decided: the answer, and what must be kept before it is given. */
-export type Decided<Reply> =
+export type Decided<Reply> = (
   | { readonly reply: Reply; readonly write?: Write }
   /** Kept first, refused then. */
   | { readonly refusal: ApiError; readonly write: Write }
+) & {
+  /** How many events the write appends, for the metrics; one unless said. */
+  readonly appends?: number
+}
 
 /** False when the session was written since it was seen. */
 export type Write = (sql: Queryable) => Promise<boolean>
@@ -61,6 +65,7 @@ export async function changeSession<Reply>(
   if (decided === BEHIND_LOCK) decided = await decideLocked(ctx, sessionId, decide, options)
   if (decided === BEHIND_WORKFLOW) decided = await decideLocked(ctx, sessionId, decide, { ...options, workflow: true })
   if (isDeferred(decided)) throw new Error('a decision asked for a lock that it has')
+  if (decided.write) ctx.metrics.count('countersign_ledger_events_total', {}, decided.appends ?? 1)
   return answer(decided)
 }
 

@@ -77,7 +77,7 @@ const withFacet = (sql: Queryable, { kind, value }: { kind: string; value: strin
 /** Ids that begin with the text, at most so many, and the newest sessions of the agent of that name. */
 const foundBy = (sql: Queryable, { tenantId, below, limit }: SessionFilter, text: string) => sql`
   (select session_id from sessions
-    where tenant_id = ${tenantId} and session_id collate "C" between ${text} and ${`${text}\u{10ffff}`} limit ${MOST_FOUND})
+    where tenant_id = ${tenantId} and session_id ~>=~ ${text} and session_id ~<=~ ${`${text}\u{10ffff}`} limit ${MOST_FOUND})
   union
   (select session_id from sessions
     where tenant_id = ${tenantId} and agent = ${text}

@@ -39,6 +39,7 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
     const leaseUntil = leaseFrom(session.now, session.state, plan)
     const lastNarrowing = { allowed: [...request.allowed], removed: [...request.removed] }
     return {
+      appends: 0,
       write: (sql) =>
         writePreparedRequest(sql, { session, request, lastNarrowing, leaseUntil }).catch((error: unknown) => {
           // The id was used before: behind the lock the earlier request is looked up.

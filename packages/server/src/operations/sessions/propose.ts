@@ -34,7 +34,7 @@ type Body = Input<Routes['propose']>['body']
 export async function propose(ctx: Context, { params, body }: Input<Routes['propose']>): Promise<ProposalReply> {
   const response = readResponse(body.response)
   let capture: CaptureItem | null = null
-  const reply = await changeSession(ctx, params.session_id, async (sight) => {
+  const reply = await changeSession<ProposalReply>(ctx, params.session_id, async (sight) => {
     const { session, plan } = sight
     const request = await preparedRequest(sight, body.prepared_request_id)
     if (request === null) throw new ApiError('NOT_FOUND')
@@ -81,6 +81,7 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     const { decisions } = verdict
     capture = governedCapture({ session, request, proposalId, response, decisions, flows: body.flows })
     return {
+      appends: next.events.length,
       write: async (sql) => {
         const isWritten = await writeProposal(sql, {
           session,
@@ -122,6 +123,9 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     }
   })
   if (capture !== null) ctx.captures.note(ctx.tenantId, capture)
+  for (const { decision, reason } of reply.decisions) {
+    ctx.metrics.count('countersign_decisions_total', { decision, reason: reason ?? '' })
+  }
   return reply
 }
 

@@ -86,10 +86,12 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
     return isWritten
   }
   const after: SessionRow = { ...session, ...next, leaseUntil }
+  const appends = next.events.length
   const changed = [...judged.argumentsChanged, ...changedBefore(batch)]
-  if (changed.length > 0) return { write: keep, refusal: argumentsChanged(after, changed) }
+  if (changed.length > 0) return { write: keep, appends, refusal: argumentsChanged(after, changed) }
   return {
     write: keep,
+    appends,
     reply: replyOf(after, body, {
       committed: committed || batch.repeated.some(({ stored }) => stored.committed),
       results: new Map([...answersOf(batch), ...byId]),
