@@ -49,27 +49,27 @@ export const resourcesRecords = [
   {
     id: 'contract.output-invariants',
     behaviour: 'An output invariant compares the value at its path and blocks when the comparison fails',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.phases',
     behaviour: 'A contract pack can declare phases',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.transitions',
     behaviour: 'A contract pack can declare the moves between phases',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.preconditions',
     behaviour: 'A contract can demand earlier tools before its own',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.forbids-after',
     behaviour: 'A contract can forbid tools after its own has been called',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.policy',
@@ -89,12 +89,12 @@ export const resourcesRecords = [
   {
     id: 'contract.risk-defaults',
     behaviour: 'A contract pack can set what happens by class of side effect',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.side-effect',
     behaviour: "A contract can classify the tool's side effect",
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.label-gates',
@@ -104,17 +104,17 @@ export const resourcesRecords = [
   {
     id: 'contract.aggregates',
     behaviour: 'A contract can bound an aggregate over the session',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.envelopes',
     behaviour: 'A contract can hold a value within an established reference value',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'contract.refs',
     behaviour: 'A contract can require a value equal to one bound earlier',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'capture.metadata.tool-names',

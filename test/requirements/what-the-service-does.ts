@@ -199,7 +199,7 @@ export const whatTheServiceDoes = [
   {
     id: 'account.api-keys',
     behaviour: 'An account can make, list and revoke API keys',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'account.dashboard-sessions',
@@ -209,12 +209,12 @@ export const whatTheServiceDoes = [
   {
     id: 'account.password-reset',
     behaviour: 'A forgotten password can be replaced through a mailed link',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'account.email-verification',
     behaviour: 'An account can prove its e-mail address through a mailed link',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'checkpoint.client-callback',

@@ -99,7 +99,7 @@ describe('signing up', () => {
 
 describe('verifying', () => {
   proves(
-    ['auth.unverified', 'auth.unverified.dashboard'],
+    ['auth.unverified', 'auth.unverified.dashboard', 'account.email-verification'],
     'an unverified account gets 403 EMAIL_NOT_VERIFIED on the runtime API, and its dashboard is open',
     async () => {
       const ada = person()
@@ -219,17 +219,21 @@ describe('resetting a password', () => {
     return mailbox.tokenFor(who.email)
   }
 
-  proves(['auth.reset.single-use'], 'sets the password once, and signs everyone out', async () => {
-    const ada = person()
-    await ada.signup()
-    const token = await askForReset(ada)
-    const reset = () => ada.call('resetPassword', { body: { token, password: 'a brand new password' } })
-    const answers = await Promise.all([reset(), reset(), reset()])
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400])
-    expect((await ada.call('me')).status).toBe(401)
-    expect((await ada.login()).status).toBe(401)
-    expect((await ada.login('a brand new password')).status).toBe(200)
-  })
+  proves(
+    ['auth.reset.single-use', 'account.password-reset'],
+    'sets the password once, and signs everyone out',
+    async () => {
+      const ada = person()
+      await ada.signup()
+      const token = await askForReset(ada)
+      const reset = () => ada.call('resetPassword', { body: { token, password: 'a brand new password' } })
+      const answers = await Promise.all([reset(), reset(), reset()])
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400])
+      expect((await ada.call('me')).status).toBe(401)
+      expect((await ada.login()).status).toBe(401)
+      expect((await ada.login('a brand new password')).status).toBe(200)
+    },
+  )
 
   proves(
     ['auth.reset.invalidates-older', 'auth.reset.lifetime', 'limit.reset-token'],
@@ -265,7 +269,12 @@ describe('resetting a password', () => {
   })
 
   proves(
-    ['endpoint.forgot-password', 'endpoint.forgot-password.always-ok', 'limit.forgot-password'],
+    [
+      'endpoint.forgot-password',
+      'endpoint.forgot-password.always-ok',
+      'error.forgot-password-ok',
+      'limit.forgot-password',
+    ],
     'forgot-password is 200 for known, unknown, malformed and over the limit, and mails at most three',
     async () => {
       const ada = person()
@@ -290,6 +299,16 @@ describe('resetting a password', () => {
 })
 
 describe('keys', () => {
+  proves('auth.key.shown-once.creation', 'a new key is in the answer that made it and in no other', async () => {
+    const ada = person()
+    await ada.signup()
+    const made = await ada.call('createKey', { body: { name: 'ci' } })
+    expect(made.body.api_key).toMatch(/^csk_[A-Za-z0-9_-]{32}$/)
+    for (const name of ['listKeys', 'listAudit', 'me'] as const) {
+      expect((await ada.call(name)).text).not.toContain(made.body.api_key)
+    }
+  })
+
   proves(
     ['auth.key.maximum-active', 'limit.active-keys'],
     'twenty creations at once leave five active keys',
@@ -305,7 +324,7 @@ describe('keys', () => {
   )
 
   proves(
-    ['auth.key.revoked-at-once'],
+    ['auth.key.revoked-at-once', 'account.api-keys'],
     'a revoked key is refused from the next request on, on another instance too',
     async () => {
       const ada = person()
