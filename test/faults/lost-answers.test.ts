@@ -11,7 +11,9 @@ const store = faultyDatabase()
 let runtime: Runtime
 let api: Api
 beforeAll(async () => {
-  runtime = await startRuntime({ wrapDatabase: store.wrap })
+  // Captures of governed sessions are written beside the requests, a moment later: not what is counted here.
+  const captures = { note: () => {}, flush: async () => {}, close: async () => {} }
+  runtime = await startRuntime({ wrapDatabase: store.wrap, parts: { captures } })
   api = runtime.api()
 })
 afterAll(() => runtime.close())
