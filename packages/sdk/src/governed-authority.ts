@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import type { Decision, PendingCallView } from '@countersign/protocol'
-import type { Authority, Judgement, KillCause, Preflight, PreflightAsk, ProposalAsk } from './authority.js'
+import type { Decision } from '@countersign/protocol'
+import type { Authority, Judgement, KillCause, PreflightAsk, ProposalAsk } from './authority.js'
 import { createControls } from './controls.js'
 import { messageOf, type Report } from './diagnostics.js'
-import { ReplayKillError, ReplayUnavailableError } from './errors.js'
-import { type OnInDoubt, receiptInDoubt, resolveInDoubt } from './in-doubt.js'
-import { createLocalSession, type LocalSession, type LocalSessionOptions } from './local-session.js'
+import { ReplayUnavailableError } from './errors.js'
+import type { OnInDoubt } from './in-doubt.js'
+import type { LocalSession, LocalSessionOptions } from './local-session.js'
+import { createOutage } from './outage.js'
 import { createOwedReceipts } from './owed-receipts.js'
 import { assertStanding, errorOf, type Standing, standingAfter, standingOf } from './refusals.js'
 import type { ServerSession } from './server-session.js'
+import { createServerSync } from './server-sync.js'
+import { createSessionCopy } from './session-copy.js'
 import { snapshotWith } from './snapshot-with.js'
 import { type CallLimits, ServiceFailure, ServiceRefusal } from './transport.js'
 
@@ -25,180 +28,60 @@ export interface GovernedOptions {
 /** While the server is away, one short attempt tells whether it is back. */
 const PROBE: CallLimits = { attempts: 1, timeoutMs: 2_000 }
 
-/** Refusals that say no more than that this client is behind: it catches up and asks again. */
-const BEHIND: ReadonlySet<string> = new Set(['STATE_STALE', 'PENDING_CALLS', 'SESSION_RECOVERING'])
-
-/**
- * The server decides. A mirror of its state is kept by the same engine, for snapshots and for the time without a server:
- * then, under `onError: allow`, a fork of the mirror decides, and is dropped when the server is back.
- */
+/** The server decides. While it cannot be asked, and `onError` is `allow`, a copy of its session does. */
 export function createGovernedAuthority(options: GovernedOptions): Authority {
   const { server, report } = options
   const { sessionId } = options.local.identity
-  let mirror = createLocalSession(options.local)
-  let mirrorIsExact = true
-  let fork: LocalSession | null = null
-  let opening: Promise<void> | null = null
-  let opened = false
-  let inDoubt: readonly PendingCallView[] = []
-  let answerLost = false
+  const copy = createSessionCopy(options.local, server)
   let standing: Standing = null
-  let reachable = true
-  let unguarded = 0
-  let errors = 0
 
-  const limits = (): CallLimits | undefined => (fork === null ? undefined : PROBE)
-  const locals = (): LocalSession[] => (fork === null ? [mirror] : [mirror, fork])
+  const limits = (): CallLimits | undefined => (copy.isForked() ? PROBE : undefined)
+  const outage = createOutage({
+    sessionId,
+    onError: options.onError,
+    maxUnguardedCalls: options.maxUnguardedCalls,
+    report,
+    onRefusal: (found) => noteStanding(found),
+    onTooMany: () => kill('unguarded'),
+  })
   const owed = createOwedReceipts({
     async send(receipts) {
       const { status } = await server.submit(receipts, limits())
-      follow(() => mirror.receive(receipts))
+      copy.follow((mirror) => mirror.receive(receipts))
       noteStanding(standingOf(status))
     },
-    onFailure: noteFailure,
+    onFailure: outage.failed,
     onRefusal: (error) => noteStanding(standingAfter(error)),
   })
-  const controls = createControls({
+  const sync = createServerSync({
     server,
-    report,
-    sessionId,
+    copy,
+    owed,
+    controls: () => controls,
     limits,
-    opened: async () => {
-      await opening?.catch(() => {})
-      return opened
-    },
+    onInDoubt: options.onInDoubt,
+    onOpened: () => noteStanding(standingOf(server.known().status)),
+    report,
   })
-
-  function follow(change: () => void): void {
-    try {
-      change()
-      if (mirror.state().stateVersion !== server.known().stateVersion) mirrorIsExact = false
-    } catch {
-      mirrorIsExact = false
-    }
-  }
+  const controls = createControls({ server, report, sessionId, limits, opened: sync.settled })
 
   function noteStanding(found: Standing, cause: KillCause = 'server'): void {
     if (found === null || standing === found || standing === 'killed') return
     standing = found
     if (found !== 'killed') return
-    for (const local of locals()) local.kill('client')
+    copy.change((session) => session.kill('client'))
     options.onKilled(cause)
   }
 
-  function noteFailure(error: unknown): void {
-    errors++
-    if (reachable) report({ type: 'replay_degraded', session_id: sessionId, detail: messageOf(error) })
-    reachable = false
-  }
-
-  function noteReached(): void {
-    if (!reachable)
-      report({ type: 'replay_recovered', session_id: sessionId, detail: 'the server answers and decides again' })
-    reachable = true
-    fork = null
-  }
-
-  /** Opens the session once; an attempt that failed is made again by the next turn. */
-  async function open(): Promise<void> {
-    if (opened) return
-    opening ??= openSession().finally(() => {
-      opening = null
-    })
-    await opening
-  }
-
-  async function openSession(): Promise<void> {
-    const { salt, startedAt, fresh, inDoubt: doubtful } = await server.open(limits())
-    mirror = createLocalSession({ ...options.local, identity: { ...options.local.identity, salt } })
-    mirror.restore({ ...mirror.state(), startedAt })
-    mirrorIsExact = fresh
-    controls.replayOn(mirror)
-    inDoubt = doubtful
-    opened = true
-    noteStanding(standingOf(server.known().status))
-  }
-
-  /** Everything that must have reached the server before a request is prepared. */
-  async function catchUp(): Promise<void> {
-    await open()
-    if (inDoubt.length > 0) {
-      await server.submit(await resolveInDoubt(inDoubt, options.onInDoubt, report))
-      inDoubt = []
-      mirrorIsExact = false
-    }
-    await controls.flush()
-    if (!(await owed.deliver())) throw new ServiceFailure('receipts of earlier calls could not be delivered')
-    if (answerLost) await resolveUnseen()
-    if (!mirrorIsExact) await resync()
-  }
-
-  /** The answer to a proposal never came: if the server accepted it, its calls wait although nobody runs them. */
-  async function resolveUnseen(): Promise<void> {
-    const { pending } = await server.load()
-    const receipts = pending.map((call) => owed.evidenceFor(call) ?? receiptInDoubt(call, 'not_executed'))
-    if (receipts.length > 0) await server.submit(receipts)
-    answerLost = false
-    mirrorIsExact = false
-  }
-
-  async function resync(): Promise<void> {
-    mirror.restore(await server.loadState())
-    mirrorIsExact = true
-  }
-
-  async function preflight(ask: PreflightAsk): Promise<Preflight> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await catchUp()
-        const reply = await server.preflight(`prq_${randomUUID()}`, ask, limits())
-        noteReached()
-        if (reply.outcome === 'blocked') {
-          return { outcome: 'blocked', by: 'server', reason: reply.reason, detail: reply.detail, remedy: reply.remedy }
-        }
-        const { prepared_request_id: preparedRequestId, allowed, removed } = reply
-        return { outcome: 'prepared', by: 'server', preparedRequestId, ask, allowed, removed }
-      } catch (error) {
-        if (!(error instanceof ServiceRefusal) || !BEHIND.has(error.code) || attempt > 2) throw error
-        const { pending } = await server.load()
-        if (error.code === 'PENDING_CALLS') answerLost = true
-        if (error.code === 'SESSION_RECOVERING') inDoubt = pending
-        mirrorIsExact = false
-      }
-    }
+  function kill(cause: KillCause): void {
+    noteStanding('killed', cause)
+    controls.kill()
   }
 
   /** Decides here instead, if that is allowed; or ends the call. */
   function withoutServer<T>(error: unknown, decide: (local: LocalSession) => T): T {
-    if (error instanceof ServiceRefusal) {
-      noteStanding(standingAfter(error))
-      throw errorOf(error)
-    }
-    if (!(error instanceof ServiceFailure)) throw error
-    noteFailure(error)
-    if (options.onError === 'block' || !mirrorIsExact) {
-      const why =
-        options.onError === 'block' ? 'onError is block' : 'this client does not know the state of the session'
-      throw new ReplayUnavailableError(
-        `the call is blocked, since the server cannot be asked and ${why}: ${error.message}`,
-        {
-          cause: error,
-        },
-      )
-    }
-    unguarded++
-    if (unguarded > options.maxUnguardedCalls) {
-      kill('unguarded')
-      const most = options.maxUnguardedCalls
-      throw new ReplayKillError(
-        `the session was killed: more than ${most} calls (maxUnguardedCalls) without the server`,
-        {
-          cause: error,
-        },
-      )
-    }
-    fork ??= mirror.fork()
-    return decide(fork)
+    outage.assertMayDecideHere(error, copy.isExact())
+    return decide(copy.fork())
   }
 
   /** What the server is not told or does not keep: the file of a contract, and the values of the request. */
@@ -213,20 +96,26 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     return { ...decision, contract_file: decision.contract_file ?? file ?? null, failures }
   }
 
-  function kill(cause: KillCause): void {
-    noteStanding('killed', cause)
-    controls.kill()
+  async function proposeToServer(ask: ProposalAsk): Promise<Judgement> {
+    const { usage, model } = ask.read
+    const reply = await server.propose(ask, { model: model ?? ask.prepared.ask.model, usage })
+    copy.follow((mirror) => mirror.follow(ask, reply.decisions, reply.proposal_id))
+    noteStanding(standingOf(reply.status))
+    const decisions = reply.decisions.map((decision) => completed(decision, ask.prepared.ask))
+    return { by: 'server', outcome: reply.outcome, decisions }
   }
 
   return {
     plan: options.local.plan,
-    saltOf: (by) => (by === 'server' ? mirror : (fork ?? mirror)).salt,
-    start: open,
+    saltOf: copy.saltOf,
+    start: sync.open,
     async preflight(ask) {
       assertStanding(standing)
       controls.hold()
       try {
-        const reply = await preflight(ask)
+        const reply = await sync.preflight(ask)
+        outage.ended()
+        copy.dropFork()
         if (reply.outcome === 'blocked') controls.release()
         return reply
       } catch (error) {
@@ -236,23 +125,15 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     },
     async propose(ask) {
       assertStanding(standing)
-      if (ask.prepared.by === 'local') return proposeTo(fork ?? mirror.fork(), ask)
+      if (ask.prepared.by === 'local') return proposeTo(copy.forkOrPassing(), ask)
       try {
-        const { usage, model } = ask.read
-        const reply = await server.propose(ask, { model: model ?? ask.prepared.ask.model, usage })
-        follow(() => mirror.follow(ask, reply.decisions, reply.proposal_id))
-        noteStanding(standingOf(reply.status))
-        return {
-          by: 'server',
-          outcome: reply.outcome,
-          decisions: reply.decisions.map((decision) => completed(decision, ask.prepared.ask)),
-        }
+        return await proposeToServer(ask)
       } catch (error) {
         if (isConsumed(error) && ask.read.calls.length === 0) {
-          mirrorIsExact = false
+          copy.doubt()
           return { by: 'server', outcome: 'no_calls', decisions: [] }
         }
-        answerLost ||= error instanceof ServiceFailure
+        if (error instanceof ServiceFailure) sync.answerLost()
         return withoutServer(error, (local) => proposeTo(local, ask))
       } finally {
         controls.release()
@@ -265,7 +146,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
       const receipts = evidence.map(({ receipt }) => receipt)
       if (by === 'local') {
         for (const item of evidence) owed.remember(item)
-        fork?.receive(receipts)
+        if (copy.isForked()) copy.fork().receive(receipts)
         return
       }
       owed.add(receipts)
@@ -278,52 +159,49 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
         noteStanding(standingOf((await server.load()).status))
       } catch (error) {
         if (error instanceof ServiceRefusal) throw errorOf(error)
-        noteFailure(error)
+        outage.failed(error)
         if (options.onError === 'block') {
-          throw new ReplayUnavailableError(
-            `the server cannot say whether the call may still run: ${messageOf(error)}`,
-            {
-              cause: error,
-            },
-          )
+          const message = `the server cannot say whether the call may still run: ${messageOf(error)}`
+          throw new ReplayUnavailableError(message, { cause: error })
         }
       }
       assertStanding(standing)
     },
     addLabel(label) {
-      for (const local of locals()) local.addLabel(label)
+      copy.change((session) => session.addLabel(label))
       controls.addLabel(label)
     },
     setFilter(tools) {
-      for (const local of locals()) local.setFilter(tools)
+      copy.change((session) => session.setFilter(tools))
       controls.setFilter(tools)
     },
     kill,
     reportBypass(method) {
       if (standing !== null) return
       standing = 'compromised'
-      for (const local of locals()) local.bypass(method)
+      copy.change((session) => session.bypass(method))
       controls.reportBypass(method)
     },
     snapshot(lastNarrowing) {
-      const local = fork ?? mirror
+      const local = copy.current()
       const killed = standing === 'killed'
-      return snapshotWith(local.state(), local.plan, { sessionId, lastNarrowing, killed, unguardedCalls: unguarded })
+      const unguardedCalls = outage.counts().unguarded
+      return snapshotWith(local.state(), local.plan, { sessionId, lastNarrowing, killed, unguardedCalls })
     },
-    labels: () => (fork ?? mirror).state().labels,
+    labels: () => copy.current().state().labels,
     facts: () => ({
       status: standing === 'killed' ? 'KILLED' : standing === 'compromised' ? 'COMPROMISED' : server.known().status,
       lost: standing === 'lost',
-      serverReachable: reachable,
-      degradedLocal: fork !== null,
+      serverReachable: outage.isReachable(),
+      degradedLocal: copy.isForked(),
       owedReceipts: owed.count(),
-      inDoubt: inDoubt.length,
-      unguardedCalls: unguarded,
-      errors,
+      inDoubt: sync.inDoubt(),
+      unguardedCalls: outage.counts().unguarded,
+      errors: outage.counts().errors,
     }),
     async flush() {
       await owed.deliver()
-      if (opened) await controls.flush().catch(noteFailure)
+      if (sync.isOpen()) await controls.flush().catch(outage.failed)
     },
     async close() {
       await owed.deliver()
