@@ -56,10 +56,38 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return { page, complaints }
 }
 
-/** Waits until the page has its heading and nothing on it is still loading. */
+/**
+ * Waits until a page has its heading, loads nothing, hides nothing that is about to be shown, and has been still for
+ * some frames: what is looked at then is what stays.
+ */
 export async function settled(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
-  await page.waitForFunction(() => document.querySelector('.loading') === null)
+  await page.evaluate(async (patienceMs) => {
+    const untilMs = performance.now() + patienceMs
+    let changedAt = performance.now()
+    const observer = new MutationObserver(() => {
+      changedAt = performance.now()
+    })
+    observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true })
+    const busy = (): string | null => {
+      if (document.querySelector('.loading') !== null) return 'something is still loading'
+      // The graph keeps its nodes hidden until it has measured them.
+      const nodes = [...document.querySelectorAll('.react-flow__node')]
+      if (nodes.some((node) => getComputedStyle(node).visibility === 'hidden')) return 'the graph is not laid out'
+      const ends = document.getAnimations().map(({ effect }) => Number(effect?.getComputedTiming().endTime))
+      return ends.some(Number.isFinite) ? 'something still moves' : null
+    }
+    await document.fonts.ready
+    let still = 0
+    for (let trouble: string | null = null; still < 3; ) {
+      const before = changedAt
+      await new Promise((done) => requestAnimationFrame(done))
+      trouble = busy() ?? (changedAt === before ? null : 'the page keeps changing')
+      still = trouble === null ? still + 1 : 0
+      if (performance.now() > untilMs) throw new Error(`the page did not settle: ${trouble}`)
+    }
+    observer.disconnect()
+  }, 15_000)
 }
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

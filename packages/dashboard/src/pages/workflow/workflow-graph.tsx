@@ -4,13 +4,14 @@ import {
   Handle,
   MarkerType,
   type Node,
+  type NodeChange,
   type NodeProps,
   Position,
   ReactFlow,
 } from '@xyflow/react'
 import '@xyflow/react/dist/base.css'
 import { Link } from '@tanstack/react-router'
-import { useMemo, useSyncExternalStore } from 'react'
+import { useCallback, useMemo, useState, useSyncExternalStore } from 'react'
 import type { Answer } from '../../api.js'
 import { StatusBadge } from '../../components/badge.js'
 import { Text } from '../../components/text.js'
@@ -29,7 +30,11 @@ const LAYOUTS = {
 /** Roles as the definition orders them, left to right, with their sessions; an edge is a handoff that may happen or did. */
 export function WorkflowGraph({ workflow }: { workflow: Workflow }) {
   const shape = useNarrow() ? 'narrow' : 'wide'
-  const nodes = useMemo(() => nodesOf(workflow, shape), [workflow, shape])
+  const [sizes, keepSizes] = useSizes()
+  const nodes = useMemo(
+    () => nodesOf(workflow, shape).map((node) => ({ ...node, measured: sizes.get(node.id) ?? {} })),
+    [workflow, shape, sizes],
+  )
   const edges = useMemo(() => edgesOf(workflow), [workflow])
   return (
     <div className="graph">
@@ -37,6 +42,7 @@ export function WorkflowGraph({ workflow }: { workflow: Workflow }) {
         key={shape}
         nodes={nodes}
         edges={edges}
+        onNodesChange={keepSizes}
         nodeTypes={NODE_TYPES}
         fitView
         fitViewOptions={{ padding: 0.12, maxZoom: 1 }}
@@ -53,6 +59,20 @@ export function WorkflowGraph({ workflow }: { workflow: Workflow }) {
       </ReactFlow>
     </div>
   )
+}
+
+type Sizes = ReadonlyMap<string, { width: number; height: number }>
+
+/** What the graph measured, handed back to it: a node without it is hidden until measured anew, and news would flicker. */
+function useSizes() {
+  const [sizes, setSizes] = useState<Sizes>(() => new Map())
+  const keep = useCallback((changes: NodeChange<RoleNode>[]) => {
+    const found = changes.flatMap((change) =>
+      change.type === 'dimensions' && change.dimensions !== undefined ? [[change.id, change.dimensions] as const] : [],
+    )
+    if (found.length > 0) setSizes((before) => new Map([...before, ...found]))
+  }, [])
+  return [sizes, keep] as const
 }
 
 function Role({ data, targetPosition = Position.Left, sourcePosition = Position.Right }: NodeProps<RoleNode>) {
