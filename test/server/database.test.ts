@@ -1,9 +1,10 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDatabase, type Database } from '../../packages/server/src/store/database.js'
+import { connect, createDatabase, type Database, within } from '../../packages/server/src/store/database.js'
 import { databaseTrouble } from '../../packages/server/src/store/database-error.js'
-import { GateTimeout } from '../../packages/server/src/store/gate.js'
+import { DatabaseBusy, DatabaseUnreachable } from '../../packages/server/src/store/gave-up.js'
 import { createTestDatabase, type TestDatabase } from '../support/database.js'
 
 let database: TestDatabase
@@ -99,6 +100,56 @@ test('fifty writers of one tenant on one row do not keep another tenant from wor
   expect(store.load()).toMatchObject({ active: 0, waiting: 0 })
 })
 
+test('a statement that gets no connection since others have them all is busy', async () => {
+  const sql = connect({ url: database.url }, { max: 1, max_pipeline: 1 })
+  try {
+    await sql`select 1`
+    const slow = sql`select pg_sleep(0.6)`.execute()
+    await sleep(20)
+    expect(await settled(within(100, sql, sql`select 1`))).toBe('busy')
+    expect(await settled(within(2_000, sql, sql`select 1`))).toBe('done')
+    await slow
+  } finally {
+    await sql.end()
+  }
+})
+
+/** How a PostgreSQL can be away: what becomes of a connection. */
+const AWAY: Record<string, (socket: Socket) => void> = {
+  'takes connections and drops them': (socket) => socket.end(),
+  'breaks connections': (socket) => socket.resetAndDestroy(),
+  'takes connections and never speaks': () => {},
+}
+test.each(Object.entries(AWAY))('a PostgreSQL that %s is unavailable, for every kind of work', async (_, treat) => {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => {}))
+    socket.resume()
+    treat(socket)
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const url = `postgres://nobody@127.0.0.1:${(server.address() as AddressInfo).port}/nothing`
+  const away = createDatabase({ url, poolSize: 8, lockTimeoutMs: 200 })
+  const query = () => within(300, away.sql, away.sql`select 1`)
+  let writes: Promise<unknown>[] = []
+  try {
+    // More than there are connections, so that some only ever wait.
+    const reads = Array.from({ length: 20 }, () => settled(query()))
+    expect(new Set(await Promise.all(reads))).toEqual(new Set(['unavailable']))
+    writes = Array.from({ length: 20 }, (_, at) =>
+      settled(away.single(`tenant ${at}`, (sql) => sql`select 1`.execute())),
+    )
+    // The last ones get no turn while the first hang.
+    expect(await Promise.all(writes.slice(-5))).toEqual(Array(5).fill('unavailable'))
+  } finally {
+    const closed = new Promise((done) => server.close(done))
+    for (const socket of sockets) socket.destroy()
+    await closed
+    await Promise.all(writes)
+    await away.close()
+  }
+})
+
 const BAD_DATA: readonly [string, () => Promise<unknown>][] = [
   ['NUL in text', () => store.sql`select ${'a\u0000b'}::text`.execute()],
   ['NUL in JSON', () => store.sql`select ${store.sql.json({ a: '\u0000' })}::jsonb`.execute()],
@@ -136,6 +187,7 @@ test('sockets that fail mean unavailable; a file that is missing does not; a ful
   expect(databaseTrouble(socketError('ECONNREFUSED', 'connect'))).toBe('unavailable')
   expect(databaseTrouble(new AggregateError([socketError('ECONNREFUSED', 'connect')]))).toBe('unavailable')
   expect(databaseTrouble(socketError('ENOENT', 'open'))).toBeNull()
-  expect(databaseTrouble(new GateTimeout(1))).toBe('busy')
+  expect(databaseTrouble(new DatabaseBusy(1))).toBe('busy')
+  expect(databaseTrouble(new DatabaseUnreachable(1))).toBe('unavailable')
   expect(databaseTrouble(new Error('x'))).toBeNull()
 })

@@ -64,14 +64,14 @@ test('PostgreSQL away: 503 on every route and at /readyz, nothing runs; back: se
   expect((await runtime.fetch(routeRequest('loadSession', { key: runtime.key }))).status).toBe(200)
 })
 
-test('five hundred requests in an outage are all answered 503 within a few seconds', async () => {
+test('five hundred requests in an outage are all told so at once', async () => {
   await start()
   await proxy.cut()
   const startedAt = performance.now()
   const requests = Array.from({ length: 500 }, () => runtime.fetch(routeRequest('loadSession', { key: runtime.key })))
-  const statuses = new Set((await Promise.all(requests)).map((response) => response.status))
-  expect(statuses).toEqual(new Set([503]))
-  expect(performance.now() - startedAt).toBeLessThan(8_000)
+  const codes = (await Promise.all(requests)).map(async (response) => (await response.json()).code)
+  expect(new Set(await Promise.all(codes))).toEqual(new Set(['UNAVAILABLE']))
+  expect(performance.now() - startedAt).toBeLessThan(6_000)
 })
 
 test('a read-only PostgreSQL: 503 on every route and at /readyz', async () => {

@@ -49,7 +49,7 @@ export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
     )
     select key.*, took.taken, took.tokens, ${use.preload ? sql`(${use.preload})` : sql`null`} as preloaded
     from key left join took on true`
-  const [row] = await within(KEY_PATIENCE_MS, query)
+  const [row] = await within(KEY_PATIENCE_MS, sql, query)
   return row ?? null
 }
 

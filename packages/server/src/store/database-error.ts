@@ -1,5 +1,5 @@
 import postgres from 'postgres'
-import { GateTimeout } from './gate.js'
+import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
 
 /** What a failed statement means for the caller. `null`: a fault of ours, answered 500. */
 export type DatabaseTrouble = 'unavailable' | 'busy' | 'invalid_data'
@@ -42,16 +42,15 @@ const AWAY: ReadonlySet<string> = new Set([
 ])
 
 export function databaseTrouble(error: unknown): DatabaseTrouble | null {
-  if (error instanceof GateTimeout) return 'busy'
+  if (error instanceof DatabaseBusy) return 'busy'
+  if (error instanceof DatabaseUnreachable) return 'unavailable'
   if (error instanceof postgres.PostgresError) {
     return TROUBLE_BY_SQLSTATE[error.code] ?? TROUBLE_BY_SQLSTATE[error.code.slice(0, 2)] ?? null
   }
   // Node joins the failures of several addresses (IPv4 and IPv6) into one error.
   if (error instanceof AggregateError) return error.errors.map(databaseTrouble).find((found) => found !== null) ?? null
   if (error instanceof Error && 'code' in error && 'syscall' in error === false) {
-    const code = String(error.code)
-    // A statement that was given up while it waited for a connection carries an SQLSTATE of the driver's making.
-    return AWAY.has(code) ? 'unavailable' : (TROUBLE_BY_SQLSTATE[code] ?? null)
+    return AWAY.has(String(error.code)) ? 'unavailable' : null
   }
   return isSocketError(error) && AWAY.has(error.code) ? 'unavailable' : null
 }

@@ -1,5 +1,7 @@
 import postgres from 'postgres'
 import { createGate } from './gate.js'
+import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
+import { createPostgresSockets, type PostgresSockets } from './postgres-sockets.js'
 
 export type Sql = postgres.Sql
 export type Tx = postgres.TransactionSql
@@ -42,7 +44,12 @@ export function createDatabase(options: DatabaseOptions): Database {
   const workSize = Math.max(2, options.poolSize - quickSize)
   const quick = connect(options, { max: quickSize, max_pipeline: 1 })
   const work = connect(options, { max: workSize })
-  const gate = createGate({ slots: workSize, perTenant: Math.ceil(workSize / 2), waitMs: lockTimeoutMs })
+  const gate = createGate({
+    slots: workSize,
+    perTenant: Math.ceil(workSize / 2),
+    waitMs: lockTimeoutMs,
+    timedOut: (waitMs) => noConnection(work, waitMs),
+  })
   return {
     sql: quick,
     transaction: (tenantId, fn, { lockTimeoutMs: lockFor } = {}) =>
@@ -70,9 +77,13 @@ async function begin<T>(pool: Sql, fn: (tx: Tx) => Promise<T>): Promise<T> {
   return result.value
 }
 
+/** What each pool knows of its connections. */
+const SOCKETS = new WeakMap<Sql, PostgresSockets>()
+
 /** A pool with our timeouts and types. Also used where one connection is enough (migrations, tests). */
 export function connect(options: Omit<DatabaseOptions, 'poolSize'>, pool: { max: number; max_pipeline?: number }): Sql {
-  return postgres(options.url, {
+  const sockets = createPostgresSockets()
+  const sql = postgres(options.url, {
     ...pool,
     connect_timeout: 5,
     // Short and flat: after an outage the next request finds PostgreSQL again, without a restart.
@@ -87,24 +98,52 @@ export function connect(options: Omit<DatabaseOptions, 'poolSize'>, pool: { max:
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     },
     types: TYPES,
+    // An option of the driver that its types leave out.
+    ...({ socket: sockets.open } as object),
   })
+  SOCKETS.set(sql, sockets)
+  return sql
+}
+
+/** Why a statement of this pool got no connection: others have them all, or there are none to be had. */
+function noConnection(sql: Sql, waitedMs: number): Error {
+  return SOCKETS.get(sql)?.isHeard() ? new DatabaseBusy(waitedMs) : new DatabaseUnreachable(waitedMs)
 }
 
 /**
- * Gives a statement up after `ms`, also when it still waits for a connection: in an outage the driver refuses only as
- * many waiting statements as it tries connections, and the rest would wait in line.
+ * Gives a statement up after `ms`. One that still waits for a connection is given up as soon as it is known that there
+ * is none: the driver refuses only one waiting statement for each connection that it tries.
  */
 export async function within<Rows extends readonly postgres.MaybeRow[]>(
   ms: number,
+  sql: Sql,
   query: postgres.PendingQuery<Rows>,
 ): Promise<postgres.RowList<Rows>> {
-  const timer = setTimeout(() => query.cancel(), ms)
+  const sinceMs = performance.now()
+  let giveUp: (why: Error) => void = () => {}
+  const givenUp = new Promise<never>((_, reject) => {
+    giveUp = reject
+  })
+  const isRunning = () => driverKnows(query).active === true
+  const refuse = () => {
+    giveUp(noConnection(sql, ms))
+    // One that has a connection is not cancelled: that takes another connection, and its own timeout ends it anyway.
+    if (driverKnows(query).state === null) query.cancel()
+  }
+  const timer = setTimeout(() => (isRunning() ? giveUp(new DatabaseUnreachable(ms)) : refuse()), ms)
+  const forget = SOCKETS.get(sql)?.onFailure((triedAtMs) => {
+    if (triedAtMs >= sinceMs) refuse()
+  })
   try {
-    return await query
+    return await Promise.race([query, givenUp])
   } finally {
     clearTimeout(timer)
+    forget?.()
   }
 }
+
+/** What the driver's types leave out: `state` is null until a statement has a connection, `active` is that it runs. */
+const driverKnows = (query: object): { state?: unknown; active?: unknown } => query
 
 /** In place of the driver's own: bigint (20) as number, and json (114) and jsonb (3802) whose numbers are all finite. */
 const TYPES: Record<string, never> = {

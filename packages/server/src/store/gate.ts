@@ -1,15 +1,7 @@
 export interface Gate {
-  /** Runs `fn` when a slot is free and the tenant is below its share; throws GateTimeout after `waitMs`. */
+  /** Runs `fn` when a slot is free and the tenant is below its share; throws what `timedOut` makes after `waitMs`. */
   run<T>(tenantId: string, fn: () => Promise<T>): Promise<T>
   load(): { active: number; waiting: number }
-}
-
-/** Thrown when no connection came free in time. Answered 503 `BUSY`. */
-export class GateTimeout extends Error {
-  override name = 'GateTimeout'
-  constructor(waitMs: number) {
-    super(`no database connection came free for this tenant within ${waitMs} ms`)
-  }
 }
 
 interface Waiter {
@@ -17,8 +9,16 @@ interface Waiter {
   enter: () => void
 }
 
+export interface GateLimits {
+  slots: number
+  perTenant: number
+  waitMs: number
+  /** What is thrown when no slot came free in time. */
+  timedOut: (waitMs: number) => Error
+}
+
 /** Bounds how many connections are in use at once, and how many of them one tenant may hold. */
-export function createGate(limits: { slots: number; perTenant: number; waitMs: number }): Gate {
+export function createGate(limits: GateLimits): Gate {
   const held = new Map<string, number>()
   const waiters: Waiter[] = []
   let active = 0
@@ -53,7 +53,7 @@ export function createGate(limits: { slots: number; perTenant: number; waitMs: n
       }
       const timer = setTimeout(() => {
         waiters.splice(waiters.indexOf(waiter), 1)
-        reject(new GateTimeout(limits.waitMs))
+        reject(limits.timedOut(limits.waitMs))
       }, limits.waitMs)
       waiters.push(waiter)
     })

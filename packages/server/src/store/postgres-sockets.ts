@@ -1,0 +1,57 @@
+import { connect, type Socket } from 'node:net'
+
+/** The sockets of one pool. They know what the driver does not tell: whether PostgreSQL is there. */
+export interface PostgresSockets {
+  /** For the driver, which calls it for every connection. */
+  readonly open: (to: PostgresAddress) => Socket
+  /** PostgreSQL has spoken on a connection that still stands. */
+  readonly isHeard: () => boolean
+  /** Calls back when PostgreSQL did not speak on the last connection that was tried. Returns how to stop that. */
+  readonly onFailure: (failed: (triedAtMs: number) => void) => () => void
+}
+
+/** As the driver has read it from the URL. */
+export interface PostgresAddress {
+  readonly host: readonly string[]
+  readonly port: readonly number[]
+  /** Of a Unix socket, in place of host and port. */
+  readonly path: string | false
+}
+
+export function createPostgresSockets(): PostgresSockets {
+  const sockets = new Set<Socket>()
+  const listeners = new Set<(triedAtMs: number) => void>()
+  let turn = 0
+  return {
+    open: ({ host, port, path }) => {
+      const at = turn++ % host.length
+      const name = host[at] ?? 'localhost'
+      // The driver writes before the connection stands; the socket keeps that for later.
+      const socket = path === false ? connect(port[at] ?? 5432, name) : connect(path)
+      const triedAtMs = performance.now()
+      sockets.add(socket)
+      // A proxy whose PostgreSQL is gone takes connections and drops them. For the driver that is no error: it would try
+      // again without end, and its statement would wait as long.
+      socket.once('end', () => {
+        if (socket.bytesRead === 0) socket.destroy(droppedUnheard())
+      })
+      socket.once('close', () => {
+        sockets.delete(socket)
+        if (socket.bytesRead > 0 || sockets.size > 0) return
+        for (const failed of [...listeners]) failed(triedAtMs)
+      })
+      // The driver checks the certificate of this name.
+      return Object.assign(socket, { host: name })
+    },
+    isHeard: () => [...sockets].some(({ destroyed, bytesRead }) => !destroyed && bytesRead > 0),
+    onFailure: (failed) => {
+      listeners.add(failed)
+      return () => listeners.delete(failed)
+    },
+  }
+}
+
+const droppedUnheard = () =>
+  Object.assign(new Error('the connection to PostgreSQL was dropped before it said a word'), {
+    code: 'CONNECTION_CLOSED',
+  })
