@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
@@ -21,13 +22,15 @@ const database = { globalSetup: ['./test/support/postgres-setup.ts'] }
 
 export default defineConfig({
   test: {
+    // Left to itself, Vitest keeps a core free: on two cores it would run one file at a time.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
-      stage('unit', [
-        'packages/*/src/**/*.test.ts',
-        'test/*.test.ts',
-        'test/cases/**/*.test.ts',
-        'test/conformance/**/*.test.ts',
-      ]),
+      stage(
+        'unit',
+        ['packages/*/src/**/*.test.ts', 'test/*.test.ts', 'test/cases/**/*.test.ts', 'test/conformance/**/*.test.ts'],
+        // Pure code: a worker may keep the modules it has loaded for its next file.
+        { isolate: false },
+      ),
       stage('server', ['test/server/**/*.test.ts'], database),
       stage('scenarios', ['test/scenarios/**/*.test.ts'], database),
       stage('faults', ['test/faults/**/*.test.ts'], database),

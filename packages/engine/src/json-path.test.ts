@@ -66,8 +66,8 @@ describe('compilePath', () => {
   })
 
   test('a pattern that freezes a backtracking matcher takes no time', () => {
-    const started = performance.now()
+    const started = process.cpuUsage()
     expect(path('$[?search(@, "(a+)+$")]').find([`${'a'.repeat(50_000)}b`])).toEqual([])
-    expect(performance.now() - started).toBeLessThan(1_000)
+    expect(process.cpuUsage(started).user / 1_000).toBeLessThan(5_000)
   })
 })

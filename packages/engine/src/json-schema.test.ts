@@ -65,9 +65,9 @@ describe('schemas that are refused', () => {
 
 describe('no schema freezes the process', () => {
   const quickly = (work: () => void) => {
-    const started = performance.now()
+    const started = process.cpuUsage()
     work()
-    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(process.cpuUsage(started).user / 1_000).toBeLessThan(5_000)
   }
 
   test('a pattern that freezes a backtracking matcher', () =>

@@ -101,10 +101,11 @@ test('an object nested 5,000 deep, a cycle and a throwing getter do not stop the
 })
 
 test('a very wide object is cut, not walked for ever', () => {
-  const wide = Array.from({ length: 200_000 }, (_, index) => ({ index }))
-  const startedAt = performance.now()
-  redact({ wide })
-  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  let read = 0
+  const item = Object.defineProperty({}, 'index', { enumerable: true, get: () => read++ })
+  redact({ wide: new Array(200_000).fill(null).map(() => Object.create(null, Object.getOwnPropertyDescriptors(item))) })
+  expect(read).toBeGreaterThan(0)
+  expect(read).toBeLessThan(20_000)
 })
 
 test('what is no secret stays readable', () => {
@@ -133,9 +134,9 @@ test.each([
   [`Bearer ${' '.repeat(90_000)}`],
   ['-----BEGIN '.repeat(10_000)],
 ])('long text is redacted in linear time', (text) => {
-  const startedAt = performance.now()
+  const started = process.cpuUsage()
   redactText(text)
-  expect(performance.now() - startedAt).toBeLessThan(200)
+  expect(process.cpuUsage(started).user / 1_000).toBeLessThan(2_000)
 })
 
 test('the whole of a JWT and of a key goes, also in the middle of a word-like text', () => {
