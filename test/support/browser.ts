@@ -62,27 +62,34 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
  */
 export async function settled(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
+  // Functions sent to the page hold no named ones: what compiles this file may refer to helpers that a page has not.
   await page.evaluate(async (patienceMs) => {
     const untilMs = performance.now() + patienceMs
-    let changedAt = performance.now()
+    let changes = 0
     const observer = new MutationObserver(() => {
-      changedAt = performance.now()
+      changes += 1
     })
     observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true })
-    const busy = (): string | null => {
-      if (document.querySelector('.loading') !== null) return 'something is still loading'
-      // The graph keeps its nodes hidden until it has measured them.
-      const nodes = [...document.querySelectorAll('.react-flow__node')]
-      if (nodes.some((node) => getComputedStyle(node).visibility === 'hidden')) return 'the graph is not laid out'
-      const ends = document.getAnimations().map(({ effect }) => Number(effect?.getComputedTiming().endTime))
-      return ends.some(Number.isFinite) ? 'something still moves' : null
-    }
     await document.fonts.ready
     let still = 0
-    for (let trouble: string | null = null; still < 3; ) {
-      const before = changedAt
+    while (still < 3) {
+      const before = changes
       await new Promise((done) => requestAnimationFrame(done))
-      trouble = busy() ?? (changedAt === before ? null : 'the page keeps changing')
+      const trouble =
+        document.querySelector('.loading') !== null
+          ? 'something is still loading'
+          : // The graph keeps its nodes hidden until it has measured them.
+            [...document.querySelectorAll('.react-flow__node')].some(
+                (node) => getComputedStyle(node).visibility === 'hidden',
+              )
+            ? 'the graph is not laid out'
+            : document
+                  .getAnimations()
+                  .some(({ effect }) => Number.isFinite(Number(effect?.getComputedTiming().endTime)))
+              ? 'something still moves'
+              : changes === before
+                ? null
+                : 'the page keeps changing'
       still = trouble === null ? still + 1 : 0
       if (performance.now() > untilMs) throw new Error(`the page did not settle: ${trouble}`)
     }
@@ -92,10 +99,11 @@ export async function settled(page: Page): Promise<void> {
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** What axe finds serious or critical, one sentence each; of all its rules, or of contrast alone. */
+/** What axe finds serious or critical on the settled page, one sentence each; of all its rules, or of contrast alone. */
 export async function seriousIssues(page: Page, rules: 'all' | 'contrast' = 'all'): Promise<string[]> {
+  await settled(page)
   // Not as a script element: the page's own policy refuses those, and that policy stays on.
-  await page.evaluate(axeSource)
+  if (await page.evaluate(() => !('axe' in window))) await page.evaluate(axeSource)
   return page.evaluate(
     async (only) => {
       const { axe } = window as unknown as { axe: AxeLike }
