@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Decision } from '@countersign/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -11,71 +13,103 @@ import { type Runtime, startRuntime } from '../support/runtime.js'
 import { join, lookUp, offer, openWorkflow, PAYMENT_PLAN, PAYMENT_TOOLS, pay, settle } from '../support/workflow.js'
 import { checkWorkflow } from '../support/workflow-checker.js'
 
+/** Calls that the tool was asked to run, by session. It goes on with them whatever becomes of who asked. */
+const running = new Map<string, Decision>()
+const tool = createServer(async (request) => {
+  const { sessionId, decision } = (await json(request)) as { sessionId: string; decision: Decision }
+  if (running.has(sessionId)) throw new Error('the tool was asked twice')
+  running.set(sessionId, decision)
+  tool.emit('runs')
+})
+
 let runtime: Runtime
 let url: string
+let toolUrl: string
 beforeAll(async () => {
   runtime = await startRuntime({ instances: 2 })
   url = await runtime.instances[0].listen()
+  await once(tool.listen(0, '127.0.0.1'), 'listening')
+  toolUrl = `http://127.0.0.1:${(tool.address() as AddressInfo).port}`
 })
-afterAll(() => runtime.close())
+afterAll(async () => {
+  tool.close()
+  await runtime.close()
+})
 
 const PROGRAM = fileURLToPath(new URL('../support/workflow-holder.mjs', import.meta.url))
+/** Rounds that share a process to be killed, and how many of them go on at once. */
+const HOLDERS = 10
+const AT_ONCE = 5
 
-/** A payer in a process of its own whose tool is running. */
-async function startHolder(workflowId: string, handoffId: string) {
-  const sessionId = `ses-${randomUUID()}`
-  const prepared_request_id = randomUUID()
-  const job = {
-    url,
-    key: runtime.key,
-    sessionId,
-    create: {
-      session_id: sessionId,
-      holder_id: 'holder-of-its-own',
-      ...PAYMENT_PLAN,
-      workflow: { workflow_id: workflowId, role: 'payer', handoff_id: handoffId },
-    },
-    preflight: { prepared_request_id, fence: 1, state_version: 0, tools: PAYMENT_TOOLS },
-    propose: { prepared_request_id, fence: 1, response: responseOf([pay('7')]) },
+interface Handed {
+  readonly root: Awaited<ReturnType<typeof openWorkflow>>
+  readonly handoffId: string
+  /** The session that answers the offer. */
+  readonly sessionId: string
+}
+
+async function handOver(): Promise<Handed> {
+  const root = await openWorkflow(runtime.api())
+  const { handoff_id: handoffId } = await offer(root)
+  return { root, handoffId, sessionId: `ses-${randomUUID()}` }
+}
+
+/** Payers in a process of their own, ended with -9 as soon as the tools of all of them run. */
+async function killHolders(handed: readonly Handed[]): Promise<void> {
+  const jobs = handed.map(({ root, handoffId, sessionId }) => {
+    const prepared_request_id = randomUUID()
+    const workflow = { workflow_id: root.workflowId, role: 'payer', handoff_id: handoffId }
+    return {
+      sessionId,
+      create: { session_id: sessionId, holder_id: 'holder-of-its-own', ...PAYMENT_PLAN, workflow },
+      preflight: { prepared_request_id, fence: 1, state_version: 0, tools: PAYMENT_TOOLS },
+      propose: { prepared_request_id, fence: 1, response: responseOf([pay('7')]) },
+    }
+  })
+  const child = spawn(process.execPath, [PROGRAM], { stdio: ['pipe', 'ignore', 'inherit'] })
+  const exit = once(child, 'exit')
+  child.stdin.end(JSON.stringify({ url, key: runtime.key, toolUrl, jobs }))
+  while (child.exitCode === null && !handed.every(({ sessionId }) => running.has(sessionId))) {
+    await Promise.race([once(tool, 'runs'), exit])
   }
-  const child = spawn(process.execPath, [PROGRAM, JSON.stringify(job)], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const [line] = await once(createInterface(child.stdout), 'line')
-  return { sessionId, decisions: JSON.parse(line) as Decision[], child }
+  child.kill('SIGKILL')
+  expect(await exit).toEqual([null, 'SIGKILL'])
+}
+
+async function reclaim({ root, handoffId, sessionId }: Handed): Promise<void> {
+  const { workflowId } = root
+  const decision = running.get(sessionId)
+  if (decision === undefined) throw new Error('the tool does not run')
+  const early = await settle('reclaimHandoff', root, { workflowId, handoffId })
+  expect([early.status, early.problem.code]).toEqual([409, 'HANDOFF_NOT_ELIGIBLE'])
+  await runtime.sql`update sessions set lease_until = clock_timestamp() where session_id = ${sessionId}`
+  expect((await settle('reclaimHandoff', root, { workflowId, handoffId })).status).toBe(200)
+
+  // The work goes to somebody else, who must not touch what the first may still be changing.
+  const { handoff_id: second } = await offer(root)
+  const successor = await join(runtime.api(runtime.key, runtime.instances[1]), { workflowId, handoffId: second })
+  const [paying, looking] = await Promise.all([successor.decide([pay('7')]), root.decide([lookUp('7')])])
+  for (const { outcome, decisions } of [paying, looking]) {
+    expect([outcome, decisions[0]?.reasons[0]?.detail]).toEqual(['blocked', 'resource_conflict'])
+  }
+
+  // The tool's last word comes late, and frees it.
+  const params = { session_id: sessionId }
+  const receipts = [receiptFor(decision)]
+  expect((await runtime.api().submitReceipts({ params, body: { fence: 1, receipts } })).status).toBe(200)
+  expect((await successor.decide([pay('7')])).outcome).toBe('allowed')
 }
 
 test(
   'a holder killed with -9: its handoff is reclaimed while its tool still runs, and what that holds stays held',
   async () => {
-    for (let round = 0; round < rounds(10, 500); round++) {
-      const root = await openWorkflow(runtime.api())
-      const { workflowId } = root
-      const { handoff_id: handoffId } = await offer(root)
-      const holder = await startHolder(workflowId, handoffId)
-      holder.child.kill('SIGKILL')
-      await once(holder.child, 'exit')
-
-      const early = await settle('reclaimHandoff', root, { workflowId, handoffId })
-      expect([early.status, early.problem.code]).toEqual([409, 'HANDOFF_NOT_ELIGIBLE'])
-      await runtime.sql`update sessions set lease_until = clock_timestamp() where session_id = ${holder.sessionId}`
-      expect((await settle('reclaimHandoff', root, { workflowId, handoffId })).status).toBe(200)
-
-      // The work goes to somebody else, who must not touch what the first may still be changing.
-      const { handoff_id: second } = await offer(root)
-      const successor = await join(runtime.api(runtime.key, runtime.instances[1]), { workflowId, handoffId: second })
-      const [paying, looking] = await Promise.all([successor.decide([pay('7')]), root.decide([lookUp('7')])])
-      for (const { outcome, decisions } of [paying, looking]) {
-        expect([outcome, decisions[0]?.reasons[0]?.detail]).toEqual(['blocked', 'resource_conflict'])
+    for (let done = 0; done < rounds(50, 500); done += HOLDERS) {
+      const handed = await Promise.all(Array.from({ length: HOLDERS }, handOver))
+      await killHolders(handed)
+      for (let first = 0; first < HOLDERS; first += AT_ONCE) {
+        await Promise.all(handed.slice(first, first + AT_ONCE).map(reclaim))
       }
-
-      // The tool's last word comes late, and frees it.
-      const [decision] = holder.decisions
-      if (decision === undefined) throw new Error('the holder had no call')
-      const params = { session_id: holder.sessionId }
-      const receipts = [receiptFor(decision)]
-      const received = await runtime.api().submitReceipts({ params, body: { fence: 1, receipts } })
-      expect(received.status).toBe(200)
-      expect((await successor.decide([pay('7')])).outcome).toBe('allowed')
-      if (round % 5 === 0) expect(await checkWorkflow(runtime, workflowId)).toEqual([])
+      for (const { root } of handed.slice(0, 2)) expect(await checkWorkflow(runtime, root.workflowId)).toEqual([])
     }
   },
   PATIENCE_MS,

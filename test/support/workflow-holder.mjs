@@ -1,20 +1,23 @@
-// A program that joins a workflow, has a call allowed, and runs its tool until it is killed. Plain fetch, so that it
-// starts at once; the bodies come from the test. Prints what the server decided, and then works on.
-const { url, key, sessionId, create, preflight, propose } = JSON.parse(process.argv[2] ?? '{}')
+// A program that answers offers of workflows, has a call allowed for each, and is killed while it waits for its tools.
+// Plain fetch, so that it starts at once; the bodies come from the test, on standard input.
+import { text } from 'node:stream/consumers'
 
-async function post(path, body) {
+const { url, key, toolUrl, jobs } = JSON.parse(await text(process.stdin))
+
+async function post(to, body) {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const response = await fetch(`${url}/api/v1/replay/sessions${path}`, {
-    method: 'POST',
-    headers,
-    body: JSON.stringify(body),
-  })
-  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`)
+  const response = await fetch(to, { method: 'POST', headers, body: JSON.stringify(body) })
+  if (!response.ok) throw new Error(`${to} answered ${response.status}: ${await response.text()}`)
   return response.json()
 }
 
-await post('', create)
-await post(`/${sessionId}/preflight`, preflight)
-const { decisions } = await post(`/${sessionId}/proposals`, propose)
-console.log(JSON.stringify(decisions))
-setInterval(() => {}, 1_000)
+async function work({ sessionId, create, preflight, propose }) {
+  const sessions = `${url}/api/v1/replay/sessions`
+  await post(sessions, create)
+  await post(`${sessions}/${sessionId}/preflight`, preflight)
+  const { decisions } = await post(`${sessions}/${sessionId}/proposals`, propose)
+  // The tool answers only after this program is gone.
+  await post(toolUrl, { sessionId, decision: decisions[0] })
+}
+
+await Promise.all(jobs.map(work))
