@@ -136,6 +136,16 @@ describe('countersign verify', () => {
     },
     'an event is left out': { seq: 2, forge: ({ events }) => events.splice(1, 1) },
     'two events change places': { seq: 2, forge: ({ events }) => events.splice(1, 2, events[2]!, events[1]!) },
+    'the type of an event is none that there is': {
+      seq: 2,
+      forge: ({ events }) => Object.assign(events[1]!, { type: 'nothing' }),
+    },
+    'an event has another member': { seq: 3, forge: ({ events }) => Object.assign(events[2]!, { more: 1 }) },
+    'the export is named after another session': {
+      seq: 1,
+      forge: (exported) => Object.assign(exported, { session_id: 's' }),
+    },
+    'the kept state is left out': { seq: 3, forge: (exported) => Object.assign(exported, { state: null }) },
     'the last event is cut off': { seq: 3, forge: ({ events }) => events.pop() },
     'the kept state is changed': { seq: 3, forge: ({ state }) => Object.assign(state as object, { stateVersion: 9 }) },
     'the plan is changed': {
@@ -171,7 +181,7 @@ describe('countersign verify', () => {
     const file = join(folder, 'other.json')
     await writeFile(file, '{"a":1}')
     await expect(run([file])).rejects.toThrow(/not an export/)
-    await expect(run([])).rejects.toThrow(/expected one session or one file/)
+    await expect(run([])).rejects.toThrow(/expected one session, one workflow or one file/)
   })
 
   async function saved(exported: LedgerExport): Promise<string> {

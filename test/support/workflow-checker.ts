@@ -4,7 +4,7 @@ import {
   initialState,
   modesConflict,
   preparePlan,
-  verifyWorkflowChain,
+  verifyWorkflowExport,
 } from '@countersign/engine'
 import { HANDOFF_MOVES, type HandoffState, type SessionEvent, type WorkflowEvent } from '@countersign/protocol'
 import { exportOf } from './ledger-export.js'
@@ -18,7 +18,7 @@ export async function checkWorkflow(runtime: Runtime, workflowId: string): Promi
   const { body: view } = await api.loadWorkflow({ params: { workflow_id: workflowId } })
   const told = replay(events.events as unknown as WorkflowEvent[])
   const problems = [...told.problems]
-  const chain = verifyWorkflowChain(events.events, events.head)
+  const chain = verifyWorkflowExport({ workflow_id: workflowId, ...events })
   if (!chain.ok) problems.push(`broken at event ${chain.brokenAt}: ${chain.problem}`)
   const rows = await runtime.sql<{ handoffId: string; state: HandoffState; toSession: string | null }[]>`
     select handoff_id, state, to_session from handoffs where workflow_id = ${workflowId}`

@@ -28,15 +28,17 @@ export function serviceOf({ url, key }: { url?: string | undefined; key?: string
 export async function callRoute<Name extends RouteName>(
   { url, key }: Service,
   name: Name,
-  given: { params?: Record<string, string>; body?: RequestBody<Routes[Name]> },
+  given: { params?: Record<string, string>; query?: Record<string, string>; body?: RequestBody<Routes[Name]> },
 ): Promise<Answer<Routes[Name]>> {
   const route: Route = ROUTES[name]
   const path = route.path.replaceAll(/:([a-z_]+)/g, (_, param: string) =>
     encodeURIComponent(given.params?.[param] ?? ''),
   )
+  const to = new URL(path, url)
+  for (const [field, value] of Object.entries(given.query ?? {})) to.searchParams.set(field, value)
   const headers: Record<string, string> = { authorization: `Bearer ${key}` }
   if (given.body !== undefined) headers['content-type'] = 'application/json'
-  const response = await fetch(new URL(path, url), {
+  const response = await fetch(to, {
     method: route.method,
     headers,
     ...(given.body === undefined ? {} : { body: JSON.stringify(given.body) }),

@@ -103,6 +103,8 @@ describe('an export', () => {
     ['another state', { state: { ...state, labels: [] } }, 'do not fold'],
     ['a state of another status', { state: { ...state, status: 'ACTIVE' } }, 'do not fold'],
     ['another plan', { compiled_session: { ...compiled_session, contracts: [] } }, 'does not have its hash'],
+    ['no state', { state: null }, 'do not fold'],
+    ['another name', { session_id: 't' }, 'belongs to another session'],
     ['no plan', { compiled_session: null }, 'holds no plan'],
     ['a broken chain', { events: changed(1, { body: { label: 'b' } }) }, 'does not have its hash'],
     [

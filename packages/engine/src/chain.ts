@@ -44,15 +44,17 @@ export function verifyChain(events: readonly ChainedEvent[], head?: LedgerHead):
 
 /** Checks a whole export offline: the chain, the plan's hash, and that the events fold to the state that was kept. */
 export function verifyExport(
-  exported: Pick<LedgerExport, 'events' | 'head' | 'compiled_hash' | 'compiled_session' | 'state'>,
+  exported: Pick<LedgerExport, 'session_id' | 'events' | 'head' | 'compiled_hash' | 'compiled_session' | 'state'>,
 ): ChainCheck {
   const chain = verifyChain(exported.events, exported.head)
   if (!chain.ok) return chain
+  const created = exported.events[0]
+  if (created?.session_id !== exported.session_id)
+    return { ok: false, brokenAt: 1, problem: 'the event belongs to another session' }
   const fail = (problem: string): ChainCheck => ({ ok: false, brokenAt: exported.head.seq, problem })
   if (exported.compiled_session === null) return fail('the export holds no plan')
   if (hashPlan(exported.compiled_session) !== exported.compiled_hash) return fail('the plan does not have its hash')
-  const created = exported.events[0]
-  if (created?.body.compiled_hash !== exported.compiled_hash) return fail('the session was created with another plan')
+  if (created.body.compiled_hash !== exported.compiled_hash) return fail('the session was created with another plan')
   const prepared = preparePlan(exported.compiled_session)
   if (!prepared.ok) return fail(`the plan cannot be used: ${prepared.problems.join('; ')}`)
   let folded: JsonValue
@@ -61,8 +63,7 @@ export function verifyExport(
   } catch (error) {
     return fail(`the events cannot be folded: ${error instanceof Error ? error.message : String(error)}`)
   }
-  const kept = exported.state as JsonValue
-  if (kept !== null && canonicalJson(folded) !== canonicalJson(kept)) return fail('the events do not fold to the state')
+  if (canonicalJson(folded) !== canonicalJson(exported.state)) return fail('the events do not fold to the state')
   return chain
 }
 

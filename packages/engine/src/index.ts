@@ -107,7 +107,7 @@ export { forbiddenTools, snapshotOf } from './snapshot.js'
 export type { OpenStep, PendingCall, SessionState } from './state.js'
 export { checkStrictValue, FORBIDDEN_KEYS, parseStrictJson, type StrictJson } from './strict-json.js'
 export { type ValidationResult, validateResponse } from './validate.js'
-export { chainWorkflowEvent, verifyWorkflowChain } from './workflow-chain.js'
+export { chainWorkflowEvent, verifyWorkflowChain, verifyWorkflowExport } from './workflow-chain.js'
 export {
   type Offer,
   type OfferTerms,

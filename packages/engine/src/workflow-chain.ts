@@ -4,10 +4,12 @@ import {
   type LedgerHead,
   WORKFLOW_EVENTS,
   type WorkflowEvent,
+  type WorkflowLedgerExport,
 } from '@countersign/protocol'
 import { canonicalJson } from './canonical-json.js'
 import { type ChainCheck, GENESIS_HASH } from './chain.js'
 import { sha256Hex } from './hash.js'
+import { impossibleEvent } from './workflow-history.js'
 
 /** Puts an event behind the head of its workflow's chain. */
 export function chainWorkflowEvent(
@@ -40,6 +42,22 @@ export function verifyWorkflowChain(events: readonly ChainedWorkflowEvent[], hea
     return { ok: false, brokenAt: Math.min((prev?.seq ?? 0) + 1, head.seq), problem }
   }
   return { ok: true, head: prev }
+}
+
+/**
+ * Checks a whole export offline: that it is of the workflow it names, the chain, and that what it tells can have
+ * happened: one winner for each handoff, no two holds that exclude each other, nothing allowed after a kill.
+ */
+export function verifyWorkflowExport(
+  exported: Pick<WorkflowLedgerExport, 'workflow_id' | 'events' | 'head'>,
+): ChainCheck {
+  const { events, head } = exported
+  const chain = verifyWorkflowChain(events, head)
+  if (!chain.ok) return chain
+  if (events[0]?.workflow_id !== exported.workflow_id)
+    return { ok: false, brokenAt: 1, problem: 'the event belongs to another workflow' }
+  const impossible = impossibleEvent(events as unknown as WorkflowEvent[])
+  return impossible === null ? chain : { ok: false, brokenAt: impossible.at + 1, problem: impossible.problem }
 }
 
 function problemOf(

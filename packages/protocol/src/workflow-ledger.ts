@@ -59,3 +59,4 @@ export const exportWorkflowEventsReply = z.strictObject({
   next: z.int().nullable(),
   head: ledgerHeadSchema,
 })
+export type WorkflowLedgerExport = z.infer<typeof exportWorkflowEventsReply>

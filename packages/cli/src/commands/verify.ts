@@ -1,57 +1,116 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
-import { verifyChain, verifyExport } from '@countersign/engine'
-import { exportEventsReply, type LedgerExport, type LedgerHead } from '@countersign/protocol'
+import {
+  type ChainCheck,
+  verifyChain,
+  verifyExport,
+  verifyWorkflowChain,
+  verifyWorkflowExport,
+} from '@countersign/engine'
+import {
+  exportEventsReply,
+  exportWorkflowEventsReply,
+  type LedgerExport,
+  type LedgerHead,
+  type WorkflowLedgerExport,
+} from '@countersign/protocol'
+import { BrokenEvent, firstBrokenEvent } from '../broken-event.js'
+import { serviceOf } from '../call-route.js'
 import { type Command, type Terminal, UsageError } from '../command.js'
+import { fetchLedger } from '../fetch-ledger.js'
 
 export const verify: Command = {
-  usage: 'verify SESSION --url URL --key KEY [--save FILE] | verify FILE [--head SEQ:HASH]',
-  summary: "check a session's ledger: its chain, that it folds to the kept state, and a known head",
+  usage: 'verify [--workflow] ID --url URL --key KEY [--save FILE] | verify FILE [--head SEQ:HASH]',
+  summary: 'check the ledger of a session or a workflow: its chain, that what it tells adds up, and a known head',
   help: () =>
     [
-      'SESSION is read from the service at --url with the API key --key; without them COUNTERSIGN_API_URL and',
-      'COUNTERSIGN_API_KEY are not looked at. --save writes what was read, for a later check without the service.',
-      'FILE is such an export. --head is a head that you kept, such as 12:9f86d0…; a ledger that was cut short of it fails.',
-      'The exit code is 0 when everything holds and 1 when not; the first broken event is named.',
+      'ID is a session, or a workflow with --workflow. It is read from the service at --url with the API key --key;',
+      'COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY are not looked at. --save writes what was read, for a later check',
+      'without the service. FILE is such an export, of either kind. A session must fold to the state that is kept of it;',
+      'in a workflow each handoff has one winner, no two calls hold what excludes the other, and a kill ends it.',
+      '--head is a head that you kept, such as 12:9f86d0…; a ledger that was cut short of it fails.',
+      'The exit code is 0 when everything holds and 1 when not: then the first broken event is named. It is 2 when there',
+      'was nothing to check, since the service or the file could not be read.',
     ].join('\n'),
   run: async (args, terminal) => {
-    const options = { url: text, key: text, save: text, head: text }
+    const options = { url: text, key: text, save: text, head: text, workflow: { type: 'boolean' } } as const
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     const [subject, ...rest] = positionals
-    if (subject === undefined || rest.length > 0) throw new UsageError('expected one session or one file')
+    if (subject === undefined || rest.length > 0) throw new UsageError('expected one session, one workflow or one file')
     const head = values.head === undefined ? null : readHead(values.head)
-    if (values.url === undefined && values.key === undefined) return judge(await readExport(subject), head, terminal)
-    if (values.url === undefined || values.key === undefined) throw new UsageError('--url and --key go together')
-    const exported = await fetchExport({ sessionId: subject, url: values.url, key: values.key })
-    if (values.save !== undefined) {
-      await writeFile(values.save, `${JSON.stringify(exported, null, 2)}\n`)
+    try {
+      const ledger = await readLedger(subject, values)
+      if (values.save !== undefined) await writeFile(values.save, `${JSON.stringify(ledger.exported, null, 2)}\n`)
+      return judge(ledger, head, terminal)
+    } catch (error) {
+      if (!(error instanceof BrokenEvent)) throw error
+      return broken(error.seq, error.message, terminal)
     }
-    return judge(exported, head, terminal)
   },
 }
 
 const text = { type: 'string' } as const
 
-/** 0 when chain, plan, fold and head hold; 1 otherwise, with the first broken event. */
-function judge(exported: LedgerExport, known: LedgerHead | null, { print }: Terminal): number {
-  const result = verifyExport(exported)
-  if (!result.ok) return broken(result.brokenAt, result.problem, print)
-  const cut = known === null ? null : cutAt(exported, known)
-  if (cut !== null) return broken(cut.brokenAt, cut.problem, print)
-  const { session_id, head } = exported
-  print(`${session_id}: ${head.seq} events hold; head ${head.seq}:${head.hash}`)
+/** An exported ledger with what it takes to check it. */
+interface Ledger {
+  readonly name: string
+  readonly head: LedgerHead
+  readonly exported: unknown
+  readonly check: () => ChainCheck
+  /** Whether the chain passes through a head that was seen once. */
+  readonly checkHead: (known: LedgerHead) => ChainCheck
+}
+
+const ofSession = (exported: LedgerExport): Ledger => ({
+  name: exported.session_id,
+  head: exported.head,
+  exported,
+  check: () => verifyExport(exported),
+  checkHead: (known) => verifyChain(exported.events.slice(0, known.seq), known),
+})
+
+const ofWorkflow = (exported: WorkflowLedgerExport): Ledger => ({
+  name: exported.workflow_id,
+  head: exported.head,
+  exported,
+  check: () => verifyWorkflowExport(exported),
+  checkHead: (known) => verifyWorkflowChain(exported.events.slice(0, known.seq), known),
+})
+
+async function readLedger(
+  subject: string,
+  given: {
+    url?: string | undefined
+    key?: string | undefined
+    save?: string | undefined
+    workflow?: boolean | undefined
+  },
+): Promise<Ledger> {
+  if (given.url === undefined && given.key === undefined) {
+    if (given.workflow) throw new UsageError('--workflow goes with --url and --key; a file says itself what it is')
+    return readExport(subject)
+  }
+  const service = serviceOf(given)
+  const ledger = given.workflow
+    ? ofWorkflow(await fetchLedger(service, 'exportWorkflowEvents', { workflow_id: subject }))
+    : ofSession(await fetchLedger(service, 'exportEvents', { session_id: subject }))
+  if (ledger.name !== subject) throw new UsageError(`${service.url} answered with the ledger of ${ledger.name}`)
+  return ledger
+}
+
+/** 0 when everything holds; 1 otherwise, with the first broken event. */
+function judge(ledger: Ledger, known: LedgerHead | null, terminal: Terminal): number {
+  for (const result of [ledger.check(), known === null ? null : ledger.checkHead(known)]) {
+    if (result !== null && !result.ok) return broken(result.brokenAt, result.problem, terminal)
+  }
+  const { name, head } = ledger
+  terminal.print(`${name}: ${head.seq} events hold; head ${head.seq}:${head.hash}`)
   return 0
 }
 
-function broken(seq: number, problem: string, print: Terminal['print']): number {
+function broken(seq: number, problem: string, { print }: Terminal): number {
   print(`broken at event ${seq}: ${problem}`)
   return 1
-}
-
-/** A head that was seen once must still lie in the chain. */
-function cutAt({ events }: LedgerExport, known: LedgerHead): { brokenAt: number; problem: string } | null {
-  const result = verifyChain(events.slice(0, known.seq), known)
-  return result.ok ? null : result
 }
 
 function readHead(given: string): LedgerHead {
@@ -60,33 +119,16 @@ function readHead(given: string): LedgerHead {
   return { seq: Number(match[1]), hash: match[2] }
 }
 
-async function readExport(file: string): Promise<LedgerExport> {
-  const parsed: unknown = JSON.parse(await readFile(file, 'utf8'))
-  const checked = exportEventsReply.safeParse(parsed)
-  if (!checked.success) throw new UsageError(`${file} is not an export of a ledger`)
-  return checked.data
-}
-
-/** All pages up to the head that the first one showed: a session may go on while it is read. */
-async function fetchExport(from: { sessionId: string; url: string; key: string }): Promise<LedgerExport> {
-  const first = await fetchPage(from, 0)
-  const events = [...first.events]
-  for (let next = first.next; next !== null && next < first.head.seq; ) {
-    const page = await fetchPage(from, next)
-    events.push(...page.events)
-    next = page.next
+async function readExport(file: string): Promise<Ledger> {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(await readFile(file, 'utf8'))
+  } catch (error) {
+    const why = error instanceof SyntaxError ? 'it is not JSON' : String((error as { code?: unknown }).code ?? error)
+    throw new UsageError(`${file} cannot be read: ${why}; to read a ledger from the service, add --url and --key`)
   }
-  return { ...first, events: events.filter(({ seq }) => seq <= first.head.seq), next: null }
-}
-
-async function fetchPage({ sessionId, url, key }: { sessionId: string; url: string; key: string }, after: number) {
-  const path = `/api/v1/replay/sessions/${encodeURIComponent(sessionId)}/events?limit=1000&after=${after}`
-  const response = await fetch(new URL(path, url), { headers: { authorization: `Bearer ${key}` } })
-  const body: unknown = await response.json().catch(() => null)
-  if (!response.ok) {
-    const title =
-      typeof body === 'object' && body !== null && 'title' in body ? body.title : 'no answer that can be read'
-    throw new UsageError(`${url} answered ${response.status}: ${String(title)}`)
-  }
-  return exportEventsReply.parse(body)
+  const isWorkflow = typeof parsed === 'object' && parsed !== null && 'workflow_id' in parsed
+  const shape = isWorkflow ? exportWorkflowEventsReply.safeParse(parsed) : exportEventsReply.safeParse(parsed)
+  if (!shape.success) throw firstBrokenEvent(shape.error) ?? new UsageError(`${file} is not an export of a ledger`)
+  return 'workflow_id' in shape.data ? ofWorkflow(shape.data) : ofSession(shape.data)
 }

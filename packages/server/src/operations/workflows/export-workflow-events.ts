@@ -13,6 +13,6 @@ export async function exportWorkflowEvents(
   const { tenantId, workflowId, ledger } = workflow
   const { after, limit } = query
   const events = await loadWorkflowEvents(ctx.sql, { tenantId, workflowId, after, upTo: ledger.seq, limit })
-  const last = events.at(-1)?.seq ?? after
+  const last = events.at(-1)?.seq ?? ledger.seq
   return { workflow_id: workflowId, events, next: last < ledger.seq ? last : null, head: ledger }
 }

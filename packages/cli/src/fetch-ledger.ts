@@ -1,0 +1,45 @@
+import type { LedgerExport, WorkflowLedgerExport } from '@countersign/protocol'
+import { firstBrokenEvent, isMisfit } from './broken-event.js'
+import { callRoute, RefusedError, type Service } from './call-route.js'
+import { UsageError } from './command.js'
+
+interface Exports {
+  exportEvents: LedgerExport
+  exportWorkflowEvents: WorkflowLedgerExport
+}
+
+/** All pages up to the head that the first one showed: the ledger may go on while it is read. */
+export async function fetchLedger<Name extends keyof Exports>(
+  service: Service,
+  route: Name,
+  params: Record<string, string>,
+): Promise<Exports[Name]> {
+  const page = (after: number) => fetchPage(service, route, params, after)
+  const first = await page(0)
+  const events = [...first.events]
+  for (let { next } = first; next !== null && next < first.head.seq; ) {
+    const more = await page(next)
+    events.push(...more.events)
+    next = more.next === next ? null : more.next
+  }
+  return { ...first, events: events.filter(({ seq }) => seq <= first.head.seq), next: null }
+}
+
+/** What cannot be read is no verdict about the ledger, so it is told apart from one. */
+async function fetchPage<Name extends keyof Exports>(
+  service: Service,
+  route: Name,
+  params: Record<string, string>,
+  after: number,
+): Promise<Exports[Name]> {
+  try {
+    const query = { after: String(after), limit: '1000' }
+    return (await callRoute(service, route, { params, query })) as unknown as Exports[Name]
+  } catch (error) {
+    if (error instanceof RefusedError) throw new UsageError(error.message)
+    const broken = isMisfit(error) ? firstBrokenEvent(error, after) : null
+    if (broken !== null) throw broken
+    const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : ''
+    throw new UsageError(`${service.url} gives no ledger: ${error instanceof Error ? error.message : error}${cause}`)
+  }
+}
