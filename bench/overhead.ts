@@ -12,12 +12,13 @@ import { startProvider } from '../test/support/provider.js'
 /**
  * What the SDK costs a program: calls of a model through observe, protect and govern against the bare client, in one
  * run. The provider answers at once, from a process of its own, which also takes the captures and runs the service.
- * Blocks of calls alternate between the variants. A block ends with the work that was put off, so that none of it
- * falls on another variant.
+ * A round is one block of calls through each client; who comes first changes from round to round. Each block is
+ * compared with the bare one of its own round, so that a machine that slows down slows both. A block ends when the work
+ * that was put off is done and the captures have arrived, so that none of it falls on another variant.
  */
-const BLOCKS = 40
+const ROUNDS = 60
 const CALLS_PER_BLOCK = 100
-const WARM_UP_BLOCKS = 20
+const WARM_UP_ROUNDS = 20
 const GOVERNED_TURNS = 60
 const GOVERNED_WARM_UP = 15
 
@@ -61,7 +62,10 @@ async function serve(tell: (message: string | Service) => void): Promise<void> {
     const config = readConfig({ COUNTERSIGN_PORT: '0', COUNTERSIGN_LOG_LEVEL: 'silent' }, flags)
     const server = await startServer(config)
     const { key } = await createTenant('bench', 'scale', flags)
-    process.once('message', () => server.close().then(() => process.exit(0)))
+    const end = () => server.close().then(() => process.exit(0))
+    process.once('message', end)
+    // Whoever measures was stopped: its database must not stay behind.
+    process.once('disconnect', end)
     tell({ url: server.url, key })
   })
   tell(provider.url)
@@ -74,7 +78,7 @@ async function main(): Promise<void> {
   try {
     const local = await measureLocal(url)
     const govern = await measureGovern(url, back, folder)
-    console.log(JSON.stringify({ bench: 'overhead', calls: BLOCKS * CALLS_PER_BLOCK, ...local, govern_ms: govern }))
+    console.log(JSON.stringify({ bench: 'overhead', calls: ROUNDS * CALLS_PER_BLOCK, ...local, govern_ms: govern }))
   } finally {
     back.kill()
     await rm(folder, { recursive: true, force: true })
@@ -91,18 +95,21 @@ async function measureLocal(url: string) {
   const session = replay(makeClient(url), { contracts: CONTRACTS })
   const blocks = await alternate({
     bare: { client: makeClient(url), settle: async () => {} },
-    // Makes the captures that are still owed at once; that they arrive is not waited for by any program.
     observe: { client: observed, settle: () => handle.flush() },
     protect: { client: session.client, settle: () => session.flush() },
   })
+  const { totalSteps, totalErrors } = handle.getHealth()
+  if (totalSteps !== (WARM_UP_ROUNDS + ROUNDS) * CALLS_PER_BLOCK || totalErrors > 0)
+    throw new Error('not all was captured')
   await handle.restore()
   await session.restore()
   const perCall = (times: readonly number[]) => (median(times) * 1000) / CALLS_PER_BLOCK
-  const ratio = (times: readonly number[]) => median(times) / median(blocks.bare)
+  const ratio = (times: readonly number[]) =>
+    median(times.map((time, round) => time / (blocks.bare[round] ?? Number.NaN)))
   return {
     bare_us: round(perCall(blocks.bare)),
-    observe_us: round(perCall(blocks.observe) - perCall(blocks.bare)),
-    protect_us: round(perCall(blocks.protect) - perCall(blocks.bare)),
+    observe_us: round(perCall(blocks.bare) * (ratio(blocks.observe) - 1)),
+    protect_us: round(perCall(blocks.bare) * (ratio(blocks.protect) - 1)),
     observe_ratio: round(ratio(blocks.observe)),
     protect_ratio: round(ratio(blocks.protect)),
   }
@@ -138,18 +145,18 @@ interface Variant {
   settle(): Promise<void>
 }
 
-/** The time of each block in milliseconds, by variant; the order changes from block to block. */
+/** The time of each block in milliseconds, by variant and round. */
 async function alternate<Name extends string>(variants: Record<Name, Variant>): Promise<Record<Name, number[]>> {
   const names = Object.keys(variants) as Name[]
   const times = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, number[]>
-  for (let block = 0; block < WARM_UP_BLOCKS + BLOCKS; block += 1) {
-    for (const name of block % 2 === 0 ? names : names.toReversed()) {
+  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round += 1) {
+    const first = round % names.length
+    for (const name of [...names.slice(first), ...names.slice(0, first)]) {
       const { client, settle } = variants[name]
       const started = performance.now()
       for (let call = 0; call < CALLS_PER_BLOCK; call += 1) await client.chat.completions.create(REQUEST)
-      const settled = settle()
-      if (block >= WARM_UP_BLOCKS) times[name].push(performance.now() - started)
-      await settled
+      await settle()
+      if (round >= WARM_UP_ROUNDS) times[name].push(performance.now() - started)
     }
   }
   return times

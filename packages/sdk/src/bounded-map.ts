@@ -3,25 +3,28 @@ export interface BoundedMap<Key, Value> {
   set(key: Key, value: Value): void
 }
 
-/** A map that forgets what has not been used for longest. */
+/**
+ * A map that forgets what has not been used for long: at most `limit` entries, of which the later half is kept for sure.
+ * Two maps that take turns, since deleting one by one costs more than all the rest of a capture.
+ */
 export function boundedMap<Key, Value>(limit: number): BoundedMap<Key, Value> {
-  const entries = new Map<Key, Value>()
-  const touch = (key: Key, value: Value): void => {
-    entries.delete(key)
-    entries.set(key, value)
+  const half = Math.max(1, Math.ceil(limit / 2))
+  let recent = new Map<Key, Value>()
+  let older = new Map<Key, Value>()
+  const set = (key: Key, value: Value): void => {
+    recent.set(key, value)
+    if (recent.size < half) return
+    older = recent
+    recent = new Map()
   }
   return {
     get: (key) => {
-      const value = entries.get(key)
-      if (value !== undefined) touch(key, value)
-      return value
+      const value = recent.get(key)
+      if (value !== undefined) return value
+      const kept = older.get(key)
+      if (kept !== undefined) set(key, kept)
+      return kept
     },
-    set: (key, value) => {
-      touch(key, value)
-      for (const oldest of entries.keys()) {
-        if (entries.size <= limit) break
-        entries.delete(oldest)
-      }
-    },
+    set,
   }
 }

@@ -139,10 +139,18 @@ const BATCH_BYTES = LIMITS.largeBodyBytes - 64 * 1024
 
 /** As many as one request takes: at least one, so that a capture that is too large is refused and not kept for ever. */
 function takeBatch(waiting: readonly string[]): string[] {
+  if (waiting.length <= LIMITS.capturesPerBatch && surelyFit(waiting)) return [...waiting]
   let bytes = 0
   const end = waiting.findIndex((item, index) => {
     bytes += Buffer.byteLength(item) + 1
     return index > 0 && (bytes > BATCH_BYTES || index >= LIMITS.capturesPerBatch)
   })
   return end === -1 ? [...waiting] : waiting.slice(0, end)
+}
+
+/** A UTF-16 unit takes at most three bytes, so small captures need no count. */
+function surelyFit(waiting: readonly string[]): boolean {
+  let units = 0
+  for (const item of waiting) units += item.length + 1
+  return units * 3 <= BATCH_BYTES
 }

@@ -88,7 +88,7 @@ function askOf(plan: Plan, provider: Provider, { request, view }: Asked): Prefli
  */
 async function settleEarlierCalls({ book, settings, deliver }: TurnSession, view: RequestView): Promise<void> {
   await book.idle()
-  const answered = new Set(view.toolResults.map(({ callId }) => callId))
+  const answered = new Set(view.answeredCallIds)
   for (const call of book.allowed()) {
     const silent = settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'
     book.resolve(call, reportedReceipt(call, answered.has(call.callId) ? 'succeeded' : silent))

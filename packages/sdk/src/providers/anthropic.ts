@@ -50,10 +50,7 @@ function readRequest(request: JsonObject): RequestView {
       ...(system === '' ? [] : [{ role: 'system' as const, text: system, callId: null, calls: [] }]),
       ...messages.flatMap(messageViews),
     ],
-    toolResults: messages.flatMap((message) =>
-      toolResults(message).map((part) => ({ callId: text(part.tool_use_id), content: contentText(part.content) })),
-    ),
-    systemText: system,
+    answeredCallIds: messages.flatMap(toolResults).map(({ tool_use_id: id }) => text(id)),
     streaming: request.stream === true,
     previousResponseId: null,
     toolChoice: request.tool_choice,

@@ -45,13 +45,7 @@ function readRequest(request: JsonObject): RequestView {
     model: text(request.model),
     tools: offeredTools(request),
     messages: messages.map(messageView),
-    toolResults: messages.flatMap((message) =>
-      message.role === 'tool' ? [{ callId: text(message.tool_call_id), content: contentText(message.content) }] : [],
-    ),
-    systemText: messages
-      .filter((message) => message.role === 'system' || message.role === 'developer')
-      .map((message) => contentText(message.content))
-      .join('\n'),
+    answeredCallIds: messages.filter(({ role }) => role === 'tool').map(({ tool_call_id: id }) => text(id)),
     streaming: request.stream === true,
     previousResponseId: null,
     toolChoice: request.tool_choice ?? request.function_call,

@@ -36,9 +36,8 @@ export interface RequestView {
   tools: OfferedTool[]
   /** For flows: who said what, oldest first. */
   messages: MessageView[]
-  /** Results of tool calls that this request carries. */
-  toolResults: ToolResult[]
-  systemText: string
+  /** The calls whose results this request carries. */
+  answeredCallIds: string[]
   streaming: boolean
   /** Responses only: the response that this request continues; null elsewhere. */
   previousResponseId: string | null
@@ -70,11 +69,6 @@ export interface MessageCall {
   id: string
   name: string
   arguments: unknown
-}
-
-export interface ToolResult {
-  callId: string
-  content: string
 }
 
 /**

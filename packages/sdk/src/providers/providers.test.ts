@@ -244,7 +244,7 @@ describe('conversations', () => {
       ),
     ]
     for (const view of seen) {
-      expect(view.toolResults).toEqual([{ callId: 'c', content: 'ok' }])
+      expect(view.answeredCallIds).toEqual(['c'])
       expect(view.messages).toMatchObject([
         { role: 'assistant', calls: [{ id: 'c', name: 'a' }] },
         { role: 'tool', callId: 'c', text: 'ok' },
