@@ -1,9 +1,10 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
+import { createBypassWatch } from '../../packages/sdk/src/bypass.js'
 import { ReplayConfigError } from '../../packages/sdk/src/errors.js'
 import { type ClientKind, detectClient, memberAt } from '../../packages/sdk/src/providers/clients.js'
-import { governClient } from '../../packages/sdk/src/providers/govern-client.js'
+import { type ClientGovernor, governClient } from '../../packages/sdk/src/providers/govern-client.js'
 import type { TurnHooks } from '../../packages/sdk/src/providers/turn-hooks.js'
 import { renderEvents, renderResponse } from '../support/provider-wire.js'
 
@@ -42,6 +43,34 @@ const CLIENTS: Record<string, ClientUnderProof> = {
       /^POST \/uploads(\/x\/(parts|cancel|complete))?$/,
       /^(GET|POST|DELETE) \/vector_stores(\/x)?(\/(files|file_batches)(\/x(\/(content|cancel|files))?)?|\/search)?$/,
     ],
+    elsewhere: [
+      /^(?!POST )/,
+      /^POST \/assistants(\/x)?$/,
+      /^POST \/chat\/completions\/x$/,
+      /^POST \/chatkit\/sessions\/x\/cancel$/,
+      /^POST \/conversations\/x\/items$/,
+      /^POST \/(evals|fine_tuning|organization|skills|videos)(\/|$)/,
+      /^POST \/responses\/x\/cancel$/,
+      /^POST \/threads(\/x)?(\/messages(\/x)?|\/runs\/x(\/cancel)?)?$/,
+    ],
+    models: [
+      'POST /batches',
+      'POST /chat/completions',
+      'POST /chatkit/sessions',
+      'POST /completions',
+      'POST /realtime/calls/x/accept',
+      'POST /realtime/calls/x/hangup',
+      'POST /realtime/calls/x/refer',
+      'POST /realtime/calls/x/reject',
+      'POST /realtime/client_secrets',
+      'POST /realtime/sessions',
+      'POST /realtime/transcription_sessions',
+      'POST /responses',
+      'POST /responses/compact',
+      'POST /threads/runs',
+      'POST /threads/x/runs',
+      'POST /threads/x/runs/x/submit_tool_outputs',
+    ],
     local: ['webhooks.unwrap', 'webhooks.verifySignature'],
     refused: {
       admin: 'administration of an organisation',
@@ -73,6 +102,21 @@ const CLIENTS: Record<string, ClientUnderProof> = {
       /^(GET|POST|DELETE) \/v1\/messages\/batches\/x(\/cancel)?$|^GET \/v1\/messages\/batches$/,
       /^GET \/v1\/models(\/x)?$/,
     ],
+    elsewhere: [
+      /^(?!POST )/,
+      /^POST \/v1\/(agents|environments|memory_stores|organizations|skills|tunnels|user_profiles|vaults)(\/|$)/,
+      /^POST \/v1\/deployments(\/x(\/(archive|pause|unpause))?)?$/,
+      /^POST \/v1\/dreams\/x\/(archive|cancel)$/,
+      /^POST \/v1\/sessions\/x(\/archive|\/resources(\/x)?|\/threads\/x\/archive)?$/,
+    ],
+    models: [
+      'POST /v1/deployments/x/run',
+      'POST /v1/dreams',
+      'POST /v1/messages',
+      'POST /v1/messages/batches',
+      'POST /v1/sessions',
+      'POST /v1/sessions/x/events',
+    ],
     local: [],
     refused: {
       beta: 'agents, sessions, deployments, and a second set of messages',
@@ -90,10 +134,23 @@ interface ClientUnderProof {
   make(fetch: typeof globalThis.fetch): object
   /** Endpoints that call no model, or only one that knows no tools. */
   harmless: RegExp[]
+  /** Endpoints of refused methods that start no answer of a model either. */
+  elsewhere: RegExp[]
+  /** All others: a request to one on the original client is a bypass. */
+  models: string[]
   /** Methods that let through without sending anything. */
   local: string[]
   /** What is refused, by the first part of its path, and why. */
   refused: Record<string, string>
+}
+
+/** What both clients have beneath their resources. */
+interface Raw {
+  get(path: string): Promise<unknown>
+  post(path: string, options: object): Promise<unknown>
+  request(options: object): Promise<unknown>
+  getAPIList(path: string, page: unknown, options: object): PromiseLike<unknown>
+  withOptions(options: object): Raw
 }
 
 /** Functions in reach: own and inherited, through all resources. Internals begin with `_`; the logger is the program's. */
@@ -193,7 +250,7 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
       holdStreams: false,
     }
     const client = proof.make(recordingFetch(sent))
-    const governor = { beginTurn: () => hooks, assertUsable: () => {} }
+    const governor: ClientGovernor = { beginTurn: () => hooks, assertUsable: () => {}, send: (call) => call() }
     return { facade: governClient(client, kind, governor), hooks, judged }
   }
 
@@ -248,7 +305,7 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
       return new Response(body.join('') + treatment.provider.wire.end, { headers })
     }
     const { hooks, judged } = governed(new Set())
-    const governor = { beginTurn: () => hooks, assertUsable: () => {} }
+    const governor: ClientGovernor = { beginTurn: () => hooks, assertUsable: () => {}, send: (call) => call() }
     const facade = governClient(proof.make(answering), kind, governor)
     const request = { model: 'm', messages: [{ role: 'user', content: 'x' }], input: 'x', max_tokens: 1 }
     const made = (await methodAt(facade, path)(request)) as { [key: string]: unknown }
@@ -259,6 +316,55 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
     expect(JSON.stringify(shown)).not.toContain('call_hidden')
   })
 
+  function watched(sent: Sent) {
+    const noticed: string[] = []
+    const watch = createBypassWatch(kind, (method) => noticed.push(method))
+    const client = proof.make(recordingFetch(sent))
+    watch.watch(client)
+    return { client, noticed, watch }
+  }
+
+  test('on the original client, a method that reaches a model is noticed, and no other is', async () => {
+    const reached: Sent = new Set()
+    for (const path of methods.filter((one) => one.includes('.'))) {
+      const sent: Sent = new Set()
+      const { client, noticed } = watched(sent)
+      await exercise((args) => Reflect.apply(methodAt(client, path), memberAt(client, path)?.owner, args))
+      const toModels = [...sent].filter(
+        (one) => ![...proof.harmless, ...proof.elsewhere].some((known) => known.test(one)),
+      )
+      for (const one of toModels) reached.add(one)
+      expect(noticed.length > 0, `${path} sent ${[...sent]}`).toBe(toModels.length > 0)
+    }
+    expect([...reached].sort()).toEqual(proof.models.toSorted())
+  })
+
+  test('on the original client, raw requests to a model are noticed, on derived clients too', async () => {
+    for (const endpoint of proof.models) {
+      const path = endpoint.replace('POST ', '')
+      const ways: ((client: Raw) => unknown)[] = [
+        (client) => client.post(path, { body: {} }),
+        (client) => client.post(`http://provider${path}/?beta=true`, { body: {} }),
+        (client) => client.request({ method: 'POST', path, body: {} }),
+        (client) => client.request(Promise.resolve({ method: 'post', path, body: {} })),
+        (client) => client.getAPIList(path, Object, { method: 'post', body: {} }),
+        (client) => client.withOptions({ timeout: 1_000 }).withOptions({}).post(path, { body: {} }),
+      ]
+      for (const [way, call] of ways.entries()) {
+        const { client, noticed } = watched(new Set())
+        await Promise.resolve(call(client as Raw)).catch(() => {})
+        expect(noticed, `${path}, way ${way}`).toHaveLength(1)
+        expect(noticed[0]).toMatch(/^POST /)
+      }
+    }
+    const { client, noticed, watch } = watched(new Set())
+    const raw = client as Raw
+    await raw.get('/models')
+    await raw.post('/embeddings', { body: {} })
+    await watch.unseen(() => raw.post(proof.models[0]?.replace('POST ', '') ?? '', { body: {} }))
+    expect(noticed).toEqual([])
+  })
+
   test('nothing leads from the governed client back to the original', () => {
     const client = proof.make(fetch)
     const facade = governClient(client, kind, {
@@ -266,6 +372,7 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
         throw new Error('no turn here')
       },
       assertUsable: () => {},
+      send: (call) => call(),
     })
     const seen = new Set<object>()
     const originals = new Set<unknown>([client])

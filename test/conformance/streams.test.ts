@@ -4,7 +4,7 @@ import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { anthropic } from '../../packages/sdk/src/providers/anthropic.js'
 import { detectClient } from '../../packages/sdk/src/providers/clients.js'
-import { governClient } from '../../packages/sdk/src/providers/govern-client.js'
+import { type ClientGovernor, governClient } from '../../packages/sdk/src/providers/govern-client.js'
 import { openaiChat } from '../../packages/sdk/src/providers/openai-chat.js'
 import { openaiResponses } from '../../packages/sdk/src/providers/openai-responses.js'
 import type { ModelAnswer, TurnHooks, Verdict } from '../../packages/sdk/src/providers/turn-hooks.js'
@@ -44,7 +44,7 @@ function clients(judge: ((answer: ModelAnswer) => Verdict) | null, holdStreams =
     abandon: async () => {},
     holdStreams,
   }
-  const governor = { beginTurn: () => hooks, assertUsable: () => {} }
+  const governor: ClientGovernor = { beginTurn: () => hooks, assertUsable: () => {}, send: (call) => call() }
   const governed = <Client extends object>(client: Client): Client => {
     const kind = detectClient(client)
     if (kind === null) throw new Error('the client was not recognised')

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, expect } from 'vitest'
-import { ReplayConfigError, ReplayContractError, ReplayKillError } from '../../packages/sdk/src/index.js'
+import {
+  observe,
+  ReplayConfigError,
+  ReplayContractError,
+  ReplayKillError,
+  replay,
+} from '../../packages/sdk/src/index.js'
 import { type Agent, calls, results, says, startAgent } from '../support/agent.js'
 import { proves } from '../support/proves.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
@@ -161,19 +167,27 @@ proves(
   },
 )
 
-proves('state.bypass.compromised', 'helpers and derived clients of the original are direct calls too', async () => {
-  const ways: ((client: ReturnType<Agent['openai']>) => PromiseLike<unknown>)[] = [
-    (client) => client.chat.completions.parse({ model: 'gpt-4o', messages: [{ role: 'user', content: 'hi' }] }),
-    (client) => client.withOptions({ timeout: 5_000 }).chat.completions.create({ model: 'gpt-4o', messages: [] }),
-    (client) => client.responses.create({ model: 'gpt-4o', input: 'hi' }),
-  ]
-  for (const call of ways) {
-    const { session, original } = governed()
-    agent.provider.enqueue(says('direct'))
-    await call(original)
-    expect(session.getHealth()).toMatchObject({ authorityState: 'compromised', bypass_detected: true })
-  }
-})
+proves(
+  'state.bypass.compromised',
+  'helpers, raw requests and derived clients of the original are direct calls too',
+  async () => {
+    const ways: ((client: ReturnType<Agent['openai']>) => PromiseLike<unknown>)[] = [
+      (client) => client.chat.completions.parse({ model: 'gpt-4o', messages: [{ role: 'user', content: 'hi' }] }),
+      (client) => client.withOptions({ timeout: 5_000 }).chat.completions.create({ model: 'gpt-4o', messages: [] }),
+      (client) => client.responses.create({ model: 'gpt-4o', input: 'hi' }),
+      (client) => client.post('/chat/completions', { body: { model: 'gpt-4o', messages: [] } }),
+      (client) => client.request({ method: 'post', path: '/responses', body: { model: 'gpt-4o', input: 'hi' } }),
+      (client) => client.withOptions({ timeout: 5_000 }).post('/responses', { body: { model: 'gpt-4o', input: 'hi' } }),
+      (client) => client.beta.responses.create({ model: 'gpt-4o', input: 'hi' }),
+    ]
+    for (const call of ways) {
+      const { session, original } = governed()
+      agent.provider.enqueue(says('direct'))
+      await call(original)
+      expect(session.getHealth()).toMatchObject({ authorityState: 'compromised', bypass_detected: true })
+    }
+  },
+)
 
 proves('health.bypass-detected', 'calls through the wrapper are no bypass, whatever way they take', async () => {
   const { session } = governed()
@@ -181,8 +195,46 @@ proves('health.bypass-detected', 'calls through the wrapper are no bypass, whate
   await session.client.chat.completions.parse({ model: 'gpt-4o', messages: [{ role: 'user', content: 'hi' }] })
   await session.client.withOptions({ timeout: 5_000 }).chat.completions.create({ model: 'gpt-4o', messages: [] })
   await session.client.chat.completions.stream({ model: 'gpt-4o', messages: [] }).finalContent()
+  agent.provider.enqueue({ response: { object: 'list', data: [] } })
+  await session.client.models.list()
   expect(session.getHealth()).toMatchObject({ status: 'healthy', bypass_detected: false })
 })
+
+proves(
+  'health.bypass-detected',
+  'what calls no model may be called on the original, and nothing is left on it',
+  async () => {
+    const { session, original } = governed()
+    agent.provider.enqueue({ response: { object: 'list', data: [] } })
+    await original.models.list()
+    expect(session.getHealth().bypass_detected).toBe(false)
+    const derived = original.withOptions({ timeout: 5_000 })
+    await session.restore()
+    for (const client of [original, derived]) {
+      for (const name of ['request', 'getAPIList', 'withOptions']) expect(Object.hasOwn(client, name), name).toBe(false)
+    }
+  },
+)
+
+proves(
+  'error.config.compilation-failed.attached',
+  'a client derived from one that a session holds, and the wrapper itself, are taken',
+  async () => {
+    const { session, original } = governed()
+    const derived = original.withOptions({ timeout: 5_000 })
+    for (const client of [derived, session.client, session.client.withOptions({ timeout: 5_000 })]) {
+      expect(() => replay(client, { contracts })).toThrow(
+        expect.objectContaining({ condition: 'compilation_failed', message: expect.stringContaining('session') }),
+      )
+      const told: string[] = []
+      await observe(client, { apiKey: runtime.key, diagnostics: ({ type }) => told.push(type) }).restore()
+      expect(told).toEqual(['double_wrap'])
+    }
+    expect(session.getHealth().bypass_detected).toBe(false)
+    await session.restore()
+    await replay(derived, { contracts }).restore()
+  },
+)
 
 proves(
   ['session.add-label', 'label.by-endpoint', 'label.gates-narrow'],

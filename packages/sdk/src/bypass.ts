@@ -1,27 +1,70 @@
-import { isObject } from './json-object.js'
+import { isObject, text } from './json-object.js'
 import { type ClientKind, memberAt } from './providers/clients.js'
-import { notePatched } from './wrapped-clients.js'
+import { notePatched, unwrapClient, wrapClient } from './wrapped-clients.js'
 
-/** Ways to a model that a wrapper refuses, and that the original client still has. */
-const OTHER_MODEL_CALLS = [
-  'completions.create',
-  'batches.create',
-  'messages.batches.create',
-  'beta.messages.create',
-  'beta.messages.batches.create',
-  'beta.threads.runs.create',
-  'beta.threads.createAndRun',
-]
+/** Notices calls on the original client while a session holds it. They pass unchanged: nothing here can stop them. */
+export interface BypassWatch {
+  /** Puts the watch on, after the wrapper took the methods that it uses. */
+  watch(client: object): void
+  /** Runs a call of the wrapper's own. Both clients send the request before `create` returns. */
+  unseen<T>(call: () => T): T
+  /** Takes the watch off every client that it was put on. */
+  stop(): void
+}
 
 type Method = (...args: unknown[]) => unknown
 
-/**
- * Notices calls on the original client while a session holds it. They pass unchanged: the wrapper cannot stop them.
- * Put on after the wrapper took the methods it uses, so that it does not meet this. Returns what takes it off again.
- */
-export function watchForBypass(client: object, kind: ClientKind, onBypass: (method: string) => void): () => void {
+/** What both clients send everything through: `post` and its like, and every method of every resource. */
+const RAW_METHODS = ['request', 'getAPIList']
+
+export function createBypassWatch(kind: ClientKind, onBypass: (method: string) => void): BypassWatch {
   const undo: (() => void)[] = []
-  const patch = (path: string, around: (original: Method) => Method): void => {
+  const governed = [...kind.methods].filter(([, { as }]) => as === 'governed').map(([path]) => path)
+  const deriving = [...kind.methods].filter(([, { as }]) => as === 'derives').map(([path]) => path)
+  let ownCalls = 0
+
+  function unseen<T>(call: () => T): T {
+    ownCalls += 1
+    try {
+      return call()
+    } finally {
+      ownCalls -= 1
+    }
+  }
+
+  const told = (path: string, original: Method): Method =>
+    function (this: unknown, ...args) {
+      if (ownCalls === 0) onBypass(path)
+      return unseen(() => Reflect.apply(original, this, args))
+    }
+
+  const listening = (original: Method): Method =>
+    function (this: unknown, ...args) {
+      if (ownCalls === 0) void tellModelCall(args)
+      return Reflect.apply(original, this, args)
+    }
+
+  /** Requests are given as an object or as a promise of one, and lists with their path before it. */
+  async function tellModelCall([first, , third]: unknown[]): Promise<void> {
+    try {
+      const given: unknown = await (typeof first === 'string' ? third : first)
+      const request = isObject(given) ? given : {}
+      const method = text(request.method).toUpperCase()
+      const path = text(request.path) || text(first)
+      if (isModelCall(kind, method, path)) onBypass(`${method} ${path}`)
+    } catch {
+      // The request fails where it is made.
+    }
+  }
+
+  const watchingDerived = (original: Method): Method =>
+    function (this: unknown, ...args) {
+      const derived = Reflect.apply(original, this, args)
+      if (isObject(derived)) watch(derived)
+      return derived
+    }
+
+  function patch(client: object, path: string, around: (original: Method) => Method): void {
     const member = memberAt(client, path)
     if (typeof member?.value !== 'function') return
     const { owner, value } = member
@@ -37,30 +80,24 @@ export function watchForBypass(client: object, kind: ClientKind, onBypass: (meth
       else Object.defineProperty(owner, name, own)
     })
   }
-  const governed = [...kind.methods].filter(([, { as }]) => as === 'governed').map(([path]) => path)
-  for (const path of [...governed, ...OTHER_MODEL_CALLS]) {
-    patch(
-      path,
-      (original) =>
-        function (this: unknown, ...args) {
-          onBypass(path)
-          return Reflect.apply(original, this, args)
-        },
-    )
+
+  function watch(client: object): void {
+    // A client derived from one that a session holds is held by that session too.
+    if (wrapClient(client, 'replay') === null) undo.push(() => unwrapClient(client))
+    for (const path of governed) patch(client, path, (original) => told(path, original))
+    for (const path of RAW_METHODS) patch(client, path, listening)
+    for (const path of deriving) patch(client, path, watchingDerived)
   }
-  for (const [path, { as }] of kind.methods) {
-    if (as !== 'derives') continue
-    patch(
-      path,
-      (original) =>
-        function (this: unknown, ...args) {
-          const derived = Reflect.apply(original, this, args)
-          if (isObject(derived)) undo.push(watchForBypass(derived, kind, onBypass))
-          return derived
-        },
-    )
+
+  return {
+    watch,
+    unseen,
+    stop() {
+      for (const one of undo.splice(0)) one()
+    },
   }
-  return () => {
-    for (const one of undo) one()
-  }
+}
+
+function isModelCall({ modelEndpoints }: ClientKind, method: string, path: string): boolean {
+  return method === 'POST' && modelEndpoints.test(path.replace(/[?#].*$/, '').replace(/\/+$/, ''))
 }

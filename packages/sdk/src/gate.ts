@@ -1,11 +1,11 @@
-import type { Decision, Gate } from '@countersign/protocol'
+import { type Decision, type Gate, RESTRICTED } from '@countersign/protocol'
 import type { EnforcementDecision } from './errors.js'
 
 /** What the program gets to see of a judged response. */
 export type GateResult =
   | { readonly action: 'release' }
-  | { readonly action: 'keep'; readonly callIds: ReadonlySet<string> }
-  | { readonly action: 'answer'; readonly text: string }
+  | { readonly action: 'keep'; readonly callIds: ReadonlySet<string>; readonly blocked: readonly Decision[] }
+  | { readonly action: 'answer'; readonly text: string; readonly blocked: readonly Decision[] }
   | { readonly action: 'refuse' }
 
 /** `reject_all` refuses for one blocked call; the strip gates drop it and differ only when nothing is left. */
@@ -14,8 +14,8 @@ export function passGate(gate: Gate, decisions: readonly Decision[]): GateResult
   if (blocked.length === 0) return { action: 'release' }
   if (gate === 'reject_all') return { action: 'refuse' }
   const allowed = decisions.filter((call) => !isBlocked(call))
-  if (allowed.length > 0) return { action: 'keep', callIds: new Set(allowed.map(({ call_id }) => call_id)) }
-  return gate === 'strip_partial' ? { action: 'refuse' } : { action: 'answer', text: explain(blocked) }
+  if (allowed.length > 0) return { action: 'keep', callIds: new Set(allowed.map(({ call_id }) => call_id)), blocked }
+  return gate === 'strip_partial' ? { action: 'refuse' } : { action: 'answer', text: explainToModel(blocked), blocked }
 }
 
 export const isBlocked = (call: Decision): boolean => call.decision === 'block'
@@ -28,12 +28,18 @@ export function enforcementOf(decisions: readonly Decision[], gate: Gate): Enfor
   return { outcome, decisions, blocked }
 }
 
-/** For people and models: each blocked call, why, and what to do. */
+/** For the program: each blocked call, why, and what to do. */
 export function explain(blocked: readonly Decision[]): string {
-  const lines = blocked.map(
-    ({ tool_name, reason, remedy }) => `${quoteName(tool_name)} was blocked (${reason}). ${remedy ?? ''}`,
-  )
-  return lines.map((line) => line.trim()).join('\n')
+  return blocked.map((call) => sentence(call, call.reason)).join('\n')
+}
+
+/** The same for the model, which is not told of policies. */
+export function explainToModel(blocked: readonly Decision[]): string {
+  return blocked.map((call) => sentence(call, call.reason === 'policy_denied' ? RESTRICTED : call.reason)).join('\n')
+}
+
+function sentence({ tool_name, remedy }: Decision, reason: string | null): string {
+  return `${quoteName(tool_name)} was blocked (${reason}). ${remedy ?? ''}`.trim()
 }
 
 const SHOWN_NAME_LENGTH = 64

@@ -4,17 +4,19 @@ import type { DecidedBy, Judgement, PreparedTurn, ProposalAsk } from './authorit
 import { blockedDecision } from './blocked-decision.js'
 import type { OpenCall } from './call-book.js'
 import { ReplayContractError } from './errors.js'
-import { enforcementOf, explain, passGate } from './gate.js'
+import { enforcementOf, explain, type GateResult, passGate } from './gate.js'
 import { type JudgedCalls, judgeCalls } from './judge-calls.js'
 import type { Provider } from './providers/provider.js'
-import type { ModelAnswer, Verdict } from './providers/turn-hooks.js'
+import type { ModelAnswer } from './providers/turn-hooks.js'
 import { reportedReceipt } from './receipts.js'
 import { traceDecisions } from './trace.js'
 import { ServiceRefusal } from './transport.js'
 import type { Asked, Stance, TurnSession } from './turn-session.js'
 
 /** `refuse`: the program sees the error, unless the model is asked again. */
-export type Judged = Verdict | { readonly action: 'refuse'; readonly error: ReplayContractError }
+export type Judged =
+  | Exclude<GateResult, { action: 'refuse' }>
+  | { readonly action: 'refuse'; readonly error: ReplayContractError }
 
 /** Has an answer judged, asks the people it must ask, and says what of it the program gets to see. */
 export async function judgeTurn(

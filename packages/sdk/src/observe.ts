@@ -40,7 +40,10 @@ export function observe(client: object, options: ObserveOptions = {}): ObserveHa
   }
   const holder = wrapClient(client, 'observe')
   if (holder !== null) {
-    settings.report({ type: 'double_wrap', detail: `the client is already wrapped by ${holder}` })
+    settings.report({
+      type: 'double_wrap',
+      detail: `the client is already wrapped by ${holder === 'observe' ? 'observe' : 'replay'}`,
+    })
     return idleHandle(settings)
   }
   const capture = startCapturing(settings, settings.apiKey)

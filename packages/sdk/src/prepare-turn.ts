@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type Plan, readInputValues } from '@countersign/engine'
 import type { BlockedTurn, PreflightAsk, PreparedTurn } from './authority.js'
 import { blockedDecision } from './blocked-decision.js'
@@ -68,7 +69,7 @@ function blockedBeforeAsking({ settings, notes }: TurnSession, blocked: BlockedT
     settings.gate,
   )
   notes.blocked(decision)
-  if (settings.gate === 'strip_blocked') return { text: remedy }
+  if (settings.gate === 'strip_blocked') return { said: { text: remedy, id: randomUUID() } }
   throw new ReplayContractError(`the model was not asked (${reason}). ${remedy}`, decision)
 }
 

@@ -1,5 +1,6 @@
 import type { HandoffView, StateSnapshot, WorkflowView } from '@countersign/protocol'
-import { watchForBypass } from './bypass.js'
+import { type BypassWatch, createBypassWatch } from './bypass.js'
+import { createContinuations } from './continuations.js'
 import { createConversations } from './conversations.js'
 import { healthOf } from './health.js'
 import { type HealthSnapshot, isClusterMember } from './health-snapshot.js'
@@ -38,7 +39,7 @@ export class ReplaySession<Client extends object> {
   readonly #core: SessionCore
   readonly #notes: SessionNotes
   readonly #captures: ReplayCaptures
-  readonly #stopWatching: () => void
+  readonly #bypass: BypassWatch
   #bypassed = false
 
   constructor(client: Client, kind: ClientKind, settings: ReplaySettings) {
@@ -49,8 +50,10 @@ export class ReplaySession<Client extends object> {
     this.#captures = createReplayCaptures(settings, core.report)
     this.#notes = createSessionNotes(core, this.#captures)
     this.tools = toolsOf(core)
-    this.client = governClient(client, kind, governorOf(core, this.#notes, this.#captures))
-    this.#stopWatching = watchForBypass(client, kind, (method) => this.#onBypass(method))
+    this.#bypass = createBypassWatch(kind, (method) => this.#onBypass(method))
+    const governor = { ...governorOf(core, this.#notes, this.#captures), send: this.#bypass.unseen }
+    this.client = governClient(client, kind, governor)
+    this.#bypass.watch(client)
   }
 
   /** Sends captures, receipts and controls that are on their way, as far as the server can be reached. */
@@ -63,7 +66,7 @@ export class ReplaySession<Client extends object> {
   async restore(): Promise<void> {
     if (this.#core.isRestored()) return
     this.#core.end()
-    this.#stopWatching()
+    this.#bypass.stop()
     unwrapClient(this.#original)
     const { book, settings } = this.#core
     await book.idle()
@@ -189,6 +192,7 @@ function governorOf(core: SessionCore, notes: SessionNotes, captures: ReplayCapt
     notes,
     queue: createTurnQueue(),
     conversations: createConversations(settings.apiKey),
+    continuations: createContinuations(),
     followsConversations: () => captures.isActive() || core.rules().governed || core.rules().loaded.readsSources,
     approver: { sessionId: settings.sessionId, onCheckpoint: settings.onCheckpoint, report, now: () => new Date() },
     authority: core.authority,

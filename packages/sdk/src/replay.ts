@@ -5,7 +5,7 @@ import { detectClient } from './providers/clients.js'
 import type { ReplayOptions } from './replay-options.js'
 import { ReplaySession } from './replay-session.js'
 import { readReplayOptions } from './replay-settings.js'
-import { unwrapClient, wrapClient } from './wrapped-clients.js'
+import { unwrapClient, type Wrapping, wrapClient } from './wrapped-clients.js'
 
 /**
  * Starts a session on a model client. What is wrong with the options or the contracts is thrown here, at once; the
@@ -20,15 +20,19 @@ export function replay<Client extends object>(client: Client, options: ReplayOpt
     throw new ReplayConfigError(`this client cannot be governed: ${detail}`, 'compilation_failed')
   }
   const holder = wrapClient(client, 'replay')
-  if (holder !== null) {
-    const taken =
-      holder === 'observe' ? 'observe is active on this client' : 'another session is attached to this client'
-    throw new ReplayConfigError(`${taken}: restore it first, or use a client of its own`, 'compilation_failed')
-  }
+  if (holder !== null) throw new ReplayConfigError(TAKEN[holder], 'compilation_failed')
   try {
     return new ReplaySession(client, kind, settings)
   } catch (error) {
     unwrapClient(client)
     throw error
   }
+}
+
+const TAKEN: Readonly<Record<Wrapping, string>> = {
+  observe: 'observe is active on this client: restore it first, or use a client of its own',
+  replay:
+    'another session is attached to this client, or to the one it was derived from: ' +
+    'restore that session first, or use a client of its own',
+  wrapper: 'this is the wrapped client of another session: give replay a client of its own',
 }

@@ -4,6 +4,7 @@ import type { Decision, Flows, NarrowedTool } from '@countersign/protocol'
 import type { Authority, DecidedBy, PreparedTurn } from './authority.js'
 import type { CallBook } from './call-book.js'
 import type { Approver } from './checkpoints.js'
+import type { Continuations } from './continuations.js'
 import type { Conversations, OpenRequest } from './conversations.js'
 import type { EnforcementDecision } from './errors.js'
 import type { JsonObject } from './json-object.js'
@@ -21,6 +22,7 @@ export interface TurnSession {
   readonly queue: TurnQueue
   readonly running: AsyncLocalStorage<RunningTool>
   readonly conversations: Conversations
+  readonly continuations: Continuations
   /** Flows are needed: for captures, for the server, or for contracts with `sources`. */
   followsConversations(): boolean
   readonly approver: Approver

@@ -1,6 +1,8 @@
 import { readResponse } from '@countersign/engine'
+import type { JudgedAnswer } from './continuations.js'
+import { explainToModel } from './gate.js'
 import type { JsonObject } from './json-object.js'
-import { costOnly, judgeTurn } from './judge-turn.js'
+import { costOnly, type Judged, judgeTurn } from './judge-turn.js'
 import { prepareTurn, refuseNested } from './prepare-turn.js'
 import type { Provider } from './providers/provider.js'
 import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, Verdict } from './providers/turn-hooks.js'
@@ -28,6 +30,7 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
     const view = provider.readRequest(request)
     refuseNested(session, view)
     try {
+      const mend = session.continuations.mending(provider, request)
       await session.ready()
       session.checkProvider(provider.name, view.model)
       if (view.tools.length > 0 && binds(session) && place === null) {
@@ -44,7 +47,9 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
       }
       notes.traced(asked.trace)
       const prepared = await prepareTurn(session, provider, asked)
-      if ('text' in prepared) finish()
+      if ('request' in prepared) return { request: mend(prepared.request) }
+      session.continuations.saidInstead(provider, request, prepared.said)
+      finish()
       return prepared
     } catch (error) {
       finish()
@@ -57,11 +62,15 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
     let goesOn = false
     try {
       const verdict = await judgeTurn(session, provider, asked, answer)
+      session.continuations.judged(provider, asked.request, seenOf(answer, verdict))
       if (verdict.action !== 'refuse') return verdict
       if (retries >= settings.maxRetries) throw verdict.error
       retries++
       goesOn = true
-      return { action: 'retry', request: provider.withAppendedText(asked.request, verdict.error.message) }
+      return {
+        action: 'retry',
+        request: provider.withAppendedText(asked.request, explainToModel(verdict.error.decision.blocked)),
+      }
     } finally {
       if (!goesOn) finish()
     }
@@ -84,3 +93,19 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
 
   return { prepare, judge, abandon, holdStreams: settings.maxRetries > 0 }
 }
+
+/** What of an answer the program gets, and what the provider keeps beyond that. */
+function seenOf({ response, complete }: ModelAnswer, verdict: Judged): JudgedAnswer {
+  switch (verdict.action) {
+    case 'release':
+      return { response, complete, keptIds: null, blocked: [] }
+    case 'keep':
+      return { response, complete, keptIds: verdict.callIds, blocked: verdict.blocked }
+    case 'answer':
+      return { response, complete, keptIds: NONE, blocked: verdict.blocked }
+    case 'refuse':
+      return { response, complete, keptIds: NONE, blocked: verdict.error.decision.blocked }
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set()

@@ -1,5 +1,5 @@
-/** Who has its hands on a client: observe patches it in place, a replay session holds it. */
-export type Wrapping = 'observe' | 'replay'
+/** Who has its hands on a client: observe patches it in place, a replay session holds it or is what it stands for. */
+export type Wrapping = 'observe' | 'replay' | 'wrapper'
 
 const wrapped = new WeakMap<object, Wrapping>()
 

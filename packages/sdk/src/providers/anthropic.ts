@@ -8,7 +8,7 @@ import {
   without,
 } from '../json-object.js'
 import { endedByCalls, readMessageStream } from './anthropic-stream.js'
-import type { MessageView, OfferedTool, Provider, RequestView } from './provider.js'
+import type { MessageView, OfferedTool, Provider, RequestView, SaidInstead } from './provider.js'
 
 /** Anthropic `messages`. */
 export const anthropic: Provider = {
@@ -25,6 +25,7 @@ export const anthropic: Provider = {
   withAppendedText,
   withStreamUsage: (request) => request,
   keepCalls,
+  withTextOnly,
   textResponse,
   textEvents,
   readStream: readMessageStream,
@@ -144,18 +145,20 @@ function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonO
   return withHiddenPropertiesOf(response, { ...response, content, stop_reason: stopReason })
 }
 
-function textResponse(request: JsonObject, said: string, response?: JsonObject): JsonObject {
-  const block = { type: 'text', text: said, citations: null }
-  if (response === undefined) {
-    return { ...emptyMessage(request), content: [block], stop_reason: 'end_turn' }
-  }
-  const bare = keepCalls(response, new Set())
-  return withHiddenPropertiesOf(bare, { ...bare, content: [...objects(bare.content), block] })
+function textResponse(request: JsonObject, said: SaidInstead): JsonObject {
+  return { ...emptyMessage(request, said), content: [textBlock(said.text)], stop_reason: 'end_turn' }
 }
 
-function emptyMessage(request: JsonObject): JsonObject {
+function withTextOnly(response: JsonObject, said: string): JsonObject {
+  const bare = keepCalls(response, new Set())
+  return withHiddenPropertiesOf(bare, { ...bare, content: [...objects(bare.content), textBlock(said)] })
+}
+
+const textBlock = (said: string): JsonObject => ({ type: 'text', text: said, citations: null })
+
+function emptyMessage(request: JsonObject, { id }: SaidInstead): JsonObject {
   return {
-    id: 'msg_countersign',
+    id: `msg_countersign_${id}`,
     type: 'message',
     role: 'assistant',
     model: text(request.model),
@@ -166,11 +169,11 @@ function emptyMessage(request: JsonObject): JsonObject {
   }
 }
 
-function textEvents(request: JsonObject, said: string): JsonObject[] {
+function textEvents(request: JsonObject, said: SaidInstead): JsonObject[] {
   return [
-    { type: 'message_start', message: emptyMessage(request) },
+    { type: 'message_start', message: emptyMessage(request, said) },
     { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
-    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: said } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: said.text } },
     { type: 'content_block_stop', index: 0 },
     {
       type: 'message_delta',

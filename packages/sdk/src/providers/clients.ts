@@ -10,6 +10,8 @@ export interface ClientKind {
   matches(client: object): boolean
   /** What each method may do through a governed client. A method that is not named is refused. */
   readonly methods: ReadonlyMap<string, Treatment>
+  /** Paths that a POST reaches a model by which may call tools, whatever stands before them. */
+  readonly modelEndpoints: RegExp
 }
 
 /**
@@ -56,9 +58,21 @@ const passing = (methods: Record<string, string>): [string, Treatment][] =>
     names.split(' ').map((name): [string, Treatment] => [`${resource}.${name}`, { as: 'passes' }]),
   )
 
+/** Whole path segments, at the end of a path. */
+const endpoints = (...patterns: string[]): RegExp => new RegExp(`(^|/)(${patterns.join('|')})$`)
+
 const openai: ClientKind = {
   name: 'openai',
   matches: (client) => hasMethod(client, 'chat.completions.create') || hasMethod(client, 'responses.create'),
+  modelEndpoints: endpoints(
+    'chat/completions',
+    'completions',
+    'responses(/compact)?',
+    'batches',
+    'chatkit/sessions',
+    'realtime/.+',
+    'threads(/[^/]+)?/runs(/[^/]+/submit_tool_outputs)?',
+  ),
   methods: new Map([
     governed(openaiChat),
     governed(openaiResponses),
@@ -95,6 +109,13 @@ const openai: ClientKind = {
 const anthropicClient: ClientKind = {
   name: 'anthropic',
   matches: (client) => hasMethod(client, 'messages.create'),
+  modelEndpoints: endpoints(
+    'v1/messages(/batches)?',
+    'v1/complete',
+    'v1/sessions(/[^/]+/events)?',
+    'v1/deployments/[^/]+/run',
+    'v1/dreams',
+  ),
   methods: new Map([
     governed(anthropic),
     ...helpers(anthropic, 'parse', 'stream'),

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../json-object.js'
 import { type ApiResult, GovernedPromise, resultOf } from './api-promise.js'
 import { type ClientStream, isClientStream, layStream, streamOf } from './client-stream.js'
-import type { Provider, StreamGate } from './provider.js'
+import type { Provider, SaidInstead, StreamGate } from './provider.js'
 import type { ModelAnswer, TurnHooks, Verdict } from './turn-hooks.js'
 
 export interface GovernedCall {
@@ -22,7 +22,7 @@ async function run(call: GovernedCall): Promise<ApiResult> {
   let { request } = call
   for (;;) {
     const prepared = await hooks.prepare(request)
-    if ('text' in prepared) return saidInstead(provider, request, prepared.text)
+    if ('said' in prepared) return saidInstead(provider, request, prepared.said)
     const sent = request.stream === true ? provider.withStreamUsage(prepared.request) : prepared.request
     const startedAt = performance.now()
     const result = await sendOrAbandon(call, sent)
@@ -53,7 +53,7 @@ async function sendOrAbandon({ send, hooks }: GovernedCall, request: JsonObject)
   }
 }
 
-function saidInstead(provider: Provider, request: JsonObject, said: string): ApiResult {
+function saidInstead(provider: Provider, request: JsonObject, said: SaidInstead): ApiResult {
   if (request.stream !== true) return { data: provider.textResponse(request, said), response: null, rest: {} }
   const events = provider.textEvents(request, said)
   return { data: streamOf(() => replay(events)), response: null, rest: {} }
@@ -64,7 +64,7 @@ async function* replay(events: readonly unknown[]): AsyncGenerator<unknown> {
 }
 
 async function judgeWhole(asked: Asked, data: unknown): Promise<Judged> {
-  const { provider, hooks, sent } = asked
+  const { provider, hooks } = asked
   const response = isObject(data) ? data : {}
   const verdict = await hooks.judge(answerOf(asked, response, { complete: true, streamed: false }))
   switch (verdict.action) {
@@ -73,7 +73,7 @@ async function judgeWhole(asked: Asked, data: unknown): Promise<Judged> {
     case 'keep':
       return { data: provider.keepCalls(response, verdict.callIds) }
     case 'answer':
-      return { data: provider.textResponse(sent, verdict.text, response) }
+      return { data: provider.withTextOnly(response, verdict.text) }
     case 'retry':
       return { retry: verdict.request }
   }

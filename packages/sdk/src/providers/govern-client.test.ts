@@ -42,7 +42,10 @@ function governed<Client extends object>(
     holdStreams: false,
     ...overrides,
   }
-  return { client: governClient(client, kind, { beginTurn: () => hooks, assertUsable: () => {} }), recorded }
+  return {
+    client: governClient(client, kind, { beginTurn: () => hooks, assertUsable: () => {}, send: (call) => call() }),
+    recorded,
+  }
 }
 
 const openai = () => new OpenAI({ apiKey: 'unused', baseURL: `${provider.url}/v1`, maxRetries: 0 })
@@ -317,7 +320,7 @@ describe('the promise of create', () => {
   test.each([false, true])(
     'a turn that may not go on answers without asking the model (stream: %s)',
     async (stream) => {
-      const prepare = async (): Promise<Prepared> => ({ text: 'The budget is used up.' })
+      const prepare = async (): Promise<Prepared> => ({ said: { text: 'The budget is used up.', id: 'x' } })
       const viaChat = governed(openai(), release, { prepare }).client.chat.completions
       const viaResponses = governed(openai(), release, { prepare }).client.responses
       const viaMessages = governed(anthropic(), release, { prepare }).client.messages

@@ -1,6 +1,6 @@
 import { ReplayConfigError } from '../errors.js'
 import { isObject, type JsonObject } from '../json-object.js'
-import { unpatched } from '../wrapped-clients.js'
+import { unpatched, wrapClient } from '../wrapped-clients.js'
 import { type ClientKind, memberAt, type Treatment } from './clients.js'
 import { governCall } from './govern-call.js'
 import type { Provider } from './provider.js'
@@ -11,6 +11,8 @@ export interface ClientGovernor {
   beginTurn(provider: Provider, request: JsonObject, path: string): TurnHooks
   /** Called before any method is looked at: throws when the wrapper is no longer in use. */
   assertUsable(): void
+  /** Makes a call of the wrapper's own on the original client, so that it is not taken for the program's. */
+  send<T>(call: () => T): T
 }
 
 /**
@@ -34,7 +36,7 @@ export function governClient<Client extends object>(
     if (send === undefined) throw refusal(path)
     const body = isObject(request) ? request : {}
     const hooks = governor.beginTurn(provider, body, path)
-    return governCall({ provider, request: body, send: (sent) => send(sent, options), hooks })
+    return governCall({ provider, request: body, send: (sent) => governor.send(() => send(sent, options)), hooks })
   }
 
   const method = (treatment: Treatment | undefined, path: string, owner: object, original: Method): unknown => {
@@ -80,6 +82,7 @@ export function governClient<Client extends object>(
   }
 
   const root = facade(client, '')
+  wrapClient(root, 'wrapper')
   return root as Client
 }
 

@@ -8,7 +8,7 @@ import {
   without,
 } from '../json-object.js'
 import { choicesWithLegacyCall, endedByCalls, isOddList, readChatStream } from './openai-chat-stream.js'
-import type { MessageCall, MessageView, OfferedTool, Provider, RequestView } from './provider.js'
+import type { MessageCall, MessageView, OfferedTool, Provider, RequestView, SaidInstead } from './provider.js'
 
 /** OpenAI `chat.completions`, and the many clients that speak it. */
 export const openaiChat: Provider = {
@@ -29,6 +29,7 @@ export const openaiChat: Provider = {
     stream_options: { ...(isObject(request.stream_options) ? request.stream_options : {}), include_usage: true },
   }),
   keepCalls,
+  withTextOnly,
   textResponse,
   textEvents,
   readStream: readChatStream,
@@ -153,20 +154,15 @@ function keepCallsOf(choice: JsonObject, allowedIds: ReadonlySet<string>, keepLe
   return { ...choice, message, finish_reason: endedByCalls(choice.finish_reason) ? 'stop' : choice.finish_reason }
 }
 
-function textResponse(request: JsonObject, said: string, response?: JsonObject): JsonObject {
-  if (response === undefined) {
-    return {
-      ...envelope(request, 'chat.completion'),
-      choices: [
-        {
-          index: 0,
-          message: { role: 'assistant', content: said, refusal: null },
-          logprobs: null,
-          finish_reason: 'stop',
-        },
-      ],
-    }
+function textResponse(request: JsonObject, said: SaidInstead): JsonObject {
+  const message = { role: 'assistant', content: said.text, refusal: null }
+  return {
+    ...envelope(request, said.id, 'chat.completion'),
+    choices: [{ index: 0, message, logprobs: null, finish_reason: 'stop' }],
   }
+}
+
+function withTextOnly(response: JsonObject, said: string): JsonObject {
   const bare = keepCalls(response, new Set())
   const choices = objects(bare.choices).map((choice) => {
     const message = isObject(choice.message) ? choice.message : { role: 'assistant' }
@@ -176,14 +172,19 @@ function textResponse(request: JsonObject, said: string, response?: JsonObject):
   return withHiddenPropertiesOf(bare, { ...bare, choices })
 }
 
-function textEvents(request: JsonObject, said: string): JsonObject[] {
+function textEvents(request: JsonObject, said: SaidInstead): JsonObject[] {
   const chunk = (delta: JsonObject, finishReason: string | null): JsonObject => ({
-    ...envelope(request, 'chat.completion.chunk'),
+    ...envelope(request, said.id, 'chat.completion.chunk'),
     choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }],
   })
-  return [chunk({ role: 'assistant', content: said }, null), chunk({}, 'stop')]
+  return [chunk({ role: 'assistant', content: said.text }, null), chunk({}, 'stop')]
 }
 
-function envelope(request: JsonObject, object: string): JsonObject {
-  return { id: 'chatcmpl-countersign', object, created: Math.floor(Date.now() / 1000), model: text(request.model) }
+function envelope(request: JsonObject, id: string, object: string): JsonObject {
+  return {
+    id: `chatcmpl-countersign-${id}`,
+    object,
+    created: Math.floor(Date.now() / 1000),
+    model: text(request.model),
+  }
 }

@@ -7,8 +7,9 @@ import {
   withHiddenPropertiesOf,
   without,
 } from '../json-object.js'
+import { inputItems, keptResponses, saidInsteadId } from './openai-responses-kept.js'
 import { callsExcept, messageItem, readResponseStream } from './openai-responses-stream.js'
-import type { MessageView, OfferedTool, Provider, RequestView } from './provider.js'
+import type { MessageView, OfferedTool, Provider, RequestView, SaidInstead } from './provider.js'
 
 /** OpenAI `responses`. */
 export const openaiResponses: Provider = {
@@ -20,15 +21,18 @@ export const openaiResponses: Provider = {
     ...request,
     instructions: [said, text(request.instructions)].filter((part) => part !== '').join('\n\n'),
   }),
+  // A conversation has by now what the request brought before.
   withAppendedText: (request, said) => ({
     ...request,
-    input: [...inputItems(request), { role: 'system', content: said }],
+    input: [...(request.conversation == null ? inputItems(request) : []), { role: 'system', content: said }],
   }),
   withStreamUsage: (request) => request,
   keepCalls,
+  withTextOnly,
   textResponse,
   textEvents,
   readStream: readResponseStream,
+  keeps: keptResponses,
   wire: {
     encode: (event) => `event: ${isObject(event) ? text(event.type) : ''}\ndata: ${JSON.stringify(event)}\n\n`,
     end: '',
@@ -38,11 +42,6 @@ export const openaiResponses: Provider = {
 /** Built-in tools: named by their type. Some are run by the provider, some answered by the program. */
 const BUILT_IN_TOOLS =
   /^(file_search|web_search(_\d{4}_\d{2}_\d{2})?|web_search_preview(_\d{4}_\d{2}_\d{2})?|computer|mcp|code_interpreter|programmatic_tool_calling|image_generation|local_shell|shell|tool_search|apply_patch)$/
-
-function inputItems(request: JsonObject): unknown[] {
-  if (Array.isArray(request.input)) return request.input
-  return typeof request.input === 'string' ? [{ role: 'user', content: request.input }] : []
-}
 
 function readRequest(request: JsonObject): RequestView {
   const items = objects(inputItems(request))
@@ -170,15 +169,12 @@ function withoutOrphanReasoning(before: JsonObject[], kept: JsonObject[]): JsonO
   return kept.slice(0, end + 1)
 }
 
-function textResponse(request: JsonObject, said: string, response?: JsonObject): JsonObject {
-  if (response === undefined) {
-    return {
-      ...emptyResponse(request),
-      status: 'completed',
-      output: [messageItem(said)],
-      output_text: said,
-    }
-  }
+function textResponse(request: JsonObject, said: SaidInstead): JsonObject {
+  const output = [messageItem(said.text)]
+  return { ...emptyResponse(request, said), status: 'completed', output, output_text: said.text }
+}
+
+function withTextOnly(response: JsonObject, said: string): JsonObject {
   const bare = keepCalls(response, new Set())
   const before = text(bare.output_text)
   return withHiddenPropertiesOf(bare, {
@@ -188,9 +184,9 @@ function textResponse(request: JsonObject, said: string, response?: JsonObject):
   })
 }
 
-function emptyResponse(request: JsonObject): JsonObject {
+function emptyResponse(request: JsonObject, { id }: SaidInstead): JsonObject {
   return {
-    id: 'resp_countersign',
+    id: saidInsteadId(id),
     object: 'response',
     created_at: Math.floor(Date.now() / 1000),
     status: 'in_progress',
@@ -208,10 +204,10 @@ function emptyResponse(request: JsonObject): JsonObject {
   }
 }
 
-function textEvents(request: JsonObject, said: string): JsonObject[] {
+function textEvents(request: JsonObject, said: SaidInstead): JsonObject[] {
   const gate = readResponseStream(request, { holdAll: true })
-  const response = emptyResponse(request)
+  const response = emptyResponse(request, said)
   gate.take({ type: 'response.created', sequence_number: 0, response })
   gate.take({ type: 'response.completed', sequence_number: 1, response: { ...response, status: 'completed' } })
-  return gate.releaseOnly(new Set(), said)
+  return gate.releaseOnly(new Set(), said.text)
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../json-object.js'
+import type { KeptConversations } from './kept-conversations.js'
 
 /**
  * One API of a model provider: what its requests, responses and streams look like.
@@ -20,13 +21,23 @@ export interface Provider {
   withStreamUsage(request: JsonObject): JsonObject
   /** The response with only these calls: a call without an id, or not named here, is gone. */
   keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject
-  /** A text-only answer in the provider's shape: made of the response without its calls, or of nothing. */
-  textResponse(request: JsonObject, text: string, response?: JsonObject): JsonObject
-  /** The events of a text-only answer, for a stream that was never opened. */
-  textEvents(request: JsonObject, text: string): JsonObject[]
+  /** The response without its calls, and with this text at its end. */
+  withTextOnly(response: JsonObject, text: string): JsonObject
+  /** An answer of a model that was not asked. It has an id of the provider's kind that ends in `id`. */
+  textResponse(request: JsonObject, said: SaidInstead): JsonObject
+  /** The same as the events of a stream that was never opened. */
+  textEvents(request: JsonObject, said: SaidInstead): JsonObject[]
+  /** Undefined where every request brings the whole conversation. */
+  readonly keeps?: KeptConversations
   readStream(request: JsonObject, options?: { holdAll?: boolean }): StreamGate
   /** How one event is written in the body of a server-sent event stream, and what ends the stream. */
   readonly wire: { encode(event: unknown): string; end: string }
+}
+
+/** What the program is told instead of what the model would have said. */
+export interface SaidInstead {
+  text: string
+  id: string
 }
 
 export type ProviderName = 'openai' | 'anthropic'

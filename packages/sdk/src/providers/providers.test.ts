@@ -324,7 +324,7 @@ describe('calls of a chat that are no list', () => {
     const message = { role: 'assistant', content: null, tool_calls: odd }
     const response = { id: 'r', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }
     expect(readResponse(response).problems).toHaveLength(1)
-    expect(JSON.stringify(openaiChat.textResponse({}, 'no', response))).not.toContain('refund')
+    expect(JSON.stringify(openaiChat.withTextOnly(response, 'no'))).not.toContain('refund')
   })
 
   test('are held in a stream, judged as malformed and stripped', () => {

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../json-object.js'
+import type { SaidInstead } from './provider.js'
 
 /** What decides about one governed call of a model. One object serves one call, with its retries. */
 export interface TurnHooks {
@@ -13,7 +14,7 @@ export interface TurnHooks {
 }
 
 /** The request to send, or the text to answer with instead of asking the model. */
-export type Prepared = { request: JsonObject } | { text: string }
+export type Prepared = { request: JsonObject } | { said: SaidInstead }
 
 export interface ModelAnswer {
   /** As it was sent. */
