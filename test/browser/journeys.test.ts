@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { verify } from '../../packages/cli/src/commands/verify.js'
 import { ReplayContractError, ReplayKillError } from '../../packages/sdk/src/index.js'
 import { type Agent, calls, says, startAgent } from '../support/agent.js'
 import { launchBrowser, noBrowser, openPage, seriousIssues, settled, type WatchedPage } from '../support/browser.js'
@@ -138,9 +139,47 @@ describe.skipIf(trouble !== null)(
         page.waitForEvent('download'),
         page.getByRole('button', { name: 'Download the proof' }).click(),
       ])
-      const proof = JSON.parse(readFileSync(await download.path(), 'utf8')) as { session_id: string; events: unknown[] }
-      expect(proof.session_id).toBe('case-2')
-      expect(proof.events.length).toBeGreaterThan(2)
+      const file = await download.path()
+      const printed: string[] = []
+      const terminal = { print: (line: string) => printed.push(line), note: () => {} }
+      expect(await page.getByText('npx countersign verify').innerText()).toContain(download.suggestedFilename())
+      expect(await verify.run([file], terminal)).toBe(0)
+      expect(printed.join()).toMatch(/^case-2: [0-9]+ events hold/)
+      const forged = readFileSync(file, 'utf8').replace(/"blocked"/, '"allowed"')
+      writeFileSync(file, forged)
+      expect(await verify.run([file], terminal)).toBe(1)
+      expect(printed.at(-1)).toMatch(/^broken at event/)
+    })
+
+    test('erases the content: what was asked for is gone, what was decided stays and still verifies', async () => {
+      expect(await page.getByText('A-1042').count()).toBeGreaterThan(0)
+      await page.getByRole('button', { name: 'Erase the content' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Erase the content of this session?' })
+      await dialog.getByRole('button', { name: 'Erase content' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await page.getByText('The arguments were not kept, or were erased.').first().waitFor()
+      await expect.poll(() => page.getByText('A-1042').count()).toBe(0)
+      await page.getByText('Argument value mismatch').first().waitFor()
+      await page.getByRole('button', { name: 'Verify again' }).click()
+      await page.getByText(/Verified: \d+ events/).waitFor()
+    })
+
+    test('labels a session for good; the timeline and the audit trail show it', async () => {
+      await page.goto(`${url}/sessions/case-1`)
+      await page.getByRole('button', { name: 'Add a label' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Add a label to this session?' })
+      await dialog.getByLabel('Label').fill('not allowed')
+      await dialog.getByRole('button', { name: 'Add label' }).click()
+      expect(await dialog.isVisible()).toBe(true)
+      await dialog.getByLabel('Label').fill('vip')
+      await dialog.getByRole('button', { name: 'Add label' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await page.getByRole('link', { name: 'vip' }).waitFor()
+      await page.getByRole('heading', { name: 'Label added' }).waitFor()
+      const { body } = await runtime.api(apiKey).loadSession({ params: { session_id: 'case-1' } })
+      expect(body.session.labels).toEqual(['vip'])
+      await page.goto(`${url}/audit`)
+      await page.getByText('Label added').waitFor()
     })
 
     test('kills a session from the page, and the agent stops', async () => {

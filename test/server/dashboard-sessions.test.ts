@@ -138,6 +138,20 @@ describe('sessions in the dashboard', () => {
     })
   })
 
+  test('are labelled by a person, for good and once; the audit trail says by whom', async () => {
+    const session = await openSession(api, { session_id: 'labelled-by-hand' })
+    const label = (text: string) =>
+      ada.call('addLabelByPerson', { params: { session_id: session.sessionId }, body: { label: text } })
+    expect((await label('vip')).body.labels).toEqual(['vip'])
+    const again = await label('vip')
+    expect([again.status, again.body.labels, again.body.ledger.seq]).toEqual([200, ['vip'], 2])
+    for (const bad of ['', 'two words', 'ſ', 'x'.repeat(129)]) expect((await label(bad)).status).toBe(400)
+    const { body } = await ada.call('listAudit')
+    expect(body.items[0]).toMatchObject({ action: 'label_added', actor: ada.email, detail: 'vip' })
+    await ada.call('killSessionByPerson', { params: { session_id: session.sessionId }, body: {} })
+    expect((await label('too_late')).status).toBe(409)
+  })
+
   test('lose their content when it is erased, and still prove themselves', async () => {
     const session = await openSession(api, {
       session_id: 'erased',
@@ -159,9 +173,11 @@ describe('sessions in the dashboard', () => {
       'loadTimeline',
       'loadProof',
       'killSessionByPerson',
+      'addLabelByPerson',
       'eraseContent',
     ] as const) {
-      const body = name === 'killSessionByPerson' ? { body: {} } : {}
+      const body =
+        { killSessionByPerson: { body: {} }, addLabelByPerson: { body: { label: 'mine' } } }[name as string] ?? {}
       const foreign = await eve.call(name, { params: { session_id: 'private' }, ...body })
       const unknown = await eve.call(name, { params: { session_id: 'no-such' }, ...body })
       expect([name, foreign.status, foreign.text]).toEqual([name, 404, unknown.text])
@@ -207,6 +223,16 @@ describe('the overview', () => {
     expect(summed.spans.map(({ blocked }) => blocked)).toEqual(moved.spans.map(({ blocked }) => blocked))
     expect(summed.totals).toEqual(moved.totals)
   })
+})
+
+test('the newest block is shown first, however many sessions began and blocked since its own began', async () => {
+  const one = await join()
+  const old = await openSession(one.api, { session_id: 'began-first' })
+  for (let i = 0; i < 12; i++) await (await openSession(one.api, { session_id: `later-${i}` })).decide([refund(900)])
+  await old.decide([refund(901)])
+  const { body } = await one.person.call('loadOverview')
+  expect(body.recent_blocks.map(({ session_id }) => session_id).slice(0, 2)).toEqual(['began-first', 'later-11'])
+  expect(body.recent_blocks).toHaveLength(10)
 })
 
 describe('agents and limits', () => {

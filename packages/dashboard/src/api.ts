@@ -52,6 +52,7 @@ const CALLS = {
   loadTimeline: ['GET', '/api/dashboard/sessions/:session_id/timeline'],
   loadProof: ['GET', '/api/dashboard/sessions/:session_id/proof'],
   killSessionByPerson: ['POST', '/api/dashboard/sessions/:session_id/kill'],
+  addLabelByPerson: ['POST', '/api/dashboard/sessions/:session_id/labels'],
   eraseContent: ['POST', '/api/dashboard/sessions/:session_id/erase'],
   listWorkflows: ['GET', '/api/dashboard/workflows'],
   loadWorkflowDetail: ['GET', '/api/dashboard/workflows/:workflow_id'],

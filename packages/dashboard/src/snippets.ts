@@ -8,7 +8,8 @@ export function environmentSnippet(apiKey: string, origin = location.origin): st
   return [`export COUNTERSIGN_API_KEY=${apiKey}`, ...address].join('\n')
 }
 
-export const observeSnippet = `import OpenAI from 'openai'
+export const observeSnippet = `// at the start of your agent
+import OpenAI from 'openai'
 import { observe } from '@countersign/sdk'
 
 const client = new OpenAI()
@@ -16,34 +17,52 @@ observe(client, { agent: 'support' })
 
 // Use the client as before: every tool call is now seen, none is changed.`
 
-export const governSnippet = `import OpenAI from 'openai'
+export const contractSnippet = `# contracts/issue_refund.yaml
+tool: issue_refund
+side_effect: financial
+gate: allow
+argument_value_invariants:
+  - { path: $.amount, gt: 0, lte: 500 }`
+
+export const governSnippet = `// agent.mjs
+import OpenAI from 'openai'
 import { replay } from '@countersign/sdk'
 
 const session = replay(new OpenAI(), {
   agent: 'support',
-  contractsDir: './contracts',
-  tools: { issue_refund: (args) => issueRefund(args) },
+  contractsDir: 'contracts',
+  tools: { issue_refund: ({ amount }) => ({ refunded: amount }) }, // your function
 })
 
-// Calls go through session.client, tools through session.tools.
-const answer = await session.client.chat.completions.create({
+// Calls of the model go through session.client, tools through session.tools.
+const { choices } = await session.client.chat.completions.create({
   model: 'gpt-4o',
-  messages,
-  tools,
-})`
+  messages: [{ role: 'user', content: 'My order arrived broken. Refund the 40 I paid.' }],
+  tools: [
+    {
+      type: 'function',
+      function: {
+        name: 'issue_refund',
+        parameters: { type: 'object', properties: { amount: { type: 'number' } } },
+      },
+    },
+  ],
+})
+for (const call of choices[0].message.tool_calls ?? []) {
+  const args = JSON.parse(call.function.arguments)
+  console.log(await session.tools[call.function.name](args, { callId: call.id }))
+}
+await session.restore()`
 
-export const contractSnippet = `# contracts/issue_refund.yaml
-tool: issue_refund
-side_effect: financial
-argument_value_invariants:
-  - { path: $.amount, gt: 0, lte: 500 }
-preconditions:
-  - { requires_prior_tool: verify_identity }`
+export const demoSnippet = 'npm run demo'
 
-export const workflowSnippet = `const session = replay(client, {
+export const workflowSnippet = `import OpenAI from 'openai'
+import { replay } from '@countersign/sdk'
+
+const session = replay(new OpenAI(), {
   agent: 'triage',
-  contractsDir: './contracts',
-  tools,
+  contractsDir: 'contracts',
+  tools: { issue_refund: ({ amount }) => ({ refunded: amount }) },
   workflow: {
     workflowId: 'case-1042',
     role: 'triage',

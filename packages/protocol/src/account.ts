@@ -64,6 +64,7 @@ export const AUDIT_ACTIONS = [
   'plan_approved',
   'plan_rejected',
   'session_killed',
+  'label_added',
   'workflow_killed',
   'content_erased',
 ] as const

@@ -7,6 +7,8 @@ import { exportEventsReply, LEDGER_EVENTS, type LedgerEventType } from './ledger
 import { pageOf, pageQuery } from './paging.js'
 import type { Route } from './route.js'
 import {
+  addLabelBody,
+  addLabelReply,
   killBody,
   narrowedToolSchema,
   pendingCallSchema,
@@ -320,6 +322,14 @@ export const dashboardRoutes = {
     params: sessionPath,
     body: killBody,
     reply: stopReply,
+  },
+  addLabelByPerson: {
+    ...change,
+    path: '/api/dashboard/sessions/:session_id/labels',
+    summary: 'Append an immutable label from the dashboard',
+    params: sessionPath,
+    body: addLabelBody,
+    reply: addLabelReply,
   },
   eraseContent: {
     ...change,

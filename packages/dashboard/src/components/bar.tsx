@@ -9,7 +9,7 @@ export function Bar({ value, max, tone = 'block' }: BarProps) {
   const share = max === 0 ? 0 : Math.min(1, Math.max(0, value / max))
   return (
     <div className={`bar bar-${tone}`} aria-hidden="true">
-      <span style={{ width: `${share * 100}%` }} />
+      {share === 0 ? null : <span style={{ width: `${share * 100}%` }} />}
     </div>
   )
 }

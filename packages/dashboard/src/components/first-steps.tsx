@@ -1,5 +1,12 @@
 import { Link } from '@tanstack/react-router'
-import { contractSnippet, environmentSnippet, governSnippet, installSnippet, observeSnippet } from '../snippets.js'
+import {
+  contractSnippet,
+  demoSnippet,
+  environmentSnippet,
+  governSnippet,
+  installSnippet,
+  observeSnippet,
+} from '../snippets.js'
 import { CodeBlock } from './code-block.js'
 import { Empty } from './states.js'
 
@@ -10,6 +17,12 @@ export const FirstSteps = () => (
       Connect an agent and this page comes to life by itself. It needs an API key; <Link to="/keys">make one here</Link>{' '}
       if you have not kept yours.
     </p>
+    {isOwnMachine() ? (
+      <>
+        <p>Only looking? In the folder where the service was started, this serves three customers in a few seconds:</p>
+        <CodeBlock title="A second terminal" code={demoSnippet} />
+      </>
+    ) : null}
     <ol className="steps">
       <li>
         <h3>Install the SDK and give it the key</h3>
@@ -22,8 +35,10 @@ export const FirstSteps = () => (
       <li>
         <h3>Govern: write down what a tool may do, and let the server decide</h3>
         <CodeBlock title="A contract" code={contractSnippet} />
-        <CodeBlock title="In your agent" code={governSnippet} />
+        <CodeBlock title="An agent, whole: node agent.mjs" code={governSnippet} />
       </li>
     </ol>
   </Empty>
 )
+
+const isOwnMachine = (): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname)

@@ -54,8 +54,10 @@ function AgentCard({ agent }: { agent: AgentRow }) {
         </span>
       </header>
       <p className="agent-coverage">
-        <span className="tile-value">{agent.coverage === null ? 'none yet' : percent(agent.coverage)}</span>
-        <span className="quiet"> of its calls have an approved contract</span>
+        <span className="tile-value">{agent.coverage === null ? 'No call' : percent(agent.coverage)}</span>
+        <span className="quiet">
+          {agent.coverage === null ? ' was observed yet' : ' of its calls have an approved contract'}
+        </span>
       </p>
       <Bar value={agent.coverage ?? 0} max={1} tone="allow" />
       <dl className="agent-calls">
@@ -70,6 +72,7 @@ function AgentCard({ agent }: { agent: AgentRow }) {
         {agent.environments.map((entry) => (
           <li key={entry.environment}>
             <span>{entry.environment}</span>
+            <span className="quiet">{entry.approved_at === null ? '' : <Ago at={entry.approved_at} />}</span>
             {entry.status === 'approved' ? (
               <Badge tone="allow">plan approved</Badge>
             ) : entry.status === 'draft' ? (
@@ -77,7 +80,6 @@ function AgentCard({ agent }: { agent: AgentRow }) {
             ) : (
               <Badge>no plan</Badge>
             )}
-            <span className="quiet">{entry.approved_at === null ? '' : <Ago at={entry.approved_at} />}</span>
           </li>
         ))}
       </ul>

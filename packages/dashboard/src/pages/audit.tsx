@@ -14,6 +14,7 @@ const TONES: Partial<Record<AuditEntry['action'], Tone>> = {
   plan_rejected: 'block',
   session_killed: 'block',
   workflow_killed: 'block',
+  label_added: 'accent',
   content_erased: 'doubt',
 }
 
@@ -32,6 +33,7 @@ const WORDS: Record<AuditEntry['action'], string> = {
   plan_rejected: 'Plan rejected',
   session_killed: 'Session killed',
   workflow_killed: 'Workflow killed',
+  label_added: 'Label added',
   content_erased: 'Content erased',
 }
 

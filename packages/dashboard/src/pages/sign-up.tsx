@@ -70,7 +70,7 @@ function FirstKey({ made }: { made: Answer<'signup'> }) {
         </p>
       </div>
       <Button kind="primary" icon="arrow" onClick={enter}>
-        I have kept the key, go to the dashboard
+        Key kept, go to the dashboard
       </Button>
     </Door>
   )

@@ -1,4 +1,4 @@
-import { BLOCK_REASON_NAMES, type BlockReason } from '@countersign/protocol'
+import type { BlockReason } from '@countersign/protocol'
 import type { Queryable } from './database.js'
 
 export interface RecentBlock {
@@ -11,28 +11,13 @@ export interface RecentBlock {
   reason: BlockReason
 }
 
-/** How many sessions, newest first, are looked into for each reason. */
-const SESSIONS_PER_REASON = 10
-
-/**
- * The newest blocked calls of the sessions that began last: a few steps in the index for each reason, and then only the
- * proposals of those sessions, however many a tenant has.
- */
+/** The newest blocked calls: a few steps in an index that holds blocked proposals only, however many a tenant has. */
 export async function listRecentBlocks(sql: Queryable, tenantId: string, limit: number): Promise<RecentBlock[]> {
   return sql<RecentBlock[]>`
-    with looked_into as (
-      select distinct f.session_id, f.created_at
-      from unnest(${[...BLOCK_REASON_NAMES]}::text[]) as reasons (reason), lateral (
-        select session_id, created_at from session_facets
-        where tenant_id = ${tenantId} and kind = 'reason' and value = reasons.reason
-        order by created_at desc limit ${SESSIONS_PER_REASON}
-      ) f
-      order by f.created_at desc limit ${2 * limit}
-    ), newest as (
-      select p.session_id, p.seq, p.proposed_at, p.decisions
-      from looked_into l join proposals p on p.tenant_id = ${tenantId} and p.session_id = l.session_id
-      where p.outcome in ('blocked', 'partial')
-      order by p.proposed_at desc limit ${limit}
+    with newest as (
+      select session_id, seq, proposed_at, decisions from proposals
+      where tenant_id = ${tenantId} and outcome in ('blocked', 'partial')
+      order by proposed_at desc limit ${limit}
     )
     select n.proposed_at as at, n.session_id, s.agent, n.seq, (d ->> 'index')::int as index,
       d ->> 'tool_name' as tool_name, d ->> 'reason' as reason

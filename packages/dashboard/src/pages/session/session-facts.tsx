@@ -7,6 +7,7 @@ import { Labels } from '../../components/labels.js'
 import { Text } from '../../components/text.js'
 import { Ago } from '../../components/time.js'
 import { count, money } from '../../format.js'
+import { AddLabel } from './add-label.js'
 
 export function SessionFacts({ detail: { session, row, pending } }: { detail: SessionDetail }) {
   return (
@@ -66,7 +67,10 @@ export function SessionFacts({ detail: { session, row, pending } }: { detail: Se
         <Ago at={session.created_at} />
       </Fact>
       <Fact name="Labels">
-        <Labels labels={session.labels} most={12} />
+        <span className="fact-labels">
+          {session.labels.length === 0 ? null : <Labels labels={session.labels} most={12} />}
+          <AddLabel session={session} />
+        </span>
       </Fact>
     </dl>
   )

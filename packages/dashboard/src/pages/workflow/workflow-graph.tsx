@@ -24,7 +24,7 @@ type RoleNode = Node<{ role: string; root: boolean; sessions: Workflow['sessions
 /** A wide screen reads from left to right, a narrow one from top to bottom. */
 const LAYOUTS = {
   wide: { along: 340, across: 150, enters: Position.Left, leaves: Position.Right },
-  narrow: { along: 170, across: 250, enters: Position.Top, leaves: Position.Bottom },
+  narrow: { along: 136, across: 162, enters: Position.Top, leaves: Position.Bottom },
 } as const
 
 /** Roles as the definition orders them, left to right, with their sessions; an edge is a handoff that may happen or did. */
@@ -45,7 +45,7 @@ export function WorkflowGraph({ workflow }: { workflow: Workflow }) {
         onNodesChange={keepSizes}
         nodeTypes={NODE_TYPES}
         fitView
-        fitViewOptions={{ padding: 0.12, maxZoom: 1 }}
+        fitViewOptions={{ padding: shape === 'wide' ? 0.12 : 0.04, maxZoom: 1 }}
         minZoom={0.3}
         nodesDraggable={false}
         nodesConnectable={false}

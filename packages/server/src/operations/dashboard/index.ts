@@ -1,3 +1,4 @@
+import { addLabelByPerson } from './add-label-by-person.js'
 import { eraseContent } from './erase-content.js'
 import { judgePlayground } from './judge-playground.js'
 import { killSessionByPerson } from './kill-session-by-person.js'
@@ -22,6 +23,7 @@ export const dashboardHandlers = {
   loadTimeline,
   loadProof,
   killSessionByPerson,
+  addLabelByPerson,
   listWorkflows,
   loadWorkflowDetail,
   killWorkflowByPerson,

@@ -1,0 +1,53 @@
+import type { SessionView } from '@countersign/protocol'
+import { useState } from 'react'
+import { Button } from '../../components/button.js'
+import { ConfirmDialog } from '../../components/confirm-dialog.js'
+import { Field } from '../../components/field.js'
+import { useChange } from '../../use-api.js'
+
+/** Adds a label, after saying what it means: it can never be taken off again. */
+export function AddLabel({ session }: { session: SessionView }) {
+  const [asking, setAsking] = useState(false)
+  const [label, setLabel] = useState('')
+  const add = useChange('addLabelByPerson', ['loadSessionDetail', 'loadTimeline', 'listSessions'])
+  if (session.status === 'KILLED' || session.status === 'COMPROMISED') return null
+  const close = () => {
+    setAsking(false)
+    setLabel('')
+    add.reset()
+  }
+  return (
+    <>
+      <Button kind="quiet" icon="tag" onClick={() => setAsking(true)}>
+        Add a label
+      </Button>
+      {asking ? (
+        <ConfirmDialog
+          title="Add a label to this session?"
+          confirm="Add label"
+          busy={add.isPending}
+          problem={add.error}
+          onConfirm={() =>
+            add.mutate({ params: { session_id: session.session_id }, body: { label } }, { onSuccess: close })
+          }
+          onClose={close}
+        >
+          <p>
+            Contracts may deny tools to sessions that carry a label; it counts from the agent’s next request on. A label
+            stays for good.
+          </p>
+          <Field
+            label="Label"
+            hint="Letters, digits, hyphens and underscores"
+            pattern="[A-Za-z0-9_\-]{1,128}"
+            maxLength={128}
+            value={label}
+            onChange={(event) => setLabel(event.target.value.trim())}
+            autoComplete="off"
+            required
+          />
+        </ConfirmDialog>
+      ) : null}
+    </>
+  )
+}
