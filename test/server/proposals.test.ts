@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import type { Gate } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LOOKUP, openSession, receiptFor, refund, reserve, responseOf, succeeded } from '../support/governed-session.js'
+import { exportOf } from '../support/ledger-export.js'
 import { HELP_DESK, planOf } from '../support/plans.js'
 import { proves } from '../support/proves.js'
 import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
@@ -243,6 +245,46 @@ describe('after a lost answer', () => {
     expect(again.status).toBe(409)
     expect(again.problem).not.toHaveProperty('proposal')
     expect(again.problem.session).toMatchObject({ ledger: { seq: expect.any(Number) } })
+  })
+
+  const REGISTERS_NOTHING: [string, Parameters<Session['propose']>[1], Gate][] = [
+    ['all of whose calls were blocked', [refund(501), refund(502, 'c2')], 'strip_partial'],
+    ['that was rejected for one of its calls', [LOOKUP, refund(501)], 'reject_all'],
+    ['without calls', [], 'reject_all'],
+  ]
+  test.each(REGISTERS_NOTHING)(
+    'a proposal %s gets its decisions while nothing else happened',
+    async (_, calls, gate) => {
+      const session = await openSession(api)
+      const id = await prepared(session)
+      const { body } = await session.propose(id, calls, { gate })
+      expect(body.decisions.map(({ pending_call_id }) => pending_call_id)).toEqual(calls.map(() => null))
+      const before = await exportOf(api, session.sessionId)
+      for (let retry = 0; retry < 2; retry++) {
+        const again = await session.propose(id, calls, { gate })
+        expect([again.status, again.problem.code]).toEqual([409, 'PREPARED_REQUEST_CONSUMED'])
+        expect(again.problem.proposal).toEqual(body)
+      }
+      // Told again, not counted again.
+      expect(await exportOf(api, session.sessionId)).toEqual(before)
+    },
+  )
+
+  const SINCE: Record<string, (session: Session) => Promise<unknown>> = {
+    'a label came': (session) => api.addLabel({ params: { session_id: session.sessionId }, body: { label: 'seen' } }),
+    'another turn came': (session) => session.decide([LOOKUP]),
+    'another holder came': (session) =>
+      api.recoverSession({ params: { session_id: session.sessionId }, body: { holder_id: 'b' } }),
+    'it was killed': (session) => api.killSession({ params: { session_id: session.sessionId }, body: {} }),
+  }
+  test.each(Object.entries(SINCE))('blocks do not come back when %s since', async (_, happen) => {
+    const session = await openSession(api)
+    const id = await prepared(session)
+    await session.propose(id, [refund(501)])
+    await happen(session)
+    const again = await session.propose(id, [refund(501)])
+    expect(again.status).toBe(409)
+    expect(again.problem).not.toHaveProperty('proposal')
   })
 })
 type Session = Awaited<ReturnType<typeof openSession>>

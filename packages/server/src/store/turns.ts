@@ -187,6 +187,8 @@ export async function writeProposal(sql: Queryable, write: ProposalWrite): Promi
 
 export interface StoredProposal {
   proposalId: string
+  /** Of its event in the ledger. */
+  seq: number
   bodyHash: string
   fence: number
   outcome: string
@@ -201,7 +203,7 @@ export async function findProposal(
   preparedRequestId: string,
 ): Promise<StoredProposal | null> {
   const [row] = await sql<StoredProposal[]>`
-    select proposal_id, body_hash, fence, outcome, decisions, cost::text from proposals
+    select proposal_id, seq, body_hash, fence, outcome, decisions, cost::text from proposals
     where tenant_id = ${session.tenantId} and session_id = ${session.sessionId}
       and prepared_request_id = ${preparedRequestId}`
   return row ?? null

@@ -137,7 +137,8 @@ async function preparedRequest({ session, sql }: Sight, id: string): Promise<Sto
 
 /**
  * A prepared request is used once, so this is a refusal. It carries the decisions only when the very same proposal was
- * accepted, the same holder asks, and its calls still wait: then its answer was lost and the holder can go on.
+ * accepted, the same holder asks, and either its calls still wait or nothing has happened since: then its answer was
+ * lost and the holder can go on.
  */
 async function alreadyProposed({ session, sql, locked }: Sight, body: Body): Promise<typeof BEHIND_LOCK> {
   const refusal = (extras: Record<string, JsonValue> = {}) =>
@@ -149,7 +150,8 @@ async function alreadyProposed({ session, sql, locked }: Sight, body: Body): Pro
   const { state } = session
   const isHolder = state.status === 'ACTIVE' && accepted.fence === state.fence && body.fence === state.fence
   const isOpen = state.open?.proposalId === accepted.proposalId && pendingCalls(session).length > 0
-  if (!isHolder || !isOpen) throw refusal()
+  const isLast = session.ledger.seq === accepted.seq
+  if (!isHolder || !(isOpen || isLast)) throw refusal()
   const { tenantId, sessionId } = session
   const kept = await findContent(sql, { tenantId, sessionId, kind: 'decisions', ref: accepted.proposalId })
   throw refusal({
