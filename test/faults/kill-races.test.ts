@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { closeRace, expectBoth } from '../support/close-race.js'
 import { attachSession, LOOKUP, openSession, reserve, succeeded } from '../support/governed-session.js'
 import { exportOf } from '../support/ledger-export.js'
 import { PATIENCE_MS, rounds } from '../support/rounds.js'
@@ -16,18 +16,17 @@ afterAll(() => runtime.close())
 test(
   'a kill that races proposals: what was allowed was allowed before, and nothing after',
   async () => {
-    let allowedFirst = 0
+    const race = closeRace()
     for (let round = 0; round < rounds(100, 1_000); round++) {
       const session = await openSession(runtime.api())
       const other = attachSession(runtime.api(runtime.key, runtime.instances[1]), session)
       const id = randomUUID()
       await session.preflight({ prepared_request_id: id })
-      const propose = () => Promise.all([session.propose(id, [reserve(1)]), other.propose(id, [reserve(1)])])
-      const kill = () => other.api.killSession({ params: { session_id: session.sessionId }, body: {} })
-      // Odd rounds give the kill a head start of some milliseconds, so that both orders are met on any machine.
-      const killing = round % 2 === 0 ? null : kill()
-      if (killing !== null) await setTimeout(round % 20)
-      const [answers, killed] = await Promise.all([propose(), killing ?? kill()])
+      const [killed, answers] = await race.run({
+        first: () => other.api.killSession({ params: { session_id: session.sessionId }, body: {} }),
+        second: () => Promise.all([session.propose(id, [reserve(1)]), other.propose(id, [reserve(1)])]),
+        firstWon: (_, proposed) => proposed.every(({ status }) => status !== 200),
+      })
       expect(killed.body).toMatchObject({ status: 'KILLED', killed: true })
       const exported = await exportOf(session.api, session.sessionId)
       const types = exported.events.map(({ type }) => type)
@@ -35,13 +34,13 @@ test(
       // Nothing comes after the kill, and every acceptance stands before it.
       expect(types.at(-1)).toBe('killed')
       expect(types.filter((type) => type === 'proposal')).toHaveLength(accepted)
-      allowedFirst += accepted
+      for (const { problem } of answers.filter(({ status }) => status !== 200)) {
+        expect(['SESSION_KILLED', 'PREPARED_REQUEST_CONSUMED']).toContain(problem.code)
+      }
       expect((await session.propose(id, [reserve(1)])).problem).not.toHaveProperty('proposal')
       if (round % 20 === 0) expect(await checkSession(runtime.sql, session.sessionId, exported)).toEqual([])
     }
-    // Both orders were met, or this test shows nothing.
-    expect(allowedFirst).toBeGreaterThan(0)
-    expect(allowedFirst).toBeLessThan(rounds(100, 1_000))
+    expectBoth(race, 'the kill', 'a proposal')
   },
   PATIENCE_MS,
 )
@@ -68,20 +67,22 @@ test(
 test(
   'a kill that races receipts: every receipt is kept, the step commits before the kill or not at all',
   async () => {
-    for (let round = 0; round < rounds(20, 200); round++) {
+    const race = closeRace()
+    for (let round = 0; round < rounds(40, 400); round++) {
       const session = await openSession(runtime.api())
       const { decisions } = await session.decide([LOOKUP])
-      const [answer] = await Promise.all([
-        session.receipts(succeeded(decisions)),
-        runtime
-          .api(runtime.key, runtime.instances[1])
-          .killSession({ params: { session_id: session.sessionId }, body: {} }),
-      ])
+      const other = runtime.api(runtime.key, runtime.instances[1])
+      const [, answer] = await race.run({
+        first: () => other.killSession({ params: { session_id: session.sessionId }, body: {} }),
+        second: () => session.receipts(succeeded(decisions)),
+        firstWon: (_, { body }) => !body.committed,
+      })
       expect(answer.status).toBe(200)
       expect(answer.body.committed).toBe(!answer.body.results[0]?.late)
       const exported = await exportOf(session.api, session.sessionId)
       expect(await checkSession(runtime.sql, session.sessionId, exported)).toEqual([])
     }
+    expectBoth(race, 'the kill', 'the receipt')
   },
   PATIENCE_MS,
 )

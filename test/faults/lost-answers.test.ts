@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type CaptureRecorder, createCaptureRecorder } from '../../packages/server/src/learning/capture-recorder.js'
 import { type Fault, faultyDatabase } from '../support/faulty-database.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/governed-session.js'
 import { exportOf } from '../support/ledger-export.js'
@@ -10,9 +11,14 @@ import { checkSession } from '../support/session-checker.js'
 const store = faultyDatabase()
 let runtime: Runtime
 let api: Api
+let recorder: CaptureRecorder | null = null
 beforeAll(async () => {
-  // Captures of governed sessions are written beside the requests, a moment later: not what is counted here.
-  const captures = { note: () => {}, flush: async () => {}, close: async () => {} }
+  // Captures of governed sessions are written beside the requests, a moment later: where they are looked at, by hand.
+  const captures: CaptureRecorder = {
+    note: (tenantId, item) => recorder?.note(tenantId, item),
+    flush: async () => {},
+    close: async () => {},
+  }
   runtime = await startRuntime({ wrapDatabase: store.wrap, parts: { captures } })
   api = runtime.api()
 })
@@ -133,6 +139,61 @@ describe.each(Object.keys(WRITES))('%s', (name) => {
     await send()
     expect(await keptOf(sessionId)).toEqual(await keptOf(undisturbed.sessionId))
     expect(await checkSession(runtime.sql, sessionId, await exportOf(api, sessionId))).toEqual([])
+  })
+})
+
+describe('captures of governed sessions, which are written after the answer', () => {
+  afterEach(() => {
+    recorder = null
+  })
+  const record = () => {
+    recorder = createCaptureRecorder(runtime.instances[0].parts)
+    return recorder
+  }
+  const capturesOf = (sessionId: string) =>
+    runtime.sql`select tool_names, decision from captures where conversation_id = ${sessionId}`
+
+  test.each<[Fault, string]>([
+    ['before', 'never reaches the store'],
+    ['after', 'is done and its answer lost'],
+  ])('%s: a batch that %s is written again, kept once, and no turn notices', async (fault) => {
+    const captures = record()
+    const session = await openSession(api)
+    const { decisions } = await session.decide([LOOKUP])
+    store.takeWrites()
+    store.failNext(fault)
+    await captures.flush()
+    expect(store.takeWrites()).toBe(1)
+    expect((await session.receipts([receiptFor(decisions[0]!)])).body).toMatchObject({ committed: true })
+    await captures.close()
+    expect(await capturesOf(session.sessionId)).toEqual([{ toolNames: ['lookup_order'], decision: 'allow' }])
+    expect(await checkSession(runtime.sql, session.sessionId, await exportOf(api, session.sessionId))).toEqual([])
+  })
+
+  test.each<Fault>(['before', 'after'])('a proposal is lost (%s) while a batch is being written', async (fault) => {
+    const captures = record()
+    const earlier = await openSession(api)
+    await earlier.decide([LOOKUP])
+    const session = await openSession(api)
+    const id = randomUUID()
+    await session.preflight({ prepared_request_id: id })
+    const flushing = await runtime.sql.begin(async (tx) => {
+      await tx`lock table captures in exclusive mode`
+      store.takeWrites()
+      const flushing = captures.flush()
+      while (store.takeWrites() === 0) await new Promise((done) => setImmediate(done))
+      store.failNext(fault)
+      expect((await session.propose(id, [LOOKUP])).status).toBe(503)
+      const again = await session.propose(id, [LOOKUP])
+      expect(again.status).toBe(fault === 'before' ? 200 : 409)
+      return { done: flushing }
+    })
+    await flushing.done
+    await captures.close()
+    expect(await capturesOf(earlier.sessionId)).toHaveLength(1)
+    // Of a proposal whose answer was lost the ledger tells, which is what counts; captures may miss it.
+    expect(await capturesOf(session.sessionId)).toHaveLength(fault === 'before' ? 1 : 0)
+    expect(await checkSession(runtime.sql, session.sessionId, await exportOf(api, session.sessionId))).toEqual([])
   })
 })
 

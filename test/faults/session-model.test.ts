@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attachSession, openSession } from '../support/governed-session.js'
 import { exportOf } from '../support/ledger-export.js'
-import { PATIENCE_MS, rounds } from '../support/rounds.js'
+import { PATIENCE_MS, rounds, testSeed } from '../support/rounds.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
 import { checkSession } from '../support/session-checker.js'
 import {
@@ -37,8 +37,7 @@ test(
   async () => {
     const target = rounds(500, 20_000)
     const count = { value: 0 }
-    const seed = Number(process.env.COUNTERSIGN_TEST_SEED ?? Date.now() % 2 ** 31)
-    console.log(`seed ${seed}: COUNTERSIGN_TEST_SEED=${seed} repeats this run`)
+    const seed = testSeed()
     for (let part = 0; count.value < target; part++) {
       await fc.assert(
         fc.asyncProperty(fc.commands(COMMANDS, { maxCommands: 60, size: 'max' }), async (commands) => {

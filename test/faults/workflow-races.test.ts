@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { closeRace, expectBoth } from '../support/close-race.js'
 import { attachSession, succeeded } from '../support/governed-session.js'
 import { PATIENCE_MS, rounds } from '../support/rounds.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
@@ -17,13 +18,6 @@ const there = () => runtime.api(runtime.key, runtime.instances[1])
 const lapse = (sessionId: string) =>
   runtime.sql`update sessions set lease_until = clock_timestamp() where session_id = ${sessionId}`
 
-/** Starts both at once, the second first in every other round. */
-async function race<A, B>(round: number, a: () => Promise<A>, b: () => Promise<B>): Promise<[A, B]> {
-  if (round % 2 === 0) return Promise.all([a(), b()])
-  const second = b()
-  return Promise.all([a(), second])
-}
-
 async function handedOver() {
   const root = await openWorkflow(here())
   const { handoff_id: handoffId } = await offer(root)
@@ -35,25 +29,21 @@ async function handedOver() {
 test(
   'complete races reclaim: one of them wins, and all ledgers agree on which',
   async () => {
-    let completed = 0
-    const total = rounds(50, 500)
-    for (let round = 0; round < total; round++) {
+    const race = closeRace()
+    for (let round = 0; round < rounds(50, 500); round++) {
       const { root, child, at } = await handedOver()
       await lapse(child.sessionId)
-      const [complete, reclaim] = await race(
-        round,
-        () => settle('completeHandoff', child, at),
-        () => settle('reclaimHandoff', root, at),
-      )
+      const [complete, reclaim] = await race.run({
+        first: () => settle('completeHandoff', child, at),
+        second: () => settle('reclaimHandoff', root, at),
+        firstWon: ({ status }) => status === 200,
+      })
       expect([complete.status, reclaim.status].sort()).toEqual([200, 409])
       const loser = complete.status === 200 ? reclaim : complete
       expect(loser.problem.code).toBe('HANDOFF_STATE')
-      if (complete.status === 200) completed++
       if (round % 25 === 0) expect(await checkWorkflow(runtime, at.workflowId)).toEqual([])
     }
-    // Both orders were met, or this test shows nothing.
-    expect(completed).toBeGreaterThan(0)
-    expect(completed).toBeLessThan(total)
+    expectBoth(race, 'complete', 'reclaim')
   },
   PATIENCE_MS,
 )
@@ -61,11 +51,16 @@ test(
 test(
   'two joins on one offer: one session is created, and it alone has the handoff',
   async () => {
+    const race = closeRace()
     for (let round = 0; round < rounds(50, 500); round++) {
       const root = await openWorkflow(here())
       const { workflowId } = root
       const { handoff_id: handoffId } = await offer(root)
-      const joins = await Promise.all([here(), there()].map((api) => tryJoin(api, { workflowId, handoffId })))
+      const joins = await race.run({
+        first: () => tryJoin(here(), { workflowId, handoffId }),
+        second: () => tryJoin(there(), { workflowId, handoffId }),
+        firstWon: ({ status }) => status === 201,
+      })
       expect(joins.map(({ status }) => status).sort()).toEqual([201, 409])
       const winner = joins.find(({ status }) => status === 201)
       const { body } = await here().loadWorkflow({ params: { workflow_id: workflowId } })
@@ -73,6 +68,7 @@ test(
       expect(body.sessions).toHaveLength(2)
       if (round % 25 === 0) expect(await checkWorkflow(runtime, workflowId)).toEqual([])
     }
+    expectBoth(race, 'the join through one server', 'through the other')
   },
   PATIENCE_MS,
 )
@@ -80,27 +76,24 @@ test(
 test(
   'a kill races a join: no session of a killed workflow lives, however late it came',
   async () => {
-    let joined = 0
-    const total = rounds(50, 500)
-    for (let round = 0; round < total; round++) {
+    const race = closeRace()
+    for (let round = 0; round < rounds(50, 500); round++) {
       const root = await openWorkflow(here())
       const { workflowId } = root
       const { handoff_id: handoffId } = await offer(root)
-      const [late, killed] = await race(
-        round,
-        () => tryJoin(here(), { workflowId, handoffId }),
-        () => there().killWorkflow({ params: { workflow_id: workflowId }, body: {} }),
-      )
+      const [late, killed] = await race.run({
+        first: () => tryJoin(here(), { workflowId, handoffId }),
+        second: () => there().killWorkflow({ params: { workflow_id: workflowId }, body: {} }),
+        firstWon: ({ status }) => status === 201,
+      })
       expect(killed.status).toBe(200)
-      if (late.status === 201) joined++
-      else expect([late.status, late.problem.code]).toEqual([409, 'WORKFLOW_KILLED'])
+      if (late.status !== 201) expect([late.status, late.problem.code]).toEqual([409, 'WORKFLOW_KILLED'])
       const { body } = await here().loadWorkflow({ params: { workflow_id: workflowId } })
       expect(new Set(body.sessions.map(({ status }) => status))).toEqual(new Set(['KILLED']))
       expect(killed.body.sessions_killed).toBe(body.sessions.length)
       if (round % 25 === 0) expect(await checkWorkflow(runtime, workflowId)).toEqual([])
     }
-    expect(joined).toBeGreaterThan(0)
-    expect(joined).toBeLessThan(total)
+    expectBoth(race, 'the join', 'the kill')
   },
   PATIENCE_MS,
 )
@@ -108,19 +101,27 @@ test(
 test(
   'two sessions want one resource at once: never both have it, and a kill of the workflow leaves nobody waiting',
   async () => {
-    for (let round = 0; round < rounds(20, 500); round++) {
+    const forResource = closeRace()
+    const forEnd = closeRace()
+    for (let round = 0; round < rounds(30, 500); round++) {
       const { root, child, at } = await handedOver()
-      const decided = await Promise.all([root.decide([lookUp('7')]), child.decide([pay('7')])])
+      const decided = await forResource.run({
+        first: () => root.decide([lookUp('7')]),
+        second: () => child.decide([pay('7')]),
+        firstWon: ({ outcome }) => outcome === 'allowed',
+      })
       expect(decided.map(({ outcome }) => outcome).sort()).toEqual(['allowed', 'blocked'])
       const [session, verdict] = decided[0]?.outcome === 'allowed' ? [root, decided[0]] : [child, decided[1]]
-      const [received, killed] = await race(
-        round,
-        () => session.receipts(succeeded(verdict?.decisions ?? [])),
-        () => there().killWorkflow({ params: { workflow_id: at.workflowId }, body: {} }),
-      )
+      const [received, killed] = await forEnd.run({
+        first: () => session.receipts(succeeded(verdict?.decisions ?? [])),
+        second: () => there().killWorkflow({ params: { workflow_id: at.workflowId }, body: {} }),
+        firstWon: ({ body }) => body.committed,
+      })
       expect([received.status, killed.status]).toEqual([200, 200])
       if (round % 10 === 0) expect(await checkWorkflow(runtime, at.workflowId)).toEqual([])
     }
+    expectBoth(forResource, 'one session', 'the other')
+    expectBoth(forEnd, 'the receipt', 'the kill')
   },
   PATIENCE_MS,
 )

@@ -4,3 +4,10 @@ export const rounds = (short: number, long: number): number =>
 
 /** Time for a test that runs `rounds`: as much as both machines and rounds need. */
 export const PATIENCE_MS = process.env.COUNTERSIGN_TEST_ROUNDS === 'long' ? 3_600_000 : 120_000
+
+/** What chance starts from; printed, so that a run can be repeated. */
+export function testSeed(): number {
+  const seed = Number(process.env.COUNTERSIGN_TEST_SEED ?? Date.now() % 2 ** 31)
+  console.log(`seed ${seed}: COUNTERSIGN_TEST_SEED=${seed} repeats this run`)
+  return seed
+}

@@ -1,6 +1,7 @@
 import type { CaptureItem } from '@countersign/protocol'
 import type { Services } from '../context.js'
 import { insertCaptures } from '../store/captures.js'
+import { databaseTrouble } from '../store/database-error.js'
 import { stripCapture } from './strip-capture.js'
 
 /** Captures of governed sessions, which the server makes itself: written in batches, so that no proposal waits for it. */
@@ -16,6 +17,8 @@ export interface CaptureRecorder {
 const DELAY_MS = 1_000
 /** Beyond these the newest are dropped: learning can miss some, the ledger has them all. */
 const MAX_WAITING = 5_000
+/** After these the same captures are written again. What was kept already is known by its id. */
+const MENDS_ITSELF: ReadonlySet<ReturnType<typeof databaseTrouble>> = new Set(['unavailable', 'busy'] as const)
 
 export function createCaptureRecorder({
   database,
@@ -25,6 +28,7 @@ export function createCaptureRecorder({
   let waiting: { tenantId: string; item: CaptureItem }[] = []
   let dropped = 0
   let timer: NodeJS.Timeout | undefined
+  let isClosed = false
   let writing: Promise<void> = Promise.resolve()
 
   const write = async () => {
@@ -38,8 +42,20 @@ export function createCaptureRecorder({
         await database.single(tenantId, (sql) => insertCaptures(sql, tenantId, items.map(stripCapture), salts))
       } catch (error) {
         log.warn({ error, captures: items.length }, 'captures of governed sessions could not be kept')
+        if (MENDS_ITSELF.has(databaseTrouble(error))) for (const item of items) note(tenantId, item)
       }
     }
+  }
+
+  const note = (tenantId: string, item: CaptureItem) => {
+    if (waiting.length >= MAX_WAITING) {
+      dropped++
+      return
+    }
+    waiting.push({ tenantId, item })
+    if (timer !== undefined || isClosed) return
+    timer = setTimeout(() => void flush(), DELAY_MS)
+    timer.unref()
   }
 
   const flush = () => {
@@ -50,18 +66,12 @@ export function createCaptureRecorder({
   }
 
   return {
-    note: (tenantId, item) => {
-      if (waiting.length >= MAX_WAITING) {
-        dropped++
-        return
-      }
-      waiting.push({ tenantId, item })
-      if (timer !== undefined) return
-      timer = setTimeout(() => void flush(), DELAY_MS)
-      timer.unref()
-    },
+    note,
     flush,
-    close: flush,
+    close: () => {
+      isClosed = true
+      return flush()
+    },
   }
 }
 
