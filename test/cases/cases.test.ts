@@ -48,39 +48,6 @@ const FACTS = {
   checkpoint_budget_exceeded: 'block.checkpoint-budget-exceeded',
 } as const satisfies Record<BlockReason, RequirementId>
 
-/** Keys of the contract language, each with a reason that only a contract with this key can give. */
-const LANGUAGE = {
-  'contract.output-invariants': { key: 'output_invariants', reason: 'output_invariant_failed' },
-  'contract.phases': { key: 'phases', reason: 'illegal_phase_transition' },
-  'contract.transitions': { key: 'transitions', reason: 'illegal_phase_transition' },
-  'contract.preconditions': { key: 'preconditions', reason: 'precondition_not_met' },
-  'contract.forbids-after': { key: 'forbids_after', reason: 'forbidden_tool' },
-  'contract.risk-defaults': { key: 'risk_defaults', reason: 'risk_gate_blocked' },
-  'contract.side-effect': { key: 'side_effect', reason: 'risk_gate_blocked' },
-  'contract.aggregates': { key: 'aggregates', reason: 'aggregate_limit_exceeded' },
-  'contract.envelopes': { key: 'envelopes', reason: 'envelope_violation' },
-  'contract.refs': { key: 'refs', reason: 'ref_mismatch' },
-} as const satisfies Partial<Record<RequirementId, { key: string; reason: BlockReason }>>
-
-describe('the contract language', () => {
-  for (const [fact, { key, reason }] of Object.entries(LANGUAGE) as [
-    keyof typeof LANGUAGE,
-    { key: string; reason: string },
-  ][]) {
-    proves(fact, `${key} is written in a case that is decided by it`, () => {
-      const deciding = cases.filter((item) => {
-        const text = JSON.stringify(item)
-        return text.includes(`"${key}":`) && text.includes(`"${reason}"`)
-      })
-      expect(deciding).not.toEqual([])
-      for (const item of deciding.slice(0, 3)) {
-        const compared = compare(item, runCaseOnEngine(item))
-        expect(compared.map(({ seen }) => seen)).toEqual(compared.map(({ expected }) => expected))
-      }
-    })
-  }
-})
-
 describe('the cases together', () => {
   const expected = cases.flatMap(({ steps }) => steps.filter(isTurn).flatMap(({ expect: decisions }) => decisions))
   const countOf = (reason: string) => {
