@@ -1,7 +1,8 @@
 // npm start: installs what is missing, builds what is stale, and starts the service. Needs nothing but Node.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+// As one name: an old Node must come as far as being told that it is old.
+import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
@@ -23,7 +24,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
 const stampFile = at('node_modules', '.countersign-stamp.json')
 const readStamp = () => {
   try {
-    return JSON.parse(readFileSync(stampFile, 'utf8'))
+    return JSON.parse(fs.readFileSync(stampFile, 'utf8'))
   } catch {
     return {}
   }
@@ -31,7 +32,7 @@ const readStamp = () => {
 
 function saveStamp(change) {
   try {
-    writeFileSync(stampFile, JSON.stringify({ ...readStamp(), ...change }))
+    fs.writeFileSync(stampFile, JSON.stringify({ ...readStamp(), ...change }))
   } catch (error) {
     fail(`${stampFile} cannot be written (${error.code})`, WRITE_MENDS[error.code] ?? 'check the rights of this folder')
   }
@@ -41,6 +42,20 @@ const WRITE_MENDS = {
   EACCES: 'this user may not write here: change the rights of the folder, or copy it to your own',
   EROFS: 'the file system is read-only: copy the folder to a writable place',
   ENOSPC: 'the disk is full: make room and start again',
+}
+
+/** What the packages and the build take, with a little to spare. npm does not always say that the disk is full. */
+const INSTALL_BYTES = 450 * 1024 * 1024
+
+function requireRoom(bytes) {
+  const { bavail, bsize } = fs.statfsSync(root)
+  const free = bavail * bsize
+  if (free >= bytes) return
+  const megabytes = (amount) => `${Math.ceil(amount / 1024 / 1024)} MB`
+  fail(
+    `the disk is full: installing needs ${megabytes(bytes)}, and ${megabytes(free)} are free in ${root}`,
+    'make room and start again, or copy the folder to a disk with more room',
+  )
 }
 
 function run(what, program, args, mend) {
@@ -54,11 +69,11 @@ function run(what, program, args, mend) {
 
 function isInstalled(lockHash) {
   const installed = at('node_modules', '.package-lock.json')
-  if (!existsSync(installed)) return false
+  if (!fs.existsSync(installed)) return false
   const { lock } = readStamp()
   // Without a stamp somebody installed by hand; that counts when it happened after the last change of the lockfile.
   return lock === undefined
-    ? statSync(installed).mtimeMs >= statSync(at('package-lock.json')).mtimeMs
+    ? fs.statSync(installed).mtimeMs >= fs.statSync(at('package-lock.json')).mtimeMs
     : lock === lockHash
 }
 
@@ -68,9 +83,9 @@ const MADE = new Set(['dist', 'build', 'node_modules'])
 /** Everything the build reads, by content: times of files say little after a checkout or a copy. */
 function sourceHash() {
   const hash = createHash('sha256')
-  const add = (path) => hash.update(path.slice(root.length)).update('\0').update(readFileSync(path)).update('\0')
+  const add = (path) => hash.update(path.slice(root.length)).update('\0').update(fs.readFileSync(path)).update('\0')
   const walk = (folder) => {
-    for (const entry of readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    for (const entry of fs.readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
       if (MADE.has(entry.name) || entry.name.endsWith('.tsbuildinfo')) continue
       if (entry.isDirectory()) walk(join(folder, entry.name))
       else if (entry.isFile()) add(join(folder, entry.name))
@@ -83,9 +98,10 @@ function sourceHash() {
 }
 
 const lockHash = createHash('sha256')
-  .update(readFileSync(at('package-lock.json')))
+  .update(fs.readFileSync(at('package-lock.json')))
   .digest('hex')
 if (!isInstalled(lockHash)) {
+  requireRoom(INSTALL_BYTES)
   const mend = 'read the lines above; npm names a network that cannot be reached, a full disk, or missing rights'
   run('installing packages (first start only)', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], mend)
 }
@@ -93,10 +109,10 @@ if (readStamp().lock !== lockHash) saveStamp({ lock: lockHash })
 
 const entry = at('packages', 'cli', 'dist', 'main.js')
 const sources = sourceHash()
-if (readStamp().sources !== sources || !existsSync(entry)) {
+if (readStamp().sources !== sources || !fs.existsSync(entry)) {
   const mend = 'the compiler names file and line above; a fresh checkout builds without changes'
   run('building (only after a change)', at('node_modules', '.bin', 'tsc'), ['-b'], mend)
-  if (existsSync(at('packages', 'dashboard', 'index.html'))) {
+  if (fs.existsSync(at('packages', 'dashboard', 'index.html'))) {
     run(
       'building the dashboard',
       'npm',

@@ -1,0 +1,82 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect } from '../../packages/server/src/store/database.js'
+import { migrate } from '../../packages/server/src/store/migrate.js'
+import { buildOnce } from '../support/command-line.js'
+import { createEmptyDatabase } from '../support/database.js'
+import { root } from '../support/tracked-files.js'
+
+/** What a newcomer reads when a start cannot succeed. A taken port and a folder in use: test/server/embedded-start. */
+const NOBODY = 65_534
+const asRoot = process.getuid?.() === 0
+let folder: string
+
+beforeAll(() => {
+  buildOnce()
+  folder = mkdtempSync(join(tmpdir(), 'countersign-words-'))
+}, 60_000)
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function start(args: readonly string[], options: { uid?: number; gid?: number } = {}) {
+  const env = { PATH: process.env.PATH, HOME: folder }
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8', ...options })
+  return { status, output: stdout + stderr }
+}
+
+const command = (...flags: string[]) => [`${root}packages/cli/dist/main.js`, 'start', '--port', '0', ...flags]
+
+test('an old Node is named, with the version that is needed', () => {
+  const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.1' } })`
+  const old = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`]
+  expect(start([...old, `${root}scripts/start.mjs`])).toEqual({
+    status: 1,
+    output: '\nnpm start: Node 18.20.1 is too old\nWhat to do: install Node 20.19 or later, see https://nodejs.org\n',
+  })
+})
+
+test('data of a newer version is left alone, and both versions are named', async () => {
+  const database = await createEmptyDatabase()
+  try {
+    await migrate(database.url)
+    const sql = connect({ url: database.url }, { max: 1 })
+    await sql`insert into schema_migrations (number, name, checksum) values (9000, 'from_the_future', '')`
+    await sql.end()
+    const { status, output } = start(command('--database-url', database.url, '--data-folder', join(folder, 'data')))
+    expect(output).toMatch(/database is newer than this version.*migration 9000 \(from_the_future\).*restore a backup/)
+    expect(output).not.toContain('    at ')
+    expect(status).toBe(1)
+  } finally {
+    await database.drop()
+  }
+})
+
+test('a folder that this user may not write to is named, with what to do', () => {
+  const own = asRoot ? { uid: NOBODY, gid: NOBODY } : {}
+  const { status, output } = start(command('--data-folder', asRoot ? join(folder, 'data') : '/countersign-data'), own)
+  expect(output).toMatch(/EACCES.*this user may not write there; choose another folder with --data-folder/)
+  expect(output).not.toContain('    at ')
+  expect(status).toBe(1)
+})
+
+test('a full disk is named, with what to do', () => {
+  const { status, output } = start([
+    '--import',
+    `data:text/javascript,${encodeURIComponent(FULL_DISK)}`,
+    ...command('--data-folder', join(folder, 'full')),
+  ])
+  expect(output).toMatch(/ENOSPC.*the disk is full; make room or choose another folder with --data-folder/)
+  expect(output).not.toContain('    at ')
+  expect(status).toBe(1)
+})
+
+/** A test cannot fill a disk: the first folder that is made fails as it would on a full one. */
+const FULL_DISK = `
+import fs from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+fs.mkdir = async (path) => {
+  throw Object.assign(new Error("ENOSPC: no space left on device, mkdir '" + path + "'"), { code: 'ENOSPC' })
+}
+syncBuiltinESMExports()`
