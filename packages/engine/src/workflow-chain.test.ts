@@ -90,6 +90,13 @@ describe('an exported ledger of a workflow', () => {
     expect(verifyWorkflowExport({ ...good, ...change })).toMatchObject({ ok: false, brokenAt })
   })
 
+  test('lets a hold end ten minutes after its session may have been killed', () => {
+    const first = held('a', 'c1')
+    const later = (ms: number) => ({ ...held('b', 'c2'), at: new Date(Date.parse(AT) + ms).toISOString() })
+    expect(verifyWorkflowExport(exportOf([...lent, first, later(600_000)]))).toMatchObject({ ok: true })
+    expect(verifyWorkflowExport(exportOf([...lent, first, later(599_999)]))).toMatchObject({ ok: false, brokenAt: 7 })
+  })
+
   const lent = [OPENED, joined('a'), offered('h1'), joined('b', 'h1'), accepted('h1')]
   test.each<[string, readonly WorkflowEvent[], string]>([
     ['that is never opened', [joined('a')], 'opened once'],

@@ -1,4 +1,10 @@
-import { HANDOFF_MOVES, type HandoffState, type WorkflowEvent, type WorkflowEventType } from '@countersign/protocol'
+import {
+  HANDOFF_MOVES,
+  type HandoffState,
+  LIMITS,
+  type WorkflowEvent,
+  type WorkflowEventType,
+} from '@countersign/protocol'
 import { modesConflict, type ResourceMode } from './conflicts.js'
 
 /** What a workflow's events have said so far. */
@@ -11,6 +17,7 @@ interface Told {
     readonly call: string
     readonly key: string
     readonly mode: ResourceMode
+    readonly sinceMs: number
   }[]
 }
 
@@ -51,7 +58,7 @@ function tell(told: Told, event: WorkflowEvent): string | null {
     case 'handoff_expired':
       return move(told, event.body.handoff_id, 'expire')
     case 'resources_held':
-      return hold(told, event.body)
+      return hold(told, event)
     case 'resources_released':
       release(told, event.body)
       return null
@@ -71,14 +78,24 @@ function move({ handoffs }: Told, handoffId: string, how: 'accept' | 'complete' 
   return null
 }
 
-type Held = Extract<WorkflowEvent, { type: 'resources_held' }>['body']
+type Held = Extract<WorkflowEvent, { type: 'resources_held' }>
 type Released = Extract<WorkflowEvent, { type: 'resources_released' }>['body']
 
-function hold({ holds }: Told, { session_id: session, holds: wanted }: Held): string | null {
-  for (const { pending_call_id: call, key_hash: key, mode } of wanted) {
-    const other = holds.find((held) => held.key === key && held.session !== session && modesConflict(held.mode, mode))
+/** Without a release a hold ends this long after its session was killed, of which this ledger does not tell: not sooner. */
+const LEAST_HOLD_MS = LIMITS.resourceHoldAfterKillSeconds * 1_000
+
+function hold({ holds }: Told, { at, body }: Held): string | null {
+  const { session_id: session } = body
+  const sinceMs = Date.parse(at)
+  for (const { pending_call_id: call, key_hash: key, mode } of body.holds) {
+    const excludes = (held: Told['holds'][number]) =>
+      held.key === key &&
+      held.session !== session &&
+      modesConflict(held.mode, mode) &&
+      sinceMs < held.sinceMs + LEAST_HOLD_MS
+    const other = holds.find(excludes)
     if (other !== undefined) return `a resource is held that call ${other.call} of session ${other.session} holds`
-    holds.push({ session, call, key, mode })
+    holds.push({ session, call, key, mode, sinceMs })
   }
   return null
 }
