@@ -83,6 +83,7 @@ export async function restoreBackup(file: string, url: string): Promise<number> 
       for (let line = await input.next(); !line.done; line = await input.next()) {
         rows += await copyIn(tx, JSON.parse(line.value) as TableHeader, input)
       }
+      await continueNumbers(tx)
     })
     await migrate(url)
     return rows
@@ -159,7 +160,7 @@ async function copyIn(tx: Tx, header: TableHeader, input: AsyncIterator<string>)
   const insert = async () => {
     const columns = tx([...header.columns])
     await tx`
-      insert into ${tx(header.table)} (${columns})
+      insert into ${tx(header.table)} (${columns}) overriding system value
       select ${columns} from json_populate_recordset(null::${tx(header.table)}, ${`[${batch.splice(0).join()}]`}::text::json)`
   }
   for (let line = await input.next(); line.value !== END_OF_TABLE; line = await input.next()) {
@@ -169,6 +170,19 @@ async function copyIn(tx: Tx, header: TableHeader, input: AsyncIterator<string>)
   }
   if (batch.length > 0) await insert()
   return rows
+}
+
+/** Numbers that PostgreSQL hands out go on after those of the backup. */
+async function continueNumbers(tx: Tx): Promise<void> {
+  const numbered = await tx<{ table: string; column: string }[]>`
+    select c.relname as table, a.attname as column
+    from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and a.attidentity <> ''`
+  for (const { table, column } of numbered) {
+    await tx`
+      select setval(pg_get_serial_sequence(${table}, ${column}),
+        (select coalesce(max(${tx(column)}), 0) + 1 from ${tx(table)}), false)`
+  }
 }
 
 async function requireEmpty(tx: Tx): Promise<void> {
