@@ -109,6 +109,6 @@ export const errors = [
   {
     id: 'error.rule.validate-unmatched',
     behaviour: 'validate under deny yields one failure for each call without a contract',
-    state: 'missing',
+    state: 'built',
   },
 ] as const satisfies readonly Fact[]

@@ -4,7 +4,7 @@ export const events = [
   {
     id: 'event.none-to-clients',
     behaviour: 'The service pushes nothing to clients',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'event.local-callback',

@@ -88,6 +88,22 @@ describe('validate', () => {
     },
   )
 
+  proves(
+    'error.rule.validate-unmatched',
+    'each call without a contract is a failure, also one after another of the same tool',
+    () => {
+      const again = [
+        call('refund', { amount: 1 }),
+        { ...call('wire', {}), id: 'c2' },
+        { ...call('wire', {}), id: 'c3' },
+      ]
+      const { pass, failures, unmatched_tools } = validate(normalized(...again), { contracts: [REFUND] })
+      expect(pass).toBe(false)
+      expect(failures.map(({ path }) => path)).toEqual(['$.tool_calls[1].name', '$.tool_calls[2].name'])
+      expect(unmatched_tools).toEqual(['wire'])
+    },
+  )
+
   proves('validate.unmatched-policy.allow', () => {
     const result = validate(normalized(call('wire', {})), { contracts: [REFUND], unmatchedPolicy: 'allow' })
     expect(result).toMatchObject({ pass: true, failures: [], unmatched_tools: ['wire'], matched_contracts: 0 })
