@@ -1,7 +1,17 @@
 // node scripts/packed.mjs [--keep]: packs every package, installs the tarballs in an empty folder, and runs
-// `npx countersign start` and a program with the SDK there, as somebody would who has only the packages.
+// `npx countersign start` and a program with the SDK there, as somebody would who has only the packages: compiled with
+// strict types, as ESM and by `require`, on this Node and on Node 24.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +21,10 @@ const keep = process.argv.includes('--keep')
 const PACKAGES = ['protocol', 'engine', 'server', 'sdk', 'dashboard', 'cli']
 /** What a user downloads, without dependencies. */
 const MOST_KILOBYTES = { protocol: 200, engine: 400, server: 400, sdk: 300, dashboard: 1500, cli: 60 }
+
+/** What an agent program gets with the SDK; Cedar comes only where somebody installs it for policies. */
+const WANTED = ['ajv', 'decimal.js', 'json-p3', 're2js', 'yaml', 'zod']
+const STRICT = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--target', 'es2023']
 
 const folder = mkdtempSync(join(tmpdir(), 'countersign-packed-'))
 const program = join(folder, 'program')
@@ -22,13 +36,9 @@ try {
   mkdirSync(program)
   writeFileSync(join(program, 'package.json'), '{ "name": "program", "private": true, "type": "module" }\n')
   const tarballs = readdirSync(folder).filter((file) => file.endsWith('.tgz'))
-  run(
-    'npm',
-    ['install', '--no-audit', '--no-fund', '--loglevel=error', ...tarballs.map((file) => join(folder, file))],
-    program,
-  )
-  await tryService()
-  trySdk()
+  install(program, ...tarballs.map((file) => join(folder, file)))
+  const service = await tryService()
+  await trySdk(service)
   console.log('packed: the packages work in an empty folder')
 } catch (error) {
   console.error(`packed: ${error.message}`)
@@ -43,8 +53,12 @@ try {
   else rmSync(folder, { recursive: true, force: true })
 }
 
-function run(command, args, cwd) {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' })
+function run(command, args, cwd, env = {}) {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  })
   if (status !== 0) throw new Error(`${command} ${args[0]} failed:\n${stdout}${stderr}`)
   return stdout
 }
@@ -93,17 +107,54 @@ async function tryService() {
       throw new Error(`${path} of the packed service is not as it should be`)
   }
   console.log(`packed: the service answers at ${url}, dashboard included`)
+  const made = run('npx', ['countersign', 'tenant', 'create', 'packed', '--quota', 'scale'], program)
+  const [key] = /csk_[\w-]{32}/.exec(made) ?? []
+  if (key === undefined) throw new Error(`no key was shown for the new tenant:\n${made}`)
+  return { COUNTERSIGN_API_URL: url, COUNTERSIGN_API_KEY: key }
 }
 
-function trySdk() {
-  const code = `import { validate } from '@countersign/sdk'
+/** The versions that the repository is tested with, so that the same ones are tried here. */
+function pinned(...names) {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  return names.map((name) => `${name}@${devDependencies[name]}`)
+}
+
+async function trySdk(service) {
+  checkDependencies()
+  copyFileSync(join(root, 'scripts/packed/agent.ts'), join(program, 'agent.ts'))
+  install(program, ...pinned('openai', '@anthropic-ai/sdk', 'typescript', '@types/node'))
+  run('npx', ['tsc', ...STRICT, '--module', 'nodenext', '--types', 'node', 'agent.ts'], program)
+  writeFileSync(
+    join(program, 'required.cjs'),
+    `const { validate } = require('@countersign/sdk')
 const contracts = [{ tool: 'search', arguments: { type: 'object', required: ['query'] } }]
 const judge = (text) => validate({ tool_calls: [{ id: 'c', name: 'search', arguments: text }] }, { contracts }).pass
-if (!judge('{"query":"x"}') || judge('{}')) throw new Error('validate is wrong')\n`
-  writeFileSync(join(program, 'program.mjs'), code)
-  run(process.execPath, ['program.mjs'], program)
-  const { types } = JSON.parse(readFileSync(join(program, 'node_modules/@countersign/sdk/package.json'), 'utf8'))
-    .exports['.']
-  if (!existsSync(join(program, 'node_modules/@countersign/sdk', types)))
-    throw new Error('the types of the SDK are missing')
+if (!judge('{"query":"x"}') || judge('{}')) throw new Error('validate is wrong')\n`,
+  )
+  for (const node of [process.execPath, node24()]) {
+    run(node, ['required.cjs'], program)
+    process.stdout.write(`packed: ${run(node, ['agent.js'], program, service)}`)
+  }
+}
+
+function install(folderOf, ...packages) {
+  run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages], folderOf)
+}
+
+/** The npm package `node` brings a Node; it has a folder of its own, since it puts itself first on the program's path. */
+function node24() {
+  const own = join(folder, 'node-24')
+  mkdirSync(own)
+  writeFileSync(join(own, 'package.json'), '{ "private": true }\n')
+  install(own, 'node@24')
+  return join(own, 'node_modules/node/bin/node')
+}
+
+function checkDependencies() {
+  const packageOf = (name) => JSON.parse(readFileSync(join(program, 'node_modules', name, 'package.json'), 'utf8'))
+  const ours = ['@countersign/sdk', '@countersign/engine', '@countersign/protocol']
+  const named = ours.flatMap((name) => Object.keys(packageOf(name).dependencies ?? {}))
+  const foreign = [...new Set(named)].filter((name) => !ours.includes(name)).sort()
+  if (foreign.join() !== WANTED.join())
+    throw new Error(`the SDK brings ${foreign.join(', ')}: ${WANTED.join(', ')} was expected`)
 }

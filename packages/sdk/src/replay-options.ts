@@ -25,6 +25,7 @@ export interface ToolContext {
 }
 // biome-ignore lint/suspicious/noExplicitAny: a program's executors have argument types of their own, which only it knows
 export type ToolExecutor = (args: any, context: ToolContext) => unknown
+export type ToolMap = Readonly<Record<string, ToolExecutor>>
 
 /** A call whose outcome is not known, because whoever ran it did not come back. */
 export interface CallInDoubt {
@@ -44,7 +45,7 @@ export interface NarrowResult {
   readonly removed: readonly NarrowedTool[]
 }
 
-export interface ReplayOptions {
+export interface ReplayOptions<Tools extends ToolMap = ToolMap> {
   contracts?: Contract | readonly Contract[]
   contractsDir?: string
   sessionYamlPath?: string
@@ -60,7 +61,7 @@ export interface ReplayOptions {
   narrowingFeedback?: NarrowingFeedback
   providerConstraints?: ProviderConstraints
   principal?: unknown
-  tools?: Readonly<Record<string, ToolExecutor>>
+  tools?: Tools
   apiKey?: string
   runtimeUrl?: string
   environment?: Environment

@@ -29,12 +29,15 @@ import {
 } from './workflow.js'
 import { unwrapClient } from './wrapped-clients.js'
 
+/** The tools of a session of which it is not known whether they were given. */
+export type SomeTools = Readonly<Record<string, WrappedTool | undefined>> | undefined
+
 /** A governed session: calls of the model go through `client`, calls of tools through `tools`. */
-export class ReplaySession<Client extends object> {
+export class ReplaySession<Client extends object, Tools = SomeTools> {
   readonly client: Client
   readonly sessionId: string
   /** The wrapped executors; undefined when the option `tools` was not given. */
-  readonly tools: Readonly<Record<string, WrappedTool>> | undefined
+  readonly tools: Tools
   readonly #original: Client
   readonly #core: SessionCore
   readonly #notes: SessionNotes
@@ -49,7 +52,7 @@ export class ReplaySession<Client extends object> {
     this.sessionId = settings.sessionId
     this.#captures = createReplayCaptures(settings, core.report)
     this.#notes = createSessionNotes(core, this.#captures)
-    this.tools = toolsOf(core)
+    this.tools = toolsOf(core) as Tools
     this.#bypass = createBypassWatch(kind, (method) => this.#onBypass(method))
     const governor = { ...governorOf(core, this.#notes, this.#captures), send: this.#bypass.unseen }
     this.client = governClient(client, kind, governor)
@@ -167,7 +170,7 @@ export class ReplaySession<Client extends object> {
   }
 }
 
-function toolsOf(core: SessionCore): Readonly<Record<string, WrappedTool>> | undefined {
+function toolsOf(core: SessionCore): SomeTools {
   const { settings, book, running, killSignal } = core
   if (settings.tools === null) return undefined
   return wrapTools(settings.tools, {

@@ -2,15 +2,21 @@ import { createReport } from './diagnostics.js'
 import { ReplayConfigError } from './errors.js'
 import { readEnvironment } from './options.js'
 import { detectClient } from './providers/clients.js'
-import type { ReplayOptions } from './replay-options.js'
+import type { ReplayOptions, ToolMap } from './replay-options.js'
 import { ReplaySession } from './replay-session.js'
 import { readReplayOptions } from './replay-settings.js'
+import type { WrappedTools } from './tools.js'
 import { unwrapClient, type Wrapping, wrapClient } from './wrapped-clients.js'
 
 /**
  * Starts a session on a model client. What is wrong with the options or the contracts is thrown here, at once; the
  * session is created on the server, or the approved plan looked up, in the background, and the first call waits for it.
  */
+export function replay<Client extends object, Tools extends ToolMap>(
+  client: Client,
+  options: ReplayOptions<Tools> & { tools: Tools },
+): ReplaySession<Client, WrappedTools<Tools>>
+export function replay<Client extends object>(client: Client, options?: ReplayOptions): ReplaySession<Client>
 export function replay<Client extends object>(client: Client, options: ReplayOptions = {}): ReplaySession<Client> {
   const settings = readReplayOptions(options, readEnvironment())
   const kind = detectClient(client)

@@ -8,9 +8,14 @@ import { messageOf } from './diagnostics.js'
 import { ReplayContractError, ReplayUnavailableError } from './errors.js'
 import { enforcementOf } from './gate.js'
 import { type Execution, executedReceipt, jsonOf, reportedReceipt } from './receipts.js'
-import type { ToolExecutor } from './replay-options.js'
+import type { ToolExecutor, ToolMap } from './replay-options.js'
 
-export type WrappedTool = (args?: unknown, options?: { callId?: string }) => Promise<unknown>
+export type WrappedTool<Result = unknown> = (args?: unknown, options?: { callId?: string }) => Promise<Result>
+
+/** The program's tools by name; a name that came from the model may be none of them. */
+export type WrappedTools<Tools extends ToolMap> = {
+  readonly [Name in keyof Tools]: WrappedTool<Awaited<ReturnType<Tools[Name]>>>
+} & { readonly [name: string]: WrappedTool | undefined }
 
 export interface ToolRuntime {
   readonly book: CallBook
