@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runJob } from '../../packages/server/src/jobs.js'
 import { expireOffers } from '../../packages/server/src/workflows/expire-offers.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
@@ -63,17 +62,25 @@ test('the job writes down which offers expired, once', async () => {
   const { handoff_id } = await offer(root, { note: 'for nobody' })
   await runtime.sql`update handoffs set expires_at = clock_timestamp() where handoff_id = ${handoff_id}`
   const { parts } = runtime.instances[0]
-  const job = {
-    name: 'expire',
-    everySeconds: 0,
-    run: async (tx: Parameters<typeof expireOffers>[0]) => void (await expireOffers(tx, parts)),
-  }
-  await runJob(job, parts)
-  await runJob(job, parts)
+  expect(await Promise.all([expireOffers(parts), expireOffers(parts)])).toContain(1)
+  expect(await expireOffers(parts)).toBe(0)
   const { events } = (await api.exportEvents({ params: { session_id: root.sessionId } })).body
   expect(events.map(({ type }) => type)).toEqual(['created', 'handoff_offered', 'handoff_expired'])
   expect(JSON.stringify(events)).not.toContain('for nobody')
   expect((await root.load()).session.control_revision).toBe(0)
+})
+
+test('an offer that cannot be written as expired holds up no other', async () => {
+  const [broken, whole] = [await openWorkflow(runtime.api()), await openWorkflow(api)]
+  const [first, second] = [await offer(broken), await offer(whole)]
+  await runtime.sql`update sessions set compiled_hash = ${'0'.repeat(64)} where session_id = ${broken.sessionId}`
+  await runtime.sql`update handoffs set expires_at = '2020-01-01' where handoff_id = ${first.handoff_id}`
+  await runtime.sql`update handoffs set expires_at = clock_timestamp() where handoff_id = ${second.handoff_id}`
+  expect(await expireOffers(runtime.instances[0].parts)).toBe(1)
+  const states = await runtime.sql`
+    select state from handoffs where handoff_id in ${runtime.sql([first.handoff_id, second.handoff_id])} order by state`
+  expect(states.map(({ state }) => state)).toEqual(['expired', 'offered'])
+  expect(runtime.logLines.join()).toContain('could not be written as expired')
 })
 
 test('erasing the content of a session erases the notes that it wrote', async () => {

@@ -212,8 +212,7 @@ const COMMANDS = {
   },
 
   async sweep(model): Outcome {
-    const { database, plans } = model.runtime.instances[0].parts
-    await database.transaction('jobs', (tx) => expireOffers(tx, { plans }))
+    await expireOffers(model.runtime.instances[0].parts)
     for (const handoff of model.handoffs) if (handoff.state === 'offered' && handoff.lapsed) handoff.state = 'expired'
     return null
   },

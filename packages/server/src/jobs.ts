@@ -110,12 +110,10 @@ const learningJob: SharedJob = {
 /** Runs are judged as soon as they are started; this is for those whose instance went away. */
 const runsJob: SharedJob = { name: 'runs', shared: true, run: judgeWaitingRun }
 
-const expireOffersJob: Job = {
+const expireOffersJob: SharedJob = {
   name: 'expire-offers',
-  everySeconds: 15,
-  run: async (tx, services) => {
-    await expireOffers(tx, services)
-  },
+  shared: true,
+  run: async (services) => (await expireOffers(services)) > 0,
 }
 
 export const JOBS: readonly (Job | SharedJob)[] = [

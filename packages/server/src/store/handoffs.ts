@@ -114,12 +114,15 @@ export interface HandoffMove {
   readonly labels?: readonly string[]
 }
 
+export interface LapsedOffer {
+  readonly tenantId: string
+  readonly workflowId: string
+  readonly handoffId: string
+}
+
 /** Offers that nobody took in time, of all tenants, oldest first. */
-export async function listLapsedOffers(
-  sql: Queryable,
-  limit: number,
-): Promise<{ tenantId: string; workflowId: string; handoffId: string }[]> {
-  return sql<{ tenantId: string; workflowId: string; handoffId: string }[]>`
+export async function listLapsedOffers(sql: Queryable, limit: number): Promise<LapsedOffer[]> {
+  return sql<LapsedOffer[]>`
     select tenant_id, workflow_id, handoff_id from handoffs
     where state = 'offered' and expires_at <= clock_timestamp() order by expires_at limit ${limit}`
 }

@@ -1,29 +1,43 @@
 import type { Services } from '../context.js'
 import type { Tx } from '../store/database.js'
-import { findHandoff, listLapsedOffers, moveHandoff } from '../store/handoffs.js'
+import { findHandoff, type LapsedOffer, listLapsedOffers, moveHandoff } from '../store/handoffs.js'
 import { loadWorkflow, tryLockWorkflow } from '../store/workflows.js'
 import { lockMembers, memberOf, recordOnSession, recordOnWorkflow } from './change-workflow.js'
 import { handoffEvent } from './handoff-view.js'
 
 /**
- * Writes down that offers have expired; they cannot be taken from that moment on in any case. A workflow that somebody
- * works on is left for the next time.
+ * Writes down that offers have expired; they cannot be taken from that moment on in any case. Each is a transaction of
+ * its own, so that one which cannot be written holds up no other. Returns how many were written.
  */
-export async function expireOffers(tx: Tx, { plans }: Pick<Services, 'plans'>, limit = 50): Promise<number> {
+export async function expireOffers(
+  services: Pick<Services, 'database' | 'plans' | 'log'>,
+  limit = 50,
+): Promise<number> {
+  const { database, log } = services
   let expired = 0
-  for (const { tenantId, workflowId, handoffId } of await listLapsedOffers(tx, limit)) {
-    const workflow = (await tryLockWorkflow(tx, tenantId, workflowId))
-      ? await loadWorkflow(tx, tenantId, workflowId)
-      : null
-    const handoff = workflow === null ? null : await findHandoff(tx, workflow, handoffId)
-    if (workflow === null || handoff === null) continue
-    if (!(await moveHandoff(tx, workflow, { handoff, move: 'expire', at: workflow.now }))) continue
-    const members = await lockMembers({ tx, workflow, plans }, [handoff.fromSession])
-    const giver = memberOf(members, handoff.fromSession)
-    await recordOnSession(giver, [handoffEvent('handoff_expired', { workflow, handoff, side: 'from' })])
-    const at = workflow.now.toISOString()
-    await recordOnWorkflow(tx, workflow, [{ type: 'handoff_expired', at, body: { handoff_id: handoffId } }])
-    expired++
+  for (const offer of await listLapsedOffers(database.sql, limit)) {
+    const { tenantId, workflowId, handoffId } = offer
+    try {
+      if (await database.transaction(tenantId, (tx) => expireOffer(tx, services, offer))) expired++
+    } catch (error) {
+      log.warn({ error, workflow_id: workflowId, handoff_id: handoffId }, 'an offer could not be written as expired')
+    }
   }
   return expired
+}
+
+/** False when somebody else was first, or works on the workflow: then it is left for the next time. */
+async function expireOffer(tx: Tx, { plans }: Pick<Services, 'plans'>, offer: LapsedOffer): Promise<boolean> {
+  const { tenantId, workflowId, handoffId } = offer
+  if (!(await tryLockWorkflow(tx, tenantId, workflowId))) return false
+  const workflow = await loadWorkflow(tx, tenantId, workflowId)
+  const handoff = workflow === null ? null : await findHandoff(tx, workflow, handoffId)
+  if (workflow === null || handoff === null) return false
+  if (!(await moveHandoff(tx, workflow, { handoff, move: 'expire', at: workflow.now }))) return false
+  const members = await lockMembers({ tx, workflow, plans }, [handoff.fromSession])
+  const giver = memberOf(members, handoff.fromSession)
+  await recordOnSession(giver, [handoffEvent('handoff_expired', { workflow, handoff, side: 'from' })])
+  const at = workflow.now.toISOString()
+  await recordOnWorkflow(tx, workflow, [{ type: 'handoff_expired', at, body: { handoff_id: handoffId } }])
+  return true
 }
