@@ -113,6 +113,10 @@ function diffSource(before: SourceRule, after: SourceRule, say: Say): PlanChange
   }
   if (before.role !== after.role)
     changes.push(say('changes', `${path} is judged as ${after.role ?? 'its value looks'}`))
+  if (before.numbers !== after.numbers) {
+    const effect = after.numbers === true ? 'blocks' : 'allows'
+    changes.push(say(effect, `numbers in ${path} are ${after.numbers === true ? 'judged by' : 'free of'} their source`))
+  }
   const [had, has] = [new Set(before.known?.hashes), new Set(after.known?.hashes)]
   const added = [...has].filter((hash) => !had.has(hash)).length
   const gone = [...had].filter((hash) => !has.has(hash)).length

@@ -65,6 +65,7 @@ export {
   mergeSummaries,
   newSummary,
   type ObservedCall,
+  readSummary,
   type ToolSummary,
 } from './learn/summary.js'
 export { describeDraft, writeContract } from './learn/write-contract.js'

@@ -86,6 +86,8 @@ const sourceSchema = z.strictObject({
   path,
   /** A reference is judged whole; of content only the addresses and identifiers inside. Absent: by the value's shape. */
   role: z.enum(['reference', 'content']).optional(),
+  /** Numbers here name something, as a ticket's id does, and are judged like text. Absent: they are amounts. */
+  numbers: z.literal(true).optional(),
   from: z.array(sourceOriginSchema).min(1).max(256),
   /** Values as salted hashes: a plan holds no content. */
   known: z.strictObject({ salt: z.string().min(1).max(128), hashes: z.array(hashSchema).max(1_024) }).optional(),

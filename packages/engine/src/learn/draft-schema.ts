@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
-import { JSON_TYPES, type JsonType, SHAPE_LIMITS, type Shape } from './shape.js'
+import { type DeclaredValue, UNDECLARED } from './declared-schema.js'
+import { JSON_TYPES, type JsonType, newShape, SHAPE_LIMITS, type Shape } from './shape.js'
 
 /** How far a draft may go beyond structure. */
 export interface SchemaPolicy {
@@ -11,17 +12,33 @@ export interface SchemaPolicy {
 
 /**
  * A JSON Schema that accepts every value it was learned from. Where the tool's own schema is known, what that allows and
- * nobody used yet stays allowed.
+ * nobody used yet stays allowed, and what it lists stays the list.
  */
-export function draftSchema(shape: Shape, policy: SchemaPolicy, declared: unknown = null, depth = 0): JsonObject {
-  const own = asObject(declared)
-  const types = new Set<JsonType>([...(Object.keys(shape.types) as JsonType[]), ...declaredTypes(own)])
+export function draftSchema(
+  shape: Shape,
+  policy: SchemaPolicy,
+  declared: DeclaredValue = UNDECLARED,
+  depth = 0,
+): JsonObject {
+  const types = new Set<JsonType>([...(Object.keys(shape.types) as JsonType[]), ...declared.types])
   if (types.size === 0 || depth > SHAPE_LIMITS.depth) return {}
+  const listed = choicesOf(shape, declared, types)
+  if (listed !== null) return { enum: listed }
   const schema: JsonObject = { type: typeList(types, policy.proven) }
-  if (types.has('object')) Object.assign(schema, objectKeywords(shape, policy, own, depth))
-  if (types.has('array')) Object.assign(schema, arrayKeywords(shape, policy, own, depth))
+  if (types.has('object')) Object.assign(schema, objectKeywords(shape, policy, declared, depth))
+  if (types.has('array')) Object.assign(schema, arrayKeywords(shape, policy, declared, depth))
   if (policy.proven) Object.assign(schema, valueKeywords(shape, types))
   return schema
+}
+
+/** What the tool's author listed and whatever else was used. Null where nothing is listed or too much was used. */
+function choicesOf(shape: Shape, { choices }: DeclaredValue, types: ReadonlySet<JsonType>): JsonValue[] | null {
+  if (choices === null || shape.values.full || types.has('object') || types.has('array')) return null
+  const seen = shape.values.entries.map(([text]) => text)
+  if (shape.types.null !== undefined) seen.push('null')
+  return [...new Set([...choices.map((value) => JSON.stringify(value)), ...seen])]
+    .sort()
+    .map((text) => JSON.parse(text) as JsonValue)
 }
 
 /** Whole numbers seen so far do not make a fraction wrong, until that is proven. */
@@ -33,27 +50,28 @@ function typeList(types: ReadonlySet<JsonType>, proven: boolean): JsonValue {
   return sorted.length === 1 ? (sorted[0] as string) : sorted
 }
 
-function objectKeywords(shape: Shape, policy: SchemaPolicy, declared: JsonObject, depth: number): JsonObject {
+function objectKeywords(shape: Shape, policy: SchemaPolicy, declared: DeclaredValue, depth: number): JsonObject {
   // Once its keys were data: a field's name may have been among them.
   if (shape.rest !== null) return {}
-  const properties: JsonObject = { ...asObject(declared.properties) }
+  const fields = new Map(shape.fields.entries.map(([key, { shape: field }]) => [key, field]))
+  const names = [...new Set([...declared.properties.keys(), ...fields.keys()])].sort()
+  const properties = names.map((key) => {
+    const child = draftSchema(fields.get(key) ?? newShape(), policy, declared.properties.get(key), depth + 1)
+    return [key, child] as const
+  })
+  const keywords: JsonObject = properties.length > 0 ? { properties: Object.fromEntries(properties) } : {}
   const objects = shape.types.object ?? 0
-  const required: string[] = []
-  for (const [key, { shape: field }] of shape.fields.entries) {
-    properties[key] = draftSchema(field, policy, properties[key] ?? null, depth + 1)
-    if (objects > 0 && countValues(field) === objects) required.push(key)
-  }
-  const keywords: JsonObject = Object.keys(properties).length > 0 ? { properties } : {}
-  const asked = Array.isArray(declared.required) ? new Set(declared.required) : null
-  const needed = required.filter((key) => asked?.has(key) ?? policy.closed).sort()
+  const always = [...fields].filter(([, field]) => objects > 0 && countValues(field) === objects).map(([key]) => key)
+  const needed = always.filter((key) => declared.required?.has(key) ?? policy.closed).sort()
   if (needed.length > 0) keywords.required = needed
   const open = shape.fields.full || depth >= SHAPE_LIMITS.depth || !policy.closed
   return open ? keywords : { ...keywords, additionalProperties: false }
 }
 
-function arrayKeywords(shape: Shape, policy: SchemaPolicy, declared: JsonObject, depth: number): JsonObject {
+function arrayKeywords(shape: Shape, policy: SchemaPolicy, declared: DeclaredValue, depth: number): JsonObject {
+  const said = declared.items ?? undefined
   const items =
-    shape.items === null ? (declared.items ?? null) : draftSchema(shape.items, policy, declared.items, depth + 1)
+    shape.items === null && said === undefined ? null : draftSchema(shape.items ?? newShape(), policy, said, depth + 1)
   const keywords: JsonObject = items === null ? {} : { items }
   if (policy.proven && shape.mostItems > 0) keywords.maxItems = headroom(shape.mostItems)
   return keywords
@@ -116,15 +134,3 @@ function patternPart(part: string): string {
 const headroom = (largest: number): number => 10 ** (Math.floor(Math.log10(Math.max(1, largest))) + 2)
 
 const countValues = (shape: Shape): number => Object.values(shape.types).reduce((sum, count) => sum + count, 0)
-
-function declaredTypes(declared: JsonObject): JsonType[] {
-  const options = [
-    declared,
-    ...[declared.anyOf, declared.oneOf].flatMap((list) => (Array.isArray(list) ? list.map(asObject) : [])),
-  ]
-  const names = options.flatMap(({ type }) => (Array.isArray(type) ? type : [type]))
-  return JSON_TYPES.filter((type) => names.includes(type))
-}
-
-const asObject = (value: unknown): JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}

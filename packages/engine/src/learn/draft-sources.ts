@@ -1,5 +1,6 @@
 import type { ResultColumn, SideEffect, SourceOrigin, SourceRule, ValueKind } from '@countersign/protocol'
-import { argumentName, isIdentifierCell, type SourceContext, UNJUDGED_KINDS } from '../rules/sources.js'
+import { argumentName, isIdentifierCell, isUnjudged, type SourceContext } from '../rules/sources.js'
+import { isWritten, namesByNumber } from './argument-words.js'
 import { countOf, mergeSketches, type Sample, type Sketch } from './sketch.js'
 import {
   type FlowSummary,
@@ -39,8 +40,9 @@ export function draftSource(
 ): SourceRule | null {
   const { path, flow } = argument
   const named = learning.pool.get(argumentName(path))
-  if (named !== undefined && isMeasure(named)) return null
-  const role = roleOf(flow) ?? roleOf(named)
+  const numbers = namesByNumber(path)
+  if (named !== undefined && isMeasure(named, numbers)) return null
+  const role = roleOf(flow) ?? roleOf(named) ?? (isWritten(path) ? 'content' : undefined)
   const own = flow ?? named
   const from: SourceOrigin[] = ['user', 'argument', 'identifier']
   const known = named === undefined ? [] : knownValues(named, argument.effect, learning)
@@ -48,7 +50,9 @@ export function draftSource(
   from.push(...habits(role, own, named, learning))
   return {
     path,
-    ...(role !== undefined && { role }),
+    // What is no content is judged as it looks: free text names nobody but whom it mentions.
+    ...(role === 'content' && { role }),
+    ...(numbers && { numbers: true as const }),
     from,
     ...(known.length > 0 && { known: { salt: learning.salt, hashes: known } }),
     otherwise: learning.otherwise,
@@ -56,10 +60,10 @@ export function draftSource(
 }
 
 /** Dates, amounts and flags name nobody; an argument that nearly always is one is left to the other rules. */
-function isMeasure(flow: FlowSummary): boolean {
+function isMeasure(flow: FlowSummary, numbers: boolean): boolean {
   let measures: Sketch = []
   for (const [key, { sessions }] of flow.origins.entries) {
-    if (UNJUDGED_KINDS.has(readOriginKey(key).kind)) measures = mergeSketches(measures, sessions)
+    if (isUnjudged(readOriginKey(key).kind, { numbers })) measures = mergeSketches(measures, sessions)
   }
   const sessions = countOf(flow.sessions)
   return sessions >= SUPPORT.role && countOf(measures) >= SUPPORT.measureShare * sessions

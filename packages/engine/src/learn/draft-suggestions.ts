@@ -1,5 +1,6 @@
 import { LIMITS } from '@countersign/protocol'
 import { upperBound } from './bound.js'
+import type { LearnedRef } from './draft-refs.js'
 import type { ToolSummary } from './summary.js'
 
 /** A rule that held in everything seen. Enforcing it is for a person to decide: the bound says what it may cost. */
@@ -8,10 +9,18 @@ export interface Suggestion {
     | { readonly requires_prior_tool: string }
     /** For `max_calls_per_tool` of the session. */
     | { readonly max_calls: number }
+    /** An argument that always equalled what a result said last. */
+    | { readonly ref: string; readonly result: string; readonly path: string }
   readonly seen: number
   /** In 19 of 20 cases the share of the next first calls that the rule would wrongly block is at most this. */
   readonly falseBlockBound: number
 }
+
+export const suggestRef = ({ path, boundBy, resultPath, seen, falseBlockBound }: LearnedRef): Suggestion => ({
+  rule: { ref: path, result: boundBy, path: resultPath },
+  seen,
+  falseBlockBound,
+})
 
 export function draftSuggestions({ order }: ToolSummary): Suggestion[] {
   if (order.firsts < LIMITS.mediumConfidenceSamples) return []

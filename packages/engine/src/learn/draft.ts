@@ -1,12 +1,13 @@
 import { type Contract, confidenceOf, LIMITS, type SideEffect, type SourceRule } from '@countersign/protocol'
 import { upperBound } from './bound.js'
+import { type DeclaredValue, declaredTexts, readDeclared } from './declared-schema.js'
 import { draftRefs } from './draft-refs.js'
 import { draftSchema } from './draft-schema.js'
 import { draftSource, isGuardedEffect, learnedColumns, type SourceLearning } from './draft-sources.js'
-import { draftSuggestions, type Suggestion } from './draft-suggestions.js'
-import { childPath } from './read-result.js'
+import { draftSuggestions, type Suggestion, suggestRef } from './draft-suggestions.js'
 import { sessionsAtRisk } from './risk.js'
 import { guessSideEffect } from './side-effect.js'
+import { countOf } from './sketch.js'
 import { poolByName, type ToolSummary } from './summary.js'
 
 /** A tool that the agent was offered, as its requests describe it. */
@@ -59,7 +60,8 @@ export function draftContracts(summaries: readonly ToolSummary[], options: Draft
   const tools = [...new Set([...byTool.keys(), ...offered.keys()])].sort()
   const drafts = tools.map((tool) => {
     const summary = byTool.get(tool)
-    return draftOne({ tool, summary, effect: effectOf(tool), schema: offered.get(tool)?.schema }, learning)
+    const declared = readDeclared(offered.get(tool)?.schema)
+    return draftOne({ tool, summary, effect: effectOf(tool), declared }, learning)
   })
   return withRefs(drafts, summaries)
 }
@@ -68,21 +70,21 @@ interface Subject {
   readonly tool: string
   readonly summary: ToolSummary | undefined
   readonly effect: SideEffect
-  readonly schema: unknown
+  readonly declared: DeclaredValue
 }
 
-function draftOne({ tool, summary, effect, schema }: Subject, learning: SourceLearning): Draft {
+function draftOne({ tool, summary, effect, declared }: Subject, learning: SourceLearning): Draft {
   const samples = summary?.samples ?? 0
-  const proven = summary !== undefined && isProven(summary)
+  const requests = summary === undefined ? 0 : countOf(summary.requests)
   const contract: Contract = { tool, source: 'inferred', side_effect: effect }
   if (summary !== undefined && Object.keys(summary.shape.types).length > 0) {
     contract.arguments = draftSchema(
       summary.shape,
-      { closed: samples >= LIMITS.mediumConfidenceSamples, proven },
-      schema,
+      { closed: requests >= LIMITS.mediumConfidenceSamples, proven: upperBound(0, requests) <= MAX_RULE_RISK },
+      declared,
     )
   }
-  const sources = isGuardedEffect(effect) ? draftSources({ tool, summary, effect, schema }, learning) : []
+  const sources = isGuardedEffect(effect) ? draftSources(contract, { tool, summary, effect, declared }, learning) : []
   if (sources.length > 0) contract.sources = sources
   const columns = learning.columnsOf(tool) ?? []
   if (columns.length > 0) contract.columns = [...columns]
@@ -98,15 +100,23 @@ function draftOne({ tool, summary, effect, schema }: Subject, learning: SourceLe
   }
 }
 
-/** The most a rule that never failed yet may block, by the upper bound, for it to be enforced without being asked for. */
-export const MAX_RULE_RISK = 0.02
+/**
+ * The most a rule that never failed yet may block of the next requests, by the upper bound, for it to be enforced without
+ * being asked for. Enums, ranges and spellings are many in a contract, so that each has to be nearly certain.
+ */
+const MAX_RULE_RISK = 0.02
 
-const isProven = (summary: ToolSummary): boolean => upperBound(0, summary.samples) <= MAX_RULE_RISK
-
-function draftSources({ summary, effect, schema }: Subject, learning: SourceLearning): SourceRule[] {
+/** One rule for each text among the arguments, save those that the contract's own schema holds to a list. */
+function draftSources(
+  contract: Contract,
+  { summary, effect, declared }: Subject,
+  learning: SourceLearning,
+): SourceRule[] {
   const flows = new Map(summary?.flows.entries ?? [])
-  const paths = [...new Set([...flows.keys(), ...textPaths(schema)])].sort()
-  return paths
+  const texts = declaredTexts(contract.arguments === undefined ? declared : readDeclared(contract.arguments))
+  return [...new Set([...flows.keys(), ...texts.keys()])]
+    .filter((path) => texts.get(path) !== 'choice')
+    .sort()
     .map((path) => draftSource({ path, effect, flow: flows.get(path) }, learning))
     .filter((rule) => rule !== null)
 }
@@ -119,26 +129,20 @@ function openingsOf({ path, from }: SourceRule): string[] {
     )
 }
 
-/** Paths of the strings that a tool's own schema declares. */
-function textPaths(schema: unknown, path = '$', depth = 0): string[] {
-  if (typeof schema !== 'object' || schema === null || depth > 8) return []
-  const { type, properties, items, anyOf } = schema as Record<string, unknown>
-  const paths: string[] = []
-  if (type === 'string' || (Array.isArray(type) && type.includes('string'))) paths.push(path)
-  if (typeof properties === 'object' && properties !== null) {
-    for (const [key, child] of Object.entries(properties))
-      paths.push(...textPaths(child, childPath(path, key), depth + 1))
-  }
-  if (items !== undefined) paths.push(...textPaths(items, `${path}[*]`, depth + 1))
-  if (Array.isArray(anyOf)) for (const option of anyOf) paths.push(...textPaths(option, path, depth + 1))
-  return [...new Set(paths)]
-}
+/** One equality over many requests holds by no chance; it blocks, though, so that at most one request in twenty may differ. */
+const MAX_REF_RISK = 0.05
 
-/** A ref needs two contracts: the one whose result is bound, and the one whose argument must equal it. */
+/**
+ * A ref needs two contracts: the one whose result is bound, and the one whose argument must equal it. A ref that held too
+ * seldom to be enforced is a suggestion.
+ */
 function withRefs(drafts: readonly Draft[], summaries: readonly ToolSummary[]): Draft[] {
-  const refs = draftRefs(summaries)
-  if (refs.length === 0) return [...drafts]
-  return drafts.map((draft) => {
+  const learned = draftRefs(summaries)
+  if (learned.length === 0) return [...drafts]
+  const refs = learned.filter(({ falseBlockBound }) => falseBlockBound <= MAX_REF_RISK)
+  return drafts.map((given) => {
+    const held = learned.filter((ref) => ref.tool === given.contract.tool && !refs.includes(ref))
+    const draft = held.length === 0 ? given : { ...given, suggestions: [...given.suggestions, ...held.map(suggestRef)] }
     const binds = refs.filter(({ boundBy }) => boundBy === draft.contract.tool)
     const own = refs.filter(({ tool }) => tool === draft.contract.tool)
     if (binds.length + own.length === 0) return draft

@@ -1,3 +1,5 @@
+import { UNSPACED } from './value-kind.js'
+
 /**
  * How a value stands in a text: null when it is not there as a whole word, `line` when it has a line, a labelled line or
  * a list item for itself, `prose` when it stands amid other words. `written` is the text before its case was folded.
@@ -21,6 +23,7 @@ export function findInText(text: string, value: string, written = text): 'line' 
 /** A text that repeats the value this often is taken to hold it amid prose. */
 const MAX_TRIES = 1_000
 const WORD = /[\p{L}\p{N}_]/u
+const JOINED = new RegExp(UNSPACED, 'u')
 /** Characters that go on an address or an identifier when a word character follows them. */
 const JOINER = /[@/.:=&?#%+~-]/
 
@@ -28,10 +31,13 @@ function isWhole(text: string, at: number, end: number): boolean {
   return !goesOn(text, at - 1, -1) && !goesOn(text, end, 1)
 }
 
-/** True when the character at `at`, read away from the value, belongs to the same word or address (a full stop does not). */
+/**
+ * True when the character at `at`, read away from the value, belongs to the same word or address. A full stop does not,
+ * nor do letters of a script that puts no space between words: there every place may be the end of one.
+ */
 function goesOn(text: string, at: number, step: 1 | -1): boolean {
   const next = text[at]
-  if (next === undefined) return false
+  if (next === undefined || JOINED.test(next)) return false
   if (WORD.test(next)) return true
   const beyond = text[at + step]
   if (!JOINER.test(next) || beyond === undefined || !WORD.test(beyond)) return false

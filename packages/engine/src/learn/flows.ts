@@ -219,9 +219,13 @@ function sourcesOf(search: Search, value: string, kind: ValueKind): ValueSource[
 function look(search: Search, seen: SeenText, value: string, kind: ValueKind): 'line' | 'prose' | null {
   if (search.left <= 0) return null
   search.left -= seen.text.length
-  if (isAddress(kind)) seen.lower ??= seen.text.toLowerCase()
-  const text = isAddress(kind) ? (seen.lower ?? '') : seen.text
-  return text === value && 'tool' in seen ? null : findInText(text, value, seen.text)
+  const isResult = 'tool' in seen
+  // A name that the user wrote in another case is still the user's; what a result says has to be said exactly.
+  const folds = isAddress(kind) || (kind === 'name' && !isResult)
+  if (folds) seen.lower ??= seen.text.toLowerCase()
+  const text = folds ? (seen.lower ?? '') : seen.text
+  const wanted = folds ? value.toLowerCase() : value
+  return text === wanted && isResult ? null : findInText(text, wanted, seen.text)
 }
 
 /** At most so many, keeping those that can justify a value before those that cannot, in the order of first sight. */

@@ -1,4 +1,5 @@
 import type { SourceRule, ValueKind } from '@countersign/protocol'
+import { isUnjudged } from '../rules/sources.js'
 import { describePlace, type SourceLearning, SUPPORT, vouches } from './draft-sources.js'
 import { mergeSketches, type Sample, type Sketch } from './sketch.js'
 import { type Place, readOriginKey, type ToolSummary, type Witnesses } from './summary.js'
@@ -23,7 +24,8 @@ export function sessionsAtRisk(summary: ToolSummary, sources: readonly SourceRul
     const origins: Sample<Witnesses> = rule.role === 'content' ? flow.tokenOrigins : flow.origins
     for (const [key, { sessions }] of origins.entries) {
       const { kind, places } = readOriginKey(key)
-      if (isFree(kind, places, learning)) continue
+      if (isUnjudged(kind, rule) || (rule.role === undefined && kind === 'prose')) continue
+      if (places.some((place) => vouches(place, kind, learning))) continue
       const allowed = isListed(rule, kind, places)
       if (!allowed)
         wouldBlock.push(`${rule.path}: ${places[0] === undefined ? `made up (${kind})` : describePlace(places[0])}`)
@@ -37,9 +39,6 @@ export function sessionsAtRisk(summary: ToolSummary, sources: readonly SourceRul
     wouldBlock: [...new Set(wouldBlock)].sort(),
   }
 }
-
-const isFree = (kind: ValueKind, places: readonly Place[], learning: SourceLearning): boolean =>
-  ['empty', 'boolean', 'number', 'date'].includes(kind) || places.some((place) => vouches(place, kind, learning))
 
 function isListed({ from }: SourceRule, kind: ValueKind, places: readonly Place[]): boolean {
   return from.some((origin) => {

@@ -1,4 +1,5 @@
 import type { SideEffect } from '@countersign/protocol'
+import { wordsOf } from './argument-words.js'
 
 const READING = new Set(
   'get list read search find fetch query lookup look show view describe count check calculate think current'.split(' '),
@@ -9,10 +10,7 @@ const PAYING = new Set('pay payment refund transfer charge purchase buy money tr
 
 /** A first guess from the tool's name, for a person to correct: what it does decides how strictly it is judged. */
 export function guessSideEffect(tool: string): SideEffect {
-  const words = tool
-    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .toLowerCase()
-    .split(/[^a-z0-9]+/)
+  const words = wordsOf(tool)
   const reads = words[0] !== undefined && READING.has(words[0])
   if (reads) return words.some((word) => OUTSIDE.has(word)) ? 'egress_read' : 'read'
   if (words.some((word) => DESTROYING.has(word))) return 'destructive'

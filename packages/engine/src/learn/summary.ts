@@ -1,5 +1,6 @@
 import type { CallFlow, Column, LeafFlow, ValueKind, ValueSource } from '@countersign/protocol'
 import { argumentName, knownHash } from '../rules/sources.js'
+import { namesByNumber } from './argument-words.js'
 import { leavesOf } from './leaves.js'
 import { addShape, mergeShapes, newShape, type Shape } from './shape.js'
 import {
@@ -19,11 +20,13 @@ import { comparable, tokensOf } from './value-kind.js'
  * not on their order, and not on how they were split before merging.
  */
 export interface ToolSummary {
-  version: 1
+  version: 2
   tool: string
   /** Calls learned from. */
   samples: number
   sessions: Sketch
+  /** Distinct requests: how much is known counts in these, for a request made again teaches nothing new. */
+  requests: Sketch
   shape: Shape
   /** By generalised path of the argument. */
   flows: Sample<FlowSummary>
@@ -33,6 +36,7 @@ export interface ToolSummary {
 
 export interface FlowSummary {
   sessions: Sketch
+  requests: Sketch
   /** Sessions in which the model wrote the value: free text, or words seen nowhere before. */
   composed: Sketch
   /** By origin, as `originKey` writes it. */
@@ -72,7 +76,7 @@ export const SUMMARY_LIMITS = {
   origins: 96,
   known: 256,
   knownPlaces: 4,
-  /** Distinct requests are asked for in ones and twos. */
+  /** Witnesses are asked for in ones and twos. */
   requests: 4,
   equals: 16,
   columns: 256,
@@ -92,15 +96,28 @@ export interface ObservedCall {
 }
 
 export const newSummary = (tool: string): ToolSummary => ({
-  version: 1,
+  version: 2,
   tool,
   samples: 0,
   sessions: [],
+  requests: [],
   shape: newShape(),
   flows: newSample(),
   columns: newSample(),
   order: { firsts: 0, after: newSample(), mostCalls: 0 },
 })
+
+/** A summary as it was kept, perhaps by a version that did not count requests: then none are known. */
+export function readSummary(kept: ToolSummary | Outdated): ToolSummary {
+  if (kept.version === 2) return kept
+  const entries = kept.flows.entries.map(([path, flow]): [string, FlowSummary] => [path, { ...flow, requests: [] }])
+  return { ...kept, version: 2, requests: [], flows: { ...kept.flows, entries } }
+}
+
+type Outdated = Omit<ToolSummary, 'version' | 'requests' | 'flows'> & {
+  version: 1
+  flows: Sample<Omit<FlowSummary, 'requests'>>
+}
 
 /** Adds one call. The salt is the agent's: it keeps values apart from their hashes. */
 export function addCall(summary: ToolSummary, call: ObservedCall, salt: string): void {
@@ -108,6 +125,7 @@ export function addCall(summary: ToolSummary, call: ObservedCall, salt: string):
   const request = call.request === undefined ? session : sketchHash(call.request)
   summary.samples++
   addToSketch(summary.sessions, session)
+  addToSketch(summary.requests, request)
   if (call.arguments === null || call.arguments === undefined) return
   addShape(summary.shape, call.arguments)
   if (call.flow === null) return
@@ -119,9 +137,10 @@ export function addCall(summary: ToolSummary, call: ObservedCall, salt: string):
     const flow = sampled(summary.flows, path, SUMMARY_LIMITS.paths, newFlow)
     if (flow === null) return
     addToSketch(flow.sessions, session)
+    addToSketch(flow.requests, request)
     if (isComposed(leaf)) addToSketch(flow.composed, session)
     addEquals(flow, leaf.sources)
-    if (typeof value === 'number') return
+    if (typeof value === 'number' && !namesByNumber(path)) return
     addOrigin(flow.origins, originKey(leaf.kind, leaf.sources), { session, request })
     addKnown(flow, {
       hash: knownHash(salt, path, comparable(value, leaf.kind)),
@@ -130,7 +149,7 @@ export function addCall(summary: ToolSummary, call: ObservedCall, salt: string):
       session,
       request,
     })
-    const tokens = leaf.tokens === undefined ? [] : tokensOf(value, leaf.tokens.length)
+    const tokens = leaf.tokens === undefined || typeof value === 'number' ? [] : tokensOf(value, leaf.tokens.length)
     tokens.forEach((token, at) => {
       const sources = leaf.tokens?.[at]?.sources ?? []
       addOrigin(flow.tokenOrigins, originKey(token.kind, sources), { session, request })
@@ -155,10 +174,11 @@ export function addColumns(summary: ToolSummary, session: string, columns: reado
 /** The summary of everything added to either. */
 export function mergeSummaries(a: ToolSummary, b: ToolSummary): ToolSummary {
   return {
-    version: 1,
+    version: 2,
     tool: a.tool,
     samples: a.samples + b.samples,
     sessions: mergeSketches(a.sessions, b.sessions),
+    requests: mergeSketches(a.requests, b.requests),
     shape: mergeShapes(a.shape, b.shape),
     flows: mergeSamples(a.flows, b.flows, SUMMARY_LIMITS.paths, mergeFlows),
     columns: mergeSamples(a.columns, b.columns, SUMMARY_LIMITS.columns, mergeColumns),
@@ -183,6 +203,7 @@ export function mergeFlows(a: FlowSummary, b: FlowSummary): FlowSummary {
     mergeSamples(x, y, SUMMARY_LIMITS.origins, mergeWitnesses)
   return {
     sessions: mergeSketches(a.sessions, b.sessions),
+    requests: mergeSketches(a.requests, b.requests),
     composed: mergeSketches(a.composed, b.composed),
     origins: origins(a.origins, b.origins),
     tokenOrigins: origins(a.tokenOrigins, b.tokenOrigins),
@@ -206,6 +227,7 @@ const mergeFewWitnesses = (a: Witnesses, b: Witnesses): Witnesses => ({
 
 export const newFlow = (): FlowSummary => ({
   sessions: [],
+  requests: [],
   composed: [],
   origins: newSample(),
   tokenOrigins: newSample(),

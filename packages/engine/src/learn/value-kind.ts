@@ -1,13 +1,28 @@
 import type { ValueKind } from '@countersign/protocol'
 
-const NUMBER = /^[-+]?[$€£]?\d{1,15}([.,]\d+)*\s?%?$/
-const DATE =
-  /^\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[-+]\d{2}:?\d{2})?)?)?$|^\d{1,2}:\d{2}(:\d{2})?$|^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}$/
-const EMAIL = /^[\w.+-]+@[\w-]+(\.[\w-]+)+$/
-const URL_LIKE = /^([a-z][a-z0-9+.-]*:\/\/)?([a-z0-9-]+\.)+[a-z]{2,}(:\d+)?([/?#]\S*)?$/i
-const SENTENCE_MARK = /[.!?](\s|$)|[\n\r;]|[,:] /
-const PROSE_WORDS = 5
+const NUMBER = /^[-+]?\p{Sc}?\s?(\d{1,15}|\d{1,3}([.,']\d{3})+)([.,]\d+)?\s?(%|\p{Sc}|[A-Z]{3})?$/u
+/** A number long enough to be dialled, or of an account, names somebody. */
+const NUMBERED = /^\+?\d+$/
+const SHORT_NUMBER = /^\+\d{1,6}$/
+const CLOCK = String.raw`\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(\s?[ap]\.?m\.?)?`
+const DAY = String.raw`\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{4}-\d{2}|\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}`
+const MONTH = '(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\\.?'
+const NAMED_DAY = String.raw`${MONTH} \d{1,2}(st|nd|rd|th)?(,? \d{4})?|\d{1,2}(st|nd|rd|th|\.)? ${MONTH}( \d{4})?`
+const DATE = new RegExp(`^((${DAY}|${NAMED_DAY})([T ,]{1,2}(at )?${CLOCK}\\s?(Z|[-+]\\d{2}:?\\d{2})?)?|${CLOCK})$`, 'i')
+const EMAIL = /^[\p{L}\p{N}_.+-]+@[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)+$/u
+const URL_LIKE = /^([a-z][a-z0-9+.-]*:\/\/)?([\p{L}\p{N}-]+\.)+\p{L}{2,}(:\d+)?([/?#]\S*)?$/iu
+
+/**
+ * Where a name ends and a text begins: titles of books and hotels stay below, and nobody hides an order to an agent in
+ * less. Scripts that put no spaces between words have about two letters to a word.
+ */
+const PROSE_WORDS = 8
+const SENTENCE_WORDS = 5
 const PROSE_LENGTH = 80
+const SENTENCE_MARK = /[.!?:](\s|$)|[;。！？；：]/
+/** Letters of scripts written without spaces, or whose particles are joined to the word before. */
+export const UNSPACED = String.raw`[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Khmr}\p{scx=Laoo}\p{scx=Mymr}]`
+const UNSPACED_LETTERS = new RegExp(UNSPACED, 'gu')
 
 /** The shape of a value. Text of digits alone names something, as `13` in a file's id. Free text is what is long, many-worded or punctuated like a sentence. */
 export function kindOf(value: string | number | boolean): ValueKind {
@@ -18,10 +33,17 @@ export function kindOf(value: string | number | boolean): ValueKind {
   if (/^(true|false)$/i.test(text)) return 'boolean'
   if (text.length > PROSE_LENGTH * 8) return 'prose'
   if (DATE.test(text)) return 'date'
-  if (NUMBER.test(text) && !/^\d+$/.test(text)) return 'number'
-  if (!/\s/.test(text)) return kindOfToken(text)
-  if (text.length > PROSE_LENGTH || SENTENCE_MARK.test(text)) return 'prose'
-  return text.split(/\s+/).length >= PROSE_WORDS ? 'prose' : 'name'
+  if (NUMBER.test(text) && (!NUMBERED.test(text) || SHORT_NUMBER.test(text))) return 'number'
+  if (isProse(text)) return 'prose'
+  return /\s/.test(text) ? 'name' : kindOfToken(text)
+}
+
+function isProse(text: string): boolean {
+  if (/[\n\r]/.test(text)) return true
+  const spaced = /\s/.test(text)
+  if (spaced && text.length > PROSE_LENGTH) return true
+  const words = (spaced ? text.split(/\s+/).length : 1) + (text.match(UNSPACED_LETTERS)?.length ?? 0) / 2
+  return words >= PROSE_WORDS || (words >= SENTENCE_WORDS && SENTENCE_MARK.test(text))
 }
 
 function kindOfToken(text: string): ValueKind {
@@ -49,7 +71,11 @@ export const isAddress = (kind: ValueKind): boolean => kind === 'url' || kind ==
 /** Text in which a `comparable` value can be found; for addresses after lower-casing. */
 export const withoutSchemes = (text: string): string => text.replaceAll(/\bhttps?:\/\/(?:www\.)?|\bwww\./gi, '')
 
-const TOKEN = /[^\s"'`<>()[\]{},;|]+/g
+const TOKEN_END = '\\s"\'`<>()[\\]{},;|，。；：！？、（）「」《》'
+const TOKEN = new RegExp(`(?:(?!${UNSPACED})[^${TOKEN_END}])+`, 'gu')
+/** From here on a token is an account, an order or a key, and not a product's name or a year's. */
+const IDENTIFIER_LENGTH = 8
+const IDENTIFIER_DIGITS = 5
 const TOKENS_LOOKED_AT = 20_000
 const TOKEN_LENGTH = 512
 
@@ -67,13 +93,12 @@ export function tokensOf(text: string, limit: number): { text: string; kind: Val
   return [...found].map(([token, kind]) => ({ text: token, kind }))
 }
 
-/** Null for a token that is no address and no identifier: words, amounts, dates, short codes. Eight digits are an account. */
+/** Null for a token that is no address and no identifier: words, amounts, dates, short codes such as `COVID-19`. */
 function tokenKind(token: string): ValueKind | null {
   if (token.length < 5) return null
   if (DATE.test(token)) return null
   if (EMAIL.test(token)) return 'email'
   if (isWebAddress(token)) return 'url'
   const digits = token.replaceAll(/\D/g, '').length
-  if (/^\d{8,}$/.test(token)) return 'id'
-  return digits >= 2 && token.length >= 6 && /^[\w-]+$/.test(token) && /[A-Za-z]/.test(token) ? 'id' : null
+  return digits >= IDENTIFIER_DIGITS && token.length >= IDENTIFIER_LENGTH && /^[\w-]+$/.test(token) ? 'id' : null
 }

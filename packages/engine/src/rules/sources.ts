@@ -42,11 +42,11 @@ export function judgeSources(
   const violations: SourceViolation[] = []
   leaves.forEach((leaf, index) => {
     const rule = rules.find(({ path }) => path === leaf.path)
-    if (rule === undefined || typeof leaf.value === 'number') return
+    if (rule === undefined || (typeof leaf.value === 'number' && rule.numbers !== true)) return
     const claimed = call.flow?.leaves[index]
     const flow = claimed?.path === leaf.path && claimed.kind === kindOf(leaf.value) ? claimed : null
     for (const part of partsToJudge(rule, leaf.value, flow)) {
-      if (UNJUDGED_KINDS.has(part.kind)) continue
+      if (isUnjudged(part.kind, rule)) continue
       const proven = flow === null ? null : part
       if (proven !== null && isAllowed(rule, proven, call.flow?.incomplete === true, context)) continue
       violations.push(violationOf(rule, leaf.path, part, flow !== null))
@@ -55,8 +55,12 @@ export function judgeSources(
   return violations
 }
 
-/** Amounts, dates and flags are bounded by other rules. */
-export const UNJUDGED_KINDS: ReadonlySet<ValueKind> = new Set(['empty', 'boolean', 'number', 'date'])
+const UNJUDGED_KINDS: ReadonlySet<ValueKind> = new Set(['empty', 'boolean', 'number', 'date'])
+
+/** Amounts, dates and flags are bounded by other rules; a number counts where the rule says that it names something. */
+export const isUnjudged = (kind: ValueKind, { numbers }: { numbers?: boolean | undefined }): boolean =>
+  UNJUDGED_KINDS.has(kind) && !(kind === 'number' && numbers === true)
+
 const ACTIONABLE_KINDS: ReadonlySet<ValueKind> = new Set(['email', 'url', 'id'])
 
 interface Part {
@@ -66,11 +70,11 @@ interface Part {
 }
 
 /** A reference is judged whole; of content the addresses and identifiers inside it. */
-function partsToJudge(rule: SourceRule, value: string, flow: LeafFlow | null): Part[] {
+function partsToJudge(rule: SourceRule, value: string | number, flow: LeafFlow | null): Part[] {
   const kind = kindOf(value)
   const whole = { text: comparable(value, kind), kind, sources: flow?.sources ?? [] }
   const role = rule.role ?? (kind === 'prose' ? 'content' : 'reference')
-  if (role === 'reference') return [whole]
+  if (role === 'reference' || typeof value === 'number') return [whole]
   if (!/\s/.test(value)) return ACTIONABLE_KINDS.has(kind) ? [whole] : []
   return tokensOf(value, FLOW_LIMITS.tokensPerLeaf).map((token, index) => ({
     ...token,
@@ -115,7 +119,10 @@ export function isIdentifierCell(source: ValueSource, kind: ValueKind, context: 
   if (columns?.some(({ path, holds }) => path === '$' && holds.includes('prose'))) return false
   const described = columns?.find(({ path, place }) => path === source.path && place === source.seen)
   const holds = described?.holds ?? source.holds ?? []
-  return !holds.includes('prose') && (holds.includes(kind) || (kind === 'id' && holds.includes('number')))
+  return (
+    !holds.includes('prose') &&
+    (holds.includes(kind) || (kind === 'id' && holds.includes('number')) || (kind === 'number' && holds.includes('id')))
+  )
 }
 
 /** Of an argument's name and value: the same recipient is known to every tool that takes one under that name. */

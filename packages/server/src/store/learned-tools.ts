@@ -1,4 +1,4 @@
-import type { OfferedTool, ToolSummary } from '@countersign/engine'
+import { type OfferedTool, readSummary, type ToolSummary } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
 import type { Queryable, Tx } from './database.js'
 
@@ -12,15 +12,16 @@ export interface LearnedTool {
 }
 
 /** What was learned of an agent's tools, or of some of them. */
-export function loadLearnedTools(
+export async function loadLearnedTools(
   sql: Queryable,
   where: { tenantId: string; agent: string; tools?: readonly string[] },
 ): Promise<LearnedTool[]> {
-  return sql<LearnedTool[]>`
+  const rows = await sql<LearnedTool[]>`
     select agent, tool_name, summary, judged::int, passed::int, updated_at from learned_tools
     where tenant_id = ${where.tenantId} and agent = ${where.agent}
       ${where.tools === undefined ? sql`` : sql`and tool_name = any (${[...where.tools]})`}
     order by tool_name`
+  return rows.map((row) => ({ ...row, summary: readSummary(row.summary) }))
 }
 
 export interface LearnedChange {
