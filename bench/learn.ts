@@ -5,28 +5,48 @@
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { SHARED_DATA_MISSING, sharedData } from '../test/support/shared-data.js'
-import { readSuites } from './learn/dataset.js'
+import { DataError, findSuites } from './learn/dataset.js'
 import { type Measured, measure, prepare } from './learn/measure.js'
 import { type Share, seededRandom } from './learn/score.js'
 
 const { values } = parseArgs({ options: { data: { type: 'string' } } })
 const folder = values.data ?? sharedData('recorded')
-if (folder === null || !existsSync(folder)) {
-  console.error(folder === null ? SHARED_DATA_MISSING : `no folder ${folder}: give one with --data DIR`)
-  process.exit(2)
-}
+if (folder === null) fail(SHARED_DATA_MISSING)
+if (!existsSync(folder)) fail(`no folder ${folder}: give one with --data DIR`)
 
 const report: Record<string, unknown> = { bench: 'learn' }
-for (const suite of readSuites(folder)) {
-  const started = performance.now()
-  const prepared = prepare(suite)
-  const measured = measure(prepared)
-  const seconds = ((performance.now() - started) / 1000).toFixed(1)
-  console.log(`\n${suite.name}: ${suite.traces.length} traces, ${prepared.lessons.length} to learn from (${seconds} s)`)
-  print(measured)
-  report[suite.name] = figures(measured)
+for (const { name, read } of suitesIn(folder)) {
+  try {
+    const started = performance.now()
+    const prepared = prepare(read())
+    const measured = measure(prepared)
+    const seconds = ((performance.now() - started) / 1000).toFixed(1)
+    const { traces } = prepared.suite
+    console.log(`\n${name}: ${traces.length} traces, ${prepared.lessons.length} to learn from (${seconds} s)`)
+    print(measured)
+    report[name] = figures(measured)
+  } catch (error) {
+    // One suite that cannot be read leaves the figures of the others as they are.
+    if (!(error instanceof DataError)) throw error
+    console.error(`\n${name}: ${error.message}`)
+    report[name] = { error: error.message }
+    process.exitCode = 1
+  }
 }
 console.log(JSON.stringify(report))
+
+function suitesIn(data: string): ReturnType<typeof findSuites> {
+  try {
+    return findSuites(data)
+  } catch (error) {
+    return fail(error instanceof Error ? error.message : String(error))
+  }
+}
+
+function fail(message: string): never {
+  console.error(message)
+  process.exit(2)
+}
 
 function print(measured: Measured): void {
   const { traces, deduplicated, ask, rewritten, poisoned, curve, writes } = measured

@@ -1,12 +1,14 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import { parseResultText } from '@countersign/engine'
 import { SIDE_EFFECTS, type SideEffect } from '@countersign/protocol'
 
 /** One recorded suite: tools, and traces joined with the full text of their results. */
 export interface Suite {
   readonly name: string
-  readonly tools: readonly { name: string; schema: unknown; sideEffect: SideEffect }[]
+  /** Without a side effect where the data names none: then the learner guesses it, as it does for a live agent. */
+  readonly tools: readonly { name: string; schema: unknown; sideEffect?: SideEffect }[]
   readonly traces: readonly Trace[]
 }
 
@@ -29,82 +31,154 @@ export interface RecordedCall {
   readonly arguments: unknown
   readonly turn: number
   readonly result: string
+  /** The result as the engine reads it; the same text is read once, however often it is replayed. */
+  readonly shown: unknown
   readonly labels: { injected?: string; tainted: boolean; gold?: boolean; error: boolean }
+}
+
+/** What is wrong with a folder, in words for whoever gave it. */
+export class DataError extends Error {
+  override name = 'DataError'
+}
+
+export const FOLDS = 5
+const TOOLS = '-tools.json'
+
+/** The suites of a folder, by their files `<source>-<suite>-tools.json`. */
+export function findSuites(folder: string): { name: string; read(): Suite }[] {
+  const prefixes = readdirSync(folder)
+    .filter((file) => file.endsWith(TOOLS) && file.length > TOOLS.length)
+    .map((file) => file.slice(0, -TOOLS.length))
+    .sort()
+  if (prefixes.length === 0) throw new DataError(`${folder} holds no suite: a file <source>-<suite>${TOOLS} begins one`)
+  const short = (prefix: string) => prefix.slice(prefix.indexOf('-') + 1)
+  return prefixes.map((prefix) => {
+    const taken = prefixes.some((other) => other !== prefix && short(other) === short(prefix))
+    const name = taken ? prefix : short(prefix)
+    return { name, read: () => readSuite(folder, prefix, name) }
+  })
+}
+
+export const readSuites = (folder: string): Suite[] => findSuites(folder).map(({ read }) => read())
+
+/** Fields that a recording may lack read as nothing: a suite with gaps is measured by what it has. */
+type Raw = Readonly<Record<string, unknown>>
+
+function readSuite(folder: string, prefix: string, name: string): Suite {
+  const lines = (suffix: string) => readLines(folder, `${prefix}${suffix}.jsonl`)
+  const texts = new Map(lines('-results').map(({ ref, text }) => [String(ref), textOf(text)]))
+  const shown = new Map<string, unknown>()
+  const showing = (text: string): unknown => {
+    if (!shown.has(text)) shown.set(text, parsedOf(text))
+    return shown.get(text)
+  }
+  const raw = [...lines(''), ...lines('-core'), ...lines('-extra')]
+  return {
+    name,
+    tools: readTools(folder, `${prefix}${TOOLS}`),
+    traces: raw.map((trace, at) => toTrace(trace, at, texts, showing)),
+  }
+}
+
+/** Only what has a structure is kept read: text stays as it is and costs nothing to read again. */
+function parsedOf(text: string): unknown {
+  const value = parseResultText(text)
+  return typeof value === 'object' && value !== null ? value : text
 }
 
 /** The data's own words for side effects, in ours. */
 const EFFECT_WORDS: Record<string, SideEffect> = { 'egress-read': 'egress_read', irreversible: 'destructive' }
 
-/** Every suite of a folder, found by its `<source>-<suite>-tools.json`. */
-export function readSuites(folder: string): Suite[] {
-  const files = readdirSync(folder)
-  return files
-    .filter((file) => file.endsWith('-tools.json'))
-    .sort()
-    .map((file) => readSuite(folder, file.slice(0, -'-tools.json'.length)))
+function readTools(folder: string, file: string): Suite['tools'] {
+  const tools = parse(readFileSync(join(folder, file), 'utf8'), file)
+  if (!Array.isArray(tools)) throw new DataError(`${file}: expected a list of tools`)
+  return tools.flatMap((tool: Raw) => {
+    if (typeof tool?.name !== 'string' || tool.name === '') return []
+    const word = String(tool.side_effect ?? '')
+    const sideEffect = EFFECT_WORDS[word] ?? SIDE_EFFECTS.find((effect) => effect === word)
+    return [{ name: tool.name, schema: tool.parameters ?? {}, ...(sideEffect !== undefined && { sideEffect }) }]
+  })
 }
 
-interface RawTrace {
-  id: string
-  kind: string
-  user_task: string
-  fold: number
-  utility: boolean
-  dup_of?: string | null
-  user_prompt: string
-  calls: {
-    name: string
-    arguments: unknown
-    turn: number
-    result_excerpt?: string | null
-    result_ref?: string
-    error?: string | null
-    oracle?: { injected?: string; result_tainted?: boolean; gold?: boolean }
-  }[]
-}
-
-function readSuite(folder: string, prefix: string): Suite {
-  const read = <T>(suffix: string): T[] => readLines<T>(join(folder, `${prefix}${suffix}.jsonl.gz`))
-  const results = new Map(read<{ ref: string; text: string }>('-results').map(({ ref, text }) => [ref, text]))
-  const raw = [...read<RawTrace>(''), ...read<RawTrace>('-core'), ...read<RawTrace>('-extra')]
-  const tools = JSON.parse(readFileSync(join(folder, `${prefix}-tools.json`), 'utf8')) as {
-    name: string
-    parameters: unknown
-    side_effect: string
-  }[]
+function toTrace(raw: Raw, at: number, texts: ReadonlyMap<string, string>, showing: (text: string) => unknown): Trace {
+  const id = String(raw.id ?? `trace ${at + 1}`)
+  const task = String(raw.user_task ?? id)
+  const calls = Array.isArray(raw.calls) ? raw.calls.filter((call) => typeof call?.name === 'string') : []
   return {
-    name: prefix.slice(prefix.indexOf('-') + 1),
-    tools: tools.map((tool) => ({ name: tool.name, schema: tool.parameters, sideEffect: effectOf(tool.side_effect) })),
-    traces: raw.map((trace) => toTrace(trace, results)),
+    id,
+    user: textOf(raw.user_prompt),
+    calls: calls.map((call: Raw, index) => toCall(call, index, texts, showing)),
+    labels: {
+      kind: String(raw.kind ?? 'benign'),
+      task,
+      fold: typeof raw.fold === 'number' ? raw.fold : foldOf(task),
+      utility: raw.utility === true,
+      duplicate: typeof raw.dup_of === 'string' && raw.dup_of !== '',
+    },
   }
 }
 
-const effectOf = (word: string): SideEffect =>
-  EFFECT_WORDS[word] ?? SIDE_EFFECTS.find((effect) => effect === word) ?? 'write'
-
-function toTrace(raw: RawTrace, results: ReadonlyMap<string, string>): Trace {
-  const { kind, user_task: task, fold, utility } = raw
+function toCall(
+  raw: Raw,
+  index: number,
+  texts: ReadonlyMap<string, string>,
+  showing: (text: string) => unknown,
+): RecordedCall {
+  const oracle = (typeof raw.oracle === 'object' && raw.oracle !== null ? raw.oracle : {}) as Raw
+  const result = texts.get(String(raw.result_ref)) ?? textOf(raw.result_excerpt)
   return {
-    id: raw.id,
-    user: raw.user_prompt,
-    calls: raw.calls.map(({ name, arguments: given, turn, result_ref, result_excerpt, error, oracle }) => ({
-      name,
-      arguments: given,
-      turn,
-      result: results.get(result_ref ?? '') ?? result_excerpt ?? '',
-      labels: {
-        ...(oracle?.injected !== undefined && { injected: oracle.injected }),
-        ...(oracle?.gold !== undefined && { gold: oracle.gold }),
-        tainted: oracle?.result_tainted === true,
-        error: typeof error === 'string' && error !== '',
-      },
-    })),
-    labels: { kind, task, fold, utility, duplicate: typeof raw.dup_of === 'string' && raw.dup_of !== '' },
+    name: String(raw.name),
+    arguments: raw.arguments ?? {},
+    turn: typeof raw.turn === 'number' ? raw.turn : index,
+    result,
+    shown: showing(result),
+    labels: {
+      ...(typeof oracle.injected === 'string' && { injected: oracle.injected }),
+      ...(typeof oracle.gold === 'boolean' && { gold: oracle.gold }),
+      tainted: oracle.result_tainted === true,
+      error: typeof raw.error === 'string' && raw.error !== '',
+    },
   }
 }
 
-function readLines<T>(path: string): T[] {
-  if (!existsSync(path)) return []
-  const lines = gunzipSync(readFileSync(path)).toString('utf8').split('\n')
-  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as T)
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value)
+
+/** Tasks of a suite without folds are spread evenly enough, and always in the same way. */
+function foldOf(task: string): number {
+  let sum = 0
+  for (const letter of task) sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 1_000_003
+  return sum % FOLDS
+}
+
+/** The lines of a file, plain or packed; none where there is no such file. */
+function readLines(folder: string, file: string): Raw[] {
+  const packed = join(folder, `${file}.gz`)
+  const plain = join(folder, file)
+  const text = existsSync(packed)
+    ? unpack(packed).toString('utf8')
+    : existsSync(plain)
+      ? readFileSync(plain, 'utf8')
+      : ''
+  return text.split('\n').flatMap((line, at) => {
+    if (line.trim() === '') return []
+    const value = parse(line, `${file}, line ${at + 1}`)
+    return typeof value === 'object' && value !== null ? [value as Raw] : []
+  })
+}
+
+function unpack(path: string): Buffer {
+  try {
+    return gunzipSync(readFileSync(path))
+  } catch (error) {
+    throw new DataError(`${path} cannot be unpacked: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+function parse(text: string, where: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new DataError(`${where} is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+  }
 }

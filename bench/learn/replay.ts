@@ -1,6 +1,6 @@
 import { backtestSession, compilePlan, type Draft, type PastTurn, type Plan } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
-import type { Trace } from './dataset.js'
+import { DataError, type Trace } from './dataset.js'
 import { turnsOf } from './observe.js'
 import type { Rewriting } from './rewrite.js'
 
@@ -11,7 +11,7 @@ export function planOf(drafts: readonly Draft[]): Plan {
   const compiled = compilePlan({
     contracts: drafts.map(({ contract }) => ({ file: `${contract.tool}.json`, value: contract })),
   })
-  if (!compiled.ok) throw new Error(`learned contracts do not compile: ${JSON.stringify(compiled.errors.slice(0, 3))}`)
+  if (!compiled.ok) throw new DataError(`what was learned does not compile: ${JSON.stringify(compiled.errors[0])}`)
   return compiled.plan
 }
 
@@ -28,7 +28,7 @@ export function replay(trace: Trace, plan: Plan, rewrite: Rewriting | null = nul
         calls: turn.map((call) => ({
           name: call.name,
           arguments: call.arguments as JsonValue,
-          results: rewrite?.(trace, call) ?? [call.result],
+          results: rewrite?.(trace, call) ?? [call.shown],
           failed: call.labels.error,
         })),
       }),

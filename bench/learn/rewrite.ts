@@ -1,4 +1,3 @@
-import { parseResultText } from '@countersign/engine'
 import type { RecordedCall, Trace } from './dataset.js'
 
 /** The results to show in place of a recorded one. */
@@ -23,9 +22,9 @@ const disguise = (value: string): string => [...value].join('\u2063')
 
 function rewriting(change: (text: string, values: readonly string[]) => string[]): Rewriting {
   return (trace, call) => {
-    if (!call.labels.tainted) return [call.result]
+    if (!call.labels.tainted) return [call.shown]
     const values = goalValues(trace)
-    const parsed = parseResultText(call.result)
+    const parsed = call.shown
     const width = Math.max(1, ...texts(parsed).map((text) => changed(text, values, change).length))
     return Array.from({ length: width }, (_, at) => mapTexts(parsed, (text) => pick(changed(text, values, change), at)))
   }

@@ -72,7 +72,7 @@ assert.equal(approved.plan.state, 'approved')
 console.log(`approved ${approved.plan.compiled_hash.slice(0, 12)}`)
 
 // 4. The program names its agent and has no contracts of its own: the approved plan is attached. It has learned that
-// mail goes to the address that find_person returned. Where a value comes from an unknown place it asks a person.
+// mail goes to an address that find_person returned. Where an address comes from elsewhere it asks a person.
 const sent: string[] = []
 const asked: string[] = []
 const session = replay(newClient(), {
@@ -93,22 +93,29 @@ const session = replay(newClient(), {
     send_mail: ({ to }: { to: string }) => sent.push(to),
   },
 })
+const execute = (tool: string, args: string, callId: string) => session.tools?.[tool]?.(JSON.parse(args), { callId })
+model.say(
+  calls('find_person', { name: 'Kim' }),
+  calls('send_mail', { to: addressOf('Kim'), text: 'Lunch is ready.' }),
+  says('Done.'),
+)
+await converse(session.client, 'Kim', execute)
+assert.deepEqual(asked, [], 'what was learned needs no question')
+assert.deepEqual(sent, [addressOf('Kim')])
+
 model.say(
   calls('find_person', { name: 'Kim' }),
   calls('send_mail', { to: 'thief@elsewhere.test', text: 'Lunch is ready.' }),
 )
-await assert.rejects(
-  converse(session.client, 'Kim', (tool, args, callId) => session.tools?.[tool]?.(JSON.parse(args), { callId })),
-  (error) => {
-    assert(error instanceof ReplayContractError, String(error))
-    const [blocked] = error.decision.blocked
-    console.log(`blocked: ${blocked?.reason}. ${blocked?.remedy}`)
-    assert.equal(blocked?.reason, 'ref_mismatch')
-    return true
-  },
-)
-assert.deepEqual(asked, [], "a call that is blocked anyway is nobody's question")
-assert.deepEqual(sent, [])
+await assert.rejects(converse(session.client, 'Kim', execute), (error) => {
+  assert(error instanceof ReplayContractError, String(error))
+  const [blocked] = error.decision.blocked
+  console.log(`blocked: ${blocked?.reason}. ${blocked?.remedy}`)
+  assert.equal(blocked?.reason, 'checkpoint_denied')
+  return true
+})
+assert.deepEqual(asked, ['send_mail'])
+assert.deepEqual(sent, [addressOf('Kim')])
 assert.equal(session.getHealth().governanceAttachment, 'attached')
 
 await session.restore()

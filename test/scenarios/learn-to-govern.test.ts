@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { observe, ReplayContractError } from '../../packages/sdk/src/index.js'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { observe, ReplayContractError, type ReplayOptions } from '../../packages/sdk/src/index.js'
 import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
 import { type Agent, callNames, calls, results, says, startAgent, toolDefinition } from '../support/agent.js'
 import { createMailbox } from '../support/mailbox.js'
@@ -23,7 +23,7 @@ beforeAll(async () => {
   await runtime.sql`update tenants set quota = 'scale' where tenant_id = ${body.user.tenant_id}`
   await runtime.instances[0].parts.accounts.mail.idle()
   await owner.call('verifyEmail', { body: { token: mailbox.tokenFor(owner.email) } })
-  await observeConversations()
+  for (const name of ['desk', 'asking-desk']) await observeConversations(name)
 })
 afterAll(async () => {
   await agent.close()
@@ -36,9 +36,9 @@ const mailOf = (name: string) => `${name.toLowerCase()}@example.com`
 const wish = (name: string) => ({ role: 'user' as const, content: `Write to ${name} that lunch is ready` })
 
 /** The program as it always was: it asks the model, runs the tools, and sends the results back. */
-async function observeConversations(): Promise<void> {
+async function observeConversations(agentName: string): Promise<void> {
   const client = agent.openai()
-  const handle = observe(client, { apiKey, agent: 'desk', endpoint })
+  const handle = observe(client, { apiKey, agent: agentName, endpoint })
   const ask = (messages: never[]) =>
     client.chat.completions.create({ model: 'gpt-4o', messages, tools: TOOLS.map(toolDefinition) })
   for (const name of NAMES) {
@@ -81,13 +81,14 @@ async function approve(environment: 'development' | 'staging' | 'production'): P
   expect(approved.body.plan.state).toBe('approved')
 }
 
-const start = (environment: 'development' | 'staging' | 'production') =>
+const start = (environment: 'development' | 'staging' | 'production', options: ReplayOptions = {}) =>
   agent.start({
     apiKey,
     agent: 'desk',
     environment,
     fetch: runtime.fetch,
     tools: { find_person: ({ name }) => [{ name, email: mailOf(String(name)) }], send_mail: () => 'sent' },
+    ...options,
   })
 
 /** Looks Kim up, then writes to whom the model chooses. */
@@ -123,5 +124,72 @@ describe('a plan that was learned from an agent governs it', () => {
     expect(bad.session.getLastShadowDelta()?.would_have_blocked).toMatchObject([
       { tool_name: 'send_mail', reason: 'argument_value_mismatch' },
     ])
+  })
+})
+
+describe('a plan as it was learned asks a person about what it does not know', () => {
+  type Approval = Parameters<NonNullable<ReplayOptions['onCheckpoint']>>[0]
+  const asked: Approval[] = []
+  const sent: unknown[] = []
+  const deskThatAsks = (decision: 'approve' | 'deny') =>
+    start('production', {
+      agent: 'asking-desk',
+      onCheckpoint: (request) => {
+        asked.push(request)
+        const { checkpoint_id } = request
+        return { checkpoint_id, decision, decided_by: 'owner', decided_at: new Date().toISOString() }
+      },
+      tools: {
+        find_person: ({ name }) => [{ name, email: mailOf(String(name)) }],
+        send_mail: ({ to }) => sent.push(to),
+      },
+    })
+
+  beforeAll(async () => {
+    const { body } = await owner.call('draftPlan', { body: { agent: 'asking-desk', environment: 'production' } })
+    expect(body.files.map(({ text }) => text).join()).toContain('otherwise: ask')
+    const decided = { params: { plan_id: body.plan.plan_id }, body: { why: 'as learned' } }
+    expect((await owner.call('approvePlan', decided)).body.plan.state).toBe('approved')
+  })
+  beforeEach(() => {
+    asked.length = 0
+    sent.length = 0
+  })
+
+  test('what it knows passes unasked', async () => {
+    const { session, ...desk } = deskThatAsks('deny')
+    expect(callNames(await converse({ session, ...desk }, mailOf('Kim')))).toEqual(['send_mail'])
+    expect(session.getHealth()).toMatchObject({ protectionLevel: 'govern', governanceAttachment: 'attached' })
+    expect(asked).toEqual([])
+  })
+
+  test('an address from nowhere is asked about; approved, the mail goes out and the step commits', async () => {
+    const { session, ...desk } = deskThatAsks('approve')
+    expect(callNames(await converse({ session, ...desk }, 'new@customer.example'))).toEqual(['send_mail'])
+    expect(asked).toMatchObject([
+      { tool_name: 'send_mail', session_id: session.getState().sessionId, arguments: { to: 'new@customer.example' } },
+    ])
+    expect(asked[0]?.reason).toContain('it was seen nowhere before')
+    const before = session.getState().stateVersion
+    await session.tools?.send_mail?.({ to: 'new@customer.example', body: 'Lunch is ready, come over please.' })
+    await session.flush()
+    expect(sent).toEqual(['new@customer.example'])
+    expect(session.getState().stateVersion).toBe(before + 1)
+  })
+
+  test('refused, it is blocked and nothing is sent', async () => {
+    const { session, ...desk } = deskThatAsks('deny')
+    const refused = converse({ session, ...desk }, 'mallory@evil.example')
+    await expect(refused).rejects.toMatchObject({ decision: { blocked: [{ reason: 'checkpoint_denied' }] } })
+    expect(asked.map(({ tool_name }) => tool_name)).toEqual(['send_mail'])
+    const args = { to: 'mallory@evil.example', body: 'Lunch is ready, come over please.' }
+    await expect(session.tools?.send_mail?.(args)).rejects.toThrow(ReplayContractError)
+    expect(sent).toEqual([])
+  })
+
+  test('a program that cannot ask is not attached, and production stays closed', async () => {
+    const mute = start('production', { agent: 'asking-desk' })
+    await expect(converse(mute, mailOf('Kim'))).rejects.toThrow(ReplayContractError)
+    expect(mute.session.getHealth().governanceAttachment).toBe('attachment_failed')
   })
 })

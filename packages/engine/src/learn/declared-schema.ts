@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { namesByNumber } from './argument-words.js'
 import { childPath } from './read-result.js'
-import { JSON_TYPES, type JsonType, typeOf } from './shape.js'
+import { isFieldName, JSON_TYPES, type JsonType, typeOf } from './shape.js'
 
 /** What a tool's own schema says of one value, as far as drafts need it. Options of `anyOf` and the like are united. */
 export interface DeclaredValue {
@@ -53,13 +53,12 @@ function own(schema: JsonObject, reading: Reading, depth: number): DeclaredValue
   const listed = Array.isArray(schema.enum) ? schema.enum : schema.const === undefined ? null : [schema.const]
   const names = Array.isArray(schema.type) ? schema.type : [schema.type]
   const types = JSON_TYPES.filter((type) => names.includes(type) || listed?.some((value) => typeOf(value) === type))
-  const properties = Object.entries(asObject(schema.properties)).map(([key, child]): [string, DeclaredValue] => [
-    key,
-    read(child, reading, depth + 1),
-  ])
+  const properties = Object.entries(asObject(schema.properties))
+    .filter(([key]) => isFieldName(key))
+    .map(([key, child]): [string, DeclaredValue] => [key, read(child, reading, depth + 1)])
   return {
     types: new Set(types),
-    choices: listed !== null && listed.length <= MAX_CHOICES ? listed : null,
+    choices: listed !== null && listed.length <= MAX_CHOICES && listed.every(isPlain) ? listed : null,
     properties: new Map(properties),
     required: Array.isArray(schema.required)
       ? new Set(schema.required.filter((name) => typeof name === 'string'))
@@ -89,6 +88,10 @@ function uniteChoices(a: DeclaredValue, b: DeclaredValue): readonly JsonValue[] 
 
 const atMost = <T>(most: number, list: T[]): T[] | null => (list.length <= most ? list : null)
 const common = (a: ReadonlySet<string>, b: ReadonlySet<string>) => new Set([...a].filter((name) => b.has(name)))
+
+/** A scalar that a contract can list. */
+const isPlain = (value: JsonValue): boolean =>
+  typeof value === 'string' ? value.isWellFormed() : typeof value !== 'object' || value === null
 
 function definition(reference: string, root: JsonObject): unknown {
   const [, place, name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(reference) ?? []

@@ -122,6 +122,11 @@ function kindsAmong(entries: readonly (readonly [string, unknown])[]): number {
   return new Set(kinds).size
 }
 
-/** A child of a generalised path, in JSONPath's spelling. */
-export const childPath = (path: string, key: string): string =>
-  /^[A-Za-z_][A-Za-z0-9_]*$/.test(key) ? `${path}.${key}` : `${path}['${key}']`
+/** A child of a generalised path, in JSONPath's spelling. A key that cannot be spelled plainly is any key. */
+export function childPath(path: string, key: string): string {
+  if (/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(key)) return `${path}.${key}`
+  return PLAIN_KEY.test(key) ? `${path}['${key}']` : `${path}.*`
+}
+
+/** No quotes, escapes or controls, and no half of a surrogate pair. */
+const PLAIN_KEY = /^[^'"\\\p{C}\p{Zl}\p{Zp}]{1,64}$/u

@@ -1,4 +1,5 @@
 import type { ValueKind } from '@countersign/protocol'
+import { FORBIDDEN_KEYS } from '../strict-json.js'
 import { keysAreNames } from './read-result.js'
 import { mergeSamples, newSample, type Sample, sampled } from './sketch.js'
 import { kindOf } from './value-kind.js'
@@ -24,7 +25,15 @@ export interface Shape {
   mostItems: number
 }
 
-export const SHAPE_LIMITS = { values: 16, valueLength: 64, masks: 3, maskLength: 32, fields: 64, depth: 8 } as const
+export const SHAPE_LIMITS = {
+  values: 16,
+  valueLength: 64,
+  masks: 3,
+  maskLength: 32,
+  fields: 64,
+  fieldLength: 128,
+  depth: 8,
+} as const
 
 export const newShape = (): Shape => ({
   types: {},
@@ -95,10 +104,19 @@ function addFields(shape: Shape, value: object, depth: number): void {
     return
   }
   for (const [key, item] of entries) {
+    if (!isFieldName(key)) {
+      // A contract cannot speak of it, so that it must not say that there are no other fields.
+      shape.fields.full = true
+      continue
+    }
     const field = sampled(shape.fields, key, SHAPE_LIMITS.fields, () => ({ shape: newShape() }))
     if (field !== null) addShape(field.shape, item, depth + 1)
   }
 }
+
+/** Whether a contract may name a field so. */
+export const isFieldName = (key: string): boolean =>
+  key.length <= SHAPE_LIMITS.fieldLength && key.isWellFormed() && !FORBIDDEN_KEYS.has(key)
 
 export function typeOf(value: unknown): JsonType {
   if (value === null || value === undefined) return 'null'

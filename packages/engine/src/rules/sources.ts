@@ -127,7 +127,7 @@ export function isIdentifierCell(source: ValueSource, kind: ValueKind, context: 
 
 /** Of an argument's name and value: the same recipient is known to every tool that takes one under that name. */
 export const knownHash = (salt: string, path: string, value: string): string =>
-  saltedHash(salt, [argumentName(path), value])
+  saltedHash(salt, [argumentName(path).toWellFormed(), value.toWellFormed()])
 
 /** The last name in a generalised path: `recipient` of `$.message.recipient[*]`. */
 export const argumentName = (path: string): string =>
