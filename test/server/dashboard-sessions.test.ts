@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
 import { countDecisions } from '../../packages/server/src/store/decision-counts.js'
+import { batchOf, mailConversation } from '../support/captures.js'
 import { LOOKUP, openSession, refund } from '../support/governed-session.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
@@ -240,6 +242,9 @@ describe('agents and limits', () => {
     const one = await join()
     const session = await openSession(one.api, { agent: 'shown' })
     await session.turn([LOOKUP])
+    const load = async () => (await one.person.call('listAgents')).body.agents
+    const shown = { agent: 'shown', sessions: 1, calls: { enforced: 1, observed: 0, ungoverned: 0 }, coverage: null }
+    expect(await load()).toMatchObject([shown])
     await runtime.sql`update proposals set proposed_at = proposed_at - interval '10 minutes'`
     await runtime.sql`update sessions set created_at = created_at - interval '10 minutes'`
     await runtime.sql`update decision_counts_until set until = '2000-01-01'`
@@ -248,11 +253,17 @@ describe('agents and limits', () => {
     await runtime.sql.begin((tx) => countDecisions(tx))
     await runtime.sql`insert into approved_plans (tenant_id, agent, environment, compiled_hash)
       select tenant_id, agent, 'production', compiled_hash from sessions where session_id = ${session.sessionId}`
-    const { body } = await one.person.call('listAgents')
-    expect(body.agents).toMatchObject([
-      { agent: 'shown', sessions: 1, calls: { enforced: 1, observed: 0, ungoverned: 0 }, coverage: null },
+    const counted = await load()
+    expect(counted).toMatchObject([shown])
+    expect(counted[0]?.environments.map(({ status }) => status)).toEqual(['none', 'none', 'approved'])
+    // What the server judged is not merely observed; what nobody judged is, and ungoverned where its tool has no approved contract.
+    await one.api.ingestCaptures(batchOf(mailConversation('shown', 'Ann')))
+    const { parts } = runtime.instances[0]
+    await parts.captures.flush()
+    while ((await parts.database.transaction('jobs', learnCaptures)) > 0);
+    expect(await load()).toMatchObject([
+      { agent: 'shown', calls: { enforced: 1, observed: 2, ungoverned: 1 }, coverage: 2 / 3 },
     ])
-    expect(body.agents[0]?.environments.map(({ status }) => status)).toEqual(['none', 'none', 'approved'])
   })
 
   test('limits show the quota, what is left in the buckets, runs and keys', async () => {

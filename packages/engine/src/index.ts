@@ -41,6 +41,7 @@ export {
   subtractDecimals,
   toDecimal,
 } from './decimal.js'
+export { describeContract } from './describe-contract.js'
 export { diffPlans, type PlanChange } from './diff-plans.js'
 export { equalValues } from './equal-values.js'
 export { evaluateProposal, type Proposal, type Verdict } from './evaluate-proposal.js'
@@ -68,7 +69,7 @@ export {
   readSummary,
   type ToolSummary,
 } from './learn/summary.js'
-export { describeDraft, writeContract } from './learn/write-contract.js'
+export { describeDraft, draftNotes, writeContract } from './learn/write-contract.js'
 export { type Narrowing, narrowTools } from './narrow.js'
 export {
   isOperatorName,

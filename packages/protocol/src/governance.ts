@@ -61,7 +61,10 @@ export const contractRowSchema = z.strictObject({
   pass_rate: z.number().nullable(),
   approved: z.boolean(),
   drift: z.array(z.string()),
+  /** Its rules, a sentence each. */
   words: z.array(z.string()),
+  /** What a person should look at before approving it. */
+  notes: z.array(z.string()),
   yaml: z.string(),
   updated_at: timeSchema,
 })

@@ -38,9 +38,14 @@ export function AgentsPage() {
 function AgentCard({ agent }: { agent: AgentRow }) {
   const { enforced, observed, ungoverned } = agent.calls
   const parts = [
-    { key: 'enforced', label: 'enforced', value: enforced, words: 'decided before they ran' },
-    { key: 'observed', label: 'observed', value: observed, words: 'seen, not decided' },
-    { key: 'ungoverned', label: 'ungoverned', value: ungoverned, words: 'the tool has no approved contract' },
+    { key: 'enforced', label: 'enforced', value: enforced, words: 'decided before they ran, in the last 30 days' },
+    { key: 'observed', label: 'observed', value: observed, words: 'seen, judged by no rule' },
+    {
+      key: 'ungoverned',
+      label: 'ungoverned',
+      value: ungoverned,
+      words: 'seen, judged by no rule, and the tool has no approved contract',
+    },
   ]
   return (
     <section className="panel agent">

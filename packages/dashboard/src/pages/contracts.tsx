@@ -111,7 +111,7 @@ function ContractCard({ row }: { row: ContractRow }) {
           <dt>Calls that pass</dt>
           <dd>{row.pass_rate === null ? 'not known' : percent(row.pass_rate)}</dd>
         </div>
-        <div title="With 95% confidence, the next good call is blocked by mistake at most this often">
+        <div title="In 19 of 20 cases at most this share of the next sessions that use it is stopped by mistake">
           <dt>False blocks at most</dt>
           <dd>{row.false_block_bound === null ? 'not known' : percent(row.false_block_bound)}</dd>
         </div>
@@ -119,29 +119,35 @@ function ContractCard({ row }: { row: ContractRow }) {
       {row.drift.length === 0 ? null : (
         <div className="drift">
           <strong>Has changed lately</strong>
-          <ul>
-            {row.drift.map((line) => (
-              <li key={line}>
-                <Text value={line} />
-              </li>
-            ))}
-          </ul>
+          <Lines lines={row.drift} />
         </div>
       )}
       {view === 'words' ? (
-        <ul className="rules">
-          {row.words.map((line) => (
-            <li key={line}>
-              <Text value={line} />
-            </li>
-          ))}
-        </ul>
+        <>
+          <Lines lines={row.words} className="rules" />
+          {row.notes.length === 0 ? null : (
+            <>
+              <h3 className="contract-notes">Good to know</h3>
+              <Lines lines={row.notes} className="remarks remarks-warn" />
+            </>
+          )}
+        </>
       ) : (
         <CodeBlock title={`${plainText(row.tool_name)}.yaml`} code={row.yaml} />
       )}
     </section>
   )
 }
+
+const Lines = ({ lines, className }: { lines: readonly string[]; className?: string }) => (
+  <ul className={className}>
+    {lines.map((line) => (
+      <li key={line}>
+        <Text value={line} />
+      </li>
+    ))}
+  </ul>
+)
 
 const VIEWS = [
   { value: 'words', label: 'Words' },

@@ -25,10 +25,21 @@ export function describeDraft({
   suggestions,
 }: Draft): string[] {
   return [
-    `Learned from ${samples} calls: ${confidence} confidence.`,
+    `Learned from ${samples} ${samples === 1 ? 'call' : 'calls'}: ${confidence} confidence.`,
     ...(samples > 0
       ? [`In 19 of 20 cases it wrongly stops at most ${percent(falseBlockBound)} of the next sessions that use it.`]
       : ['Never called: written from its name and schema alone.']),
+    ...draftNotes({ openings, wouldBlock, suggestions }),
+  ].map((line) => line.replaceAll(/[\r\n]+/g, ' '))
+}
+
+/** What a person should look at before approving. */
+export function draftNotes({
+  openings,
+  wouldBlock,
+  suggestions,
+}: Pick<Draft, 'openings' | 'wouldBlock' | 'suggestions'>): string[] {
+  return [
     ...openings.map((opening) => `Opens free text: ${opening}.`),
     ...wouldBlock.map((origin) => `Seen too seldom to allow: ${origin}.`),
     ...suggestions.map(

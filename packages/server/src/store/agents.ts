@@ -1,55 +1,39 @@
 import type { Environment } from '@countersign/protocol'
 import type { Queryable } from './database.js'
 
-export interface AgentSummary {
+export interface KnownAgent {
   agent: string
-  sessions: number
-  lastSeen: Date | null
-  /** Calls of governed sessions. */
-  enforced: number
-  /** Calls seen by observation, and those of them whose tool has a contract in an approved plan. */
-  observed: number
+  /** When anything was last learned from it. */
+  seen: Date | null
+  /** Calls it was learned from, and those of them whose tool has a contract in an approved plan. */
+  samples: number
   covered: number
+  /** Calls that no rule judged, and those of them whose tool has no contract in an approved plan. */
+  observed: number
+  ungoverned: number
 }
 
-const UNCOUNTED_MS = 2 * 3_600_000
-
-/** Every agent that was governed since, observed or given a plan. */
-export async function listAgents(
-  sql: Queryable,
-  { tenantId, since, now }: { tenantId: string; since: Date; now: Date },
-): Promise<AgentSummary[]> {
-  // Agents whose sessions are not counted yet.
-  const lately = new Date(now.getTime() - UNCOUNTED_MS)
-  return sql<AgentSummary[]>`
+/** Every agent that was learned from or given a plan. */
+export async function listKnownAgents(sql: Queryable, tenantId: string): Promise<KnownAgent[]> {
+  return sql<KnownAgent[]>`
     with approved_tools as (
       select distinct a.agent, c ->> 'tool' as tool_name
       from approved_plans a join plans p using (tenant_id, compiled_hash), json_array_elements(p.compiled_session -> 'contracts') c
       where a.tenant_id = ${tenantId}
-    ), governed as (
-      select agent, sum(calls)::int as calls from decision_counts
-      where tenant_id = ${tenantId} and grain = 'hour' and at >= ${since} group by agent
-    ), begun as (
-      select agent, sum(sessions)::int as sessions from session_counts
-      where tenant_id = ${tenantId} and hour >= ${since} group by agent
-    ), learned as (
-      select l.agent, sum(l.samples)::int as observed, max(l.updated_at) as seen,
-        coalesce(sum(l.samples) filter (where t.tool_name is not null), 0)::int as covered
+    ), seen as (
+      select l.agent, l.samples, l.updated_at, greatest(l.samples - l.passed, 0) as unjudged,
+        t.tool_name is not null as is_covered
       from learned_tools l left join approved_tools t on t.agent = l.agent and t.tool_name = l.tool_name
-      where l.tenant_id = ${tenantId} group by l.agent
-    ), named as (
-      select agent from begun union select agent from governed union select agent from learned
-      union select agent from governance_plans where tenant_id = ${tenantId}
-      union select agent from (
-        select distinct agent from sessions where tenant_id = ${tenantId} and created_at >= ${lately}
-      ) as recent
+      where l.tenant_id = ${tenantId}
+    ), learned as (
+      select agent, max(updated_at) as seen, sum(samples)::int as samples, sum(unjudged)::int as observed,
+        sum(samples) filter (where is_covered) as covered, sum(unjudged) filter (where not is_covered) as ungoverned
+      from seen group by agent
     )
-    select n.agent, coalesce(b.sessions, 0) as sessions, coalesce(g.calls, 0) as enforced,
-      coalesce(l.observed, 0) as observed, coalesce(l.covered, 0) as covered,
-      greatest((select max(created_at) from sessions s where s.tenant_id = ${tenantId} and s.agent = n.agent), l.seen) as last_seen
-    from named n
-      left join begun b on b.agent = n.agent left join governed g on g.agent = n.agent left join learned l on l.agent = n.agent
-    where n.agent <> '' order by last_seen desc nulls last, n.agent limit 200`
+    select agent, l.seen, coalesce(l.samples, 0) as samples, coalesce(l.covered, 0)::int as covered,
+      coalesce(l.observed, 0) as observed, coalesce(l.ungoverned, 0)::int as ungoverned
+    from learned l full join (select distinct agent from governance_plans where tenant_id = ${tenantId}) as planned using (agent)
+    order by l.seen desc nulls last, agent limit 200`
 }
 
 export interface Attachment {

@@ -104,12 +104,20 @@ const Failures = ({ failures }: { failures: readonly ContractFailure[] }) => (
             <td data-label="Rule">
               <Name value={failure.operator} />
             </td>
-            <td data-label="Expected">
-              <Value value={failure.expected} />
-            </td>
-            <td data-label="Found" className="found">
-              <Value value={failure.found} />
-            </td>
+            {failure.expected === undefined && failure.found === undefined && failure.message !== undefined ? (
+              <td data-label="Expected" colSpan={2}>
+                <Text value={failure.message} />
+              </td>
+            ) : (
+              <>
+                <td data-label="Expected">
+                  <Value value={failure.expected} />
+                </td>
+                <td data-label="Found" className="found">
+                  <Value value={failure.found} />
+                </td>
+              </>
+            )}
           </tr>
         ))}
       </tbody>

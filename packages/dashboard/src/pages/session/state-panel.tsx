@@ -18,7 +18,8 @@ export function StatePanel({ item: { seq, state, labels }, before, newest, onNew
   const differs = (key: keyof StateSnapshot) =>
     old !== undefined && JSON.stringify(old[key]) !== JSON.stringify(state[key])
   const counts = Object.entries(state.toolCallCounts)
-  const met = Object.keys(state.satisfiedPreconditions)
+  // Those that compare values are kept once more under a digest of the values, which tells a reader nothing.
+  const met = [...new Set(Object.keys(state.satisfiedPreconditions).map((name) => name.replace(/#[0-9a-f]{16}$/, '')))]
   return (
     <Panel
       title={newest ? 'State now' : `State after event ${seq}`}

@@ -35,13 +35,7 @@ export function Filters({ search, onChange }: { search: Search; onChange: (next:
   const active = Object.entries(search).filter(([name, value]) => value !== '' && name !== 'cursor').length
   return (
     <search className="filters">
-      <TextFilter
-        label="Search"
-        name="q"
-        value={search.q ?? ''}
-        onChange={set}
-        placeholder="Start of a session id, or an agent"
-      />
+      <TextFilter label="Search" name="q" value={search.q ?? ''} onChange={set} placeholder="Session id or agent" />
       <Select
         label="Agent"
         value={search.agent ?? ''}

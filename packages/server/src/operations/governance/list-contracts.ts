@@ -1,4 +1,4 @@
-import { describeDraft, diffPlans, writeContract } from '@countersign/engine'
+import { describeContract, diffPlans, draftNotes, writeContract } from '@countersign/engine'
 import { type ContractRow, confidenceOf, type Input, type Reply, type Routes } from '@countersign/protocol'
 import type { UserContext } from '../../context.js'
 import { type AgentLearning, learnedDrafts } from '../../governance/learned-drafts.js'
@@ -24,6 +24,7 @@ async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<Contra
   const running = await findApprovedPlans(ctx.sql, ctx.tenantId, learning.agent)
   const approved = new Set(running.flatMap(({ contracts }) => contracts.map(({ tool }) => tool)))
   const drift = await driftOf(learning, running[0] ?? null)
+  const words = await wordsOfWritten(learning)
   const learned = learning.drafts.map((draft): ContractRow => {
     const { tool } = draft.contract
     const written = learning.written.get(tool)
@@ -39,12 +40,24 @@ async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<Contra
       pass_rate: known === undefined || known.judged === 0 ? null : known.passed / known.judged,
       approved: approved.has(tool),
       drift: drift.get(tool) ?? [],
-      words: describeDraft(draft),
+      words: words.get(tool) ?? describeContract(draft.contract),
+      notes: written === undefined ? draftNotes(draft) : [],
       yaml: written?.text ?? writeContract(draft).text,
       updated_at: (known?.updatedAt ?? ctx.clock()).toISOString(),
     }
   })
   return learned
+}
+
+/** Contracts that people wrote, in words. One that does not compile by itself has none. */
+async function wordsOfWritten({ written }: AgentLearning): Promise<Map<string, string[]>> {
+  const words = new Map<string, string[]>()
+  for (const [tool, file] of written) {
+    const compiled = await readPack([file]).catch(() => null)
+    const contract = compiled?.compiled_session.contracts[0]
+    if (contract !== undefined) words.set(tool, describeContract(contract))
+  }
+  return words
 }
 
 /** What learning would change by now in contracts that were approved as learned. */
