@@ -34,7 +34,7 @@ interface Attempt {
 
 const plan = planOf(HELP_DESK)
 
-/** Every write of the service, as a request that can be sent again. */
+/** Every write of a session, as a request that can be sent again. */
 const WRITES: Record<string, () => Promise<Attempt>> = {
   create: async () => {
     const body = { session_id: randomUUID(), holder_id: 'h', ...plan }
