@@ -6,6 +6,7 @@ import { connect, createDatabase, type Database, within } from '../../packages/s
 import { databaseTrouble } from '../../packages/server/src/store/database-error.js'
 import { DatabaseBusy, DatabaseUnreachable } from '../../packages/server/src/store/gave-up.js'
 import { createTestDatabase, type TestDatabase } from '../support/database.js'
+import { startTcpProxy } from '../support/tcp-proxy.js'
 
 let database: TestDatabase
 let store: Database
@@ -117,6 +118,37 @@ test('a statement that gets no connection since others have them all is busy', a
     await slow
   } finally {
     await sql.end()
+  }
+})
+
+test('a statement that PostgreSQL does not answer in time is unavailable, and the pool goes on', async () => {
+  const sql = connect({ url: database.url }, { max: 1 })
+  try {
+    expect(await settled(within(100, sql, sql`select pg_sleep(0.5)`))).toBe('unavailable')
+    expect(await settled(within(5_000, sql, sql`select 1`))).toBe('done')
+  } finally {
+    await sql.end()
+  }
+})
+
+test('connections that the network swallowed are broken and made anew, for every kind of work', async () => {
+  const proxy = await startTcpProxy(database.url)
+  const far = createDatabase({ url: proxy.url, poolSize: 8, statementTimeoutMs: 600 })
+  const read = () => settled(within(200, far.sql, far.sql`select 1`))
+  const write = () => settled(far.single('a', (sql) => sql`select 1`.execute()))
+  const transact = () => settled(far.transaction('a', (tx) => tx`select 1`))
+  try {
+    expect(await Promise.all([read(), write(), transact()])).toEqual(['done', 'done', 'done'])
+    proxy.swallow()
+    const hanging = [write(), transact()]
+    expect(await read()).toBe('unavailable')
+    expect(await Promise.all(hanging)).toEqual(['unavailable', 'unavailable'])
+    expect(await Promise.all([read(), write(), transact()])).toEqual(['done', 'done', 'done'])
+    expect(far.load()).toMatchObject({ active: 0, waiting: 0 })
+  } finally {
+    await proxy.close()
+    await sleep(50)
+    await far.close()
   }
 })
 

@@ -7,6 +7,8 @@ export interface TcpProxy {
   cut(): Promise<void>
   /** Takes connections again, at the same address. */
   heal(): Promise<void>
+  /** Passes nothing on any more over the connections that there are, and breaks none. New ones work. */
+  swallow(): void
   close(): Promise<void>
 }
 
@@ -14,6 +16,13 @@ export interface TcpProxy {
 export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   const target = new URL(targetUrl)
   const sockets = new Set<Socket>()
+  const pairs = new Set<[Socket, Socket]>()
+  const swallow = () => {
+    for (const [near, far] of pairs) {
+      near.unpipe(far).resume()
+      far.unpipe(near).resume()
+    }
+  }
   const keep = (socket: Socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket)).on('error', () => socket.destroy())
@@ -23,6 +32,7 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
     keep(near)
     keep(far)
     near.pipe(far).pipe(near)
+    pairs.add([near, far])
     near.on('close', () => far.destroy())
     far.on('close', () => near.destroy())
   })
@@ -36,5 +46,11 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   const { port } = server.address() as AddressInfo
   const url = new URL(targetUrl)
   url.port = String(port)
-  return { url: url.href, cut, heal: () => listen(port), close: async () => void (server.listening && (await cut())) }
+  return {
+    url: url.href,
+    cut,
+    heal: () => listen(port),
+    swallow,
+    close: async () => void (server.listening && (await cut())),
+  }
 }

@@ -42,8 +42,9 @@ export function createDatabase(options: DatabaseOptions): Database {
   // Two pools, so that authentication and reads never queue behind a write that waits for a row lock.
   const quickSize = Math.max(2, Math.floor(options.poolSize / 4))
   const workSize = Math.max(2, options.poolSize - quickSize)
-  const quick = connect(options, { max: quickSize, max_pipeline: 1 })
-  const work = connect(options, { max: workSize })
+  const sockets = createPostgresSockets()
+  const quick = connect(options, { max: quickSize, max_pipeline: 1 }, sockets)
+  const work = connect(options, { max: workSize }, sockets)
   const gate = createGate({
     slots: workSize,
     perTenant: Math.ceil(workSize / 2),
@@ -62,7 +63,9 @@ export function createDatabase(options: DatabaseOptions): Database {
     single: (tenantId, fn) => gate.run(tenantId, () => fn(work)),
     load: () => ({ ...gate.load(), size: workSize }),
     close: async () => {
-      await Promise.all([quick.end({ timeout: 5 }), work.end({ timeout: 5 })])
+      // The driver would wait for connections that it is still trying to make.
+      const timeout = sockets.isHeard() ? 5 : 0.1
+      await Promise.all([quick.end({ timeout }), work.end({ timeout })])
     },
   }
 }
@@ -77,12 +80,18 @@ async function begin<T>(pool: Sql, fn: (tx: Tx) => Promise<T>): Promise<T> {
   return result.value
 }
 
-/** What each pool knows of its connections. */
-const SOCKETS = new WeakMap<Sql, PostgresSockets>()
+/** What each pool knows of its connections, and how long each may be silent while it has a statement to answer. */
+const SOCKETS = new WeakMap<Sql, { sockets: PostgresSockets; silenceMs: number }>()
+/** More than a statement may take. */
+const SILENCE_PER_STATEMENT_TIMEOUT = 1.3
 
 /** A pool with our timeouts and types. Also used where one connection is enough (migrations, tests). */
-export function connect(options: Omit<DatabaseOptions, 'poolSize'>, pool: { max: number; max_pipeline?: number }): Sql {
-  const sockets = createPostgresSockets()
+export function connect(
+  options: Omit<DatabaseOptions, 'poolSize'>,
+  pool: { max: number; max_pipeline?: number },
+  sockets: PostgresSockets = createPostgresSockets(),
+): Sql {
+  const statementTimeoutMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS
   const sql = postgres(options.url, {
     ...pool,
     connect_timeout: 5,
@@ -93,7 +102,7 @@ export function connect(options: Omit<DatabaseOptions, 'poolSize'>, pool: { max:
     transform: { column: { from: postgres.toCamel } },
     connection: {
       application_name: 'countersign',
-      statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
+      statement_timeout: statementTimeoutMs,
       lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     },
@@ -101,13 +110,13 @@ export function connect(options: Omit<DatabaseOptions, 'poolSize'>, pool: { max:
     // An option of the driver that its types leave out.
     ...({ socket: sockets.open } as object),
   })
-  SOCKETS.set(sql, sockets)
+  SOCKETS.set(sql, { sockets, silenceMs: statementTimeoutMs * SILENCE_PER_STATEMENT_TIMEOUT })
   return sql
 }
 
 /** Why a statement of this pool got no connection: others have them all, or there are none to be had. */
 function noConnection(sql: Sql, waitedMs: number): Error {
-  return SOCKETS.get(sql)?.isHeard() ? new DatabaseBusy(waitedMs) : new DatabaseUnreachable(waitedMs)
+  return SOCKETS.get(sql)?.sockets.isHeard() ? new DatabaseBusy(waitedMs) : new DatabaseUnreachable(waitedMs)
 }
 
 /**
@@ -120,18 +129,23 @@ export async function within<Rows extends readonly postgres.MaybeRow[]>(
   query: postgres.PendingQuery<Rows>,
 ): Promise<postgres.RowList<Rows>> {
   const sinceMs = performance.now()
+  const known = SOCKETS.get(sql)
   let giveUp: (why: Error) => void = () => {}
   const givenUp = new Promise<never>((_, reject) => {
     giveUp = reject
   })
-  const isRunning = () => driverKnows(query).active === true
   const refuse = () => {
     giveUp(noConnection(sql, ms))
     // One that has a connection is not cancelled: that takes another connection, and its own timeout ends it anyway.
     if (driverKnows(query).state === null) query.cancel()
   }
-  const timer = setTimeout(() => (isRunning() ? giveUp(new DatabaseUnreachable(ms)) : refuse()), ms)
-  const forget = SOCKETS.get(sql)?.onFailure((triedAtMs) => {
+  const runOut = () => {
+    if (driverKnows(query).active !== true) return refuse()
+    giveUp(new DatabaseUnreachable(ms))
+    known?.sockets.breakSilent(known.silenceMs)
+  }
+  const timer = setTimeout(runOut, ms)
+  const forget = known?.sockets.onFailure((triedAtMs) => {
     if (triedAtMs >= sinceMs) refuse()
   })
   try {

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** The sockets of one pool. They know what the driver does not tell: whether PostgreSQL is there. */
+/** The sockets of one pool or of several. They know what the driver does not tell: whether PostgreSQL is there. */
 export interface PostgresSockets {
   /** For the driver, which calls it for every connection. */
   readonly open: (to: PostgresAddress) => Socket
@@ -8,6 +8,11 @@ export interface PostgresSockets {
   readonly isHeard: () => boolean
   /** Calls back when PostgreSQL did not speak on the last connection that was tried. Returns how to stop that. */
   readonly onFailure: (failed: (triedAtMs: number) => void) => () => void
+  /**
+   * Breaks the connections on which nothing is heard for so long from now on. Where a network swallows everything nobody
+   * else would for a quarter of an hour, and no statement would reach the PostgreSQL that took over.
+   */
+  readonly breakSilent: (ms: number) => void
 }
 
 /** As the driver has read it from the URL. */
@@ -22,6 +27,7 @@ export function createPostgresSockets(): PostgresSockets {
   const sockets = new Set<Socket>()
   const listeners = new Set<(triedAtMs: number) => void>()
   let turn = 0
+  let isWatched = false
   return {
     open: ({ host, port, path }) => {
       const at = turn++ % host.length
@@ -44,6 +50,16 @@ export function createPostgresSockets(): PostgresSockets {
       return Object.assign(socket, { host: name })
     },
     isHeard: () => [...sockets].some(({ destroyed, bytesRead }) => !destroyed && bytesRead > 0),
+    breakSilent: (ms) => {
+      if (isWatched) return
+      isWatched = true
+      const readBefore = new Map([...sockets].map((socket) => [socket, socket.bytesRead]))
+      const look = () => {
+        isWatched = false
+        for (const [socket, bytes] of readBefore) if (socket.bytesRead === bytes) socket.destroy(swallowed())
+      }
+      setTimeout(look, ms).unref()
+    },
     onFailure: (failed) => {
       listeners.add(failed)
       return () => listeners.delete(failed)
@@ -51,7 +67,6 @@ export function createPostgresSockets(): PostgresSockets {
   }
 }
 
-const droppedUnheard = () =>
-  Object.assign(new Error('the connection to PostgreSQL was dropped before it said a word'), {
-    code: 'CONNECTION_CLOSED',
-  })
+const droppedUnheard = () => closed('the connection to PostgreSQL was dropped before it said a word')
+const swallowed = () => closed('nothing is heard on the connection to PostgreSQL any more')
+const closed = (message: string) => Object.assign(new Error(message), { code: 'CONNECTION_CLOSED' })
