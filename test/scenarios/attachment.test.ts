@@ -91,6 +91,41 @@ proves('option.environment.staging', async () => {
 })
 
 proves(
+  ['option.environment.staging', 'option.environment.production'],
+  'without the server, under onError allow, staging advises and production protects',
+  async () => {
+    for (const environment of ['staging', 'production'] as const) {
+      let away = false
+      const fetch: typeof globalThis.fetch = async (input, init) => {
+        if (away) throw new TypeError('fetch failed')
+        const { pathname, searchParams } = new URL(String(input))
+        if (pathname !== '/api/v1/governance/plan') return runtime.fetch(input, init)
+        return Response.json({ ...Object.fromEntries(searchParams), ...approved })
+      }
+      const { session, ask, diagnostics } = agent.start({
+        apiKey: runtime.key,
+        fetch,
+        environment,
+        tools,
+        onError: 'allow',
+      })
+      agent.provider.enqueue(says('hello'), calls(['pay', { amount: 501 }]))
+      await ask(['pay'])
+      away = true
+      if (environment === 'production') {
+        await expect(ask(['pay', 'other'])).rejects.toThrow('argument_value_mismatch')
+        continue
+      }
+      expect(callNames(await ask(['pay', 'other']))).toEqual(['pay'])
+      expect(diagnostics).toContainEqual(
+        expect.objectContaining({ type: 'replay_advisory_block', reason: 'argument_value_mismatch' }),
+      )
+      expect(session.getHealth()).toMatchObject({ durability: 'degraded-local', authorityState: 'advisory' })
+    }
+  },
+)
+
+proves(
   ['option.environment', 'option.compat-enforcement.only-compat'],
   'explicit options win over the environment, and compatibility is none of the server',
   async () => {

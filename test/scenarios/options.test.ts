@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { ReplayConfigError, ReplayContractError, type StoredSession } from '../../packages/sdk/src/index.js'
+import { ReplayConfigError, ReplayContractError, replay, type StoredSession } from '../../packages/sdk/src/index.js'
 import { type Agent, callNames, calls, results, says, startAgent } from '../support/agent.js'
 import { proves } from '../support/proves.js'
 
@@ -147,6 +147,39 @@ proves(
     expect(first?.content).not.toContain('policy')
     expect(first?.content).not.toContain(long)
     expect(second).toEqual({ role: 'user', content: 'go on' })
+  },
+)
+
+proves(
+  'option.narrowing-feedback.inject',
+  'the text stands where each API takes it, before what the program says there',
+  async () => {
+    const options = { contracts: look, narrowingFeedback: 'inject' as const }
+    agent.provider.enqueue(says('hello'), says('hello'))
+    const openai = replay(agent.openai(), options)
+    await openai.client.responses.create({
+      model: 'gpt-4o',
+      instructions: 'Be kind.',
+      input: 'go on',
+      tools: ['look', 'other'].map((name) => ({ type: 'function' as const, name, parameters: {}, strict: false })),
+    })
+    expect(agent.provider.requests.at(-1)?.body).toMatchObject({
+      instructions: expect.stringMatching(/"other": no_contract.*Be kind\.$/s),
+      tools: [{ name: 'look' }],
+    })
+    const anthropic = replay(agent.anthropic(), options)
+    await anthropic.client.messages.create({
+      model: 'claude-test',
+      max_tokens: 9,
+      system: 'Be kind.',
+      messages: [{ role: 'user', content: 'go on' }],
+      tools: ['look', 'other'].map((name) => ({ name, input_schema: { type: 'object' as const } })),
+    })
+    expect(agent.provider.requests.at(-1)?.body).toMatchObject({
+      system: expect.stringMatching(/"other": no_contract.*Be kind\.$/s),
+      tools: [{ name: 'look' }],
+    })
+    await Promise.all([openai.restore(), anthropic.restore()])
   },
 )
 

@@ -181,7 +181,7 @@ describe('Retry-After', () => {
     answers = [json(429, problem(429, 'RATE_LIMITED'), { 'retry-after': '3600' })]
     const started = performance.now()
     await expect(addLabel()).rejects.toThrow(/is rate limited/)
-    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(performance.now() - started).toBeLessThan(10_000)
     expect(seen).toHaveLength(1)
   })
 
@@ -207,7 +207,7 @@ describe('time', () => {
     await expect(addLabel({ timeoutMs: 400 })).rejects.toThrow(/timed out/)
     const took = performance.now() - started
     expect(took).toBeGreaterThanOrEqual(300)
-    expect(took).toBeLessThan(2_000)
+    expect(took).toBeLessThan(10_000)
     await expect.poll(() => hungUp).toBe(seen.length)
   })
 
@@ -220,7 +220,7 @@ describe('time', () => {
     answers = [hangs]
     const started = performance.now()
     await expect(addLabel({ timeoutMs: 60_000 }, { timeoutMs: 200, attempts: 1 })).rejects.toThrow(ServiceFailure)
-    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(performance.now() - started).toBeLessThan(10_000)
   })
 })
 
