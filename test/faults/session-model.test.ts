@@ -16,7 +16,7 @@ import {
   stops,
 } from '../support/session-model/control-commands.js'
 import { newModel, type Real } from '../support/session-model/model.js'
-import { preflights, proposals, receipts } from '../support/session-model/turn-commands.js'
+import { preflights, proposals, receipts, retries } from '../support/session-model/turn-commands.js'
 
 let runtime: Runtime
 beforeAll(async () => {
@@ -28,6 +28,7 @@ afterAll(() => runtime.close())
 const TURN = [preflights, proposals, receipts]
 const COMMANDS = [
   ...Array.from({ length: 12 }, () => TURN).flat(),
+  ...Array.from({ length: 5 }, () => retries),
   ...[labels, filters, recoveries, loads, creates, recoveries, loads],
   ...[stops, bursts],
 ]

@@ -1,6 +1,6 @@
-import type { Decision, Receipt, SessionStatus } from '@countersign/protocol'
+import type { Decision, ProposalReply, Receipt, RequestBody, Routes, SessionStatus } from '@countersign/protocol'
 import type fc from 'fast-check'
-import type { GovernedSession } from '../governed-session.js'
+import type { GovernedSession, ToolUse } from '../governed-session.js'
 import type { Runtime } from '../runtime.js'
 
 export interface ModelRequest {
@@ -20,6 +20,8 @@ export interface ModelCall {
   isResolved: boolean
 }
 
+type ProposalBody = Pick<RequestBody<Routes['propose']>, 'fence' | 'gate'>
+
 /** What a client that never forgets believes about one session. Everything here is predicted, nothing read back. */
 export interface Model {
   status: SessionStatus
@@ -32,6 +34,8 @@ export interface Model {
   /** The newest request with tools; older ones are void. */
   current: string | null
   requests: ModelRequest[]
+  /** Proposals that were accepted, as they were sent, and what was answered. */
+  accepted: { id: string; calls: ToolUse[]; body: ProposalBody; reply: ProposalReply }[]
   /** The open step. */
   open: { calls: ModelCall[]; succeeded: boolean } | null
   /** Receipts that were recorded, by call, as they were sent. */
@@ -61,6 +65,7 @@ export const newModel = (): Model => ({
   filter: null,
   current: null,
   requests: [],
+  accepted: [],
   open: null,
   receipts: new Map(),
   calls: [],

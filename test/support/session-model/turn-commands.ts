@@ -72,31 +72,51 @@ export const proposals = fc
       const session = clients[given.client] ?? clients[0]
       const request = requestFor(model, given.which, given.pick)
       const fence = model.fence + given.fenceOff
-      const answer = await session.propose(request?.id ?? randomUUID(), given.calls.map(useOf), {
-        fence,
-        gate: given.gate,
-      })
+      const calls = given.calls.map(useOf)
+      const body = { fence, gate: given.gate }
+      const answer = await session.propose(request?.id ?? randomUUID(), calls, body)
       const expected = proposalRefusal(model, request, fence)
       expect(answer.status === 200 ? null : answer.problem.code).toBe(expected)
       if (expected !== null || request === undefined) return
       request.isUsed = true
+      model.accepted.push({ id: request.id, calls, body, reply: answer.body })
       if (request.withTools) model.current = null
       model.justRecovered = false
       const verdicts = judge(model, request, given.calls)
       expect(answer.body.decisions.map(({ decision }) => decision)).toEqual(verdicts)
       const registers = given.gate === 'reject_all' ? !verdicts.includes('block') : true
-      const calls = answer.body.decisions.flatMap((decision, index): ModelCall[] => {
+      const registered = answer.body.decisions.flatMap((decision, index): ModelCall[] => {
         const isRegistered = registers && verdicts[index] === 'allow'
         expect(decision.pending_call_id !== null).toBe(isRegistered)
         const { name, amount } = given.calls[index] ?? { name: '', amount: 0 }
         return isRegistered ? [{ decision, tool: name, amount, isResolved: false }] : []
       })
-      if (calls.length === 0) return
-      model.open = { calls, succeeded: false }
-      model.calls.push(...calls)
-      for (const call of calls) model.reserved += call.amount
+      if (registered.length === 0) return
+      model.open = { calls: registered, succeeded: false }
+      model.calls.push(...registered)
+      for (const call of registered) model.reserved += call.amount
     }),
   )
+
+/** An accepted proposal is sent again, as if its answer had been lost; perhaps long after. */
+export const retries = fc.record({ client: fc.nat(1), back: weighted({ 0: 6, 1: 2, 2: 1 }) }).map((given) =>
+  command(`propose again ${JSON.stringify(given)}`, async (model, { clients }) => {
+    const session = clients[given.client] ?? clients[0]
+    const accepted = model.accepted.at(-1 - Number(given.back))
+    if (accepted === undefined) return
+    const { id, calls, body, reply } = accepted
+    const { ledger } = await session.load()
+    const { problem } = await session.propose(id, calls, body)
+    expect(problem.code).toBe(refusalOf(model, model.fence) ?? 'PREPARED_REQUEST_CONSUMED')
+    const isHolder = model.status === 'ACTIVE' && body.fence === model.fence
+    const ids = new Set(reply.decisions.map((decision) => decision.pending_call_id))
+    const isWaiting = waiting(model).some(({ decision }) => ids.has(decision.pending_call_id))
+    const isLast = ledger.seq === reply.ledger.seq
+    const { proposal_id, outcome, decisions } = reply
+    if (isHolder && (isWaiting || isLast)) expect(problem.proposal).toMatchObject({ proposal_id, outcome, decisions })
+    else expect(problem).not.toHaveProperty('proposal')
+  }),
+)
 
 function requestFor(model: Model, which: string, pick: number): ModelRequest | undefined {
   if (which === 'unknown') return undefined
