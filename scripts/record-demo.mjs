@@ -36,7 +36,7 @@ if (status !== 0) {
   process.exit(status ?? 1)
 }
 const [story] = stdout.split('Every step is in the ledger')
-const lines = ['$ npm run demo', ...story.trim().split('\n').slice(0, -1)].flatMap(wrap)
+const lines = ['$ npm run demo', ...story.trim().split('\n')].flatMap(wrap)
 const file = join(root, 'docs', 'demo.svg')
 writeFileSync(file, draw(lines.map(segments)))
 console.log(`${file}: ${lines.length} lines`)

@@ -14,6 +14,7 @@ const MOST_TURNS = 8
 const ibansPaid = new Map<string, string>()
 const pages: string[] = []
 
+show.beginning()
 for (const [index, customer] of CUSTOMERS.entries()) {
   show.customer(index + 1, customer.title, customer.name, customer.asks)
   pages.push(await serve(customer))

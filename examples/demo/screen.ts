@@ -20,8 +20,13 @@ const step = (style: Style, word: string, text: string) => print(`  ${paint(styl
 
 let narrowedBefore = ''
 
+const counted = { ran: 0, stopped: 0 }
+
 /** What the person at the terminal sees of each step. */
 export const show = {
+  beginning() {
+    print('A refund desk under the contracts in examples/demo/contracts. The model is scripted; the rest is real.')
+  },
   customer(number: number, title: string, name: string, asks: string) {
     narrowedBefore = ''
     print(`\n${paint('bold', `${number}. ${title}`)}`)
@@ -36,10 +41,12 @@ export const show = {
     narrowedBefore = text
   },
   allowed(tool: string, args: unknown) {
+    counted.ran += 1
     step('green', 'allowed', `${tool} ${paint('dim', JSON.stringify(args))}`)
   },
   blocked(calls: readonly Blocked[]) {
     for (const { tool_name, reason, remedy } of calls) {
+      counted.stopped += 1
       step('red', 'blocked', `${paint('bold', tool_name)}: ${reason}`)
       step('magenta', 'remedy', remedy ?? '')
     }
@@ -56,7 +63,10 @@ export const show = {
     step('cyan', 'agent', text)
   },
   links(pages: readonly string[]) {
-    print(`\n${paint('bold', 'Every step is in the ledger')}`)
+    print(`\n${counted.ran} calls ran, ${counted.stopped} were stopped before they could.`)
+    print(
+      `${paint('bold', 'Every step is in the ledger')}, with the reason of each block and the receipt of each call:`,
+    )
     for (const [index, page] of pages.entries()) print(`  ${index + 1}. ${page}`)
     print()
   },

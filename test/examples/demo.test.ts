@@ -1,12 +1,23 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runExample } from '../support/example.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
+import { root } from '../support/tracked-files.js'
 
 let runtime: Runtime
 beforeAll(async () => {
   runtime = await startRuntime()
 })
 afterAll(() => runtime.close())
+
+/** The words of the picture in the README, as one text without spaces: its lines are broken elsewhere. */
+function recorded(): string {
+  const svg = readFileSync(`${root}docs/demo.svg`, 'utf8')
+  const texts = [...svg.matchAll(/<text[^>]*>(.*?)<\/text>/g)].map(([, text = '']) => text.replaceAll(/<[^>]*>/g, ''))
+  const entities = { '&#160;': ' ', '&lt;': '<', '&amp;': '&' }
+  const plain = Object.entries(entities).reduce((text, [entity, sign]) => text.replaceAll(entity, sign), texts.join(''))
+  return plain.replaceAll(/\s/g, '')
+}
 
 test('the demo serves three customers, shows each step, and its sessions are on the server', async () => {
   const apiUrl = await runtime.instances[0].listen()
@@ -17,6 +28,9 @@ test('the demo serves three customers, shows each step, and its sessions are on 
   expect(steps.filter((word) => word === 'blocked')).toHaveLength(2)
   expect(output).toContain('refunds above 500 are for a supervisor')
   expect(output).toContain('in the middle of the text at $.text of the result of read_document')
+  expect(output).toContain('7 calls ran, 2 were stopped')
+  const [story = ''] = output.split('Every step is in the ledger')
+  expect(recorded()).toBe(`$ npm run demo${story}`.replaceAll(/\s/g, ''))
   const ids = [...output.matchAll(/\/sessions\/(\S+)/g)].map((match) => match[1] ?? '')
   expect(ids).toHaveLength(3)
   const versions = await Promise.all(

@@ -125,8 +125,8 @@ describe('a plan', () => {
     const diff = await api.diffPlan({ body: { ...scope('words'), files: pack(99) } })
     expect(diff.body.running_hash).toBe(first.compiled_hash)
     expect(diff.body.changes).toEqual([
-      { tool_name: 'pay', effect: 'blocks', text: 'pay: new bound {"lte":99,"path":"$.amount"}' },
-      { tool_name: 'pay', effect: 'allows', text: 'pay: no more bound {"lte":10,"path":"$.amount"}' },
+      { tool_name: 'pay', effect: 'blocks', text: 'pay: new bound: $.amount is at most 99' },
+      { tool_name: 'pay', effect: 'allows', text: 'pay: no more bound: $.amount is at most 10' },
     ])
     const second = (await api.submitPlan({ body: { ...scope('words'), files: pack(99) } })).body.plan
     await ada.call('approvePlan', { params: { plan_id: second.plan_id }, body: { why: 'raise' } })

@@ -106,7 +106,7 @@ describe('diffPlans', () => {
       'allows: pay: $.to may come from the values known from earlier sessions',
       'blocks: pay: $.to may not come from a line of $ of the result of page',
       'blocks: pay: another source of $.to blocks',
-      'blocks: pay: new bound {"path":"$.to","regex":"^A"}',
+      'blocks: pay: new bound: $.to matches ^A',
     ])
   })
 })

@@ -1,5 +1,6 @@
 import type { CompiledContract, CompiledSession, JsonValue, SourceOrigin, SourceRule } from '@countersign/protocol'
 import { canonicalJson } from './canonical-json.js'
+import { describeContract } from './describe-contract.js'
 import { describeOrigin } from './rules/sources.js'
 
 /** One difference in words. `allows`: what was blocked may pass. `blocks`: the other way round. `changes`: it depends. */
@@ -143,12 +144,20 @@ function diffLists(was: CompiledContract, is: CompiledContract, say: Say): PlanC
     const next: readonly unknown[] = is[key] ?? []
     const only = (items: readonly unknown[], others: readonly unknown[]) =>
       items.filter((item) => !others.some((other) => same(item, other)))
+    const words = (item: unknown) => describeRule(is.tool, { [key]: [item] })
     return [
-      ...only(next, old).map((item) => say('blocks', `new ${LISTS[key]} ${canonicalJson(item as JsonValue)}`)),
-      ...only(old, next).map((item) => say('allows', `no more ${LISTS[key]} ${canonicalJson(item as JsonValue)}`)),
+      ...only(next, old).map((item) => say('blocks', `new ${LISTS[key]}: ${words(item)}`)),
+      ...only(old, next).map((item) => say('allows', `no more ${LISTS[key]}: ${words(item)}`)),
     ]
   })
 }
+
+/** One rule of a contract in words, without a full stop. */
+const describeRule = (tool: string, rule: object): string =>
+  describeContract({ tool, ...rule })
+    .slice(1)
+    .join(' ')
+    .replace(/\.$/, '')
 
 function diffSessions(was: CompiledSession['session'], is: CompiledSession['session']): PlanChange[] {
   const keys = [...new Set([...Object.keys(was), ...Object.keys(is)])].sort() as (keyof typeof is)[]

@@ -24,7 +24,8 @@ export async function runServer(flags: Flags, say: (sentence: string) => void): 
   const server = await startServer(config, { log, say })
   try {
     const demo = await openDemo(server.parts, server.url)
-    for (const line of welcome({ url: server.url, config, demo })) say(line)
+    const byNpmStart = process.env.npm_lifecycle_event === 'start'
+    for (const line of welcome({ url: server.url, config, demo, byNpmStart })) say(line)
     await ended
   } finally {
     await server.close()

@@ -1,8 +1,16 @@
-import type { Config } from './config.js'
+import { type Config, SETTINGS } from './config.js'
 import type { Demo } from './demo.js'
 
+interface Welcome {
+  readonly url: string
+  readonly config: Config
+  readonly demo: Demo | null
+  /** Started in the repository, where the demo is. */
+  readonly byNpmStart: boolean
+}
+
 /** What the person at the terminal reads when the service is up: where it is, how to get in, what to do next. */
-export function welcome({ url, config, demo }: { url: string; config: Config; demo: Demo | null }): string[] {
+export function welcome({ url, config, demo, byNpmStart }: Welcome): string[] {
   return [
     '',
     `Countersign listens at ${url}`,
@@ -12,12 +20,18 @@ export function welcome({ url, config, demo }: { url: string; config: Config; de
     `  reference   ${url}/docs`,
     '',
     'Next:',
-    ...(demo ? [`  npm run demo                         an agent and three customers; in a second terminal`] : []),
+    ...(demo && byNpmStart
+      ? [`  ${demoCommand(config).padEnd(36)} an agent and three customers; in a second terminal`]
+      : []),
     '  countersign tenant create NAME       a tenant of your own and its API key (npx countersign … in this folder)',
     ...(config.databaseUrl === null ? ['', `The database is in ${config.dataFolder}. Ctrl-C stops both.`] : []),
     '',
   ]
 }
+
+/** The demo finds the service by its data folder. */
+const demoCommand = ({ dataFolder }: Config): string =>
+  dataFolder === SETTINGS.dataFolder.default ? 'npm run demo' : `npm run demo -- --data-folder ${dataFolder}`
 
 const demoLines = ({ email, password, api_key }: Demo): string[] => [
   `  sign in     ${email}   password ${password}`,
