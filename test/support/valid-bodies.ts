@@ -1,9 +1,15 @@
 import type { RouteName } from '@countersign/protocol'
+import { capturesOf } from './captures.js'
 import { responseOf } from './governed-session.js'
 import { HELP_DESK, planOf } from './plans.js'
 
 const plan = planOf(HELP_DESK)
 const hash = 'a'.repeat(64)
+const pack = {
+  agent: 'support',
+  environment: 'staging',
+  files: [{ file: 'lookup_order.yaml', text: 'tool: lookup_order\nside_effect: read\n' }],
+}
 
 /** A body that each route under /api/v1/ takes: what a test changes one thing in. */
 export const VALID_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
@@ -37,4 +43,13 @@ export const VALID_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
   completeHandoff: { session_id: 'ses-valid', fence: 1 },
   reclaimHandoff: { session_id: 'ses-valid', fence: 1 },
   killWorkflow: {},
+  submitPlan: pack,
+  diffPlan: pack,
+  ingestCaptures: { captures: capturesOf('support', 'look', [{ name: 'lookup_order', args: { order_id: 'A-1' } }]) },
+  createRun: {
+    run_id: 'run-valid',
+    plan: { compiled_session: plan.compiled_session },
+    against: { fixtures: [{ name: 'one', turns: [{ calls: [{ name: 'lookup_order', arguments: {} }] }] }] },
+    unmatched_policy: 'block',
+  },
 }
