@@ -75,6 +75,29 @@ proves('state.kill.propagates', async () => {
   await expect.poll(async () => (await onServer(session.sessionId)).session.status).toBe('KILLED')
 })
 
+proves(
+  ['state.kill.propagates', 'label.by-endpoint', 'session.restore'],
+  'what was decided just before restore() has reached the server when it is over',
+  async () => {
+    const slow: typeof fetch = async (input, init) => {
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      return runtime.fetch(input, init)
+    }
+    const ending = governed({ fetch: slow })
+    agent.provider.enqueue(says('hello'))
+    await ending.ask(['look'])
+    ending.session.addLabel('last-words')
+    await ending.session.restore()
+    expect((await onServer(ending.session.sessionId)).session.labels).toEqual(['last-words'])
+
+    const killed = governed({ fetch: slow })
+    killed.session.kill()
+    await killed.session.restore()
+    expect((await onServer(killed.session.sessionId)).session.status).toBe('KILLED')
+    expect(killed.diagnostics.map(({ type }) => type)).toEqual(['replay_killed'])
+  },
+)
+
 proves('state.kill.later-calls-throw', 'a kill on the server reaches the client at its next turn', async () => {
   const { session, ask } = governed()
   agent.provider.enqueue(says('hello'))

@@ -9,6 +9,8 @@ export interface Controls {
   setFilter(tools: readonly string[] | null): void
   kill(): void
   reportBypass(method: string): void
+  /** Labels or a filter wait to be sent. */
+  isOwing(): boolean
   /** Sends what waits. Throws what the transport throws. */
   flush(): Promise<void>
   /** Between preflight and proposal nothing is sent, since it would make the prepared request stale. */
@@ -16,8 +18,8 @@ export interface Controls {
   release(): void
   /** Repeats on a new mirror what the server has not been told yet. */
   replayOn(mirror: LocalSession): void
-  /** Resolves when no stop is on its way. */
-  stopsDelivered(): Promise<void>
+  /** Resolves when every stop has been tried; one that failed is tried on. */
+  stopsTried(): Promise<void>
 }
 
 export interface ControlsOptions {
@@ -37,7 +39,7 @@ export function createControls({ server, opened, limits, report, sessionId }: Co
   let filter: { tools: readonly string[] | null } | null = null
   let held = 0
   let flushing: Promise<void> | null = null
-  const stops = new Set<Promise<void>>()
+  const stops = new Set<Promise<boolean>>()
 
   async function sendAll(): Promise<void> {
     while (labels.length > 0) {
@@ -62,8 +64,10 @@ export function createControls({ server, opened, limits, report, sessionId }: Co
     }
   }
 
+  const isOwing = (): boolean => labels.length > 0 || filter !== null
+
   async function flush(): Promise<void> {
-    if (labels.length === 0 && filter === null) return
+    if (!isOwing()) return
     flushing ??= sendAll().finally(() => {
       flushing = null
     })
@@ -79,24 +83,29 @@ export function createControls({ server, opened, limits, report, sessionId }: Co
       .catch(() => {})
   }
 
-  /** A stop is tried until the server has answered it. */
-  function insist(what: string, send: () => Promise<void>): void {
-    const attempt = async (delayMs: number): Promise<void> => {
-      try {
-        if (await opened()) await send()
-      } catch (error) {
-        if (error instanceof ServiceRefusal && error.status !== 401 && error.status !== 403) return
-        report({
-          type: 'replay_degraded',
-          session_id: sessionId,
-          detail: `${what} has not reached the server: ${messageOf(error)}`,
-        })
-        await new Promise<void>((resolve) => setTimeout(resolve, delayMs).unref())
-        await attempt(Math.min(delayMs * 2, LONGEST_RETRY_MS))
-      }
+  /** True when the server has answered, whatever it said. */
+  async function tryStop(what: string, send: () => Promise<void>): Promise<boolean> {
+    try {
+      if (await opened()) await send()
+      return true
+    } catch (error) {
+      if (error instanceof ServiceRefusal && error.status !== 401 && error.status !== 403) return true
+      const detail = `${what} has not reached the server: ${messageOf(error)}`
+      report({ type: 'replay_degraded', session_id: sessionId, detail })
+      return false
     }
-    const stop = attempt(FIRST_RETRY_MS).finally(() => stops.delete(stop))
-    stops.add(stop)
+  }
+
+  /** A stop is tried until the server has answered it. */
+  async function insist(what: string, send: () => Promise<void>): Promise<void> {
+    const first = tryStop(what, send)
+    stops.add(first)
+    let isHeard = await first
+    stops.delete(first)
+    for (let delayMs = FIRST_RETRY_MS; !isHeard; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
+      await new Promise<void>((resolve) => setTimeout(resolve, delayMs).unref())
+      isHeard = await tryStop(what, send)
+    }
   }
 
   return {
@@ -108,8 +117,9 @@ export function createControls({ server, opened, limits, report, sessionId }: Co
       filter = { tools }
       flushSoon()
     },
-    kill: () => insist('the kill', server.kill),
-    reportBypass: (method) => insist('the bypass report', () => server.reportBypass(method)),
+    kill: () => void insist('the kill', server.kill),
+    reportBypass: (method) => void insist('the bypass report', () => server.reportBypass(method)),
+    isOwing,
     flush,
     hold() {
       held++
@@ -122,7 +132,7 @@ export function createControls({ server, opened, limits, report, sessionId }: Co
       for (const label of labels) mirror.addLabel(label)
       if (filter !== null) mirror.setFilter(filter.tools)
     },
-    async stopsDelivered() {
+    async stopsTried() {
       await Promise.all(stops)
     },
   }

@@ -105,6 +105,18 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     return { by: 'server', outcome: reply.outcome, decisions }
   }
 
+  /** Receipts, labels, filter and stops, as far as the server can be reached. */
+  async function deliverAll(): Promise<void> {
+    await Promise.all([owed.deliver(), controls.stopsTried()])
+    if (!controls.isOwing() || !(await sync.settled())) return
+    try {
+      await controls.flush()
+    } catch (error) {
+      // A session that was stopped takes no more.
+      if (!(error instanceof ServiceRefusal)) outage.failed(error)
+    }
+  }
+
   return {
     plan: options.local.plan,
     saltOf: copy.saltOf,
@@ -199,12 +211,9 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
       unguardedCalls: outage.counts().unguarded,
       errors: outage.counts().errors,
     }),
-    async flush() {
-      await owed.deliver()
-      if (sync.isOpen()) await controls.flush().catch(outage.failed)
-    },
+    flush: deliverAll,
     async close() {
-      await owed.deliver()
+      await deliverAll()
       owed.stop()
     },
   }

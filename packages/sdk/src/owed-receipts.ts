@@ -8,7 +8,6 @@ export interface OwedReceipts {
   /** Sends all that is owed. False when the server cannot be reached; then it is tried again later. */
   deliver(): Promise<boolean>
   count(): number
-  holds(pendingCallId: string): boolean
   /** Keeps the evidence of a call that was decided here, in case the server turns out to have allowed it too. */
   remember(evidence: Evidence): void
   /** That evidence, as a receipt for the server's pending call; null when this call did not run here. */
@@ -88,7 +87,6 @@ export function createOwedReceipts({ send, onFailure, onRefusal }: OwedReceiptsO
     },
     deliver,
     count: () => owed.length,
-    holds: (pendingCallId) => owed.some((receipt) => receipt.pending_call_id === pendingCallId),
     remember(evidence) {
       remembered.set(evidence.call.callId, evidence)
       const oldest = remembered.keys().next()

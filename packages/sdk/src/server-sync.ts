@@ -15,7 +15,6 @@ export interface ServerSync {
   open(): Promise<void>
   /** Resolves to true once the session exists on the server, to false when it could not be opened. */
   settled(): Promise<boolean>
-  isOpen(): boolean
   /** Catches up with the server, then has the request prepared. Throws what the transport throws. */
   preflight(ask: PreflightAsk): Promise<Preflight>
   /** The answer to a proposal never came: if the server accepted it, its calls wait although nobody runs them. */
@@ -108,7 +107,6 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
       await opening?.catch(() => {})
       return isOpen
     },
-    isOpen: () => isOpen,
     async preflight(ask) {
       for (let caughtUp = 0; ; caughtUp++) {
         try {
