@@ -1,6 +1,7 @@
 import { isObject, text } from './json-object.js'
-import { type ClientKind, memberAt } from './providers/clients.js'
-import { notePatched, unwrapClient, wrapClient } from './wrapped-clients.js'
+import type { ClientKind } from './providers/clients.js'
+import { type Method, patchMethod } from './providers/patch-method.js'
+import { unwrapClient, wrapClient } from './wrapped-clients.js'
 
 /** Notices calls on the original client while a session holds it. They pass unchanged: nothing here can stop them. */
 export interface BypassWatch {
@@ -11,8 +12,6 @@ export interface BypassWatch {
   /** Takes the watch off every client that it was put on. */
   stop(): void
 }
-
-type Method = (...args: unknown[]) => unknown
 
 /** What both clients send everything through: `post` and its like, and every method of every resource. */
 const RAW_METHODS = ['request', 'getAPIList']
@@ -65,20 +64,8 @@ export function createBypassWatch(kind: ClientKind, onBypass: (method: string) =
     }
 
   function patch(client: object, path: string, around: (original: Method) => Method): void {
-    const member = memberAt(client, path)
-    if (typeof member?.value !== 'function') return
-    const { owner, value } = member
-    const name = path.split('.').at(-1) ?? ''
-    const own = Object.getOwnPropertyDescriptor(owner, name)
-    const patched = around(value as Method)
-    notePatched(patched, value as Method)
-    Object.defineProperty(owner, name, { value: patched, configurable: true, enumerable: false, writable: true })
-    undo.push(() => {
-      // Somebody may have patched over this patch; theirs stays.
-      if (Reflect.get(owner, name) !== patched) return
-      if (own === undefined) Reflect.deleteProperty(owner, name)
-      else Object.defineProperty(owner, name, own)
-    })
+    const takeOff = patchMethod(client, path, around)
+    if (takeOff !== null) undo.push(takeOff)
   }
 
   function watch(client: object): void {

@@ -89,6 +89,27 @@ async function read(stream: AsyncIterable<unknown>): Promise<unknown[]> {
 }
 
 describe('what is captured', () => {
+  proves(
+    'observe.patches-openai',
+    'clients derived from an observed one are observed with it, until it is restored',
+    async () => {
+      const client = openai()
+      const handle = watch(client)
+      const derived = client.withOptions({ timeout: 5_000 })
+      provider.enqueue(CALL, CALL, CALL)
+      await derived.chat.completions.create(chat)
+      await derived.withOptions({ timeout: 6_000 }).chat.completions.parse(chat)
+      await handle.flush()
+      expect(service.captures()).toHaveLength(2)
+      watch(derived)
+      expect(events).toMatchObject([{ type: 'double_wrap' }])
+      await handle.restore()
+      await derived.chat.completions.create(chat)
+      expect(service.captures()).toHaveLength(2)
+      for (const one of [client, derived]) expect(Object.hasOwn(one, 'withOptions')).toBe(false)
+    },
+  )
+
   proves(['observe.patches-openai', 'observe.api-key', 'observe.agent.default'], async () => {
     const client = openai()
     const handle = watch(client)

@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../json-object.js'
 import { unpatched, wrapClient } from '../wrapped-clients.js'
 import { type ClientKind, memberAt, type Treatment } from './clients.js'
 import { governCall } from './govern-call.js'
+import type { Method } from './patch-method.js'
 import type { Provider } from './provider.js'
 import type { TurnHooks } from './turn-hooks.js'
 
@@ -86,7 +87,6 @@ export function governClient<Client extends object>(
   return root as Client
 }
 
-type Method = (...args: unknown[]) => unknown
 type Send = (request: JsonObject, options: unknown) => unknown
 
 function bindOriginal(client: object, provider: Provider, originals: Map<Provider, Send>): void {

@@ -1,6 +1,8 @@
 import { isObject, type JsonObject } from '../json-object.js'
+import { unwrapClient, wrapClient } from '../wrapped-clients.js'
 import { isClientStream, layStream } from './client-stream.js'
-import { type ClientKind, memberAt } from './clients.js'
+import type { ClientKind } from './clients.js'
+import { type Method, patchMethod } from './patch-method.js'
 import type { Provider } from './provider.js'
 
 /** A call of a model that has come to its end. */
@@ -13,21 +15,36 @@ export interface SeenCall {
 }
 
 /**
- * Patches the methods of a client that call a model, in place. The program gets what the client made: the same
- * promise, the same response, the same stream. Returns what takes the patches back.
+ * Patches the methods of a client that call a model, in place, and those of clients that are derived from it. The
+ * program gets what the client made: the same promise, the same response, the same stream. Returns what takes the
+ * patches back.
  */
 export function watchClient(client: object, kind: ClientKind, seen: (call: SeenCall) => void): () => void {
   const undo: (() => void)[] = []
-  for (const treatment of kind.methods.values()) {
-    if (treatment.as !== 'governed') continue
-    const { provider } = treatment
-    const member = memberAt(client, provider.createPath)
-    if (typeof member?.value !== 'function') continue
-    const { owner, value } = member
-    const original = value as (...args: unknown[]) => unknown
-    const name = provider.createPath.split('.').at(-1) ?? ''
-    const own = Object.getOwnPropertyDescriptor(owner, name)
-    const patched = function (this: unknown, ...args: unknown[]): unknown {
+  const add = (one: (() => void) | null): void => {
+    if (one !== null) undo.push(one)
+  }
+  const watch = (watched: object): void => {
+    for (const [path, treatment] of kind.methods) {
+      if (treatment.as === 'governed') add(patchMethod(watched, path, watching(treatment.provider, seen)))
+      if (treatment.as === 'derives') add(patchMethod(watched, path, deriving(watchDerived)))
+    }
+  }
+  const watchDerived = (derived: object): void => {
+    if (wrapClient(derived, 'observe') !== null) return
+    add(() => unwrapClient(derived))
+    watch(derived)
+  }
+  watch(client)
+  return () => {
+    for (const one of undo.splice(0)) one()
+  }
+}
+
+const watching =
+  (provider: Provider, seen: (call: SeenCall) => void) =>
+  (original: Method, owner: object): Method =>
+    function (this: unknown, ...args) {
       let watch: Watch | null = null
       quietly(() => {
         watch = begin(provider, args[0], seen)
@@ -36,18 +53,15 @@ export function watchClient(client: object, kind: ClientKind, seen: (call: SeenC
       quietly(() => watch !== null && watchCall(call, watch))
       return call
     }
-    Object.defineProperty(owner, name, { value: patched, configurable: true, enumerable: false, writable: true })
-    undo.push(() => {
-      // Somebody may have patched over this patch; theirs stays.
-      if (Reflect.get(owner, name) !== patched) return
-      if (own === undefined) Reflect.deleteProperty(owner, name)
-      else Object.defineProperty(owner, name, own)
-    })
-  }
-  return () => {
-    for (const one of undo) one()
-  }
-}
+
+const deriving =
+  (watch: (derived: object) => void) =>
+  (original: Method, owner: object): Method =>
+    function (this: unknown, ...args) {
+      const derived = Reflect.apply(original, this ?? owner, args)
+      quietly(() => isObject(derived) && watch(derived))
+      return derived
+    }
 
 /** Watching must not be felt: what goes wrong in it stays in it. */
 function quietly(work: () => unknown): void {
