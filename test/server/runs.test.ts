@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Reply, Routes, RunFixture } from '@countersign/protocol'
+import type { CaptureItem, Reply, Routes, RunFixture } from '@countersign/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { batchOf, mailConversation } from '../support/captures.js'
+import { batchOf, capturesOf, mailConversation } from '../support/captures.js'
 import { HELP_DESK, planOf } from '../support/plans.js'
 import { proves } from '../support/proves.js'
 import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
@@ -122,3 +122,85 @@ proves(
     expect(answers.find((answer) => answer?.status === 429)?.problem.code).toBe('RUN_BUDGET_EXCEEDED')
   },
 )
+
+/** A desk that asks for a token and uses it. */
+const tokenDesk = (agent: string, token: string, given: Partial<CaptureItem> = {}) =>
+  capturesOf(
+    agent,
+    'Send the form',
+    [
+      { name: 'get_token', args: {}, result: { token: 'tok-12399', price: 5 } },
+      { name: 'send_form', args: { token, amount: 4 } },
+    ],
+    given,
+  )
+const withOutputs = planOf([
+  {
+    tool: 'get_token',
+    side_effect: 'read',
+    binds: [{ name: 'token', from: 'output', path: '$.token' }],
+    establishes: [{ name: 'price', from: 'output', path: '$.price' }],
+  },
+  {
+    tool: 'send_form',
+    side_effect: 'write',
+    refs: [{ path: '$.token', ref: 'token' }],
+    argument_value_invariants: [{ path: '$.token', ref: 'token' }],
+    sources: [{ path: '$.token', from: ['identifier'], otherwise: 'block' }],
+    envelopes: [{ name: 'price', path: '$.amount', direction: 'at_most' }],
+    preconditions: [{ requires_prior_tool: 'get_token', with_output: [{ path: '$.token', exists: true }] }],
+    assertions: { input_invariants: [{ path: '$.model', regex: '^gpt-' }] },
+    policy: { cedar: 'permit (principal, action, resource) when { principal.role == "desk" };' },
+  },
+])
+async function backtest(agent: string, more: { max_sessions?: number } = {}) {
+  const plan = { compiled_session: withOutputs.compiled_session }
+  const started = await api.createRun({ body: { run_id: randomUUID(), plan, against: { agent, ...more } } })
+  const run = await finished(started.body)
+  if (run.report === null) throw new Error(run.error ?? 'no report')
+  return { ...run.report, sessions_done: run.sessions_done }
+}
+
+test('captured sessions are judged by refs as far as flows tell results, and the report names what nobody could judge', async () => {
+  await api.ingestCaptures(batchOf([...tokenDesk('forms', 'tok-12399'), ...tokenDesk('forms', 'tok-66699')]))
+  const report = await backtest('forms')
+  expect(report).toMatchObject({ sessions: 2, sessions_passed: 1, sessions_done: 2, calls_blocked: 1 })
+  expect(report.divergences[0]?.reasons).toContain('binding_not_found')
+  expect(report.not_judged).toEqual({ envelopes: 2, input_invariants: 2, policy: 2, with_output: 2 })
+})
+
+test('a session without flows is judged by neither sources nor refs, and the report says so', async () => {
+  const bare = tokenDesk('bare', 'tok-66699').map(({ flows: _, ...capture }) => capture)
+  await api.ingestCaptures(batchOf(bare))
+  const report = await backtest('bare')
+  expect(report).toMatchObject({ sessions: 1, sessions_passed: 1, calls_blocked: 0 })
+  expect(report.not_judged).toMatchObject({ sources: 1, refs: 1 })
+})
+
+test('fixtures say so too, of what reads the request', async () => {
+  const plan = { compiled_session: withOutputs.compiled_session }
+  const against = { fixtures: [{ ...fixture('a', lookup), principal: { id: 'x' } }] }
+  const unread = await api.createRun({ body: { run_id: randomUUID(), plan, against } })
+  expect(unread.body.run.report?.not_judged).toEqual({})
+  const read = { fixtures: [fixture('b', { name: 'send_form', arguments: {}, expect: 'block' })] }
+  const { body } = await api.createRun({ body: { run_id: randomUUID(), plan, against: read } })
+  expect(body.run.report?.not_judged).toEqual({ input_invariants: 1 })
+})
+
+test('the newest conversations are judged first, whatever their ids', async () => {
+  const on = (day: number, conversation_id: string, token: string) =>
+    tokenDesk('aged', token, { conversation_id }).map((capture, second) => ({
+      ...capture,
+      timestamp: new Date(Date.UTC(2026, 0, day, 0, 0, second)).toISOString(),
+    }))
+  const captures = [
+    on(9, 'a-newest', 'tok-12399'),
+    on(1, 'b-oldest', 'tok-66699'),
+    on(2, 'c-older', 'tok-66699'),
+    on(8, 'd-newer', 'tok-12399'),
+  ]
+  await api.ingestCaptures(batchOf(captures.flat()))
+  expect(await backtest('aged', { max_sessions: 2 })).toMatchObject({ sessions: 2, sessions_passed: 2 })
+  const all = await backtest('aged')
+  expect(all.divergences.map(({ session }) => session)).toEqual(['c-older', 'b-oldest'])
+})

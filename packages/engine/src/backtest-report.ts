@@ -1,4 +1,4 @@
-import type { CompiledContract, RunReport } from '@countersign/protocol'
+import type { CompiledContract, RunReport, UnjudgedRule } from '@countersign/protocol'
 import type { CallVerdict, PastSession } from './backtest.js'
 import { leavesOf } from './learn/leaves.js'
 import type { Plan } from './plan.js'
@@ -12,6 +12,7 @@ export interface BacktestTally {
   callsBlocked: number
   readonly tools: Map<string, { calls: number; paths: Map<string, number> }>
   readonly wouldBlock: Map<string, number>
+  readonly notJudged: Map<UnjudgedRule, number>
   readonly divergences: RunReport['divergences']
 }
 
@@ -27,17 +28,22 @@ export const newTally = (plan: Plan): BacktestTally => ({
   callsBlocked: 0,
   tools: new Map(),
   wouldBlock: new Map(),
+  notJudged: new Map(),
   divergences: [],
 })
 
 export type Expected = (turn: number, call: number) => 'allow' | 'block'
 
-/** Adds a judged session. A call diverges when the verdict is not the one that was expected of it. */
+/**
+ * Adds a judged session. A call diverges when the verdict is not the one that was expected of it. `unjudged` names, by
+ * tool, the rules that could not be applied to this session.
+ */
 export function addToTally(
   tally: BacktestTally,
   session: PastSession & { readonly name: string },
   verdicts: readonly CallVerdict[],
   expected: Expected,
+  unjudged: ReadonlyMap<string, readonly UnjudgedRule[]> = NOTHING_UNJUDGED,
 ): void {
   tally.sessions++
   const first = verdicts.find(({ turn, call, decision }) => decision !== expected(turn, call))
@@ -54,8 +60,15 @@ export function addToTally(
       remedy: first.reasons[0]?.remedy ?? null,
     })
   }
-  for (const verdict of verdicts) countCall(tally, verdict, session)
+  for (const verdict of verdicts) {
+    countCall(tally, verdict, session)
+    for (const rule of unjudged.get(verdict.tool) ?? []) {
+      tally.notJudged.set(rule, (tally.notJudged.get(rule) ?? 0) + 1)
+    }
+  }
 }
+
+const NOTHING_UNJUDGED: ReadonlyMap<string, readonly UnjudgedRule[]> = new Map()
 
 function countCall(
   tally: BacktestTally,
@@ -104,6 +117,7 @@ export function reportOf(tally: BacktestTally): RunReport {
       }
     }),
     would_block: Object.fromEntries([...tally.wouldBlock].sort(([a], [b]) => (a < b ? -1 : 1))),
+    not_judged: Object.fromEntries([...tally.notJudged].sort(([a], [b]) => (a < b ? -1 : 1))),
     divergences: tally.divergences,
   }
 }

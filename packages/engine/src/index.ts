@@ -59,6 +59,7 @@ export { upperBound } from './learn/bound.js'
 export { type Draft, type DraftOptions, draftContracts, type OfferedTool } from './learn/draft.js'
 export type { Suggestion } from './learn/draft-suggestions.js'
 export { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './learn/flows.js'
+export { leavesOf } from './learn/leaves.js'
 export { parseResultText } from './learn/read-result.js'
 export {
   addCall,

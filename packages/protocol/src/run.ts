@@ -49,6 +49,10 @@ export const createRunBody = z.strictObject({
   unmatched_policy: z.enum(['block', 'allow']).default('block'),
 })
 
+/** Rules that read what a past session may not hold: results, flows, the request, the principal. */
+export const UNJUDGED_RULES = ['sources', 'refs', 'envelopes', 'with_output', 'input_invariants', 'policy'] as const
+export type UnjudgedRule = (typeof UNJUDGED_RULES)[number]
+
 export const divergenceSchema = z.strictObject({
   session: z.string(),
   turn: z.int(),
@@ -75,12 +79,16 @@ export const runReportSchema = z.strictObject({
     }),
   ),
   would_block: z.record(z.string(), z.int()),
+  /** Calls that a kind of rule would have judged, had what it reads been recorded. */
+  not_judged: z.partialRecord(z.enum(UNJUDGED_RULES), z.int()).default({}),
   divergences: z.array(divergenceSchema),
 })
 export type RunReport = z.infer<typeof runReportSchema>
 export const runViewSchema = z.strictObject({
   run_id: z.string(),
   status: z.enum(['queued', 'running', 'done', 'failed']),
+  /** Sessions judged so far; of all of them once it is done. */
+  sessions_done: z.int().default(0),
   created_at: timeSchema,
   finished_at: timeSchema.nullable(),
   compiled_hash: hashSchema,

@@ -208,6 +208,7 @@ export const runOf = (plan: PlanRow, now: Date): Run => ({
   run: {
     run_id: 'run_31',
     status: 'done',
+    sessions_done: 198,
     created_at: before(now, 2),
     finished_at: before(now, 1),
     compiled_hash: plan.compiled_hash,
@@ -221,6 +222,7 @@ export const runOf = (plan: PlanRow, now: Date): Run => ({
       coverage: 0.994,
       coverage_by_tool: [],
       would_block: { argument_value_mismatch: 3, precondition_not_met: 1 },
+      not_judged: { refs: 12 },
       divergences: [
         {
           session: 'ses_b81f',

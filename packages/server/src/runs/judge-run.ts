@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { addToTally, backtestSession, newTally, type Plan, reportOf } from '@countersign/engine'
-import type { RunFixture, RunReport } from '@countersign/protocol'
+import type { CompiledSession, RunFixture, RunReport } from '@countersign/protocol'
 import type { Services } from '../context.js'
-import { listConversations } from '../store/captures.js'
+import { listConversations, loadConversations } from '../store/captures.js'
 import { findPlan } from '../store/plans.js'
 import { type ClaimedRun, claimRun, finishRun, renewClaim } from '../store/runs.js'
-import { capturedExpectation, capturedSession, fixtureSession, withoutOutputRules } from './past-sessions.js'
+import { type JudgeablePlan, judgeablePlan, requestRules } from './judgeable-plan.js'
+import { capturedExpectation, capturedSession, fixtureSession, hasFlows } from './past-sessions.js'
 
 /** Judges fixtures. Few and small, so that the answer can wait for it; other requests are let in between. */
 export async function judgeFixtures(
@@ -13,10 +14,11 @@ export async function judgeFixtures(
   options: { plan: Plan; unmatchedPolicy: 'block' | 'allow' },
 ): Promise<RunReport> {
   const tally = newTally(options.plan)
+  const unjudged = requestRules(options.plan)
   for (const fixture of fixtures) {
     const session = fixtureSession(fixture, null)
     const expected = (turn: number, call: number) => fixture.turns[turn]?.calls[call]?.expect ?? 'allow'
-    addToTally(tally, session, backtestSession(session, options), expected)
+    addToTally(tally, session, backtestSession(session, options), expected, unjudged)
     await setImmediate()
   }
   return reportOf(tally)
@@ -38,27 +40,44 @@ export async function judgeWaitingRun(services: Services): Promise<boolean> {
 
 const CONVERSATIONS_PER_PAGE = 100
 
+/** Judges the newest conversations first, so that a run with a limit tells about the agent as it is now. */
 async function judgeCaptured({ database, plans }: Services, run: ClaimedRun): Promise<RunReport> {
   const { agent, since, maxSessions, unmatchedPolicy } = run.against
   const compiled = await findPlan(database.sql, run.tenantId, run.compiledHash)
   if (compiled === null) throw new Error(`the plan ${run.compiledHash} is gone`)
-  const prepared = await plans.prepare(withoutOutputRules(compiled))
-  if (!prepared.ok) throw new Error(prepared.problems.join('; '))
-  const tally = newTally(prepared.plan)
-  let after = ''
-  while (tally.sessions < maxSessions) {
-    const limit = Math.min(CONVERSATIONS_PER_PAGE, maxSessions - tally.sessions)
-    const scope = { tenantId: run.tenantId, agent, since: since === null ? null : new Date(since), limit, after }
-    const page = await listConversations(database.sql, scope)
+  const whole = await prepared(plans, compiled)
+  const variants = new Map<boolean, { plan: Plan } & Pick<JudgeablePlan, 'unjudged'>>()
+  const planFor = async (flows: boolean) => {
+    const known = variants.get(flows)
+    if (known !== undefined) return known
+    const { compiled: part, unjudged } = judgeablePlan(compiled, { flows })
+    const variant = { plan: await prepared(plans, part), unjudged }
+    variants.set(flows, variant)
+    return variant
+  }
+  const tally = newTally(whole)
+  const scope = { tenantId: run.tenantId, agent }
+  const after = since === null ? null : new Date(since)
+  const ids = await listConversations(database.sql, { ...scope, since: after, limit: maxSessions })
+  for (let from = 0; from < ids.length; from += CONVERSATIONS_PER_PAGE) {
+    await renewClaim(database.sql, run, tally.sessions)
+    const page = await loadConversations(database.sql, {
+      ...scope,
+      ids: ids.slice(from, from + CONVERSATIONS_PER_PAGE),
+    })
     for (const { conversationId, items } of page) {
       const session = capturedSession(conversationId, items)
-      const verdicts = backtestSession(session, { plan: prepared.plan, unmatchedPolicy })
-      addToTally(tally, session, verdicts, capturedExpectation(items))
-      after = conversationId
+      const { plan, unjudged } = await planFor(hasFlows(session))
+      const verdicts = backtestSession(session, { plan, unmatchedPolicy })
+      addToTally(tally, session, verdicts, capturedExpectation(items), unjudged)
       await setImmediate()
     }
-    if (page.length < limit) break
-    await renewClaim(database.sql, run)
   }
   return reportOf(tally)
+}
+
+async function prepared(plans: Services['plans'], compiled: CompiledSession): Promise<Plan> {
+  const result = await plans.prepare(compiled)
+  if (!result.ok) throw new Error(result.problems.join('; '))
+  return result.plan
 }

@@ -1,29 +1,77 @@
-import { type PastSession, parseStrictJson } from '@countersign/engine'
-import type { CompiledSession, JsonValue, RunFixture } from '@countersign/protocol'
+import { leavesOf, type PastSession, parseStrictJson } from '@countersign/engine'
+import type { CallFlow, JsonObject, JsonValue, RunFixture } from '@countersign/protocol'
 import type { StoredCapture } from '../store/captures.js'
+import { isPlainPath } from './judgeable-plan.js'
 
 export interface NamedSession extends PastSession {
   readonly name: string
 }
 
-/** A conversation as it was captured: one turn a capture, flows as recorded. Results were not kept. */
+/** A conversation as it was captured: one turn a capture, flows as recorded, and of the results what flows tell. */
 export function capturedSession(name: string, items: readonly StoredCapture[]): NamedSession {
+  const calls = items.flatMap(({ response, flows }, turn) =>
+    response.tool_calls.map((call): CapturedCall => {
+      const parsed = call.arguments === null ? null : parseStrictJson(call.arguments === '' ? '{}' : call.arguments)
+      const flow = flows?.calls.find(({ call_id, tool }) => call_id === call.id && tool === call.name)
+      return { turn, name: call.name, arguments: parsed?.ok === true ? parsed.value : null, flow, result: null }
+    }),
+  )
+  tellResults(calls)
   return {
     name,
     agent: items[0]?.agent ?? null,
     user: [],
-    turns: items.map(({ response, flows }) => ({
-      calls: response.tool_calls.map((call) => {
-        const parsed = call.arguments === null ? null : parseStrictJson(call.arguments === '' ? '{}' : call.arguments)
-        const flow = flows?.calls.find(({ call_id, tool }) => call_id === call.id && tool === call.name)
-        return {
-          name: call.name,
-          arguments: parsed?.ok === true ? parsed.value : null,
+    turns: items.map((_, turn) => ({
+      calls: calls
+        .filter((call) => call.turn === turn)
+        .map(({ name: tool, arguments: given, flow, result }) => ({
+          name: tool,
+          arguments: given,
           ...(flow === undefined ? {} : { flow }),
-        }
-      }),
+          ...(result === null ? {} : { results: [result] }),
+        })),
     })),
   }
+}
+
+interface CapturedCall {
+  readonly turn: number
+  readonly name: string
+  readonly arguments: JsonValue
+  readonly flow: CallFlow | undefined
+  result: JsonObject | null
+}
+
+/** True when every call says where each of its arguments was seen before. */
+export const hasFlows = ({ turns }: PastSession): boolean =>
+  turns.every(({ calls }) => calls.every(({ flow }) => flow !== undefined && flow.incomplete !== true))
+
+/**
+ * An argument that was what a result had said last tells what that result said. Results are written so, at plain paths,
+ * into the last call of that tool before; what no argument took up stays unknown.
+ */
+function tellResults(calls: readonly CapturedCall[]): void {
+  calls.forEach((call) => {
+    const { leaves } = leavesOf(call.arguments)
+    leaves.forEach(({ path, value }, index) => {
+      const leaf = call.flow?.leaves[index]
+      if (leaf?.path !== path) return
+      for (const source of leaf.sources) {
+        if (source.seen !== 'cell' || source.latest !== true || !isPlainPath(source.path)) continue
+        const from = calls.findLast(({ name, turn }) => name === source.tool && turn < call.turn)
+        if (from !== undefined) from.result = placed(from.result ?? {}, source.path.split('.').slice(1), value)
+      }
+    })
+  })
+}
+
+/** A copy of the result with the value at the path. A result that is nothing but a value is left out. */
+function placed(result: JsonObject, [first, ...rest]: readonly string[], value: JsonValue): JsonObject {
+  if (first === undefined) return result
+  if (rest.length === 0) return { ...result, [first]: value }
+  const inner = result[first]
+  const object = typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? inner : {}
+  return { ...result, [first]: placed(object, rest, value) }
 }
 
 /** Calls that were blocked when they were captured are expected to be blocked again; the others to pass. */
@@ -48,28 +96,4 @@ export function fixtureSession(fixture: RunFixture, agent: string | null): Named
       })),
     })),
   }
-}
-
-/**
- * A plan without the rules that read results. Captures hold none, so these rules could only say that something is
- * missing, which tells nothing about the session.
- */
-export function withoutOutputRules({ contracts, ...plan }: CompiledSession): CompiledSession {
-  return {
-    ...plan,
-    contracts: contracts.map(
-      ({ refs: _refs, binds: _binds, envelopes: _envelopes, establishes: _establishes, ...contract }) => ({
-        ...contract,
-        ...(contract.preconditions === undefined ? {} : { preconditions: contract.preconditions.map(withoutOutput) }),
-      }),
-    ),
-  }
-}
-
-type Precondition = NonNullable<CompiledSession['contracts'][number]['preconditions']>[number]
-
-function withoutOutput(precondition: Precondition): Precondition {
-  if (!('requires_prior_tool' in precondition)) return precondition
-  const { with_output: _, ...rest } = precondition
-  return rest
 }

@@ -57,9 +57,11 @@ export async function runReply(ctx: Context, run: RunRow): Promise<Started> {
 export const runView = (run: RunRow): Started['run'] => ({
   run_id: run.runId,
   status: run.status,
+  sessions_done: run.sessionsDone,
   created_at: run.createdAt.toISOString(),
   finished_at: run.finishedAt?.toISOString() ?? null,
   compiled_hash: run.compiledHash,
-  report: run.report,
+  // A report of an older version did not say what it could not judge.
+  report: run.report === null ? null : { ...run.report, not_judged: run.report.not_judged ?? {} },
   error: run.error,
 })

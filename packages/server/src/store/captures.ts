@@ -132,17 +132,31 @@ export function listCaptures(
     order by at desc, capture_id desc limit ${page.limit}`
 }
 
-/** The newest conversations of an agent that hold arguments, each with its captures in order. */
+/** The conversations of an agent that hold arguments, the one captured last first. */
 export async function listConversations(
   sql: Queryable,
-  where: { tenantId: string; agent: string; since: Date | null; limit: number; after: string },
+  where: { tenantId: string; agent: string; since: Date | null; limit: number },
+): Promise<string[]> {
+  const rows = await sql<{ conversationId: string }[]>`
+    select conversation_id from captures
+    where tenant_id = ${where.tenantId} and agent = ${where.agent} and capture_level <> 'metadata'
+      ${where.since === null ? sql`` : sql`and at >= ${where.since}`}
+    group by conversation_id order by max(at) desc, conversation_id desc limit ${where.limit}`
+  return rows.map(({ conversationId }) => conversationId)
+}
+
+/** Whole conversations, each with its captures in order. One that was deleted meanwhile is left out. */
+export async function loadConversations(
+  sql: Queryable,
+  where: { tenantId: string; agent: string; ids: readonly string[] },
 ): Promise<{ conversationId: string; items: StoredCapture[] }[]> {
-  return sql<{ conversationId: string; items: StoredCapture[] }[]>`
+  const rows = await sql<{ conversationId: string; items: StoredCapture[] }[]>`
     select conversation_id, json_agg(item order by at, capture_id) as items from captures
     where tenant_id = ${where.tenantId} and agent = ${where.agent} and capture_level <> 'metadata'
-      and conversation_id > ${where.after}
-      ${where.since === null ? sql`` : sql`and at >= ${where.since}`}
-    group by conversation_id order by conversation_id limit ${where.limit}`
+      and conversation_id = any (${[...where.ids]})
+    group by conversation_id`
+  const found = new Map(rows.map((row) => [row.conversationId, row]))
+  return where.ids.flatMap((id) => found.get(id) ?? [])
 }
 
 /** Removes captures that came before a time, some at once. What was learned from them stays. */

@@ -4,6 +4,7 @@ import type { Queryable, Tx } from './database.js'
 export interface RunRow {
   runId: string
   status: RunView['status']
+  sessionsDone: number
   compiledHash: string
   bodyHash: string
   report: RunReport | null
@@ -23,7 +24,7 @@ export interface CapturedScope {
 export const BUDGET_DAYS = 30
 
 const columns = (sql: Queryable) => sql`
-  run_id, status, compiled_hash, body_hash, report, error, created_at, finished_at`
+  run_id, status, sessions_done, compiled_hash, body_hash, report, error, created_at, finished_at`
 
 export async function findRun(sql: Queryable, tenantId: string, runId: string): Promise<RunRow | null> {
   const [row] = await sql<RunRow[]>`
@@ -58,8 +59,10 @@ export async function insertRun(
 ): Promise<boolean> {
   const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
   const rows = await tx`
-    insert into runs (tenant_id, run_id, status, compiled_hash, against, body_hash, report, created_at, finished_at)
-    values (${run.tenantId}, ${run.runId}, ${run.report === null ? 'queued' : 'done'}, ${run.compiledHash},
+    insert into runs (tenant_id, run_id, status, sessions_done, compiled_hash, against, body_hash, report, created_at,
+      finished_at)
+    values (${run.tenantId}, ${run.runId}, ${run.report === null ? 'queued' : 'done'}, ${run.report?.sessions ?? 0},
+      ${run.compiledHash},
       ${json(run.against)}::text::json, ${run.bodyHash}, ${json(run.report)}::text::json, clock_timestamp(),
       case when ${run.report !== null} then clock_timestamp() end)
     on conflict do nothing returning 1`
@@ -88,9 +91,10 @@ export async function claimRun(sql: Queryable): Promise<ClaimedRun | null> {
   return row ?? null
 }
 
-export async function renewClaim(sql: Queryable, { tenantId, runId }: ClaimedRun): Promise<void> {
+/** Says how far it is, and that it goes on. */
+export async function renewClaim(sql: Queryable, { tenantId, runId }: ClaimedRun, sessionsDone: number): Promise<void> {
   await sql`
-    update runs set claimed_until = clock_timestamp() + ${CLAIM}::interval
+    update runs set claimed_until = clock_timestamp() + ${CLAIM}::interval, sessions_done = ${sessionsDone}
     where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running'`
 }
 
@@ -103,7 +107,8 @@ export async function finishRun(
   const report: JsonValue = 'report' in end ? (JSON.stringify(end.report) as JsonValue) : null
   await sql`
     update runs set status = ${'report' in end ? 'done' : 'failed'}, report = ${report as string | null}::text::json,
-      error = ${'error' in end ? end.error : null}, finished_at = clock_timestamp(), claimed_until = null
+      error = ${'error' in end ? end.error : null},
+      sessions_done = ${'report' in end ? end.report.sessions : sql`sessions_done`}, finished_at = clock_timestamp(), claimed_until = null
     where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running'`
 }
 

@@ -62,6 +62,7 @@ function Result({ run: { report, error } }: { run: RunView }) {
           {reasons.map(([reason, times]) => `${sentence(words(reason)).toLowerCase()} ${times}×`).join(', ')}.
         </p>
       )}
+      <NotJudged report={report} />
       <Divergences report={report} />
     </div>
   )
@@ -74,6 +75,18 @@ const Figure = ({ label, value, note }: { label: string; value: string; note: st
     <span className="tile-note">{note}</span>
   </div>
 )
+
+/** A rule that reads what was not captured says nothing about it, and the reader should know. */
+function NotJudged({ report: { not_judged } }: { report: RunReport }) {
+  const rules = Object.entries(not_judged)
+  if (rules.length === 0) return null
+  return (
+    <p className="quiet">
+      Not judged, for want of what they read:{' '}
+      {rules.map(([rule, calls]) => `${words(rule)} in ${plural(calls, 'call')}`).join(', ')}.
+    </p>
+  )
+}
 
 function Divergences({ report: { divergences, sessions } }: { report: RunReport }) {
   if (sessions === 0) return <p className="quiet">No captured session to judge yet.</p>

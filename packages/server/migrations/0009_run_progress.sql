@@ -1,0 +1,2 @@
+-- How far a backtest is, for whoever waits for it.
+alter table runs add column sessions_done integer not null default 0;

@@ -1,0 +1,101 @@
+import type { Plan } from '@countersign/engine'
+import type { CompiledContract, CompiledSession, Invariant, UnjudgedRule } from '@countersign/protocol'
+
+/** What a captured conversation tells beside its calls. */
+export interface Recorded {
+  /** Where every argument was seen before, of every call. */
+  readonly flows: boolean
+}
+
+export interface JudgeablePlan {
+  /** The plan without the rules that could only say that something was not recorded. */
+  readonly compiled: CompiledSession
+  /** By tool: the kinds of rules that were left out. */
+  readonly unjudged: ReadonlyMap<string, readonly UnjudgedRule[]>
+}
+
+/**
+ * The part of a plan that captured conversations can be judged by. They hold no results, no principal and no request: a
+ * rule that reads one of these tells nothing about them. A ref can still be judged where the flows are complete: they say
+ * which argument was what a result had said last (`pastResults`).
+ */
+export function judgeablePlan(plan: CompiledSession, recorded: Recorded): JudgeablePlan {
+  const bound = namesFrom(plan.contracts, 'binds', ({ path }) => !(recorded.flows && isPlainPath(path)))
+  const established = namesFrom(plan.contracts, 'establishes', () => true)
+  const unjudged = new Map<string, readonly UnjudgedRule[]>()
+  const contracts = plan.contracts.map((contract) => {
+    const cut = cutContract(contract, { bound, established, recorded })
+    const kinds: UnjudgedRule[] = plan.session.policy === undefined ? cut.kinds : [...cut.kinds, 'policy']
+    if (kinds.length > 0) unjudged.set(contract.tool, [...new Set(kinds)])
+    return cut.contract
+  })
+  const { policy: _, ...session } = plan.session
+  return { compiled: { ...plan, session, contracts }, unjudged }
+}
+
+/** Fixtures hold what their author wrote down, and no request. */
+export function requestRules({ contracts }: Plan): JudgeablePlan['unjudged'] {
+  const read = [...contracts].filter(([, { definition }]) => (definition.assertions?.input_invariants ?? []).length > 0)
+  return new Map(read.map(([tool]) => [tool, ['input_invariants'] as const]))
+}
+
+/** A path that flows name as it is: results with lists in between have many values there. */
+export const isPlainPath = (path: string): boolean => /^\$(\.[A-Za-z_]\w*)*$/.test(path)
+
+type Bind = NonNullable<CompiledContract['binds']>[number]
+
+/** Names that contracts take from outputs which were not recorded. */
+function namesFrom(
+  contracts: readonly CompiledContract[],
+  key: 'binds' | 'establishes',
+  isUnknown: (bind: Bind) => boolean,
+): ReadonlySet<string> {
+  const binds = contracts.flatMap((contract) => contract[key] ?? [])
+  return new Set(binds.filter((bind) => bind.from === 'output' && isUnknown(bind)).map(({ name }) => name))
+}
+
+interface Cut {
+  readonly bound: ReadonlySet<string>
+  readonly established: ReadonlySet<string>
+  readonly recorded: Recorded
+}
+
+function cutContract(
+  given: CompiledContract,
+  { bound, established, recorded }: Cut,
+): { contract: CompiledContract; kinds: UnjudgedRule[] } {
+  const contract: CompiledContract = structuredClone(given)
+  const kinds: UnjudgedRule[] = []
+  const keep = <T>(list: readonly T[] | undefined, wanted: (item: T) => boolean, kind: UnjudgedRule | null): T[] => {
+    const kept = (list ?? []).filter(wanted)
+    if (kind !== null && kept.length < (list?.length ?? 0)) kinds.push(kind)
+    return kept
+  }
+  const withoutRefs = (list: readonly Invariant[] | undefined): Invariant[] =>
+    (list ?? []).flatMap((invariant) => {
+      if (invariant.ref === undefined || !bound.has(invariant.ref)) return [invariant]
+      kinds.push('refs')
+      const { ref: _, path, message: __, ...operators } = invariant
+      return Object.keys(operators).length === 0 ? [] : [{ path, ...operators }]
+    })
+  contract.refs = keep(contract.refs, ({ ref }) => !bound.has(ref), 'refs')
+  contract.binds = keep(contract.binds, ({ name }) => !bound.has(name), null)
+  contract.envelopes = keep(contract.envelopes, ({ name }) => !established.has(name), 'envelopes')
+  contract.establishes = keep(contract.establishes, ({ name }) => !established.has(name), null)
+  contract.argument_value_invariants = withoutRefs(contract.argument_value_invariants)
+  if (contract.assertions !== undefined) {
+    const { input_invariants, output_invariants } = contract.assertions
+    if (input_invariants !== undefined && input_invariants.length > 0) kinds.push('input_invariants')
+    contract.assertions = { output_invariants: withoutRefs(output_invariants) }
+  }
+  contract.preconditions = (contract.preconditions ?? []).map((precondition) => {
+    if (!('requires_prior_tool' in precondition) || precondition.with_output === undefined) return precondition
+    kinds.push('with_output')
+    const { with_output: _, ...rest } = precondition
+    return rest
+  })
+  if (contract.policy !== undefined) kinds.push('policy')
+  delete contract.policy
+  if (!recorded.flows) contract.sources = keep(contract.sources, () => false, 'sources')
+  return { contract, kinds }
+}
