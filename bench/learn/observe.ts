@@ -28,9 +28,9 @@ export function observe(trace: Trace): ObservedSession {
   const calls: ObservedCall[] = []
   const columns: Column[] = []
   for (const turn of turnsOf(trace)) {
-    for (const { name, arguments: given } of turn) {
+    for (const { name, arguments: given, labels } of turn) {
       const flow = flowOf(trail, { id: '', tool: name, arguments: given })
-      calls.push({ session: trace.id, request: trace.user, tool: name, arguments: given, flow })
+      calls.push({ session: trace.id, request: trace.user, tool: name, arguments: given, flow, failed: labels.error })
     }
     for (const call of turn) {
       sawCall(trail, call.name, call.arguments)

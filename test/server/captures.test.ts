@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
+import { flowOf, newTrail, type ToolSummary } from '@countersign/engine'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
 import { batchOf, mailConversation } from '../support/captures.js'
-import { LOOKUP, openSession, refund } from '../support/governed-session.js'
+import { expectStatus, LOOKUP, openSession, receiptFor, refund } from '../support/governed-session.js'
 import { proves } from '../support/proves.js'
 import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
 
@@ -87,15 +89,15 @@ describe('captures', () => {
   })
 })
 
-describe('learning', () => {
-  const learnAll = async () => {
-    for (const { parts } of runtime.instances) {
-      while ((await parts.database.transaction('jobs', learnCaptures)) > 0) {
-        // Until nothing is left.
-      }
+const learnAll = async () => {
+  for (const { parts } of runtime.instances) {
+    while ((await parts.database.transaction('jobs', learnCaptures)) > 0) {
+      // Until nothing is left.
     }
   }
+}
 
+describe('learning', () => {
   test('counts each capture once, however many instances learn at the same time', async () => {
     const names = ['Ann', 'Bob', 'Cleo', 'Dan', 'Eve', 'Flo']
     const captures = names.flatMap((name) => mailConversation('crowd', name))
@@ -130,6 +132,26 @@ describe('learning', () => {
   })
 })
 
+describe('an invented tool', () => {
+  test('is not learned, listed or held against a plan', async () => {
+    const captures = ['Ann', 'Bob'].flatMap((name) => mailConversation('inventor', name))
+    const [first, second] = captures
+    if (first === undefined || second === undefined) throw new Error('no captures')
+    const invented = { ...second.response.tool_calls[0], id: 'x', name: 'send_everything', arguments: '{}' }
+    const misled = {
+      ...second,
+      capture_id: randomUUID(),
+      tool_names: ['send_everything'],
+      response: { ...second.response, tool_calls: [invented] },
+    }
+    await api.ingestCaptures(batchOf([...captures, misled]))
+    await learnAll()
+    const rows = await runtime.sql<{ toolName: string }[]>`
+      select tool_name from learned_tools where agent = 'inventor' order by tool_name`
+    expect(rows.map(({ toolName }) => toolName)).toEqual(['find_person', 'send_mail'])
+  })
+})
+
 describe('a governed session', () => {
   test('is captured by the server itself, blocked calls with their verdict', async () => {
     const session = await openSession(api, { agent: 'governed', capture_level: 'redacted' })
@@ -142,5 +164,29 @@ describe('a governed session', () => {
       [['lookup_order'], 'allow'],
       [['issue_refund'], 'block'],
     ])
+  })
+
+  test('teaches by what its receipts say: what failed only how arguments look, what did not run nothing', async () => {
+    const trail = newTrail()
+    const call = { id: 'call_0', tool: LOOKUP.name, arguments: LOOKUP.args }
+    const flows = { calls: [flowOf(trail, call)] }
+    const agent = 'receipts'
+    const outcomes = ['succeeded', 'failed', 'unknown', 'not_executed', null] as const
+    for (const outcome of outcomes) {
+      const session = await openSession(api, { agent, capture_level: 'redacted' })
+      const { decisions } = await session.decide([LOOKUP], { flows })
+      const receipts = decisions.map((decision) => receiptFor(decision, { outcome: outcome ?? 'unknown' }))
+      if (outcome !== null) expectStatus(await session.receipts(receipts), 200)
+    }
+    await runtime.instances[0].parts.captures.flush()
+    await learnAll()
+    const learned = () => runtime.sql<{ summary: ToolSummary }[]>`
+      select summary from learned_tools where agent = ${agent} and tool_name = 'lookup_order'`
+    expect(await learned()).toHaveLength(0)
+    await runtime.sql`update captures set received_at = received_at - interval '1 hour' where agent = ${agent}`
+    await learnAll()
+    const [row] = await learned()
+    expect(row?.summary.samples).toBe(3)
+    expect(row?.summary.flows.entries.map(([path, flow]) => [path, flow.sessions.length])).toEqual([['$.order_id', 1]])
   })
 })

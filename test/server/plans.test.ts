@@ -1,7 +1,9 @@
 import type { PlanDetail } from '@countersign/protocol'
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
-import { batchOf, mailConversation } from '../support/captures.js'
+import { learnCaptures, MAX_TOOLS } from '../../packages/server/src/learning/learn-captures.js'
+import { batchOf, hostileCapture, mailConversation } from '../support/captures.js'
+import { expectStatus } from '../support/governed-session.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
 import { proves } from '../support/proves.js'
@@ -31,6 +33,10 @@ async function teach(agent: string, names: readonly string[]): Promise<void> {
 const NAMES = ['Ann', 'Bob', 'Cleo', 'Dan', 'Eve', 'Flo', 'Gus', 'Hal', 'Ida', 'Joe']
 const scope = (agent: string) => ({ agent, environment: 'production' as const })
 const lookup = async (agent: string) => (await api.lookupPlan({ query: scope(agent) })).body
+const inForce = async (agent: string) => {
+  const { draft: _, ...approved } = await lookup(agent)
+  return approved
+}
 const contractsOf = async (agent: string) => (await ada.call('listContracts', { query: { agent } })).body.contracts
 const pack = (amount: number) => [
   {
@@ -185,25 +191,52 @@ describe('a plan', () => {
   test('that is approved is widened by no capture', async () => {
     await teach('crafted', NAMES)
     const { plan_id } = (await ada.call('draftPlan', { body: scope('crafted') })).body.plan
-    const before = (await ada.call('approvePlan', { params: { plan_id }, body: { why: 'ok' } })).body.plan.compiled_hash
-    await api.ingestCaptures(
-      batchOf(
-        NAMES.flatMap((name) =>
-          mailConversation('crafted', name).map((item) => ({
-            ...item,
-            tool_names: ['wipe_disk'],
-            response: { ...item.response, tool_calls: [{ id: 'x', name: 'wipe_disk', arguments: '{"all":true}' }] },
-          })),
-        ),
-      ),
+    await ada.call('approvePlan', { params: { plan_id }, body: { why: 'ok' } })
+    const before = await inForce('crafted')
+    await fc.assert(
+      fc.asyncProperty(fc.array(hostileCapture('crafted'), { minLength: 10, maxLength: 40 }), async (captures) => {
+        const { body } = expectStatus(await api.ingestCaptures(batchOf(captures)), 200)
+        expect(body.accepted + body.duplicates + body.rejected.length).toBe(captures.length)
+        await teach('crafted', ['Zed'])
+        expect(await inForce('crafted')).toEqual(before)
+        // What was crafted is to be seen, and to be approved by nobody but a person.
+        const contracts = await contractsOf('crafted')
+        const approved = contracts.filter((contract) => contract.approved).map(({ tool_name }) => tool_name)
+        expect(approved).toEqual(['find_person', 'send_mail'])
+        expect((await ada.call('draftPlan', { body: scope('crafted') })).status).toBe(201)
+      }),
+      { numRuns: 6 },
     )
-    await teach('crafted', ['Zed'])
-    const after = await lookup('crafted')
-    expect(after.compiled_hash).toBe(before)
-    expect(after.compiled_session?.contracts.map(({ tool }) => tool)).toEqual(['find_person', 'send_mail'])
-    expect((await contractsOf('crafted')).find(({ tool_name }) => tool_name === 'wipe_disk')).toMatchObject({
-      approved: false,
-    })
+  })
+
+  test('is not widened by thousands of tools either, and what is kept of them is bounded', async () => {
+    await teach('flooded', NAMES)
+    const { plan_id } = (await ada.call('draftPlan', { body: scope('flooded') })).body.plan
+    await ada.call('approvePlan', { params: { plan_id }, body: { why: 'ok' } })
+    const before = await inForce('flooded')
+    const [model] = mailConversation('flooded', 'Ann')
+    if (model === undefined) throw new Error('no capture')
+    for (let batch = 0; batch < 3; batch++) {
+      const flood = Array.from({ length: 600 }, (_, at) => {
+        const name = `tool_${batch}_${at}`
+        return {
+          ...model,
+          capture_id: name,
+          conversation_id: name,
+          request: { tools: [{ name }] },
+          response: { ...model.response, tool_calls: [{ id: 'x', name, arguments: '{"a":"b"}' }] },
+          tool_names: [name],
+          flows: undefined,
+        }
+      })
+      expect((await api.ingestCaptures(batchOf(flood))).body.accepted).toBe(600)
+    }
+    await teach('flooded', ['Zed'])
+    expect(await inForce('flooded')).toEqual(before)
+    const [kept] = await runtime.sql<{ tools: number; bytes: number }[]>`
+      select count(*)::int as tools, sum(length(summary::text))::int as bytes from learned_tools where agent = 'flooded'`
+    expect(kept?.tools).toBe(MAX_TOOLS)
+    expect(kept?.bytes).toBeLessThan(4 * 1024 * 1024)
   })
 
   test('of another tenant is not there', async () => {

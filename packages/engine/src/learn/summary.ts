@@ -93,6 +93,8 @@ export interface ObservedCall {
   /** Null where the capture level keeps none. */
   readonly arguments: unknown
   readonly flow: CallFlow | null
+  /** It ran and did not succeed: its arguments were possible, but no example of where good ones come from. */
+  readonly failed?: boolean
 }
 
 export const newSummary = (tool: string): ToolSummary => ({
@@ -128,7 +130,7 @@ export function addCall(summary: ToolSummary, call: ObservedCall, salt: string):
   addToSketch(summary.requests, request)
   if (call.arguments === null || call.arguments === undefined) return
   addShape(summary.shape, call.arguments)
-  if (call.flow === null) return
+  if (call.flow === null || call.failed === true) return
   addOrder(summary.order, call.flow)
   const { leaves } = leavesOf(call.arguments)
   leaves.forEach(({ path, value }, index) => {

@@ -39,7 +39,8 @@ export function createCaptureRecorder({
     for (const [tenantId, items] of byTenant(batch)) {
       const salts = new Map(items.map(({ agent }) => [agent, random(24).toString('base64url')]))
       try {
-        await database.single(tenantId, (sql) => insertCaptures(sql, tenantId, items.map(stripCapture), salts))
+        const kept = items.map((item) => ({ ...stripCapture(item), governed: true }))
+        await database.single(tenantId, (sql) => insertCaptures(sql, tenantId, kept, salts))
       } catch (error) {
         log.warn({ error, captures: items.length }, 'captures of governed sessions could not be kept')
         if (MENDS_ITSELF.has(databaseTrouble(error))) for (const item of items) note(tenantId, item)

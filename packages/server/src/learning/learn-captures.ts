@@ -1,10 +1,14 @@
 import { addCall, addColumns, newSummary, parseStrictJson, type ToolSummary } from '@countersign/engine'
-import { type Pupil, type StoredCapture, takeLessons, takePupil } from '../store/captures.js'
+import { LIMITS } from '@countersign/protocol'
+import { type Lesson, type Pupil, takeLessons, takePupil } from '../store/captures.js'
 import type { Tx } from '../store/database.js'
-import { type LearnedChange, loadLearnedTools, saveLearnedTools } from '../store/learned-tools.js'
+import { countLearnedTools, type LearnedChange, loadLearnedTools, saveLearnedTools } from '../store/learned-tools.js'
 
 /** Captures learned in one transaction. */
 export const LESSONS_PER_BATCH = 500
+
+/** Tools of one agent that are remembered: twice what a request may offer. Later ones are not learned. */
+export const MAX_TOOLS = 2 * LIMITS.toolsPerPreflight
 
 /**
  * Learns from captures that nobody learned from yet, of one agent, and returns how many there were. The agent is locked
@@ -20,12 +24,16 @@ export async function learnCaptures(tx: Tx): Promise<number> {
     pupil,
     known.map(({ summary }) => summary),
   )
-  if (changes.length > 0) await saveLearnedTools(tx, pupil, changes)
+  const old = new Set(known.map(({ toolName }) => toolName))
+  const fresh = changes.filter(({ summary }) => !old.has(summary.tool))
+  const room = fresh.length === 0 ? 0 : MAX_TOOLS - (await countLearnedTools(tx, pupil))
+  const kept = changes.filter((change) => !fresh.includes(change) || fresh.indexOf(change) < room)
+  if (kept.length > 0) await saveLearnedTools(tx, pupil, kept)
   return lessons.length
 }
 
 export function learnLessons(
-  lessons: readonly StoredCapture[],
+  lessons: readonly Lesson[],
   { salt }: Pick<Pupil, 'salt'>,
   known: readonly ToolSummary[],
 ): LearnedChange[] {
@@ -36,33 +44,49 @@ export function learnLessons(
     changes.set(tool, change)
     return change
   }
-  for (const lesson of lessons) learnOne(lesson, salt, changeOf)
+  for (const lesson of lessons) {
+    const offered = new Set(lesson.item.request.tools)
+    // A tool that nobody offers is the model's invention, or an attacker's: it teaches nothing and is nowhere listed.
+    const isReal = (tool: string) => offered.size === 0 || offered.has(tool) || summaries.has(tool)
+    learnOne(lesson, salt, { changeOf, isReal })
+  }
   return [...changes.values()]
 }
 
+interface Learning {
+  changeOf(tool: string): LearnedChange
+  isReal(tool: string): boolean
+}
+
 /** Blocked calls count as judged and teach nothing. */
-function learnOne(lesson: StoredCapture, salt: string, changeOf: (tool: string) => LearnedChange): void {
-  const { conversation_id: session, flows, validation } = lesson
-  lesson.response.tool_calls.forEach((call, index) => {
+function learnOne({ item, outcomes }: Lesson, salt: string, { changeOf, isReal }: Learning): void {
+  const { conversation_id: session, flows, validation } = item
+  item.response.tool_calls.forEach((call, index) => {
+    if (!isReal(call.name)) return
     const verdict = validation?.calls.find((judged) => judged.index === index)?.decision
     const change = changeOf(call.name)
     if (verdict !== undefined) change.judged++
     if (verdict === 'block') return
     if (verdict === 'allow') change.passed++
+    const outcome = outcomes === null ? 'succeeded' : (outcomes.get(call.id) ?? 'not_executed')
+    // Refused by a person, given up, or never heard of again: nothing says that it was good.
+    if (outcome === 'not_executed') return
     const parsed = call.arguments === null ? null : parseStrictJson(call.arguments === '' ? '{}' : call.arguments)
     if (parsed?.ok === false) return
     const flow = flows?.calls.find(({ call_id, tool }) => call_id === call.id && tool === call.name) ?? null
     const observed = { session, request: flows?.request, tool: call.name, arguments: parsed?.value ?? null, flow }
-    addCall(change.summary, observed, salt)
+    addCall(change.summary, { ...observed, failed: outcome !== 'succeeded' }, salt)
   })
-  for (const column of flows?.columns ?? []) addColumns(changeOf(column.tool).summary, session, [column])
+  for (const column of flows?.columns ?? []) {
+    if (isReal(column.tool)) addColumns(changeOf(column.tool).summary, session, [column])
+  }
 }
 
-function toolsIn(lessons: readonly StoredCapture[]): string[] {
+function toolsIn(lessons: readonly Lesson[]): string[] {
   const tools = new Set<string>()
-  for (const { response, flows } of lessons) {
-    for (const { name } of response.tool_calls) tools.add(name)
-    for (const { tool } of flows?.columns ?? []) tools.add(tool)
+  for (const { item } of lessons) {
+    for (const { name } of item.response.tool_calls) tools.add(name)
+    for (const { tool } of item.flows?.columns ?? []) tools.add(tool)
   }
   return [...tools]
 }

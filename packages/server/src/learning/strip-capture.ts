@@ -11,6 +11,7 @@ export function stripCapture(item: CaptureItem): NewCapture {
     captureLevel: item.capture_level,
     toolNames: item.tool_names,
     decision: decisionOf(item),
+    governed: false,
     item: stripped(item),
   }
 }

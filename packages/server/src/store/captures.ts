@@ -1,4 +1,4 @@
-import type { CaptureItem, CaptureLevel, JsonValue } from '@countersign/protocol'
+import type { CaptureItem, CaptureLevel, JsonValue, Outcome } from '@countersign/protocol'
 import type { Queryable, Tx } from './database.js'
 
 export interface NewCapture {
@@ -9,6 +9,8 @@ export interface NewCapture {
   captureLevel: CaptureLevel
   toolNames: readonly string[]
   decision: 'allow' | 'block' | null
+  /** Made by the service of a session of its own, so that receipts tell what became of the calls. */
+  governed: boolean
   item: StoredCapture
 }
 
@@ -27,12 +29,13 @@ export async function insertCaptures(
   const agents = [...salts].map(([agent, salt]) => ({ agent, salt }))
   const [row] = await sql<{ accepted: number }[]>`
     with kept as (
-      insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, decision, item)
+      insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, decision, governed,
+        item)
       select ${tenantId}, c.capture_id, c.agent, c.conversation_id, c.at, c.capture_level,
-        array(select json_array_elements_text(c.tool_names)), c.decision, c.item
+        array(select json_array_elements_text(c.tool_names)), c.decision, c.governed, c.item
       from json_to_recordset(${JSON.stringify(captures.map(toRow))}::text::json) as c (
         capture_id text, agent text, conversation_id text, at timestamptz, capture_level text, tool_names json,
-        decision text, item json)
+        decision text, governed boolean, item json)
       on conflict do nothing
       returning 1
     ), agents as (
@@ -53,6 +56,7 @@ const toRow = (capture: NewCapture) => ({
   capture_level: capture.captureLevel,
   tool_names: capture.toolNames,
   decision: capture.decision,
+  governed: capture.governed,
   item: capture.item,
 })
 
@@ -77,11 +81,19 @@ export interface Pupil {
   salt: string
 }
 
+/** How long a governed call may take to leave a receipt: what has none by then teaches nothing. */
+export const RECEIPT_WAIT = '3 minutes'
+
+/** Not learned from yet, and old enough for receipts where there will be some. */
+const learnable = (sql: Queryable) => sql`
+  not learned and (not governed or received_at < clock_timestamp() - ${RECEIPT_WAIT}::interval)`
+
 /** Takes an agent with captures to learn from, for this transaction. Null when there is none that nobody else has. */
 export async function takePupil(tx: Tx): Promise<Pupil | null> {
   const [pupil] = await tx<Pupil[]>`
     with waiting as (
-      select distinct tenant_id, agent from (select tenant_id, agent from captures where not learned limit 5000) unlearned
+      select distinct tenant_id, agent
+      from (select tenant_id, agent from captures where ${learnable(tx)} limit 5000) unlearned
     )
     select a.tenant_id, a.agent, a.salt from learned_agents a join waiting using (tenant_id, agent)
     limit 1 for update of a skip locked`
@@ -89,15 +101,46 @@ export async function takePupil(tx: Tx): Promise<Pupil | null> {
 }
 
 /** Marks the oldest unlearned captures of an agent as learned and returns them. */
-export async function takeLessons(tx: Tx, { tenantId, agent }: Pupil, limit: number): Promise<StoredCapture[]> {
-  const rows = await tx<{ item: StoredCapture }[]>`
+export async function takeLessons(tx: Tx, { tenantId, agent }: Pupil, limit: number): Promise<Lesson[]> {
+  const rows = await tx<{ item: StoredCapture; governed: boolean }[]>`
     update captures set learned = true
     where (tenant_id, capture_id) in (
       select tenant_id, capture_id from captures
-      where tenant_id = ${tenantId} and agent = ${agent} and not learned limit ${limit}
+      where tenant_id = ${tenantId} and agent = ${agent} and ${learnable(tx)} limit ${limit}
     )
-    returning item`
-  return rows.map(({ item }) => item)
+    returning item, governed`
+  const governed = rows.filter((row) => row.governed).map(({ item }) => item)
+  const outcomes = governed.length === 0 ? null : await loadOutcomes(tx, tenantId, governed)
+  return rows.map(({ item, governed: own }) => ({
+    item,
+    outcomes: own ? (outcomes?.get(item.capture_id) ?? new Map()) : null,
+  }))
+}
+
+/** A capture to learn from. */
+export interface Lesson {
+  readonly item: StoredCapture
+  /** By the call's id, of calls that have a receipt. Null where nobody tells. */
+  readonly outcomes: ReadonlyMap<string, Outcome> | null
+}
+
+/** What receipts say of the calls of governed captures; such a capture has its proposal's id. */
+async function loadOutcomes(
+  tx: Tx,
+  tenantId: string,
+  captures: readonly StoredCapture[],
+): Promise<Map<string, Map<string, Outcome>>> {
+  const rows = await tx<{ proposalId: string; callId: string; outcome: Outcome }[]>`
+    select p.proposal_id, p.call_id, r.outcome from pending_calls p
+    join receipts r using (tenant_id, session_id, pending_call_id)
+    where p.tenant_id = ${tenantId} and p.session_id = any (${captures.map((item) => item.conversation_id)})
+      and p.proposal_id = any (${captures.map((item) => item.capture_id)})`
+  const outcomes = new Map<string, Map<string, Outcome>>()
+  for (const { proposalId, callId, outcome } of rows) {
+    const calls = outcomes.get(proposalId) ?? new Map<string, Outcome>()
+    outcomes.set(proposalId, calls.set(callId, outcome))
+  }
+  return outcomes
 }
 
 export interface CaptureRow {

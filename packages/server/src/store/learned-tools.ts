@@ -24,6 +24,15 @@ export async function loadLearnedTools(
   return rows.map((row) => ({ ...row, summary: readSummary(row.summary) }))
 }
 
+export async function countLearnedTools(
+  sql: Queryable,
+  { tenantId, agent }: { tenantId: string; agent: string },
+): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from learned_tools where tenant_id = ${tenantId} and agent = ${agent}`
+  return row?.count ?? 0
+}
+
 export interface LearnedChange {
   summary: ToolSummary
   judged: number
@@ -65,9 +74,13 @@ export async function listLearnedAgents(
     order by agent limit 200`
 }
 
+/** As many as can be learned of, the newest. */
+const MAX_OFFERED = 1_024
+
 export async function loadOfferedTools(sql: Queryable, tenantId: string, agent: string): Promise<OfferedTool[]> {
   const rows = await sql<{ toolName: string; schema: JsonValue }[]>`
-    select tool_name, schema from offered_tools where tenant_id = ${tenantId} and agent = ${agent}`
+    select tool_name, schema from offered_tools where tenant_id = ${tenantId} and agent = ${agent}
+    order by seen_at desc, tool_name limit ${MAX_OFFERED}`
   return rows.map(({ toolName, schema }) => ({ name: toolName, ...(schema === null ? {} : { schema }) }))
 }
 

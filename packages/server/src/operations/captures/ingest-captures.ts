@@ -31,7 +31,14 @@ export async function ingestCaptures(
   const good = [...items.values()]
   if (good.length === 0) return { accepted: 0, duplicates: repeated, rejected }
   const salts = new Map(good.map(({ agent }) => [agent, ctx.random(24).toString('base64url')]))
-  const accepted = await ctx.single((sql) => insertCaptures(sql, ctx.tenantId, good.map(stripCapture), salts))
+  const accepted = await ctx.single((sql) =>
+    insertCaptures(
+      sql,
+      ctx.tenantId,
+      good.map((item) => stripCapture(item)),
+      salts,
+    ),
+  )
   await ctx.single((sql) => keepOfferedTools(sql, ctx.tenantId, offeredIn(good)))
   return { accepted, duplicates: repeated + good.length - accepted, rejected }
 }

@@ -1,5 +1,6 @@
 import { describeContract, diffPlans, draftNotes, writeContract } from '@countersign/engine'
 import { type ContractRow, confidenceOf, type Input, type Reply, type Routes } from '@countersign/protocol'
+import { ApiError } from '../../api-error.js'
 import type { UserContext } from '../../context.js'
 import { type AgentLearning, learnedDrafts } from '../../governance/learned-drafts.js'
 import { readPack } from '../../governance/read-pack.js'
@@ -69,7 +70,13 @@ async function driftOf(
   if (running === null) return drift
   const files = drafts.filter(({ contract }) => !written.has(contract.tool)).map(writeContract)
   if (files.length === 0) return drift
-  const { compiled_session } = await readPack(files)
+  const pack = await readPack(files).catch((error) => {
+    // More than a plan may hold, say: contracts are still to be seen, and drafting a plan tells what is wrong.
+    if (error instanceof ApiError) return null
+    throw error
+  })
+  if (pack === null) return drift
+  const { compiled_session } = pack
   for (const { tool, text } of diffPlans(running, compiled_session)) {
     if (tool === null || written.has(tool)) continue
     drift.set(tool, [...(drift.get(tool) ?? []), text])
