@@ -1,5 +1,4 @@
 import type { JsonValue } from '@countersign/protocol'
-import type postgres from 'postgres'
 import type { Queryable } from './database.js'
 
 export type ContentKind = 'arguments' | 'decisions' | 'response' | 'result' | 'approval' | 'reason'
@@ -11,19 +10,13 @@ export interface NewContent {
   body: JsonValue
 }
 
-/** The CTE `kept`, behind another: the content of `input`, kept for the session in `changed`. Nothing where there is none. */
-export function keepContent(
-  sql: Queryable,
-  { content = [] }: { readonly content?: readonly NewContent[] },
-): postgres.PendingQuery<postgres.Row[]> {
-  if (content.length === 0) return sql``
-  return sql`, kept as (
+/** The CTE `kept`: the content of the value `content`, kept for the session in `changed`. */
+export const KEEP_CONTENT = `kept as (
     insert into content (tenant_id, session_id, kind, ref, body, created_at)
-    select changed.tenant_id, changed.session_id, c.kind, c.ref, c.body, input.now
-    from changed, input, json_to_recordset(input.content) as c (kind text, ref text, body json)
+    select changed.tenant_id, changed.session_id, c.kind, c.ref, c.body, :now::timestamptz
+    from changed, json_to_recordset(:content::text::json) as c (kind text, ref text, body json)
     on conflict do nothing
   )`
-}
 
 /** Null when it was never kept, or erased. */
 export async function findContent(

@@ -1,6 +1,6 @@
 import { HANDOFF_MOVES, type HandoffState } from '@countersign/protocol'
 import type { Queryable } from './database.js'
-import { jsonText } from './sessions.js'
+import { jsonText } from './fixed-statement.js'
 import type { WorkflowRow } from './workflows.js'
 
 export interface Handoff {

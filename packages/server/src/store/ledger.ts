@@ -1,19 +1,16 @@
 import type { ChainedEvent } from '@countersign/protocol'
-import type postgres from 'postgres'
 import type { Queryable } from './database.js'
 
 /** An event on its way into the ledger. */
 export type NewEvent = Omit<ChainedEvent, 'session_id'>
 
-/** The CTE `appended`: the events of `input`, appended to the ledger of the session in `changed`. */
-export function appendEvents(sql: Queryable): postgres.PendingQuery<postgres.Row[]> {
-  return sql`appended as (
+/** The CTE `appended`: the events of the value `events`, appended to the ledger of the session in `changed`. */
+export const APPEND_EVENTS = `appended as (
     insert into session_events (tenant_id, session_id, seq, type, at, body, prev_hash, hash)
     select changed.tenant_id, changed.session_id, e.seq, e.type, e.at, e.body, e.prev_hash, e.hash
-    from changed, input, json_to_recordset(input.events)
+    from changed, json_to_recordset(:events::text::json)
       as e (seq bigint, type text, at timestamptz, body json, prev_hash text, hash text)
   )`
-}
 
 export interface LedgerPage {
   tenantId: string

@@ -1,6 +1,6 @@
 import type { CompiledSession, Environment } from '@countersign/protocol'
-import type postgres from 'postgres'
 import type { Queryable } from './database.js'
+import { fixedStatement } from './fixed-statement.js'
 
 /** A plan of this tenant by its hash. Null when it was never uploaded or approved here. */
 export async function findPlan(
@@ -14,14 +14,22 @@ export async function findPlan(
 }
 
 /** Keeps a plan of a tenant. Storing it again changes nothing: the hash is its content. */
-export function keepPlan(
+export const KEEP_PLAN = `
+    insert into plans (tenant_id, compiled_hash, compiled_session)
+    values (:tenant_id::text, :compiled_hash::text, :compiled_session::text::json)
+    on conflict do nothing`
+
+const keep = fixedStatement(KEEP_PLAN)
+
+export async function keepPlan(
   sql: Queryable,
   plan: { tenantId: string; compiledHash: string; compiledSession: CompiledSession },
-): postgres.PendingQuery<postgres.Row[]> {
-  return sql`
-    insert into plans (tenant_id, compiled_hash, compiled_session)
-    values (${plan.tenantId}, ${plan.compiledHash}, ${JSON.stringify(plan.compiledSession)}::text::json)
-    on conflict do nothing`
+): Promise<void> {
+  await keep(sql, {
+    tenant_id: plan.tenantId,
+    compiled_hash: plan.compiledHash,
+    compiled_session: JSON.stringify(plan.compiledSession),
+  })
 }
 
 /** The hash of the plan in force for this agent and environment. Null when none was approved. */

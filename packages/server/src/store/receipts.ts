@@ -1,8 +1,7 @@
 import type { Outcome, Receipt } from '@countersign/protocol'
-import { keepContent } from './content.js'
 import type { Queryable } from './database.js'
-import { appendEvents } from './ledger.js'
-import { changeInput, changeSessionRow, readInput, type SessionChange } from './session-change.js'
+import { jsonText } from './fixed-statement.js'
+import { changeOf, changeStatement, type SessionChange } from './session-change.js'
 import type { SessionRow } from './sessions.js'
 
 export interface NewReceipt {
@@ -40,51 +39,52 @@ export interface ReceiptsWrite extends SessionChange {
 
 /** Keeps receipts and their event and resolves their calls. False when the session was written since it was read. */
 export async function writeReceipts(sql: Queryable, write: ReceiptsWrite): Promise<boolean> {
-  const input = {
-    ...changeInput(write),
-    receipts: write.receipts,
+  const { values, parts } = changeOf(write)
+  const rows = await keepReceipts(write.lateReceipts.length === 0 ? parts : [...parts, 'late'])(sql, {
+    ...values,
+    receipts: jsonText(write.receipts),
     resolved: write.receipts.map((receipt) => receipt.pending_call_id),
-    late_receipts: write.lateReceipts,
-  }
-  const more = sql`, receipts json, resolved text[], late_receipts json`
-  const rows = await sql`
-    with ${readInput(sql, input, more)}, ${changeSessionRow(sql, write)}, received as (
+    late_receipts: jsonText(write.lateReceipts),
+  })
+  return rows.length === 1
+}
+
+const keepReceipts = changeStatement<'late'>((has) => [
+  `received as (
       insert into receipts (
         tenant_id, session_id, pending_call_id, seq, body_hash, outcome, evidence_level, at_level, late,
         arguments_changed, committed, argument_hash, result_hash, started_at, finished_at, error_code, approvals,
         recorded_at
       )
-      select input.tenant_id, input.session_id, r.pending_call_id, first_seq, r.body_hash, r.outcome, r.evidence_level,
-        r.at_level, r.late, r.arguments_changed, r.committed, r.argument_hash, r.result_hash, r.started_at,
-        r.finished_at, r.error_code, r.approvals, now
-      from changed, input, json_to_recordset(input.receipts) as r (
+      select changed.tenant_id, changed.session_id, r.pending_call_id, :first_seq::bigint, r.body_hash, r.outcome,
+        r.evidence_level, r.at_level, r.late, r.arguments_changed, r.committed, r.argument_hash, r.result_hash,
+        r.started_at, r.finished_at, r.error_code, r.approvals, :now::timestamptz
+      from changed, json_to_recordset(:receipts::text::json) as r (
         pending_call_id text, body_hash text, outcome text, evidence_level text, at_level boolean, late boolean,
         arguments_changed boolean, committed boolean, argument_hash text, result_hash text, started_at timestamptz,
         finished_at timestamptz, error_code text, approvals json
       )
-    ), resolved as (
-      update pending_calls p set state = 'resolved', resolved_at = (select now from input) from changed
+    )`,
+  `resolved as (
+      update pending_calls p set state = 'resolved', resolved_at = :now::timestamptz from changed
       where p.tenant_id = changed.tenant_id and p.session_id = changed.session_id
-        and p.pending_call_id = any ((select resolved from input)::text[])
-    ), ${appendEvents(sql)}${keepContent(sql, write)}${write.lateReceipts.length === 0 ? sql`` : insertLateReceipts(sql)}
-    select 1 from changed`
-  return rows.length === 1
-}
+        and p.pending_call_id = any (:resolved::text[])
+    )`,
+  ...(has('late') ? [KEEP_LATE_RECEIPTS] : []),
+])
 
-function insertLateReceipts(sql: Queryable) {
-  return sql`, evidenced as (
+const KEEP_LATE_RECEIPTS = `evidenced as (
     insert into late_receipts (
       tenant_id, session_id, pending_call_id, number, seq, fence, body_hash, outcome, evidence_level, argument_hash,
       result_hash, recorded_at
     )
-    select input.tenant_id, input.session_id, r.pending_call_id, r.number, first_seq, r.fence, r.body_hash, r.outcome,
-      r.evidence_level, r.argument_hash, r.result_hash, now
-    from changed, input, json_to_recordset(input.late_receipts) as r (
+    select changed.tenant_id, changed.session_id, r.pending_call_id, r.number, :first_seq::bigint, r.fence, r.body_hash,
+      r.outcome, r.evidence_level, r.argument_hash, r.result_hash, :now::timestamptz
+    from changed, json_to_recordset(:late_receipts::text::json) as r (
       pending_call_id text, number int, fence bigint, body_hash text, outcome text, evidence_level text,
       argument_hash text, result_hash text
     )
   )`
-}
 
 /** What is known of a call that a receipt names. */
 export interface KnownCall {

@@ -1,5 +1,4 @@
 import { LIMITS } from '@countersign/protocol'
-import type postgres from 'postgres'
 import type { Queryable } from './database.js'
 import type { SessionRow } from './sessions.js'
 import type { WorkflowRow } from './workflows.js'
@@ -62,13 +61,11 @@ export async function deleteHolds(
 export const holdsEndAfterKill = (now: Date): Date =>
   new Date(now.getTime() + LIMITS.resourceHoldAfterKillSeconds * 1_000)
 
-/** The CTE `ended`, behind the CTE `changed`: the session was killed, and what its calls hold ends some time later. */
-export function endHolds(sql: Queryable, now: Date): postgres.PendingQuery<postgres.Row[]> {
-  return sql`, ended as (
-    update resource_holds h set ends_at = ${holdsEndAfterKill(now)} from changed
+/** The CTE `ended`: the session in `changed` was killed, and what its calls hold ends at the value `holds_end`. */
+export const END_HOLDS = `ended as (
+    update resource_holds h set ends_at = :holds_end::timestamptz from changed
     where h.tenant_id = changed.tenant_id and h.session_id = changed.session_id and h.ends_at is null
   )`
-}
 
 /** Removes holds that ended before a time. Returns how many. */
 export async function deleteEndedHolds(sql: Queryable, before: Date, limit: number): Promise<number> {

@@ -1,11 +1,10 @@
 import type { SessionState } from '@countersign/engine'
 import type { LedgerHead } from '@countersign/protocol'
-import type postgres from 'postgres'
-import type { NewContent } from './content.js'
-import type { Queryable } from './database.js'
-import type { NewEvent } from './ledger.js'
-import { endHolds } from './resource-holds.js'
-import { decisionCounts, facetsOf, noteFacets } from './session-facets.js'
+import { KEEP_CONTENT, type NewContent } from './content.js'
+import { jsonText, statementByParts, type Values } from './fixed-statement.js'
+import { APPEND_EVENTS, type NewEvent } from './ledger.js'
+import { END_HOLDS, holdsEndAfterKill } from './resource-holds.js'
+import { decisionCounts, type Facet, facetsOf, NOTE_FACETS } from './session-facets.js'
 import type { SessionRow } from './sessions.js'
 import type { PreparedRequest } from './turns.js'
 
@@ -22,18 +21,60 @@ export interface SessionChange {
   readonly content?: readonly NewContent[]
 }
 
-/*
- * Every write of a session is one statement with one parameter: a JSON object, read by the CTE `input`. The statement's
- * text is then always the same, so that it is prepared once, and the driver has one value to handle and not fifty.
- */
+/** What a change may have to do beside the session's row and its events. */
+export type ChangePart = 'content' | 'facets' | 'holds'
 
-/** The members of `input` that every change has, as `inputColumns` names them. */
-export function changeInput(change: SessionChange): Record<string, unknown> {
+/**
+ * The statement of a change: `changed` writes the session's row, only if nobody has written it since it was read, and
+ * the parts that follow write for the session in `changed`. All of the guard lies in the row itself, so PostgreSQL
+ * checks it on the newest version, also after waiting for somebody who held the row.
+ */
+export const changeStatement = <Part extends string = never>(more: (has: (part: Part) => boolean) => string[]) =>
+  statementByParts<ChangePart | Part>(
+    (has) => `
+    with ${[CHANGE_ROW, ...more(has), ...changeParts(has)].join(', ')}
+    select 1 from changed`,
+  )
+
+/** The parts of a statement that follow `changed` in every change. */
+export const changeParts = (has: (part: ChangePart) => boolean): string[] => [
+  APPEND_EVENTS,
+  ...(has('content') ? [KEEP_CONTENT] : []),
+  ...(has('facets') ? [NOTE_FACETS] : []),
+  ...(has('holds') ? [END_HOLDS] : []),
+]
+
+const CHANGE_ROW = `changed as (
+      update sessions s set
+        revision = s.revision + 1, status = :status::text, state_version = :state_version::bigint,
+        control_revision = :control_revision::bigint, fence = :fence::bigint, holder_id = :holder_id::text,
+        lease_until = :lease_until::timestamptz, state = :state::text::json,
+        prepared = case when :keeps_prepared::boolean then s.prepared else :prepared::text::json end,
+        ledger_seq = :ledger_seq::bigint, ledger_hash = :ledger_hash::text, last_event = :last_event::text,
+        updated_at = :now::timestamptz, allowed_calls = s.allowed_calls + :allowed_calls::int,
+        blocked_calls = s.blocked_calls + :blocked_calls::int,
+        last_reason = coalesce(:last_reason::text, s.last_reason)
+      where s.tenant_id = :tenant_id::text and s.session_id = :session_id::text and s.revision = :revision::bigint
+      returning s.tenant_id, s.session_id, s.created_at
+    )`
+
+/** The values that every change has, and the parts that its statement needs. */
+export function changeOf(change: SessionChange): { values: Values; parts: ChangePart[] } {
+  const { session, content = [] } = change
+  const facets = facetsOf(change)
+  const parts: ChangePart[] = []
+  if (content.length > 0) parts.push('content')
+  if (facets.length > 0) parts.push('facets')
+  if (isKilledIn(change)) parts.push('holds')
+  return { parts, values: { ...valuesOf(change, content, facets), revision: session.revision } }
+}
+
+/** As the columns of a session's row and the parts of its statement name them. */
+export function valuesOf(change: SessionChange, content: readonly NewContent[], facets: readonly Facet[]) {
   const { session, state } = change
   return {
     tenant_id: session.tenantId,
     session_id: session.sessionId,
-    revision: session.revision,
     now: session.now,
     status: state.status,
     state_version: state.stateVersion,
@@ -41,51 +82,19 @@ export function changeInput(change: SessionChange): Record<string, unknown> {
     fence: state.fence,
     holder_id: state.holderId,
     lease_until: change.leaseUntil,
-    state,
+    state: jsonText(state),
     keeps_prepared: change.prepared === undefined,
-    prepared: change.prepared ?? null,
+    prepared: change.prepared ? jsonText(change.prepared) : null,
     ledger_seq: change.ledger.seq,
     ledger_hash: change.ledger.hash,
     last_event: change.events.at(-1)?.type ?? session.lastEvent,
     ...decisionCounts(change.events),
     first_seq: session.ledger.seq + 1,
-    events: change.events,
-    content: change.content ?? [],
-  }
-}
-
-/** The CTE `input`. `more` names the columns that only this statement has. */
-export function readInput(sql: Queryable, input: object, more: Fragment = sql``): Fragment {
-  return sql`input as materialized (
-    select * from json_to_record(${JSON.stringify(input)}::text::json) as i (
-      tenant_id text, session_id text, revision bigint, now timestamptz, status text, state_version bigint,
-      control_revision bigint, fence bigint, holder_id text, lease_until timestamptz, state json,
-      keeps_prepared boolean, prepared json, ledger_seq bigint, ledger_hash text, last_event text,
-      allowed_calls int, blocked_calls int, last_reason text, first_seq bigint, events json, content json${more}
-    )
-  )`
-}
-
-type Fragment = postgres.PendingQuery<postgres.Row[]>
-
-/**
- * The CTE `changed`: the session's row, written only if nobody has written it since it was read. All of the guard lies
- * in the row itself, so PostgreSQL checks it on the newest version, also after waiting for somebody who held the row.
- */
-export function changeSessionRow(sql: Queryable, change: SessionChange): Fragment {
-  return sql`changed as (
-      update sessions s set
-        revision = s.revision + 1, status = input.status, state_version = input.state_version,
-        control_revision = input.control_revision, fence = input.fence, holder_id = input.holder_id,
-        lease_until = input.lease_until, state = input.state,
-        prepared = case when input.keeps_prepared then s.prepared else input.prepared end,
-        ledger_seq = input.ledger_seq, ledger_hash = input.ledger_hash, last_event = input.last_event,
-        updated_at = input.now, allowed_calls = s.allowed_calls + input.allowed_calls,
-        blocked_calls = s.blocked_calls + input.blocked_calls, last_reason = coalesce(input.last_reason, s.last_reason)
-      from input
-      where s.tenant_id = input.tenant_id and s.session_id = input.session_id and s.revision = input.revision
-      returning s.tenant_id, s.session_id, s.created_at
-    )${noteFacets(sql, facetsOf(change))}${isKilledIn(change) ? endHolds(sql, change.session.now) : sql``}`
+    events: jsonText(change.events),
+    content: jsonText(content),
+    facets: jsonText(facets),
+    holds_end: holdsEndAfterKill(session.now),
+  } satisfies Values
 }
 
 /** A session of a workflow: what its calls hold must come free, even if no receipt comes. */

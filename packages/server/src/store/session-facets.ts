@@ -1,6 +1,4 @@
 import type { LedgerBody } from '@countersign/protocol'
-import type postgres from 'postgres'
-import type { Queryable } from './database.js'
 import type { NewEvent } from './ledger.js'
 
 /** A label or block reason by which the dashboard finds a session. */
@@ -24,16 +22,13 @@ export function facetsOf(change: {
   return [...labelFacets(labels), ...[...reasons].map((value): Facet => ({ kind: 'reason', value }))]
 }
 
-/** The CTE `faceted`, behind the CTE `changed`; nothing where there is nothing to note. */
-export function noteFacets(sql: Queryable, facets: readonly Facet[]): postgres.PendingQuery<postgres.Row[]> {
-  if (facets.length === 0) return sql``
-  return sql`, faceted as (
+/** The CTE `faceted`: the facets of the value `facets`, noted for the session in `changed`. */
+export const NOTE_FACETS = `faceted as (
     insert into session_facets (tenant_id, kind, value, created_at, session_id)
     select changed.tenant_id, f.kind, f.value, changed.created_at, changed.session_id
-    from changed, json_to_recordset(${JSON.stringify(facets)}::text::json) as f (kind text, value text)
+    from changed, json_to_recordset(:facets::text::json) as f (kind text, value text)
     on conflict do nothing
   )`
-}
 
 /** For the session's row: how many calls were decided, and why the last one was blocked. */
 export function decisionCounts(events: readonly NewEvent[]) {

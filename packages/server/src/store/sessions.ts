@@ -10,12 +10,19 @@ import type {
   UnmatchedPolicy,
 } from '@countersign/protocol'
 import type postgres from 'postgres'
-import { keepContent } from './content.js'
 import type { Queryable } from './database.js'
-import { appendEvents, type NewEvent } from './ledger.js'
-import { keepPlan } from './plans.js'
-import { changeInput, changeSessionRow, readInput, type SessionChange } from './session-change.js'
-import { labelFacets, noteFacets } from './session-facets.js'
+import { jsonText, statementByParts } from './fixed-statement.js'
+import type { NewEvent } from './ledger.js'
+import { KEEP_PLAN } from './plans.js'
+import {
+  type ChangePart,
+  changeOf,
+  changeParts,
+  changeStatement,
+  type SessionChange,
+  valuesOf,
+} from './session-change.js'
+import { labelFacets } from './session-facets.js'
 import type { PreparedRequest } from './turns.js'
 
 type Fragment = postgres.PendingQuery<postgres.Row[]>
@@ -159,67 +166,75 @@ export interface NewSession {
 
 /** Creates the session with its first event, and keeps the plan that came along. False when the id is taken. */
 export async function insertSession(sql: Queryable, { session, events, upload }: NewSession): Promise<boolean> {
-  const { state, tenantId, compiledHash } = session
-  const plan =
-    upload === null ? sql`` : sql`, plan as (${keepPlan(sql, { tenantId, compiledHash, compiledSession: upload })})`
-  const unknown = { ...session, revision: 0, lastNarrowing: null, prepared: null, lastEvent: 'created' }
-  const input = {
-    ...changeInput({ session: unknown, state, events, ledger: session.ledger, leaseUntil: session.leaseUntil }),
-    compiled_hash: compiledHash,
+  const { state, ledger, leaseUntil } = session
+  const facets = labelFacets(state.labels)
+  const unwritten = { ...session, revision: 0, lastNarrowing: null, prepared: null, lastEvent: 'created' }
+  const parts: (ChangePart | 'plan')[] = []
+  if (facets.length > 0) parts.push('facets')
+  if (upload !== null) parts.push('plan')
+  const rows = await createRow(parts)(sql, {
+    ...valuesOf({ session: unwritten, state, events, ledger, leaseUntil }, [], facets),
+    compiled_hash: session.compiledHash,
+    compiled_session: upload === null ? null : jsonText(upload),
     plan_source: session.planSource,
     unmatched_policy: session.unmatchedPolicy,
     capture_level: session.captureLevel,
     agent: state.agent,
     environment: session.environment,
-    principal: session.principal,
+    principal: jsonText(session.principal),
     hash_salt: session.hashSalt,
     workflow_id: session.workflowId,
     role: session.role,
     body_hash: session.bodyHash,
-  }
-  const more = sql`, compiled_hash text, plan_source text, unmatched_policy text, capture_level text, agent text,
-    environment text, principal json, hash_salt text, workflow_id text, role text, body_hash text`
-  const rows = await sql`
-    with ${readInput(sql, input, more)}${plan}, changed as (
+  })
+  return rows.length === 1
+}
+
+const CREATE_ROW = `changed as (
       insert into sessions (
         tenant_id, session_id, status, state_version, control_revision, fence, holder_id, lease_until, compiled_hash,
         plan_source, unmatched_policy, capture_level, agent, environment, principal, hash_salt, state,
         ledger_seq, ledger_hash, last_event, workflow_id, role, body_hash, created_at, updated_at
       )
-      select tenant_id, session_id, status, state_version, control_revision, fence, holder_id, lease_until, compiled_hash,
-        plan_source, unmatched_policy, capture_level, agent, environment, principal, hash_salt, state,
-        ledger_seq, ledger_hash, last_event, workflow_id, role, body_hash, now, now
-      from input
+      values (
+        :tenant_id::text, :session_id::text, :status::text, :state_version::bigint, :control_revision::bigint,
+        :fence::bigint, :holder_id::text, :lease_until::timestamptz, :compiled_hash::text, :plan_source::text,
+        :unmatched_policy::text, :capture_level::text, :agent::text, :environment::text,
+        nullif(:principal::text, 'null')::json, :hash_salt::text, :state::text::json, :ledger_seq::bigint,
+        :ledger_hash::text, :last_event::text, :workflow_id::text, :role::text, :body_hash::text, :now::timestamptz,
+        :now::timestamptz
+      )
       on conflict do nothing
       returning tenant_id, session_id, created_at
-    )${noteFacets(sql, labelFacets(state.labels))}, ${appendEvents(sql)}
-    select 1 from changed`
-  return rows.length === 1
-}
+    )`
+
+const createRow = statementByParts<ChangePart | 'plan'>(
+  (has) => `
+    with ${[CREATE_ROW, ...changeParts(has), ...(has('plan') ? [`plan as (${KEEP_PLAN})`] : [])].join(', ')}
+    select 1 from changed`,
+)
 
 /** Labels, tool filter, bypass and kill: the row and its event. False when the session was written since it was read. */
 export async function writeControl(sql: Queryable, change: SessionChange): Promise<boolean> {
-  const rows = await sql`
-    with ${readInput(sql, changeInput(change))}, ${changeSessionRow(sql, change)}, ${appendEvents(sql)}
-    ${keepContent(sql, change)}
-    select 1 from changed`
+  const { values, parts } = changeOf(change)
+  const rows = await control(parts)(sql, values)
   return rows.length === 1
 }
+
+const control = changeStatement(() => [])
 
 /** A new holder under a new fence; calls without an outcome are in doubt. False as in `writeControl`. */
 export async function writeRecovery(sql: Queryable, recovery: SessionChange): Promise<boolean> {
-  const change = { ...recovery, prepared: null }
-  const pending = (change.state.open?.calls ?? []).map((call) => call.pending_call_id)
-  const input = { ...changeInput(change), pending }
-  const rows = await sql`
-    with ${readInput(sql, input, sql`, pending text[]`)}, ${changeSessionRow(sql, change)}, doubted as (
-      update pending_calls p set state = 'in_doubt' from changed
-      where p.tenant_id = changed.tenant_id and p.session_id = changed.session_id and p.state = 'pending'
-        and p.pending_call_id = any ((select pending from input)::text[])
-    ), ${appendEvents(sql)}
-    select 1 from changed`
+  const { values, parts } = changeOf({ ...recovery, prepared: null })
+  const pending = (recovery.state.open?.calls ?? []).map((call) => call.pending_call_id)
+  const rows = await recover(parts)(sql, { ...values, pending })
   return rows.length === 1
 }
 
-/** For `::text::json`: the driver would serialise a json parameter once more. */
-export const jsonText = (value: unknown): string => JSON.stringify(value)
+const recover = changeStatement(() => [
+  `doubted as (
+      update pending_calls p set state = 'in_doubt' from changed
+      where p.tenant_id = changed.tenant_id and p.session_id = changed.session_id and p.state = 'pending'
+        and p.pending_call_id = any (:pending::text[])
+    )`,
+])

@@ -1,8 +1,7 @@
 import type { ContractFailure, Decision, NarrowedTool, NarrowingSnapshot } from '@countersign/protocol'
-import { keepContent } from './content.js'
 import type { Queryable } from './database.js'
-import { appendEvents } from './ledger.js'
-import { changeInput, changeSessionRow, readInput, type SessionChange } from './session-change.js'
+import { fixedStatement, jsonText } from './fixed-statement.js'
+import { changeOf, changeStatement, type SessionChange } from './session-change.js'
 import type { SessionRow } from './sessions.js'
 
 /** A request that was prepared for a model call, with what it is bound to. */
@@ -37,54 +36,50 @@ export interface PreparedWrite {
  */
 export async function writePreparedRequest(sql: Queryable, write: PreparedWrite): Promise<boolean> {
   const { session, request } = write
-  const input = {
+  const rows = await keepRequest(sql, {
     tenant_id: session.tenantId,
     session_id: session.sessionId,
     revision: session.revision,
     now: session.now,
     lease_until: write.leaseUntil,
-    last_narrowing: write.lastNarrowing,
-    prepared: request.withTools ? request : null,
+    last_narrowing: jsonText(write.lastNarrowing),
+    prepared: request.withTools ? jsonText(request) : null,
     prepared_request_id: request.id,
     ...request.bound,
     compiled_hash: request.compiledHash,
     request_hash: request.requestHash,
     with_tools: request.withTools,
-    allowed: request.allowed,
-    removed: request.removed,
-    input_failures: request.inputFailures,
+    allowed: jsonText(request.allowed),
+    removed: jsonText(request.removed),
+    input_failures: request.inputFailures === null ? null : jsonText(request.inputFailures),
     provider: request.provider,
     model: request.model,
     digest: request.digest,
     expires_at: request.expiresAt,
-  }
-  const rows = await sql`
-    with input as materialized (
-      select * from json_to_record(${JSON.stringify(input)}::text::json) as i (
-        tenant_id text, session_id text, revision bigint, now timestamptz, lease_until timestamptz, last_narrowing json,
-        prepared json, prepared_request_id text, state_version bigint, control_revision bigint, fence bigint,
-        compiled_hash text, request_hash text, with_tools boolean, allowed json, removed json, input_failures json,
-        provider text, model text, digest text, expires_at timestamptz
-      )
-    ), changed as (
+  })
+  return rows.length === 1
+}
+
+const keepRequest = fixedStatement(`
+    with changed as (
       update sessions s set
-        revision = s.revision + 1, lease_until = input.lease_until, last_narrowing = input.last_narrowing,
-        prepared = coalesce(input.prepared, s.prepared), updated_at = input.now
-      from input
-      where s.tenant_id = input.tenant_id and s.session_id = input.session_id and s.revision = input.revision
+        revision = s.revision + 1, lease_until = :lease_until::timestamptz,
+        last_narrowing = :last_narrowing::text::json, prepared = coalesce(:prepared::text::json, s.prepared),
+        updated_at = :now::timestamptz
+      where s.tenant_id = :tenant_id::text and s.session_id = :session_id::text and s.revision = :revision::bigint
       returning 1
     ), kept as (
       insert into prepared_requests (
         tenant_id, session_id, prepared_request_id, state_version, control_revision, fence, compiled_hash,
         request_hash, with_tools, allowed, removed, input_failures, provider, model, digest, prepared_at, expires_at
       )
-      select tenant_id, session_id, prepared_request_id, state_version, control_revision, fence, compiled_hash,
-        request_hash, with_tools, allowed, removed, input_failures, provider, model, digest, now, expires_at
-      from changed, input
+      select :tenant_id::text, :session_id::text, :prepared_request_id::text, :state_version::bigint,
+        :control_revision::bigint, :fence::bigint, :compiled_hash::text, :request_hash::text, :with_tools::boolean,
+        :allowed::text::json, :removed::text::json, :input_failures::text::json, :provider::text, :model::text,
+        :digest::text, :now::timestamptz, :expires_at::timestamptz
+      from changed
     )
-    select set_config('synchronous_commit', 'off', true) from changed`
-  return rows.length === 1
-}
+    select set_config('synchronous_commit', 'off', true) from changed`)
 
 export interface StoredRequest extends PreparedRequest {
   /** Null: unused. */
@@ -146,44 +141,47 @@ export interface ProposalWrite extends SessionChange {
  */
 export async function writeProposal(sql: Queryable, write: ProposalWrite): Promise<boolean> {
   const { proposal } = write
-  const input = {
-    ...changeInput(write),
+  const { values, parts } = changeOf(write)
+  const rows = await keepProposal(parts)(sql, {
+    ...values,
     prepared_request_id: write.preparedRequestId,
     proposal_id: proposal.id,
     body_hash: proposal.bodyHash,
     outcome: proposal.outcome,
-    decisions: proposal.decisions,
+    decisions: jsonText(proposal.decisions),
     cost: proposal.cost,
     model: proposal.model,
-    pending_calls: write.pendingCalls,
-  }
-  const more = sql`, prepared_request_id text, proposal_id text, body_hash text, outcome text, decisions json,
-      cost numeric, model text, pending_calls json`
-  const rows = await sql`
-    with ${readInput(sql, input, more)}, ${changeSessionRow(sql, write)}, consumed as (
-      update prepared_requests p set consumed_at = (select now from input) from changed
+    pending_calls: jsonText(write.pendingCalls),
+  })
+  return rows.length === 1
+}
+
+const keepProposal = changeStatement(() => [
+  `consumed as (
+      update prepared_requests p set consumed_at = :now::timestamptz from changed
       where p.tenant_id = changed.tenant_id and p.session_id = changed.session_id
-        and p.prepared_request_id = (select prepared_request_id from input) and p.consumed_at is null
-    ), proposed as (
+        and p.prepared_request_id = :prepared_request_id::text and p.consumed_at is null
+    )`,
+  `proposed as (
       insert into proposals (
         tenant_id, session_id, prepared_request_id, proposal_id, seq, fence, body_hash, outcome, decisions, cost, model,
         proposed_at
       )
-      select input.tenant_id, input.session_id, prepared_request_id, proposal_id, first_seq, fence, body_hash, outcome,
-        decisions, cost, model, now
-      from changed, input
-    ), registered as (
+      select changed.tenant_id, changed.session_id, :prepared_request_id::text, :proposal_id::text, :first_seq::bigint,
+        :fence::bigint, :body_hash::text, :outcome::text, :decisions::text::json, :cost::numeric, :model::text,
+        :now::timestamptz
+      from changed
+    )`,
+  `registered as (
       insert into pending_calls (
         tenant_id, session_id, pending_call_id, proposal_id, call_id, tool_name, argument_hash, proposed_at
       )
-      select input.tenant_id, input.session_id, c.pending_call_id, proposal_id, c.call_id, c.tool_name,
-        c.argument_hash, now
-      from changed, input, json_to_recordset(input.pending_calls)
+      select changed.tenant_id, changed.session_id, c.pending_call_id, :proposal_id::text, c.call_id, c.tool_name,
+        c.argument_hash, :now::timestamptz
+      from changed, json_to_recordset(:pending_calls::text::json)
         as c (pending_call_id text, call_id text, tool_name text, argument_hash text)
-    ), ${appendEvents(sql)}${keepContent(sql, write)}
-    select 1 from changed`
-  return rows.length === 1
-}
+    )`,
+])
 
 export interface StoredProposal {
   proposalId: string

@@ -1,6 +1,6 @@
 import type { ChainedWorkflowEvent, LedgerHead, WorkflowDefinition } from '@countersign/protocol'
 import type { Queryable } from './database.js'
-import { jsonText } from './sessions.js'
+import { jsonText } from './fixed-statement.js'
 
 export interface WorkflowRow {
   readonly tenantId: string
