@@ -183,11 +183,14 @@ proves('block.response-format-invalid', 'a stream that breaks off inside its cal
 
 proves('session.client', 'withResponse and asResponse give what was judged', async () => {
   const session = replay(agent.openai(), { contracts, gate: 'strip_blocked' })
-  agent.provider.enqueue(calls(['look', {}], ['pay', { amount: 501 }]), calls(['look', {}], ['pay', { amount: 501 }]))
+  agent.provider.enqueue(
+    calls(['look', {}], ['pay', { amount: 501.875 }]),
+    calls(['look', {}], ['pay', { amount: 501.875 }]),
+  )
   const { data, response } = await session.client.chat.completions.create(chatRequest).withResponse()
   expect(data.choices[0]?.message.tool_calls).toHaveLength(1)
   expect(response.status).toBe(200)
   const raw = await session.client.chat.completions.create(chatRequest).asResponse()
-  expect(await raw.text()).not.toContain('501')
+  expect(await raw.text()).not.toContain('501.875')
   await session.restore()
 })

@@ -4,12 +4,12 @@ import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPasswords } from '../../packages/server/src/crypto/passwords.js'
 import { NOT_BUILT } from '../../packages/server/src/operations/index.js'
-import type { Sql } from '../../packages/server/src/store/database.js'
 import { deleteEndedRefreshTokens } from '../../packages/server/src/store/refresh-tokens.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
 import { proves } from '../support/proves.js'
 import { type Runtime, routeRequest, startRuntime } from '../support/runtime.js'
+import { watchedSql } from '../support/watched-sql.js'
 
 const SECRET = 'first signing key of this test and long enough'
 const OLD_SECRET = 'older signing key of this test and long enough'
@@ -24,7 +24,7 @@ beforeAll(async () => {
     config: { COUNTERSIGN_SIGNING_KEYS: `${SECRET},${OLD_SECRET}` },
     parts: { clock: () => now },
     mailer: mailbox,
-    wrapDatabase: (database) => ({ ...database, sql: listening(database.sql) }),
+    wrapDatabase: (database) => ({ ...database, sql: watchedSql(database.sql, (text) => statements.push(text)) }),
   })
   const { accounts } = runtime.instances[0].parts
   const { passwords } = accounts
@@ -39,17 +39,6 @@ beforeAll(async () => {
   })
 })
 afterAll(() => runtime.close())
-
-/** Notes the text of every statement that goes through this pool outside a transaction. */
-function listening(sql: Sql): Sql {
-  return new Proxy(sql, {
-    apply(target, self, given) {
-      const [parts] = given as [readonly string[] & { raw?: readonly string[] }]
-      if (parts?.raw !== undefined) statements.push(parts.join('?').replaceAll(/\s+/g, ' ').trim())
-      return Reflect.apply(target, self, given)
-    },
-  })
-}
 
 const refillBuckets = () => runtime.sql`delete from buckets`
 const signedUp = async () => {

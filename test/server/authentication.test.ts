@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY_USAGE_DELAY_MS } from '../../packages/server/src/http/key-usage.js'
-import type { Sql } from '../../packages/server/src/store/database.js'
 import { echoHandlers } from '../support/echo-handlers.js'
 import { proves } from '../support/proves.js'
 import { type Runtime, routeRequest, startRuntime, TEST_ORIGIN } from '../support/runtime.js'
+import { watchedSql } from '../support/watched-sql.js'
 
 const echo = echoHandlers()
 let runtime: Runtime
@@ -16,14 +16,13 @@ beforeAll(async () => {
   runtime = await startRuntime({
     instances: 2,
     parts: { handlers: echo.handlers, checkReplies: false },
-    wrapDatabase: (database) => ({ ...database, sql: new Proxy(database.sql, { apply: count }) as Sql }),
+    wrapDatabase: (database) => ({ ...database, sql: watchedSql(database.sql, count) }),
   })
 })
 afterAll(() => runtime.close())
 
-function count(target: object, self: unknown, args: unknown[]) {
+function count() {
   statements += 1
-  return Reflect.apply(target as (...args: unknown[]) => unknown, self, args)
 }
 
 const KEYED = (Object.entries(ROUTES) as [RouteName, Route][])

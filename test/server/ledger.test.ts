@@ -25,10 +25,14 @@ afterAll(async () => {
 
 /** A session in which everything has happened once. */
 async function eventful(): Promise<GovernedSession> {
-  const session = await openSession(api, { capture_level: 'full', labels: ['vip'], principal: { id: 'ann' } })
+  const session = await openSession(api, {
+    capture_level: 'full',
+    labels: ['vip'],
+    principal: { id: 'ann-the-principal' },
+  })
   const params = { session_id: session.sessionId }
   await session.turn([LOOKUP])
-  await session.decide([refund(900)])
+  await session.decide([refund(900.123)])
   const { decisions } = await session.decide([refund(20), reserve(5, 'r')])
   await api.addLabel({ params, body: { label: 'seen' } })
   await session.receipts([receiptFor(decisions[0]!)])
@@ -76,7 +80,7 @@ describe('the export', () => {
     const session = await eventful()
     const { events } = await exportOf(api, session.sessionId)
     const text = JSON.stringify(events)
-    for (const secret of ['A-1', 'ann', '900']) expect(text).not.toContain(secret)
+    for (const secret of ['"A-1"', 'ann-the-principal', '900.123']) expect(text).not.toContain(secret)
   })
 
   test('verifies after its content was erased', async () => {

@@ -161,7 +161,7 @@ describe('a prepared request that may not be used', () => {
       409,
       'PREPARED_REQUEST_EXPIRED',
       (id: string) => runtime.sql`
-        update sessions set prepared = jsonb_set(prepared::jsonb, '{expiresAt}', '"2020-01-01T00:00:00.000Z"')::json
+        update sessions set revision = revision + 1, prepared = jsonb_set(prepared::jsonb, '{expiresAt}', '"2020-01-01T00:00:00.000Z"')::json
         where prepared->>'id' = ${id}`,
     ],
   ])('%s: %i %s', async (kind, expected, code, change) => {
@@ -209,12 +209,12 @@ describe('after a lost answer', () => {
     const session = await openSession(api, { capture_level: 'metadata' })
     const id = await prepared(session)
     const given = { gate: 'strip_partial' } as const
-    const { body } = await session.propose(id, [LOOKUP, refund(501)], given)
-    const again = await session.propose(id, [LOOKUP, refund(501)], given)
+    const { body } = await session.propose(id, [LOOKUP, refund(501.875)], given)
+    const again = await session.propose(id, [LOOKUP, refund(501.875)], given)
     const { decisions } = again.problem.proposal as typeof body
     expect(decisions[0]).toEqual(body.decisions[0])
     expect(decisions[1]).toMatchObject({ decision: 'block', reason: body.decisions[1]?.reason })
-    expect(JSON.stringify(decisions[1])).not.toContain('501')
+    expect(JSON.stringify(decisions[1])).not.toContain('501.875')
   })
 
   test.each([

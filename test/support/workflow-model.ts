@@ -223,7 +223,8 @@ const COMMANDS = {
     if (member === undefined) return null
     member.lapsed = true
     const { sessionId } = member.session
-    await model.runtime.sql`update sessions set lease_until = clock_timestamp() where session_id = ${sessionId}`
+    await model.runtime
+      .sql`update sessions set revision = revision + 1, lease_until = clock_timestamp() where session_id = ${sessionId}`
     return null
   },
 

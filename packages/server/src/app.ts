@@ -1,4 +1,4 @@
-import { type Bucket, ROUTES, type Route, type RouteName } from '@countersign/protocol'
+import { type Bucket, idSchema, ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { Hono } from 'hono'
 import { ApiError } from './api-error.js'
 import type { Context, OpenContext, Services, UserContext } from './context.js'
@@ -11,7 +11,7 @@ import { registerPages } from './http/pages.js'
 import { parseInput } from './http/parse-input.js'
 import { openDashboard } from './http/serve-dashboard.js'
 import { throttle } from './http/throttle.js'
-import { handlers as builtHandlers, preloads as builtPreloads, type Preload } from './operations/index.js'
+import { handlers as builtHandlers, readsSession } from './operations/index.js'
 import { takeToken } from './store/buckets.js'
 
 export interface AppParts extends Services {
@@ -19,7 +19,6 @@ export interface AppParts extends Services {
   /** Checks every answer against the route's shape, for tests. */
   checkReplies?: boolean
   handlers?: Readonly<Partial<Record<RouteName, AnyHandler>>>
-  preloads?: Readonly<Partial<Record<RouteName, Preload>>>
 }
 
 /** What the loop below sees of a handler; the table in `operations` has checked each against its own route. */
@@ -34,11 +33,10 @@ export function createApp(parts: AppParts): App {
   const frame = createFrame(parts)
   const { authorize, refuse } = authorizations(parts)
   const handlers: Readonly<Partial<Record<RouteName, AnyHandler>>> = parts.handlers ?? builtHandlers
-  const preloads = parts.preloads ?? builtPreloads
 
   const serve = (name: RouteName, route: Route, handler: AnyHandler) =>
     frame(name, async (open, params) => {
-      const ctx = await authorize(open, route, () => preloads[name]?.(parts.database.sql, params) ?? null)
+      const ctx = await authorize(open, route, readsSession.has(name) ? params.session_id : undefined)
       const input = await parseInput(route, open.request, params)
       if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
       const reply = await handler(ctx as never, input as never)
@@ -84,13 +82,19 @@ function authorizations(parts: AppParts) {
     single: ((fn) => database.single(who.tenantId, fn)) as Context['single'],
   })
 
-  const byKey = async (open: OpenContext, bucket: Bucket, preload: () => ReturnType<Preload> = () => null) => {
+  /** Before the path is checked: what is no id names no session. */
+  const named = (sessionId: string | undefined) =>
+    sessionId !== undefined && idSchema.safeParse(sessionId).success
+      ? { id: sessionId, known: parts.sessions.find(sessionId) }
+      : null
+
+  const byKey = async (open: OpenContext, bucket: Bucket, sessionId?: string) => {
     const authorization = open.request.headers.get('authorization')
-    const holder = await authenticateKey(keys, { authorization, bucket, preload })
-    const { tenantId, quota, userId, preloaded } = holder
+    const holder = await authenticateKey(keys, { authorization, bucket, session: named(sessionId) })
+    const { tenantId, quota, userId, session } = holder
     const perMinute = config.quotas[quota][bucket]
     throttle({ bucket, perMinute, taken: holder.taken ?? false, tokens: holder.tokens ?? 0 }, open.replyHeaders)
-    return forTenant(open, { tenantId, quota, userId, preloaded })
+    return forTenant(open, { tenantId, quota, userId, session })
   }
 
   const byCookie = async (open: OpenContext, bucket: Bucket): Promise<UserContext> => {
@@ -101,16 +105,12 @@ function authorizations(parts: AppParts) {
     const perMinute = config.quotas[quota][bucket]
     const took = await takeToken(database.sql, { owner: tenantId, bucket, capacity: perMinute, fillSeconds: 60 })
     throttle({ bucket, perMinute, ...took }, open.replyHeaders)
-    return forTenant(open, { tenantId, userId, email, quota, preloaded: null })
+    return forTenant(open, { tenantId, userId, email, quota, session: null })
   }
 
-  const authorize = async (
-    open: OpenContext,
-    route: Route,
-    preload: () => ReturnType<Preload>,
-  ): Promise<OpenContext> => {
+  const authorize = async (open: OpenContext, route: Route, sessionId: string | undefined): Promise<OpenContext> => {
     const bucket = route.throttle === 'none' ? 'read' : route.throttle
-    if (route.auth === 'api_key') return byKey(open, bucket, preload)
+    if (route.auth === 'api_key') return byKey(open, bucket, sessionId)
     if (route.auth === 'cookie') return byCookie(open, bucket)
     checkOrigin(open.request, open.publicUrl())
     return open

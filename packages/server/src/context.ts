@@ -6,7 +6,9 @@ import type { CaptureRecorder } from './learning/capture-recorder.js'
 import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
 import type { PlanCache } from './plan-cache.js'
+import type { SessionCache } from './sessions/session-cache.js'
 import type { Database, Sql, Tx, WorkOptions } from './store/database.js'
+import type { SessionRow } from './store/sessions.js'
 
 /** What lives as long as the process. Time, chance and the store arrive here and nowhere else. */
 export interface Services {
@@ -15,6 +17,7 @@ export interface Services {
   readonly log: Log
   readonly metrics: Metrics
   readonly plans: PlanCache
+  readonly sessions: SessionCache
   readonly captures: CaptureRecorder
   readonly clock: () => Date
   readonly random: Random
@@ -44,8 +47,8 @@ export interface Context extends OpenContext {
   readonly userId: string | null
   readonly transaction: <T>(fn: (tx: Tx) => Promise<T>, options?: WorkOptions) => Promise<T>
   readonly single: <T>(fn: (sql: Sql) => Promise<T>) => Promise<T>
-  /** What the route's preload found together with the key; null without one. */
-  readonly preloaded: unknown
+  /** The session of the path, read together with the key. Null: it is not there, or the route reads none. */
+  readonly session: SessionRow | null
 }
 
 /** What an operation of the dashboard gets: a tenant's, with a signed-in person. */

@@ -14,6 +14,7 @@ import { createLog, type Log } from './log.js'
 import type { Mailer } from './mail/mailer.js'
 import { createMetrics } from './metrics.js'
 import { createPlanCache } from './plan-cache.js'
+import { createSessionCache } from './sessions/session-cache.js'
 import { createDatabase, type Database } from './store/database.js'
 import { countLedgerEvents } from './store/health.js'
 import { migrate } from './store/migrate.js'
@@ -105,6 +106,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     log,
     metrics,
     plans: createPlanCache(),
+    sessions: createSessionCache(),
     captures,
     clock,
     random: randomBytes,

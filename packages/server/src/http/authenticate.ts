@@ -21,13 +21,12 @@ export interface KeyAuthentication {
  */
 export async function authenticateKey(
   { sql, keyUsage, quotas }: KeyAuthentication,
-  request: { authorization: string | null; bucket: Bucket; preload?: () => KeyUse['preload'] | null },
+  request: { authorization: string | null; bucket: Bucket; session?: KeyUse['session'] },
 ): Promise<KeyHolder> {
   const key = bearerToken(request.authorization)
   if (key === null || !API_KEY_PATTERN.test(key)) throw unauthenticated()
-  const { bucket } = request
-  const preload = request.preload?.() ?? null
-  const holder = await useKey(sql, { keyHash: sha256(key), bucket, perMinute: ratesOf(quotas, bucket), preload })
+  const { bucket, session = null } = request
+  const holder = await useKey(sql, { keyHash: sha256(key), bucket, perMinute: ratesOf(quotas, bucket), session })
   if (holder === null) throw unauthenticated()
   keyUsage.note(holder.tenantId, holder.keyId)
   if (!holder.verified) throw new ApiError('EMAIL_NOT_VERIFIED')

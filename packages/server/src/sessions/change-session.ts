@@ -4,7 +4,7 @@ import { ApiError } from '../api-error.js'
 import type { Context } from '../context.js'
 import type { Queryable } from '../store/database.js'
 import type { NewEvent } from '../store/ledger.js'
-import { loadSession, lockSession, readSession, type SessionRow } from '../store/sessions.js'
+import { loadSession, lockSession, type SessionRow } from '../store/sessions.js'
 import { loadWorkflow, lockWorkflowOfSession, type WorkflowRow } from '../store/workflows.js'
 
 /** A session as one statement saw it, and the plan that governs it. */
@@ -27,6 +27,8 @@ export type Decided<Reply> = (
 ) & {
   /** How many events the write appends, for the metrics; one unless said. */
   readonly appends?: number
+  /** The session's row as the write leaves it, where that is known: the next turn need not read it. */
+  readonly after?: SessionRow
 }
 
 /** False when the session was written since it was seen. */
@@ -66,6 +68,7 @@ export async function changeSession<Reply>(
   if (decided === BEHIND_WORKFLOW) decided = await decideLocked(ctx, sessionId, decide, { ...options, workflow: true })
   if (isDeferred(decided)) throw new Error('a decision asked for a lock that it has')
   if (decided.write) ctx.metrics.count('countersign_ledger_events_total', {}, decided.appends ?? 1)
+  if (decided.after) ctx.sessions.keep(decided.after)
   return answer(decided)
 }
 
@@ -104,7 +107,7 @@ async function decideLocked<Reply>(
 
 /** The session as it was read with the key, without a lock. 404 when the tenant has none by this id. */
 export async function seeSession(ctx: Context, sessionId: string): Promise<Sight> {
-  const session = readSession(ctx.preloaded)
+  const { session } = ctx
   if (session === null) return seeAgain(ctx, sessionId)
   return { session, plan: await ctx.plans.ofSession(ctx.sql, session), sql: ctx.sql, locked: false, workflow: null }
 }

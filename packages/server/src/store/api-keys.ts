@@ -1,7 +1,8 @@
 import type { Bucket, Quota } from '@countersign/protocol'
-import type postgres from 'postgres'
-import { refill } from './buckets.js'
+import { REFILL } from './buckets.js'
 import { type Queryable, type Sql, within } from './database.js'
+import { statementByParts } from './fixed-statement.js'
+import { readSession, revisionOf, SELECT_SESSION, type SessionRow } from './sessions.js'
 
 export interface KeyHolder {
   tenantId: string
@@ -13,8 +14,8 @@ export interface KeyHolder {
   /** Null for an unverified tenant, from whose bucket nothing is taken. */
   taken: boolean | null
   tokens: number | null
-  /** What the route's preload selected, or null. */
-  preloaded: unknown
+  /** The session that was asked for. Null: the tenant has none by this id, or none was asked for. */
+  session: SessionRow | null
 }
 
 export interface KeyUse {
@@ -22,8 +23,8 @@ export interface KeyUse {
   bucket: Bucket
   /** Requests a minute, by quota. */
   perMinute: Readonly<Record<Quota, number>>
-  /** A scalar subselect that runs in the same statement; the tenant is `key.tenant_id`. */
-  preload?: postgres.PendingQuery<postgres.Row[]> | null
+  /** A session that is read in the same statement, and what is known of it already: then its row stays where it is. */
+  session?: { readonly id: string; readonly known: SessionRow | null } | null
 }
 
 /** No request waits longer than this to be recognised; past it the answer is 503. */
@@ -33,25 +34,39 @@ const KEY_PATIENCE_MS = 3_000
  * Recognises a key and takes a token from its tenant's bucket, in one statement. Null when the key is unknown or
  * revoked. Nothing is taken for an unverified tenant.
  */
-export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
-  const query = sql<KeyHolder[]>`
+export async function useKey(sql: Sql, { keyHash, bucket, perMinute, session }: KeyUse): Promise<KeyHolder | null> {
+  const query = recognise(session ? ['session'] : [])(sql, {
+    key_hash: keyHash,
+    bucket,
+    ...perMinute,
+    fill_seconds: 60,
+    session_id: session?.id ?? '',
+    ...revisionOf(session?.known ?? null),
+  })
+  const [row] = await within(KEY_PATIENCE_MS, sql, query)
+  if (row === undefined) return null
+  const { found, ...holder } = row
+  return { ...holder, session: readSession(found, session?.known) }
+}
+
+const recognise = statementByParts<'session', Omit<KeyHolder, 'session'> & { found: unknown }>(
+  (has) => `
     with key as (
       select k.tenant_id, k.key_id, k.user_id, t.quota, t.verified_at is not null as verified
       from api_keys k join tenants t on t.tenant_id = k.tenant_id
-      where k.key_hash = ${use.keyHash} and k.revoked_at is null
+      where k.key_hash = :key_hash::bytea and k.revoked_at is null
     ), took as (
       insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
-      select key.tenant_id, ${use.bucket}, (${sql.json(use.perMinute)}::jsonb ->> key.quota)::float8 - 1,
-        clock_timestamp(), true
+      select key.tenant_id, :bucket::text, case key.quota
+          when 'free' then :free::float8 when 'team' then :team::float8 else :scale::float8
+        end - 1, clock_timestamp(), true
       from key where key.verified
-      ${refill(sql, sql`60`)}
+      ${REFILL}
       returning b.taken, b.tokens
     )
-    select key.*, took.taken, took.tokens, ${use.preload ? sql`(${use.preload})` : sql`null`} as preloaded
-    from key left join took on true`
-  const [row] = await within(KEY_PATIENCE_MS, sql, query)
-  return row ?? null
-}
+    select key.*, took.taken, took.tokens, ${has('session') ? `(${SELECT_SESSION('key.tenant_id')})` : 'null'} as found
+    from key left join took on true`,
+)
 
 /** Moves `last_used_at` of the keys on, never back. */
 export async function touchKeys(

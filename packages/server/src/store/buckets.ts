@@ -1,4 +1,5 @@
 import type { Queryable } from './database.js'
+import { fixedStatement } from './fixed-statement.js'
 
 export interface Take {
   /** A tenant's id, or for routes before sign-in a hash of the address or e-mail. */
@@ -18,11 +19,12 @@ export interface Taken {
 
 /** Takes one token, exactly once whatever else happens at the same time on any instance. */
 export async function takeToken(sql: Queryable, take: Take): Promise<Taken> {
-  const [row] = await sql<Taken[]>`
-    insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
-    values (${take.owner}, ${take.bucket}, ${take.capacity}::float8 - 1, clock_timestamp(), true)
-    ${refill(sql, sql`${take.fillSeconds}::float8`)}
-    returning b.taken, b.tokens`
+  const [row] = await takeOne(sql, {
+    owner: take.owner,
+    bucket: take.bucket,
+    capacity: take.capacity,
+    fill_seconds: take.fillSeconds,
+  })
   if (!row) throw new Error('a bucket gave no answer')
   return row
 }
@@ -31,19 +33,24 @@ export async function takeToken(sql: Queryable, take: Take): Promise<Taken> {
  * The second half of every take. The new row's tokens are one less than the capacity, so `excluded.tokens + 1` is
  * what the bucket holds when full. A conflicting take waits for the row and then sees its latest tokens.
  */
-export function refill(sql: Queryable, fillSeconds: ReturnType<Queryable>) {
-  return sql`
+export const REFILL = `
     on conflict (owner, bucket) do update set (tokens, refilled_at, taken) = (
       select case when level >= 1 then level - 1 else level end, at, level >= 1
       from (
         select at, least(
           excluded.tokens + 1,
-          b.tokens + greatest(0, extract(epoch from at - b.refilled_at)) * (excluded.tokens + 1) / ${fillSeconds}
+          b.tokens + greatest(0, extract(epoch from at - b.refilled_at))
+            * (excluded.tokens + 1) / :fill_seconds::float8
         ) as level
         from (select clock_timestamp() as at) as clock
       ) as refilled
     )`
-}
+
+const takeOne = fixedStatement<Taken>(`
+    insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
+    values (:owner::text, :bucket::text, :capacity::float8 - 1, clock_timestamp(), true)
+    ${REFILL}
+    returning b.taken, b.tokens`)
 
 /** Buckets nobody took from for a day are full anyway. Returns how many were removed. */
 export async function deleteIdleBuckets(sql: Queryable, limit: number): Promise<number> {

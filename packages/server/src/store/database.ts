@@ -44,7 +44,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   const workSize = Math.max(2, options.poolSize - quickSize)
   const sockets = createPostgresSockets()
   const quick = connect(options, { max: quickSize, max_pipeline: 1 }, sockets)
-  const work = connect(options, { max: workSize }, sockets)
+  const work = connect(options, { max: workSize, connection: FIXED_PLANS }, sockets)
   const gate = createGate({
     slots: workSize,
     perTenant: Math.ceil(workSize / 2),
@@ -80,6 +80,12 @@ async function begin<T>(pool: Sql, fn: (tx: Tx) => Promise<T>): Promise<T> {
   return result.value
 }
 
+/**
+ * Writes find their rows by key, so one plan serves every value and is made once. Without the second setting a plan made
+ * while a table was small would read that table from end to end until statistics are gathered again.
+ */
+const FIXED_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off' }
+
 /** What each pool knows of its connections, and how long each may be silent while it has a statement to answer. */
 const SOCKETS = new WeakMap<Sql, { sockets: PostgresSockets; silenceMs: number }>()
 /** More than a statement may take. */
@@ -88,7 +94,7 @@ const SILENCE_PER_STATEMENT_TIMEOUT = 1.3
 /** A pool with our timeouts and types. Also used where one connection is enough (migrations, tests). */
 export function connect(
   options: Omit<DatabaseOptions, 'poolSize'>,
-  pool: { max: number; max_pipeline?: number },
+  { connection = {}, ...pool }: { max: number; max_pipeline?: number; connection?: Readonly<Record<string, string>> },
   sockets: PostgresSockets = createPostgresSockets(),
 ): Sql {
   const statementTimeoutMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS
@@ -105,6 +111,7 @@ export function connect(
       statement_timeout: statementTimeoutMs,
       lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+      ...connection,
     },
     types: TYPES,
     // An option of the driver that its types leave out.

@@ -1,7 +1,7 @@
 import type postgres from 'postgres'
 import type { Queryable } from './database.js'
 
-type Value = string | number | boolean | Date | null | readonly string[]
+type Value = string | number | boolean | Date | Uint8Array | null | readonly string[]
 export type Values = Readonly<Record<string, Value>>
 
 /**
@@ -28,13 +28,13 @@ export function fixedStatement<Row extends postgres.MaybeRow = postgres.Row>(
 }
 
 /** One statement for each set of parts that it can have. */
-export function statementByParts<Part extends string>(
+export function statementByParts<Part extends string, Row extends postgres.MaybeRow = postgres.Row>(
   write: (has: (part: Part) => boolean) => string,
-): (parts: readonly Part[]) => ReturnType<typeof fixedStatement> {
-  const known = new Map<string, ReturnType<typeof fixedStatement>>()
+): (parts: readonly Part[]) => ReturnType<typeof fixedStatement<Row>> {
+  const known = new Map<string, ReturnType<typeof fixedStatement<Row>>>()
   return (parts) => {
     const key = parts.join()
-    const found = known.get(key) ?? fixedStatement(write((part) => parts.includes(part)))
+    const found = known.get(key) ?? fixedStatement<Row>(write((part) => parts.includes(part)))
     known.set(key, found)
     return found
   }

@@ -21,6 +21,17 @@ export interface SessionChange {
   readonly content?: readonly NewContent[]
 }
 
+/** The row as the change leaves it. */
+export const rowAfter = ({ session, state, ledger, leaseUntil, prepared, events }: SessionChange): SessionRow => ({
+  ...session,
+  revision: session.revision + 1,
+  state,
+  ledger,
+  leaseUntil,
+  prepared: prepared === undefined ? session.prepared : prepared,
+  lastEvent: events.at(-1)?.type ?? session.lastEvent,
+})
+
 /** What a change may have to do beside the session's row and its events. */
 export type ChangePart = 'content' | 'facets' | 'holds'
 

@@ -9,9 +9,8 @@ import type {
   SessionStatus,
   UnmatchedPolicy,
 } from '@countersign/protocol'
-import type postgres from 'postgres'
 import type { Queryable } from './database.js'
-import { jsonText, statementByParts } from './fixed-statement.js'
+import { fixedStatement, jsonText, statementByParts } from './fixed-statement.js'
 import type { NewEvent } from './ledger.js'
 import { KEEP_PLAN } from './plans.js'
 import {
@@ -24,8 +23,6 @@ import {
 } from './session-change.js'
 import { labelFacets } from './session-facets.js'
 import type { PreparedRequest } from './turns.js'
-
-type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 /** A session as it is stored, and the database's time when it was read. */
 export interface SessionRow {
@@ -82,18 +79,29 @@ interface StoredSession {
   now: string
 }
 
-/** A scalar subselect of one session, for statements that read it together with something else. */
-export function selectSession(sql: Queryable, tenantId: Fragment | string, sessionId: string): Fragment {
-  return sql`
-    select row_to_json(found) from (
-      select s.*, clock_timestamp() as now from sessions s
-      where s.tenant_id = ${tenantId} and s.session_id = ${sessionId}
-    ) as found`
-}
+/**
+ * A scalar subselect of one session; where nothing has been written since the row that is known, of the time alone.
+ * The ledger's hash stands beside the revision, should the tables ever be put back to an earlier time.
+ */
+export const SELECT_SESSION = (tenantId: string) => `
+    select case
+      when s.tenant_id = :known_tenant::text and s.revision = :known_revision::bigint
+        and s.ledger_hash = :known_hash::text then to_json(clock_timestamp())
+      else (select row_to_json(found) from (select s.*, clock_timestamp() as now) as found)
+    end
+    from sessions s where s.tenant_id = ${tenantId} and s.session_id = :session_id::text`
 
-/** What `selectSession` selected. Null when the tenant has no such session. */
-export function readSession(selected: unknown): SessionRow | null {
+/** The row that is known, as `SELECT_SESSION` asks for it. */
+export const revisionOf = (known: SessionRow | null) => ({
+  known_tenant: known?.tenantId ?? '',
+  known_revision: known?.revision ?? 0,
+  known_hash: known?.ledger.hash ?? '',
+})
+
+/** What `SELECT_SESSION` selected. Null when the tenant has no such session. */
+export function readSession(selected: unknown, known: SessionRow | null = null): SessionRow | null {
   if (selected === null || selected === undefined) return null
+  if (typeof selected === 'string' && known !== null) return { ...known, now: new Date(selected) }
   const row = selected as StoredSession
   return {
     tenantId: row.tenant_id,
@@ -121,9 +129,11 @@ export function readSession(selected: unknown): SessionRow | null {
 }
 
 export async function loadSession(sql: Queryable, tenantId: string, sessionId: string): Promise<SessionRow | null> {
-  const [row] = await sql<{ found: unknown }[]>`select (${selectSession(sql, tenantId, sessionId)}) as found`
+  const [row] = await load(sql, { tenant_id: tenantId, session_id: sessionId, ...revisionOf(null) })
   return readSession(row?.found)
 }
+
+const load = fixedStatement<{ found: unknown }>(`select (${SELECT_SESSION(':tenant_id::text')}) as found`)
 
 /**
  * Holds the session's row until the transaction ends. False when the tenant has no such session.

@@ -29,6 +29,15 @@ export interface PreparedWrite {
   readonly leaseUntil: Date
 }
 
+/** The session's row as `writePreparedRequest` leaves it. */
+export const requestRowAfter = ({ session, request, lastNarrowing, leaseUntil }: PreparedWrite): SessionRow => ({
+  ...session,
+  revision: session.revision + 1,
+  leaseUntil,
+  lastNarrowing,
+  prepared: request.withTools ? request : session.prepared,
+})
+
 /**
  * Keeps a prepared request; one with tools becomes the session's, and the one before is void. False when the session
  * was written since it was read. An id that was used before violates the key.

@@ -1,7 +1,4 @@
-import { idSchema } from '@countersign/protocol'
 import type { Handlers } from '../../context.js'
-import { selectSession } from '../../store/sessions.js'
-import type { Preload } from '../index.js'
 import { addLabel } from './add-label.js'
 import { createSession } from './create-session.js'
 import { exportEvents } from './export-events.js'
@@ -30,13 +27,5 @@ const onSession = {
 /** The governed cycle, its controls and its ledger. */
 export const sessionHandlers = { createSession, ...onSession } satisfies Partial<Handlers>
 
-/** The session is read together with the key. */
-const session: Preload = (sql, { session_id }) =>
-  session_id !== undefined && idSchema.safeParse(session_id).success
-    ? selectSession(sql, sql`key.tenant_id`, session_id)
-    : null
-
-export const sessionPreloads = Object.fromEntries(Object.keys(onSession).map((name) => [name, session])) as Record<
-  keyof typeof onSession,
-  Preload
->
+/** Routes about one session, which is read together with the key. */
+export const sessionRoutes = Object.keys(onSession) as (keyof typeof onSession)[]

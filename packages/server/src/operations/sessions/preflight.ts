@@ -15,7 +15,7 @@ import { requireAuthority, requireFence, requireNothingPending, requireRecovered
 import { requireUnusedRequest } from '../../sessions/prepared-request.js'
 import { standing } from '../../sessions/view.js'
 import { isUniqueViolation } from '../../store/database-error.js'
-import { findPreparedRequest, type PreparedRequest, writePreparedRequest } from '../../store/turns.js'
+import { findPreparedRequest, type PreparedRequest, requestRowAfter, writePreparedRequest } from '../../store/turns.js'
 
 type Body = Input<Routes['preflight']>['body']
 
@@ -40,6 +40,7 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
     const lastNarrowing = { allowed: [...request.allowed], removed: [...request.removed] }
     return {
       appends: 0,
+      after: requestRowAfter({ session, request, lastNarrowing, leaseUntil }),
       write: (sql) =>
         writePreparedRequest(sql, { session, request, lastNarrowing, leaseUntil }).catch((error: unknown) => {
           // The id was used before: behind the lock the earlier request is looked up.

@@ -25,6 +25,7 @@ import { contentOfProposal, withoutFoundValues } from '../../sessions/kept-conte
 import { requireUnusedRequest } from '../../sessions/prepared-request.js'
 import { pendingCalls, standing } from '../../sessions/view.js'
 import { findContent } from '../../store/content.js'
+import { rowAfter } from '../../store/session-change.js'
 import { findPreparedRequest, findProposal, type StoredRequest, writeProposal } from '../../store/turns.js'
 import { claimsResources, heldByOthers, keepHolds } from '../../workflows/held-resources.js'
 
@@ -80,14 +81,13 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     const leaseUntil = leaseFrom(session.now, next.state, plan)
     const { decisions } = verdict
     capture = governedCapture({ session, request, proposalId, response, decisions, flows: body.flows })
+    const change = { session, ...next, leaseUntil, ...(request.withTools ? { prepared: null } : {}) }
     return {
       appends: next.events.length,
+      after: rowAfter(change),
       write: async (sql) => {
         const isWritten = await writeProposal(sql, {
-          session,
-          ...next,
-          leaseUntil,
-          ...(request.withTools ? { prepared: null } : {}),
+          ...change,
           preparedRequestId: request.id,
           proposal: {
             id: proposalId,

@@ -16,6 +16,7 @@ import { awaitedCalls, type ReceiptBatch, sortReceipts } from '../../sessions/re
 import { standing } from '../../sessions/view.js'
 import type { Queryable } from '../../store/database.js'
 import { findCalls, type NewReceipt, writeReceipts } from '../../store/receipts.js'
+import { rowAfter } from '../../store/session-change.js'
 import type { SessionRow } from '../../store/sessions.js'
 import { holdersAmong, releaseHolds } from '../../workflows/held-resources.js'
 
@@ -85,13 +86,14 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
     if (isWritten && workflow !== null && holders.length > 0) await releaseHolds(sql, session, workflow, holders)
     return isWritten
   }
-  const after: SessionRow = { ...session, ...next, leaseUntil }
+  const after = rowAfter(write)
   const appends = next.events.length
   const changed = [...judged.argumentsChanged, ...changedBefore(batch)]
-  if (changed.length > 0) return { write: keep, appends, refusal: argumentsChanged(after, changed) }
+  if (changed.length > 0) return { write: keep, appends, after, refusal: argumentsChanged(after, changed) }
   return {
     write: keep,
     appends,
+    after,
     reply: replyOf(after, body, {
       committed: committed || batch.repeated.some(({ stored }) => stored.committed),
       results: new Map([...answersOf(batch), ...byId]),
