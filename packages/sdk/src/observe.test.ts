@@ -98,7 +98,7 @@ describe('what is captured', () => {
       const derived = client.withOptions({ timeout: 5_000 })
       provider.enqueue(CALL, CALL, CALL)
       await derived.chat.completions.create(chat)
-      await derived.withOptions({ timeout: 6_000 }).chat.completions.parse(chat)
+      await derived.withOptions({ timeout: 6_000 }).chat.completions.create(chat)
       await handle.flush()
       expect(service.captures()).toHaveLength(2)
       watch(derived)
