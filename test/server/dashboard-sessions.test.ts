@@ -260,13 +260,27 @@ describe('agents and limits', () => {
     const counted = await load()
     expect(counted).toMatchObject([shown])
     expect(counted[0]?.environments.map(({ status }) => status)).toEqual(['none', 'none', 'approved'])
+    expect(counted[0]?.health).toEqual({
+      status: 'healthy',
+      blocked_calls: 0,
+      recovering: 0,
+      compromised: 0,
+      killed: 0,
+    })
+    const lost = await openSession(one.api, { agent: 'shown' })
+    await lost.turn([LOOKUP])
+    await lost.decide([refund(900)])
+    await one.api.reportBypass({ params: { session_id: lost.sessionId }, body: {} })
+    expect((await load())[0]?.health).toMatchObject({ status: 'degraded', blocked_calls: 1, compromised: 1 })
+    await one.person.call('killSessionByPerson', { params: { session_id: session.sessionId }, body: {} })
+    expect((await load())[0]?.health).toMatchObject({ status: 'degraded', compromised: 1, killed: 1 })
     // What the server judged is not merely observed; what nobody judged is, and ungoverned where its tool has no approved contract.
     await one.api.ingestCaptures(batchOf(mailConversation('shown', 'Ann')))
     const { parts } = runtime.instances[0]
     await parts.captures.flush()
     while ((await parts.database.transaction('jobs', learnCaptures)) > 0);
     expect(await load()).toMatchObject([
-      { agent: 'shown', calls: { enforced: 1, observed: 2, ungoverned: 1 }, coverage: 2 / 3 },
+      { agent: 'shown', calls: { enforced: 3, observed: 2, ungoverned: 1 }, coverage: 3 / 4 },
     ])
   })
 

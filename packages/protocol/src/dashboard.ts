@@ -185,6 +185,15 @@ export const agentRowSchema = z.strictObject({
   calls: z.strictObject({ enforced: z.int(), observed: z.int(), ungoverned: z.int() }),
   /** Share of observed calls whose tool has an approved contract. */
   coverage: z.number().nullable(),
+  /** Of its sessions that began in the last 30 days. */
+  health: z.strictObject({
+    /** Degraded: a session is compromised or has calls in doubt. Inactive: nothing was seen for a week. */
+    status: z.enum(['healthy', 'degraded', 'inactive']),
+    blocked_calls: z.int(),
+    recovering: z.int(),
+    compromised: z.int(),
+    killed: z.int(),
+  }),
   environments: z.array(
     z.strictObject({
       environment: environmentSchema,

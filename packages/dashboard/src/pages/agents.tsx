@@ -53,6 +53,7 @@ function AgentCard({ agent }: { agent: AgentRow }) {
         <h2>
           <Text value={agent.agent} />
         </h2>
+        <Badge tone={HEALTH[agent.health.status].tone}>{HEALTH[agent.health.status].word}</Badge>
         <span className="panel-aside">
           {agent.last_seen === null ? 'never seen' : 'seen '}
           {agent.last_seen === null ? null : <Ago at={agent.last_seen} />}
@@ -73,6 +74,7 @@ function AgentCard({ agent }: { agent: AgentRow }) {
           </div>
         ))}
       </dl>
+      <Health agent={agent} />
       <ul className="agent-environments">
         {agent.environments.map((entry) => (
           <li key={entry.environment}>
@@ -100,5 +102,32 @@ function AgentCard({ agent }: { agent: AgentRow }) {
         </Link>
       </p>
     </section>
+  )
+}
+
+const HEALTH = {
+  healthy: { tone: 'allow', word: 'healthy' },
+  degraded: { tone: 'warn', word: 'needs a look' },
+  inactive: { tone: 'neutral', word: 'inactive' },
+} as const
+
+/** What went wrong in the last 30 days, each leading to the sessions it happened in. */
+function Health({ agent: { agent, calls, health } }: { agent: AgentRow }) {
+  const troubles = [
+    { status: 'RECOVERING', sessions: health.recovering, words: 'with calls in doubt' },
+    { status: 'COMPROMISED', sessions: health.compromised, words: 'compromised' },
+    { status: 'KILLED', sessions: health.killed, words: 'killed' },
+  ].filter(({ sessions }) => sessions > 0)
+  return (
+    <p className="agent-health">
+      {calls.enforced === 0
+        ? 'No call was decided'
+        : `${percent(health.blocked_calls / calls.enforced)} of decided calls blocked`}
+      {troubles.map(({ status, sessions, words }) => (
+        <Link key={status} to="/sessions" search={{ agent, status }}>
+          {plural(sessions, 'session')} {words}
+        </Link>
+      ))}
+    </p>
   )
 }

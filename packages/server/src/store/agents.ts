@@ -1,4 +1,4 @@
-import type { Environment } from '@countersign/protocol'
+import type { Environment, SessionStatus } from '@countersign/protocol'
 import type { Queryable } from './database.js'
 
 export interface KnownAgent {
@@ -34,6 +34,24 @@ export async function listKnownAgents(sql: Queryable, tenantId: string): Promise
       coalesce(l.observed, 0) as observed, coalesce(l.ungoverned, 0)::int as ungoverned
     from learned l full join (select distinct agent from governance_plans where tenant_id = ${tenantId}) as planned using (agent)
     order by l.seen desc nulls last, agent limit 200`
+}
+
+export interface TroubledSessions {
+  agent: string
+  status: Exclude<SessionStatus, 'ACTIVE'>
+  sessions: number
+}
+
+/** Sessions since then that are not active any more, by agent. */
+export async function countTroubledSessions(
+  sql: Queryable,
+  tenantId: string,
+  since: Date,
+): Promise<TroubledSessions[]> {
+  return sql<TroubledSessions[]>`
+    select agent, status, count(*)::int as sessions from sessions
+    where tenant_id = ${tenantId} and status <> 'ACTIVE' and created_at >= ${since} and agent is not null
+    group by agent, status`
 }
 
 export interface Attachment {

@@ -106,7 +106,8 @@ function optionsFor(element: HTMLElement, { overview, series, onPoint }: CanvasP
   return {
     width: element.clientWidth,
     height: heightFor(element),
-    padding: [12, 8, 0, 0],
+    // Room for half a label at the right end.
+    padding: [12, 22, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     scales: {
