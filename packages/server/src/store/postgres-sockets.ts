@@ -28,6 +28,11 @@ export function createPostgresSockets(): PostgresSockets {
   const listeners = new Set<(triedAtMs: number) => void>()
   let turn = 0
   let isWatched = false
+  /** With TLS the driver takes our listeners off, so what has ended must be looked for. */
+  const standing = () => {
+    for (const socket of sockets) if (socket.destroyed) sockets.delete(socket)
+    return sockets
+  }
   return {
     open: ({ host, port, path }) => {
       const at = turn++ % host.length
@@ -35,25 +40,24 @@ export function createPostgresSockets(): PostgresSockets {
       // The driver writes before the connection stands; the socket keeps that for later.
       const socket = path === false ? connect(port[at] ?? 5432, name) : connect(path)
       const triedAtMs = performance.now()
-      sockets.add(socket)
+      standing().add(socket)
       // A proxy whose PostgreSQL is gone takes connections and drops them. For the driver that is no error: it would try
       // again without end, and its statement would wait as long.
       socket.once('end', () => {
         if (socket.bytesRead === 0) socket.destroy(droppedUnheard())
       })
       socket.once('close', () => {
-        sockets.delete(socket)
-        if (socket.bytesRead > 0 || sockets.size > 0) return
+        if (socket.bytesRead > 0 || standing().size > 0) return
         for (const failed of [...listeners]) failed(triedAtMs)
       })
       // The driver checks the certificate of this name.
       return Object.assign(socket, { host: name })
     },
-    isHeard: () => [...sockets].some(({ destroyed, bytesRead }) => !destroyed && bytesRead > 0),
+    isHeard: () => [...standing()].some(({ bytesRead }) => bytesRead > 0),
     breakSilent: (ms) => {
       if (isWatched) return
       isWatched = true
-      const readBefore = new Map([...sockets].map((socket) => [socket, socket.bytesRead]))
+      const readBefore = new Map([...standing()].map((socket) => [socket, socket.bytesRead]))
       const look = () => {
         isWatched = false
         for (const [socket, bytes] of readBefore) if (socket.bytesRead === bytes) socket.destroy(swallowed())
