@@ -1,7 +1,8 @@
 // npm run bench -- growth: does a governed cycle cost more when its session is long, or when many sessions are stored?
-// `step_ratio` is the time of a cycle at step 10,000 over that at step 10 of one session; `sessions_ratio` the time with
-// 100,000 sessions stored over that with 10; `rss_growth_mb` what the server's memory grew in between.
-// Two sessions, one near its beginning and one far on, take turns, so that the machine's moods meet both alike.
+// `step_ratio` is the time of a cycle at step 10,000 over that at the first steps of a session; `sessions_ratio` the time
+// on a database with 100,000 sessions over that on one with a few; `rss_growth_mb` what the server's memory grew between
+// step 2,000, when everything is warm, and step 10,000. What is compared takes turns, so that the machine's moods meet
+// both alike.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,62 +16,72 @@ const STEPS = Number(process.argv[2] ?? 10_000)
 const SESSIONS = Number(process.argv[3] ?? 100_000)
 const SAMPLES = 300
 
-const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
-const database = await startEmbeddedPostgres({ dataFolder: folder })
-const server = await startBenchServer(database.url)
-const sql = postgres(database.url, { max: 1, onnotice: () => {} })
-try {
-  const open = () => openBenchSession(server.url, server.key)
-  const long = await open()
-  for (let step = 0; step < 200; step++) await long.cycle()
-  const rssBefore = await rssMb(server.pid)
-  for (let step = 200; step < STEPS; step++) await long.cycle()
-  const steps = await compare(await Promise.all(Array.from({ length: 8 }, open)), long)
+const WARM_STEPS = Math.min(2_000, STEPS / 5)
 
-  const few = await median((await Promise.all(Array.from({ length: 8 }, open))).values(), SAMPLES)
+const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+const cluster = await startEmbeddedPostgres({ dataFolder: folder })
+const few = await startBenchServer(cluster.url)
+const crowdedUrl = await createDatabase('crowded')
+const many = await startBenchServer(crowdedUrl)
+try {
+  const openAt = ({ url, key }: typeof few, count: number) =>
+    Promise.all(Array.from({ length: count }, () => openBenchSession(url, key)))
+  const [long] = await openAt(few, 1)
+  if (long === undefined) throw new Error('no session was opened')
+  for (let step = 0; step < WARM_STEPS; step++) await long.cycle()
+  const rssBefore = await rssMb(few.pid)
+  for (let step = WARM_STEPS; step < STEPS; step++) await long.cycle()
+  const rssAfter = await rssMb(few.pid)
+  const steps = await compare(await openAt(few, 8), [long])
+
+  // The second server gets as warm as the first one, then its database fills.
+  const crowded = await openAt(many, 8)
+  for (let step = 0; step < WARM_STEPS; step++) await crowded[step % crowded.length]?.cycle()
   await storeSessions(SESSIONS)
-  const many = await median((await Promise.all(Array.from({ length: 8 }, open))).values(), SAMPLES)
-  const rssAfter = await rssMb(server.pid)
+  const sessions = await compare(await openAt(few, 8), await openAt(many, 8))
+
   const rounded = (value: number) => Math.round(value * 1000) / 1000
-  console.log(`a cycle: ${steps.young.toFixed(2)} ms young, ${steps.old.toFixed(2)} ms at step ${STEPS}`)
-  console.log(`a cycle: ${few.toFixed(2)} ms with few sessions, ${many.toFixed(2)} ms with ${SESSIONS}`)
+  console.log(
+    `a cycle: ${steps.first.toFixed(2)} ms in a young session, ${steps.second.toFixed(2)} ms at step ${STEPS}`,
+  )
+  console.log(
+    `a cycle: ${sessions.first.toFixed(2)} ms with few sessions, ${sessions.second.toFixed(2)} ms with ${SESSIONS}`,
+  )
   const figures = {
-    step_ratio: rounded(steps.old / steps.young),
-    sessions_ratio: rounded(many / few),
+    step_ratio: rounded(steps.second / steps.first),
+    sessions_ratio: rounded(sessions.second / sessions.first),
     rss_growth_mb: Math.round(rssAfter - rssBefore),
   }
   console.log(JSON.stringify({ bench: 'growth', ...figures }))
 } finally {
-  await sql.end()
-  await server.stop()
-  await database.stop()
+  await few.stop()
+  await many.stop()
+  await cluster.stop()
   await rm(folder, { recursive: true, force: true })
 }
 
-/** Medians of cycles of young sessions, each for its first steps only, and of an old one, in turns. */
-async function compare(young: readonly BenchSession[], old: BenchSession): Promise<{ young: number; old: number }> {
-  const times = { young: [] as number[], old: [] as number[] }
+async function createDatabase(name: string): Promise<string> {
+  const sql = postgres(cluster.url, { max: 1, onnotice: () => {} })
+  await sql.unsafe(`create database ${name}`)
+  await sql.end()
+  return cluster.url.replace(/[^/]*$/, name)
+}
+
+/** Medians of cycles of the first sessions and of the second ones, in turns. */
+async function compare(
+  first: readonly BenchSession[],
+  second: readonly BenchSession[],
+): Promise<{ first: number; second: number }> {
+  const times = { first: [] as number[], second: [] as number[] }
   for (let sample = 0; sample < SAMPLES; sample++) {
-    const fresh = young[sample % young.length]
-    if (fresh === undefined) throw new Error('no young session')
-    times.young.push(await timed(fresh))
-    times.old.push(await timed(old))
+    times.first.push(await timed(first[sample % first.length]))
+    times.second.push(await timed(second[sample % second.length]))
   }
-  return { young: middle(times.young), old: middle(times.old) }
+  return { first: middle(times.first), second: middle(times.second) }
 }
 
-async function median(sessions: Iterable<BenchSession>, samples: number): Promise<number> {
-  const all = [...sessions]
-  const times: number[] = []
-  for (let sample = 0; sample < samples; sample++) {
-    const session = all[sample % all.length]
-    if (session === undefined) throw new Error('no session')
-    times.push(await timed(session))
-  }
-  return middle(times)
-}
-
-async function timed(session: BenchSession): Promise<number> {
+async function timed(session: BenchSession | undefined): Promise<number> {
+  if (session === undefined) throw new Error('no session')
   const before = performance.now()
   await session.cycle()
   return performance.now() - before
@@ -82,6 +93,7 @@ function middle(times: readonly number[]): number {
 
 /** Copies of a finished session with its records, for the same tenant: rows as the service writes them. */
 async function storeSessions(count: number): Promise<void> {
+  const sql = postgres(crowdedUrl, { max: 1, onnotice: () => {} })
   const tables = [
     'sessions',
     'session_events',
@@ -108,6 +120,7 @@ async function storeSessions(count: number): Promise<void> {
     )
   }
   await sql`vacuum analyze`
+  await sql.end()
 }
 
 async function rssMb(pid: number): Promise<number> {

@@ -1,4 +1,4 @@
-import { type Plan, preparePlan } from '@countersign/engine'
+import { hashPlan, type Plan, preparePlan } from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
 import { loadPolicyEvaluator } from './policy.js'
 import type { Queryable } from './store/database.js'
@@ -26,6 +26,9 @@ export function createPlanCache(maxPlans: number = MAX_PLANS): PlanCache {
   }
 
   const prepare: PlanCache['prepare'] = async (compiled) => {
+    // Making a plan ready takes far longer than hashing it, and the same one comes with every session of an agent.
+    const known = plans.get(hashPlan(compiled))
+    if (known !== undefined) return { ok: true, plan: remember(known) }
     const policy = hasPolicy(compiled) ? await loadPolicyEvaluator() : undefined
     const prepared = preparePlan(compiled, { policy })
     if (prepared.ok) remember(prepared.plan)
