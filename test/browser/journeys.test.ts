@@ -158,7 +158,7 @@ describe.skipIf(trouble !== null)(
       await dialog.getByRole('button', { name: 'Erase content' }).click()
       await dialog.waitFor({ state: 'detached' })
       await page.getByText('The arguments were not kept, or were erased.').first().waitFor()
-      await expect.poll(() => page.getByText('A-1042').count()).toBe(0)
+      await expect.poll(() => page.getByText('A-1042').count(), { timeout: 15_000 }).toBe(0)
       await page.getByText('Argument value mismatch').first().waitFor()
       await page.getByRole('button', { name: 'Verify again' }).click()
       await page.getByText(/Verified: \d+ events/).waitFor()

@@ -18,6 +18,8 @@ import { HOSTILE } from '../support/dashboard/overview-figures.js'
 import { PAGES } from '../support/dashboard/pages.js'
 
 const trouble = noBrowser()
+/** A loaded machine may take more than the usual second. */
+const PATIENT = { timeout: 15_000 }
 
 describe.skipIf(trouble !== null)(
   `every page of the dashboard${trouble === null ? '' : ` (skipped: ${trouble})`}`,
@@ -131,14 +133,14 @@ describe.skipIf(trouble !== null)(
       const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
       const dark = await ground()
       await page.getByRole('button', { name: 'Light' }).click()
-      await expect.poll(ground).not.toBe(dark)
+      await expect.poll(ground, PATIENT).not.toBe(dark)
       const light = await ground()
       await page.reload()
       await settled(page)
       expect(await ground()).toBe(light)
       await page.emulateMedia({ colorScheme: 'light' })
       await page.getByRole('button', { name: 'Dark' }).click()
-      await expect.poll(ground).toBe(dark)
+      await expect.poll(ground, PATIENT).toBe(dark)
     })
 
     test('filters are in the address, survive a reload, and page on by cursor', async () => {

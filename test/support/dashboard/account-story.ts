@@ -62,7 +62,7 @@ export const agentRows = (now: Date): Answer<Routes['listAgents']>['agents'] => 
   {
     agent: 'research',
     sessions: 25,
-    last_seen: before(now, 2_400),
+    last_seen: before(now, 12 * 86_400),
     calls: { enforced: 0, observed: 188, ungoverned: 188 },
     coverage: 0,
     health: { status: 'inactive', blocked_calls: 0, recovering: 0, compromised: 0, killed: 0 },

@@ -52,6 +52,13 @@ export const PAGES: readonly PageCase[] = [
       await page.getByRole('button', { name: 'Kill session' }).click()
     },
   },
+  {
+    name: 'session-label',
+    path: `/sessions/${MAIN_SESSION}`,
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Add a label' }).click()
+    },
+  },
   { name: 'session-hostile', path: `/sessions/${HOSTILE_SESSION}` },
   { name: 'session-unknown', path: '/sessions/ses_nobody', refused: 404 },
   { name: 'agents', path: '/agents' },
