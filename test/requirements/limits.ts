@@ -39,12 +39,12 @@ export const limits = [
   {
     id: 'limit.runs-also-post',
     behaviour: 'Runs also count against the general POST limit',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.runs-no-daily-cap',
     behaviour: 'Runs have no limit per day',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'limit.token-bucket',

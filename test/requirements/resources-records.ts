@@ -139,7 +139,7 @@ export const resourcesRecords = [
   {
     id: 'capture.redacted.default',
     behaviour: 'Captures are redacted unless another level is chosen',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'capture.full.everything',

@@ -189,12 +189,12 @@ export const whatTheServiceDoes = [
   {
     id: 'learn.dashboard-coverage',
     behaviour: 'The dashboard shows the coverage of contracts',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'learn.dashboard-pass-rate',
     behaviour: 'The dashboard shows pass rates',
-    state: 'missing',
+    state: 'built',
   },
   {
     id: 'account.api-keys',

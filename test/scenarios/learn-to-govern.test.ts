@@ -4,6 +4,7 @@ import { learnCaptures } from '../../packages/server/src/learning/learn-captures
 import { type Agent, callNames, calls, results, says, startAgent, toolDefinition } from '../support/agent.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
+import { proves } from '../support/proves.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
 
 /** From an agent that nobody changed to the same agent under a plan that was learned from it, in three environments. */
@@ -102,6 +103,16 @@ async function converse({ session, ask }: ReturnType<typeof start>, to: string) 
   const messages = [wish('Kim'), ...results(found, JSON.stringify(result)).slice(1)]
   return ask(TOOLS, messages as never)
 }
+
+proves('capture.redacted.default', async () => {
+  const kept = await runtime.sql<{ captureLevel: string; item: { response: { tool_calls: unknown[] } } }[]>`
+    select capture_level, item from captures where agent = 'desk'`
+  expect(kept.length).toBeGreaterThanOrEqual(2 * NAMES.length)
+  expect(new Set(kept.map(({ captureLevel }) => captureLevel))).toEqual(new Set(['redacted']))
+  const text = JSON.stringify(kept)
+  expect(text).toContain('ann@example.com')
+  for (const content of ['that lunch is ready', '"done"', '"sent"']) expect(text).not.toContain(content)
+})
 
 describe('a plan that was learned from an agent governs it', () => {
   test.each(['staging', 'production'] as const)(

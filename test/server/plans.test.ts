@@ -2,7 +2,7 @@ import type { PlanDetail } from '@countersign/protocol'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { learnCaptures, MAX_TOOLS } from '../../packages/server/src/learning/learn-captures.js'
-import { batchOf, hostileCapture, mailConversation } from '../support/captures.js'
+import { batchOf, capturesOf, hostileCapture, mailConversation } from '../support/captures.js'
 import { expectStatus } from '../support/governed-session.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => runtime.close())
 
 async function teach(agent: string, names: readonly string[]): Promise<void> {
-  await api.ingestCaptures(batchOf(names.flatMap((name) => mailConversation(agent, name))))
+  if (names.length > 0) await api.ingestCaptures(batchOf(names.flatMap((name) => mailConversation(agent, name))))
   while ((await runtime.instances[0].parts.database.transaction('jobs', learnCaptures)) > 0) {
     // Until nothing is left.
   }
@@ -238,6 +238,36 @@ describe('a plan', () => {
     expect(kept?.tools).toBe(MAX_TOOLS)
     expect(kept?.bytes).toBeLessThan(4 * 1024 * 1024)
   })
+
+  proves(
+    ['learn.dashboard-coverage', 'learn.dashboard-pass-rate'],
+    'shows which share of the observed calls it covers, and which share of the judged ones passed',
+    async () => {
+      const coverage = async () =>
+        (await ada.call('listAgents', {})).body.agents.find(({ agent }) => agent === 'shown')?.coverage
+      const passRates = async () =>
+        Object.fromEntries((await contractsOf('shown')).map(({ tool_name, pass_rate }) => [tool_name, pass_rate]))
+      await teach('shown', NAMES)
+      expect(await coverage()).toBe(0)
+      expect(await passRates()).toEqual({ find_person: null, send_mail: null })
+      const { plan_id } = (await ada.call('draftPlan', { body: scope('shown') })).body.plan
+      await ada.call('approvePlan', { params: { plan_id }, body: { why: 'ok' } })
+      expect(await coverage()).toBe(1)
+      const judged = (decision: 'allow' | 'block') => ({
+        validation: {
+          mode: 'shadow' as const,
+          pass: decision === 'allow',
+          calls: [{ index: 0, decision, reasons: [] }],
+        },
+      })
+      const captures = NAMES.flatMap((name, at) => mailConversation('shown', name, judged(at < 4 ? 'allow' : 'block')))
+      const other = capturesOf('shown', 'Look at the weather', [{ name: 'get_weather', args: { city: 'Rome' } }])
+      await api.ingestCaptures(batchOf([...captures, ...other]))
+      await teach('shown', [])
+      expect(await passRates()).toEqual({ find_person: 0.4, get_weather: null, send_mail: 0.4 })
+      expect(await coverage()).toBeCloseTo(28 / 29)
+    },
+  )
 
   test('of another tenant is not there', async () => {
     const { plan_id } = (await api.submitPlan({ body: { ...scope('mine'), files: pack(10) } })).body.plan

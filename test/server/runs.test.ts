@@ -102,8 +102,8 @@ test('a plan that nobody sent is 404, and a run of another tenant too', async ()
 })
 
 proves(
-  ['endpoint.runs.budget', 'limit.runs-budget'],
-  'the budget of 30 days is kept to the last run, over two instances',
+  ['endpoint.runs.budget', 'limit.runs-budget', 'limit.runs-no-daily-cap'],
+  'the budget of 30 days is kept to the last run, over two instances, and may be used up in one day',
   async () => {
     const { key, tenantId } = await runtime.createTenant({ quota: 'free' })
     await runtime.sql`update tenants set quota = 'free' where tenant_id = ${tenantId}`
