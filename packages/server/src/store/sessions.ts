@@ -81,12 +81,14 @@ interface StoredSession {
 
 /**
  * A scalar subselect of one session; where nothing has been written since the row that is known, of the time alone.
- * The ledger's hash stands beside the revision, should the tables ever be put back to an earlier time.
+ * The ledger's hash and the lease stand beside the revision: a crash may lose a preflight, which does not wait for the
+ * disk, or the tables may be put back to an earlier time, and then a revision comes twice.
  */
 export const SELECT_SESSION = (tenantId: string) => `
     select case
       when s.tenant_id = :known_tenant::text and s.revision = :known_revision::bigint
-        and s.ledger_hash = :known_hash::text then to_json(clock_timestamp())
+        and s.ledger_hash = :known_hash::text and s.lease_until = :known_lease::timestamptz
+        then to_json(clock_timestamp())
       else (select row_to_json(found) from (select s.*, clock_timestamp() as now) as found)
     end
     from sessions s where s.tenant_id = ${tenantId} and s.session_id = :session_id::text`
@@ -96,6 +98,7 @@ export const revisionOf = (known: SessionRow | null) => ({
   known_tenant: known?.tenantId ?? '',
   known_revision: known?.revision ?? 0,
   known_hash: known?.ledger.hash ?? '',
+  known_lease: known?.leaseUntil ?? null,
 })
 
 /** What `SELECT_SESSION` selected. Null when the tenant has no such session. */
