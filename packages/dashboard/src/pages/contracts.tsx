@@ -1,4 +1,4 @@
-import type { ContractRow, Environment } from '@countersign/protocol'
+import type { AgentRow, ContractRow, Environment } from '@countersign/protocol'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Badge } from '../components/badge.js'
@@ -39,6 +39,7 @@ export function ContractsPage() {
           onChange={(value) => void navigate({ to: '/contracts', search: { agent: value } })}
         />
         {agent === undefined ? null : <DraftFrom agent={agent} />}
+        <Coverage agent={agents.data?.agents.find((entry) => entry.agent === agent)} any={names.length > 0} />
       </div>
       <Loaded reading={contracts} rows={5}>
         {(data) =>
@@ -54,6 +55,18 @@ export function ContractsPage() {
         }
       </Loaded>
     </Page>
+  )
+}
+
+/** How far the chosen agent is covered, or how to choose one. */
+function Coverage({ agent, any }: { agent: AgentRow | undefined; any: boolean }) {
+  if (agent === undefined)
+    return any ? <p className="quiet">Choose an agent to draft a plan from its contracts.</p> : null
+  if (agent.coverage === null) return null
+  return (
+    <p className="quiet">
+      <strong className="number">{percent(agent.coverage)}</strong> of its calls have an approved contract.
+    </p>
   )
 }
 
