@@ -51,6 +51,7 @@ describe('countersign plan', () => {
     const diff = await execute(plan, 'diff', folder, ...scope)
     expect(diff.code).toBe(0)
     expect(diff.printed).toContain('allows  pay has a contract now')
+    expect(diff.printed).toContain('no plan is in force for payer in staging: all of it is new')
     const query = { agent: 'payer', environment: 'staging' }
     expect((await runtime.api().lookupPlan({ query })).body.status).toBe('none')
     const submit = await execute(plan, 'submit', folder, ...scope)
@@ -58,6 +59,7 @@ describe('countersign plan', () => {
       0,
       expect.stringMatching(/^draft plan_\S+ \([0-9a-f]{64}\)$/),
     ])
+    expect(submit.printed).toMatch(/to approve or reject it: http:\S+\/plans\/plan_\S+$/)
     expect((await runtime.api().lookupPlan({ query })).body.status).toBe('draft')
   })
 
@@ -81,6 +83,45 @@ describe('countersign run', () => {
     const xml = readFileSync(junit, 'utf8')
     expect(xml).toContain('<testsuite name="countersign run" tests="2" failures="1" errors="0">')
     expect(xml).toContain('name="bad &lt;&amp;&gt;"')
+  })
+
+  test('says what it could not do in words, and in JUnit where that was asked for', async () => {
+    const junit = join(folder, 'failed.xml')
+    const away = ['--url', 'http://127.0.0.1:9', '--key', 'none', '--junit', junit]
+    const noted: string[] = []
+    const terminal = { print: () => {}, note: (line: string) => noted.push(line) }
+    expect(await run.run([folder, '--agent', 'mailer', ...away], terminal)).toBe(1)
+    expect(noted.join()).toContain('error http://127.0.0.1:9 cannot be reached')
+    expect(readFileSync(junit, 'utf8')).toContain('tests="1" failures="0" errors="1"')
+    const nowhere = join(folder, 'no', 'such')
+    await expect(execute(run, folder, '--fixtures', nowhere)).rejects.toThrow(`--fixtures: no folder ${nowhere}`)
+    await expect(execute(run, folder, '--agent', 'a', '--junit', join(nowhere, 'x.xml'))).rejects.toThrow('--junit')
+  })
+
+  test('does not pass for an agent of which nothing was captured', async () => {
+    const junit = join(folder, 'nothing.xml')
+    const result = await execute(run, folder, '--agent', 'tpyo', '--junit', junit)
+    expect([result.code, result.noted]).toEqual([
+      1,
+      expect.stringContaining('no session with arguments was captured of tpyo'),
+    ])
+    expect(readFileSync(junit, 'utf8')).toContain('there was no session to judge')
+  })
+
+  test('tells what the rules could not judge, and how far a run is', async () => {
+    const strict = mkdtempSync(join(tmpdir(), 'pack-'))
+    for (const tool of ['find_person', 'send_mail']) {
+      writeFileSync(
+        join(strict, `${tool}.yaml`),
+        `tool: ${tool}\nassertions: { input_invariants: [{ path: $.model, exists: true }] }\n`,
+      )
+    }
+    await runtime.api().ingestCaptures(batchOf(mailConversation('teller', 'Ann')))
+    const result = await execute(run, strict, '--agent', 'teller')
+    rmSync(strict, { recursive: true })
+    expect(result.code).toBe(0)
+    expect(result.printed).toContain('not judged, for want of what they read: input_invariants of 2 calls')
+    expect(result.noted).toMatch(/: (queued|running), 0 sessions judged/)
   })
 
   test('waits for a run over captured sessions', async () => {

@@ -1,4 +1,5 @@
 import { type Answer, type RequestBody, ROUTES, type Route, type RouteName, type Routes } from '@countersign/protocol'
+import { readEnvironment } from '@countersign/sdk'
 import { UsageError } from './command.js'
 
 /** A service that a command talks to, as its flags name it. */
@@ -11,15 +12,24 @@ export interface Service {
 export class RefusedError extends Error {
   override name = 'RefusedError'
   readonly problems: readonly string[]
+  /** Null when no answer came. */
+  readonly status: number | null
 
-  constructor(message: string, problems: readonly string[]) {
+  constructor(message: string, problems: readonly string[], status: number | null = null) {
     super(message)
     this.problems = problems
+    this.status = status
   }
 }
 
-export function serviceOf({ url, key }: { url?: string | undefined; key?: string | undefined }): Service {
-  if (url === undefined || key === undefined) throw new UsageError('--url URL and --key KEY are needed')
+/** By flags, else by the variables that the SDK reads: a key has no business in a list of processes or a log of CI. */
+export function serviceOf(given: { url?: string | undefined; key?: string | undefined }): Service {
+  const { apiUrl, apiKey } = readEnvironment()
+  const url = given.url ?? apiUrl
+  const key = given.key ?? apiKey
+  if (url === null || key === null) {
+    throw new UsageError('--url URL and --key KEY are needed, or COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY')
+  }
   if (!URL.canParse(url)) throw new UsageError('--url is an address such as http://127.0.0.1:4319')
   return { url, key }
 }
@@ -42,6 +52,9 @@ export async function callRoute<Name extends RouteName>(
     method: route.method,
     headers,
     ...(given.body === undefined ? {} : { body: JSON.stringify(given.body) }),
+  }).catch((error) => {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+    throw new RefusedError(`${url} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`, [])
   })
   const body: unknown = await response.json().catch(() => null)
   if (!response.ok) throw refusal(url, response.status, body)
@@ -52,5 +65,5 @@ function refusal(url: string, status: number, body: unknown): RefusedError {
   const { title, detail, problems } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
   const why = [title, detail].filter((part) => typeof part === 'string').join(': ') || 'no answer that can be read'
   const list = Array.isArray(problems) ? problems.filter((problem) => typeof problem === 'string') : []
-  return new RefusedError(`${url} answered ${status}: ${why}`, list)
+  return new RefusedError(`${url} answered ${status}: ${why}`, list, status)
 }

@@ -1,20 +1,47 @@
 import type { RunReport } from '@countersign/protocol'
+import { notJudgedWords } from './run-summary.js'
 
 /** A report as JUnit XML: one case for each session that diverged, and one that stands for those that passed. */
 export function junitOf(report: RunReport, name: string): string {
-  const failures = report.sessions - report.sessions_passed
-  const cases = report.divergences.map(({ session, turn, call, tool_name, expected, decision, reasons, remedy }) => {
+  const listed = report.divergences.map(({ session, turn, call, tool_name, expected, decision, reasons, remedy }) => {
     const message = `turn ${turn + 1}, call ${call + 1}: ${tool_name} expected ${expected}, was ${decision}`
-    const text = [reasons.join(', '), remedy ?? ''].filter((part) => part !== '').join('\n')
-    return `    <testcase classname="${escaped(name)}" name="${escaped(session)}">\n      <failure message="${escaped(message)}">${escaped(text)}</failure>\n    </testcase>`
+    const why = [reasons.join(', '), remedy ?? ''].filter((part) => part !== '').join('\n')
+    return failedCase(name, { session, message, why })
   })
+  const unlisted = report.sessions - report.sessions_passed - report.divergences.length
+  const failed = [
+    ...listed,
+    ...(unlisted > 0 ? [failedCase(name, { session: `${unlisted} more sessions`, message: 'not as expected' })] : []),
+    ...(report.sessions === 0 ? [failedCase(name, { session: 'none', message: 'there was no session to judge' })] : []),
+  ]
   const passed = `    <testcase classname="${escaped(name)}" name="${report.sessions_passed} sessions passed"/>`
+  const cases = [...failed, ...(report.sessions_passed > 0 ? [passed] : [])]
+  return suite(name, { cases, failures: failed.length, errors: 0, note: notJudgedWords(report) })
+}
+
+/** A run that gave no report, so that CI shows why. */
+export function junitOfError(message: string, name: string): string {
+  const run = `    <testcase classname="${escaped(name)}" name="run">\n      <error message="${escaped(message)}"/>\n    </testcase>`
+  return suite(name, { cases: [run], failures: 0, errors: 1, note: null })
+}
+
+const failedCase = (name: string, { session, message, why = '' }: { session: string; message: string; why?: string }) =>
+  `    <testcase classname="${escaped(name)}" name="${escaped(session)}">\n      <failure message="${escaped(message)}">${escaped(why)}</failure>\n    </testcase>`
+
+interface SuiteParts {
+  readonly cases: readonly string[]
+  readonly failures: number
+  readonly errors: number
+  readonly note: string | null
+}
+
+function suite(name: string, { cases, failures, errors, note }: SuiteParts): string {
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     '<testsuites>',
-    `  <testsuite name="${escaped(name)}" tests="${report.sessions}" failures="${failures}" errors="0">`,
+    `  <testsuite name="${escaped(name)}" tests="${cases.length}" failures="${failures}" errors="${errors}">`,
     ...cases,
-    ...(report.sessions_passed > 0 ? [passed] : []),
+    ...(note === null ? [] : [`    <system-out>${escaped(note)}</system-out>`]),
     '  </testsuite>',
     '</testsuites>',
     '',

@@ -19,6 +19,7 @@ export {
 export type { HealthSnapshot } from './health-snapshot.js'
 export { type ObserveHandle, observe } from './observe.js'
 export type { ObserveOptions } from './observe-options.js'
+export { readEnvironment, type SdkEnvironment } from './options.js'
 export { replay } from './replay.js'
 export type { CallInDoubt, NarrowResult, ReplayOptions, ToolContext, ToolExecutor, ToolMap } from './replay-options.js'
 export { ReplaySession } from './replay-session.js'

@@ -5,11 +5,13 @@ import { callRoute, RefusedError, serviceOf } from '../call-route.js'
 import { type Command, type Terminal, UsageError } from '../command.js'
 
 export const plan: Command = {
-  usage: 'plan diff|submit FOLDER --agent NAME --environment NAME --url URL --key KEY [--json]',
+  usage: 'plan diff|submit FOLDER --agent NAME --environment NAME [--url URL] [--key KEY] [--json]',
   summary: 'compare a pack of contracts with the plan in force, or submit it as a draft for a person to approve',
   help: () =>
     [
       'diff keeps nothing; submit makes a draft, which enforces nothing until somebody approves it in the dashboard.',
+      'Lines begin with what a change does: allows, blocks or changes; blocker and note are for whoever approves.',
+      'Without --url and --key the variables COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY are used.',
       'Exit code 0: nothing stands in the way of approval; 1: blockers, or the pack was refused; 2: wrong usage.',
     ].join('\n'),
   run: async (args, terminal) => {
@@ -23,7 +25,7 @@ export const plan: Command = {
           ? await callRoute(given.service, 'diffPlan', { body })
           : await callRoute(given.service, 'submitPlan', { body })
       if (given.json) terminal.print(JSON.stringify(answer))
-      else show(answer, terminal)
+      else show(answer, given, terminal)
       return answer.blockers.length > 0 ? 1 : 0
     } catch (error) {
       if (!(error instanceof RefusedError || error instanceof ReplayConfigError)) throw error
@@ -69,14 +71,27 @@ interface Compared {
   advisories: readonly { message: string }[]
 }
 
+type Answered =
+  | { compiled_hash: string; running_hash: string | null }
+  | { plan: { plan_id: string; compiled_hash: string }; running: { compiled_hash: string } | null }
+
 function show(
-  answer: Compared & ({ compiled_hash: string } | { plan: { plan_id: string; compiled_hash: string } }),
+  answer: Compared & Answered,
+  { agent, environment, service }: ReturnType<typeof readArguments>,
   { print }: Terminal,
 ): void {
-  if ('plan' in answer) print(`draft ${answer.plan.plan_id} (${answer.plan.compiled_hash})`)
+  const isDraft = 'plan' in answer
+  const running = isDraft ? (answer.running?.compiled_hash ?? null) : answer.running_hash
+  if (isDraft) print(`draft ${answer.plan.plan_id} (${answer.plan.compiled_hash})`)
   else print(`compiled_hash ${answer.compiled_hash}`)
+  print(
+    running === null
+      ? `no plan is in force for ${agent} in ${environment}: all of it is new`
+      : `compared with the plan in force for ${agent} in ${environment} (${running})`,
+  )
   if (answer.changes.length === 0) print('nothing changes')
   for (const { effect, text } of answer.changes) print(`${effect.padEnd(7)} ${text}`)
   for (const { message } of answer.blockers) print(`blocker ${message}`)
   for (const { message } of answer.advisories) print(`note    ${message}`)
+  if (isDraft) print(`to approve or reject it: ${new URL(`/plans/${answer.plan.plan_id}`, service.url)}`)
 }

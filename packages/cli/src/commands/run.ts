@@ -1,24 +1,27 @@
 import { randomUUID } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { parseStrictJson } from '@countersign/engine'
-import { type RunFixture, type RunReport, type RunView, runFixtureSchema } from '@countersign/protocol'
+import { type RunFixture, type RunView, runFixtureSchema } from '@countersign/protocol'
 import { prepareContracts, ReplayConfigError } from '@countersign/sdk'
 import { callRoute, RefusedError, type Service, serviceOf } from '../call-route.js'
 import { type Command, type Terminal, UsageError } from '../command.js'
-import { junitOf } from '../junit.js'
+import { junitOf, junitOfError } from '../junit.js'
 import { loadPolicyEvaluator } from '../policy.js'
+import { summaryOf } from '../run-summary.js'
 
 export const run: Command = {
   usage:
-    'run FOLDER (--agent NAME | --fixtures FOLDER) --url URL --key KEY [--max-sessions N] [--unmatched block|allow] [--junit FILE] [--json]',
+    'run FOLDER (--agent NAME | --fixtures FOLDER) [--url URL] [--key KEY] [--max-sessions N] [--unmatched block|allow] [--junit FILE] [--json]',
   summary: "backtest a pack of contracts against an agent's captured sessions, or against fixtures, for CI",
   help: () =>
     [
       'Fixtures are JSON files, one session each: { name, user, turns: [{ calls: [{ name, arguments, result, expect }] }] }.',
-      'Exit code 0: every session went as expected; 1: some did not, or the run failed; 2: wrong usage.',
+      'Captured sessions are judged newest first; calls that were blocked when captured are expected to be blocked again.',
+      'Without --url and --key the variables COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY are used.',
+      'Exit code 0: every session went as expected; 1: some did not, there was none, or the run failed; 2: wrong usage.',
     ].join('\n'),
   run: async (args, terminal) => {
     const given = readArguments(args)
@@ -35,6 +38,7 @@ export const run: Command = {
       if (!(error instanceof RefusedError || error instanceof ReplayConfigError)) throw error
       terminal.note(`error ${error.message}`)
       if (error instanceof RefusedError) for (const problem of error.problems) terminal.note(`  ${problem}`)
+      writeJunit(given.junit, junitOfError(error.message, SUITE))
       return 1
     }
   },
@@ -68,6 +72,7 @@ function readArguments(args: readonly string[]) {
   const unmatched = values.unmatched ?? 'block'
   if (unmatched !== 'block' && unmatched !== 'allow') throw new UsageError('--unmatched is block or allow')
   const { agent, fixtures, junit } = values
+  if (junit !== undefined && !existsSync(dirname(junit))) throw new UsageError(`--junit: no folder ${dirname(junit)}`)
   return {
     folder,
     agent,
@@ -81,6 +86,7 @@ function readArguments(args: readonly string[]) {
 }
 
 function readFixtures(folder: string): RunFixture[] {
+  if (!existsSync(folder)) throw new UsageError(`--fixtures: no folder ${folder}`)
   const files = readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
     .sort()
@@ -91,50 +97,56 @@ function readFixtures(folder: string): RunFixture[] {
     const fixture = runFixtureSchema.safeParse(parsed.value)
     if (fixture.success) return fixture.data
     const [issue] = fixture.error.issues
-    throw new UsageError(`${file}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not a fixture'}`)
+    throw new UsageError(`${file}: ${issue?.path.join('.') || 'the file'}: ${issue?.message ?? 'not a fixture'}`)
   })
 }
 
 const POLL_MS = 500
+const SLOW_POLL_MS = 2_000
+/** Polls after which it is a long run: asked for less often, so that CI does not use up the tenant's reads. */
+const PATIENCE = 10
+const MAX_TROUBLES = 30
 
-/** Says once in a while that it is still waiting. */
+/** Says once in a while how far it is. A service that is busy or away for a moment is asked again. */
 async function untilDone(service: Service, started: RunView, { note }: Terminal): Promise<RunView> {
   let view = started
+  let troubles = 0
   for (let polls = 0; view.status === 'queued' || view.status === 'running'; polls++) {
-    if (polls % 10 === 0) note(`run ${view.run_id}: ${view.status}`)
-    await sleep(POLL_MS)
-    view = (await callRoute(service, 'loadRun', { params: { run_id: view.run_id } })).run
+    if (polls % PATIENCE === 0) note(`run ${view.run_id}: ${view.status}, ${view.sessions_done} sessions judged`)
+    await sleep(polls < PATIENCE ? POLL_MS : SLOW_POLL_MS)
+    try {
+      view = (await callRoute(service, 'loadRun', { params: { run_id: view.run_id } })).run
+      troubles = 0
+    } catch (error) {
+      if (!isPassing(error) || ++troubles > MAX_TROUBLES) throw error
+    }
   }
   return view
 }
 
+const isPassing = (error: unknown): boolean =>
+  error instanceof RefusedError && (error.status === null || error.status === 429 || error.status === 503)
+
+const SUITE = 'countersign run'
+
 function conclude(
   view: RunView,
-  given: { json: boolean; junit: string | undefined },
+  given: { json: boolean; junit: string | undefined; agent: string | undefined },
   { print, note }: Terminal,
 ): number {
   const { report } = view
   if (report === null) {
-    note(`error the run failed: ${view.error ?? 'no reason given'}`)
+    const message = `the run failed: ${view.error ?? 'no reason given'}`
+    note(`error ${message}`)
+    writeJunit(given.junit, junitOfError(message, SUITE))
     return 1
   }
-  if (given.junit !== undefined) writeFileSync(given.junit, junitOf(report, 'countersign run'))
+  writeJunit(given.junit, junitOf(report, SUITE))
   print(given.json ? JSON.stringify(view) : summaryOf(report))
-  return report.sessions_passed === report.sessions ? 0 : 1
+  if (report.sessions === 0) note(`error nothing to judge: no session with arguments was captured of ${given.agent}`)
+  return report.sessions > 0 && report.sessions_passed === report.sessions ? 0 : 1
 }
 
-const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
-
-function summaryOf(report: RunReport): string {
-  const uncovered = report.coverage_by_tool.filter(({ covered }) => !covered).map(({ tool_name }) => tool_name)
-  return [
-    `${report.sessions_passed} of ${report.sessions} sessions as expected (${percent(report.pass_rate)})`,
-    `${report.calls_blocked} of ${report.calls} calls blocked, ${percent(report.coverage)} covered by contracts`,
-    ...Object.entries(report.would_block).map(([reason, count]) => `  ${reason}: ${count}`),
-    ...(uncovered.length > 0 ? [`without contract: ${uncovered.join(', ')}`] : []),
-    ...report.divergences.map(
-      ({ session, turn, call, tool_name, expected, decision, reasons }) =>
-        `  ${session}: turn ${turn + 1}, call ${call + 1}: ${tool_name} expected ${expected}, was ${decision}${reasons.length > 0 ? ` (${reasons.join(', ')})` : ''}`,
-    ),
-  ].join('\n')
+function writeJunit(file: string | undefined, xml: string): void {
+  if (file !== undefined) writeFileSync(file, xml)
 }

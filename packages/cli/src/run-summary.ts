@@ -1,0 +1,39 @@
+import type { RunReport } from '@countersign/protocol'
+
+/** Divergences that are printed; the JSON and the JUnit file have more. */
+const MAX_LISTED = 20
+
+/** A report in words, the verdict first. */
+export function summaryOf(report: RunReport): string {
+  const uncovered = report.coverage_by_tool.filter(({ covered }) => !covered).map(({ tool_name }) => tool_name)
+  const unlisted = report.sessions - report.sessions_passed - Math.min(MAX_LISTED, report.divergences.length)
+  const notJudged = notJudgedWords(report)
+  return [
+    `${report.sessions_passed} of ${report.sessions} sessions as expected (${percent(report.pass_rate)})`,
+    `${report.calls_blocked} of ${report.calls} calls blocked, ${percent(report.coverage)} covered by contracts`,
+    ...Object.entries(report.would_block).map(([reason, count]) => `  ${reason}: ${count}`),
+    ...(uncovered.length > 0 ? [`without contract: ${uncovered.join(', ')}`] : []),
+    ...(notJudged === null ? [] : [notJudged]),
+    ...report.divergences.slice(0, MAX_LISTED).flatMap(divergenceLines),
+    ...(unlisted > 0 ? [`  and ${unlisted} more sessions`] : []),
+  ].join('\n')
+}
+
+function divergenceLines(divergence: RunReport['divergences'][number]): string[] {
+  const { session, turn, call, tool_name, expected, decision, reasons, remedy } = divergence
+  const why = reasons.length > 0 ? ` (${reasons.join(', ')})` : ''
+  return [
+    `  ${session}: turn ${turn + 1}, call ${call + 1}: ${tool_name} expected ${expected}, was ${decision}${why}`,
+    ...(remedy === null ? [] : [`    ${remedy}`]),
+  ]
+}
+
+/** Null when every rule could be judged. */
+export function notJudgedWords({ not_judged }: RunReport): string | null {
+  const rules = Object.entries(not_judged)
+  if (rules.length === 0) return null
+  const counts = rules.map(([rule, calls]) => `${rule} of ${calls} ${calls === 1 ? 'call' : 'calls'}`)
+  return `not judged, for want of what they read: ${counts.join(', ')}`
+}
+
+const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
