@@ -9,18 +9,19 @@ type ProposalEvent = Extract<SessionEvent, { type: 'proposal' }>
 
 /** Registered calls narrow from now on; nothing widens before their receipts. */
 export function applyProposal(state: SessionState, { body, at }: ProposalEvent, plan: Plan): SessionState {
-  const spent: SessionState = {
-    ...state,
-    actualCost: addDecimals(state.actualCost, body.cost),
-    highestCost: compareDecimals(body.cost, state.highestCost) > 0 ? body.cost : state.highestCost,
-    ...blockCounts(state, body.outcome),
-  }
+  const actualCost = addDecimals(state.actualCost, body.cost)
+  const highestCost = compareDecimals(body.cost, state.highestCost) > 0 ? body.cost : state.highestCost
+  const { consecutiveBlocks, totalBlocks } = blockCounts(state, body.outcome)
   const calls = body.calls.filter(isRegistered)
-  if (calls.length === 0) return spent
+  if (calls.length === 0) return { ...state, actualCost, highestCost, consecutiveBlocks, totalBlocks }
   if (state.open !== null) throw new Error('a proposal registered calls while another was open')
   const limits = plan.session.session_limits
   return {
-    ...spent,
+    ...state,
+    actualCost,
+    highestCost,
+    consecutiveBlocks,
+    totalBlocks,
     used: countTools(state.used, calls),
     usedCalls: state.usedCalls + calls.length,
     aggregates: addAmounts(state.aggregates, calls),
@@ -50,10 +51,13 @@ const isRegistered = (call: LedgerCall): call is RegisteredCall =>
   call.pending_call_id !== null && call.argument_hash !== null
 
 /** A response without calls says nothing about the model's obedience. */
-function blockCounts(state: SessionState, outcome: ProposalEvent['body']['outcome']) {
-  if (outcome === 'no_calls') return {}
-  if (outcome === 'allowed') return { consecutiveBlocks: 0 }
-  return { consecutiveBlocks: state.consecutiveBlocks + 1, totalBlocks: state.totalBlocks + 1 }
+function blockCounts(
+  { consecutiveBlocks, totalBlocks }: SessionState,
+  outcome: ProposalEvent['body']['outcome'],
+): Pick<SessionState, 'consecutiveBlocks' | 'totalBlocks'> {
+  if (outcome === 'no_calls') return { consecutiveBlocks, totalBlocks }
+  if (outcome === 'allowed') return { consecutiveBlocks: 0, totalBlocks }
+  return { consecutiveBlocks: consecutiveBlocks + 1, totalBlocks: totalBlocks + 1 }
 }
 
 function countTools(used: SessionState['used'], calls: readonly RegisteredCall[]): SessionState['used'] {

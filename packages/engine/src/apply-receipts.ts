@@ -32,10 +32,12 @@ function withOutcome(state: SessionState, call: PendingCall, receipt: LedgerRece
   const added = outcome === 'not_executed' ? [] : call.adds_labels.filter((label) => !state.labels.includes(label))
   const errors =
     outcome === 'failed' ? state.consecutiveErrors + 1 : outcome === 'succeeded' ? 0 : state.consecutiveErrors
+  const base = isReleased ? released(state, call) : state
+  if (added.length === 0) return errors === state.consecutiveErrors ? base : { ...base, consecutiveErrors: errors }
   return {
-    ...(isReleased ? released(state, call) : state),
-    labels: added.length === 0 ? state.labels : [...state.labels, ...added],
-    controlRevision: state.controlRevision + (added.length === 0 ? 0 : 1),
+    ...base,
+    labels: [...state.labels, ...added],
+    controlRevision: state.controlRevision + 1,
     consecutiveErrors: errors,
   }
 }

@@ -48,18 +48,20 @@ export function createCallBook(): CallBook {
   let gathered = new Map<DecidedBy, Evidence[]>()
   let waiters: { until: 'idle' | 'resolved'; wake(): void }[] = []
 
+  const isReached = (until: 'idle' | 'resolved'): boolean =>
+    until === 'idle'
+      ? !calls.some(({ state }) => state === 'running')
+      : calls.every(({ state }) => state === 'resolved')
   const settleWaiters = (): void => {
-    const isIdle = !calls.some(({ state }) => state === 'running')
-    const isResolved = calls.every(({ state }) => state === 'resolved')
-    const ready = waiters.filter(({ until }) => (until === 'idle' ? isIdle : isResolved))
+    if (waiters.length === 0) return
+    const ready = waiters.filter(({ until }) => isReached(until))
     waiters = waiters.filter((waiter) => !ready.includes(waiter))
     for (const { wake } of ready) wake()
   }
-  const wait = (until: 'idle' | 'resolved'): Promise<void> =>
-    new Promise((wake) => {
-      waiters.push({ until, wake })
-      settleWaiters()
-    })
+  const wait = async (until: 'idle' | 'resolved'): Promise<void> => {
+    if (isReached(until)) return
+    await new Promise<void>((wake) => waiters.push({ until, wake }))
+  }
 
   return {
     open(opened) {

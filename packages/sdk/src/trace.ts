@@ -27,9 +27,9 @@ export function createTrace(): Trace {
   return {
     add(stage, verdict, about = {}) {
       if (entries.length >= LONGEST) return
-      entries.push(Object.freeze({ stage, tool: null, verdict, reason: null, checked: null, found: null, ...about }))
+      entries.push({ stage, tool: null, verdict, reason: null, checked: null, found: null, ...about })
     },
-    entries: () => Object.freeze([...entries]),
+    entries: () => Object.freeze(entries.map((entry) => Object.freeze(entry))),
   }
 }
 

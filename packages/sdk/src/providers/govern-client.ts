@@ -65,6 +65,16 @@ export function governClient<Client extends object>(
     }
   }
 
+  const methods = new Map<string, { original: Method; governed: unknown }>()
+  /** The same function each time it is asked for, as on the original. */
+  const methodAt = (at: string, owner: object, original: Method): unknown => {
+    const known = methods.get(at)
+    if (known !== undefined && known.original === original) return known.governed
+    const governed = method(kind.methods.get(at), at, owner, original)
+    methods.set(at, { original, governed })
+    return governed
+  }
+
   const facades = new Map<string, object>()
   const facade = (target: object, path: string): object => {
     const known = facades.get(path)
@@ -74,7 +84,7 @@ export function governClient<Client extends object>(
       const at = path === '' ? name : `${path}.${name}`
       // `await client` asks for `then`, and what both clients mark as internal leads to the original.
       if (name.startsWith('_') || value === undefined) return undefined
-      if (typeof value === 'function') return method(kind.methods.get(at), at, target, value as Method)
+      if (typeof value === 'function') return methodAt(at, target, value as Method)
       if (typeof value !== 'object' || value === null || at === 'logger') return value
       return facade(value, at)
     })
