@@ -30,7 +30,6 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
     const view = provider.readRequest(request)
     refuseNested(session, view)
     try {
-      const mend = session.continuations.mending(provider, request)
       await session.ready()
       session.checkProvider(provider.name, view.model)
       if (view.tools.length > 0 && binds(session) && place === null) {
@@ -38,6 +37,8 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
         if (place.waited) await session.book.resolved(GRACE_MS)
       }
       session.assertUsable()
+      // Turns before this one in the queue may have left something to answer.
+      const mend = session.continuations.mending(provider, request)
       asked = {
         request,
         view,
