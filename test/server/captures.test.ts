@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { flowOf, newTrail, type ToolSummary } from '@countersign/engine'
+import type { JsonObject } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
 import { batchOf, mailConversation } from '../support/captures.js'
@@ -35,6 +36,27 @@ describe('captures', () => {
     const [first] = captures
     const { body } = await api.ingestCaptures(batchOf([...captures, first]))
     expect(body).toEqual({ accepted: 0, duplicates: 3, rejected: [] })
+  })
+
+  test('tell which tools were offered, with the newest schema of each', async () => {
+    const [item] = mailConversation('offering', 'Ann')
+    if (item === undefined) throw new Error('no capture')
+    const offer = (schema?: JsonObject) => ({
+      ...item,
+      capture_id: randomUUID(),
+      request: { tools: [{ name: 'find_person', ...(schema !== undefined && { schema }) }] },
+    })
+    const kept = async () => {
+      const rows = await runtime.sql<{ schema: unknown }[]>`select schema from offered_tools where agent = 'offering'`
+      return rows.map(({ schema }) => schema)
+    }
+    await api.ingestCaptures(batchOf([offer()]))
+    expect(await kept()).toEqual([null])
+    await api.ingestCaptures(batchOf([offer({ type: 'object' })]))
+    await api.ingestCaptures(batchOf([offer()]))
+    expect(await kept()).toEqual([{ type: 'object' }])
+    await api.ingestCaptures(batchOf([offer({ type: 'object', required: ['name'] })]))
+    expect(await kept()).toEqual([{ type: 'object', required: ['name'] }])
   })
 
   test('that are bad are refused one by one and the rest is kept', async () => {

@@ -8,6 +8,7 @@ import {
   type Routes,
 } from '@countersign/protocol'
 import type { Context } from '../../context.js'
+import { offeredMemoryOf } from '../../learning/offered-memory.js'
 import { offeredIn, stripCapture } from '../../learning/strip-capture.js'
 import { insertCaptures, keepOfferedTools } from '../../store/captures.js'
 
@@ -39,7 +40,12 @@ export async function ingestCaptures(
       salts,
     ),
   )
-  await ctx.single((sql) => keepOfferedTools(sql, ctx.tenantId, offeredIn(good)))
+  const memory = offeredMemoryOf(ctx.database)
+  const offered = memory.unknown(ctx.tenantId, offeredIn(good))
+  if (offered.length > 0) {
+    await ctx.single((sql) => keepOfferedTools(sql, ctx.tenantId, offered))
+    memory.remember(ctx.tenantId, offered)
+  }
   return { accepted, duplicates: repeated + good.length - accepted, rejected }
 }
 
