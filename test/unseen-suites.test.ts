@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import type { Suite } from '../bench/learn/dataset.js'
+import { findSuites, readSuites, type Suite } from '../bench/learn/dataset.js'
 import { type Measured, measure, prepare } from '../bench/learn/measure.js'
 import { drive } from './support/made-up-suites/drive.js'
 import { makeSuite } from './support/made-up-suites/make-suite.js'
@@ -59,5 +63,61 @@ describe('a suite with gaps is measured by what it has', () => {
     const calls = [{ ...odd, result, shown: result, labels: { tainted: false, error: false } }, ...first.calls]
     const traces = [0, 1, 2, 3, 4].map((fold) => ({ ...first, calls, labels: { ...first.labels, fold } }))
     expect(measured(only({ traces })).traces.falseBlocks.count).toBe(5)
+  })
+})
+
+describe('a folder of recordings', () => {
+  const inFolder = <T>(files: Record<string, string | Buffer>, read: (folder: string) => T): T => {
+    const folder = mkdtempSync(join(tmpdir(), 'recorded-'))
+    try {
+      for (const [file, content] of Object.entries(files)) writeFileSync(join(folder, file), content)
+      return read(folder)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  }
+  const tools = JSON.stringify([
+    { name: 'send', side_effect: 'irreversible' },
+    { name: 'look', side_effect: 'odd' },
+    {},
+  ])
+
+  test('is read with gaps: packed or plain, without folds, turns, prompts or results', () => {
+    const lines = [{ calls: [{ name: 'send' }, {}] }, { id: 'b', fold: 3, kind: 'attack', calls: null }, 7]
+    const traces = lines.map((line) => JSON.stringify(line)).join('\n')
+    const [suite, other] = inFolder(
+      {
+        'x-one-tools.json': tools,
+        'x-one-core.jsonl': traces,
+        'x-two-tools.json': '[]',
+        'x-two.jsonl.gz': gzipSync('\n'),
+      },
+      readSuites,
+    )
+    expect(suite?.tools).toEqual([
+      { name: 'send', schema: {}, sideEffect: 'destructive' },
+      { name: 'look', schema: {} },
+    ])
+    expect(suite?.traces).toMatchObject([
+      { user: '', calls: [{ name: 'send', arguments: {}, turn: 0, result: '' }], labels: { kind: 'benign' } },
+      { id: 'b', calls: [], labels: { kind: 'attack', fold: 3, utility: false } },
+    ])
+    expect(other).toMatchObject({ name: 'two', traces: [] })
+  })
+
+  test.each([
+    ['no suite', { 'readme.md': '' }, 'holds no suite'],
+    ['tools that are no list', { 'x-one-tools.json': '{}' }, 'expected a list of tools'],
+    ['a line that is no JSON', { 'x-one-tools.json': '[]', 'x-one.jsonl': '{}\n{' }, 'x-one.jsonl, line 2 is not JSON'],
+    ['a file that is not packed', { 'x-one-tools.json': '[]', 'x-one.jsonl.gz': 'plain' }, 'cannot be unpacked'],
+  ])('says what is wrong with %s', (_, files, message) => {
+    expect(() => inFolder(files, readSuites)).toThrow(message)
+  })
+
+  test('keeps suites of one name apart by their source', () => {
+    const names = inFolder({ 'a-mail-tools.json': '[]', 'b-mail-tools.json': '[]' }, (folder) =>
+      findSuites(folder).map(({ name }) => name),
+    )
+    expect(names).toEqual(['a-mail', 'b-mail'])
   })
 })
