@@ -86,10 +86,15 @@ async function work(told: Told, isOver: () => boolean): Promise<void> {
 }
 
 /** Waits until every client has been told of so many more receipts. */
-async function untilToldMore(all: readonly Told[], more: number): Promise<void> {
+async function untilToldMore(all: readonly Told[], more: number, { command }: Service): Promise<void> {
   const wanted = all.map(({ receipts }) => receipts.length + more)
   const isBehind = ({ receipts }: Told, at: number) => receipts.length < (wanted[at] ?? 0)
-  while (all.some(isBehind)) await sleep(10)
+  const patienceEnds = Date.now() + 60_000
+  while (all.some(isBehind)) {
+    if (Date.now() > patienceEnds)
+      throw new Error(`clients are not served any more; the service said:\n${command.output()}`)
+    await sleep(10)
+  }
 }
 
 /** After a failure: what is pending is settled, and the version taken from the server, as the SDK would. */
@@ -130,11 +135,11 @@ proves(
     for (let round = 0; round < rounds(2, 20); round++) {
       let over = false
       const working = all.map((told) => work(told, () => over))
-      await untilToldMore(all, 20)
+      await untilToldMore(all, 20, service)
       service.command.child.kill('SIGKILL')
       await service.command.ended
       service = await startService()
-      await untilToldMore(all, 2)
+      await untilToldMore(all, 2, service)
       over = true
       await Promise.all(working)
     }
@@ -164,11 +169,11 @@ proves(
     for (let round = 0; round < rounds(2, 20); round++) {
       let over = false
       const working = all.map((told) => work(told, () => over))
-      await untilToldMore(all, 20)
+      await untilToldMore(all, 20, service)
       const pid = postgres.pid()
       process.kill(pid, 'SIGKILL')
       while (postgres.pid() === pid) await sleep(50)
-      await untilToldMore(all, 2)
+      await untilToldMore(all, 2, service)
       over = true
       await Promise.all(working)
     }
