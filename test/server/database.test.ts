@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect, createDatabase, type Database, within } from '../../packages/server/src/store/database.js'
+import { connect, createDatabase, type Database, type Tx, within } from '../../packages/server/src/store/database.js'
 import { databaseTrouble } from '../../packages/server/src/store/database-error.js'
 import { DatabaseBusy, DatabaseUnreachable } from '../../packages/server/src/store/gave-up.js'
 import { createTestDatabase, type TestDatabase } from '../support/database.js'
@@ -144,6 +144,48 @@ test('connections that the network swallowed are broken and made anew, for every
     expect(await read(200)).toBe('unavailable')
     expect(await Promise.all(hanging)).toEqual(['unavailable', 'unavailable'])
     expect(await Promise.all([read(), write(), transact()])).toEqual(['done', 'done', 'done'])
+    expect(far.load()).toMatchObject({ active: 0, waiting: 0 })
+  } finally {
+    await proxy.close()
+    await sleep(50)
+    await far.close()
+  }
+})
+
+/** What a transaction does when its connection breaks, and after that. */
+const BREAKING: Record<string, (tx: Tx, cut: () => Promise<void>) => Promise<unknown>> = {
+  'in a statement': async (tx, cut) => {
+    const running = tx`select pg_sleep(5)`.execute()
+    await Promise.all([running, cut()])
+  },
+  'between statements': async (tx, cut) => {
+    await cut()
+    await sleep(50)
+    await tx`select 2`
+  },
+  'before it fails by itself': async (_tx, cut) => {
+    await cut()
+    await sleep(50)
+    throw new Error('of its own')
+  },
+}
+test.each(Object.entries(BREAKING))('a connection that breaks %s of a transaction ends only that', async (_, run) => {
+  const proxy = await startTcpProxy(database.url)
+  const far = createDatabase({ url: proxy.url, poolSize: 4 })
+  try {
+    const broken = far.transaction('a', async (tx) => {
+      await tx`select 1`
+      await run(tx, proxy.cut)
+    })
+    expect(await settled(broken)).toBe('unavailable')
+    await sleep(100)
+    await proxy.heal()
+    // Connections that broke may need some attempts.
+    const works = async () => {
+      const all = Array.from({ length: 3 }, (_, at) => settled(far.transaction(`t${at}`, (tx) => tx`select 1`)))
+      return (await Promise.all(all)).every((outcome) => outcome === 'done')
+    }
+    await expect.poll(works, { timeout: 10_000 }).toBe(true)
     expect(far.load()).toMatchObject({ active: 0, waiting: 0 })
   } finally {
     await proxy.close()

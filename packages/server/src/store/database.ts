@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { begin } from './begin.js'
 import { createGate } from './gate.js'
 import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
 import { createPostgresSockets, type PostgresSockets } from './postgres-sockets.js'
@@ -68,16 +69,6 @@ export function createDatabase(options: DatabaseOptions): Database {
       await Promise.all([quick.end({ timeout }), work.end({ timeout })])
     },
   }
-}
-
-/** The driver types the result of `begin` as the unwrapped array of promises; ours is a plain promise. */
-async function begin<T>(pool: Sql, fn: (tx: Tx) => Promise<T>): Promise<T> {
-  let result: { value: T } | undefined
-  await pool.begin(async (tx) => {
-    result = { value: await fn(tx) }
-  })
-  if (result === undefined) throw new Error('the transaction ended without a result')
-  return result.value
 }
 
 /**

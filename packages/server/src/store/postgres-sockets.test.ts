@@ -34,7 +34,9 @@ const ended = (socket: Socket) =>
     socket.once('close', () => done(code)).resume()
   })
 
+/** Writes at once, as the driver does. */
 async function heardOn(socket: Socket): Promise<Socket> {
+  socket.write('?')
   await once(socket, 'data')
   return socket
 }
@@ -82,6 +84,10 @@ test('connections that stay silent are broken; those that speak, and those made 
   expect(await broken).toBe('CONNECTION_CLOSED')
   expect([speaking.destroyed, fresh.destroyed]).toEqual([false, false])
   for (const socket of [speaking, fresh]) socket.destroy()
+})
+
+test('a connection on which nothing is sent is broken, so that the next is tried', async () => {
+  expect(await ended(createPostgresSockets().open(at))).toBe('CONNECTION_CLOSED')
 })
 
 test('several hosts take turns', async () => {

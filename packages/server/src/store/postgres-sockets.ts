@@ -23,6 +23,9 @@ export interface PostgresAddress {
   readonly path: string | false
 }
 
+/** The driver writes as soon as it has a socket. */
+const MUTE_MS = 200
+
 export function createPostgresSockets(): PostgresSockets {
   const sockets = new Set<Socket>()
   const listeners = new Set<(triedAtMs: number) => void>()
@@ -46,6 +49,11 @@ export function createPostgresSockets(): PostgresSockets {
       socket.once('end', () => {
         if (socket.bytesRead === 0) socket.destroy(droppedUnheard())
       })
+      // What the driver had not sent when a connection broke keeps it from sending anything on the next. It recovers by
+      // itself after some attempts, so they should be short.
+      socket.once('connect', () =>
+        setTimeout(() => socket.bytesWritten === 0 && socket.destroy(mute()), MUTE_MS).unref(),
+      )
       socket.once('close', () => {
         if (socket.bytesRead > 0 || standing().size > 0) return
         for (const failed of [...listeners]) failed(triedAtMs)
@@ -72,5 +80,6 @@ export function createPostgresSockets(): PostgresSockets {
 }
 
 const droppedUnheard = () => closed('the connection to PostgreSQL was dropped before it said a word')
+const mute = () => closed('the driver sends nothing on its new connection to PostgreSQL')
 const swallowed = () => closed('nothing is heard on the connection to PostgreSQL any more')
 const closed = (message: string) => Object.assign(new Error(message), { code: 'CONNECTION_CLOSED' })
