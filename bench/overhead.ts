@@ -1,6 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,12 +15,13 @@ import { startProvider } from '../test/support/provider.js'
  * What the SDK costs a program: calls of a model through observe, protect and govern against the bare client, in one
  * run. The provider answers at once, from a process of its own, which also takes the captures and runs the service.
  * A round is one block of calls through each client; who comes first changes from round to round. Each block is
- * compared with the bare one of its own round, so that a machine that slows down slows both. A block ends when the work
- * that was put off is done and the captures have arrived, so that none of it falls on another variant.
+ * compared with the bare one of its own round, so that a machine that slows down slows both. Captures are made and sent
+ * while a block goes on, as in any program; what is left at its end is made, and its sending waited for outside of the
+ * time, so that none of it falls on another variant.
  */
-const ROUNDS = 60
-const CALLS_PER_BLOCK = 100
-const WARM_UP_ROUNDS = 20
+const ROUNDS = 24
+const CALLS_PER_BLOCK = 400
+const WARM_UP_ROUNDS = 5
 const GOVERNED_TURNS = 60
 const GOVERNED_WARM_UP = 15
 
@@ -44,19 +47,23 @@ const CONTRACTS = TOOLS.map((tool) => ({
 if (process.send === undefined) await main()
 else await serve(process.send.bind(process))
 
+interface Addresses {
+  provider: string
+  captures: string
+}
+
 interface Service {
   url: string
   key: string
 }
 
-async function serve(tell: (message: string | Service) => void): Promise<void> {
+async function serve(tell: (message: Addresses | Service) => void): Promise<void> {
   const provider = await startProvider()
-  provider.answerWith((request) => {
+  provider.answerWith(() => {
     provider.requests.length = 0
-    if (!request.path.endsWith('/captures')) return REPLY
-    const captures = request.body?.captures
-    return { response: { accepted: Array.isArray(captures) ? captures.length : 0, duplicates: 0, rejected: [] } }
+    return REPLY
   })
+  const captures = await startCaptureSink()
   process.once('message', async (folder: string) => {
     const flags = { 'data-folder': folder }
     const config = readConfig({ COUNTERSIGN_PORT: '0', COUNTERSIGN_LOG_LEVEL: 'silent' }, flags)
@@ -68,15 +75,26 @@ async function serve(tell: (message: string | Service) => void): Promise<void> {
     process.once('disconnect', end)
     tell({ url: server.url, key })
   })
-  tell(provider.url)
+  tell({ provider: provider.url, captures })
+}
+
+/** Takes captures and looks at none: what they cost the service is no cost of the program. */
+async function startCaptureSink(): Promise<string> {
+  const sink = createServer((request, reply) => {
+    request.resume().on('end', () => {
+      reply.setHeader('content-type', 'application/json').end('{"accepted":0,"duplicates":0,"rejected":[]}')
+    })
+  })
+  await once(sink.listen(0, '127.0.0.1'), 'listening')
+  return `http://127.0.0.1:${(sink.address() as AddressInfo).port}`
 }
 
 async function main(): Promise<void> {
   const back = fork(fileURLToPath(import.meta.url))
-  const [url] = (await once(back, 'message')) as [string]
+  const [{ provider: url, captures }] = (await once(back, 'message')) as [Addresses]
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
   try {
-    const local = await measureLocal(url)
+    const local = await measureLocal(url, captures)
     const govern = await measureGovern(url, back, folder)
     console.log(JSON.stringify({ bench: 'overhead', calls: ROUNDS * CALLS_PER_BLOCK, ...local, govern_ms: govern }))
   } finally {
@@ -89,9 +107,9 @@ function makeClient(url: string): OpenAI {
   return new OpenAI({ apiKey: 'unused', baseURL: `${url}/v1`, maxRetries: 0 })
 }
 
-async function measureLocal(url: string) {
+async function measureLocal(url: string, captures: string) {
   const observed = makeClient(url)
-  const handle = observe(observed, { apiKey: `csk_${'b'.repeat(32)}`, endpoint: url })
+  const handle = observe(observed, { apiKey: `csk_${'b'.repeat(32)}`, endpoint: captures })
   const session = replay(makeClient(url), { contracts: CONTRACTS })
   const blocks = await alternate({
     bare: { client: makeClient(url), settle: async () => {} },
@@ -155,8 +173,9 @@ async function alternate<Name extends string>(variants: Record<Name, Variant>): 
       const { client, settle } = variants[name]
       const started = performance.now()
       for (let call = 0; call < CALLS_PER_BLOCK; call += 1) await client.chat.completions.create(REQUEST)
-      await settle()
+      const settled = settle()
       if (round >= WARM_UP_ROUNDS) times[name].push(performance.now() - started)
+      await settled
     }
   }
   return times
