@@ -84,8 +84,11 @@ function addScalar(shape: Shape, value: string | number | boolean): void {
   if (seen !== null) seen.count++
 }
 
+/** No database keeps it in a text, and no summary may fail to be kept. */
+const NUL = '\u0000'
+
 function addMask(shape: Shape, value: string): void {
-  if (value.length > SHAPE_LIMITS.maskLength) {
+  if (value.length > SHAPE_LIMITS.maskLength || value.includes(NUL)) {
     shape.masks.full = true
     return
   }
@@ -116,7 +119,7 @@ function addFields(shape: Shape, value: object, depth: number): void {
 
 /** Whether a contract may name a field so. */
 export const isFieldName = (key: string): boolean =>
-  key.length <= SHAPE_LIMITS.fieldLength && key.isWellFormed() && !FORBIDDEN_KEYS.has(key)
+  key.length <= SHAPE_LIMITS.fieldLength && key.isWellFormed() && !key.includes(NUL) && !FORBIDDEN_KEYS.has(key)
 
 export function typeOf(value: unknown): JsonType {
   if (value === null || value === undefined) return 'null'
