@@ -19,9 +19,10 @@ import { startProvider } from '../test/support/provider.js'
  * while a block goes on, as in any program; what is left at its end is made, and its sending waited for outside of the
  * time, so that none of it falls on another variant.
  */
-const ROUNDS = 24
+const ROUNDS = 20
 const CALLS_PER_BLOCK = 400
-const WARM_UP_ROUNDS = 5
+/** The compiler of a busy machine takes its time. */
+const WARM_UP_ROUNDS = 15
 const GOVERNED_TURNS = 60
 const GOVERNED_WARM_UP = 15
 
