@@ -47,6 +47,14 @@ test('bigint is read as a number, and one beyond 2^53 is refused', async () => {
   await expect(store.sql`select 9007199254740993::bigint as n`.execute()).rejects.toThrow(/beyond 2\^53/)
 })
 
+test('arrays of text come back as they went', async () => {
+  const odd = ['', 'NULL', 'null', 'a,b', '{x}', '"quoted"', 'back\\slash\\', 'line\nbreak', ' spaces ', 'ünï😀']
+  for (const items of [[], ['one'], odd]) {
+    expect(await store.sql`select ${items}::text[] as items`).toEqual([{ items }])
+  }
+  expect(await store.sql`select array['a', null, 'b c'] as items`).toEqual([{ items: ['a', null, 'b c'] }])
+})
+
 test('a failed transaction leaves nothing behind', async () => {
   const failing = store.transaction('a', async (tx) => {
     await tx`update doc set snake_case = 99`

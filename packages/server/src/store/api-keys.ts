@@ -77,7 +77,7 @@ export async function touchKeys(
     update api_keys k set last_used_at = greatest(k.last_used_at, used.at)
     from unnest(
       ${uses.map((use) => use.tenantId)}::text[], ${uses.map((use) => use.keyId)}::text[],
-      ${uses.map((use) => use.at.toISOString())}::timestamptz[]
+      ${uses.map((use) => use.at.toISOString())}::text[]::timestamptz[]
     ) as used (tenant_id, key_id, at)
     where k.tenant_id = used.tenant_id and k.key_id = used.key_id`
 }

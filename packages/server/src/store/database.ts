@@ -3,6 +3,7 @@ import { begin } from './begin.js'
 import { createGate } from './gate.js'
 import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
 import { createPostgresSockets, type PostgresSockets } from './postgres-sockets.js'
+import { readTextArray, writeTextArray } from './text-array.js'
 
 export type Sql = postgres.Sql
 export type Tx = postgres.TransactionSql
@@ -105,6 +106,8 @@ export function connect(
       ...connection,
     },
     types: TYPES,
+    // The driver asks for the types of arrays on every new connection, and nobody catches it when that connection breaks.
+    fetch_types: false,
     // An option of the driver that its types leave out.
     ...({ socket: sockets.open } as object),
   })
@@ -157,10 +160,14 @@ export async function within<Rows extends readonly postgres.MaybeRow[]>(
 /** What the driver's types leave out: `state` is null until a statement has a connection, `active` is that it runs. */
 const driverKnows = (query: object): { state?: unknown; active?: unknown } => query
 
-/** In place of the driver's own: bigint (20) as number, and json (114) and jsonb (3802) whose numbers are all finite. */
+/**
+ * In place of the driver's own: bigint (20) as number, json (114) and jsonb (3802) whose numbers are all finite, and
+ * text[] (1009), the only arrays that are sent or selected.
+ */
 const TYPES: Record<string, never> = {
   bigint: { to: 20, from: [20], serialize: String, parse: readBigint },
   json: { to: 114, from: [114, 3802], serialize: (value: unknown) => JSON.stringify(value), parse: readJson },
+  texts: { to: 1009, from: [1009], serialize: writeTextArray, parse: readTextArray },
 } as Record<string, postgres.PostgresType> as Record<string, never>
 
 function readBigint(text: string): number {
