@@ -103,7 +103,7 @@ test('a changed, a removed and a cut row in the database are found by the online
 test('what cannot be read is no verdict: an unknown workflow, no service, no file, a file that is something else', async () => {
   const { sessionId } = await openSession(runtime.api())
   await expect(run('--workflow', sessionId, ...online)).rejects.toThrow(/answered 404/)
-  await expect(run('--workflow', 'w', '--url', 'http://127.0.0.1:9', '--key', 'k')).rejects.toThrow(/gives no ledger/)
+  await expect(run('--workflow', 'w', '--url', 'http://127.0.0.1:9', '--key', 'k')).rejects.toThrow(/cannot be reached/)
   await expect(run(joinPath(folder, 'nowhere.json'))).rejects.toThrow(/cannot be read: ENOENT/)
   const file = joinPath(folder, 'other.json')
   await writeFile(file, '{"workflow_id":"w"}')
