@@ -103,7 +103,8 @@ async function storeSessions(count: number): Promise<void> {
     'receipts',
     'content',
   ]
-  const [source] = await sql`select tenant_id, session_id from sessions where state_version between 10 and 200 limit 1`
+  const [source] =
+    await sql`select tenant_id, session_id from sessions where state_version >= 10 order by state_version limit 1`
   if (source === undefined) throw new Error('no session to copy')
   for (const table of tables) {
     const columns = await sql<{ name: string }[]>`
