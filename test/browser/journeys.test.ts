@@ -72,12 +72,14 @@ describe.skipIf(trouble !== null)(
       await page.getByRole('heading', { name: 'Your first API key' }).waitFor()
       apiKey = await page.locator('.new-key-value code').innerText()
       expect(apiKey).toMatch(/^csk_[\w-]{32}$/)
-      expect(await page.getByText(`export COUNTERSIGN_API_KEY=${apiKey}`).count()).toBe(1)
+      await expect
+        .poll(() => page.getByText(`export COUNTERSIGN_API_KEY=${apiKey}`).count(), { timeout: 15_000 })
+        .toBe(1)
       await page.getByRole('button', { name: /go to the dashboard/ }).click()
       await page.getByText('Verify your e-mail address.').waitFor()
       await page.getByRole('heading', { name: 'Nothing has happened yet' }).waitFor()
       await page.reload()
-      expect(await page.getByText(apiKey).count()).toBe(0)
+      await expect.poll(() => page.getByText(apiKey).count(), { timeout: 15_000 }).toBe(0)
     })
 
     test('verifies by the mailed link, whose token leaves the address', async () => {
@@ -87,7 +89,7 @@ describe.skipIf(trouble !== null)(
       expect(page.url()).not.toContain('token')
       await page.getByRole('link', { name: 'Go to the dashboard' }).click()
       await page.getByRole('heading', { name: 'Nothing has happened yet' }).waitFor()
-      expect(await page.getByText('Verify your e-mail address.').count()).toBe(0)
+      await expect.poll(() => page.getByText('Verify your e-mail address.').count(), { timeout: 15_000 }).toBe(0)
     })
 
     test('sees the first governed call appear without reloading', async () => {
@@ -152,7 +154,7 @@ describe.skipIf(trouble !== null)(
     })
 
     test('erases the content: what was asked for is gone, what was decided stays and still verifies', async () => {
-      expect(await page.getByText('A-1042').count()).toBeGreaterThan(0)
+      await expect.poll(() => page.getByText('A-1042').count(), { timeout: 15_000 }).toBeGreaterThan(0)
       await page.getByRole('button', { name: 'Erase the content' }).click()
       const dialog = page.getByRole('dialog', { name: 'Erase the content of this session?' })
       await dialog.getByRole('button', { name: 'Erase content' }).click()
@@ -193,7 +195,7 @@ describe.skipIf(trouble !== null)(
       await dialog.getByRole('button', { name: 'Kill session' }).click()
       await page.getByText('by a person, from the dashboard').waitFor()
       await expect(ask(TOOLS)).rejects.toBeInstanceOf(ReplayKillError)
-      expect(await page.getByRole('button', { name: 'Kill session' }).count()).toBe(0)
+      await expect.poll(() => page.getByRole('button', { name: 'Kill session' }).count(), { timeout: 15_000 }).toBe(0)
       await page.goto(`${url}/audit`)
       await page.getByText('Session killed').waitFor()
     })

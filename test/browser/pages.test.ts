@@ -147,7 +147,7 @@ describe.skipIf(trouble !== null)(
       const watched = await newPage()
       const page = await visit(watched, '/sessions')
       const rows = page.locator('tbody tr')
-      expect(await rows.count()).toBe(20)
+      await expect.poll(() => rows.count(), { timeout: 15_000 }).toBe(20)
       await page.getByRole('link', { name: 'Older sessions' }).click()
       await page.waitForURL(/cursor=20/)
       await page.getByLabel('State').selectOption('KILLED')
@@ -217,7 +217,7 @@ describe.skipIf(trouble !== null)(
       await dialog.getByRole('button', { name: 'Approve plan' }).click()
       await dialog.waitFor({ state: 'detached' })
       await page.getByText('The backtest is clean').waitFor()
-      expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+      await expect.poll(() => page.getByRole('button', { name: 'Approve' }).count(), { timeout: 15_000 }).toBe(0)
     })
   },
 )
