@@ -1,7 +1,7 @@
 import type { Input, JsonValue, Reply, Routes } from '@countersign/protocol'
 import type { UserContext } from '../../context.js'
 import { listCaptures as listStoredCaptures } from '../../store/captures.js'
-import { readTimeCursor, writeTimeCursor } from '../../time-cursor.js'
+import { pageByTime, readTimeCursor } from '../../time-cursor.js'
 
 /** Captures newest first, page by page, with the calls that their level keeps. */
 export async function listCaptures(
@@ -15,10 +15,8 @@ export async function listCaptures(
     below: readTimeCursor(query.cursor),
     limit: query.limit + 1,
   })
-  const page = captures.slice(0, query.limit)
-  const last = captures.length > page.length ? page.at(-1) : undefined
-  return {
-    items: page.map((capture) => ({
+  return pageByTime(captures, query.limit, {
+    view: (capture) => ({
       capture_id: capture.captureId,
       agent: capture.agent,
       conversation_id: capture.conversationId,
@@ -27,7 +25,7 @@ export async function listCaptures(
       capture_level: capture.captureLevel,
       decision: capture.decision,
       calls: capture.item.response.tool_calls as unknown as JsonValue,
-    })),
-    next: last === undefined ? null : writeTimeCursor({ at: last.at, id: last.captureId }),
-  }
+    }),
+    cursor: (capture) => ({ at: capture.at, id: capture.captureId }),
+  })
 }

@@ -2,7 +2,7 @@ import type { Input, Reply, Routes } from '@countersign/protocol'
 import type { UserContext } from '../../context.js'
 import { planRow } from '../../governance/plan-detail.js'
 import { listGovernancePlans } from '../../store/governance-plans.js'
-import { readTimeCursor, writeTimeCursor } from '../../time-cursor.js'
+import { pageByTime, readTimeCursor } from '../../time-cursor.js'
 
 /** Plans newest first, page by page. */
 export async function listPlans(
@@ -17,10 +17,5 @@ export async function listPlans(
     below: readTimeCursor(query.cursor),
     limit: query.limit + 1,
   })
-  const page = plans.slice(0, query.limit)
-  const last = plans.length > page.length ? page.at(-1) : undefined
-  return {
-    items: page.map(planRow),
-    next: last === undefined ? null : writeTimeCursor({ at: last.createdAt, id: last.planId }),
-  }
+  return pageByTime(plans, query.limit, { view: planRow, cursor: (row) => ({ at: row.createdAt, id: row.planId }) })
 }
