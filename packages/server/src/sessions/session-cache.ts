@@ -2,7 +2,7 @@ import type { SessionRow } from '../store/sessions.js'
 
 /**
  * Sessions as this process last wrote them. Never trusted alone: the statement that recognises the key says whether the
- * stored row still has the same revision, and sends the whole row where it has not. So another instance, a kill or a
+ * stored row is still the same one (`SELECT_SESSION`), and sends the whole row where it has not. So another instance, a kill or a
  * label is seen at once, and the usual turn does not read again what it has just written.
  */
 export interface SessionCache {
