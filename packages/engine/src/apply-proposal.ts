@@ -1,64 +1,54 @@
-import type { LedgerCall, SessionEvent } from '@countersign/protocol'
+import type { LedgerBody, LedgerCall } from '@countersign/protocol'
+import { copyState, pendingCall } from './copy-state.js'
 import { addDecimals, compareDecimals } from './decimal.js'
 import type { Plan } from './plan.js'
 import { MINUTE_MS } from './rules/budget.js'
 import { lookUp } from './rules/rule.js'
-import type { PendingCall, SessionState } from './state.js'
+import type { RegisteredCall, SessionState } from './state.js'
 
-type ProposalEvent = Extract<SessionEvent, { type: 'proposal' }>
+/** What of a proposal changes a session: all but the prepared request that it used up. */
+export type ProposalFacts = Omit<LedgerBody<'proposal'>, 'prepared_request_id' | 'prepared_digest'>
 
 /** Registered calls narrow from now on; nothing widens before their receipts. */
-export function applyProposal(state: SessionState, { body, at }: ProposalEvent, plan: Plan): SessionState {
-  const actualCost = addDecimals(state.actualCost, body.cost)
-  const highestCost = compareDecimals(body.cost, state.highestCost) > 0 ? body.cost : state.highestCost
-  const { consecutiveBlocks, totalBlocks } = blockCounts(state, body.outcome)
+export function applyProposal(
+  state: SessionState,
+  { body, at }: { readonly body: ProposalFacts; readonly at: string },
+  plan: Plan,
+): SessionState {
+  const next = copyState(state)
+  if (body.cost !== '0') {
+    next.actualCost = addDecimals(state.actualCost, body.cost)
+    if (compareDecimals(body.cost, state.highestCost) > 0) next.highestCost = body.cost
+  }
+  // A response without calls says nothing about the model's obedience.
+  if (body.outcome === 'allowed') next.consecutiveBlocks = 0
+  else if (body.outcome !== 'no_calls') {
+    next.consecutiveBlocks += 1
+    next.totalBlocks += 1
+  }
   const calls = body.calls.filter(isRegistered)
-  if (calls.length === 0) return { ...state, actualCost, highestCost, consecutiveBlocks, totalBlocks }
+  if (calls.length === 0) return next
   if (state.open !== null) throw new Error('a proposal registered calls while another was open')
   const limits = plan.session.session_limits
-  return {
-    ...state,
-    actualCost,
-    highestCost,
-    consecutiveBlocks,
-    totalBlocks,
-    used: countTools(state.used, calls),
-    usedCalls: state.usedCalls + calls.length,
-    aggregates: addAmounts(state.aggregates, calls),
-    recent: lastOf(
-      [
-        ...state.recent,
-        ...calls.map((call) => ({ id: call.pending_call_id, tool: call.tool_name, hash: call.argument_hash })),
-      ],
-      limits?.loop_detection?.window ?? 0,
-    ),
-    recentTimes: recentTimes(state, Date.parse(at), calls.length, limits?.max_calls_per_minute ?? 0),
-    checkpointsTriggered: state.checkpointsTriggered + calls.reduce((sum, call) => sum + call.checkpoints.length, 0),
-    open: {
-      proposalId: body.proposal_id,
-      cost: body.cost,
-      calls: calls.map((call): PendingCall => ({ ...call, state: 'pending', proposed_at: at })),
-      succeeded: false,
-      advancesTo: null,
-      effects: { tools: [], binds: {}, establishes: {}, satisfied: [] },
-    },
+  next.used = countTools(state.used, calls)
+  next.usedCalls += calls.length
+  next.aggregates = addAmounts(state.aggregates, calls)
+  next.recent = recentCalls(state, calls, limits?.loop_detection?.window ?? 0)
+  next.recentTimes = recentTimes(state, at, calls.length, limits?.max_calls_per_minute ?? 0)
+  for (const { checkpoints } of calls) next.checkpointsTriggered += checkpoints.length
+  next.open = {
+    proposalId: body.proposal_id,
+    cost: body.cost,
+    calls: calls.map((call) => pendingCall(call, 'pending', at)),
+    succeeded: false,
+    advancesTo: null,
+    effects: { tools: [], binds: {}, establishes: {}, satisfied: [] },
   }
+  return next
 }
-
-type RegisteredCall = LedgerCall & { pending_call_id: string; argument_hash: string }
 
 const isRegistered = (call: LedgerCall): call is RegisteredCall =>
   call.pending_call_id !== null && call.argument_hash !== null
-
-/** A response without calls says nothing about the model's obedience. */
-function blockCounts(
-  { consecutiveBlocks, totalBlocks }: SessionState,
-  outcome: ProposalEvent['body']['outcome'],
-): Pick<SessionState, 'consecutiveBlocks' | 'totalBlocks'> {
-  if (outcome === 'no_calls') return { consecutiveBlocks, totalBlocks }
-  if (outcome === 'allowed') return { consecutiveBlocks: 0, totalBlocks }
-  return { consecutiveBlocks: consecutiveBlocks + 1, totalBlocks: totalBlocks + 1 }
-}
 
 function countTools(used: SessionState['used'], calls: readonly RegisteredCall[]): SessionState['used'] {
   const next = { ...used }
@@ -78,13 +68,20 @@ function addAmounts(sums: SessionState['aggregates'], calls: readonly Registered
 
 /** An own entry whatever its name: a plain assignment to `__proto__` would vanish. */
 export function setEntry<T>(record: Record<string, T>, name: string, value: T): void {
-  Object.defineProperty(record, name, { value, writable: true, enumerable: true, configurable: true })
+  if (name in Object.prototype) {
+    Object.defineProperty(record, name, { value, writable: true, enumerable: true, configurable: true })
+  } else record[name] = value
 }
 
-const lastOf = <T>(items: readonly T[], count: number): readonly T[] => (count === 0 ? [] : items.slice(-count))
+function recentCalls(state: SessionState, calls: readonly RegisteredCall[], window: number): SessionState['recent'] {
+  if (window === 0) return []
+  const added = calls.map((call) => ({ id: call.pending_call_id, tool: call.tool_name, hash: call.argument_hash }))
+  return [...state.recent, ...added].slice(-window)
+}
 
-function recentTimes(state: SessionState, atMs: number, calls: number, most: number): readonly number[] {
+function recentTimes(state: SessionState, at: string, calls: number, most: number): readonly number[] {
   if (most === 0) return []
+  const atMs = Date.parse(at)
   const kept = state.recentTimes.filter((time) => time > atMs - MINUTE_MS)
-  return lastOf([...kept, ...Array.from({ length: calls }, () => atMs)], most)
+  return [...kept, ...Array.from({ length: calls }, () => atMs)].slice(-most)
 }

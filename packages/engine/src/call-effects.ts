@@ -11,8 +11,20 @@ type Effects = Pick<
   'rolls_back' | 'advances_to' | 'adds_labels' | 'amounts' | 'binds' | 'establishes' | 'witnesses' | 'resources'
 >
 
-/** A call in the ledger that has no effect: what was decided about it and nothing else. */
-export function blockedRecord(decision: Decision): LedgerCall {
+const NO_EFFECTS: Effects = {
+  rolls_back: false,
+  advances_to: null,
+  adds_labels: [],
+  amounts: {},
+  binds: {},
+  establishes: {},
+  witnesses: {},
+  resources: [],
+}
+
+/** A call in the ledger: what was decided about it, and what it may do to the session later. */
+export function callRecord(decision: Decision, effects: Effects = NO_EFFECTS): LedgerCall {
+  const { reasons, checkpoints } = decision
   return {
     index: decision.index,
     call_id: decision.call_id,
@@ -20,17 +32,17 @@ export function blockedRecord(decision: Decision): LedgerCall {
     decision: decision.decision,
     pending_call_id: decision.pending_call_id,
     argument_hash: decision.argument_hash,
-    reasons: [...new Set(decision.reasons.map(({ reason }) => reason))],
+    reasons: reasons.length === 0 ? [] : [...new Set(reasons.map(({ reason }) => reason))],
     commit_requirement: decision.commit_requirement,
-    rolls_back: false,
-    checkpoints: decision.checkpoints.map(({ checkpoint_id: id }) => id),
-    advances_to: null,
-    adds_labels: [],
-    amounts: {},
-    binds: {},
-    establishes: {},
-    witnesses: {},
-    resources: [],
+    rolls_back: effects.rolls_back,
+    checkpoints: checkpoints.map(({ checkpoint_id: id }) => id),
+    advances_to: effects.advances_to,
+    adds_labels: effects.adds_labels,
+    amounts: effects.amounts,
+    binds: effects.binds,
+    establishes: effects.establishes,
+    witnesses: effects.witnesses,
+    resources: effects.resources,
   }
 }
 
@@ -38,31 +50,37 @@ export function blockedRecord(decision: Decision): LedgerCall {
 export function effectsOf(
   contract: PreparedContract | null,
   args: JsonObject,
-  amounts: Amounts,
-  salt: string,
-): Partial<Effects> {
-  if (contract === null) return {}
-  const { definition } = contract
+  { added }: Amounts,
+  { holds, salt }: { readonly holds: readonly Held[]; readonly salt: string },
+): Effects {
+  if (contract === null) return NO_EFFECTS
+  const { definition, provides } = contract
   return {
     rolls_back: contract.rollsBack,
     advances_to: definition.transitions?.advances_to ?? null,
     adds_labels: definition.labels?.adds ?? [],
-    amounts: Object.fromEntries(
-      amounts.added
-        .filter(({ aggregate }) => aggregate.function !== 'max')
-        .map(({ aggregate, amount }) => [aggregate.name, amount]),
-    ),
+    amounts: added.length === 0 ? {} : amountsByName(added),
     binds: bindFacts(contract.binds, 'argument', (path) => path.first(args), salt),
     establishes: establishedValues(contract.establishes, 'argument', (path) => path.first(args)),
-    witnesses: Object.fromEntries(
-      contract.provides.flatMap(({ key, same }) => {
-        const witness = same.length === 0 ? null : witnessOf(same, args, salt)
-        return witness === null ? [] : [[key, witness]]
-      }),
-    ),
-    resources: resourcesOf(contract, args).map(({ key, mode }) => ({ key_hash: saltedHash(salt, key), mode })),
+    witnesses: provides.length === 0 ? {} : witnessesOf(provides, args, salt),
+    resources: holds.map(({ key, mode }) => ({ key_hash: saltedHash(salt, key), mode })),
   }
 }
+
+const amountsByName = (added: Amounts['added']): Effects['amounts'] =>
+  Object.fromEntries(
+    added
+      .filter(({ aggregate }) => aggregate.function !== 'max')
+      .map(({ aggregate, amount }) => [aggregate.name, amount]),
+  )
+
+const witnessesOf = (provides: PreparedContract['provides'], args: JsonObject, salt: string): Effects['witnesses'] =>
+  Object.fromEntries(
+    provides.flatMap(({ key, same }) => {
+      const witness = same.length === 0 ? null : witnessOf(same, args, salt)
+      return witness === null ? [] : [[key, witness]]
+    }),
+  )
 
 type Find = (path: PreparedBind['path']) => JsonValue | undefined
 
@@ -102,10 +120,19 @@ function factOf(value: JsonValue, salt: string): Fact {
   return typeof value === 'boolean' ? { hash, boolean: value } : { hash }
 }
 
-/** What a call works on. A call whose key cannot be made was blocked before. */
-export function resourcesOf(contract: PreparedContract, args: JsonObject): { key: string; mode: ResourceMode }[] {
-  return contract.resources.flatMap((resource) => {
+/** What a call works on. */
+export interface Held {
+  readonly key: string
+  readonly mode: ResourceMode
+}
+
+/** A call whose key cannot be made was blocked before. */
+export function resourcesOf({ resources }: PreparedContract, args: JsonObject): readonly Held[] {
+  if (resources.length === 0) return NOTHING_HELD
+  return resources.flatMap((resource) => {
     const key = renderResource(resource, args)
     return key === null ? [] : [{ key, mode: resource.mode }]
   })
 }
+
+const NOTHING_HELD: readonly Held[] = []

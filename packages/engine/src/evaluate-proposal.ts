@@ -12,7 +12,8 @@ import type {
   UnmatchedPolicy,
   Usage,
 } from '@countersign/protocol'
-import { blockedRecord, effectsOf, resourcesOf } from './call-effects.js'
+import type { ProposalFacts } from './apply-proposal.js'
+import { callRecord, effectsOf, type Held, resourcesOf } from './call-effects.js'
 import { checkInvariants } from './check-invariant.js'
 import { triggeredCheckpoints } from './checkpoint.js'
 import type { ResourceMode } from './conflicts.js'
@@ -63,9 +64,9 @@ export interface Verdict {
   readonly outcome: LedgerBody<'proposal'>['outcome']
   readonly decisions: Decision[]
   readonly cost: string
-  readonly event: Omit<LedgerBody<'proposal'>, 'prepared_request_id' | 'prepared_digest'>
+  readonly event: ProposalFacts
   /** What each registered call holds, by its pending call id. */
-  readonly resources: ReadonlyMap<string, readonly { readonly key: string; readonly mode: ResourceMode }[]>
+  readonly resources: ReadonlyMap<string, readonly Held[]>
   /** The session's circuit breaker has tripped: it must be killed. */
   readonly breaker: boolean
 }
@@ -88,10 +89,18 @@ export function evaluateProposal(proposal: Proposal): Verdict {
   const blocked = judged.filter(({ blocks }) => blocks.length > 0).length
   const outcome = outcomeOf(judged.length, blocked, gate)
   const registers = outcome === 'allowed' || outcome === 'partial'
-  const settled = judged.map((one) => settle(proposal, one, registers))
+  const decisions: Decision[] = []
+  const records: LedgerCall[] = []
+  const resources = new Map<string, readonly Held[]>()
+  for (const one of judged) {
+    const { decision, record, holds } = settle(proposal, one, registers)
+    decisions.push(decision)
+    records.push(record)
+    if (holds !== null) resources.set(one.pendingCallId, holds)
+  }
   return {
     outcome,
-    decisions: settled.map(({ decision }) => decision),
+    decisions,
     cost,
     event: {
       proposal_id: proposal.ids.proposalId,
@@ -101,10 +110,10 @@ export function evaluateProposal(proposal: Proposal): Verdict {
       usage: proposal.usage ?? response.usage,
       cost,
       outcome,
-      calls: settled.map(({ record }) => record),
+      calls: records,
       provider_run: response.providerRun.map(({ type, name }) => name ?? type),
     },
-    resources: new Map(settled.flatMap(({ holds }) => holds)),
+    resources,
     breaker: trips(proposal, outcome),
   }
 }
@@ -152,7 +161,13 @@ function callsToJudge(response: ReadResponse): readonly ToolCall[] {
 }
 
 /** A text that a pattern of the contract cannot be asked about blocks the call that brings it, and fails nothing else. */
-function judgeReadable(...[proposal, response, call, tally, spent]: Parameters<typeof judgeCall>): JudgedOutcome {
+function judgeReadable(
+  proposal: Proposal,
+  response: JudgedResponse,
+  call: ToolCall,
+  tally: Tally,
+  spent: string,
+): JudgedOutcome {
   try {
     return judgeCall(proposal, response, call, tally, spent)
   } catch (error) {
@@ -282,7 +297,8 @@ function trips({ plan, state }: Proposal, outcome: Verdict['outcome']): boolean 
 interface Settled {
   readonly decision: Decision
   readonly record: LedgerCall
-  readonly holds: readonly [string, readonly { readonly key: string; readonly mode: ResourceMode }[]][]
+  /** Null for a call that was not registered. */
+  readonly holds: readonly Held[] | null
 }
 
 /** Turns the judgement of one call into its decision on the wire and its record in the ledger. */
@@ -303,16 +319,15 @@ function settle(proposal: Proposal, judged: JudgedOutcome, registers: boolean): 
     reason: blocks[0]?.reason ?? null,
     reasons: [...blocks],
     remedy: isAllowed ? null : [...new Set(blocks.map(({ remedy }) => remedy))].join(' '),
-    failures: blocks.flatMap(({ failures }) => failures),
+    failures: isAllowed ? [] : blocks.flatMap(({ failures }) => failures),
     contract_file: contract?.file ?? null,
     checkpoint_required: isAllowed && checkpoints.length > 0,
     checkpoints: isAllowed ? [...checkpoints] : [],
     output_paths: isRegistered ? [...(contract?.outputPaths ?? [])] : [],
     commit_requirement: level,
   }
-  const base = blockedRecord(decision)
-  if (!isRegistered || call.arguments === null) return { decision, record: base, holds: [] }
+  if (!isRegistered || call.arguments === null) return { decision, record: callRecord(decision), holds: null }
   const holds = contract === null ? [] : resourcesOf(contract, call.arguments)
-  const effects = effectsOf(contract, call.arguments, judged.amounts, proposal.salt)
-  return { decision, record: { ...base, ...effects }, holds: [[judged.pendingCallId, holds]] }
+  const effects = effectsOf(contract, call.arguments, judged.amounts, { holds, salt: proposal.salt })
+  return { decision, record: callRecord(decision, effects), holds }
 }

@@ -45,6 +45,8 @@ export interface PreparedContract {
   readonly argumentInvariants: readonly PreparedInvariant[]
   readonly executionConstraints: readonly PreparedInvariant[]
   readonly refs: readonly { readonly path: CompiledPath; readonly ref: string }[]
+  /** True when a value of a call must equal a binding: by `refs`, or by `ref` inside an invariant. */
+  readonly usesRefs: boolean
   readonly preconditions: readonly PreparedPrecondition[]
   /** What a committed call of this tool proves for the preconditions of others. */
   readonly provides: readonly Provision[]

@@ -105,6 +105,7 @@ export function judgeInputInvariants(
   request: Readonly<Record<string, JsonValue>>,
 ): Map<string, ContractFailure[]> {
   const failures = new Map<string, ContractFailure[]>()
+  if (plan.inputPaths.length === 0) return failures
   for (const contract of plan.contracts.values()) {
     if (contract.inputInvariants.length === 0) continue
     const found = [

@@ -32,20 +32,24 @@ export function prepareContract(contract: CompiledContract, around: ContractSurr
     prepareInvariants(list, { at, report, allowsRef })
   const binds = prepareBinds(contract.binds, 'binds', report)
   const establishes = prepareBinds(contract.establishes, 'establishes', report)
+  const outputInvariants = invariants(contract.assertions?.output_invariants, ['assertions', 'output_invariants'], true)
+  const argumentInvariants = invariants(contract.argument_value_invariants, ['argument_value_invariants'], true)
+  const refs = prepareRefs(contract.refs, report)
   return {
     tool: contract.tool,
     file: around.file,
     definition: contract,
     argumentsSchema: prepareSchema(contract.arguments, report),
     inputInvariants: invariants(contract.assertions?.input_invariants, ['assertions', 'input_invariants'], true),
-    outputInvariants: invariants(contract.assertions?.output_invariants, ['assertions', 'output_invariants'], true),
-    argumentInvariants: invariants(contract.argument_value_invariants, ['argument_value_invariants'], true),
+    outputInvariants,
+    argumentInvariants,
     executionConstraints: invariants(
       contract.execution_constraints?.arguments,
       ['execution_constraints', 'arguments'],
       false,
     ),
-    refs: prepareRefs(contract.refs, report),
+    refs,
+    usesRefs: refs.length > 0 || [...outputInvariants, ...argumentInvariants].some(({ ref }) => ref !== null),
     preconditions: around.preconditions,
     provides: around.provides,
     binds,

@@ -18,6 +18,8 @@ export interface ReceiptBatch {
 
 export interface ReceiptVerdict {
   readonly event: LedgerBody<'receipts'>
+  /** The session after the event. */
+  readonly state: SessionState
   readonly results: ReceiptsReply['results']
   /** Pending calls that ran with other arguments than allowed: the session is compromised. */
   readonly argumentsChanged: string[]
@@ -47,6 +49,7 @@ export function judgeReceipts(batch: ReceiptBatch): ReceiptVerdict {
   const mostErrors = plan.session.session_limits?.circuit_breaker?.consecutive_errors
   return {
     event: { receipts, committed: next.stateVersion > state.stateVersion },
+    state: next,
     results: receipts.map(({ pending_call_id, outcome, at_level, late }) => ({
       pending_call_id,
       outcome,

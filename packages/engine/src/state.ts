@@ -1,9 +1,13 @@
 import type { CompletedStep, EvidenceLevel, Fact, LedgerCall, SessionStatus } from '@countersign/protocol'
 
-/** A call that was allowed and has no outcome yet, or whose step is still open. */
-export interface PendingCall extends LedgerCall {
+/** A call that was allowed and counts from then on. */
+export interface RegisteredCall extends LedgerCall {
   readonly pending_call_id: string
   readonly argument_hash: string
+}
+
+/** A registered call that has no outcome yet, or whose step is still open. */
+export interface PendingCall extends RegisteredCall {
   readonly state: 'pending' | 'in_doubt' | 'resolved'
   readonly proposed_at: string
 }

@@ -99,6 +99,7 @@ export const aggregatePathMissing: Rule = ({ call, contract, amounts }) => {
 }
 
 export const aggregateLimit: Rule = ({ call, contract, amounts, state, tally }) => {
+  if (amounts.added.length === 0) return null
   const failures: ContractFailure[] = []
   const remedies: string[] = []
   for (const { aggregate, amount } of amounts.added) {

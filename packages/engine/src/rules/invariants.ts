@@ -62,6 +62,7 @@ export function contractFormatFailures(contract: PreparedContract | null, read: 
 
 /** Judged at preflight on the request; a failure blocks the calls of this contract's tool. */
 export const inputInvariant: Rule = ({ contract, inputFailures, tool }) => {
+  if (inputFailures.length === 0) return null
   const failures = inputFailures.filter(({ operator }) => operator !== 'ref')
   if (failures.length === 0) return null
   return block('input_invariant_failed', contract, {
@@ -71,13 +72,13 @@ export const inputInvariant: Rule = ({ contract, inputFailures, tool }) => {
 }
 
 export const argumentSchema: Rule = ({ call, contract }) => {
-  const failures = contract === null ? [] : schemaFailures(call, contract)
+  const failures = contract === null ? NONE : schemaFailures(call, contract)
   if (failures.length === 0) return null
   return block('argument_value_mismatch', contract, { detail: 'arguments', remedy: correct(failures), failures })
 }
 
 export function schemaFailures(call: ToolCall, { argumentsSchema }: PreparedContract): ContractFailure[] {
-  if (call.arguments === null || argumentsSchema === null || argumentsSchema.test(call.arguments)) return []
+  if (call.arguments === null || argumentsSchema === null || argumentsSchema.test(call.arguments)) return NONE
   return argumentsSchema.validate(call.arguments).map(({ path, keyword, expected, found, message }) => ({
     path: argumentPath(call.index, path),
     operator: keyword,
@@ -88,13 +89,13 @@ export function schemaFailures(call: ToolCall, { argumentsSchema }: PreparedCont
 }
 
 export const argumentInvariants: Rule = ({ call, contract }) => {
-  const failures = contract === null ? [] : argumentFailures(call, contract)
+  const failures = contract === null ? NONE : argumentFailures(call, contract)
   if (failures.length === 0) return null
   return block('argument_value_mismatch', contract, { remedy: correct(failures), failures })
 }
 
 export function argumentFailures(call: ToolCall, contract: PreparedContract): ContractFailure[] {
-  if (call.arguments === null || contract.argumentInvariants.length === 0) return []
+  if (call.arguments === null || contract.argumentInvariants.length === 0) return NONE
   return checkInvariants(contract.argumentInvariants, findIn(call.arguments), (path) => argumentPath(call.index, path))
 }
 

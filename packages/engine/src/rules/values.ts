@@ -9,6 +9,7 @@ import { argumentPath, block, type JudgedCall, lookUp, type Rule } from './rule.
 
 /** A value from where the contract does not let it come from. */
 export const sourceMismatch: Rule = ({ call, contract, sourceViolations }) => {
+  if (sourceViolations.length === 0) return null
   const blocking = sourceViolations.filter(({ otherwise }) => otherwise === 'block')
   if (blocking.length === 0) return null
   const failures = blocking.map(
@@ -47,7 +48,9 @@ export const resourceUnnamed: Rule = ({ call, contract }) => {
 }
 
 export const bindingNotFound: Rule = (judged) => {
-  const missing = referencesOf(judged).filter(({ ref }) => lookUp(judged.state.bindings, ref) === undefined)
+  const references = referencesOf(judged)
+  if (references.length === 0) return null
+  const missing = references.filter(({ ref }) => lookUp(judged.state.bindings, ref) === undefined)
   if (missing.length === 0) return null
   const names = [...new Set(missing.map(({ ref }) => ref))]
   const failures = missing.map(
@@ -69,9 +72,11 @@ export const bindingNotFound: Rule = (judged) => {
 }
 
 export const refMismatch: Rule = (judged) => {
+  const references = referencesOf(judged)
+  if (references.length === 0) return null
   const { state, salt, contract } = judged
   const failures: ContractFailure[] = []
-  for (const { path, ref, value, isJudged } of referencesOf(judged)) {
+  for (const { path, ref, value, isJudged } of references) {
     const bound = lookUp(state.bindings, ref)
     if (bound === undefined) continue
     if (!isJudged && value !== undefined && saltedHash(salt, value) === bound.hash) continue
@@ -102,8 +107,9 @@ interface Reference {
 }
 
 /** Every value of this call that must equal a binding: `refs`, and `ref` inside invariants. */
-function referencesOf({ call, contract, response, inputFailures }: JudgedCall): Reference[] {
-  if (contract === null || call.arguments === null) return []
+function referencesOf({ call, contract, response, inputFailures }: JudgedCall): readonly Reference[] {
+  if (contract === null || call.arguments === null) return NO_REFERENCES
+  if (!contract.usesRefs && inputFailures.length === 0) return NO_REFERENCES
   const references: Reference[] = []
   const finder = findIn(call.arguments)
   const inArguments = (path: CompiledPath, ref: string) => {
@@ -126,13 +132,15 @@ function referencesOf({ call, contract, response, inputFailures }: JudgedCall): 
   return references
 }
 
+const NO_REFERENCES: readonly Reference[] = []
+
 type Found = { readonly path: string; readonly value: JsonValue | undefined }
 
 const orAbsent = (nodes: readonly Found[], path: CompiledPath): readonly Found[] =>
   nodes.length === 0 ? [{ path: path.expression, value: undefined }] : nodes
 
 export const envelopeNotEstablished: Rule = ({ call, contract, state, plan }) => {
-  if (contract === null || call.arguments === null) return null
+  if (contract === null || call.arguments === null || contract.envelopes.length === 0) return null
   const missing = contract.envelopes.filter(({ name }) => lookUp(state.envelopes, name) === undefined)
   if (missing.length === 0) return null
   const names = [...new Set(missing.map(({ name }) => name))]
@@ -151,7 +159,7 @@ export const envelopeNotEstablished: Rule = ({ call, contract, state, plan }) =>
 }
 
 export const envelopeViolation: Rule = ({ call, contract, state }) => {
-  if (contract === null || call.arguments === null) return null
+  if (contract === null || call.arguments === null || contract.envelopes.length === 0) return null
   const finder = findIn(call.arguments)
   const failures: ContractFailure[] = []
   for (const envelope of contract.envelopes) {
