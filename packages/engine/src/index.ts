@@ -1,5 +1,6 @@
 export { applyEvent, foldEvents } from './advance.js'
 export { analyzePlan, type PlanRemark } from './analyze-plan.js'
+export { applyProposal, type ProposalFacts } from './apply-proposal.js'
 export {
   type BacktestOptions,
   backtestSession,

@@ -27,6 +27,8 @@ export interface CallBook {
   putBack(call: OpenCall): void
   resolve(call: OpenCall, receipt: Receipt): void
   allowed(): readonly OpenCall[]
+  /** No call waits for its outcome, and no evidence for its delivery. */
+  isSettled(): boolean
   /** Resolves when no wrapped tool runs. */
   idle(): Promise<void>
   /** Resolves when every call has its evidence, or the time is up. */
@@ -86,10 +88,13 @@ export function createCallBook(): CallBook {
     resolve(call, receipt) {
       call.state = 'resolved'
       const { callId, toolName } = call
-      gathered.set(call.by, [...(gathered.get(call.by) ?? []), { call: { callId, toolName }, receipt }])
+      const evidence = gathered.get(call.by)
+      if (evidence === undefined) gathered.set(call.by, [{ call: { callId, toolName }, receipt }])
+      else evidence.push({ call: { callId, toolName }, receipt })
       settleWaiters()
     },
     allowed: () => calls.filter(({ state }) => state === 'allowed'),
+    isSettled: () => calls.length === 0 && gathered.size === 0,
     idle: () => wait('idle'),
     async resolved(patienceMs) {
       let timer: NodeJS.Timeout | undefined

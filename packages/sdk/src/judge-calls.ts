@@ -19,18 +19,32 @@ export async function judgeCalls(
   approver: Approver | null,
 ): Promise<JudgedCalls> {
   const decidedAtMs = performance.now()
+  const registered = new Map<Decision, OpenCall>()
+  for (const decision of judgement.decisions) {
+    const call = openCall(decision, calls, judgement, decidedAtMs)
+    if (call !== null) registered.set(decision, call)
+  }
+  const needsPerson = approver !== null && [...registered.keys()].some((decision) => decision.checkpoint_required)
+  if (!needsPerson) return { decisions: judgement.decisions, open: [...registered.values()], stopped: [] }
+  return askAboutCalls(judgement.decisions, registered, approver)
+}
+
+async function askAboutCalls(
+  judged: readonly Decision[],
+  registered: ReadonlyMap<Decision, OpenCall>,
+  approver: Approver,
+): Promise<JudgedCalls> {
   const asked = await Promise.all(
-    judgement.decisions.map(async (decision) => {
-      const call = openCall(decision, calls, judgement, decidedAtMs)
-      const needsPerson = call !== null && decision.checkpoint_required && approver !== null
-      const result = needsPerson ? await askForApproval(call, approver) : null
-      return { decision, call, result }
+    judged.map(async (decision) => {
+      const call = registered.get(decision)
+      const needsPerson = call !== undefined && decision.checkpoint_required
+      return { decision, call, result: needsPerson ? await askForApproval(call, approver) : null }
     }),
   )
   const open: OpenCall[] = []
   const stopped: OpenCall[] = []
   const decisions = asked.map(({ decision, call, result }) => {
-    if (call === null) return decision
+    if (call === undefined) return decision
     const answered = { ...call, approvals: result?.approvals ?? [] }
     const refused = result?.refused ?? null
     if (refused === null) {

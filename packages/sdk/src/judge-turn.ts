@@ -50,7 +50,7 @@ export async function judgeTurn(
   traceDecisions(trace, judgement.decisions)
   const judged = await judgeCalls(judgement, response.calls, session.approver)
   done(stance, judged.decisions, judgement.by)
-  return passThroughGate(session, asked, judged)
+  return await passThroughGate(session, asked, judged)
 }
 
 const isCutShort = (answer: ModelAnswer, { calls }: ReadResponse): boolean => !answer.complete && calls.length > 0
@@ -87,9 +87,10 @@ async function proposeTurn(
   response: ReadResponse,
   flows: Flows | undefined,
 ): Promise<Judgement> {
-  const ask = { response: answer.response, read: response, gate: session.settings.gate, flows }
+  const { gate } = session.settings
+  const ask = { prepared, response: answer.response, read: response, gate, flows }
   try {
-    return await session.authority().propose({ ...ask, prepared })
+    return await session.authority().propose(ask)
   } catch (error) {
     if (response.calls.length > 0 || !isStale(error)) throw error
     // The session moved on beside a turn that calls nothing, such as a summary: only its cost is left to count.
@@ -158,7 +159,7 @@ async function passThroughGate(
     return { action: 'refuse', error: new ReplayContractError(explain(enforcement.blocked), enforcement) }
   }
   book.open(open)
-  await giveUp(stopped)
+  if (stopped.length > 0) await giveUp(stopped)
   trace.add('finalize', 'pass')
   return result
 }

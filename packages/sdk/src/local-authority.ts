@@ -88,7 +88,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     saltOf: () => session.salt,
     start,
     async preflight(ask) {
-      await start()
+      if (store !== undefined) await start()
       if (session.state().status === 'KILLED') throw new ReplayKillError()
       return session.preflight(ask, `prq_${randomUUID()}`)
     },
@@ -98,7 +98,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
         proposalId: `prp_${randomUUID()}`,
         pendingCallId: () => `pnd_${randomUUID()}`,
       })
-      await save()
+      if (store !== undefined) await save()
       if (!wasKilled && session.state().status === 'KILLED') onKilled('breaker')
       return judgement
     },
@@ -107,7 +107,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
       const wasKilled = session.state().status === 'KILLED'
       session.receive(evidence.map(({ receipt }) => receipt))
       if (!wasKilled && session.state().status === 'KILLED') onKilled('breaker')
-      await save().catch(() => {})
+      if (store !== undefined) await save().catch(() => {})
     },
     async confirm() {
       if (session.state().status === 'KILLED') throw new ReplayKillError()

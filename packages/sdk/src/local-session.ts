@@ -1,5 +1,6 @@
 import {
   applyEvent,
+  applyProposal,
   type CreatedEvent,
   checkPreflight,
   evaluateProposal,
@@ -9,6 +10,7 @@ import {
   narrowTools,
   type Plan,
   type SessionState,
+  type Verdict,
 } from '@countersign/engine'
 import type {
   CaptureLevel,
@@ -83,7 +85,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
   const trip = (breaker: boolean): void => {
     if (breaker && !options.watches) kill('breaker')
   }
-  const evaluate = (ask: ProposalAsk, ids: MadeIds) => {
+  const evaluate = (ask: ProposalAsk, ids: MadeIds, at: Date): Verdict => {
     const { tools, provider, model, request } = ask.prepared.ask
     const response = ask.read
     return evaluateProposal({
@@ -92,15 +94,15 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       response,
       gate: ask.gate,
       unmatchedPolicy: identity.unmatchedPolicy,
-      ...(identity.principal !== undefined && { principal: identity.principal }),
+      principal: identity.principal,
       agent: identity.agent,
       salt: identity.salt,
-      nowMs: now().getTime(),
+      nowMs: at.getTime(),
       offered: new Set(ask.prepared.allowed),
       toolless: tools.length === 0,
       inputFailures: judgeInputInvariants({ plan, state, salt: identity.salt }, request),
-      ...(ask.flows !== undefined && { flows: ask.flows }),
-      ids: { ...ids, sessionId: identity.sessionId },
+      flows: ask.flows,
+      ids: { sessionId: identity.sessionId, proposalId: ids.proposalId, pendingCallId: ids.pendingCallId },
       provider,
       model: response.model ?? model,
       usage: response.usage,
@@ -109,9 +111,8 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       asks: !options.watches,
     })
   }
-  const record = (ask: ProposalAsk, { event, breaker }: ReturnType<typeof evaluate>): void => {
-    const { preparedRequestId } = ask.prepared
-    apply('proposal', { ...event, prepared_request_id: preparedRequestId, prepared_digest: NO_DIGEST })
+  const record = ({ event, breaker }: Verdict, at: Date): void => {
+    state = applyProposal(state, { body: event, at: at.toISOString() }, plan)
     trip(breaker)
   }
 
@@ -137,29 +138,31 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
         state,
         tools: ask.tools,
         unmatchedPolicy: identity.unmatchedPolicy,
-        ...(identity.principal !== undefined && { principal: identity.principal }),
+        principal: identity.principal,
         agent: identity.agent,
       })
       return { outcome: 'prepared', by: 'local', preparedRequestId, ask, allowed, removed }
     },
     propose(ask, ids) {
-      const verdict = evaluate(ask, ids)
-      record(ask, verdict)
+      const at = now()
+      const verdict = evaluate(ask, ids, at)
+      record(verdict, at)
       return { by: 'local', outcome: verdict.outcome, decisions: verdict.decisions }
     },
     follow(ask, decisions, proposalId) {
       const decided = new Map(decisions.map((decision) => [decision.index, decision]))
       const pendingCallId = (index: number): string => decided.get(index)?.pending_call_id ?? ''
-      const verdict = evaluate(ask, { proposalId, pendingCallId })
+      const at = now()
+      const verdict = evaluate(ask, { proposalId, pendingCallId }, at)
       const agrees = verdict.decisions.every(({ index, decision }) => decided.get(index)?.decision === decision)
       if (!agrees) throw new Error('the server knows something about the session that this copy does not')
-      record(ask, verdict)
+      record(verdict, at)
     },
     receive(receipts) {
       const { fence } = state
       const at = now().toISOString()
       const judged = judgeReceipts({ plan, state, receipts, fence, salt: identity.salt, at })
-      apply('receipts', judged.event)
+      state = judged.state
       if (judged.argumentsChanged.length > 0) apply('bypass', { method: null, cause: 'arguments_changed' })
       trip(judged.breaker)
     },

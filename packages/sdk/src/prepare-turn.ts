@@ -16,7 +16,7 @@ export async function prepareTurn(session: TurnSession, provider: Provider, aske
   const { request, view, trace } = asked
   if (session.stance('server') === 'log') return { request }
   if (binds(session)) refuseUngovernable(view)
-  if (view.tools.length > 0) await settleEarlierCalls(session, view)
+  if (view.tools.length > 0 && !session.book.isSettled()) await settleEarlierCalls(session, view)
   const ask = askOf(session.authority().plan, provider, asked)
   const preflight = await session.authority().preflight(ask)
   const isEnforced = session.stance(preflight.by) === 'enforce'
@@ -30,12 +30,15 @@ export async function prepareTurn(session: TurnSession, provider: Provider, aske
   trace.add('pre_check', 'pass')
   traceNarrowing(trace, preflight.allowed, preflight.removed)
   if (!isEnforced) return { request }
+  if (preflight.removed.length === 0) {
+    session.notes.narrowed(view.tools, preflight.removed)
+    return { request }
+  }
   const allowed = new Set(preflight.allowed)
   session.notes.narrowed(
     view.tools.filter(({ name }) => allowed.has(name)),
     preflight.removed,
   )
-  if (preflight.removed.length === 0) return { request }
   const narrowed = provider.withTools(request, allowed)
   if (session.settings.narrowingFeedback !== 'inject') return { request: narrowed }
   return { request: provider.withSystemText(narrowed, narrowingText(preflight.removed)) }
@@ -74,7 +77,8 @@ function blockedBeforeAsking({ settings, notes }: TurnSession, blocked: BlockedT
 }
 
 function askOf(plan: Plan, provider: Provider, { request, view }: Asked): PreflightAsk {
-  const tools = new Map(view.tools.map(({ name, kind }) => [name, { name, kind }]))
+  const tools = new Map<string, PreflightAsk['tools'][number]>()
+  for (const { name, kind } of view.tools) tools.set(name, { name, kind })
   return {
     tools: [...tools.values()],
     provider: provider.name,

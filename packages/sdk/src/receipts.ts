@@ -26,7 +26,7 @@ export function executedReceipt(
 ): Receipt {
   const result = execution.outcome === 'succeeded' ? jsonOf(execution.result) : undefined
   return {
-    ...base(call, execution.outcome),
+    ...reportedReceipt(call, execution.outcome),
     evidence_level: 'executed',
     started_at: execution.startedAt.toISOString(),
     finished_at: execution.finishedAt.toISOString(),
@@ -38,15 +38,13 @@ export function executedReceipt(
 
 /** The client's word about a call that the wrapper did not run. */
 export function reportedReceipt(call: OpenCall, outcome: Outcome): Receipt {
-  return { ...base(call, outcome), evidence_level: 'reported' }
-}
-
-function base(call: OpenCall, outcome: Outcome) {
+  const { pendingCallId, argumentHash, approvals } = call
   return {
-    pending_call_id: call.pendingCallId,
+    pending_call_id: pendingCallId,
     outcome,
-    argument_hash: call.argumentHash,
-    ...(call.approvals.length > 0 && { approvals: [...call.approvals] }),
+    argument_hash: argumentHash,
+    evidence_level: 'reported',
+    ...(approvals.length > 0 && { approvals: [...approvals] }),
   }
 }
 

@@ -200,6 +200,7 @@ function governorOf(core: SessionCore, notes: SessionNotes, captures: ReplayCapt
     approver: { sessionId: settings.sessionId, onCheckpoint: settings.onCheckpoint, report, now: () => new Date() },
     authority: core.authority,
     stance: core.stance,
+    isReady: core.isReady,
     ready: core.ready,
     assertUsable: core.assertUsable,
     checkProvider: core.checkProvider,

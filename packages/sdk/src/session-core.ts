@@ -31,6 +31,8 @@ export interface SessionCore {
   authority(): Authority
   stance(by: DecidedBy): Stance
   checkProvider(provider: string, model: string | null): void
+  /** It is known who judges, and somebody can. */
+  isReady(): boolean
   /** Resolves when it is known who judges; throws when nobody can. */
   ready(): Promise<void>
   assertUsable(): void
@@ -163,6 +165,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
       return (rules.governed && by === 'server') || rules.compat === 'protective' ? 'enforce' : 'advise'
     },
     checkProvider: (provider, model) => checkProvider(provider, model),
+    isReady: () => attaching === null && rules.refusal === null,
     async ready() {
       await attaching
       // A lookup that got no answer is made again: the server may be back.

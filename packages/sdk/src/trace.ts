@@ -25,9 +25,8 @@ const LONGEST = 1_000
 export function createTrace(): Trace {
   const entries: TraceEntry[] = []
   return {
-    add(stage, verdict, about = {}) {
-      if (entries.length >= LONGEST) return
-      entries.push({ stage, tool: null, verdict, reason: null, checked: null, found: null, ...about })
+    add(stage, verdict, { tool = null, reason = null, checked = null, found = null } = {}) {
+      if (entries.length < LONGEST) entries.push({ stage, tool, verdict, reason, checked, found })
     },
     entries: () => Object.freeze(entries.map((entry) => Object.freeze(entry))),
   }

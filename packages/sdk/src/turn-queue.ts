@@ -1,11 +1,11 @@
 /** Lets turns of one session through one at a time, in the order in which they came. */
 export interface TurnQueue {
-  enter(): Promise<QueuePlace>
+  enter(): QueuePlace
 }
 
 export interface QueuePlace {
-  /** Another turn was under way when this one came. */
-  readonly waited: boolean
+  /** Resolves when the turn before has ended; null when no other turn was under way when this one came. */
+  readonly turnBefore: Promise<void> | null
   /** Lets the next one in; may be called twice. */
   leave(): void
 }
@@ -15,25 +15,36 @@ export interface QueuePlace {
  * the next turn goes ahead; the server voids the older prepared request, so the dropped stream can allow nothing.
  */
 export function createTurnQueue(patienceMs = 120_000): TurnQueue {
-  let last: Promise<void> = Promise.resolve()
+  let last: Turn | null = null
   let inside = 0
   return {
-    async enter() {
-      const before = last
-      const waited = inside > 0
+    enter() {
+      const turn: Turn = { isOver: false, onOver: () => {} }
+      const turnBefore = inside > 0 && last !== null ? withPatience(endOf(last), patienceMs) : null
+      last = turn
       inside++
-      let leave = (): void => {}
-      last = new Promise((resolve) => {
-        leave = () => {
-          leave = () => {}
-          inside--
-          resolve()
-        }
-      })
-      if (waited) await withPatience(before, patienceMs)
-      return { waited, leave: () => leave() }
+      const leave = (): void => {
+        if (turn.isOver) return
+        turn.isOver = true
+        inside--
+        turn.onOver()
+      }
+      return { turnBefore, leave }
     },
   }
+}
+
+interface Turn {
+  isOver: boolean
+  /** Wakes the one that comes next. */
+  onOver(): void
+}
+
+function endOf(turn: Turn): Promise<void> {
+  return new Promise((resolve) => {
+    if (turn.isOver) resolve()
+    else turn.onOver = resolve
+  })
 }
 
 async function withPatience(before: Promise<void>, patienceMs: number): Promise<void> {

@@ -28,6 +28,8 @@ export interface TurnSession {
   readonly approver: Approver
   authority(): Authority
   stance(by: DecidedBy): Stance
+  /** Nothing has to be waited for before a turn. */
+  isReady(): boolean
   /** Waits until it is known who judges. Throws when nobody can and that blocks. */
   ready(): Promise<void>
   /** Throws when the session was killed or restored. */

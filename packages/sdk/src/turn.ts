@@ -30,11 +30,14 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
     const view = provider.readRequest(request)
     refuseNested(session, view)
     try {
-      await session.ready()
+      if (!session.isReady()) await session.ready()
       session.checkProvider(provider.name, view.model)
       if (view.tools.length > 0 && binds(session) && place === null) {
-        place = await session.queue.enter()
-        if (place.waited) await session.book.resolved(GRACE_MS)
+        place = session.queue.enter()
+        if (place.turnBefore !== null) {
+          await place.turnBefore
+          await session.book.resolved(GRACE_MS)
+        }
       }
       session.assertUsable()
       // Turns before this one in the queue may have left something to answer.

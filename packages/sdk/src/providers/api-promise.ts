@@ -2,12 +2,11 @@ import { isObject } from '../json-object.js'
 import { isClientStream, readableOf } from './client-stream.js'
 import type { Provider } from './provider.js'
 
-/** What a call of the client gives: the data, and the HTTP response that it came in where there was one. */
+/** What a call of the client gives: the data, and the client's own promise. */
 export interface ApiResult {
   data: unknown
-  response: Response | null
-  /** Further members of the client's `withResponse`, such as `request_id`. */
-  rest: { [key: string]: unknown }
+  /** Gives the HTTP response to those who ask for it; null when no request was made. */
+  call: unknown
 }
 
 /**
@@ -34,7 +33,8 @@ export class GovernedPromise extends Promise<unknown> {
     onFulfilled?: ((value: unknown) => A | PromiseLike<A>) | null,
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    return this.#result.then(({ data }) => data).then(onFulfilled, onRejected)
+    const taken = typeof onFulfilled === 'function' ? ({ data }: ApiResult) => onFulfilled(data) : dataOf
+    return this.#result.then(taken as (result: ApiResult) => A | PromiseLike<A>, onRejected)
   }
 
   override catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<unknown | B> {
@@ -42,23 +42,24 @@ export class GovernedPromise extends Promise<unknown> {
   }
 
   override finally(onFinally?: (() => void) | null): Promise<unknown> {
-    return this.#result.then(({ data }) => data).finally(onFinally)
+    return this.#result.then(dataOf).finally(onFinally)
   }
 
   async withResponse(): Promise<{ data: unknown; response: Response }> {
-    const { data, response, rest } = await this.#result
-    return { ...rest, data, response: response ?? new Response(null, { status: 200 }) }
+    const { data, call } = await this.#result
+    return { ...(await httpOf(call)), data }
   }
 
   /** The response with the body that was judged, not the one that came over the wire. */
   async asResponse(): Promise<Response> {
-    const { data, response } = await this.#result
+    const { data, call } = await this.#result
+    const { response } = await httpOf(call)
     const { wire } = this.#provider
     const body = isClientStream(data) ? readableOf(data, wire.encode, wire.end) : JSON.stringify(data)
-    const headers = new Headers(response?.headers)
+    const headers = new Headers(response.headers)
     for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name)
     headers.set('content-type', isClientStream(data) ? 'text/event-stream' : 'application/json')
-    return new Response(body, { status: response?.status ?? 200, headers })
+    return new Response(body, { status: response.status, headers })
   }
 
   /** How the clients' own helpers build on `create`. */
@@ -68,17 +69,22 @@ export class GovernedPromise extends Promise<unknown> {
       if (isObject(data) && isObject(result.data) && '_request_id' in result.data) {
         Object.defineProperty(data, '_request_id', { value: result.data._request_id, enumerable: false })
       }
-      return { ...result, data }
+      return { data, call: result.call }
     })
     return new GovernedPromise(unwrapped, this.#provider)
   }
 }
 
-/** Waits for a call of the client, keeping the HTTP response where the client gives it. */
-export async function resultOf(call: unknown): Promise<ApiResult> {
-  if (isObject(call) && typeof call.withResponse === 'function') {
-    const { data, response, ...rest } = await call.withResponse()
-    return { data, response, rest }
-  }
-  return { data: await call, response: null, rest: {} }
+const dataOf = ({ data }: ApiResult): unknown => data
+
+interface Http {
+  response: Response
+  /** Further members of the client's `withResponse`, such as `request_id`. */
+  [key: string]: unknown
+}
+
+/** The HTTP response of a call whose data has been read. */
+async function httpOf(call: unknown): Promise<Http> {
+  if (isObject(call) && typeof call.withResponse === 'function') return await call.withResponse()
+  return { response: new Response(null, { status: 200 }) }
 }

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../json-object.js'
-import { type ApiResult, GovernedPromise, resultOf } from './api-promise.js'
+import { type ApiResult, GovernedPromise } from './api-promise.js'
 import { type ClientStream, isClientStream, layStream, streamOf } from './client-stream.js'
 import type { Provider, SaidInstead, StreamGate } from './provider.js'
 import type { ModelAnswer, TurnHooks, Verdict } from './turn-hooks.js'
@@ -26,16 +26,18 @@ async function run(call: GovernedCall): Promise<ApiResult> {
     const sent = request.stream === true ? provider.withStreamUsage(prepared.request) : prepared.request
     const startedAt = performance.now()
     const result = await sendOrAbandon(call, sent)
-    const asked: Asked = { ...call, program: request, sent, startedAt }
+    const asked: Asked = { provider, hooks, program: request, sent, startedAt }
     const judged = isClientStream(result.data)
       ? await judgeStream(asked, result.data)
       : await judgeWhole(asked, result.data)
-    if (!('retry' in judged)) return { ...result, data: judged.data }
+    if (!('retry' in judged)) return { data: judged.data, call: result.call }
     request = judged.retry
   }
 }
 
-interface Asked extends GovernedCall {
+interface Asked {
+  provider: Provider
+  hooks: TurnHooks
   /** The request as the program made it, and as it was sent. */
   program: JsonObject
   sent: JsonObject
@@ -46,7 +48,8 @@ type Judged = { data: unknown } | { retry: JsonObject }
 
 async function sendOrAbandon({ send, hooks }: GovernedCall, request: JsonObject): Promise<ApiResult> {
   try {
-    return await resultOf(send(request))
+    const call = send(request)
+    return { data: await call, call }
   } catch (error) {
     await hooks.abandon({ request, response: null, why: 'failed', complete: false, error })
     throw error
@@ -54,9 +57,9 @@ async function sendOrAbandon({ send, hooks }: GovernedCall, request: JsonObject)
 }
 
 function saidInstead(provider: Provider, request: JsonObject, said: SaidInstead): ApiResult {
-  if (request.stream !== true) return { data: provider.textResponse(request, said), response: null, rest: {} }
+  if (request.stream !== true) return { data: provider.textResponse(request, said), call: null }
   const events = provider.textEvents(request, said)
-  return { data: streamOf(() => replay(events)), response: null, rest: {} }
+  return { data: streamOf(() => replay(events)), call: null }
 }
 
 async function* replay(events: readonly unknown[]): AsyncGenerator<unknown> {
@@ -164,6 +167,8 @@ function streamAnswer(asked: Asked, gate: StreamGate): ModelAnswer {
   return answerOf(asked, gate.response(), { complete: gate.complete(), streamed: true })
 }
 
-function answerOf(asked: Asked, response: JsonObject, came: { complete: boolean; streamed: boolean }): ModelAnswer {
-  return { request: asked.sent, response, ...came, latencyMs: performance.now() - asked.startedAt }
+function answerOf({ sent, startedAt }: Asked, response: JsonObject, { complete, streamed }: Came): ModelAnswer {
+  return { request: sent, response, complete, streamed, latencyMs: performance.now() - startedAt }
 }
+
+type Came = Pick<ModelAnswer, 'complete' | 'streamed'>

@@ -65,31 +65,25 @@ export function governClient<Client extends object>(
     }
   }
 
-  const methods = new Map<string, { original: Method; governed: unknown }>()
-  /** The same function each time it is asked for, as on the original. */
-  const methodAt = (at: string, owner: object, original: Method): unknown => {
-    const known = methods.get(at)
-    if (known !== undefined && known.original === original) return known.governed
-    const governed = method(kind.methods.get(at), at, owner, original)
-    methods.set(at, { original, governed })
-    return governed
-  }
-
-  const facades = new Map<string, object>()
   const facade = (target: object, path: string): object => {
-    const known = facades.get(path)
-    if (known !== undefined) return known
-    const made = facadeOf(target, (name) => {
+    const members = new Map<string, { original: object; governed: unknown }>()
+    return facadeOf(target, (name) => {
       const value: unknown = Reflect.get(target, name, target)
-      const at = path === '' ? name : `${path}.${name}`
       // `await client` asks for `then`, and what both clients mark as internal leads to the original.
       if (name.startsWith('_') || value === undefined) return undefined
-      if (typeof value === 'function') return methodAt(at, target, value as Method)
-      if (typeof value !== 'object' || value === null || at === 'logger') return value
-      return facade(value, at)
+      if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return value
+      // The same function and the same object each time they are asked for, as on the original.
+      const known = members.get(name)
+      if (known !== undefined && (known.original === value || typeof value === 'object')) return known.governed
+      const governed = governedMember(target, path === '' ? name : `${path}.${name}`, value)
+      members.set(name, { original: value, governed })
+      return governed
     })
-    facades.set(path, made)
-    return made
+  }
+
+  const governedMember = (owner: object, at: string, value: object): unknown => {
+    if (typeof value === 'function') return method(kind.methods.get(at), at, owner, value as Method)
+    return at === 'logger' ? value : facade(value, at)
   }
 
   const root = facade(client, '')
