@@ -19,7 +19,11 @@ import type { MessageCall, MessageView, RequestView } from './providers/provider
  */
 export interface Conversations {
   /** Finds the conversation of a request, or starts one, and takes in what the request brings that is new. */
-  open(request: RequestView): OpenRequest
+  open(request: AskedRequest): OpenRequest
+}
+
+export interface AskedRequest extends Pick<RequestView, 'previousResponseId'> {
+  readonly messages: readonly MessageView[]
 }
 
 export interface OpenRequest {
@@ -43,7 +47,7 @@ export function createConversations(key: string | null = null): Conversations {
   const responses = boundedMap<string, string>(MEMORY.responses)
   const conversations = boundedMap<string, Conversation>(MEMORY.conversations)
 
-  const find = (request: RequestView, hashes: readonly string[]): { id: string; known: number } => {
+  const find = (request: AskedRequest, hashes: readonly string[]): { id: string; known: number } => {
     const previous = request.previousResponseId === null ? undefined : responses.get(request.previousResponseId)
     if (previous !== undefined) return { id: previous, known: 0 }
     for (let known = hashes.length; known > 0; known -= 1) {

@@ -91,9 +91,11 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
   let captured = 0
 
   const add = (call: SeenCall): void => {
-    const view = call.provider.readRequest(call.request)
+    const { provider, request } = call
+    const view = provider.readRequest(request)
     const response = readResponse(call.response)
-    const open = conversations.open(view)
+    const { previousResponseId } = view
+    const open = conversations.open({ messages: provider.readMessages(request), previousResponseId })
     const responseId = typeof call.response.id === 'string' ? call.response.id : null
     const flows = open.answered(response, responseId)
     captured += 1
@@ -104,8 +106,8 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
         captureLevel,
         conversationId: open.conversationId,
         timestamp: call.startedAt,
-        provider: call.provider.name,
-        request: call.request,
+        provider: provider.name,
+        request,
         view,
         response,
         latencyMs: call.latencyMs,

@@ -1,10 +1,11 @@
 import { readResponse } from '@countersign/engine'
 import type { JudgedAnswer } from './continuations.js'
+import type { OpenRequest } from './conversations.js'
 import { explainToModel } from './gate.js'
 import type { JsonObject } from './json-object.js'
 import { costOnly, type Judged, judgeTurn } from './judge-turn.js'
 import { prepareTurn, refuseNested } from './prepare-turn.js'
-import type { Provider } from './providers/provider.js'
+import type { Provider, RequestView } from './providers/provider.js'
 import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, Verdict } from './providers/turn-hooks.js'
 import { createTrace } from './trace.js'
 import type { QueuePlace } from './turn-queue.js'
@@ -24,6 +25,9 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
     place?.leave()
     place = null
   }
+
+  const open = (request: JsonObject, { previousResponseId }: RequestView): OpenRequest =>
+    session.conversations.open({ messages: provider.readMessages(request), previousResponseId })
 
   async function prepare(request: JsonObject): Promise<Prepared> {
     session.assertUsable()
@@ -46,7 +50,7 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
         request,
         view,
         trace: createTrace(),
-        opened: session.followsConversations() ? session.conversations.open(view) : null,
+        opened: session.followsConversations() ? open(request, view) : null,
         prepared: null,
       }
       notes.traced(asked.trace)

@@ -15,6 +15,7 @@ export const anthropic: Provider = {
   name: 'anthropic',
   createPath: 'messages.create',
   readRequest,
+  readMessages,
   withTools,
   withSystemText: (request, said) => ({
     ...request,
@@ -42,21 +43,23 @@ const PROVIDER_TOOLS =
   /^(web_search|web_fetch|code_execution|tool_search_tool_(bm25|regex)|advisor)_\d{8}$|^mcp_toolset$/
 
 function readRequest(request: JsonObject): RequestView {
-  const messages = objects(request.messages)
-  const system = contentText(request.system)
   return {
     model: text(request.model),
     tools: offeredTools(request),
-    messages: [
-      ...(system === '' ? [] : [{ role: 'system' as const, text: system, callId: null, calls: [] }]),
-      ...messages.flatMap(messageViews),
-    ],
-    answeredCallIds: messages.flatMap(toolResults).map(({ tool_use_id: id }) => text(id)),
+    answeredCallIds: objects(request.messages)
+      .flatMap(toolResults)
+      .map(({ tool_use_id: id }) => text(id)),
     streaming: request.stream === true,
     previousResponseId: null,
     toolChoice: request.tool_choice,
     refusals: refusalsOf(request),
   }
+}
+
+function readMessages(request: JsonObject): MessageView[] {
+  const messages = objects(request.messages).flatMap(messageViews)
+  const system = contentText(request.system)
+  return system === '' ? messages : [{ role: 'system', text: system, callId: null, calls: [] }, ...messages]
 }
 
 function toolResults(message: JsonObject): JsonObject[] {

@@ -15,6 +15,7 @@ export const openaiChat: Provider = {
   name: 'openai',
   createPath: 'chat.completions.create',
   readRequest,
+  readMessages: (request) => objects(request.messages).map(messageView),
   withTools,
   withSystemText: (request, said) => ({
     ...request,
@@ -41,12 +42,12 @@ function list(value: unknown): unknown[] {
 }
 
 function readRequest(request: JsonObject): RequestView {
-  const messages = objects(request.messages)
   return {
     model: text(request.model),
     tools: offeredTools(request),
-    messages: messages.map(messageView),
-    answeredCallIds: messages.filter(({ role }) => role === 'tool').map(({ tool_call_id: id }) => text(id)),
+    answeredCallIds: objects(request.messages)
+      .filter(({ role }) => role === 'tool')
+      .map(({ tool_call_id: id }) => text(id)),
     streaming: request.stream === true,
     previousResponseId: null,
     toolChoice: request.tool_choice ?? request.function_call,
@@ -55,19 +56,26 @@ function readRequest(request: JsonObject): RequestView {
 }
 
 function messageView(message: JsonObject): MessageView {
-  const view = { text: contentText(message.content), callId: null, calls: [] }
-  switch (message.role) {
+  return {
+    role: roleOf(message.role),
+    text: contentText(message.content),
+    callId: message.role === 'tool' ? text(message.tool_call_id) : null,
+    calls: message.role === 'assistant' ? objects(message.tool_calls).map(messageCall) : [],
+  }
+}
+
+function roleOf(role: unknown): MessageView['role'] {
+  switch (role) {
     case 'system':
     case 'developer':
-      return { ...view, role: 'system' }
+      return 'system'
     case 'assistant':
-      return { ...view, role: 'assistant', calls: objects(message.tool_calls).map(messageCall) }
+      return 'assistant'
     case 'tool':
-      return { ...view, role: 'tool', callId: text(message.tool_call_id) }
     case 'function':
-      return { ...view, role: 'tool' }
+      return 'tool'
     default:
-      return { ...view, role: 'user' }
+      return 'user'
   }
 }
 
@@ -84,18 +92,17 @@ function toolName(tool: JsonObject): string | null {
 }
 
 function offeredTools(request: JsonObject): OfferedTool[] {
-  const tools = objects(request.tools).flatMap((definition): OfferedTool[] => {
+  const offered: OfferedTool[] = []
+  for (const definition of objects(request.tools)) {
     const name = toolName(definition)
-    if (name === null) return []
-    return [{ name, kind: definition.type === 'custom' ? 'custom' : 'function', definition }]
-  })
-  const functions = objects(request.functions).map(
-    (definition): OfferedTool => ({ name: text(definition.name), kind: 'function', definition }),
-  )
-  const search: OfferedTool[] = isObject(request.web_search_options)
-    ? [{ name: 'web_search', kind: 'provider', definition: request.web_search_options }]
-    : []
-  return [...tools, ...functions, ...search]
+    if (name !== null) offered.push({ name, kind: definition.type === 'custom' ? 'custom' : 'function', definition })
+  }
+  for (const definition of objects(request.functions)) {
+    offered.push({ name: text(definition.name), kind: 'function', definition })
+  }
+  const search = request.web_search_options
+  if (isObject(search)) offered.push({ name: 'web_search', kind: 'provider', definition: search })
+  return offered
 }
 
 function refusalsOf(request: JsonObject): string[] {

@@ -16,6 +16,7 @@ export const openaiResponses: Provider = {
   name: 'openai',
   createPath: 'responses.create',
   readRequest,
+  readMessages,
   withTools,
   withSystemText: (request, said) => ({
     ...request,
@@ -45,21 +46,22 @@ const BUILT_IN_TOOLS =
 
 function readRequest(request: JsonObject): RequestView {
   const items = objects(inputItems(request))
-  const instructions = text(request.instructions)
   const results = items.filter((item) => text(item.type).endsWith('_output') && typeof item.call_id === 'string')
   return {
     model: text(request.model),
     tools: toolLists(request).flatMap(offeredTools),
-    messages: [
-      ...(instructions === '' ? [] : [{ role: 'system' as const, text: instructions, callId: null, calls: [] }]),
-      ...items.flatMap(messageViews),
-    ],
     answeredCallIds: results.map((item) => text(item.call_id)),
     streaming: request.stream === true,
     previousResponseId: typeof request.previous_response_id === 'string' ? request.previous_response_id : null,
     toolChoice: request.tool_choice,
     refusals: refusalsOf(request),
   }
+}
+
+function readMessages(request: JsonObject): MessageView[] {
+  const messages = objects(inputItems(request)).flatMap(messageViews)
+  const instructions = text(request.instructions)
+  return instructions === '' ? messages : [{ role: 'system', text: instructions, callId: null, calls: [] }, ...messages]
 }
 
 function messageViews(item: JsonObject): MessageView[] {

@@ -11,6 +11,8 @@ export interface Provider {
   /** The method that calls the model, as a path on the client. */
   readonly createPath: string
   readRequest(request: JsonObject): RequestView
+  /** For flows: who said what, oldest first. */
+  readMessages(request: JsonObject): MessageView[]
   /** The request with only the tools of these names. A tool choice that can no longer be met becomes `none`. */
   withTools(request: JsonObject, allowed: ReadonlySet<string>): JsonObject
   /** The request with a system text before all others. */
@@ -45,8 +47,6 @@ export type ProviderName = 'openai' | 'anthropic'
 export interface RequestView {
   model: string
   tools: OfferedTool[]
-  /** For flows: who said what, oldest first. */
-  messages: MessageView[]
   /** The calls whose results this request carries. */
   answeredCallIds: string[]
   streaming: boolean

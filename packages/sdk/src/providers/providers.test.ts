@@ -214,24 +214,27 @@ describe('texts for the model', () => {
 describe('conversations', () => {
   test('calls and their results are read in each shape', () => {
     const call = { id: 'c', type: 'function', function: { name: 'a', arguments: '{"x":1}' } }
-    const seen = [
-      openaiChat.readRequest(
+    const asked: [Provider, JsonObject][] = [
+      [
+        openaiChat,
         chat({
           messages: [
             { role: 'assistant', content: null, tool_calls: [call] },
             { role: 'tool', tool_call_id: 'c', content: 'ok' },
           ],
         }),
-      ),
-      openaiResponses.readRequest(
+      ],
+      [
+        openaiResponses,
         responses({
           input: [
             { type: 'function_call', call_id: 'c', name: 'a', arguments: '{"x":1}' },
             { type: 'function_call_output', call_id: 'c', output: 'ok' },
           ],
         }),
-      ),
-      anthropic.readRequest(
+      ],
+      [
+        anthropic,
         messages({
           messages: [
             { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'a', input: { x: 1 } }] },
@@ -241,11 +244,11 @@ describe('conversations', () => {
             },
           ],
         }),
-      ),
+      ],
     ]
-    for (const view of seen) {
-      expect(view.answeredCallIds).toEqual(['c'])
-      expect(view.messages).toMatchObject([
+    for (const [provider, request] of asked) {
+      expect(provider.readRequest(request).answeredCallIds).toEqual(['c'])
+      expect(provider.readMessages(request)).toMatchObject([
         { role: 'assistant', calls: [{ id: 'c', name: 'a' }] },
         { role: 'tool', callId: 'c', text: 'ok' },
       ])

@@ -45,12 +45,9 @@ const watching =
   (provider: Provider, seen: (call: SeenCall) => void) =>
   (original: Method, owner: object): Method =>
     function (this: unknown, ...args) {
-      let watch: Watch | null = null
-      quietly(() => {
-        watch = begin(provider, args[0], seen)
-      })
+      const watch = begin(provider, args[0], seen)
       const call = Reflect.apply(original, this ?? owner, args)
-      quietly(() => watch !== null && watchCall(call, watch))
+      if (watch !== null) watchCall(call, watch)
       return call
     }
 
@@ -73,29 +70,32 @@ function quietly(work: () => unknown): void {
 }
 
 interface Watch {
-  provider: Provider
-  request: JsonObject
-  done(response: JsonObject): void
+  readonly provider: Provider
+  readonly request: JsonObject
+  readonly startedAt: Date
+  readonly started: number
+  readonly seen: (call: SeenCall) => void
+  isOver: boolean
 }
 
-function begin(provider: Provider, request: unknown, seen: (call: SeenCall) => void): Watch {
-  const startedAt = new Date()
-  const started = performance.now()
-  // Programs go on filling the list of messages that they sent.
-  const sent = isObject(request) ? { ...request } : {}
-  for (const key of ['messages', 'input']) {
-    if (Array.isArray(sent[key])) sent[key] = [...sent[key]]
+/** Null when the request cannot be looked at. */
+function begin(provider: Provider, request: unknown, seen: Watch['seen']): Watch | null {
+  try {
+    const sent = isObject(request) ? { ...request } : {}
+    // Programs go on filling the list of messages that they sent.
+    if (Array.isArray(sent.messages)) sent.messages = [...sent.messages]
+    if (Array.isArray(sent.input)) sent.input = [...sent.input]
+    return { provider, request: sent, startedAt: new Date(), started: performance.now(), seen, isOver: false }
+  } catch {
+    return null
   }
-  let over = false
-  return {
-    provider,
-    request: sent,
-    done: (response) => {
-      if (over) return
-      over = true
-      seen({ provider, request: sent, response, startedAt, latencyMs: performance.now() - started })
-    },
-  }
+}
+
+function done(watch: Watch, response: JsonObject): void {
+  if (watch.isOver) return
+  watch.isOver = true
+  const { provider, request, startedAt, started, seen } = watch
+  seen({ provider, request, response, startedAt, latencyMs: performance.now() - started })
 }
 
 /**
@@ -103,25 +103,30 @@ function begin(provider: Provider, request: unknown, seen: (call: SeenCall) => v
  * would read it, and leave nothing to a program that wants the raw one.
  */
 function watchCall(call: unknown, watch: Watch): void {
-  if (!isObject(call)) return
-  const parse: unknown = call.parseResponse
-  if (typeof parse === 'function') {
-    call.parseResponse = async (...args: unknown[]) => {
-      const data: unknown = await Reflect.apply(parse, call, args)
-      quietly(() => watchData(data, watch))
-      return data
+  quietly(() => {
+    if (!isObject(call)) return
+    const parse: unknown = call.parseResponse
+    if (typeof parse !== 'function') return watchPromise(call, watch)
+    call.parseResponse = (...args: unknown[]) => {
+      const parsed: unknown = Reflect.apply(parse, call, args)
+      // Heard before whoever waits for what is returned: a stream has its layer when the program gets it.
+      quietly(() => watchPromise(parsed, watch))
+      return parsed
     }
-  } else if (typeof call.then === 'function') {
-    call.then(
-      (data: unknown) => quietly(() => watchData(data, watch)),
-      () => {},
-    )
-  }
+  })
+}
+
+function watchPromise(promise: unknown, watch: Watch): void {
+  if (!isObject(promise) || typeof promise.then !== 'function') return
+  promise.then(
+    (data: unknown) => quietly(() => watchData(data, watch)),
+    () => {},
+  )
 }
 
 function watchData(data: unknown, watch: Watch): void {
   if (isClientStream(data)) layStream(data, (source) => tap(source(), watch))
-  else if (isObject(data)) watch.done(data)
+  else if (isObject(data)) done(watch, data)
 }
 
 /** Hands every event on as it is. A stream that the program leaves, or that fails, before its end is not captured. */
@@ -131,7 +136,7 @@ function tap(source: AsyncIterator<unknown>, watch: Watch): AsyncIterableIterato
     quietly(() => isObject(event) && reader.take(event))
   }
   const atEnd = (): void => {
-    quietly(() => reader.complete() && watch.done(reader.response()))
+    quietly(() => reader.complete() && done(watch, reader.response()))
   }
   const tapped: AsyncIterableIterator<unknown> = {
     next: async (...args) => {
