@@ -218,9 +218,9 @@ function serverJudge(run: Case, runtime: Runtime): Judge {
   return {
     options: local,
     salt: () => authority.saltOf('server'),
-    preflight: authority.preflight,
-    propose: authority.propose,
-    submit: (receipts) =>
+    preflight: async (ask) => authority.preflight(ask),
+    propose: async (ask) => authority.propose(ask),
+    submit: async (receipts) =>
       authority.submit(
         'server',
         receipts.map((receipt) => ({ call: { callId: '', toolName: '' }, receipt })),

@@ -12,6 +12,7 @@ import type {
   StateSnapshot,
 } from '@countersign/protocol'
 import type { OpenCall } from './call-book.js'
+import type { KnownOrPromised } from './known-or-promised.js'
 import type { OfferedTool } from './providers/provider.js'
 
 /** Who decides about the calls of a session: the server, or the engine in this process. Both speak in these shapes. */
@@ -21,12 +22,12 @@ export interface Authority {
   saltOf(by: DecidedBy): string
   /** Makes the session ready ahead of its first turn. May throw; the first turn then tries again. */
   start(): Promise<void>
-  preflight(ask: PreflightAsk): Promise<Preflight>
-  propose(ask: ProposalAsk): Promise<Judgement>
+  preflight(ask: PreflightAsk): KnownOrPromised<Preflight>
+  propose(ask: ProposalAsk): KnownOrPromised<Judgement>
   /** A prepared turn ends without a proposal. */
   abandon(prepared: PreparedTurn): void
   /** Takes evidence. Never throws: what cannot be delivered now is owed. */
-  submit(by: DecidedBy, evidence: readonly Evidence[]): Promise<void>
+  submit(by: DecidedBy, evidence: readonly Evidence[]): KnownOrPromised<void>
   /** Throws when a call that was allowed some time ago may no longer run, or when nobody can say. */
   confirm(by: DecidedBy): Promise<void>
   addLabel(label: string): void

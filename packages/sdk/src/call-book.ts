@@ -27,8 +27,8 @@ export interface CallBook {
   putBack(call: OpenCall): void
   resolve(call: OpenCall, receipt: Receipt): void
   allowed(): readonly OpenCall[]
-  /** No call waits for its outcome, and no evidence for its delivery. */
-  isSettled(): boolean
+  /** No wrapped tool runs. */
+  isIdle(): boolean
   /** Resolves when no wrapped tool runs. */
   idle(): Promise<void>
   /** Resolves when every call has its evidence, or the time is up. */
@@ -94,7 +94,7 @@ export function createCallBook(): CallBook {
       settleWaiters()
     },
     allowed: () => calls.filter(({ state }) => state === 'allowed'),
-    isSettled: () => calls.length === 0 && gathered.size === 0,
+    isIdle: () => isReached('idle'),
     idle: () => wait('idle'),
     async resolved(patienceMs) {
       let timer: NodeJS.Timeout | undefined

@@ -3,6 +3,7 @@ import type { Decision } from '@countersign/protocol'
 import type { Judgement } from './authority.js'
 import type { OpenCall } from './call-book.js'
 import { type Approver, askForApproval, type CheckpointResult } from './checkpoints.js'
+import type { KnownOrPromised } from './known-or-promised.js'
 
 /** The calls of a response after people have been asked about those that need it. */
 export interface JudgedCalls {
@@ -13,11 +14,11 @@ export interface JudgedCalls {
   readonly stopped: readonly OpenCall[]
 }
 
-export async function judgeCalls(
+export function judgeCalls(
   judgement: Judgement,
   calls: readonly ToolCall[],
   approver: Approver | null,
-): Promise<JudgedCalls> {
+): KnownOrPromised<JudgedCalls> {
   const decidedAtMs = performance.now()
   const registered = new Map<Decision, OpenCall>()
   for (const decision of judgement.decisions) {

@@ -6,6 +6,7 @@ import type { OpenCall } from './call-book.js'
 import { ReplayContractError } from './errors.js'
 import { enforcementOf, explain, type GateResult, passGate } from './gate.js'
 import { type JudgedCalls, judgeCalls } from './judge-calls.js'
+import { isPromised, type KnownOrPromised } from './known-or-promised.js'
 import type { Provider } from './providers/provider.js'
 import type { ModelAnswer } from './providers/turn-hooks.js'
 import { reportedReceipt } from './receipts.js'
@@ -48,9 +49,11 @@ export async function judgeTurn(
     ? await rejectCutShort(session, prepared, response)
     : await proposeTurn(session, prepared, answer, response, flows)
   traceDecisions(trace, judgement.decisions)
-  const judged = await judgeCalls(judgement, response.calls, session.approver)
+  const judging = judgeCalls(judgement, response.calls, session.approver)
+  const judged = isPromised(judging) ? await judging : judging
   done(stance, judged.decisions, judgement.by)
-  return await passThroughGate(session, asked, judged)
+  const passing = passThroughGate(session, asked, judged)
+  return isPromised(passing) ? await passing : passing
 }
 
 const isCutShort = (answer: ModelAnswer, { calls }: ReadResponse): boolean => !answer.complete && calls.length > 0
@@ -90,7 +93,8 @@ async function proposeTurn(
   const { gate } = session.settings
   const ask = { prepared, response: answer.response, read: response, gate, flows }
   try {
-    return await session.authority().propose(ask)
+    const judging = session.authority().propose(ask)
+    return isPromised(judging) ? await judging : judging
   } catch (error) {
     if (response.calls.length > 0 || !isStale(error)) throw error
     // The session moved on beside a turn that calls nothing, such as a summary: only its cost is left to count.
@@ -133,33 +137,32 @@ async function watchTurn(
   }
 }
 
-async function passThroughGate(
+function passThroughGate(
   session: TurnSession,
   { trace }: Asked,
   { decisions, open, stopped }: JudgedCalls,
-): Promise<Judged> {
+): KnownOrPromised<Judged> {
   const { settings, book, notes } = session
-  const giveUp = async (calls: readonly OpenCall[]): Promise<void> => {
-    for (const call of calls) book.resolve(call, reportedReceipt(call, 'not_executed'))
-    if (calls.length > 0) await session.deliver()
-  }
   try {
     // People take their time: the session may have been killed meanwhile.
     session.assertUsable()
   } catch (error) {
-    await giveUp([...open, ...stopped])
-    throw error
+    return giveUp(session, [...open, ...stopped]).then(() => Promise.reject(error))
   }
   const enforcement = enforcementOf(decisions, settings.gate)
   const result = passGate(settings.gate, decisions)
   if (enforcement.blocked.length > 0) notes.blocked(enforcement)
   trace.add('gate', result.action === 'refuse' ? 'block' : 'pass', { reason: result.action })
   if (result.action === 'refuse') {
-    await giveUp([...open, ...stopped])
-    return { action: 'refuse', error: new ReplayContractError(explain(enforcement.blocked), enforcement) }
+    const error = new ReplayContractError(explain(enforcement.blocked), enforcement)
+    return giveUp(session, [...open, ...stopped]).then(() => ({ action: 'refuse', error }))
   }
   book.open(open)
-  if (stopped.length > 0) await giveUp(stopped)
   trace.add('finalize', 'pass')
-  return result
+  return stopped.length === 0 ? result : giveUp(session, stopped).then(() => result)
+}
+
+async function giveUp({ book, deliver }: TurnSession, calls: readonly OpenCall[]): Promise<void> {
+  for (const call of calls) book.resolve(call, reportedReceipt(call, 'not_executed'))
+  if (calls.length > 0) await deliver()
 }

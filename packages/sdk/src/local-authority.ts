@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Authority, KillCause } from './authority.js'
+import type { Authority, Judgement, KillCause, Preflight, PreflightAsk } from './authority.js'
 import { ReplayConfigError, ReplayContractError, ReplayKillError } from './errors.js'
 import { createLocalSession, type LocalSessionOptions } from './local-session.js'
 import type { SessionStore, StoredSession } from './session-store.js'
@@ -77,40 +77,45 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
   }
 
   function kill(cause: KillCause): void {
-    if (session.state().status === 'KILLED') return
+    if (isKilled()) return
     session.kill('client')
     onKilled(cause)
     saveSoon()
+  }
+
+  const isKilled = (): boolean => session.state().status === 'KILLED'
+
+  function preflight(ask: PreflightAsk): Preflight {
+    if (isKilled()) throw new ReplayKillError()
+    return session.preflight(ask, `prq_${randomUUID()}`)
   }
 
   return {
     plan,
     saltOf: () => session.salt,
     start,
-    async preflight(ask) {
-      if (store !== undefined) await start()
-      if (session.state().status === 'KILLED') throw new ReplayKillError()
-      return session.preflight(ask, `prq_${randomUUID()}`)
-    },
-    async propose(ask) {
-      const wasKilled = session.state().status === 'KILLED'
+    preflight: (ask) => (store === undefined ? preflight(ask) : start().then(() => preflight(ask))),
+    propose(ask) {
+      const wasKilled = isKilled()
       const judgement = session.propose(ask, {
         proposalId: `prp_${randomUUID()}`,
         pendingCallId: () => `pnd_${randomUUID()}`,
       })
-      if (store !== undefined) await save()
-      if (!wasKilled && session.state().status === 'KILLED') onKilled('breaker')
-      return judgement
+      const allowed = (): Judgement => {
+        if (!wasKilled && isKilled()) onKilled('breaker')
+        return judgement
+      }
+      return store === undefined ? allowed() : save().then(allowed)
     },
     abandon() {},
-    async submit(_by, evidence) {
-      const wasKilled = session.state().status === 'KILLED'
+    submit(_by, evidence) {
+      const wasKilled = isKilled()
       session.receive(evidence.map(({ receipt }) => receipt))
-      if (!wasKilled && session.state().status === 'KILLED') onKilled('breaker')
-      if (store !== undefined) await save().catch(() => {})
+      if (!wasKilled && isKilled()) onKilled('breaker')
+      if (store !== undefined) return save().catch(() => {})
     },
     async confirm() {
-      if (session.state().status === 'KILLED') throw new ReplayKillError()
+      if (isKilled()) throw new ReplayKillError()
     },
     addLabel(label) {
       session.addLabel(label)

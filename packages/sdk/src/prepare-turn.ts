@@ -4,6 +4,7 @@ import type { BlockedTurn, PreflightAsk, PreparedTurn } from './authority.js'
 import { blockedDecision } from './blocked-decision.js'
 import { ReplayConfigError, ReplayContractError } from './errors.js'
 import { enforcementOf } from './gate.js'
+import { isPromised, type KnownOrPromised } from './known-or-promised.js'
 import { narrowingText } from './narrowing-feedback.js'
 import type { Provider, RequestView } from './providers/provider.js'
 import type { Prepared } from './providers/turn-hooks.js'
@@ -16,9 +17,11 @@ export async function prepareTurn(session: TurnSession, provider: Provider, aske
   const { request, view, trace } = asked
   if (session.stance('server') === 'log') return { request }
   if (binds(session)) refuseUngovernable(view)
-  if (view.tools.length > 0 && !session.book.isSettled()) await settleEarlierCalls(session, view)
+  const settling = view.tools.length > 0 ? settleEarlierCalls(session, view) : undefined
+  if (isPromised(settling)) await settling
   const ask = askOf(session.authority().plan, provider, asked)
-  const preflight = await session.authority().preflight(ask)
+  const answer = session.authority().preflight(ask)
+  const preflight = isPromised(answer) ? await answer : answer
   const isEnforced = session.stance(preflight.by) === 'enforce'
   if (preflight.outcome === 'blocked') {
     trace.add('pre_check', 'block', { reason: preflight.reason, found: preflight.detail ?? null })
@@ -91,12 +94,14 @@ function askOf(plan: Plan, provider: Provider, { request, view }: Asked): Prefli
  * Before the next step, every allowed call gets an outcome. A result among the messages is the program's word that
  * the tool ran. Without one, a wrapper that never started is sure that it did not; for other tools nobody knows.
  */
-async function settleEarlierCalls({ book, settings, deliver }: TurnSession, view: RequestView): Promise<void> {
-  await book.idle()
-  const answered = new Set(view.answeredCallIds)
-  for (const call of book.allowed()) {
-    const silent = settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'
-    book.resolve(call, reportedReceipt(call, answered.has(call.callId) ? 'succeeded' : silent))
+function settleEarlierCalls({ book, settings, deliver }: TurnSession, view: RequestView): KnownOrPromised<void> {
+  const settle = (): KnownOrPromised<void> => {
+    const answered = new Set(view.answeredCallIds)
+    for (const call of book.allowed()) {
+      const silent = settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'
+      book.resolve(call, reportedReceipt(call, answered.has(call.callId) ? 'succeeded' : silent))
+    }
+    return deliver()
   }
-  await deliver()
+  return book.isIdle() ? settle() : book.idle().then(settle)
 }

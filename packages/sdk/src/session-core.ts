@@ -7,6 +7,7 @@ import { type CallBook, createCallBook } from './call-book.js'
 import { createReport, type Report } from './diagnostics.js'
 import { ReplayConfigError, ReplayKillError, ReplayUnavailableError } from './errors.js'
 import { createGovernedAuthority } from './governed-authority.js'
+import { isPromised, type KnownOrPromised } from './known-or-promised.js'
 import { createLocalAuthority } from './local-authority.js'
 import type { LocalSessionOptions } from './local-session.js'
 import { createProviderCheck } from './provider-pattern.js'
@@ -42,7 +43,7 @@ export interface SessionCore {
   setFilter(tools: readonly string[] | null): void
   kill(): void
   /** Hands the evidence gathered so far to whoever decided. */
-  deliver(): Promise<void>
+  deliver(): KnownOrPromised<void>
   deliverSoon(): void
   snapshot(lastNarrowing: NarrowingSnapshot | null): ReturnType<Authority['snapshot']>
 }
@@ -142,11 +143,16 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     startSoon()
   }
 
-  async function deliver(): Promise<void> {
+  function deliver(): KnownOrPromised<void> {
     clearTimeout(gathering)
     gathering = undefined
-    const evidence = book.takeEvidence()
-    for (const [by, items] of evidence) await authority.submit(by, items)
+    let delivery: Promise<void> | null = null
+    for (const [by, items] of book.takeEvidence()) {
+      const submit = () => authority.submit(by, items)
+      const submitted: KnownOrPromised<void> = delivery === null ? submit() : delivery.then(submit)
+      if (isPromised(submitted)) delivery = submitted
+    }
+    if (delivery !== null) return delivery
   }
 
   return {

@@ -7,6 +7,7 @@ import type { CallBook, OpenCall } from './call-book.js'
 import { messageOf } from './diagnostics.js'
 import { ReplayContractError, ReplayUnavailableError } from './errors.js'
 import { enforcementOf } from './gate.js'
+import type { KnownOrPromised } from './known-or-promised.js'
 import { type Execution, executedReceipt, jsonOf, reportedReceipt } from './receipts.js'
 import type { ToolExecutor, ToolMap } from './replay-options.js'
 
@@ -28,7 +29,7 @@ export interface ToolRuntime {
   /** Set while a tool runs, so that a turn started inside of it can be told from others. */
   readonly running: AsyncLocalStorage<RunningTool>
   /** Hands gathered evidence to the authority. */
-  deliver(): Promise<void>
+  deliver(): KnownOrPromised<void>
   deliverSoon(): void
 }
 

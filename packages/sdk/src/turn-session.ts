@@ -8,6 +8,7 @@ import type { Continuations } from './continuations.js'
 import type { Conversations, OpenRequest } from './conversations.js'
 import type { EnforcementDecision } from './errors.js'
 import type { JsonObject } from './json-object.js'
+import type { KnownOrPromised } from './known-or-promised.js'
 import type { OfferedTool, Provider, RequestView } from './providers/provider.js'
 import type { ModelAnswer } from './providers/turn-hooks.js'
 import type { ReplaySettings } from './replay-settings.js'
@@ -36,7 +37,7 @@ export interface TurnSession {
   assertUsable(): void
   /** Throws when a constraint forbids this model. */
   checkProvider(provider: string, model: string): void
-  deliver(): Promise<void>
+  deliver(): KnownOrPromised<void>
   readonly notes: TurnNotes
 }
 

@@ -25,12 +25,18 @@ async function run(call: GovernedCall): Promise<ApiResult> {
     if ('said' in prepared) return saidInstead(provider, request, prepared.said)
     const sent = request.stream === true ? provider.withStreamUsage(prepared.request) : prepared.request
     const startedAt = performance.now()
-    const result = await sendOrAbandon(call, sent)
+    let sending: unknown
+    let data: unknown
+    try {
+      sending = call.send(sent)
+      data = await sending
+    } catch (error) {
+      await hooks.abandon({ request: sent, response: null, why: 'failed', complete: false, error })
+      throw error
+    }
     const asked: Asked = { provider, hooks, program: request, sent, startedAt }
-    const judged = isClientStream(result.data)
-      ? await judgeStream(asked, result.data)
-      : await judgeWhole(asked, result.data)
-    if (!('retry' in judged)) return { data: judged.data, call: result.call }
+    const judged = isClientStream(data) ? await judgeStream(asked, data) : await judgeWhole(asked, data)
+    if (!('retry' in judged)) return { data: judged.data, call: sending }
     request = judged.retry
   }
 }
@@ -45,16 +51,6 @@ interface Asked {
 }
 
 type Judged = { data: unknown } | { retry: JsonObject }
-
-async function sendOrAbandon({ send, hooks }: GovernedCall, request: JsonObject): Promise<ApiResult> {
-  try {
-    const call = send(request)
-    return { data: await call, call }
-  } catch (error) {
-    await hooks.abandon({ request, response: null, why: 'failed', complete: false, error })
-    throw error
-  }
-}
 
 function saidInstead(provider: Provider, request: JsonObject, said: SaidInstead): ApiResult {
   if (request.stream !== true) return { data: provider.textResponse(request, said), call: null }
