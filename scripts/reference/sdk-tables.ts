@@ -103,7 +103,7 @@ export const OBSERVE_OPTIONS: Readonly<Record<keyof ObserveOptions, OptionRow>> 
   timeoutMs: { type: 'number', default: '5000', what: 'time for sending a batch; at most 10000' },
   disabled: { type: 'boolean', default: 'false', what: 'observes nothing; so does `COUNTERSIGN_DISABLE`' },
   diagnostics: { type: 'callback', default: '', what: 'told of [events](diagnostics.md)' },
-  fetch: { type: 'function', default: 'global `fetch`', what: 'sends the captures' },
+  fetch: { type: 'function', default: 'the client of Node', what: 'sends the captures' },
 }
 
 export const DIAGNOSTICS: Readonly<Record<DiagnosticType, string>> = {

@@ -5,6 +5,7 @@ import { type CaptureBuffer, createCaptureBuffer } from './capture-buffer.js'
 import { createCircuitBreaker } from './circuit-breaker.js'
 import type { Diagnostic } from './diagnostics.js'
 import { observeSettings } from './observe-options.js'
+import { postByFetch } from './post.js'
 import type { SendOutcome } from './send-captures.js'
 import { captureSender } from './send-captures.js'
 
@@ -196,7 +197,7 @@ describe('bounds', () => {
       new Promise((_resolve, reject) => {
         init?.signal?.addEventListener('abort', () => reject(init.signal?.reason))
       })
-    const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 20, fetch: never })
+    const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 20, post: postByFetch(never) })
     expect(await send([JSON.stringify(item())])).toMatchObject({ kind: 'failed', retry: true })
   })
 
@@ -208,14 +209,14 @@ describe('bounds', () => {
     [429, { kind: 'throttled', retryAfterMs: 7_000 }],
   ])('status %i is understood', async (status, expected) => {
     const fetch = async () => new Response('{}', { status, headers: { 'retry-after': '7' } })
-    const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 1_000, fetch })
+    const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 1_000, post: postByFetch(fetch) })
     expect(await send([JSON.stringify(item())])).toMatchObject(expected)
   })
 
   test('what the server refused of a batch is told', async () => {
     const rejected = [{ index: 0, capture_id: 'c', code: 'INVALID_CAPTURE', message: 'model_id is too long' }]
     const fetch = async () => Response.json({ accepted: 0, duplicates: 0, rejected })
-    const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 1_000, fetch })
+    const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 1_000, post: postByFetch(fetch) })
     const problem = '1 captures were refused: model_id is too long'
     expect(await send([JSON.stringify(item())])).toEqual({ kind: 'delivered', problem })
   })

@@ -1,6 +1,7 @@
 import { type CaptureLevel, LIMITS } from '@countersign/protocol'
 import { createReport, type DiagnosticsCallback, type Report } from './diagnostics.js'
 import { DEFAULT_BASE_URL, readEnvironment, type SdkEnvironment } from './options.js'
+import { type Post, postByFetch, postByNode } from './post.js'
 
 export interface ObserveOptions {
   /** Falls back to COUNTERSIGN_API_KEY. Without a key nothing is observed. */
@@ -16,7 +17,7 @@ export interface ObserveOptions {
   timeoutMs?: number
   disabled?: boolean
   diagnostics?: DiagnosticsCallback
-  /** Sends the captures instead of the global `fetch`. */
+  /** Sends the captures instead of Node's own client. */
   fetch?: typeof fetch
 }
 
@@ -31,7 +32,7 @@ export interface ObserveSettings {
   timeoutMs: number
   disabled: boolean
   report: Report
-  fetch: typeof fetch
+  post: Post
   appInstance: string | null
 }
 
@@ -58,7 +59,7 @@ export function observeSettings(
     timeoutMs: number('timeoutMs', LIMITS.observeTimeoutMsDefault, LIMITS.observeTimeoutMsMax),
     disabled: options.disabled === true || environment.captureDisabled,
     report,
-    fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    post: options.fetch === undefined ? postByNode : postByFetch(options.fetch),
     appInstance: environment.appInstance,
   }
 }

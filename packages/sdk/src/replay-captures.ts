@@ -5,6 +5,7 @@ import { captureItem } from './capture-item.js'
 import { createCircuitBreaker } from './circuit-breaker.js'
 import { messageOf, type Report } from './diagnostics.js'
 import { isBlocked } from './gate.js'
+import { postByFetch } from './post.js'
 import type { ReplaySettings } from './replay-settings.js'
 import { captureSender } from './send-captures.js'
 import type { AnsweredTurn, Stance } from './turn-session.js'
@@ -53,7 +54,7 @@ function bufferFor(settings: ReplaySettings, apiKey: string, report: Report): Ca
   const { runtimeUrl, fetch } = settings
   const endpoint = runtimeUrl.replace(/\/+$/, '')
   return createCaptureBuffer({
-    send: captureSender({ endpoint, apiKey, timeoutMs: LIMITS.observeTimeoutMsDefault, fetch }),
+    send: captureSender({ endpoint, apiKey, timeoutMs: LIMITS.observeTimeoutMsDefault, post: postByFetch(fetch) }),
     maxBuffer: LIMITS.observeBufferDefault,
     flushMs: LIMITS.observeFlushMsDefault,
     breaker: createCircuitBreaker(),

@@ -1,5 +1,6 @@
 import { capturesReply, ROUTES } from '@countersign/protocol'
 import { messageOf } from './diagnostics.js'
+import type { Post, PostAnswer } from './post.js'
 
 /** Sends one batch of captures, each as JSON. Never throws: what went wrong is part of the answer. */
 export type SendCaptures = (batch: readonly string[]) => Promise<SendOutcome>
@@ -14,20 +15,15 @@ export interface CaptureEndpoint {
   endpoint: string
   apiKey: string
   timeoutMs: number
-  fetch: typeof fetch
+  post: Post
 }
 
-export function captureSender({ endpoint, apiKey, timeoutMs, fetch }: CaptureEndpoint): SendCaptures {
+export function captureSender({ endpoint, apiKey, timeoutMs, post }: CaptureEndpoint): SendCaptures {
+  const url = `${endpoint}${ROUTES.ingestCaptures.path}`
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' }
   return async (batch) => {
     try {
-      const response = await fetch(`${endpoint}${ROUTES.ingestCaptures.path}`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-        body: `{"captures":[${batch.join(',')}]}`,
-        signal: AbortSignal.timeout(timeoutMs),
-      })
-      const body = await response.text()
-      return outcomeOf(response, body)
+      return outcomeOf(await post(url, { headers, body: `{"captures":[${batch.join(',')}]}`, timeoutMs }))
     } catch (error) {
       const problem = `captures could not be sent to ${endpoint}: ${messageOf(error)}`
       return { kind: 'failed', problem, retry: true }
@@ -37,15 +33,15 @@ export function captureSender({ endpoint, apiKey, timeoutMs, fetch }: CaptureEnd
 
 const RETRY_AFTER_DEFAULT_MS = 10_000
 
-function outcomeOf(response: Response, body: string): SendOutcome {
-  if (response.ok) return { kind: 'delivered', problem: rejectedIn(body) }
-  if (response.status === 429) {
-    const seconds = Number(response.headers.get('retry-after'))
+function outcomeOf({ status, retryAfter, body }: PostAnswer): SendOutcome {
+  if (status >= 200 && status < 300) return { kind: 'delivered', problem: rejectedIn(body) }
+  if (status === 429) {
+    const seconds = Number(retryAfter)
     return { kind: 'throttled', retryAfterMs: seconds > 0 ? seconds * 1_000 : RETRY_AFTER_DEFAULT_MS }
   }
-  const problem = `the service refused captures with status ${response.status}`
+  const problem = `the service refused captures with status ${status}`
   // What is wrong with a request stays wrong; what is wrong with the service may pass.
-  return { kind: 'failed', problem, retry: response.status >= 500 || response.status === 408 }
+  return { kind: 'failed', problem, retry: status >= 500 || status === 408 }
 }
 
 function rejectedIn(body: string): string | null {
