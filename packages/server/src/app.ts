@@ -1,18 +1,20 @@
 import { type Bucket, idSchema, ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { Hono } from 'hono'
 import { ApiError } from './api-error.js'
-import type { Context, OpenContext, Services, UserContext } from './context.js'
-import { authenticateKey } from './http/authenticate.js'
+import type { Context, OpenContext, Passing, Services, UserContext } from './context.js'
+import { authenticateKey, keyHashOf } from './http/authenticate.js'
 import { authenticateCookie } from './http/authenticate-cookie.js'
 import { checkOrigin } from './http/check-origin.js'
 import { type App, createFrame } from './http/frame.js'
 import type { KeyUsage } from './http/key-usage.js'
 import { registerPages } from './http/pages.js'
 import { parseInput } from './http/parse-input.js'
+import { createPasses } from './http/passes.js'
 import { openDashboard } from './http/serve-dashboard.js'
 import { throttle } from './http/throttle.js'
-import { handlers as builtHandlers, readsSession } from './operations/index.js'
+import { handlers as builtHandlers, provesKey, readsSession } from './operations/index.js'
 import { takeToken } from './store/buckets.js'
+import type { SessionRow } from './store/sessions.js'
 
 export interface AppParts extends Services {
   keyUsage: KeyUsage
@@ -36,10 +38,16 @@ export function createApp(parts: AppParts): App {
 
   const serve = (name: RouteName, route: Route, handler: AnyHandler) =>
     frame(name, async (open, params) => {
-      const ctx = await authorize(open, route, readsSession.has(name) ? params.session_id : undefined)
-      const input = await parseInput(route, open.request, params)
-      if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
-      const reply = await handler(ctx as never, input as never)
+      const sessionId = readsSession.has(name) ? params.session_id : undefined
+      const ctx = await authorize(open, route, { sessionId, mayPass: provesKey.has(name) })
+      const operate = async () => {
+        const input = await parseInput(route, open.request, params)
+        if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
+        return handler(ctx as never, input as never)
+      }
+      const { passing } = ctx
+      const reply = await (passing ? operate().catch((error: unknown) => refusedInOrder(passing, error)) : operate())
+      if (passing?.isOpen) throw new Error(`${name} answered somebody whose key nobody has proven`)
       if (parts.checkReplies) route.reply.parse(reply)
       return new Response(JSON.stringify(reply), { status: route.status ?? 200, headers: JSON_HEADERS })
     })
@@ -68,15 +76,23 @@ export function createApp(parts: AppParts): App {
   return app
 }
 
+/** Whoever comes in by a pass is told first whether the key is good. */
+async function refusedInOrder(passing: Passing, error: unknown): Promise<never> {
+  if (passing.isOpen) await passing.enter()
+  throw error
+}
+
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
 /** Who asks, and whether they may ask now: 401, 403 and 429 come from here. */
 function authorizations(parts: AppParts) {
   const { config, database, keyUsage } = parts
-  const keys = { sql: database.sql, keyUsage, quotas: config.quotas }
+  const passes = createPasses()
+  const keys = { sql: database.sql, keyUsage, passes, quotas: config.quotas }
 
   const forTenant = <T extends { tenantId: string }>(open: OpenContext, who: T) => ({
     ...open,
+    passing: null,
     ...who,
     transaction: ((fn, options) => database.transaction(who.tenantId, fn, options)) as Context['transaction'],
     single: ((fn) => database.single(who.tenantId, fn)) as Context['single'],
@@ -88,13 +104,54 @@ function authorizations(parts: AppParts) {
       ? { id: sessionId, known: parts.sessions.find(sessionId) }
       : null
 
-  const byKey = async (open: OpenContext, bucket: Bucket, sessionId?: string) => {
-    const authorization = open.request.headers.get('authorization')
-    const holder = await authenticateKey(keys, { authorization, bucket, session: named(sessionId) })
-    const { tenantId, quota, userId, session } = holder
+  const byKey = async (
+    open: OpenContext,
+    bucket: Bucket,
+    { sessionId, mayPass = false }: { sessionId?: string | undefined; mayPass?: boolean } = {},
+  ): Promise<Context> => {
+    const keyHash = keyHashOf(open.request.headers.get('authorization'))
+    const session = named(sessionId)
+    const enter = () => recognised(open, { keyHash, bucket, session })
+    return (mayPass ? byPass(open, { keyHash, bucket, known: session?.known ?? null, enter }) : null) ?? enter()
+  }
+
+  const recognised = async (
+    open: OpenContext,
+    { keyHash, bucket, session }: { keyHash: Buffer; bucket: Bucket; session: ReturnType<typeof named> },
+  ): Promise<Context> => {
+    const holder = await authenticateKey(keys, { keyHash, bucket, session })
+    const { tenantId, quota, userId } = holder
     const perMinute = config.quotas[quota][bucket]
-    throttle({ bucket, perMinute, taken: holder.taken ?? false, tokens: holder.tokens ?? 0 }, open.replyHeaders)
-    return forTenant(open, { tenantId, quota, userId, session })
+    throttle({ bucket, perMinute, taken: (holder.granted ?? 0) > 0, tokens: holder.tokens ?? 0 }, open.replyHeaders)
+    return forTenant(open, { tenantId, quota, userId, session: holder.session })
+  }
+
+  /** Null when the key has no pass, or this process has not written the session. */
+  const byPass = (
+    open: OpenContext,
+    way: { keyHash: Buffer; bucket: Bucket; known: SessionRow | null; enter: () => Promise<Context> },
+  ): Context | null => {
+    const { keyHash, bucket, known } = way
+    const pass = known === null ? null : passes.find(keyHash, bucket)
+    if (known === null || pass === null) return null
+    const { tenantId, keyId, quota, userId } = pass.holder
+    if (known.tenantId !== tenantId) {
+      pass.giveBack()
+      return null
+    }
+    keyUsage.note(tenantId, keyId)
+    throttle({ bucket, perMinute: config.quotas[quota][bucket], taken: true, tokens: pass.tokens }, open.replyHeaders)
+    const passing: Passing = {
+      proof: { keyHash, quota },
+      isOpen: true,
+      enter: () => {
+        passing.isOpen = false
+        pass.giveBack()
+        return way.enter()
+      },
+    }
+    const session = { ...known, now: known.now > pass.now ? known.now : pass.now }
+    return { ...forTenant(open, { tenantId, quota, userId, session }), passing }
   }
 
   const byCookie = async (open: OpenContext, bucket: Bucket): Promise<UserContext> => {
@@ -108,9 +165,13 @@ function authorizations(parts: AppParts) {
     return forTenant(open, { tenantId, userId, email, quota, session: null })
   }
 
-  const authorize = async (open: OpenContext, route: Route, sessionId: string | undefined): Promise<OpenContext> => {
+  const authorize = async (
+    open: OpenContext,
+    route: Route,
+    way: Parameters<typeof byKey>[2],
+  ): Promise<OpenContext & { passing?: Passing | null }> => {
     const bucket = route.throttle === 'none' ? 'read' : route.throttle
-    if (route.auth === 'api_key') return byKey(open, bucket, sessionId)
+    if (route.auth === 'api_key') return byKey(open, bucket, way)
     if (route.auth === 'cookie') return byCookie(open, bucket)
     checkOrigin(open.request, open.publicUrl())
     return open

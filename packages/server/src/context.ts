@@ -8,6 +8,7 @@ import type { Metrics } from './metrics.js'
 import type { PlanCache } from './plan-cache.js'
 import type { SessionCache } from './sessions/session-cache.js'
 import type { Database, Sql, Tx, WorkOptions } from './store/database.js'
+import type { KeyProof } from './store/key-proof.js'
 import type { SessionRow } from './store/sessions.js'
 
 /** What lives as long as the process. Time, chance and the store arrive here and nowhere else. */
@@ -49,6 +50,20 @@ export interface Context extends OpenContext {
   readonly single: <T>(fn: (sql: Sql) => Promise<T>) => Promise<T>
   /** The session of the path, read together with the key. Null: it is not there, or the route reads none. */
   readonly session: SessionRow | null
+  /** Set where the key was not asked for yet. Then `session` is what this process wrote last. */
+  readonly passing: Passing | null
+}
+
+/**
+ * A request that came in by a pass. Either its first write proves the key in its own statement, or it enters like any
+ * other request, and what was decided before is decided again.
+ */
+export interface Passing {
+  readonly proof: KeyProof
+  /** False once the key was proven or asked for. */
+  isOpen: boolean
+  /** 401, 403 and 429 come from here. */
+  readonly enter: () => Promise<Context>
 }
 
 /** What an operation of the dashboard gets: a tenant's, with a signed-in person. */

@@ -5,6 +5,7 @@ import { sha256 } from '../crypto/secrets.js'
 import { type KeyHolder, type KeyUse, useKey } from '../store/api-keys.js'
 import type { Sql } from '../store/database.js'
 import type { KeyUsage } from './key-usage.js'
+import type { Passes } from './passes.js'
 
 /** One answer for every failure, so that nothing can be learned from it. */
 export const unauthenticated = () => new ApiError('UNAUTHENTICATED', {}, { 'www-authenticate': 'Bearer' })
@@ -12,21 +13,40 @@ export const unauthenticated = () => new ApiError('UNAUTHENTICATED', {}, { 'www-
 export interface KeyAuthentication {
   sql: Sql
   keyUsage: KeyUsage
+  passes: Passes
   quotas: QuotaNumbers
 }
 
+/** The hash of the bearer token, which must have the form of a key. */
+export function keyHashOf(authorization: string | null): Buffer {
+  const key = bearerToken(authorization)
+  if (key === null || !API_KEY_PATTERN.test(key)) throw unauthenticated()
+  return sha256(key)
+}
+
 /**
- * In the order of the specification: the bearer token, its form, its hash looked up, not revoked, tenant and user.
+ * In the order of the specification, after the token and its form: its hash looked up, not revoked, tenant and user.
  * The same statement takes the token from the tenant's bucket; whether it got one is `throttle`'s to judge.
  */
 export async function authenticateKey(
-  { sql, keyUsage, quotas }: KeyAuthentication,
-  request: { authorization: string | null; bucket: Bucket; session?: KeyUse['session'] },
+  { sql, keyUsage, passes, quotas }: KeyAuthentication,
+  { keyHash, bucket, session = null }: { keyHash: Buffer; bucket: Bucket; session?: KeyUse['session'] },
 ): Promise<KeyHolder> {
-  const key = bearerToken(request.authorization)
-  if (key === null || !API_KEY_PATTERN.test(key)) throw unauthenticated()
-  const { bucket, session = null } = request
-  const holder = await useKey(sql, { keyHash: sha256(key), bucket, perMinute: ratesOf(quotas, bucket), session })
+  const { wanted, returned, deliver } = passes.order(keyHash, bucket)
+  const holder = await useKey(sql, {
+    keyHash,
+    bucket,
+    perMinute: ratesOf(quotas, bucket),
+    wanted,
+    returned,
+    session,
+  }).catch((error: unknown) => {
+    deliver(null)
+    throw error
+  })
+  const { granted, tokens } = holder ?? { granted: null, tokens: null }
+  const isPaid = holder !== null && granted !== null && tokens !== null && granted > 0
+  deliver(isPaid ? { holder, perMinute: quotas[holder.quota][bucket], granted, tokens, now: holder.now } : null)
   if (holder === null) throw unauthenticated()
   keyUsage.note(holder.tenantId, holder.keyId)
   if (!holder.verified) throw new ApiError('EMAIL_NOT_VERIFIED')

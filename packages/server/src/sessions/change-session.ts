@@ -1,8 +1,9 @@
 import { applyEvent, chainEvent, type Plan, type SessionState } from '@countersign/engine'
 import { type LedgerHead, LIMITS, type SessionEvent } from '@countersign/protocol'
 import { ApiError } from '../api-error.js'
-import type { Context } from '../context.js'
+import type { Context, Passing } from '../context.js'
 import type { Queryable } from '../store/database.js'
+import type { KeyProof } from '../store/key-proof.js'
 import type { NewEvent } from '../store/ledger.js'
 import { loadSession, lockSession, type SessionRow } from '../store/sessions.js'
 import { loadWorkflow, lockWorkflowOfSession, type WorkflowRow } from '../store/workflows.js'
@@ -31,8 +32,8 @@ export type Decided<Reply> = (
   readonly after?: SessionRow
 }
 
-/** False when the session was written since it was seen. */
-export type Write = (sql: Queryable) => Promise<boolean>
+/** False when the session was written since it was seen, or the key that it is to prove is not valid any more. */
+export type Write = (sql: Queryable, proof?: KeyProof) => Promise<boolean>
 
 /** For a decision that reads more than the session's row: it is made again behind the lock. */
 export const BEHIND_LOCK = Symbol('behind the lock')
@@ -61,15 +62,49 @@ export async function changeSession<Reply>(
   decide: Decide<Reply>,
   options: { readonly lockTimeoutMs?: number } = {},
 ): Promise<Reply> {
+  if (ctx.passing) {
+    const passed = await decideByPass(ctx, ctx.passing, sessionId, decide)
+    if (passed !== null) return finish(ctx, passed)
+    return changeSession(await ctx.passing.enter(), sessionId, decide, options)
+  }
   // Who asks for more patience than others gets it only behind the lock.
   const isPatient = options.lockTimeoutMs !== undefined
   let decided: Decision<Reply> = isPatient ? BEHIND_LOCK : await decideUnlocked(ctx, sessionId, decide)
   if (decided === BEHIND_LOCK) decided = await decideLocked(ctx, sessionId, decide, options)
   if (decided === BEHIND_WORKFLOW) decided = await decideLocked(ctx, sessionId, decide, { ...options, workflow: true })
   if (isDeferred(decided)) throw new Error('a decision asked for a lock that it has')
+  return finish(ctx, decided)
+}
+
+function finish<Reply>(ctx: Context, decided: Decided<Reply>): Reply {
   if (decided.write) ctx.metrics.count('countersign_ledger_events_total', {}, decided.appends ?? 1)
   if (decided.after) ctx.sessions.keep(decided.after)
   return answer(decided)
+}
+
+/**
+ * Decides on the row that this process wrote last, and writes by one statement whose guard is that row and the key.
+ * Null when that wrote nothing, or nothing is to be written: such an answer may be given to nobody whose key was not
+ * asked for.
+ */
+async function decideByPass<Reply>(
+  ctx: Context,
+  passing: Passing,
+  sessionId: string,
+  decide: Decide<Reply>,
+): Promise<Decided<Reply> | null> {
+  let decided: Decision<Reply>
+  try {
+    decided = await decide(await seeSession(ctx, sessionId))
+  } catch (error) {
+    if (error instanceof ApiError) return null
+    throw error
+  }
+  if (isDeferred(decided)) return null
+  const { write } = decided
+  if (write === undefined || !(await ctx.single((sql) => write(sql, passing.proof)))) return null
+  passing.isOpen = false
+  return decided
 }
 
 async function decideUnlocked<Reply>(ctx: Context, sessionId: string, decide: Decide<Reply>): Promise<Decision<Reply>> {
@@ -77,7 +112,8 @@ async function decideUnlocked<Reply>(ctx: Context, sessionId: string, decide: De
   for (let tried = 1; ; tried++) {
     const decided = await decide(sight)
     if (isDeferred(decided)) return decided
-    if (decided.write === undefined || (await ctx.single(decided.write))) return decided
+    const { write } = decided
+    if (write === undefined || (await ctx.single((sql) => write(sql)))) return decided
     if (tried === UNLOCKED_TRIES) return BEHIND_LOCK
     sight = await seeAgain(ctx, sessionId)
   }

@@ -11,9 +11,11 @@ export interface KeyHolder {
   userId: string | null
   quota: Quota
   verified: boolean
-  /** Null for an unverified tenant, from whose bucket nothing is taken. */
-  taken: boolean | null
+  /** How many tokens were taken. Null for an unverified tenant, from whose bucket nothing is taken. */
+  granted: number | null
   tokens: number | null
+  /** The database's time. */
+  now: Date
   /** The session that was asked for. Null: the tenant has none by this id, or none was asked for. */
   session: SessionRow | null
 }
@@ -23,6 +25,10 @@ export interface KeyUse {
   bucket: Bucket
   /** Requests a minute, by quota. */
   perMinute: Readonly<Record<Quota, number>>
+  /** Tokens to take: more than one to have some for the requests that follow. */
+  wanted: number
+  /** Tokens that were taken earlier and not needed. */
+  returned: number
   /** A session that is read in the same statement, and what is known of it already: then its row stays where it is. */
   session?: { readonly id: string; readonly known: SessionRow | null } | null
 }
@@ -34,12 +40,15 @@ const KEY_PATIENCE_MS = 3_000
  * Recognises a key and takes a token from its tenant's bucket, in one statement. Null when the key is unknown or
  * revoked. Nothing is taken for an unverified tenant.
  */
-export async function useKey(sql: Sql, { keyHash, bucket, perMinute, session }: KeyUse): Promise<KeyHolder | null> {
+export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
+  const { keyHash, bucket, perMinute, wanted, returned, session } = use
   const query = recognise(session ? ['session'] : [])(sql, {
     key_hash: keyHash,
     bucket,
     ...perMinute,
     fill_seconds: 60,
+    wanted,
+    returned,
     session_id: session?.id ?? '',
     ...revisionOf(session?.known ?? null),
   })
@@ -62,9 +71,10 @@ const recognise = statementByParts<'session', Omit<KeyHolder, 'session'> & { fou
         end - 1, clock_timestamp(), true
       from key where key.verified
       ${REFILL}
-      returning b.taken, b.tokens
+      returning b.granted, b.tokens
     )
-    select key.*, took.taken, took.tokens, ${has('session') ? `(${SELECT_SESSION('key.tenant_id')})` : 'null'} as found
+    select key.*, took.granted, took.tokens, clock_timestamp() as now,
+      ${has('session') ? `(${SELECT_SESSION('key.tenant_id')})` : 'null'} as found
     from key left join took on true`,
 )
 

@@ -24,6 +24,8 @@ export async function takeToken(sql: Queryable, take: Take): Promise<Taken> {
     bucket: take.bucket,
     capacity: take.capacity,
     fill_seconds: take.fillSeconds,
+    wanted: 1,
+    returned: 0,
   })
   if (!row) throw new Error('a bucket gave no answer')
   return row
@@ -31,19 +33,23 @@ export async function takeToken(sql: Queryable, take: Take): Promise<Taken> {
 
 /**
  * The second half of every take. The new row's tokens are one less than the capacity, so `excluded.tokens + 1` is
- * what the bucket holds when full. A conflicting take waits for the row and then sees its latest tokens.
+ * what the bucket holds when full. A conflicting take waits for the row and then sees its latest tokens. All that are
+ * wanted are granted, or one, or none.
  */
 export const REFILL = `
-    on conflict (owner, bucket) do update set (tokens, refilled_at, taken) = (
-      select case when level >= 1 then level - 1 else level end, at, level >= 1
+    on conflict (owner, bucket) do update set (tokens, refilled_at, taken, granted) = (
+      select level - granted, at, granted > 0, granted
       from (
-        select at, least(
-          excluded.tokens + 1,
-          b.tokens + greatest(0, extract(epoch from at - b.refilled_at))
-            * (excluded.tokens + 1) / :fill_seconds::float8
-        ) as level
-        from (select clock_timestamp() as at) as clock
-      ) as refilled
+        select at, level, case when level >= :wanted::int then :wanted::int when level >= 1 then 1 else 0 end as granted
+        from (
+          select at, least(
+            excluded.tokens + 1,
+            b.tokens + :returned::int + greatest(0, extract(epoch from at - b.refilled_at))
+              * (excluded.tokens + 1) / :fill_seconds::float8
+          ) as level
+          from (select clock_timestamp() as at) as clock
+        ) as refilled
+      ) as judged
     )`
 
 const takeOne = fixedStatement<Taken>(`

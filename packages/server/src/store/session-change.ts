@@ -2,6 +2,7 @@ import type { SessionState } from '@countersign/engine'
 import type { LedgerHead } from '@countersign/protocol'
 import { KEEP_CONTENT, type NewContent } from './content.js'
 import { jsonText, statementByParts, type Values } from './fixed-statement.js'
+import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
 import { APPEND_EVENTS, type NewEvent } from './ledger.js'
 import { END_HOLDS, holdsEndAfterKill } from './resource-holds.js'
 import { decisionCounts, type Facet, facetsOf, NOTE_FACETS } from './session-facets.js'
@@ -19,6 +20,8 @@ export interface SessionChange {
   /** Default: stays as it is. */
   readonly prepared?: PreparedRequest | null
   readonly content?: readonly NewContent[]
+  /** Set where no other statement of the request has asked for the key. */
+  readonly proof?: KeyProof | undefined
 }
 
 /** The row as the change leaves it. */
@@ -33,7 +36,7 @@ export const rowAfter = ({ session, state, ledger, leaseUntil, prepared, events 
 })
 
 /** What a change may have to do beside the session's row and its events. */
-export type ChangePart = 'content' | 'facets' | 'holds'
+export type ChangePart = 'content' | 'facets' | 'holds' | 'proof'
 
 /**
  * The statement of a change: `changed` writes the session's row, only if nobody has written it since it was read, and
@@ -43,7 +46,7 @@ export type ChangePart = 'content' | 'facets' | 'holds'
 export const changeStatement = <Part extends string = never>(more: (has: (part: Part) => boolean) => string[]) =>
   statementByParts<ChangePart | Part>(
     (has) => `
-    with ${[CHANGE_ROW, ...more(has), ...changeParts(has)].join(', ')}
+    with ${[changeRow(has('proof')), ...more(has), ...changeParts(has)].join(', ')}
     select 1 from changed`,
   )
 
@@ -55,7 +58,7 @@ export const changeParts = (has: (part: ChangePart) => boolean): string[] => [
   ...(has('holds') ? [END_HOLDS] : []),
 ]
 
-const CHANGE_ROW = `changed as (
+const changeRow = (provesKey: boolean) => `changed as (
       update sessions s set
         revision = s.revision + 1, status = :status::text, state_version = :state_version::bigint,
         control_revision = :control_revision::bigint, fence = :fence::bigint, holder_id = :holder_id::text,
@@ -66,18 +69,27 @@ const CHANGE_ROW = `changed as (
         blocked_calls = s.blocked_calls + :blocked_calls::int,
         last_reason = coalesce(:last_reason::text, s.last_reason)
       where s.tenant_id = :tenant_id::text and s.session_id = :session_id::text and s.revision = :revision::bigint
+        ${provesKey ? PROVEN : ''}
       returning s.tenant_id, s.session_id, s.created_at
     )`
 
 /** The values that every change has, and the parts that its statement needs. */
 export function changeOf(change: SessionChange): { values: Values; parts: ChangePart[] } {
-  const { session, content = [] } = change
+  const { session, content = [], proof } = change
   const facets = facetsOf(change)
   const parts: ChangePart[] = []
   if (content.length > 0) parts.push('content')
   if (facets.length > 0) parts.push('facets')
   if (isKilledIn(change)) parts.push('holds')
-  return { parts, values: { ...valuesOf(change, content, facets), revision: session.revision } }
+  if (proof) parts.push('proof')
+  return {
+    parts,
+    values: {
+      ...valuesOf(change, content, facets),
+      revision: session.revision,
+      ...(proof ? proofOf(session, proof) : {}),
+    },
+  }
 }
 
 /** As the columns of a session's row and the parts of its statement name them. */

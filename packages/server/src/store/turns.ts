@@ -1,6 +1,7 @@
 import type { ContractFailure, Decision, NarrowedTool, NarrowingSnapshot } from '@countersign/protocol'
 import type { Queryable } from './database.js'
-import { fixedStatement, jsonText } from './fixed-statement.js'
+import { jsonText, statementByParts } from './fixed-statement.js'
+import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
 import { changeOf, changeStatement, type SessionChange } from './session-change.js'
 import type { SessionRow } from './sessions.js'
 
@@ -27,6 +28,8 @@ export interface PreparedWrite {
   readonly request: PreparedRequest
   readonly lastNarrowing: NarrowingSnapshot
   readonly leaseUntil: Date
+  /** As in a `SessionChange`. */
+  readonly proof?: KeyProof | undefined
 }
 
 /** The session's row as `writePreparedRequest` leaves it. */
@@ -44,8 +47,8 @@ export const requestRowAfter = ({ session, request, lastNarrowing, leaseUntil }:
  * Not waited for by the disk: a prepared request that a crash loses only makes its proposal fail.
  */
 export async function writePreparedRequest(sql: Queryable, write: PreparedWrite): Promise<boolean> {
-  const { session, request } = write
-  const rows = await keepRequest(sql, {
+  const { session, request, proof } = write
+  const rows = await keepRequest(proof ? ['proof'] : [])(sql, {
     tenant_id: session.tenantId,
     session_id: session.sessionId,
     revision: session.revision,
@@ -65,17 +68,20 @@ export async function writePreparedRequest(sql: Queryable, write: PreparedWrite)
     model: request.model,
     digest: request.digest,
     expires_at: request.expiresAt,
+    ...(proof ? proofOf(session, proof) : {}),
   })
   return rows.length === 1
 }
 
-const keepRequest = fixedStatement(`
+const keepRequest = statementByParts<'proof'>(
+  (has) => `
     with changed as (
       update sessions s set
         revision = s.revision + 1, lease_until = :lease_until::timestamptz,
         last_narrowing = :last_narrowing::text::json, prepared = coalesce(:prepared::text::json, s.prepared),
         updated_at = :now::timestamptz
       where s.tenant_id = :tenant_id::text and s.session_id = :session_id::text and s.revision = :revision::bigint
+        ${has('proof') ? PROVEN : ''}
       returning 1
     ), kept as (
       insert into prepared_requests (
@@ -88,7 +94,8 @@ const keepRequest = fixedStatement(`
         :digest::text, :now::timestamptz, :expires_at::timestamptz
       from changed
     )
-    select set_config('synchronous_commit', 'off', true) from changed`)
+    select set_config('synchronous_commit', 'off', true) from changed`,
+)
 
 export interface StoredRequest extends PreparedRequest {
   /** Null: unused. */

@@ -29,3 +29,6 @@ export const sessionHandlers = { createSession, ...onSession } satisfies Partial
 
 /** Routes about one session, which is read together with the key. */
 export const sessionRoutes = Object.keys(onSession) as (keyof typeof onSession)[]
+
+/** The routes of every turn. */
+export const cycleRoutes = ['preflight', 'propose', 'submitReceipts'] as const satisfies (keyof typeof onSession)[]

@@ -41,8 +41,8 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
     return {
       appends: 0,
       after: requestRowAfter({ session, request, lastNarrowing, leaseUntil }),
-      write: (sql) =>
-        writePreparedRequest(sql, { session, request, lastNarrowing, leaseUntil }).catch((error: unknown) => {
+      write: (sql, proof) =>
+        writePreparedRequest(sql, { session, request, lastNarrowing, leaseUntil, proof }).catch((error: unknown) => {
           // The id was used before: behind the lock the earlier request is looked up.
           if (isUniqueViolation(error) && !sight.locked) return false
           throw error

@@ -85,9 +85,10 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     return {
       appends: next.events.length,
       after: rowAfter(change),
-      write: async (sql) => {
+      write: async (sql, proof) => {
         const isWritten = await writeProposal(sql, {
           ...change,
+          proof,
           preparedRequestId: request.id,
           proposal: {
             id: proposalId,

@@ -10,11 +10,11 @@ import {
   type Decided,
   leaseFrom,
   type Sight,
+  type Write,
 } from '../../sessions/change-session.js'
 import { contentOfReceipts } from '../../sessions/kept-content.js'
 import { awaitedCalls, type ReceiptBatch, sortReceipts } from '../../sessions/receipt-batch.js'
 import { standing } from '../../sessions/view.js'
-import type { Queryable } from '../../store/database.js'
 import { findCalls, type NewReceipt, writeReceipts } from '../../store/receipts.js'
 import { rowAfter } from '../../store/session-change.js'
 import type { SessionRow } from '../../store/sessions.js'
@@ -81,8 +81,8 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
     lateReceipts: batch.late.map(({ kept }) => kept),
     content: contentOfReceipts(session.captureLevel, fresh),
   }
-  const keep = async (sql: Queryable) => {
-    const isWritten = await writeReceipts(sql, write)
+  const keep: Write = async (sql, proof) => {
+    const isWritten = await writeReceipts(sql, { ...write, proof })
     if (isWritten && workflow !== null && holders.length > 0) await releaseHolds(sql, session, workflow, holders)
     return isWritten
   }
