@@ -9,7 +9,7 @@ import { type App, createFrame } from './http/frame.js'
 import type { KeyUsage } from './http/key-usage.js'
 import { registerPages } from './http/pages.js'
 import { parseInput } from './http/parse-input.js'
-import { createPasses } from './http/passes.js'
+import { createPasses, type Passes } from './http/passes.js'
 import { openDashboard } from './http/serve-dashboard.js'
 import { throttle } from './http/throttle.js'
 import { handlers as builtHandlers, provesKey, readsSession } from './operations/index.js'
@@ -20,6 +20,8 @@ export interface AppParts extends Services {
   keyUsage: KeyUsage
   /** Checks every answer against the route's shape, for tests. */
   checkReplies?: boolean
+  /** Another memory of busy keys, for tests. */
+  passes?: Passes
   handlers?: Readonly<Partial<Record<RouteName, AnyHandler>>>
 }
 
@@ -49,7 +51,7 @@ export function createApp(parts: AppParts): App {
       const reply = await (passing ? operate().catch((error: unknown) => refusedInOrder(passing, error)) : operate())
       if (passing?.isOpen) throw new Error(`${name} answered somebody whose key nobody has proven`)
       if (parts.checkReplies) route.reply.parse(reply)
-      return new Response(JSON.stringify(reply), { status: route.status ?? 200, headers: JSON_HEADERS })
+      return { status: route.status ?? 200, body: JSON.stringify(reply), headers: JSON_HEADERS }
     })
 
   const methodsByPath = new Map<string, Route[]>()
@@ -84,18 +86,24 @@ async function refusedInOrder(passing: Passing, error: unknown): Promise<never> 
 
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
+/** For whom a request is. */
+type Tenancy = Pick<Context, 'tenantId' | 'quota' | 'userId' | 'session'> & { readonly passing?: Passing | null }
+
 /** Who asks, and whether they may ask now: 401, 403 and 429 come from here. */
 function authorizations(parts: AppParts) {
   const { config, database, keyUsage } = parts
-  const passes = createPasses()
+  const passes = parts.passes ?? createPasses()
   const keys = { sql: database.sql, keyUsage, passes, quotas: config.quotas }
 
-  const forTenant = <T extends { tenantId: string }>(open: OpenContext, who: T) => ({
+  const forTenant = (open: OpenContext, { tenantId, quota, userId, session, passing = null }: Tenancy): Context => ({
     ...open,
-    passing: null,
-    ...who,
-    transaction: ((fn, options) => database.transaction(who.tenantId, fn, options)) as Context['transaction'],
-    single: ((fn) => database.single(who.tenantId, fn)) as Context['single'],
+    tenantId,
+    quota,
+    userId,
+    session,
+    passing,
+    transaction: (fn, options) => database.transaction(tenantId, fn, options),
+    single: (fn) => database.single(tenantId, fn),
   })
 
   /** Before the path is checked: what is no id names no session. */
@@ -151,7 +159,7 @@ function authorizations(parts: AppParts) {
       },
     }
     const session = { ...known, now: known.now > pass.now ? known.now : pass.now }
-    return { ...forTenant(open, { tenantId, quota, userId, session }), passing }
+    return forTenant(open, { tenantId, quota, userId, session, passing })
   }
 
   const byCookie = async (open: OpenContext, bucket: Bucket): Promise<UserContext> => {
@@ -162,7 +170,7 @@ function authorizations(parts: AppParts) {
     const perMinute = config.quotas[quota][bucket]
     const took = await takeToken(database.sql, { owner: tenantId, bucket, capacity: perMinute, fillSeconds: 60 })
     throttle({ bucket, perMinute, ...took }, open.replyHeaders)
-    return forTenant(open, { tenantId, userId, email, quota, session: null })
+    return { ...forTenant(open, { tenantId, quota, userId, session: null }), userId, email }
   }
 
   const authorize = async (

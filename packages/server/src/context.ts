@@ -6,6 +6,7 @@ import type { CaptureRecorder } from './learning/capture-recorder.js'
 import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
 import type { PlanCache } from './plan-cache.js'
+import type { ReplyHeaders } from './reply-headers.js'
 import type { SessionCache } from './sessions/session-cache.js'
 import type { Database, Sql, Tx, WorkOptions } from './store/database.js'
 import type { KeyProof } from './store/key-proof.js'
@@ -38,7 +39,7 @@ export interface OpenContext extends Services {
   /** The caller's address: of the connection, or as a trusted proxy says. */
   readonly clientAddress: string
   /** Headers of the answer; cookies are appended here. */
-  readonly replyHeaders: Headers
+  readonly replyHeaders: ReplyHeaders
 }
 
 /** What an operation of a tenant gets. Everything inside `transaction` uses its `tx`, never `sql`. */

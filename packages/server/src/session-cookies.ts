@@ -1,4 +1,5 @@
 import { LIMITS } from '@countersign/protocol'
+import type { ReplyHeaders } from './reply-headers.js'
 
 export interface SessionCookies {
   readonly access: string
@@ -22,15 +23,15 @@ export function readSessionCookies(header: string | null, secure: boolean): Part
   return found
 }
 
-export function setSessionCookies(headers: Headers, cookies: Partial<SessionCookies>, secure: boolean): void {
+export function setSessionCookies(headers: ReplyHeaders, cookies: Partial<SessionCookies>, secure: boolean): void {
   for (const kind of ['access', 'refresh'] as const) {
     const value = cookies[kind]
-    if (value !== undefined) headers.append('set-cookie', cookieText(kind, value, secure, MAX_AGE_SECONDS))
+    if (value !== undefined) headers.appendCookie(cookieText(kind, value, secure, MAX_AGE_SECONDS))
   }
 }
 
-export function clearSessionCookies(headers: Headers, secure: boolean): void {
-  for (const kind of ['access', 'refresh'] as const) headers.append('set-cookie', cookieText(kind, '', secure, 0))
+export function clearSessionCookies(headers: ReplyHeaders, secure: boolean): void {
+  for (const kind of ['access', 'refresh'] as const) headers.appendCookie(cookieText(kind, '', secure, 0))
 }
 
 const cookieText = (kind: keyof SessionCookies, value: string, secure: boolean, maxAge: number) =>

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import { resolve } from 'node:path'
 import { createAdaptorServer } from '@hono/node-server'
 import { createAccounts } from './accounts.js'
 import { type AppParts, createApp } from './app.js'
 import type { Config } from './config.js'
+import { secureRandom } from './crypto/secrets.js'
 import { startEmbeddedPostgres } from './embedded-postgres.js'
 import type { App } from './http/frame.js'
 import { createKeyUsage } from './http/key-usage.js'
@@ -83,10 +83,11 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const log = options.log ?? createLog({ level: config.logLevel })
   const metrics = createMetrics()
   const clock = options.parts?.clock ?? (() => new Date())
+  const random = secureRandom()
   let ready = true
   let url = config.publicUrl ?? `http://${config.host}:${config.port}`
   const keyUsage = createKeyUsage({ database, clock, log })
-  const captures = createCaptureRecorder({ database, random: randomBytes, log })
+  const captures = createCaptureRecorder({ database, random, log })
   metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
   metrics.gauge('countersign_pool_waiting', 'Requests that wait for a connection', () => database.load().waiting)
   metrics.gauge('countersign_pool_size', 'Working connections there may be', () => database.load().size)
@@ -96,7 +97,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const publicUrl = () => url
   const { mailer, say } = options
   const accounts = createAccounts({
-    ...{ config, database, log, clock, publicUrl, random: randomBytes },
+    ...{ config, database, log, clock, publicUrl, random },
     ...(mailer && { mailer }),
     ...(say && { say }),
   })
@@ -109,7 +110,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     sessions: createSessionCache(),
     captures,
     clock,
-    random: randomBytes,
+    random,
     publicUrl,
     accounts,
     keyUsage,

@@ -1,8 +1,23 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { KEY_PREFIX } from '@countersign/protocol'
 
 /** Cryptographically secure bytes. Handed in, so that a test can repeat what happened. */
 export type Random = (bytes: number) => Buffer
+
+const DRAWN_AT_ONCE = 4_096
+
+/** Asks the operating system for many bytes at once: most are asked for sixteen at a time. None is given twice. */
+export function secureRandom(): Random {
+  let drawn = Buffer.alloc(0)
+  return (bytes) => {
+    if (bytes > DRAWN_AT_ONCE) return randomBytes(bytes)
+    if (drawn.length < bytes) drawn = randomBytes(DRAWN_AT_ONCE)
+    const given = Buffer.from(drawn.subarray(0, bytes))
+    drawn.fill(0, 0, bytes)
+    drawn = drawn.subarray(bytes)
+    return given
+  }
+}
 
 /** Of a key or a token only this is kept. They hold so much chance that no salt is needed. */
 export const sha256 = (secret: string): Buffer => createHash('sha256').update(secret, 'utf8').digest()

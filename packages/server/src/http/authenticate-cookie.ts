@@ -1,5 +1,6 @@
 import { sha256 } from '../crypto/secrets.js'
 import type { AccessTokens } from '../crypto/tokens.js'
+import type { ReplyHeaders } from '../reply-headers.js'
 import { readSessionCookies, setSessionCookies } from '../session-cookies.js'
 import type { Sql } from '../store/database.js'
 import { findSignIn, type SignIn } from '../store/refresh-tokens.js'
@@ -19,7 +20,7 @@ export interface CookieAuthentication {
 export async function authenticateCookie(
   { sql, accessTokens, now, secure }: CookieAuthentication,
   request: Request,
-  replyHeaders: Headers,
+  replyHeaders: ReplyHeaders,
 ): Promise<SignIn> {
   const { access, refresh } = readSessionCookies(request.headers.get('cookie'), secure)
   const claims = access === undefined ? null : await accessTokens.read(access, now)

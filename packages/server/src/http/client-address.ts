@@ -14,7 +14,8 @@ export function clientAddressBehind(trustedProxies: readonly string[]): ClientAd
   const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
   return (remoteAddress, forwardedFor) => {
     let address = plain(remoteAddress ?? '')
-    const hops = (forwardedFor ?? '').split(',').map((hop) => plain(hop.trim()))
+    if (forwardedFor === null) return address
+    const hops = forwardedFor.split(',').map((hop) => plain(hop.trim()))
     while (isIP(address) !== 0 && isTrusted(address)) {
       const before = hops.pop()
       if (before === undefined || isIP(before) === 0) break

@@ -1,6 +1,7 @@
 import { ERRORS, type Problem } from '@countersign/protocol'
 import { ApiError } from '../api-error.js'
 import { type DatabaseTrouble, databaseTrouble } from '../store/database-error.js'
+import type { Reply } from './frame.js'
 
 const RETRY_AFTER_SECONDS = '1'
 
@@ -18,7 +19,7 @@ export function toApiError(error: unknown): ApiError {
 }
 
 /** Problem details (RFC 9457). The request id is in a header only, so that equal failures have equal bodies. */
-export function errorReply(error: ApiError): Response {
+export function errorReply(error: ApiError): Reply {
   const { status, title } = ERRORS[error.code]
   const problem: Problem = {
     type: `urn:countersign:problem:${error.code}`,
@@ -27,6 +28,9 @@ export function errorReply(error: ApiError): Response {
     code: error.code,
     ...error.extras,
   }
-  const headers = { ...error.headers, 'content-type': 'application/problem+json' }
-  return new Response(JSON.stringify(problem), { status, headers })
+  return {
+    status,
+    body: JSON.stringify(problem),
+    headers: { ...error.headers, 'content-type': 'application/problem+json' },
+  }
 }

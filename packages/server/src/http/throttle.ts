@@ -1,5 +1,6 @@
 import type { Bucket } from '@countersign/protocol'
 import { ApiError } from '../api-error.js'
+import type { ReplyHeaders } from '../reply-headers.js'
 
 export interface Allowance {
   bucket: Bucket
@@ -9,19 +10,15 @@ export interface Allowance {
   tokens: number
 }
 
-/** Says how much is left, and refuses with 429 when the bucket had no token. */
-export function throttle(allowance: Allowance, replyHeaders: Headers): void {
-  for (const [name, value] of Object.entries(rateLimitHeaders(allowance))) replyHeaders.set(name, value)
-  if (allowance.taken) return
-  const waitSeconds = Math.max(1, Math.ceil(((1 - allowance.tokens) * 60) / allowance.perMinute))
-  throw new ApiError('RATE_LIMITED', {}, { 'retry-after': String(waitSeconds) })
-}
-
-/** As the IETF draft "RateLimit header fields for HTTP" writes them. */
-function rateLimitHeaders({ bucket, perMinute, tokens }: Allowance): Record<string, string> {
+/**
+ * Says how much is left, as the IETF draft "RateLimit header fields for HTTP" writes it, and refuses with 429 when the
+ * bucket had no token.
+ */
+export function throttle({ bucket, perMinute, taken, tokens }: Allowance, replyHeaders: ReplyHeaders): void {
   const secondsUntilFull = Math.ceil(((perMinute - tokens) * 60) / perMinute)
-  return {
-    'ratelimit-policy': `"${bucket}";q=${perMinute};w=60`,
-    ratelimit: `"${bucket}";r=${Math.max(0, Math.floor(tokens))};t=${Math.max(0, secondsUntilFull)}`,
-  }
+  replyHeaders.set('ratelimit-policy', `"${bucket}";q=${perMinute};w=60`)
+  replyHeaders.set('ratelimit', `"${bucket}";r=${Math.max(0, Math.floor(tokens))};t=${Math.max(0, secondsUntilFull)}`)
+  if (taken) return
+  const waitSeconds = Math.max(1, Math.ceil(((1 - tokens) * 60) / perMinute))
+  throw new ApiError('RATE_LIMITED', {}, { 'retry-after': String(waitSeconds) })
 }

@@ -64,7 +64,7 @@ export async function changeSession<Reply>(
 ): Promise<Reply> {
   if (ctx.passing) {
     const passed = await decideByPass(ctx, ctx.passing, sessionId, decide)
-    if (passed !== null) return finish(ctx, passed)
+    if (passed !== null) return finish(ctx, sessionId, passed)
     return changeSession(await ctx.passing.enter(), sessionId, decide, options)
   }
   // Who asks for more patience than others gets it only behind the lock.
@@ -73,12 +73,13 @@ export async function changeSession<Reply>(
   if (decided === BEHIND_LOCK) decided = await decideLocked(ctx, sessionId, decide, options)
   if (decided === BEHIND_WORKFLOW) decided = await decideLocked(ctx, sessionId, decide, { ...options, workflow: true })
   if (isDeferred(decided)) throw new Error('a decision asked for a lock that it has')
-  return finish(ctx, decided)
+  return finish(ctx, sessionId, decided)
 }
 
-function finish<Reply>(ctx: Context, decided: Decided<Reply>): Reply {
+function finish<Reply>(ctx: Context, sessionId: string, decided: Decided<Reply>): Reply {
   if (decided.write) ctx.metrics.count('countersign_ledger_events_total', {}, decided.appends ?? 1)
   if (decided.after) ctx.sessions.keep(decided.after)
+  else if (decided.write) ctx.sessions.forget(sessionId)
   return answer(decided)
 }
 

@@ -8,6 +8,8 @@ import type { SessionRow } from '../store/sessions.js'
 export interface SessionCache {
   find(sessionId: string): SessionRow | null
   keep(session: SessionRow): void
+  /** For a row that was written in a way that only PostgreSQL knows. */
+  forget(sessionId: string): void
 }
 
 /** Of some kilobytes each. */
@@ -18,6 +20,9 @@ export function createSessionCache(maxSessions: number = MAX_SESSIONS): SessionC
   const sessions = new Map<string, SessionRow>()
   return {
     find: (sessionId) => sessions.get(sessionId) ?? null,
+    forget: (sessionId) => {
+      sessions.delete(sessionId)
+    },
     keep: (session) => {
       sessions.delete(session.sessionId)
       sessions.set(session.sessionId, session)
