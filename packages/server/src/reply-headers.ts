@@ -12,7 +12,10 @@ export class ReplyHeaders {
   }
 
   /** In the form that makes an answer fastest: a plain object, unless a name comes more than once. */
-  with(first: Readonly<Record<string, string>>, last: Readonly<Record<string, string>>): Record<string, string> | [string, string][] {
+  with(
+    first: Readonly<Record<string, string>>,
+    last: Readonly<Record<string, string>>,
+  ): Record<string, string> | [string, string][] {
     const fields = Object.assign({}, first, this.#fields, last)
     if (this.#cookies.length === 0) return fields
     return [...Object.entries(fields), ...this.#cookies.map((value): [string, string] => ['set-cookie', value])]

@@ -66,9 +66,9 @@ const keepReceipts = changeStatement<'late'>((has) => [
       )
     )`,
   `resolved as (
-      update pending_calls p set state = 'resolved', resolved_at = :now::timestamptz from changed
-      where p.tenant_id = changed.tenant_id and p.session_id = changed.session_id
-        and p.pending_call_id = any (:resolved::text[])
+      update pending_calls p set state = 'resolved', resolved_at = :now::timestamptz
+      where p.tenant_id = :tenant_id::text and p.session_id = :session_id::text
+        and p.pending_call_id = any (:resolved::text[]) and exists (select 1 from changed)
     )`,
   ...(has('late') ? [KEEP_LATE_RECEIPTS] : []),
 ])

@@ -174,9 +174,10 @@ export async function writeProposal(sql: Queryable, write: ProposalWrite): Promi
 
 const keepProposal = changeStatement(() => [
   `consumed as (
-      update prepared_requests p set consumed_at = :now::timestamptz from changed
-      where p.tenant_id = changed.tenant_id and p.session_id = changed.session_id
+      update prepared_requests p set consumed_at = :now::timestamptz
+      where p.tenant_id = :tenant_id::text and p.session_id = :session_id::text
         and p.prepared_request_id = :prepared_request_id::text and p.consumed_at is null
+        and exists (select 1 from changed)
     )`,
   `proposed as (
       insert into proposals (
