@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../packages/server/src/config.js'
+import { createPasses, type Passes } from '../../packages/server/src/http/passes.js'
 import { createLog } from '../../packages/server/src/log.js'
 import { handlers } from '../../packages/server/src/operations/index.js'
 import { createRuntime } from '../../packages/server/src/start-server.js'
@@ -20,7 +21,7 @@ beforeAll(async () => {
   proxy = await startPostgresProxy(runtime.databaseUrl)
   far = createRuntime(readConfig({ COUNTERSIGN_POOL_SIZE: '6' }), proxy.url, {
     log: createLog({ level: 'info', write: (line) => logLines.push(line) }),
-    parts: { checkReplies: true },
+    parts: { checkReplies: true, passes: NO_PASSES },
   })
 })
 afterAll(async () => {
@@ -28,6 +29,9 @@ afterAll(async () => {
   await proxy.close()
   await runtime.close()
 })
+
+/** Every key is asked for before the write. */
+const NO_PASSES: Passes = { find: () => null, order: () => ({ wanted: 1, returned: 0, deliver: () => {} }) }
 
 const fetchFar = async (request: Request) => far.app.fetch(request)
 const apiFar = () => createApi((input, init) => fetchFar(new Request(input, init)), runtime.key)
@@ -100,6 +104,25 @@ describe('the connection breaks after PostgreSQL has done the write, before it c
       committed: true,
       state_version: 1,
     })
+  })
+
+  test('of a proposal whose only statement is its write: 503, and the retry carries the decisions', async () => {
+    const swift = createRuntime(readConfig({ COUNTERSIGN_POOL_SIZE: '6' }), proxy.url, {
+      log: createLog({ level: 'silent' }),
+      parts: { checkReplies: true, passes: createPasses(() => 0) },
+    })
+    const api = createApi(async (input, init) => swift.app.fetch(new Request(input, init)), runtime.key)
+    const session = await openSession(api)
+    for (let turn = 0; turn < 2; turn++) await session.turn([LOOKUP])
+    const id = randomUUID()
+    await session.preflight({ prepared_request_id: id })
+    proxy.loseNextAnswer()
+    expect((await session.propose(id, [LOOKUP])).status).toBe(503)
+    expect((await session.propose(id, [LOOKUP])).problem).toMatchObject({
+      code: 'PREPARED_REQUEST_CONSUMED',
+      proposal: { decisions: [{ decision: 'allow' }] },
+    })
+    await swift.close()
   })
 
   /** The second statement of a request is its write; the first, with the key, is let through. */

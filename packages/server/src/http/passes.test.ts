@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest'
+import { createPasses, type Passes } from './passes.js'
+
+const KEY = Buffer.alloc(32, 1)
+const NOW = new Date('2026-01-01T00:00:00.000Z')
+const HOLDER = { tenantId: 'tnt_a', keyId: 'key_a', userId: null, quota: 'scale' as const }
+
+/** A bucket that grants all that is wanted, as long as it lasts. */
+function bucketOf(passes: Passes, capacity: number) {
+  let tokens = capacity
+  return {
+    tokens: () => tokens,
+    /** One request: by a pass, or recognised. Returns how many tokens were wanted, 0 for a pass. */
+    request: (key = KEY): number => {
+      if (passes.find(key, 'write') !== null) return 0
+      const { wanted, returned, deliver } = passes.order(key, 'write')
+      tokens += returned
+      const granted = tokens >= wanted ? wanted : 1
+      tokens -= granted
+      deliver({ holder: HOLDER, perMinute: capacity, granted, tokens, now: NOW })
+      return wanted
+    },
+  }
+}
+
+describe('requests paid for in advance', () => {
+  test('a busy key takes twice as many as it needed, up to a hundredth of the bucket', () => {
+    const passes = createPasses(() => 0)
+    const { request } = bucketOf(passes, 1_000)
+    expect(Array.from({ length: 41 }, () => request())).toEqual([
+      ...[1],
+      ...[2, 0],
+      ...[4, 0, 0, 0],
+      ...[8, ...Array(7).fill(0)],
+      ...[10, ...Array(9).fill(0)],
+      ...[10, ...Array(9).fill(0)],
+      ...[10, ...Array(5).fill(0)],
+    ])
+  })
+
+  test('a small bucket is counted request by request', () => {
+    const { request, tokens } = bucketOf(
+      createPasses(() => 0),
+      199,
+    )
+    for (let made = 1; made <= 50; made++) {
+      expect(request()).toBe(1)
+      expect(tokens()).toBe(199 - made)
+    }
+  })
+
+  test('a second later the key is recognised anew, and what was not needed goes back', () => {
+    let elapsedMs = 0
+    const { request, tokens } = bucketOf(
+      createPasses(() => elapsedMs),
+      1_000,
+    )
+    for (let made = 0; made < 8; made++) request()
+    expect(tokens()).toBe(1_000 - 15)
+    elapsedMs = 1_001
+    expect(request()).toBe(2)
+    expect(tokens()).toBe(1_000 - 10)
+    elapsedMs = 60_000
+    expect(request()).toBe(1)
+    expect(tokens()).toBe(1_000 - 10)
+  })
+
+  test('says the time of the database, and what is left', () => {
+    let elapsedMs = 0
+    const passes = createPasses(() => elapsedMs)
+    const { request } = bucketOf(passes, 1_000)
+    for (let made = 0; made < 4; made++) request()
+    elapsedMs = 250
+    const pass = passes.find(KEY, 'write')
+    expect(pass).toMatchObject({ holder: HOLDER, tokens: 1_000 - 5, now: new Date(NOW.getTime() + 250) })
+    pass?.giveBack()
+    expect(passes.find(KEY, 'write')?.tokens).toBe(1_000 - 5)
+  })
+
+  test('of another key or bucket are not there', () => {
+    const passes = createPasses(() => 0)
+    const { request } = bucketOf(passes, 1_000)
+    for (let made = 0; made < 4; made++) request()
+    expect(passes.find(Buffer.alloc(32, 2), 'write')).toBeNull()
+    expect(passes.find(KEY, 'evidence')).toBeNull()
+    expect(passes.find(KEY, 'write')).not.toBeNull()
+  })
+
+  test('only one of several requests at once orders more than its own', () => {
+    const passes = createPasses(() => 0)
+    const { request } = bucketOf(passes, 1_000)
+    for (let made = 0; made < 7; made++) request()
+    const orders = [1, 2, 3].map(() => passes.order(KEY, 'write').wanted)
+    expect(orders).toEqual([8, 1, 1])
+  })
+
+  test('go with a key that was refused, and with one used too long ago', () => {
+    const passes = createPasses(() => 0, 2)
+    const { request } = bucketOf(passes, 1_000)
+    for (let made = 0; made < 4; made++) request()
+    passes.order(KEY, 'write').deliver(null)
+    expect(passes.find(KEY, 'write')).toBeNull()
+    for (const key of [1, 2, 3]) for (let made = 0; made < 4; made++) request(Buffer.alloc(32, key))
+    expect([1, 2, 3].map((key) => passes.find(Buffer.alloc(32, key), 'write') !== null)).toEqual([false, true, true])
+  })
+})
