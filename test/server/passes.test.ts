@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { QUOTAS, type RouteName } from '@countersign/protocol'
+import { type Decision, QUOTAS, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createPasses } from '../../packages/server/src/http/passes.js'
+import { handlers } from '../../packages/server/src/operations/index.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/governed-session.js'
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.js'
 import { type Runtime, routeRequest, startRuntime, type TestTenant } from '../support/runtime.js'
@@ -23,6 +24,9 @@ afterAll(async () => {
   await runtime.close()
   await proxy.close()
 })
+
+/** A call that no session has. */
+const NO_CALL = { pending_call_id: 'call_none', argument_hash: 'a'.repeat(64) } as Decision
 
 let tenant: TestTenant
 let session: GovernedSession
@@ -49,12 +53,8 @@ describe('a key that was revoked a moment ago', () => {
     preflight: () => send('preflight', preflightBody()),
     'a preflight that cannot be read': () => send('preflight', { nonsense: true }),
     'a proposal on no request': () => send('propose', proposalBody(randomUUID())),
-    'receipts of no call': () => send('submitReceipts', { fence: 1, receipts: [receiptOf('call_none')] }),
+    'receipts of no call': () => send('submitReceipts', { fence: 1, receipts: [receiptFor(NO_CALL)] }),
   }
-  const receiptOf = (pending_call_id: string) => ({
-    ...receiptFor({ argument_hash: 'a'.repeat(64) } as never),
-    pending_call_id,
-  })
   const proposalBody = (prepared_request_id: string) => ({
     prepared_request_id,
     fence: session.fence,
@@ -140,5 +140,25 @@ test('over two instances no more requests get through than the bucket holds', as
     expect(through).toBeGreaterThanOrEqual(limit * 0.97)
   } finally {
     await two.close()
+  }
+})
+
+test('an operation that never proves the key gives no answer', async () => {
+  const forgetful = await startRuntime({
+    parts: {
+      passes: createPasses(() => 0),
+      checkReplies: false,
+      handlers: { ...handlers, submitReceipts: async () => ({ secret: true }) },
+    },
+  })
+  try {
+    const own = await openSession(forgetful.api())
+    await own.preflight()
+    const statuses = []
+    for (let sent = 0; sent < 3; sent++) statuses.push((await own.receipts([receiptFor(NO_CALL)])).status)
+    // The key is asked for twice; the third request comes by a pass.
+    expect(statuses).toEqual([200, 200, 500])
+  } finally {
+    await forgetful.close()
   }
 })

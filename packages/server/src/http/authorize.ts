@@ -1,0 +1,129 @@
+import { type Bucket, idSchema, type Route } from '@countersign/protocol'
+import type { ApiError } from '../api-error.js'
+import type { Context, OpenContext, Passing, Services, UserContext } from '../context.js'
+import { takeToken } from '../store/buckets.js'
+import type { SessionRow } from '../store/sessions.js'
+import { authenticateKey, keyHashOf } from './authenticate.js'
+import { authenticateCookie } from './authenticate-cookie.js'
+import { checkOrigin } from './check-origin.js'
+import type { KeyUsage } from './key-usage.js'
+import { createPasses, type Passes } from './passes.js'
+import { throttle } from './throttle.js'
+
+export interface AuthorizationParts extends Services {
+  keyUsage: KeyUsage
+  /** Another memory of busy keys, for tests. */
+  passes?: Passes
+}
+
+/** How a route is entered, beside who may. */
+export interface Way {
+  /** The session that is read together with the key. */
+  readonly sessionId?: string | undefined
+  /** The route proves the key by its write. */
+  readonly mayPass?: boolean
+}
+
+export interface Authorization {
+  authorize(open: OpenContext, route: Route, way: Way): Promise<OpenContext & { readonly passing?: Passing | null }>
+  /** Throws the error, after asking for the key: whoever has none learns nothing about which paths exist. */
+  refuse(open: OpenContext, error: ApiError): Promise<never>
+}
+
+/** Who asks, and whether they may ask now: 401, 403 and 429 come from here. */
+export function createAuthorization(parts: AuthorizationParts): Authorization {
+  const { config, database, keyUsage } = parts
+  const passes = parts.passes ?? createPasses()
+  const keys = { sql: database.sql, keyUsage, passes, quotas: config.quotas }
+
+  const forTenant = (open: OpenContext, { tenantId, quota, userId, session, passing = null }: Tenancy): Context => ({
+    ...open,
+    tenantId,
+    quota,
+    userId,
+    session,
+    passing,
+    transaction: (fn, options) => database.transaction(tenantId, fn, options),
+    single: (fn) => database.single(tenantId, fn),
+  })
+
+  /** Before the path is checked: what is no id names no session. */
+  const named = (sessionId: string | undefined) =>
+    sessionId !== undefined && idSchema.safeParse(sessionId).success
+      ? { id: sessionId, known: parts.sessions.find(sessionId) }
+      : null
+
+  const byKey = async (open: OpenContext, bucket: Bucket, { sessionId, mayPass = false }: Way): Promise<Context> => {
+    const keyHash = keyHashOf(open.request.headers.get('authorization'))
+    const session = named(sessionId)
+    const enter = () => recognised(open, { keyHash, bucket, session })
+    return (mayPass ? byPass(open, { keyHash, bucket, known: session?.known ?? null, enter }) : null) ?? enter()
+  }
+
+  const recognised = async (
+    open: OpenContext,
+    { keyHash, bucket, session }: { keyHash: Buffer; bucket: Bucket; session: ReturnType<typeof named> },
+  ): Promise<Context> => {
+    const holder = await authenticateKey(keys, { keyHash, bucket, session })
+    const { tenantId, quota, userId } = holder
+    const perMinute = config.quotas[quota][bucket]
+    throttle({ bucket, perMinute, taken: (holder.granted ?? 0) > 0, tokens: holder.tokens ?? 0 }, open.replyHeaders)
+    return forTenant(open, { tenantId, quota, userId, session: holder.session })
+  }
+
+  /** Null when the key has no pass, or this process has not written the session. */
+  const byPass = (
+    open: OpenContext,
+    way: { keyHash: Buffer; bucket: Bucket; known: SessionRow | null; enter: () => Promise<Context> },
+  ): Context | null => {
+    const { keyHash, bucket, known } = way
+    const pass = known === null ? null : passes.find(keyHash, bucket)
+    if (known === null || pass === null) return null
+    const { tenantId, keyId, quota, userId } = pass.holder
+    if (known.tenantId !== tenantId) {
+      pass.giveBack()
+      return null
+    }
+    keyUsage.note(tenantId, keyId)
+    throttle({ bucket, perMinute: config.quotas[quota][bucket], taken: true, tokens: pass.tokens }, open.replyHeaders)
+    const passing: Passing = {
+      proof: { keyHash, quota },
+      isOpen: true,
+      enter: () => {
+        passing.isOpen = false
+        pass.giveBack()
+        return way.enter()
+      },
+    }
+    const session = { ...known, now: known.now > pass.now ? known.now : pass.now }
+    return forTenant(open, { tenantId, quota, userId, session, passing })
+  }
+
+  const byCookie = async (open: OpenContext, bucket: Bucket): Promise<UserContext> => {
+    const { accessTokens, secureCookies } = parts.accounts
+    const cookies = { sql: database.sql, accessTokens, now: open.clock(), secure: secureCookies }
+    const { tenantId, userId, email, quota } = await authenticateCookie(cookies, open.request, open.replyHeaders)
+    if (open.request.method !== 'GET') checkOrigin(open.request, open.publicUrl())
+    const perMinute = config.quotas[quota][bucket]
+    const took = await takeToken(database.sql, { owner: tenantId, bucket, capacity: perMinute, fillSeconds: 60 })
+    throttle({ bucket, perMinute, ...took }, open.replyHeaders)
+    return { ...forTenant(open, { tenantId, quota, userId, session: null }), userId, email }
+  }
+
+  return {
+    authorize: async (open, route, way) => {
+      const bucket = route.throttle === 'none' ? 'read' : route.throttle
+      if (route.auth === 'api_key') return byKey(open, bucket, way)
+      if (route.auth === 'cookie') return byCookie(open, bucket)
+      checkOrigin(open.request, open.publicUrl())
+      return open
+    },
+    refuse: async (open, error) => {
+      if (new URL(open.request.url).pathname.startsWith('/api/v1/')) await byKey(open, 'read', {})
+      throw error
+    },
+  }
+}
+
+/** For whom a request is. */
+type Tenancy = Pick<Context, 'tenantId' | 'quota' | 'userId' | 'session'> & { readonly passing?: Passing | null }
