@@ -32,7 +32,7 @@ export function applyProposal(
   const limits = plan.session.session_limits
   next.used = countTools(state.used, calls)
   next.usedCalls += calls.length
-  next.aggregates = addAmounts(state.aggregates, calls)
+  if (calls.some(addsAmounts)) next.aggregates = addAmounts(state.aggregates, calls)
   next.recent = recentCalls(state, calls, limits?.loop_detection?.window ?? 0)
   next.recentTimes = recentTimes(state, at, calls.length, limits?.max_calls_per_minute ?? 0)
   for (const { checkpoints } of calls) next.checkpointsTriggered += checkpoints.length
@@ -54,6 +54,11 @@ function countTools(used: SessionState['used'], calls: readonly RegisteredCall[]
   const next = { ...used }
   for (const { tool_name: tool } of calls) setEntry(next, tool, (lookUp(next, tool) ?? 0) + 1)
   return next
+}
+
+function addsAmounts({ amounts }: RegisteredCall): boolean {
+  for (const _name in amounts) return true
+  return false
 }
 
 function addAmounts(sums: SessionState['aggregates'], calls: readonly RegisteredCall[]): SessionState['aggregates'] {

@@ -79,7 +79,7 @@ export function evaluateProposal(proposal: Proposal): Verdict {
   let tally = EMPTY_TALLY
   const judged: JudgedOutcome[] = []
   const calls = callsToJudge(response)
-  const spent = addDecimals(state.actualCost, cost)
+  const spent = cost === '0' ? state.actualCost : addDecimals(state.actualCost, cost)
   for (const call of calls) {
     const outcome = judgeReadable(proposal, shared, call, tally, spent)
     judged.push(outcome)
@@ -91,12 +91,12 @@ export function evaluateProposal(proposal: Proposal): Verdict {
   const registers = outcome === 'allowed' || outcome === 'partial'
   const decisions: Decision[] = []
   const records: LedgerCall[] = []
-  const resources = new Map<string, readonly Held[]>()
+  let resources = NOTHING_HELD
   for (const one of judged) {
     const { decision, record, holds } = settle(proposal, one, registers)
     decisions.push(decision)
     records.push(record)
-    if (holds !== null) resources.set(one.pendingCallId, holds)
+    if (holds.length > 0) resources = new Map(resources).set(one.pendingCallId, holds)
   }
   return {
     outcome,
@@ -117,6 +117,8 @@ export function evaluateProposal(proposal: Proposal): Verdict {
     breaker: trips(proposal, outcome),
   }
 }
+
+const NOTHING_HELD: Verdict['resources'] = new Map()
 
 interface JudgedOutcome {
   readonly call: ToolCall
@@ -244,18 +246,14 @@ function shareResponse({ plan, response, toolless }: Proposal): JudgedResponse {
     view ??= viewResponse(response)
     return view
   }
-  const failures = new Map<string, readonly ContractFailure[]>()
-  const targets = new Set<string>()
-  for (const { name } of response.calls) {
-    const target = plan.contracts.get(name)?.definition.transitions?.advances_to
-    if (target !== undefined) targets.add(target)
-  }
+  let failures: Map<string, readonly ContractFailure[]> | undefined
   return {
     read: response,
     toolless,
-    targets,
+    targets: targetsOf(plan, response),
     view: viewOnce,
     outputFailures(contract) {
+      failures ??= new Map()
       const known = failures.get(contract.tool)
       if (known !== undefined) return known
       const found = outputFailures(contract, viewOnce())
@@ -263,6 +261,19 @@ function shareResponse({ plan, response, toolless }: Proposal): JudgedResponse {
       return found
     },
   }
+}
+
+const NO_TARGETS: ReadonlySet<string> = new Set()
+
+function targetsOf(plan: Plan, { calls }: ReadResponse): ReadonlySet<string> {
+  let targets: Set<string> | undefined
+  for (const { name } of calls) {
+    const target = plan.contracts.get(name)?.definition.transitions?.advances_to
+    if (target === undefined) continue
+    targets ??= new Set()
+    targets.add(target)
+  }
+  return targets ?? NO_TARGETS
 }
 
 function outputFailures({ outputInvariants }: PreparedContract, view: ResponseView): ContractFailure[] {
@@ -297,8 +308,7 @@ function trips({ plan, state }: Proposal, outcome: Verdict['outcome']): boolean 
 interface Settled {
   readonly decision: Decision
   readonly record: LedgerCall
-  /** Null for a call that was not registered. */
-  readonly holds: readonly Held[] | null
+  readonly holds: readonly Held[]
 }
 
 /** Turns the judgement of one call into its decision on the wire and its record in the ledger. */
@@ -326,7 +336,7 @@ function settle(proposal: Proposal, judged: JudgedOutcome, registers: boolean): 
     output_paths: isRegistered ? [...(contract?.outputPaths ?? [])] : [],
     commit_requirement: level,
   }
-  if (!isRegistered || call.arguments === null) return { decision, record: callRecord(decision), holds: null }
+  if (!isRegistered || call.arguments === null) return { decision, record: callRecord(decision), holds: [] }
   const holds = contract === null ? [] : resourcesOf(contract, call.arguments)
   const effects = effectsOf(contract, call.arguments, judged.amounts, { holds, salt: proposal.salt })
   return { decision, record: callRecord(decision, effects), holds }

@@ -83,14 +83,14 @@ function remainingOf({ plan, state, nowMs }: Preflight): Remaining {
     tool_calls: left(limits.max_tool_calls, state.usedCalls),
     cost: cost === undefined ? null : Math.max(0, Number(subtractDecimals(decimalText(cost), state.actualCost))),
     calls_this_minute: left(limits.max_calls_per_minute, recent),
-    calls_per_tool: Object.fromEntries(
-      Object.entries(limits.max_calls_per_tool ?? {}).map(([tool, most]) => [
-        tool,
-        Math.max(0, most - (lookUp(state.used, tool) ?? 0)),
-      ]),
-    ),
+    calls_per_tool: limits.max_calls_per_tool === undefined ? {} : callsLeft(limits.max_calls_per_tool, state),
     checkpoints: Math.max(0, LIMITS.checkpointTriggersPerSession - state.checkpointsTriggered),
   }
+}
+
+function callsLeft(most: Readonly<Record<string, number>>, { used }: SessionState): Remaining['calls_per_tool'] {
+  const left = Object.entries(most).map(([tool, count]) => [tool, Math.max(0, count - (lookUp(used, tool) ?? 0))])
+  return Object.fromEntries(left)
 }
 
 /** The values of a request that the plan's input invariants read, by path: all that preflight sends of it. */

@@ -108,11 +108,10 @@ function finish(format: ResponseFormat, raw: RawResponse): ReadResponse {
     problems.push(`the response has ${rawCalls.length} calls: at most ${LIMITS.callsPerProposal} are read`)
   }
   const read = rawCalls.slice(0, LIMITS.callsPerProposal)
-  const uses = new Map<unknown, number>()
-  for (const { id } of read) uses.set(id, (uses.get(id) ?? 0) + 1)
+  const repeated = repeatedIds(read)
   return {
     format,
-    calls: read.map((call, index) => toCall(call, index, (uses.get(call.id) ?? 0) > 1)),
+    calls: read.map((call, index) => toCall(call, index, repeated.has(call.id))),
     providerRun: (raw.providerRun ?? []).slice(0, LIMITS.callsPerProposal).map(boundRun),
     content: raw.content ?? null,
     finishReason: raw.finishReason ?? null,
@@ -120,6 +119,16 @@ function finish(format: ResponseFormat, raw: RawResponse): ReadResponse {
     usage: raw.usage ?? null,
     problems,
   }
+}
+
+const NO_IDS: ReadonlySet<unknown> = new Set()
+
+function repeatedIds(calls: readonly RawCall[]): ReadonlySet<unknown> {
+  if (calls.length < 2) return NO_IDS
+  const seen = new Set<unknown>()
+  const repeated = new Set<unknown>()
+  for (const { id } of calls) (seen.has(id) ? repeated : seen).add(id)
+  return repeated
 }
 
 /** These are recorded as they are, so that they must be small. */

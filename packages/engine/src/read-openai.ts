@@ -13,12 +13,16 @@ const CHAT_FINISH_REASONS: ReadonlyMap<unknown, FinishReason> = new Map([
 export function readOpenAiChat(response: Record<string, unknown>): RawResponse {
   const calls: RawCall[] = []
   const texts: string[] = []
-  const reasons = new Set<FinishReason | null>()
   const problems: string[] = []
-  for (const [choice, item] of (response.choices as unknown[]).entries()) {
+  let finishReason: FinishReason | null | undefined
+  let choice = -1
+  for (const item of response.choices as unknown[]) {
+    choice += 1
     const record = asRecord(item)
     const message = asRecord(record?.message)
-    reasons.add(CHAT_FINISH_REASONS.get(record?.finish_reason) ?? null)
+    const reason = CHAT_FINISH_REASONS.get(record?.finish_reason) ?? null
+    // Null where the alternatives of `n` ended differently.
+    finishReason = finishReason === undefined || finishReason === reason ? reason : null
     if (message === null) {
       problems.push(`choice ${choice} has no message`)
       continue
@@ -34,7 +38,7 @@ export function readOpenAiChat(response: Record<string, unknown>): RawResponse {
   return {
     calls,
     content: texts.length === 0 ? null : texts.join('\n'),
-    finishReason: reasons.size === 1 ? ([...reasons][0] ?? null) : null,
+    finishReason: finishReason ?? null,
     model: asText(response.model),
     usage: readUsage(response.usage, ['prompt_tokens'], 'completion_tokens'),
     problems,

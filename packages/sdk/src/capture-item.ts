@@ -2,6 +2,7 @@ import type { ReadResponse } from '@countersign/engine'
 import { type CaptureItem, type CaptureLevel, type Flows, type JsonValue, LIMITS } from '@countersign/protocol'
 import { isObject, type JsonObject } from './json-object.js'
 import type { OfferedTool, RequestView } from './providers/provider.js'
+import { timeText } from './time-text.js'
 
 export interface Observation {
   captureId: string
@@ -32,7 +33,7 @@ export function captureItem(seen: Observation): CaptureItem {
     capture_level: captureLevel,
     agent: seen.agent,
     conversation_id: seen.conversationId,
-    timestamp: seen.timestamp.toISOString(),
+    timestamp: timeText(seen.timestamp),
     provider: seen.provider,
     model_id: (response.model ?? view.model).slice(0, 256) || null,
     primary_tool_name: toolNames[0] ?? null,

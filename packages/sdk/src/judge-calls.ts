@@ -20,24 +20,24 @@ export function judgeCalls(
   approver: Approver | null,
 ): KnownOrPromised<JudgedCalls> {
   const decidedAtMs = performance.now()
-  const registered = new Map<Decision, OpenCall>()
+  const open: OpenCall[] = []
   for (const decision of judgement.decisions) {
     const call = openCall(decision, calls, judgement, decidedAtMs)
-    if (call !== null) registered.set(decision, call)
+    if (call !== null) open.push(call)
   }
-  const needsPerson = approver !== null && [...registered.keys()].some((decision) => decision.checkpoint_required)
-  if (!needsPerson) return { decisions: judgement.decisions, open: [...registered.values()], stopped: [] }
-  return askAboutCalls(judgement.decisions, registered, approver)
+  const needsPerson = approver !== null && open.some(({ decision }) => decision.checkpoint_required)
+  if (!needsPerson) return { decisions: judgement.decisions, open, stopped: [] }
+  return askAboutCalls(judgement.decisions, open, approver)
 }
 
 async function askAboutCalls(
   judged: readonly Decision[],
-  registered: ReadonlyMap<Decision, OpenCall>,
+  registered: readonly OpenCall[],
   approver: Approver,
 ): Promise<JudgedCalls> {
   const asked = await Promise.all(
     judged.map(async (decision) => {
-      const call = registered.get(decision)
+      const call = registered.find((one) => one.decision === decision)
       const needsPerson = call !== undefined && decision.checkpoint_required
       return { decision, call, result: needsPerson ? await askForApproval(call, approver) : null }
     }),

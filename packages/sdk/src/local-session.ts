@@ -24,6 +24,7 @@ import type {
   UnmatchedPolicy,
 } from '@countersign/protocol'
 import type { Judgement, Preflight, PreflightAsk, ProposalAsk } from './authority.js'
+import { timeText } from './time-text.js'
 
 /** What a session is, apart from its state. */
 export interface SessionIdentity {
@@ -77,7 +78,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
   let state = start ?? initialState(plan, createdEvent(identity, plan, now()))
 
   const apply = <Type extends LedgerEventType>(type: Type, body: LedgerBody<Type>): void => {
-    state = applyEvent(state, { type, at: now().toISOString(), body } as SessionEvent, plan)
+    state = applyEvent(state, { type, at: timeText(now()), body } as SessionEvent, plan)
   }
   const kill = (by: LedgerBody<'killed'>['by']): void => {
     if (state.status !== 'KILLED') apply('killed', { by })
@@ -112,7 +113,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
     })
   }
   const record = ({ event, breaker }: Verdict, at: Date): void => {
-    state = applyProposal(state, { body: event, at: at.toISOString() }, plan)
+    state = applyProposal(state, { body: event, at: timeText(at) }, plan)
     trip(breaker)
   }
 
@@ -160,7 +161,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
     },
     receive(receipts) {
       const { fence } = state
-      const at = now().toISOString()
+      const at = timeText(now())
       const judged = judgeReceipts({ plan, state, receipts, fence, salt: identity.salt, at })
       state = judged.state
       if (judged.argumentsChanged.length > 0) apply('bypass', { method: null, cause: 'arguments_changed' })

@@ -96,10 +96,9 @@ function askOf(plan: Plan, provider: Provider, { request, view }: Asked): Prefli
  */
 function settleEarlierCalls({ book, settings, deliver }: TurnSession, view: RequestView): KnownOrPromised<void> {
   const settle = (): KnownOrPromised<void> => {
-    const answered = new Set(view.answeredCallIds)
     for (const call of book.allowed()) {
       const silent = settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'
-      book.resolve(call, reportedReceipt(call, answered.has(call.callId) ? 'succeeded' : silent))
+      book.resolve(call, reportedReceipt(call, view.answeredCallIds.includes(call.callId) ? 'succeeded' : silent))
     }
     return deliver()
   }
