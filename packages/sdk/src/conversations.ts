@@ -1,4 +1,4 @@
-import { hash, randomUUID } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   flowOf,
   newTrail,
@@ -11,7 +11,9 @@ import {
 } from '@countersign/engine'
 import { type Flows, LIMITS } from '@countersign/protocol'
 import { boundedMap } from './bounded-map.js'
-import type { MessageCall, MessageView, RequestView } from './providers/provider.js'
+import { createIds } from './create-ids.js'
+import type { JsonObject } from './json-object.js'
+import type { MessageCall, MessageView, Provider, RequestView } from './providers/provider.js'
 
 /**
  * One client serves many conversations. A request belongs to the one whose messages it extends, or whose response it
@@ -46,15 +48,17 @@ export function createConversations(key: string | null = null): Conversations {
   const prefixes = boundedMap<string, { id: string; answered: boolean }>(MEMORY.prefixes)
   const responses = boundedMap<string, string>(MEMORY.responses)
   const conversations = boundedMap<string, Conversation>(MEMORY.conversations)
+  const newId = createIds()
 
-  const find = (request: AskedRequest, hashes: readonly string[]): { id: string; known: number } => {
+  /** Null when the request continues nothing that is known. */
+  const find = (request: AskedRequest, hashes: readonly string[]): { id: string; known: number } | null => {
     const previous = request.previousResponseId === null ? undefined : responses.get(request.previousResponseId)
     if (previous !== undefined) return { id: previous, known: 0 }
     for (let known = hashes.length; known > 0; known -= 1) {
       const prefix = prefixes.get(hashes[known - 1] ?? '')
       if (prefix !== undefined && (known < hashes.length || prefix.answered)) return { id: prefix.id, known }
     }
-    return { id: randomUUID(), known: 0 }
+    return null
   }
 
   return {
@@ -62,11 +66,13 @@ export function createConversations(key: string | null = null): Conversations {
       // The system text often changes from call to call in one conversation.
       const messages = request.messages.filter(({ role }) => role !== 'system')
       const hashes = prefixHashes(messages)
-      const { id, known } = find(request, hashes)
-      const remembered = conversations.get(id)
+      const found = find(request, hashes)
+      const remembered = found === null ? undefined : conversations.get(found.id)
+      const id = found?.id ?? newId()
       const conversation = remembered ?? { id, trail: newTrail(key), calls: new Map() }
       conversations.set(id, conversation)
-      for (const message of messages.slice(remembered === undefined ? 0 : known)) takeIn(conversation, message)
+      const known = remembered === undefined ? 0 : (found?.known ?? 0)
+      for (let at = known; at < messages.length; at += 1) takeIn(conversation, messages[at] as MessageView)
       const last = hashes.at(-1) ?? ''
       if (last !== '') prefixes.set(last, { id, answered: false })
       return {
@@ -81,6 +87,11 @@ export function createConversations(key: string | null = null): Conversations {
       }
     },
   }
+}
+
+/** The id by which a later request can name the response as previous; null where the provider keeps none. */
+export function responseIdOf({ keeps }: Provider, { id }: JsonObject): string | null {
+  return keeps !== undefined && typeof id === 'string' ? id : null
 }
 
 function prefixHashes(messages: readonly MessageView[]): string[] {

@@ -3,6 +3,7 @@ import type { Decision, Flows, Gate } from '@countersign/protocol'
 import type { DecidedBy, Judgement, PreparedTurn, ProposalAsk } from './authority.js'
 import { blockedDecision } from './blocked-decision.js'
 import type { OpenCall } from './call-book.js'
+import { responseIdOf } from './conversations.js'
 import { ReplayContractError } from './errors.js'
 import { enforcementOf, explain, type GateResult, passGate } from './gate.js'
 import { type JudgedCalls, judgeCalls } from './judge-calls.js'
@@ -28,7 +29,7 @@ export async function judgeTurn(
 ): Promise<Judged> {
   const { prepared, trace, view, opened } = asked
   const response = readResponse(answer.response)
-  const flows = opened?.answered(response, typeof answer.response.id === 'string' ? answer.response.id : null)
+  const flows = opened?.answered(response, responseIdOf(provider, answer.response))
   trace.add('llm_call', 'pass')
   const done = (stance: Stance, decisions: readonly Decision[], by: DecidedBy | null): void => {
     if (opened === null || flows === undefined) return

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { readResponse } from '@countersign/engine'
 import { createCaptureBuffer } from './capture-buffer.js'
 import { captureItem } from './capture-item.js'
 import { createCircuitBreaker } from './circuit-breaker.js'
-import { createConversations } from './conversations.js'
+import { createConversations, responseIdOf } from './conversations.js'
+import { createIds } from './create-ids.js'
 import { messageOf } from './diagnostics.js'
 import { type HealthSnapshot, isClusterMember } from './health-snapshot.js'
 import { type ObserveOptions, type ObserveSettings, observeSettings } from './observe-options.js'
@@ -79,6 +79,7 @@ interface Counts {
 function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
   const { agent, captureLevel, report } = settings
   const conversations = createConversations(apiKey)
+  const newCaptureId = createIds()
   const buffer = createCaptureBuffer({
     send: captureSender({ ...settings, apiKey }),
     maxBuffer: settings.maxBuffer,
@@ -90,22 +91,21 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
   let timer: NodeJS.Timeout | null = null
   let captured = 0
 
-  const add = (call: SeenCall): void => {
+  const add = (call: SeenCall, clockAheadMs: number): void => {
     const { provider, request } = call
     const view = provider.readRequest(request)
     const response = readResponse(call.response)
     const { previousResponseId } = view
     const open = conversations.open({ messages: provider.readMessages(request), previousResponseId })
-    const responseId = typeof call.response.id === 'string' ? call.response.id : null
-    const flows = open.answered(response, responseId)
+    const flows = open.answered(response, responseIdOf(provider, call.response))
     captured += 1
     buffer.add(
       captureItem({
-        captureId: randomUUID(),
+        captureId: newCaptureId(),
         agent,
         captureLevel,
         conversationId: open.conversationId,
-        timestamp: call.startedAt,
+        timestamp: new Date(call.startedMs + clockAheadMs),
         provider: provider.name,
         request,
         view,
@@ -121,9 +121,10 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
     timer = null
     const calls = waiting
     waiting = []
+    const clockAheadMs = Date.now() - performance.now()
     for (const call of calls) {
       try {
-        add(call)
+        add(call, clockAheadMs)
       } catch (error) {
         report({ type: 'capture_error', detail: `a call could not be captured: ${messageOf(error)}` })
       }

@@ -20,11 +20,11 @@ export interface Trail {
   order: number
   userTexts: SeenText[]
   resultTexts: (SeenText & { tool: string; path: string })[]
-  cells: Map<string, Sighting[]>
-  columns: Map<string, { column: Column; fresh: boolean }>
+  cells: ReadonlyMap<string, Sighting[]>
+  columns: ReadonlyMap<string, { column: Column; fresh: boolean }>
   /** What results with one value at a place said last, by column. */
-  latest: Map<string, string>
-  calls: Map<string, number>
+  latest: ReadonlyMap<string, string>
+  calls: ReadonlyMap<string, number>
   characters: number
   incomplete: boolean
 }
@@ -53,16 +53,30 @@ export const TRAIL_LIMITS = {
   work: 64 * 1024 * 1024,
 } as const
 
+/** Most conversations end before they have seen a result, and their maps would be made for nothing. */
+const NOTHING: ReadonlyMap<string, never> = new Map<string, never>()
+
+/** The map to write into, in the place of the empty one that all trails share. */
+function writable<Name extends 'cells' | 'columns' | 'latest' | 'calls'>(
+  trail: Trail,
+  name: Name,
+): Writable<Trail[Name]> {
+  if (trail[name] === NOTHING) Object.assign(trail, { [name]: new Map() })
+  return trail[name] as Writable<Trail[Name]>
+}
+
+type Writable<T> = T extends ReadonlyMap<infer Key, infer Value> ? Map<Key, Value> : never
+
 export const newTrail = (key: string | null = null): Trail => ({
   key,
   request: null,
   order: 0,
   userTexts: [],
   resultTexts: [],
-  cells: new Map(),
-  columns: new Map(),
-  latest: new Map(),
-  calls: new Map(),
+  cells: NOTHING,
+  columns: NOTHING,
+  latest: NOTHING,
+  calls: NOTHING,
   characters: 0,
   incomplete: false,
 })
@@ -77,7 +91,7 @@ export function sawUser(trail: Trail, text: string): void {
 export function sawCall(trail: Trail, tool: string, argumentsValue: unknown): void {
   const order = ++trail.order
   if (trail.calls.has(tool) || trail.calls.size < TRAIL_LIMITS.tools) {
-    trail.calls.set(tool, (trail.calls.get(tool) ?? 0) + 1)
+    writable(trail, 'calls').set(tool, (trail.calls.get(tool) ?? 0) + 1)
   }
   for (const { path, value } of leavesOf(argumentsValue).leaves) {
     addSighting(trail, comparable(value, kindOf(value)), { order, source: { seen: 'argument', tool, path } })
@@ -105,7 +119,7 @@ function noteCell(trail: Trail, order: number, tool: string, { path, place, valu
   const text = comparable(value, kind)
   addSighting(trail, text, { order, source: { seen: place, tool, path } })
   if (!path.includes('*') && text.length <= TRAIL_LIMITS.valueLength)
-    trail.latest.set(columnKey(tool, path, place), text)
+    writable(trail, 'latest').set(columnKey(tool, path, place), text)
   if (typeof value === 'string' && /\s|.{25}/.test(value)) noteText(trail, { order, tool, path, text: value })
 }
 
@@ -118,7 +132,7 @@ function noteColumn(trail: Trail, tool: string, path: string, place: 'cell' | 'k
   const known = trail.columns.get(key)
   if (known === undefined) {
     if (trail.columns.size >= TRAIL_LIMITS.columns) trail.incomplete = true
-    else trail.columns.set(key, { column: { tool, path, place, holds: [kind] }, fresh: true })
+    else writable(trail, 'columns').set(key, { column: { tool, path, place, holds: [kind] }, fresh: true })
   } else if (!known.column.holds.includes(kind)) {
     known.column.holds = [...known.column.holds, kind].sort()
     known.fresh = true
@@ -133,7 +147,7 @@ function addSighting(trail: Trail, value: string, sighting: Sighting): void {
   const known = trail.cells.get(value)
   if (known === undefined) {
     if (trail.cells.size >= TRAIL_LIMITS.values) trail.incomplete = true
-    else trail.cells.set(value, [sighting])
+    else writable(trail, 'cells').set(value, [sighting])
   } else if (
     known.length < 4 * FLOW_LIMITS.sourcesPerValue &&
     !known.some((old) => sameSource(old.source, sighting.source))

@@ -10,7 +10,8 @@ export interface SeenCall {
   provider: Provider
   request: JsonObject
   response: JsonObject
-  startedAt: Date
+  /** By the monotonic clock, in milliseconds. */
+  startedMs: number
   latencyMs: number
 }
 
@@ -72,8 +73,7 @@ function quietly(work: () => unknown): void {
 interface Watch {
   readonly provider: Provider
   readonly request: JsonObject
-  readonly startedAt: Date
-  readonly started: number
+  readonly startedMs: number
   readonly seen: (call: SeenCall) => void
   isOver: boolean
 }
@@ -85,7 +85,7 @@ function begin(provider: Provider, request: unknown, seen: Watch['seen']): Watch
     // Programs go on filling the list of messages that they sent.
     if (Array.isArray(sent.messages)) sent.messages = [...sent.messages]
     if (Array.isArray(sent.input)) sent.input = [...sent.input]
-    return { provider, request: sent, startedAt: new Date(), started: performance.now(), seen, isOver: false }
+    return { provider, request: sent, startedMs: performance.now(), seen, isOver: false }
   } catch {
     return null
   }
@@ -94,8 +94,8 @@ function begin(provider: Provider, request: unknown, seen: Watch['seen']): Watch
 function done(watch: Watch, response: JsonObject): void {
   if (watch.isOver) return
   watch.isOver = true
-  const { provider, request, startedAt, started, seen } = watch
-  seen({ provider, request, response, startedAt, latencyMs: performance.now() - started })
+  const { provider, request, startedMs, seen } = watch
+  seen({ provider, request, response, startedMs, latencyMs: performance.now() - startedMs })
 }
 
 /**
