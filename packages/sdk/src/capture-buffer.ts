@@ -20,11 +20,13 @@ export interface CaptureBufferOptions {
   flushMs: number
   breaker: CircuitBreaker
   report: Report
+  /** Adds what is still on its way here, so that a flush sends it, too. */
+  pull?: () => void
   now?: () => number
 }
 
 export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffer {
-  const { send, maxBuffer, flushMs, breaker, report, now = Date.now } = options
+  const { send, maxBuffer, flushMs, breaker, report, pull = () => {}, now = Date.now } = options
   /** As JSON: each is written once, and its size is known. */
   let waiting: string[] = []
   let sending: Promise<void> | null = null
@@ -66,6 +68,7 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
   }
 
   const flush = (): Promise<void> => {
+    pull()
     sending ??= sendAll().finally(() => {
       sending = null
       if (waiting.length > 0) schedule(Math.max(flushMs, notBefore - now()))
@@ -124,6 +127,7 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
     add,
     flush,
     close: async () => {
+      pull()
       closed = true
       if (timer !== null) clearTimeout(timer)
       timer = null

@@ -89,6 +89,27 @@ async function read(stream: AsyncIterable<unknown>): Promise<unknown[]> {
 }
 
 describe('what is captured', () => {
+  test('a call is sent before the program exits, however soon after it that is', async () => {
+    const client = openai()
+    watch(client)
+    provider.enqueue(CALL)
+    await client.chat.completions.create(chat)
+    process.emit('beforeExit', 0)
+    await expect.poll(() => service.captures().length).toBe(1)
+  })
+
+  test('many calls at once do not overflow a small buffer', async () => {
+    const client = openai()
+    const handle = watch(client, { maxBuffer: 4 })
+    for (let call = 0; call < 12; call += 1) {
+      provider.enqueue(CALL)
+      await client.chat.completions.create(chat)
+    }
+    await handle.flush()
+    expect(service.captures()).toHaveLength(12)
+    expect(events).toEqual([])
+  })
+
   proves(
     'observe.patches-openai',
     'clients derived from an observed one are observed with it, until it is restored',

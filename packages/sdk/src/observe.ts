@@ -59,8 +59,11 @@ export function observe(client: object, options: ObserveOptions = {}): ObserveHa
   }
 }
 
-const PAUSE_MS = 50
-const CALLS_AT_ONCE = 32
+/** Captures are made this long after their calls, or when so many wait. */
+const DELAY_MS = 50
+const MOST_CALLS_AT_ONCE = 100
+/** The program is not held up for longer than this; what is left is made a little later. */
+const LONGEST_PAUSE_MS = 5
 
 interface Capturing {
   take(call: SeenCall): void
@@ -86,7 +89,10 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
     flushMs: settings.flushMs,
     breaker: createCircuitBreaker(),
     report,
+    pull: () => work(Number.POSITIVE_INFINITY),
   })
+  // So few that they do not fill the buffer by themselves.
+  const callsAtOnce = Math.min(MOST_CALLS_AT_ONCE, Math.ceil(settings.maxBuffer / 2))
   let waiting: SeenCall[] = []
   let timer: NodeJS.Timeout | null = null
   let captured = 0
@@ -116,13 +122,19 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
     )
   }
 
-  const work = (): void => {
+  const work = (mostMs: number): void => {
     if (timer !== null) clearTimeout(timer)
     timer = null
     const calls = waiting
     waiting = []
-    const clockAheadMs = Date.now() - performance.now()
-    for (const call of calls) {
+    const startedMs = performance.now()
+    const clockAheadMs = Date.now() - startedMs
+    for (const [at, call] of calls.entries()) {
+      if (performance.now() - startedMs > mostMs) {
+        waiting = [...calls.slice(at), ...waiting]
+        workSoon()
+        return
+      }
       try {
         add(call, clockAheadMs)
       } catch (error) {
@@ -131,21 +143,19 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
     }
   }
 
+  const workSoon = (): void => {
+    timer ??= setTimeout(() => work(LONGEST_PAUSE_MS), DELAY_MS).unref()
+  }
+
   return {
     // The program goes on first. Captures are made a little later and together, which costs a fraction of one by one.
     take: (call) => {
       waiting.push(call)
-      if (waiting.length >= CALLS_AT_ONCE) work()
-      else timer ??= setTimeout(work, PAUSE_MS).unref()
+      if (waiting.length >= callsAtOnce) work(LONGEST_PAUSE_MS)
+      else workSoon()
     },
-    flush: () => {
-      work()
-      return buffer.flush()
-    },
-    close: () => {
-      work()
-      return buffer.close()
-    },
+    flush: buffer.flush,
+    close: buffer.close,
     counts: () => {
       const { failures, stopped } = buffer.counts()
       return { captured: captured + waiting.length, failures, stopped }
