@@ -46,9 +46,10 @@ export async function judgeTurn(
     done(stance, decisions, prepared.by)
     return { action: 'release' }
   }
-  const judgement = isCutShort(answer, response)
-    ? await rejectCutShort(session, prepared, response)
-    : await proposeTurn(session, prepared, answer, response, flows)
+  const proposing = isCutShort(answer, response)
+    ? rejectCutShort(session, prepared, response)
+    : proposeTurn(session, prepared, answer, response, flows)
+  const judgement = isPromised(proposing) ? await proposing : proposing
   traceDecisions(trace, judgement.decisions)
   const judging = judgeCalls(judgement, response.calls, session.approver)
   const judged = isPromised(judging) ? await judging : judging
@@ -84,25 +85,25 @@ export function costOnly(prepared: PreparedTurn, { model, usage }: ReadResponse,
   return { prepared, response, read: readResponse(response), gate, flows: undefined }
 }
 
-async function proposeTurn(
+function proposeTurn(
   session: TurnSession,
   prepared: PreparedTurn,
   answer: ModelAnswer,
   response: ReadResponse,
   flows: Flows | undefined,
-): Promise<Judgement> {
+): KnownOrPromised<Judgement> {
   const { gate } = session.settings
   const ask = { prepared, response: answer.response, read: response, gate, flows }
-  try {
-    const judging = session.authority().propose(ask)
-    return isPromised(judging) ? await judging : judging
-  } catch (error) {
-    if (response.calls.length > 0 || !isStale(error)) throw error
-    // The session moved on beside a turn that calls nothing, such as a summary: only its cost is left to count.
-    const again = await session.authority().preflight(prepared.ask)
-    if (again.outcome === 'blocked') return { by: again.by, outcome: 'no_calls', decisions: [] }
-    return session.authority().propose({ ...ask, prepared: again })
-  }
+  const judging = session.authority().propose(ask)
+  return isPromised(judging) ? judging.catch((error) => proposeAgain(session, ask, error)) : judging
+}
+
+async function proposeAgain(session: TurnSession, ask: ProposalAsk, error: unknown): Promise<Judgement> {
+  if (ask.read.calls.length > 0 || !isStale(error)) throw error
+  // The session moved on beside a turn that calls nothing, such as a summary: only its cost is left to count.
+  const prepared = await session.authority().preflight(ask.prepared.ask)
+  if (prepared.outcome === 'blocked') return { by: prepared.by, outcome: 'no_calls', decisions: [] }
+  return session.authority().propose({ ...ask, prepared })
 }
 
 const isStale = (error: unknown): boolean =>

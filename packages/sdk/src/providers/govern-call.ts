@@ -35,7 +35,9 @@ async function run(call: GovernedCall): Promise<ApiResult> {
       throw error
     }
     const asked: Asked = { provider, hooks, program: request, sent, startedAt }
-    const judged = isClientStream(data) ? await judgeStream(asked, data) : await judgeWhole(asked, data)
+    const judged = isClientStream(data)
+      ? await judgeStream(asked, data)
+      : wholeAnswer(provider, data, await hooks.judge(answerOf(asked, data, { complete: true, streamed: false })))
     if (!('retry' in judged)) return { data: judged.data, call: sending }
     request = judged.retry
   }
@@ -62,10 +64,8 @@ async function* replay(events: readonly unknown[]): AsyncGenerator<unknown> {
   yield* events
 }
 
-async function judgeWhole(asked: Asked, data: unknown): Promise<Judged> {
-  const { provider, hooks } = asked
+function wholeAnswer(provider: Provider, data: unknown, verdict: Verdict): Judged {
   const response = isObject(data) ? data : {}
-  const verdict = await hooks.judge(answerOf(asked, response, { complete: true, streamed: false }))
   switch (verdict.action) {
     case 'release':
       return { data }
@@ -163,7 +163,8 @@ function streamAnswer(asked: Asked, gate: StreamGate): ModelAnswer {
   return answerOf(asked, gate.response(), { complete: gate.complete(), streamed: true })
 }
 
-function answerOf({ sent, startedAt }: Asked, response: JsonObject, { complete, streamed }: Came): ModelAnswer {
+function answerOf({ sent, startedAt }: Asked, data: unknown, { complete, streamed }: Came): ModelAnswer {
+  const response = isObject(data) ? data : {}
   return { request: sent, response, complete, streamed, latencyMs: performance.now() - startedAt }
 }
 
