@@ -17,9 +17,9 @@ import { startProvider } from '../test/support/provider.js'
  * A round is one block of calls through each client; who comes first changes from round to round. Each block is
  * compared with the bare one of its own round, so that a machine that slows down slows both. Machines that are shared
  * change their speed within half a second: 20 rounds with blocks of 400 calls left a standard error of 0.05 in a ratio;
- * with blocks of 100, more of them, and the mean of the middle half of all ratios it is 0.02. At the end of a block the captures that are left are made
- * and sent, so that none of their cost falls on another variant. Of that the CPU time counts, and not the wait for the
- * service, for which no program has to stop.
+ * with blocks of 100, more of them, and the mean of the middle half of all ratios it is 0.02. At the end of a block the
+ * captures that are left are made and sent, so that none of their cost falls on another variant. Of that the CPU time
+ * counts, and not the wait for the service, for which no program has to stop.
  */
 const ROUNDS = 140
 const CALLS_PER_BLOCK = 100
