@@ -11,16 +11,17 @@ type Effects = Pick<
   'rolls_back' | 'advances_to' | 'adds_labels' | 'amounts' | 'binds' | 'establishes' | 'witnesses' | 'resources'
 >
 
-const NO_EFFECTS: Effects = {
+/** Frozen throughout: calls of all sessions share it. */
+const NO_EFFECTS: Effects = Object.freeze({
   rolls_back: false,
   advances_to: null,
-  adds_labels: [],
-  amounts: {},
-  binds: {},
-  establishes: {},
-  witnesses: {},
-  resources: [],
-}
+  adds_labels: Object.freeze<string[]>([]) as string[],
+  amounts: Object.freeze({}),
+  binds: Object.freeze({}),
+  establishes: Object.freeze({}),
+  witnesses: Object.freeze({}),
+  resources: Object.freeze<Effects['resources']>([]) as Effects['resources'],
+})
 
 /** A call in the ledger: what was decided about it, and what it may do to the session later. */
 export function callRecord(decision: Decision, effects: Effects = NO_EFFECTS): LedgerCall {
