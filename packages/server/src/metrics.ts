@@ -97,11 +97,13 @@ function histogramLines(name: string, labels: string, { counts, sum, total }: Hi
   ]
 }
 
-const labelText = (labels: Labels) =>
-  Object.entries(labels)
-    .map(
-      ([name, value]) => `${name}="${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`,
-    )
-    .join(',')
+function labelText(labels: Labels): string {
+  let text = ''
+  for (const name of Object.keys(labels)) text += `${text === '' ? '' : ','}${name}="${escaped(labels[name] ?? '')}"`
+  return text
+}
+
+const escaped = (value: string) =>
+  /["\\\n]/.test(value) ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n') : value
 
 const braced = (labels: string) => (labels === '' ? '' : `{${labels}}`)

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { KEY_PREFIX } from '@countersign/protocol'
 
 /** Cryptographically secure bytes. Handed in, so that a test can repeat what happened. */
@@ -20,7 +20,7 @@ export function secureRandom(): Random {
 }
 
 /** Of a key or a token only this is kept. They hold so much chance that no salt is needed. */
-export const sha256 = (secret: string): Buffer => createHash('sha256').update(secret, 'utf8').digest()
+export const sha256 = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
 export interface NewApiKey {
   /** Shown once and kept nowhere. */

@@ -36,8 +36,25 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
   const passes = parts.passes ?? createPasses()
   const keys = { sql: database.sql, keyUsage, passes, quotas: config.quotas }
 
+  /** Each by its name, as in the frame. */
   const forTenant = (open: OpenContext, { tenantId, quota, userId, session, passing = null }: Tenancy): Context => ({
-    ...open,
+    config: open.config,
+    database: open.database,
+    metrics: open.metrics,
+    plans: open.plans,
+    sessions: open.sessions,
+    captures: open.captures,
+    clock: open.clock,
+    random: open.random,
+    publicUrl: open.publicUrl,
+    accounts: open.accounts,
+    isReady: open.isReady,
+    log: open.log,
+    sql: open.sql,
+    requestId: open.requestId,
+    request: open.request,
+    clientAddress: open.clientAddress,
+    replyHeaders: open.replyHeaders,
     tenantId,
     quota,
     userId,
@@ -48,10 +65,11 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
   })
 
   /** Before the path is checked: what is no id names no session. */
-  const named = (sessionId: string | undefined) =>
-    sessionId !== undefined && idSchema.safeParse(sessionId).success
-      ? { id: sessionId, known: parts.sessions.find(sessionId) }
-      : null
+  const named = (sessionId: string | undefined) => {
+    if (sessionId === undefined) return null
+    const known = parts.sessions.find(sessionId)
+    return known !== null || idSchema.safeParse(sessionId).success ? { id: sessionId, known } : null
+  }
 
   const byKey = async (open: OpenContext, bucket: Bucket, { sessionId, mayPass = false }: Way): Promise<Context> => {
     const keyHash = keyHashOf(open.request.headers.get('authorization'))

@@ -61,13 +61,17 @@ function broken(): never {
   throw new ApiError('INVALID_REQUEST', { detail: 'the body ended before it was complete' }, CLOSE)
 }
 
-async function withinSeconds<T>(work: Promise<T>, seconds: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new ApiError('REQUEST_TIMEOUT', {}, CLOSE)), seconds * 1000)
+function withinSeconds<T>(work: Promise<T>, seconds: number): Promise<T> {
+  return new Promise((done, fail) => {
+    const timer = setTimeout(() => fail(new ApiError('REQUEST_TIMEOUT', {}, CLOSE)), seconds * 1000)
+    const settle =
+      <V>(how: (value: V) => void) =>
+      (value: V) => {
+        clearTimeout(timer)
+        how(value)
+      }
+    work.then(settle(done), settle(fail))
   })
-  work.catch(() => {})
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

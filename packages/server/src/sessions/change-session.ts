@@ -168,10 +168,10 @@ export function advance(
   let { state, ledger } = session
   const chained: NewEvent[] = []
   for (const event of events) {
-    const { session_id: _, ...link } = chainEvent(ledger, session.sessionId, event)
+    const { seq, type, at, body, prev_hash, hash } = chainEvent(ledger, session.sessionId, event)
     state = applyEvent(state, event, plan)
-    ledger = { seq: link.seq, hash: link.hash }
-    chained.push(link)
+    ledger = { seq, hash }
+    chained.push({ seq, type, at, body, prev_hash, hash })
   }
   return { state, events: chained, ledger }
 }

@@ -4,34 +4,42 @@ import type { Queryable } from './database.js'
 type Value = string | number | boolean | Date | Uint8Array | null | readonly string[]
 export type Values = Readonly<Record<string, Value>>
 
+/** A statement to run with values, which may come in several groups: joining many into one object takes a while. */
+export type FixedStatement<Row extends postgres.MaybeRow = postgres.Row> = (
+  sql: Queryable,
+  ...values: readonly Values[]
+) => postgres.PendingQuery<Row[]>
+
 /**
  * A statement whose text is put together once and not on every use: the hot path has no fragments to join, and the
  * driver finds the statement prepared. Values are named `:like_this` and each has a cast, so that their types do not
  * depend on where they stand.
  */
-export function fixedStatement<Row extends postgres.MaybeRow = postgres.Row>(
-  text: string,
-): (sql: Queryable, values: Values) => postgres.PendingQuery<Row[]> {
+export function fixedStatement<Row extends postgres.MaybeRow = postgres.Row>(text: string): FixedStatement<Row> {
   const names: string[] = []
   const numbered = text.replace(/(?<!:):([a-z][a-z_]*)/g, (_, name: string) => {
     if (!names.includes(name)) names.push(name)
     return `$${names.indexOf(name) + 1}`
   })
-  return (sql, values) => {
-    const given = names.map((name) => {
-      const value = values[name]
-      if (value === undefined) throw new Error(`the statement needs a value for ${name}`)
-      return value as postgres.ParameterOrJSON<never>
-    })
+  return (sql, ...values) => {
+    const given = names.map((name) => named(values, name) as postgres.ParameterOrJSON<never>)
     return sql.unsafe<Row[]>(numbered, given, { prepare: true })
   }
+}
+
+function named(groups: readonly Values[], name: string): Value {
+  for (let at = 0; at < groups.length; at++) {
+    const value = groups[at]?.[name]
+    if (value !== undefined) return value
+  }
+  throw new Error(`the statement needs a value for ${name}`)
 }
 
 /** One statement for each set of parts that it can have. */
 export function statementByParts<Part extends string, Row extends postgres.MaybeRow = postgres.Row>(
   write: (has: (part: Part) => boolean) => string,
-): (parts: readonly Part[]) => ReturnType<typeof fixedStatement<Row>> {
-  const known = new Map<string, ReturnType<typeof fixedStatement<Row>>>()
+): (parts: readonly Part[]) => FixedStatement<Row> {
+  const known = new Map<string, FixedStatement<Row>>()
   return (parts) => {
     const key = parts.join()
     const found = known.get(key) ?? fixedStatement<Row>(write((part) => parts.includes(part)))

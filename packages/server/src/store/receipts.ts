@@ -1,6 +1,7 @@
 import type { Outcome, Receipt } from '@countersign/protocol'
 import type { Queryable } from './database.js'
 import { jsonText } from './fixed-statement.js'
+import type { KeyProof } from './key-proof.js'
 import { changeOf, changeStatement, type SessionChange } from './session-change.js'
 import type { SessionRow } from './sessions.js'
 
@@ -32,19 +33,23 @@ export interface NewLateReceipt {
   result_hash: string | null
 }
 
-export interface ReceiptsWrite extends SessionChange {
+export interface ReceiptsWrite {
+  readonly change: SessionChange
   readonly receipts: readonly NewReceipt[]
   readonly lateReceipts: readonly NewLateReceipt[]
 }
 
 /** Keeps receipts and their event and resolves their calls. False when the session was written since it was read. */
-export async function writeReceipts(sql: Queryable, write: ReceiptsWrite): Promise<boolean> {
-  const { values, parts } = changeOf(write)
-  const rows = await keepReceipts(write.lateReceipts.length === 0 ? parts : [...parts, 'late'])(sql, {
-    ...values,
-    receipts: jsonText(write.receipts),
-    resolved: write.receipts.map((receipt) => receipt.pending_call_id),
-    late_receipts: jsonText(write.lateReceipts),
+export async function writeReceipts(
+  sql: Queryable,
+  { change, receipts, lateReceipts }: ReceiptsWrite,
+  proof: KeyProof | undefined,
+): Promise<boolean> {
+  const { values, parts } = changeOf(change, proof)
+  const rows = await keepReceipts(lateReceipts.length === 0 ? parts : [...parts, 'late'])(sql, ...values, {
+    receipts: jsonText(receipts),
+    resolved: receipts.map((receipt) => receipt.pending_call_id),
+    late_receipts: jsonText(lateReceipts),
   })
   return rows.length === 1
 }

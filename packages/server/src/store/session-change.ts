@@ -5,7 +5,7 @@ import { jsonText, statementByParts, type Values } from './fixed-statement.js'
 import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
 import { APPEND_EVENTS, type NewEvent } from './ledger.js'
 import { END_HOLDS, holdsEndAfterKill } from './resource-holds.js'
-import { decisionCounts, type Facet, facetsOf, NOTE_FACETS } from './session-facets.js'
+import { decisionCounts, facetsOf, NOTE_FACETS } from './session-facets.js'
 import type { SessionRow } from './sessions.js'
 import type { PreparedRequest } from './turns.js'
 
@@ -20,8 +20,6 @@ export interface SessionChange {
   /** Default: stays as it is. */
   readonly prepared?: PreparedRequest | null
   readonly content?: readonly NewContent[]
-  /** Set where no other statement of the request has asked for the key. */
-  readonly proof?: KeyProof | undefined
 }
 
 /** The row as the change leaves it. */
@@ -73,27 +71,28 @@ const changeRow = (provesKey: boolean) => `changed as (
       returning s.tenant_id, s.session_id, s.created_at
     )`
 
-/** The values that every change has, and the parts that its statement needs. */
-export function changeOf(change: SessionChange): { values: Values; parts: ChangePart[] } {
-  const { session, content = [], proof } = change
+/** What a statement needs for a change: its parts, and the values of the row and of each part. */
+export function changeOf(
+  change: SessionChange,
+  proof: KeyProof | undefined,
+): { values: readonly Values[]; parts: ChangePart[] } {
+  const { session, content = [] } = change
   const facets = facetsOf(change)
   const parts: ChangePart[] = []
-  if (content.length > 0) parts.push('content')
-  if (facets.length > 0) parts.push('facets')
-  if (isKilledIn(change)) parts.push('holds')
-  if (proof) parts.push('proof')
-  return {
-    parts,
-    values: {
-      ...valuesOf(change, content, facets),
-      revision: session.revision,
-      ...(proof ? proofOf(session, proof) : {}),
-    },
+  const values: Values[] = [rowOf(change), decisionCounts(change.events), { revision: session.revision }]
+  const add = (part: ChangePart, its: Values) => {
+    parts.push(part)
+    values.push(its)
   }
+  if (content.length > 0) add('content', { content: jsonText(content) })
+  if (facets.length > 0) add('facets', { facets: jsonText(facets) })
+  if (isKilledIn(change)) add('holds', { holds_end: holdsEndAfterKill(session.now) })
+  if (proof) add('proof', proofOf(session, proof))
+  return { parts, values }
 }
 
-/** As the columns of a session's row and the parts of its statement name them. */
-export function valuesOf(change: SessionChange, content: readonly NewContent[], facets: readonly Facet[]) {
+/** As the columns of a session's row and of its events name them. */
+export function rowOf(change: SessionChange) {
   const { session, state } = change
   return {
     tenant_id: session.tenantId,
@@ -111,12 +110,8 @@ export function valuesOf(change: SessionChange, content: readonly NewContent[], 
     ledger_seq: change.ledger.seq,
     ledger_hash: change.ledger.hash,
     last_event: change.events.at(-1)?.type ?? session.lastEvent,
-    ...decisionCounts(change.events),
     first_seq: session.ledger.seq + 1,
     events: jsonText(change.events),
-    content: jsonText(content),
-    facets: jsonText(facets),
-    holds_end: holdsEndAfterKill(session.now),
   } satisfies Values
 }
 

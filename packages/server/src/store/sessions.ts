@@ -13,14 +13,7 @@ import type { Queryable } from './database.js'
 import { fixedStatement, jsonText, statementByParts } from './fixed-statement.js'
 import type { NewEvent } from './ledger.js'
 import { KEEP_PLAN } from './plans.js'
-import {
-  type ChangePart,
-  changeOf,
-  changeParts,
-  changeStatement,
-  type SessionChange,
-  valuesOf,
-} from './session-change.js'
+import { type ChangePart, changeOf, changeParts, changeStatement, rowOf, type SessionChange } from './session-change.js'
 import { labelFacets } from './session-facets.js'
 import type { PreparedRequest } from './turns.js'
 
@@ -185,8 +178,8 @@ export async function insertSession(sql: Queryable, { session, events, upload }:
   const parts: (ChangePart | 'plan')[] = []
   if (facets.length > 0) parts.push('facets')
   if (upload !== null) parts.push('plan')
-  const rows = await createRow(parts)(sql, {
-    ...valuesOf({ session: unwritten, state, events, ledger, leaseUntil }, [], facets),
+  const rows = await createRow(parts)(sql, rowOf({ session: unwritten, state, events, ledger, leaseUntil }), {
+    facets: jsonText(facets),
     compiled_hash: session.compiledHash,
     compiled_session: upload === null ? null : jsonText(upload),
     plan_source: session.planSource,
@@ -229,8 +222,8 @@ const createRow = statementByParts<ChangePart | 'plan'>(
 
 /** Labels, tool filter, bypass and kill: the row and its event. False when the session was written since it was read. */
 export async function writeControl(sql: Queryable, change: SessionChange): Promise<boolean> {
-  const { values, parts } = changeOf(change)
-  const rows = await control(parts)(sql, values)
+  const { values, parts } = changeOf(change, undefined)
+  const rows = await control(parts)(sql, ...values)
   return rows.length === 1
 }
 
@@ -238,9 +231,9 @@ const control = changeStatement(() => [])
 
 /** A new holder under a new fence; calls without an outcome are in doubt. False as in `writeControl`. */
 export async function writeRecovery(sql: Queryable, recovery: SessionChange): Promise<boolean> {
-  const { values, parts } = changeOf({ ...recovery, prepared: null })
+  const { values, parts } = changeOf({ ...recovery, prepared: null }, undefined)
   const pending = (recovery.state.open?.calls ?? []).map((call) => call.pending_call_id)
-  const rows = await recover(parts)(sql, { ...values, pending })
+  const rows = await recover(parts)(sql, ...values, { pending })
   return rows.length === 1
 }
 

@@ -28,8 +28,6 @@ export interface PreparedWrite {
   readonly request: PreparedRequest
   readonly lastNarrowing: NarrowingSnapshot
   readonly leaseUntil: Date
-  /** As in a `SessionChange`. */
-  readonly proof?: KeyProof | undefined
 }
 
 /** The session's row as `writePreparedRequest` leaves it. */
@@ -46,9 +44,13 @@ export const requestRowAfter = ({ session, request, lastNarrowing, leaseUntil }:
  * was written since it was read. An id that was used before violates the key.
  * Not waited for by the disk: a prepared request that a crash loses only makes its proposal fail.
  */
-export async function writePreparedRequest(sql: Queryable, write: PreparedWrite): Promise<boolean> {
-  const { session, request, proof } = write
-  const rows = await keepRequest(proof ? ['proof'] : [])(sql, {
+export async function writePreparedRequest(
+  sql: Queryable,
+  write: PreparedWrite,
+  proof: KeyProof | undefined,
+): Promise<boolean> {
+  const { session, request } = write
+  const values = {
     tenant_id: session.tenantId,
     session_id: session.sessionId,
     revision: session.revision,
@@ -57,7 +59,6 @@ export async function writePreparedRequest(sql: Queryable, write: PreparedWrite)
     last_narrowing: jsonText(write.lastNarrowing),
     prepared: request.withTools ? jsonText(request) : null,
     prepared_request_id: request.id,
-    ...request.bound,
     compiled_hash: request.compiledHash,
     request_hash: request.requestHash,
     with_tools: request.withTools,
@@ -68,8 +69,10 @@ export async function writePreparedRequest(sql: Queryable, write: PreparedWrite)
     model: request.model,
     digest: request.digest,
     expires_at: request.expiresAt,
-    ...(proof ? proofOf(session, proof) : {}),
-  })
+  }
+  const rows = await (proof
+    ? keepRequest(['proof'])(sql, values, request.bound, proofOf(session, proof))
+    : keepRequest([])(sql, values, request.bound))
   return rows.length === 1
 }
 
@@ -138,7 +141,8 @@ export interface NewPendingCall {
   argument_hash: string
 }
 
-export interface ProposalWrite extends SessionChange {
+export interface ProposalWrite {
+  readonly change: SessionChange
   readonly preparedRequestId: string
   readonly proposal: {
     readonly id: string
@@ -155,19 +159,21 @@ export interface ProposalWrite extends SessionChange {
  * Uses the prepared request, keeps the proposal and its event, and registers the allowed calls, all or nothing.
  * False when the session was written since it was read.
  */
-export async function writeProposal(sql: Queryable, write: ProposalWrite): Promise<boolean> {
-  const { proposal } = write
-  const { values, parts } = changeOf(write)
-  const rows = await keepProposal(parts)(sql, {
-    ...values,
-    prepared_request_id: write.preparedRequestId,
+export async function writeProposal(
+  sql: Queryable,
+  { change, preparedRequestId, proposal, pendingCalls }: ProposalWrite,
+  proof: KeyProof | undefined,
+): Promise<boolean> {
+  const { values, parts } = changeOf(change, proof)
+  const rows = await keepProposal(parts)(sql, ...values, {
+    prepared_request_id: preparedRequestId,
     proposal_id: proposal.id,
     body_hash: proposal.bodyHash,
     outcome: proposal.outcome,
     decisions: jsonText(proposal.decisions),
     cost: proposal.cost,
     model: proposal.model,
-    pending_calls: jsonText(write.pendingCalls),
+    pending_calls: jsonText(pendingCalls),
   })
   return rows.length === 1
 }

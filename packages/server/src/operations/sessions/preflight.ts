@@ -38,11 +38,12 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
     const request = prepare(sight, body)
     const leaseUntil = leaseFrom(session.now, session.state, plan)
     const lastNarrowing = { allowed: [...request.allowed], removed: [...request.removed] }
+    const write = { session, request, lastNarrowing, leaseUntil }
     return {
       appends: 0,
-      after: requestRowAfter({ session, request, lastNarrowing, leaseUntil }),
+      after: requestRowAfter(write),
       write: (sql, proof) =>
-        writePreparedRequest(sql, { session, request, lastNarrowing, leaseUntil, proof }).catch((error: unknown) => {
+        writePreparedRequest(sql, write, proof).catch((error: unknown) => {
           // The id was used before: behind the lock the earlier request is looked up.
           if (isUniqueViolation(error) && !sight.locked) return false
           throw error

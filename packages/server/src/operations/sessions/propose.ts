@@ -81,31 +81,25 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     const leaseUntil = leaseFrom(session.now, next.state, plan)
     const { decisions } = verdict
     capture = governedCapture({ session, request, proposalId, response, decisions, flows: body.flows })
-    const change = { session, ...next, leaseUntil, ...(request.withTools ? { prepared: null } : {}) }
+    const content = contentOfProposal(session.captureLevel, { proposalId, response, sent: body.response, decisions })
+    const { state, events, ledger } = next
+    const prepared = request.withTools ? null : session.prepared
+    const change = { session, state, events, ledger, leaseUntil, prepared, content }
     return {
       appends: next.events.length,
       after: rowAfter(change),
       write: async (sql, proof) => {
-        const isWritten = await writeProposal(sql, {
-          ...change,
-          proof,
-          preparedRequestId: request.id,
-          proposal: {
-            id: proposalId,
-            bodyHash: hashOfBody(session.hashSalt, body),
-            outcome: verdict.outcome,
-            decisions: withoutFoundValues(verdict.decisions),
-            cost: verdict.cost,
-            model: body.model ?? null,
-          },
-          pendingCalls: registered(verdict.decisions),
-          content: contentOfProposal(session.captureLevel, {
-            proposalId,
-            response,
-            sent: body.response,
-            decisions: verdict.decisions,
-          }),
-        })
+        const proposal = {
+          id: proposalId,
+          bodyHash: hashOfBody(session.hashSalt, body),
+          outcome: verdict.outcome,
+          decisions: withoutFoundValues(decisions),
+          cost: verdict.cost,
+          model: body.model ?? null,
+        }
+        const pendingCalls = registered(decisions)
+        const write = { change, preparedRequestId: request.id, proposal, pendingCalls }
+        const isWritten = await writeProposal(sql, write, proof)
         if (workflow === null || !isWritten) return isWritten
         await keepHolds(sql, { session, workflow, resources: verdict.resources, status: next.state.status })
         return true

@@ -66,10 +66,11 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
   const byId = new Map(judged.results.map((result) => [result.pending_call_id, result]))
   const { committed } = judged.event
   const leaseUntil = batch.fresh.length === 0 ? session.leaseUntil : leaseFrom(session.now, next.state, plan)
+  const { state, events, ledger } = next
+  const content = contentOfReceipts(session.captureLevel, fresh)
+  const change = { session, state, events, ledger, leaseUntil, content }
   const write = {
-    session,
-    ...next,
-    leaseUntil,
+    change,
     receipts: batch.fresh.map(({ receipt, bodyHash }) =>
       newReceipt(receipt, {
         body_hash: bodyHash,
@@ -79,14 +80,13 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
       }),
     ),
     lateReceipts: batch.late.map(({ kept }) => kept),
-    content: contentOfReceipts(session.captureLevel, fresh),
   }
   const keep: Write = async (sql, proof) => {
-    const isWritten = await writeReceipts(sql, { ...write, proof })
+    const isWritten = await writeReceipts(sql, write, proof)
     if (isWritten && workflow !== null && holders.length > 0) await releaseHolds(sql, session, workflow, holders)
     return isWritten
   }
-  const after = rowAfter(write)
+  const after = rowAfter(change)
   const appends = next.events.length
   const changed = [...judged.argumentsChanged, ...changedBefore(batch)]
   if (changed.length > 0) return { write: keep, appends, after, refusal: argumentsChanged(after, changed) }
