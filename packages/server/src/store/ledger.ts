@@ -4,7 +4,15 @@ import type { Queryable } from './database.js'
 /** An event on its way into the ledger. */
 export type NewEvent = Omit<ChainedEvent, 'session_id'>
 
-/** The CTE `appended`: the events of the value `events`, appended to the ledger of the session in `changed`. */
+/** The CTE `appended`: the one event of a change, which most have, appended to the ledger of the session in `changed`. */
+export const APPEND_EVENT = `appended as (
+    insert into session_events (tenant_id, session_id, seq, type, at, body, prev_hash, hash)
+    select changed.tenant_id, changed.session_id, :ledger_seq::bigint, :last_event::text, :event_at::timestamptz,
+      :event_body::text::json, :prev_hash::text, :ledger_hash::text
+    from changed
+  )`
+
+/** The same for the events of the value `events`. */
 export const APPEND_EVENTS = `appended as (
     insert into session_events (tenant_id, session_id, seq, type, at, body, prev_hash, hash)
     select changed.tenant_id, changed.session_id, e.seq, e.type, e.at, e.body, e.prev_hash, e.hash

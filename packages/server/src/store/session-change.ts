@@ -3,7 +3,7 @@ import type { LedgerHead } from '@countersign/protocol'
 import { KEEP_CONTENT, type NewContent } from './content.js'
 import { jsonText, statementByParts, type Values } from './fixed-statement.js'
 import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
-import { APPEND_EVENTS, type NewEvent } from './ledger.js'
+import { APPEND_EVENT, APPEND_EVENTS, type NewEvent } from './ledger.js'
 import { END_HOLDS, holdsEndAfterKill } from './resource-holds.js'
 import { decisionCounts, facetsOf, NOTE_FACETS } from './session-facets.js'
 import type { SessionRow } from './sessions.js'
@@ -34,7 +34,7 @@ export const rowAfter = ({ session, state, ledger, leaseUntil, prepared, events 
 })
 
 /** What a change may have to do beside the session's row and its events. */
-export type ChangePart = 'content' | 'facets' | 'holds' | 'proof'
+export type ChangePart = 'events' | 'content' | 'facets' | 'holds' | 'proof'
 
 /**
  * The statement of a change: `changed` writes the session's row, only if nobody has written it since it was read, and
@@ -50,7 +50,7 @@ export const changeStatement = <Part extends string = never>(more: (has: (part: 
 
 /** The parts of a statement that follow `changed` in every change. */
 export const changeParts = (has: (part: ChangePart) => boolean): string[] => [
-  APPEND_EVENTS,
+  has('events') ? APPEND_EVENTS : APPEND_EVENT,
   ...(has('content') ? [KEEP_CONTENT] : []),
   ...(has('facets') ? [NOTE_FACETS] : []),
   ...(has('holds') ? [END_HOLDS] : []),
@@ -84,6 +84,9 @@ export function changeOf(
     parts.push(part)
     values.push(its)
   }
+  const [event] = change.events
+  if (event !== undefined && change.events.length === 1) values.push(eventOf(event))
+  else add('events', { events: jsonText(change.events) })
   if (content.length > 0) add('content', { content: jsonText(content) })
   if (facets.length > 0) add('facets', { facets: jsonText(facets) })
   if (isKilledIn(change)) add('holds', { holds_end: holdsEndAfterKill(session.now) })
@@ -111,9 +114,15 @@ export function rowOf(change: SessionChange) {
     ledger_hash: change.ledger.hash,
     last_event: change.events.at(-1)?.type ?? session.lastEvent,
     first_seq: session.ledger.seq + 1,
-    events: jsonText(change.events),
   } satisfies Values
 }
+
+/** What `APPEND_EVENT` needs beside the row: its number, type and hash are those of the row's head. */
+export const eventOf = ({ at, body, prev_hash }: NewEvent) => ({
+  event_at: at,
+  event_body: jsonText(body),
+  prev_hash,
+})
 
 /** A session of a workflow: what its calls hold must come free, even if no receipt comes. */
 const isKilledIn = ({ session, state }: SessionChange): boolean =>

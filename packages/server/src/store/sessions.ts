@@ -175,10 +175,11 @@ export async function insertSession(sql: Queryable, { session, events, upload }:
   const { state, ledger, leaseUntil } = session
   const facets = labelFacets(state.labels)
   const unwritten = { ...session, revision: 0, lastNarrowing: null, prepared: null, lastEvent: 'created' }
-  const parts: (ChangePart | 'plan')[] = []
+  const parts: (ChangePart | 'plan')[] = ['events']
   if (facets.length > 0) parts.push('facets')
   if (upload !== null) parts.push('plan')
   const rows = await createRow(parts)(sql, rowOf({ session: unwritten, state, events, ledger, leaseUntil }), {
+    events: jsonText(events),
     facets: jsonText(facets),
     compiled_hash: session.compiledHash,
     compiled_session: upload === null ? null : jsonText(upload),

@@ -1,6 +1,6 @@
 import type { ContractFailure, Decision, NarrowedTool, NarrowingSnapshot } from '@countersign/protocol'
 import type { Queryable } from './database.js'
-import { jsonText, statementByParts } from './fixed-statement.js'
+import { jsonText, statementByParts, type Values } from './fixed-statement.js'
 import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
 import { changeOf, changeStatement, type SessionChange } from './session-change.js'
 import type { SessionRow } from './sessions.js'
@@ -134,11 +134,12 @@ export async function findPreparedRequest(
   }
 }
 
-export interface NewPendingCall {
-  pending_call_id: string
-  call_id: string
-  tool_name: string
-  argument_hash: string
+/** By the names of its columns. */
+export type NewPendingCall = {
+  readonly pending_call_id: string
+  readonly call_id: string
+  readonly tool_name: string
+  readonly argument_hash: string
 }
 
 export interface ProposalWrite {
@@ -165,7 +166,10 @@ export async function writeProposal(
   proof: KeyProof | undefined,
 ): Promise<boolean> {
   const { values, parts } = changeOf(change, proof)
-  const rows = await keepProposal(parts)(sql, ...values, {
+  const [call] = pendingCalls
+  const isOne = call !== undefined && pendingCalls.length === 1
+  const calls: Values = isOne ? call : { pending_calls: jsonText(pendingCalls) }
+  const rows = await keepProposal(isOne ? parts : [...parts, 'calls'])(sql, ...values, calls, {
     prepared_request_id: preparedRequestId,
     proposal_id: proposal.id,
     body_hash: proposal.bodyHash,
@@ -173,12 +177,11 @@ export async function writeProposal(
     decisions: jsonText(proposal.decisions),
     cost: proposal.cost,
     model: proposal.model,
-    pending_calls: jsonText(pendingCalls),
   })
   return rows.length === 1
 }
 
-const keepProposal = changeStatement(() => [
+const keepProposal = changeStatement<'calls'>((has) => [
   `consumed as (
       update prepared_requests p set consumed_at = :now::timestamptz
       where p.tenant_id = :tenant_id::text and p.session_id = :session_id::text
@@ -199,12 +202,19 @@ const keepProposal = changeStatement(() => [
       insert into pending_calls (
         tenant_id, session_id, pending_call_id, proposal_id, call_id, tool_name, argument_hash, proposed_at
       )
-      select changed.tenant_id, changed.session_id, c.pending_call_id, :proposal_id::text, c.call_id, c.tool_name,
-        c.argument_hash, :now::timestamptz
-      from changed, json_to_recordset(:pending_calls::text::json)
-        as c (pending_call_id text, call_id text, tool_name text, argument_hash text)
+      ${has('calls') ? CALLS : ONE_CALL}
     )`,
 ])
+
+/** Most proposals have one call, and taking it from JSON would cost as much as keeping it. */
+const ONE_CALL = `select changed.tenant_id, changed.session_id, :pending_call_id::text, :proposal_id::text,
+        :call_id::text, :tool_name::text, :argument_hash::text, :now::timestamptz
+      from changed`
+
+const CALLS = `select changed.tenant_id, changed.session_id, c.pending_call_id, :proposal_id::text, c.call_id,
+        c.tool_name, c.argument_hash, :now::timestamptz
+      from changed, json_to_recordset(:pending_calls::text::json)
+        as c (pending_call_id text, call_id text, tool_name text, argument_hash text)`
 
 export interface StoredProposal {
   proposalId: string
