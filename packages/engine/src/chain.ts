@@ -10,15 +10,12 @@ export const GENESIS_HASH = '0'.repeat(64)
 
 /** Puts an event behind the head of its session's chain. */
 export function chainEvent(prev: LedgerHead | null, sessionId: string, event: SessionEvent): ChainedEvent {
-  const content = {
-    session_id: sessionId,
-    seq: (prev?.seq ?? 0) + 1,
-    type: event.type,
-    at: event.at,
-    body: event.body as unknown as ChainedEvent['body'],
-    prev_hash: prev?.hash ?? GENESIS_HASH,
-  }
-  return { ...content, hash: hashOf(content) }
+  const { type, at } = event
+  const body = event.body as unknown as ChainedEvent['body']
+  const seq = (prev?.seq ?? 0) + 1
+  const prev_hash = prev?.hash ?? GENESIS_HASH
+  const hash = hashOf({ session_id: sessionId, seq, type, at, body, prev_hash })
+  return { session_id: sessionId, seq, type, at, body, prev_hash, hash }
 }
 
 export type ChainCheck =

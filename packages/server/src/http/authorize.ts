@@ -2,6 +2,7 @@ import { type Bucket, idSchema, type Route } from '@countersign/protocol'
 import type { ApiError } from '../api-error.js'
 import type { Context, OpenContext, Passing, Services, UserContext } from '../context.js'
 import { takeToken } from '../store/buckets.js'
+import { copyRow } from '../store/session-change.js'
 import type { SessionRow } from '../store/sessions.js'
 import { authenticateKey, keyHashOf } from './authenticate.js'
 import { authenticateCookie } from './authenticate-cookie.js'
@@ -113,7 +114,8 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
         return way.enter()
       },
     }
-    const session = { ...known, now: known.now > pass.now ? known.now : pass.now }
+    const session = copyRow(known)
+    if (pass.now > known.now) session.now = pass.now
     return forTenant(open, { tenantId, quota, userId, session, passing })
   }
 

@@ -21,9 +21,11 @@ export function fixedStatement<Row extends postgres.MaybeRow = postgres.Row>(tex
     if (!names.includes(name)) names.push(name)
     return `$${names.indexOf(name) + 1}`
   })
+  // The driver looks a statement up by its text, on every use.
+  const short = numbered.replace(/\s+/g, ' ').trim()
   return (sql, ...values) => {
     const given = names.map((name) => named(values, name) as postgres.ParameterOrJSON<never>)
-    return sql.unsafe<Row[]>(numbered, given, { prepare: true })
+    return sql.unsafe<Row[]>(short, given, { prepare: true })
   }
 }
 

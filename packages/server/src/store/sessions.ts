@@ -13,7 +13,15 @@ import type { Queryable } from './database.js'
 import { fixedStatement, jsonText, statementByParts } from './fixed-statement.js'
 import type { NewEvent } from './ledger.js'
 import { KEEP_PLAN } from './plans.js'
-import { type ChangePart, changeOf, changeParts, changeStatement, rowOf, type SessionChange } from './session-change.js'
+import {
+  type ChangePart,
+  changeOf,
+  changeParts,
+  changeStatement,
+  copyRow,
+  rowOf,
+  type SessionChange,
+} from './session-change.js'
 import { labelFacets } from './session-facets.js'
 import type { PreparedRequest } from './turns.js'
 
@@ -97,7 +105,11 @@ export const revisionOf = (known: SessionRow | null) => ({
 /** What `SELECT_SESSION` selected. Null when the tenant has no such session. */
 export function readSession(selected: unknown, known: SessionRow | null = null): SessionRow | null {
   if (selected === null || selected === undefined) return null
-  if (typeof selected === 'string' && known !== null) return { ...known, now: new Date(selected) }
+  if (typeof selected === 'string' && known !== null) {
+    const row = copyRow(known)
+    row.now = new Date(selected)
+    return row
+  }
   const row = selected as StoredSession
   return {
     tenantId: row.tenant_id,

@@ -2,7 +2,7 @@ import type { ContractFailure, Decision, NarrowedTool, NarrowingSnapshot } from 
 import type { Queryable } from './database.js'
 import { jsonText, statementByParts, type Values } from './fixed-statement.js'
 import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
-import { changeOf, changeStatement, type SessionChange } from './session-change.js'
+import { changeOf, changeStatement, copyRow, type SessionChange } from './session-change.js'
 import type { SessionRow } from './sessions.js'
 
 /** A request that was prepared for a model call, with what it is bound to. */
@@ -31,13 +31,14 @@ export interface PreparedWrite {
 }
 
 /** The session's row as `writePreparedRequest` leaves it. */
-export const requestRowAfter = ({ session, request, lastNarrowing, leaseUntil }: PreparedWrite): SessionRow => ({
-  ...session,
-  revision: session.revision + 1,
-  leaseUntil,
-  lastNarrowing,
-  prepared: request.withTools ? request : session.prepared,
-})
+export function requestRowAfter({ session, request, lastNarrowing, leaseUntil }: PreparedWrite): SessionRow {
+  const after = copyRow(session)
+  after.revision += 1
+  after.leaseUntil = leaseUntil
+  after.lastNarrowing = lastNarrowing
+  if (request.withTools) after.prepared = request
+  return after
+}
 
 /**
  * Keeps a prepared request; one with tools becomes the session's, and the one before is void. False when the session
