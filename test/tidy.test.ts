@@ -9,7 +9,7 @@ import {
 } from './support/tidy/import-directions.js'
 import { lockfileHosts, lockfilePlatforms } from './support/tidy/lockfile.js'
 import { machineTraces } from './support/tidy/machine-traces.js'
-import { deadLinks, pinnedDependencies, readmeCommands } from './support/tidy/manifests.js'
+import { commandFiles, deadLinks, pinnedDependencies, readmeCommands } from './support/tidy/manifests.js'
 import { type Check, projectOf, readProject } from './support/tidy/project.js'
 import { enginePurity, environmentReaders } from './support/tidy/purity.js'
 import { ignoredBy } from './support/tracked-files.js'
@@ -217,6 +217,11 @@ const CHECKS: Record<string, { check: Check; good: Record<string, string>; bad: 
       { 'package.json': '{"devDependencies":{"a":"^1.2.3"}}' },
       { 'packages/sdk/package.json': '{"dependencies":{"a":"*"}}' },
     ],
+  },
+  'commands are there before the build': {
+    check: commandFiles,
+    good: { 'packages/cli/package.json': '{"bin":{"a":"./bin/a.js"}}', 'packages/cli/bin/a.js': '' },
+    bad: [{ 'packages/cli/package.json': '{"bin":{"a":"./dist/a.js"}}' }],
   },
   'the README names both commands': {
     check: readmeCommands,

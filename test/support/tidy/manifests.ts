@@ -14,6 +14,17 @@ export const pinnedDependencies: Check = (project) =>
       )
     })
 
+/** npm links a command at the install, before anything is built, and silently leaves out one whose file is not there. */
+export const commandFiles: Check = (project) =>
+  [...project.files]
+    .filter(([path]) => /^packages\/[^/]+\/package\.json$/.test(path))
+    .flatMap(([path, content]) => {
+      const { bin = {} } = JSON.parse(content) as { bin?: Record<string, string> }
+      return Object.entries(bin)
+        .filter(([, file]) => !project.files.has(posix.join(posix.dirname(path), file)))
+        .map(([name, file]) => `${path}: ${name} is ${file}, which a checkout does not hold; npx would not find it`)
+    })
+
 /** A newcomer needs two commands, and the README is where they look. */
 export const readmeCommands: Check = (project) =>
   ['npm start', 'npm test']
