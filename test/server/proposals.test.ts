@@ -319,6 +319,7 @@ describe('a response that cannot be trusted is blocked and registers nothing', (
     ['arguments that are an array', { tool_calls: [{ ...call, arguments: '["A"]' }] }],
     ['a key twice', { tool_calls: [{ ...call, arguments: '{"order_id":"A","order_id":"B"}' }] }],
     ['a key __proto__', { tool_calls: [{ ...call, arguments: '{"__proto__":{},"order_id":"A"}' }] }],
+    ['the character NUL, which no row can keep', { tool_calls: [{ ...call, arguments: '{"order_id":"A\\u0000"}' }] }],
     [
       '2 MB of arguments',
       { tool_calls: [{ ...call, arguments: JSON.stringify({ order_id: 'x'.repeat(2_000_000) }) }] },

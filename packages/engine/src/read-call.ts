@@ -1,7 +1,7 @@
 import { type JsonObject, type JsonValue, LIMITS, type Usage } from '@countersign/protocol'
 import { cutText } from './cut-text.js'
 import type { FinishReason, ProviderRun, ToolCall } from './read-calls.js'
-import { checkStrictValue, parseStrictJson } from './strict-json.js'
+import { checkStrictValue, holdsNul, parseStrictJson } from './strict-json.js'
 
 /** A call as a provider's shape gives it; nothing is trusted yet. */
 export interface RawCall {
@@ -57,6 +57,7 @@ function readArguments(raw: unknown): ReadArguments {
   // How providers stream a call without arguments.
   const parsed = raw === '' ? { ok: true as const, value: {} } : parseStrictJson(raw)
   if (!parsed.ok) return { text: raw, value: null, problem: `the arguments are refused: ${parsed.problem}` }
+  if (holdsNul(raw)) return { text: raw, value: null, problem: HAS_NUL }
   if (!isObject(parsed.value)) return { text: raw, value: null, problem: NOT_AN_OBJECT }
   return { text: raw === '' ? '{}' : raw, value: parsed.value, problem: null }
 }
@@ -68,10 +69,13 @@ function readArgumentValue(raw: unknown): ReadArguments {
   const value = raw as JsonValue
   const text = JSON.stringify(value)
   if (isTooLong(text)) return { text: '', value: null, problem: TOO_LONG }
+  if (holdsNul(text)) return { text, value: null, problem: HAS_NUL }
   return isObject(value) ? { text, value, problem: null } : { text, value: null, problem: NOT_AN_OBJECT }
 }
 
 const TOO_LONG = `the arguments are longer than ${LIMITS.argumentBytesPerCall} bytes`
+/** A tool that is written in C would stop reading there, behind what the rules have judged. */
+const HAS_NUL = 'the arguments are refused: a string holds the character NUL'
 const NOT_AN_OBJECT = 'the arguments are not a JSON object'
 
 function isTooLong(text: string): boolean {

@@ -184,6 +184,8 @@ describe('calls that cannot be judged', () => {
     ['null', { id: 'c', name: 'x', arguments: 'null' }, 'not a JSON object'],
     ['a repeated key', { id: 'c', name: 'x', arguments: '{"a":1,"a":2}' }, 'occurs twice'],
     ['a prototype key', { id: 'c', name: 'x', arguments: '{"__proto__":{}}' }, '__proto__'],
+    ['the character NUL', { id: 'c', name: 'x', arguments: '{"file":"/etc/passwd\\u0000.txt"}' }, 'NUL'],
+    ['NUL in a value', { id: 'c', name: 'x', arguments: { a: ['\u0000'] } }, 'NUL'],
     ['2 MB', { id: 'c', name: 'x', arguments: JSON.stringify({ a: 'x'.repeat(2_000_000) }) }, 'longer'],
     [
       '129 KiB of two-byte characters',
@@ -204,6 +206,11 @@ describe('calls that cannot be judged', () => {
     const [read] = readResponse(normalized(call)).calls
     expect(read?.problem).toContain(problem)
     expect(read?.arguments).toBeNull()
+  })
+
+  test('text that only looks like an escaped NUL is no NUL', () => {
+    const [read] = readResponse(normalized({ id: 'c', name: 'x', arguments: '{"a":"\\\\u0000"}' })).calls
+    expect(read).toMatchObject({ problem: null, arguments: { a: '\\u0000' } })
   })
 
   test('two calls with one id are both refused', () => {

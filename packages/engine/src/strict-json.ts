@@ -28,6 +28,12 @@ export function checkStrictValue(value: unknown, limits: { maxDepth?: number } =
   return walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, true).problem
 }
 
+/** Whether one of the strings in a JSON text holds the character NUL. */
+export const holdsNul = (json: string): boolean => json.includes('\\u0000') && ESCAPED_NUL.test(json)
+
+/** JSON writes NUL in one way only; an even number of backslashes before it would make it plain text. */
+const ESCAPED_NUL = /(?<!\\)(?:\\\\)*\\u0000/
+
 /** Keys that reach an object's prototype in careless code, ours or the tool's. */
 export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 

@@ -1,4 +1,4 @@
-import { parseStrictJson } from '@countersign/engine'
+import { holdsNul, parseStrictJson } from '@countersign/engine'
 import { type Input, type JsonValue, LIMITS, type Route } from '@countersign/protocol'
 import type { z } from 'zod'
 import { ApiError } from '../api-error.js'
@@ -41,13 +41,9 @@ async function jsonBody(route: Route, request: Request): Promise<JsonValue> {
   const json = parseStrictJson(text, { maxDepth: LIMITS.jsonDepth })
   if (!json.ok) throw new ApiError('INVALID_REQUEST', { detail: `body: ${json.problem}` })
   // PostgreSQL cannot keep it, and a reader in C would stop at it.
-  if (text.includes('\\u0000') && ESCAPED_NUL.test(text))
-    throw new ApiError('INVALID_REQUEST', { detail: 'body: a string holds the character NUL' })
+  if (holdsNul(text)) throw new ApiError('INVALID_REQUEST', { detail: 'body: a string holds the character NUL' })
   return json.value
 }
-
-/** Strict JSON writes NUL in one way only; an even number of backslashes before it would make it plain text. */
-const ESCAPED_NUL = /(?<!\\)(?:\\\\)*\\u0000/
 
 function checkedQuery(route: Route, query: URLSearchParams): unknown {
   const values: Record<string, string> = Object.create(null)
