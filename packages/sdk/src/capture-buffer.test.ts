@@ -47,9 +47,9 @@ function makeBuffer(settings: { maxBuffer?: number; flushMs?: number } = {}): Ca
 }
 
 let serial = 0
-function item(content: string | null = null): CaptureItem {
+function item(content: string | null = null): () => string {
   serial += 1
-  return {
+  const made: CaptureItem = {
     capture_id: `capture-${serial}`,
     schema_version: '1.0',
     capture_level: 'full',
@@ -64,6 +64,7 @@ function item(content: string | null = null): CaptureItem {
     response: { tool_calls: [], content, finish_reason: 'stop' },
     latency_ms: 1,
   }
+  return () => JSON.stringify(made)
 }
 
 function fill(buffer: CaptureBuffer, count: number): void {

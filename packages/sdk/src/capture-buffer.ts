@@ -1,4 +1,4 @@
-import { type CaptureItem, LIMITS } from '@countersign/protocol'
+import { LIMITS } from '@countersign/protocol'
 import type { CircuitBreaker } from './circuit-breaker.js'
 import type { Report } from './diagnostics.js'
 import { flushBeforeExit } from './flush-before-exit.js'
@@ -6,7 +6,8 @@ import type { SendCaptures } from './send-captures.js'
 
 /** Keeps captures until they are sent: in batches, on a timer, never more than `maxBuffer`. */
 export interface CaptureBuffer {
-  add(item: CaptureItem): void
+  /** Takes one more, as JSON that is written only if there is room for it. */
+  add(write: () => string): void
   /** Sends what is there. Resolves when it has been tried; never rejects. */
   flush(): Promise<void>
   /** Sends what is there and takes no more. */
@@ -46,13 +47,13 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
   }
   const tellLoss = (dropped: number): void => report({ type: 'buffer_overflow', dropped })
 
-  const add = (item: CaptureItem): void => {
+  const add = (write: () => string): void => {
     if (closed || !breaker.allows()) return
     if (waiting.length >= maxBuffer) {
       drop(1)
       return
     }
-    waiting.push(JSON.stringify(item))
+    waiting.push(write())
     if (waiting.length >= maxBuffer) void flush()
     else schedule(flushMs)
   }

@@ -22,9 +22,36 @@ export interface Observation {
 
 /** What leaves the process of one observed call: at each level no more than it names. */
 export function captureItem(seen: Observation): CaptureItem {
+  return {
+    ...besidesRequest(seen),
+    request: { ...restOfRequest(seen), tools: namedTools(seen).map((tool) => toolOf(seen, tool)) },
+  }
+}
+
+/**
+ * Writes captures as JSON, all in one go: what is said about a tool that several requests offer is written once. The
+ * program must not run in between, since it may change its tools in place.
+ */
+export function createCaptureWriter(): (seen: Observation) => string {
+  const written = new Map<JsonObject, { tool: OfferedTool; text: string }>()
+  return (seen) => {
+    const tools = namedTools(seen).map((tool) => {
+      const before = written.get(tool.definition)
+      // Two methods of one client may read one definition in two ways.
+      if (before !== undefined && before.tool.name === tool.name && before.tool.kind === tool.kind) return before.text
+      const text = JSON.stringify(toolOf(seen, tool))
+      written.set(tool.definition, { tool, text })
+      return text
+    })
+    const rest = JSON.stringify(restOfRequest(seen)).slice(1, -1)
+    const request = `"tools":[${tools.join(',')}]${rest === '' ? '' : `,${rest}`}`
+    return `${JSON.stringify(besidesRequest(seen)).slice(0, -1)},"request":{${request}}}`
+  }
+}
+
+function besidesRequest(seen: Observation): Omit<CaptureItem, 'request'> {
   const { captureLevel, view, response } = seen
   const withArguments = captureLevel !== 'metadata'
-  const withContent = captureLevel === 'full'
   const calls = response.calls.filter(({ name, id }) => isToolName(name) && id.length <= 256)
   const toolNames = [...new Set(calls.map(({ name }) => name))]
   return {
@@ -38,21 +65,13 @@ export function captureItem(seen: Observation): CaptureItem {
     model_id: (response.model ?? view.model).slice(0, 256) || null,
     primary_tool_name: toolNames[0] ?? null,
     tool_names: toolNames,
-    request: {
-      ...(withContent ? { messages: messagesOf(seen.request) } : {}),
-      tools: view.tools
-        .filter(({ name }) => isToolName(name))
-        .slice(0, LIMITS.toolsPerPreflight)
-        .map((tool) => ({ name: tool.name, kind: tool.kind, ...(withArguments ? schemaOf(tool) : {}) })),
-      ...(withArguments && view.toolChoice !== undefined ? { tool_choice: view.toolChoice as JsonValue } : {}),
-    },
     response: {
       tool_calls: calls.map(({ id, name, argumentsText }) => ({
         id,
         name,
         arguments: withArguments ? argumentsText : null,
       })),
-      content: withContent ? response.content : null,
+      content: captureLevel === 'full' ? response.content : null,
       finish_reason: response.finishReason,
     },
     ...(seen.validation === undefined ? {} : { validation: seen.validation }),
@@ -61,6 +80,23 @@ export function captureItem(seen: Observation): CaptureItem {
     ...(seen.sdkSessionId === undefined ? {} : { sdk_session_id: seen.sdkSessionId }),
     ...(withArguments ? { flows: seen.flows } : {}),
   }
+}
+
+function restOfRequest({ captureLevel, request, view }: Observation): Omit<CaptureItem['request'], 'tools'> {
+  return {
+    ...(captureLevel === 'full' ? { messages: messagesOf(request) } : {}),
+    ...(captureLevel !== 'metadata' && view.toolChoice !== undefined
+      ? { tool_choice: view.toolChoice as JsonValue }
+      : {}),
+  }
+}
+
+function namedTools({ view }: Observation): OfferedTool[] {
+  return view.tools.filter(({ name }) => isToolName(name)).slice(0, LIMITS.toolsPerPreflight)
+}
+
+function toolOf({ captureLevel }: Observation, tool: OfferedTool): CaptureItem['request']['tools'][number] {
+  return { name: tool.name, kind: tool.kind, ...(captureLevel === 'metadata' ? {} : schemaOf(tool)) }
 }
 
 function isToolName(name: string): boolean {

@@ -110,6 +110,32 @@ describe('what is captured', () => {
     expect(events).toEqual([])
   })
 
+  test('tools that the program changes in place are captured as they were at each call', async () => {
+    const client = openai()
+    const handle = watch(client)
+    const first = {
+      type: 'function' as const,
+      function: { name: 'refund', parameters: { type: 'object', title: 'v1' } },
+    }
+    const tools = [first]
+    provider.enqueue(CALL, CALL, CALL)
+    await client.chat.completions.create({ ...chat, tools })
+    tools.push({ ...first, function: { ...first.function, name: 'send_mail' } })
+    await client.chat.completions.create({ ...chat, tools })
+    await handle.flush()
+    first.function.parameters.title = 'v2'
+    await client.chat.completions.create({ ...chat, tools: tools.splice(0, 1) })
+    await handle.flush()
+    const offered = service
+      .captures()
+      .map(({ request }) => request.tools.map(({ name, schema }) => [name, (schema as { title: string }).title]))
+    const [refund, mail] = [
+      ['refund', 'v1'],
+      ['send_mail', 'v1'],
+    ]
+    expect(offered).toEqual([[refund], [refund, mail], [['refund', 'v2']]])
+  })
+
   proves(
     'observe.patches-openai',
     'clients derived from an observed one are observed with it, until it is restored',

@@ -1,6 +1,6 @@
 import { readResponse } from '@countersign/engine'
 import { createCaptureBuffer } from './capture-buffer.js'
-import { captureItem } from './capture-item.js'
+import { createCaptureWriter, type Observation } from './capture-item.js'
 import { createCircuitBreaker } from './circuit-breaker.js'
 import { createConversations, responseIdOf } from './conversations.js'
 import { createIds } from './create-ids.js'
@@ -97,29 +97,26 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
   let timer: NodeJS.Timeout | null = null
   let captured = 0
 
-  const add = (call: SeenCall, clockAheadMs: number): void => {
+  const read = (call: SeenCall, clockAheadMs: number): Observation => {
     const { provider, request } = call
     const view = provider.readRequest(request)
     const response = readResponse(call.response)
     const { previousResponseId } = view
     const open = conversations.open({ messages: provider.readMessages(request), previousResponseId })
     const flows = open.answered(response, responseIdOf(provider, call.response))
-    captured += 1
-    buffer.add(
-      captureItem({
-        captureId: newCaptureId(),
-        agent,
-        captureLevel,
-        conversationId: open.conversationId,
-        timestamp: new Date(call.startedMs + clockAheadMs),
-        provider: provider.name,
-        request,
-        view,
-        response,
-        latencyMs: call.latencyMs,
-        flows,
-      }),
-    )
+    return {
+      captureId: newCaptureId(),
+      agent,
+      captureLevel,
+      conversationId: open.conversationId,
+      timestamp: new Date(call.startedMs + clockAheadMs),
+      provider: provider.name,
+      request,
+      view,
+      response,
+      latencyMs: call.latencyMs,
+      flows,
+    }
   }
 
   const work = (mostMs: number): void => {
@@ -129,6 +126,7 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
     waiting = []
     const startedMs = performance.now()
     const clockAheadMs = Date.now() - startedMs
+    const write = createCaptureWriter()
     for (const [at, call] of calls.entries()) {
       if (performance.now() - startedMs > mostMs) {
         waiting = [...calls.slice(at), ...waiting]
@@ -136,7 +134,9 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
         return
       }
       try {
-        add(call, clockAheadMs)
+        const observation = read(call, clockAheadMs)
+        captured += 1
+        buffer.add(() => write(observation))
       } catch (error) {
         report({ type: 'capture_error', detail: `a call could not be captured: ${messageOf(error)}` })
       }

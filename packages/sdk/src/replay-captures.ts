@@ -33,7 +33,7 @@ export function createReplayCaptures(settings: ReplaySettings, report: Report): 
       if (turn.by === 'server' || (buffer === null && append === undefined)) return
       try {
         const item = itemOf(settings, turn)
-        buffer?.add(item)
+        buffer?.add(() => JSON.stringify(item))
         if (append !== undefined) stored = stored.then(() => append(item)).catch(tell)
       } catch (error) {
         tell(error)

@@ -78,13 +78,17 @@ interface Watch {
   isOver: boolean
 }
 
+const LISTS = ['messages', 'input', 'tools', 'functions'] as const
+
 /** Null when the request cannot be looked at. */
 function begin(provider: Provider, request: unknown, seen: Watch['seen']): Watch | null {
   try {
     const sent = isObject(request) ? { ...request } : {}
-    // Programs go on filling the list of messages that they sent.
-    if (Array.isArray(sent.messages)) sent.messages = [...sent.messages]
-    if (Array.isArray(sent.input)) sent.input = [...sent.input]
+    // Programs go on filling the lists that they sent.
+    for (const name of LISTS) {
+      const list = sent[name]
+      if (Array.isArray(list)) sent[name] = [...list]
+    }
     return { provider, request: sent, startedMs: performance.now(), seen, isOver: false }
   } catch {
     return null
