@@ -15,7 +15,7 @@ const ROUNDS = Number(process.argv[2] ?? 3)
 const SECONDS = 2
 const LEVELS = [1, 8, 32] as const
 /** Until statements are prepared and the code is compiled: a service runs for days, not for seconds. */
-const WARM_UP_SECONDS = 10
+const WARM_UP_SECONDS = 25
 
 const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
 const postgres = await startEmbeddedPostgres({ dataFolder: folder })
