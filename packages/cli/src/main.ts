@@ -28,16 +28,20 @@ const PLAIN = new Set([
   'UsageError',
 ])
 
+const HELP = new Set(['help', '--help', '-h'])
+
 async function run([name, ...args]: readonly string[]): Promise<number> {
   const command = name === undefined ? undefined : COMMANDS[name]
   if (command === undefined) {
-    const known = name === undefined || name === 'help' || name === '--help'
-    if (!known) terminal.note(`countersign: there is no command ${name}`)
-    terminal.note(overview())
-    return known ? 0 : 2
+    if (name === undefined || HELP.has(name)) {
+      terminal.print(overview())
+      return 0
+    }
+    terminal.note(`countersign: there is no command ${name}\n${overview()}`)
+    return 2
   }
-  if (args.includes('--help')) {
-    terminal.note(`countersign ${command.usage}\n\n${command.summary}\n${command.help ? `\n${command.help()}` : ''}`)
+  if (args.some((argument) => argument !== 'help' && HELP.has(argument))) {
+    terminal.print(`countersign ${command.usage}\n\n${command.summary}\n${command.help ? `\n${command.help()}` : ''}`)
     return 0
   }
   try {

@@ -1,11 +1,23 @@
 import type { Command } from '../command.js'
 import { backup } from './backup.js'
 import { compile } from './compile.js'
+import { plan } from './plan.js'
 import { restore } from './restore.js'
+import { run } from './run.js'
 import { start } from './start.js'
 import { tenant } from './tenant.js'
 import { validate } from './validate.js'
 import { verify } from './verify.js'
 
-/** Every command by the word it is called by. */
-export const COMMANDS: Readonly<Record<string, Command>> = { start, tenant, compile, validate, verify, backup, restore }
+/** Every command by the word it is called by, in the order in which the overview tells them. */
+export const COMMANDS: Readonly<Record<string, Command>> = {
+  start,
+  tenant,
+  compile,
+  validate,
+  plan,
+  run,
+  verify,
+  backup,
+  restore,
+}

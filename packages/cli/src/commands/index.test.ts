@@ -1,0 +1,12 @@
+import { readdirSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { COMMANDS } from './index.js'
+
+test('every command of this folder can be called, by the name of its file', () => {
+  const files = readdirSync(new URL('.', import.meta.url)).filter((file) => !/^index\.|\.test\./.test(file))
+  expect(Object.keys(COMMANDS).sort()).toEqual(files.map((file) => file.replace(/\.ts$/, '')).sort())
+})
+
+test('the usage of a command begins with its name', () => {
+  for (const [name, { usage }] of Object.entries(COMMANDS)) expect(usage.split(' ')[0]).toBe(name)
+})
