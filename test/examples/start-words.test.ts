@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -26,7 +26,8 @@ function start(args: readonly string[], options: { uid?: number; gid?: number } 
   return { status, output: stdout + stderr }
 }
 
-const command = (...flags: string[]) => [`${root}packages/cli/dist/main.js`, 'start', '--port', '0', ...flags]
+const main = `${root}packages/cli/dist/main.js`
+const command = (...flags: string[]) => [main, 'start', '--port', '0', ...flags]
 
 test('an old Node is named, with the version that is needed', () => {
   const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.1' } })`
@@ -56,11 +57,19 @@ test('data of a newer version is left alone, and both versions are named', async
 test('a folder that this user may not write to is named, with what to do', ({ skip }) => {
   // For root there is no such folder, so nobody starts it, where nobody can read the program.
   const own = asRoot ? { uid: NOBODY, gid: NOBODY } : {}
-  if (start(['--check', `${root}packages/cli/dist/main.js`], own).status !== 0) skip('nobody cannot read this folder')
+  if (start(['--check', main], own).status !== 0) skip('nobody cannot read this folder')
   const { status, output } = start(command('--data-folder', asRoot ? join(folder, 'data') : '/countersign-data'), own)
   expect(output).toMatch(/(EACCES|EROFS).*choose another folder with --data-folder/)
   expect(output).not.toContain('    at ')
   expect(status).toBe(1)
+})
+
+test.each(['tenant create acme', 'backup file.gz'])('%s makes no database in a folder without one', (words) => {
+  const elsewhere = join(folder, 'elsewhere')
+  const { status, output } = start([main, ...words.split(' '), '--data-folder', elsewhere])
+  expect(output).toMatch(/there is no database in .*elsewhere: run this in the folder where the service was started/)
+  expect(output).not.toContain('    at ')
+  expect([status, existsSync(elsewhere)]).toEqual([1, false])
 })
 
 test('a full disk is named, with what to do', () => {

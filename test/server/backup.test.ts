@@ -118,11 +118,27 @@ test('a backup is refused into a database in use; one that is cut short or no ba
   const other = join(folder, 'other.gz')
   await writeFile(other, gzipSync('{"format":"something"}\n'))
   await expect(restoreBackup(other, url)).rejects.toThrow(BackupError)
+  const torn = join(folder, 'torn.gz')
+  await writeFile(torn, (await readFile(file)).subarray(0, 2_000))
+  await expect(restoreBackup(torn, url)).rejects.toThrow(/torn\.gz cannot be unpacked .*cut short/)
+  const plain = join(folder, 'plain.gz')
+  await writeFile(plain, text)
+  await expect(restoreBackup(plain, url)).rejects.toThrow(/plain\.gz cannot be unpacked .*is no backup/)
   const newer = join(folder, 'newer.gz')
   await writeFile(newer, gzipSync(text.replace(/"migration":[0-9]+/, '"migration":9000')))
   await expect(restoreBackup(newer, url)).rejects.toThrow(/of a newer version/)
   // What was refused is in nobody's way.
   expect(await restoreBackup(file, url)).toBeGreaterThan(0)
+})
+
+test('a file that is not there, and a folder that is not there, are named', async () => {
+  const url = await emptyDatabase()
+  const missing = join(folder, 'missing', 'backup.gz')
+  for (const attempt of [restoreBackup(missing, url), backUp(runtime.databaseUrl, missing)]) {
+    await expect(attempt).rejects.toThrow(
+      new BackupError(`${missing} cannot be opened: there is no such file or folder`),
+    )
+  }
 })
 
 /**

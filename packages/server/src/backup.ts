@@ -1,5 +1,4 @@
-import { createReadStream, createWriteStream } from 'node:fs'
-import { chmod, rename, rm } from 'node:fs/promises'
+import { chmod, type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -32,10 +31,13 @@ interface TableHeader {
  * the database holds, hashed keys and passwords included: keep it as safe as the database. Returns the rows written.
  */
 export async function backUp(url: string, file: string): Promise<number> {
-  const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
   const draft = `${file}.draft`
+  const handle = await openFile(file, () => open(draft, 'w', 0o600))
+  const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
   const packed = createGzip()
-  const written = pipeline(packed, createWriteStream(draft, { mode: 0o600 }))
+  const written = pipeline(packed, handle.createWriteStream())
+  // Awaited below; a disk that fills up before that must not end the process.
+  written.catch(() => {})
   try {
     let rows = 0
     await sql.begin('isolation level repeatable read read only', async (tx) => {
@@ -62,11 +64,17 @@ export async function backUp(url: string, file: string): Promise<number> {
 
 /** Fills an empty database from a backup and brings it to the version of this code. All of it or nothing. */
 export async function restoreBackup(file: string, url: string): Promise<number> {
-  const lines = createInterface({
-    input: createReadStream(file).pipe(createGunzip()),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  })
-  const input = lines[Symbol.asyncIterator]()
+  const packed = (await openFile(file, () => open(file))).createReadStream()
+  const lines = createInterface({ input: packed.pipe(createGunzip()), crlfDelay: Number.POSITIVE_INFINITY })
+  try {
+    return await restoreLines(unpackedLines(lines, file), file, url)
+  } finally {
+    lines.close()
+    packed.destroy()
+  }
+}
+
+async function restoreLines(input: AsyncIterator<string>, file: string, url: string): Promise<number> {
   const header = readHeader((await input.next()).value, file)
   const newest = (await readMigrations(MIGRATIONS)).at(-1)?.number ?? 0
   if (header.migration > newest) {
@@ -88,8 +96,28 @@ export async function restoreBackup(file: string, url: string): Promise<number> 
     await migrate(url)
     return rows
   } finally {
-    lines.close()
     await sql.end({ timeout: 5 })
+  }
+}
+
+async function openFile(file: string, opening: () => Promise<FileHandle>): Promise<FileHandle> {
+  try {
+    return await opening()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? 'there is no such file or folder' : (code ?? String(error))
+    throw new BackupError(`${file} cannot be opened: ${why}`)
+  }
+}
+
+async function* unpackedLines(lines: AsyncIterable<string>, file: string): AsyncGenerator<string, undefined> {
+  try {
+    yield* lines
+  } catch (error) {
+    const broken = error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
+    throw broken
+      ? new BackupError(`${file} cannot be unpacked (${error.message}): it was cut short, or is no backup`)
+      : error
   }
 }
 

@@ -80,6 +80,10 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   }
 }
 
+/** Whether a server has ever kept its database in this folder. */
+export const holdsEmbeddedDatabase = async (dataFolder: string): Promise<boolean> =>
+  (await remembered(resolve(dataFolder))) !== null
+
 /** The address of the PostgreSQL that a running server keeps in this folder, or null when none runs. */
 export async function runningEmbeddedUrl(dataFolder: string): Promise<string | null> {
   const found = await remembered(resolve(dataFolder))

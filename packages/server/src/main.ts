@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
 import type { Quota } from '@countersign/protocol'
 import { backUp, restoreBackup } from './backup.js'
 import { type Config, readConfig } from './config.js'
 import { makeApiKey, makeId } from './crypto/secrets.js'
 import { openDemo } from './demo.js'
-import { runningEmbeddedUrl, startEmbeddedPostgres } from './embedded-postgres.js'
+import { DatabaseTrouble } from './embedded-postgres/database-trouble.js'
+import { holdsEmbeddedDatabase, runningEmbeddedUrl, startEmbeddedPostgres } from './embedded-postgres.js'
 import { createLog } from './log.js'
 import { startServer } from './start-server.js'
 import { insertKey } from './store/api-keys.js'
@@ -66,13 +68,21 @@ export const backUpTo = (file: string, flags: Flags): Promise<number> => withDat
 
 /** Fills the configured database, which must be empty, from a backup. Returns the rows read. */
 export const restoreFrom = (file: string, flags: Flags): Promise<number> =>
-  withDatabase(flags, (url) => restoreBackup(file, url))
+  withDatabase(flags, (url) => restoreBackup(file, url), 'old or new')
 
-/** The configured database, that of a running server, or the embedded one, started for as long as it is needed. */
-async function withDatabase<T>(flags: Flags, work: (url: string, config: Config) => Promise<T>): Promise<T> {
+/**
+ * The configured database, that of a running server, or the embedded one, started for as long as it is needed. A new
+ * one is made only where that is meant: a key made in the wrong folder would open nothing.
+ */
+async function withDatabase<T>(
+  flags: Flags,
+  work: (url: string, config: Config) => Promise<T>,
+  age: 'old' | 'old or new' = 'old',
+): Promise<T> {
   const config = readConfig(process.env, flags)
   const running = config.databaseUrl ?? (await runningEmbeddedUrl(config.dataFolder))
   if (running !== null) return work(running, config)
+  if (age === 'old' && !(await holdsEmbeddedDatabase(config.dataFolder))) throw noDatabase(config.dataFolder)
   const started = await startEmbeddedPostgres({ dataFolder: config.dataFolder })
   try {
     return await work(started.url, config)
@@ -80,6 +90,12 @@ async function withDatabase<T>(flags: Flags, work: (url: string, config: Config)
     await started.stop()
   }
 }
+
+const noDatabase = (dataFolder: string) =>
+  new DatabaseTrouble(
+    `there is no database in ${resolve(dataFolder)}: run this in the folder where the service was started, ` +
+      'or name its database with --data-folder or --database-url',
+  )
 
 async function storeTenant(url: string, name: string, quota: Quota): Promise<CreatedTenant> {
   const database = createDatabase({ url, poolSize: 4 })
