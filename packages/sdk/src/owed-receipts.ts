@@ -1,5 +1,6 @@
 import { LIMITS, type PendingCallView, type Receipt } from '@countersign/protocol'
 import type { Evidence } from './authority.js'
+import { isAboutContent } from './refusals.js'
 import { ServiceRefusal } from './transport.js'
 
 /** Receipts that were made and have not reached the server. They are kept in order and tried until they do. */
@@ -108,9 +109,6 @@ export function createOwedReceipts({ send, onFailure, onRefusal }: OwedReceiptsO
 
 /** A revoked key says nothing about the receipt: it stays owed. */
 const isAboutTheKey = (error: ServiceRefusal): boolean => error.status === 401 || error.status === 403
-
-/** The server cannot keep what the receipt holds: a character, a depth, a size. */
-const isAboutContent = (error: ServiceRefusal): boolean => error.status === 400 || error.status === 413
 
 const hasContent = ({ outputs, result, error_code, approvals }: Receipt): boolean =>
   [outputs, result, error_code, approvals].some((part) => part !== undefined)

@@ -37,6 +37,9 @@ export function errorOf(error: ServiceRefusal): Error {
   return error.status === 409 ? refused(message, error) : new ReplayUnavailableError(message, { cause: error })
 }
 
+/** The server cannot take what a request holds: a character, a depth, a size. */
+export const isAboutContent = (error: ServiceRefusal): boolean => error.status === 400 || error.status === 413
+
 export function assertStanding(standing: Standing): void {
   if (standing !== null) throw standingError(standing)
 }

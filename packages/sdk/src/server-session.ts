@@ -14,7 +14,7 @@ import {
 import type { PreflightAsk, ProposalAsk } from './authority.js'
 import { ReplayConfigError, ReplayContractError } from './errors.js'
 import type { SessionIdentity } from './local-session.js'
-import { jsonOf } from './receipts.js'
+import { sendResponse } from './send-response.js'
 import { type CallLimits, type ReplyOf, ServiceFailure, ServiceRefusal, type Transport } from './transport.js'
 import type { JoinedWorkflow } from './workflow-options.js'
 
@@ -123,13 +123,13 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
         prepared_request_id: ask.prepared.preparedRequestId,
         fence: known.fence,
         gate: ask.gate,
-        // Hidden members of the client's objects stay behind; what JSON cannot write is no response.
-        response: jsonOf(ask.response) ?? null,
         model: model.slice(0, 256),
         ...(usage !== null && { usage }),
         ...(ask.flows !== undefined && { flows: ask.flows }),
       }
-      const reply = await transport.call('propose', { params, body }).catch(storedAnswer)
+      const reply = await sendResponse(ask, (response) =>
+        transport.call('propose', { params, body: { ...body, response } }),
+      ).catch(storedAnswer)
       const { status, state_version, control_revision, ledger } = reply
       learn({ status, stateVersion: state_version, controlRevision: control_revision, ledger })
       return reply
