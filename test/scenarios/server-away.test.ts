@@ -290,6 +290,33 @@ proves('state.server-failure.blocks', 'a proposal whose answer never comes leave
   expect(session.getState()).toMatchObject({ stateVersion: 1, toolCallCounts: { pay: 1 } })
 })
 
+proves('turn.cycle', 'a tool that still runs is not told to the server as one that never did', async () => {
+  let answers = false
+  let pay: (result: object) => void = () => {}
+  const { session, ask } = agent.start({
+    contracts,
+    tools: { pay: () => new Promise<object>((resolve) => (pay = resolve)) },
+    onError: 'allow',
+    apiKey: runtime.key,
+    fetch: async (input, init) => {
+      const response = await runtime.fetch(input, init)
+      if (answers || !String(input).endsWith('proposals')) return response
+      throw new TypeError('the answer was lost')
+    },
+  })
+  agent.provider.enqueue(calls(['pay', { amount: 60 }, 'c1']), says('a summary'), calls(['pay', { amount: 60 }, 'c2']))
+  const first = await ask(['pay'])
+  const paying = session.tools?.pay?.({ amount: 60 })
+  answers = true
+  await ask([])
+  pay({ ok: true })
+  await paying
+  await expect(ask(['pay'], results(first))).rejects.toThrow('aggregate_limit_exceeded')
+  const { body } = await runtime.api().exportEvents({ params: { session_id: session.sessionId } })
+  const receipts = body.events.flatMap(({ type, body: event }) => (type === 'receipts' ? [event.receipts] : []))
+  expect(receipts).toMatchObject([[{ outcome: 'succeeded', evidence_level: 'executed' }]])
+})
+
 proves(
   'health.unresolved-receipt-count',
   'a receipt that cannot be delivered is owed, and delivered before the next turn',

@@ -62,7 +62,7 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
   }
 
   /** Everything that must have reached the server before a request is prepared. */
-  async function catchUp(): Promise<void> {
+  async function catchUp({ tools }: PreflightAsk): Promise<void> {
     await open()
     if (inDoubt.length > 0) {
       await server.submit(await resolveInDoubt(inDoubt, options.onInDoubt, options.report))
@@ -71,7 +71,9 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
     }
     await options.controls().flush()
     if (!(await owed.deliver())) throw new ServiceFailure('receipts of earlier calls could not be delivered')
-    if (isAnswerLost) await resolveUnseen()
+    // What was decided here instead may still run; only a turn with tools has waited for it.
+    if (isAnswerLost && tools.length > 0) await resolveUnseen()
+    else if (isAnswerLost) copy.doubt()
     if (!copy.isExact()) copy.adopt(await server.loadState())
   }
 
@@ -84,7 +86,7 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
   }
 
   async function prepare(ask: PreflightAsk): Promise<Preflight> {
-    await catchUp()
+    await catchUp(ask)
     const reply = await server.preflight(`prq_${randomUUID()}`, ask, limits())
     if (reply.outcome === 'blocked') {
       return { outcome: 'blocked', by: 'server', reason: reply.reason, detail: reply.detail, remedy: reply.remedy }
