@@ -8,6 +8,7 @@ import { verify } from '../../packages/cli/src/commands/verify.js'
 import { eraseContent } from '../../packages/server/src/store/content.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor, refund, reserve } from '../support/governed-session.js'
 import { exportOf } from '../support/ledger-export.js'
+import { planOf } from '../support/plans.js'
 import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
 
 let runtime: Runtime
@@ -166,6 +167,44 @@ describe('countersign verify', () => {
       code: 1,
       said: expect.stringContaining(`broken at event ${seq}:`),
     })
+  })
+
+  test('a plan without a value that goes without saying is not the plan that was hashed', async () => {
+    const plan = planOf([{ tool: 'look', sources: [{ path: '$.id', from: ['user'] }] } as never])
+    const exported = await exportOf(api, (await openSession(api, { plan })).sessionId)
+    expect(await run([await saved(exported)])).toMatchObject({ code: 0 })
+    const rule: { otherwise?: string } = exported.compiled_session!.contracts[0]!.sources![0]!
+    delete rule.otherwise
+    expect(await run([await saved(exported)])).toMatchObject({ code: 1, said: expect.stringContaining('the plan') })
+  })
+
+  const MARKS: Record<string, [find: string, put: string]> = {
+    'a member stands twice': ['"outcome":"allowed"', '"outcome":"blocked","outcome":"allowed"'],
+    'a member is named __proto__': ['"outcome":"allowed"', '"__proto__":{"outcome":"blocked"},"outcome":"allowed"'],
+    'the state has a member __proto__': ['"used":{', '"used":{"__proto__":9,'],
+  }
+  test.each(Object.entries(MARKS))(
+    'what one reader would see and another not is no proof: %s',
+    async (_, [find, put]) => {
+      const session = await openSession(api)
+      await session.turn([LOOKUP])
+      const text = JSON.stringify(await exportOf(api, session.sessionId))
+      expect(text).toContain(find)
+      const file = join(folder, `${session.sessionId}.json`)
+      await writeFile(file, text.replace(find, put))
+      expect((await run([file]).catch(() => ({ code: 2 }))).code).toBeGreaterThan(0)
+    },
+  )
+
+  test('the ledger of a session whose model called a tool __proto__ holds', async () => {
+    const session = await openSession(api, { unmatched_policy: 'allow' })
+    const { body } = await session.preflight({ tools: [{ name: '__proto__' }] })
+    const id = body.outcome === 'prepared' ? body.prepared_request_id : ''
+    const proposed = await session.propose(id, [{ name: '__proto__', args: {} }])
+    expect(proposed.body.outcome).toBe('allowed')
+    const file = join(folder, `${session.sessionId}.json`)
+    expect(await run([session.sessionId, ...(await online()), '--save', file])).toMatchObject({ code: 0 })
+    expect(await run([file])).toMatchObject({ code: 0 })
   })
 
   test('a changed row in the database is found by the online check', async () => {

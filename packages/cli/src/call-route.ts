@@ -34,12 +34,28 @@ export function serviceOf(given: { url?: string | undefined; key?: string | unde
   return { url, key }
 }
 
+interface Given<Name extends RouteName> {
+  params?: Record<string, string>
+  query?: Record<string, string>
+  body?: RequestBody<Routes[Name]>
+}
+
 /** Calls a route by name and checks its answer. */
 export async function callRoute<Name extends RouteName>(
+  service: Service,
+  name: Name,
+  given: Given<Name>,
+): Promise<Answer<Routes[Name]>> {
+  const route: Route = ROUTES[name]
+  return route.reply.parse(await askRoute(service, name, given)) as Answer<Routes[Name]>
+}
+
+/** The answer of a route as it came, unchecked. */
+export async function askRoute<Name extends RouteName>(
   { url, key }: Service,
   name: Name,
-  given: { params?: Record<string, string>; query?: Record<string, string>; body?: RequestBody<Routes[Name]> },
-): Promise<Answer<Routes[Name]>> {
+  given: Given<Name>,
+): Promise<unknown> {
   const route: Route = ROUTES[name]
   const path = route.path.replaceAll(/:([a-z_]+)/g, (_, param: string) =>
     encodeURIComponent(given.params?.[param] ?? ''),
@@ -58,7 +74,7 @@ export async function callRoute<Name extends RouteName>(
   })
   const body: unknown = await response.json().catch(() => null)
   if (!response.ok) throw refusal(url, response.status, body)
-  return route.reply.parse(body) as Answer<Routes[Name]>
+  return body
 }
 
 function refusal(url: string, status: number, body: unknown): RefusedError {

@@ -1,6 +1,6 @@
-import type { LedgerExport, WorkflowLedgerExport } from '@countersign/protocol'
+import { type LedgerExport, ROUTES, type WorkflowLedgerExport } from '@countersign/protocol'
 import { firstBrokenEvent, isMisfit } from './broken-event.js'
-import { callRoute, RefusedError, type Service } from './call-route.js'
+import { askRoute, RefusedError, type Service } from './call-route.js'
 import { UsageError } from './command.js'
 
 interface Exports {
@@ -34,7 +34,10 @@ async function fetchPage<Name extends keyof Exports>(
 ): Promise<Exports[Name]> {
   try {
     const query = { after: String(after), limit: '1000' }
-    return (await callRoute(service, route, { params, query })) as unknown as Exports[Name]
+    const page = await askRoute(service, route, { params, query })
+    ROUTES[route].reply.parse(page)
+    // As it came: in a copy that a schema makes, defaults are added and a key `__proto__` is lost, and hashes would tell.
+    return page as Exports[Name]
   } catch (error) {
     if (error instanceof RefusedError) throw new UsageError(error.message)
     const broken = isMisfit(error) ? firstBrokenEvent(error, after) : null

@@ -109,7 +109,14 @@ export { judgeSources, type SourceContext, type SourceViolation } from './rules/
 export { type CreatedEvent, initialState } from './session-start.js'
 export { forbiddenTools, snapshotOf } from './snapshot.js'
 export type { OpenStep, PendingCall, SessionState } from './state.js'
-export { checkStrictValue, FORBIDDEN_KEYS, holdsNul, parseStrictJson, type StrictJson } from './strict-json.js'
+export {
+  checkStrictValue,
+  FORBIDDEN_KEYS,
+  holdsNul,
+  parseStrictJson,
+  repeatedKey,
+  type StrictJson,
+} from './strict-json.js'
 export { type ValidationResult, validateResponse } from './validate.js'
 export { chainWorkflowEvent, verifyWorkflowChain, verifyWorkflowExport } from './workflow-chain.js'
 export {

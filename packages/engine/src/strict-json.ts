@@ -131,6 +131,11 @@ function endOfString(text: string, start: number): number {
 
 /** Runs only when a duplicate is known to exist, to name it. */
 function duplicateKeyProblem(text: string): string {
+  return `the key ${repeatedKey(text) ?? ''} occurs twice in one object`
+}
+
+/** A key, in quotes, that stands twice in one object of a JSON text; null when there is none. */
+export function repeatedKey(text: string): string | null {
   const open: Set<string>[] = []
   let lastString = ''
   for (let at = 0; at < text.length; at++) {
@@ -144,9 +149,9 @@ function duplicateKeyProblem(text: string): string {
     else if (char === ':') {
       const key: string = JSON.parse(lastString)
       const keys = open.at(-1)
-      if (keys?.has(key)) return `the key ${JSON.stringify(key)} occurs twice in one object`
+      if (keys?.has(key)) return JSON.stringify(key)
       keys?.add(key)
     }
   }
-  return 'a key occurs twice in one object'
+  return null
 }

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import {
   type ChainCheck,
+  repeatedKey,
   verifyChain,
   verifyExport,
   verifyWorkflowChain,
@@ -121,14 +122,20 @@ function readHead(given: string): LedgerHead {
 
 async function readExport(file: string): Promise<Ledger> {
   let parsed: unknown
+  let written: string
   try {
-    parsed = JSON.parse(await readFile(file, 'utf8'))
+    written = await readFile(file, 'utf8')
+    parsed = JSON.parse(written)
   } catch (error) {
     const why = error instanceof SyntaxError ? 'it is not JSON' : String((error as { code?: unknown }).code ?? error)
     throw new UsageError(`${file} cannot be read: ${why}; to read a ledger from the service, add --url and --key`)
   }
+  const twice = repeatedKey(written)
+  // Readers differ in which of the two they take: one would see what was never checked.
+  if (twice !== null) throw new UsageError(`${file} cannot be checked: the key ${twice} occurs twice in one object`)
   const isWorkflow = typeof parsed === 'object' && parsed !== null && 'workflow_id' in parsed
   const shape = isWorkflow ? exportWorkflowEventsReply.safeParse(parsed) : exportEventsReply.safeParse(parsed)
   if (!shape.success) throw firstBrokenEvent(shape.error) ?? new UsageError(`${file} is not an export of a ledger`)
-  return 'workflow_id' in shape.data ? ofWorkflow(shape.data) : ofSession(shape.data)
+  // As it was written: a schema's copy has defaults in it, and lacks a key `__proto__`.
+  return isWorkflow ? ofWorkflow(parsed as WorkflowLedgerExport) : ofSession(parsed as LedgerExport)
 }
