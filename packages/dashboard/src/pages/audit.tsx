@@ -37,6 +37,10 @@ const WORDS: Record<AuditEntry['action'], string> = {
   content_erased: 'Content erased',
 }
 
+/** Whose deed it was when no person did it; drafts are made by programs, too. */
+const unnamed = ({ action }: AuditEntry): string =>
+  action === 'plan_submitted' ? 'a program, by API key' : 'nobody signed in'
+
 export function AuditPage() {
   const { cursor } = useSearch({ from: '/signed-in/audit' })
   const audit = useApi('listAudit', { query: { cursor } }, { pollMs: 10_000, keepLast: true })
@@ -100,7 +104,7 @@ const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
           </th>
           <td data-label="Who">
             <span>
-              {entry.actor === null ? <span className="quiet">nobody signed in</span> : <Text value={entry.actor} />}
+              {entry.actor === null ? <span className="quiet">{unnamed(entry)}</span> : <Text value={entry.actor} />}
             </span>
           </td>
           <td data-label="About" className={entry.subject === null && entry.detail === null ? 'cell-none' : undefined}>

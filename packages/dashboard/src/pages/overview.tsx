@@ -75,9 +75,9 @@ function Figures({ overview }: { overview: Overview }) {
           note={decided === 0 ? undefined : `${percent(totals.blocked / decided)} of all calls`}
         />
         <Tile
-          label="Active sessions"
+          label="Running now"
           value={count(totals.active_sessions)}
-          note={`of ${count(totals.sessions)}`}
+          note={`of ${count(totals.sessions)} sessions`}
           search={{ status: 'ACTIVE' }}
         />
         <Tile

@@ -5,7 +5,7 @@ import { Icon } from '../../components/icon.js'
 import { JsonText } from '../../components/json-text.js'
 import { Name, Text } from '../../components/text.js'
 import { reasonMeaning, reasonTitle } from '../../reasons.js'
-import { ReceiptLine } from './receipt-line.js'
+import { NoReceipt, ReceiptLine } from './receipt-line.js'
 
 /** One call: what was decided, by which rule, and what became of it. Its address can be sent to somebody. */
 export function CallCard({ seq, call }: { seq: number; call: TimelineCall }) {
@@ -39,7 +39,7 @@ export function CallCard({ seq, call }: { seq: number; call: TimelineCall }) {
           A person was asked: <Text value={call.checkpoints.join(', ')} />
         </p>
       )}
-      {allowed ? <ReceiptLine call={call} /> : null}
+      {allowed ? <ReceiptLine call={call} /> : <NoReceipt />}
       {call.argument_hash === null ? null : (
         <p className="call-hashes">
           <Hash label="Arguments" value={call.argument_hash} />

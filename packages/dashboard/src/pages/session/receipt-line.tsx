@@ -52,6 +52,14 @@ export function ReceiptLine({ call: { receipt, pending_call_id, commit_requireme
   )
 }
 
+/** What makes a "no" a no. */
+export const NoReceipt = () => (
+  <p className="receipt">
+    <Badge>No receipt</Badge> A blocked call is not registered: its wrapper does not run it, and no receipt is taken for
+    it.
+  </p>
+)
+
 const APPROVALS = {
   approve: 'a person approved it',
   deny: 'a person denied it',
