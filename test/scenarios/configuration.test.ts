@@ -104,6 +104,8 @@ proves('error.config', 'whatever is wrong is refused at once, with its name', ()
     ['gate', { contracts: look, gate: 'none' }],
     ['tools', { contracts: look, tools: { look: 'no function' } }],
     ['runtimeUrl', { contracts: look, runtimeUrl: 'ftp://somewhere' }],
+    ['COUNTERSIGN_API_URL', { contracts: look, runtimeUrl: 'localhost:4319' }],
+    ['without /api/v1', { contracts: look, runtimeUrl: 'http://127.0.0.1:4319/api/v1/' }],
     ['principal', { contracts: look, principal: () => null }],
     ['principal', { contracts: look, principal: 'x'.repeat(9_000) }],
     ['environment', { contracts: look, environment: 'prod' }],

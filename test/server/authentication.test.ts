@@ -32,7 +32,7 @@ const KEYED = (Object.entries(ROUTES) as [RouteName, Route][])
 /** The body of every 401, and what it must not depend on. */
 const REFUSED = {
   type: 'urn:countersign:problem:UNAUTHENTICATED',
-  title: 'a valid credential is required',
+  title: 'a valid API key or sign-in is required',
   status: 401,
   code: 'UNAUTHENTICATED',
 }

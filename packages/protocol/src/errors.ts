@@ -6,7 +6,7 @@ export const ERRORS = {
   INVALID_TOKEN: { status: 400, title: 'the token is unknown, used or expired' },
   PLAN_INVALID: { status: 400, title: 'the compiled session is not a valid plan' },
   PLAN_HASH_MISMATCH: { status: 400, title: 'compiled_hash is not the hash of compiled_session' },
-  UNAUTHENTICATED: { status: 401, title: 'a valid credential is required' },
+  UNAUTHENTICATED: { status: 401, title: 'a valid API key or sign-in is required' },
   EMAIL_NOT_VERIFIED: { status: 403, title: 'the account has not verified its e-mail address' },
   FORBIDDEN_ORIGIN: { status: 403, title: 'the request comes from another site' },
   NOT_FOUND: { status: 404, title: 'there is nothing here by that name' },

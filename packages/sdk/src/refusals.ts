@@ -33,8 +33,14 @@ export function standingAfter(error: unknown): Standing {
 export function errorOf(error: ServiceRefusal): Error {
   const standing = standingAfter(error)
   if (standing !== null) return standingError(standing, error)
-  const message = `${error.message}; nothing was allowed`
+  const message = `${error.message}; nothing was allowed${MENDS[error.code] ?? ''}`
   return error.status === 409 ? refused(message, error) : new ReplayUnavailableError(message, { cause: error })
+}
+
+const MENDS: Readonly<Record<string, string>> = {
+  UNAUTHENTICATED:
+    '. Check apiKey or COUNTERSIGN_API_KEY: the key is mistyped, revoked, or of another service than runtimeUrl',
+  NOT_FOUND: '. Check runtimeUrl or COUNTERSIGN_API_URL, and that apiKey is of the tenant that holds the session',
 }
 
 /** The server cannot take what a request holds: a character, a depth, a size. */

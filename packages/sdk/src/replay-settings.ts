@@ -192,7 +192,12 @@ function sessionId(value: string | undefined): string {
 
 function url(value: string): string {
   const parsed = URL.canParse(value) ? new URL(value) : null
-  if (parsed === null || !/^https?:$/.test(parsed.protocol)) refuse('runtimeUrl', 'must be an http or https address')
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+    refuse('runtimeUrl', '(or COUNTERSIGN_API_URL) must be an http or https address, such as http://127.0.0.1:4319')
+  }
+  if (/\/api(\/v1)?\/?$/.test(parsed.pathname)) {
+    refuse('runtimeUrl', '(or COUNTERSIGN_API_URL) must be the address alone, without /api/v1')
+  }
   return value
 }
 

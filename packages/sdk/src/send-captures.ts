@@ -39,7 +39,8 @@ function outcomeOf({ status, retryAfter, body }: PostAnswer): SendOutcome {
     const seconds = Number(retryAfter)
     return { kind: 'throttled', retryAfterMs: seconds > 0 ? seconds * 1_000 : RETRY_AFTER_DEFAULT_MS }
   }
-  const problem = `the service refused captures with status ${status}`
+  const mend = status === 401 ? ': check apiKey or COUNTERSIGN_API_KEY' : ''
+  const problem = `the service refused captures with status ${status}${mend}`
   // What is wrong with a request stays wrong; what is wrong with the service may pass.
   return { kind: 'failed', problem, retry: status >= 500 || status === 408 }
 }

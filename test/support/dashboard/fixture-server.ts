@@ -56,7 +56,7 @@ const CODES: Readonly<Record<number, string>> = {
 }
 const TITLES: Readonly<Record<number, string>> = {
   400: 'the token is unknown, used or expired',
-  401: 'a valid credential is required',
+  401: 'a valid API key or sign-in is required',
   404: 'there is nothing here by that name',
   503: 'the store cannot be reached; nothing was decided',
 }
