@@ -23,7 +23,7 @@ export function welcome({ url, config, demo, byNpmStart }: Welcome): string[] {
     ...(demo && byNpmStart
       ? [`  ${demoCommand(config).padEnd(36)} an agent and three customers; in a second terminal`]
       : []),
-    '  countersign tenant create NAME       a tenant of your own and its API key (npx countersign … in this folder)',
+    '  npx countersign tenant create NAME   a tenant of your own and its API key; in this folder',
     ...(config.databaseUrl === null ? ['', `The database is in ${config.dataFolder}. Ctrl-C stops both.`] : []),
     '',
   ]
@@ -36,5 +36,5 @@ const demoCommand = ({ dataFolder }: Config): string =>
 const demoLines = ({ email, password, api_key }: Demo): string[] => [
   `  sign in     ${email}   password ${password}`,
   `  API key     ${api_key ?? 'none: the demo tenant has all the keys it may have; revoke one in the dashboard'}`,
-  '              a new one at every start; for the SDK as COUNTERSIGN_API_KEY; never made in production',
+  '              for the SDK as COUNTERSIGN_API_KEY; each start makes a new one and revokes the last; never in production',
 ]
