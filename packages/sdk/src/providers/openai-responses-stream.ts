@@ -24,18 +24,19 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
   let holding = holdAll
 
   const itemOf = (event: JsonObject): Item | null => {
-    if (typeof event.output_index !== 'number') return null
-    const known = open.get(event.output_index)
+    const place = placeOf(event)
+    if (place === null) return null
+    const known = open.get(place)
     if (event.type !== 'response.output_item.added' || !isObject(event.item)) {
       if (known !== undefined && event.type === 'response.output_item.done' && isObject(event.item)) {
         known.fields = { ...event.item }
       }
       if (known !== undefined || !isObject(event.item)) return known ?? null
     }
-    const index = event.output_index
+    const index = typeof event.output_index === 'number' ? event.output_index : (items.at(-1)?.index ?? -1) + 1
     const item: Item = { index, run: runOf(items, index), fields: { ...event.item } }
     items.push(item)
-    open.set(event.output_index, item)
+    open.set(place, item)
     return item
   }
 
@@ -68,6 +69,13 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
       return renumbered(said === undefined ? events : withText(events, said, nextIndex(items, gone)), first)
     },
   }
+}
+
+/** Which item an event is about: its number may be missing on the wire. Null for events about the response. */
+function placeOf(event: JsonObject): number | string | null {
+  if (typeof event.output_index === 'number') return event.output_index
+  if (isObject(event.item)) return text(event.item.id) || text(event.item.call_id)
+  return typeof event.item_id === 'string' ? event.item_id : null
 }
 
 /** Built-in tools that only the provider can run. */
@@ -146,13 +154,22 @@ function withGrownText(content: unknown, event: JsonObject): unknown {
   return withPart(content, event.content_index, { ...part, text: text(part.text) + text(event.delta) })
 }
 
-/** What the terminal events say, and whatever was streamed but is missing there. */
+/** What the terminal events say, and whatever was streamed but is missing there, or was not the same. */
 function wholeOutput(ended: JsonObject[], items: Item[]): JsonObject[] {
   const told = ended.flatMap((response) => objects(response.output))
   const known = new Set(told.flatMap((item) => [text(item.id), text(item.call_id)]).filter((id) => id !== ''))
-  const untold = items.filter(({ fields }) => !known.has(text(fields.id)) && !known.has(text(fields.call_id)))
+  const meanings = new Set(told.map(meaningOf))
+  const untold = items.filter(({ fields }) =>
+    known.has(text(fields.id)) || known.has(text(fields.call_id))
+      ? callsOf([fields]).size > 0 && !meanings.has(meaningOf(fields))
+      : true,
+  )
   return [...told, ...untold.map(({ fields }) => fields)]
 }
+
+/** A call that was streamed otherwise than it is told at the end is another one: the program may take either. */
+const meaningOf = ({ type, call_id, name, arguments: args, input }: JsonObject): string =>
+  JSON.stringify([type, call_id, name, args, input])
 
 function rewrite({ event, item }: Held, gone: ReadonlySet<Item>, allowedIds: ReadonlySet<string>): JsonObject[] {
   if (item !== null) {
@@ -160,7 +177,7 @@ function rewrite({ event, item }: Held, gone: ReadonlySet<Item>, allowedIds: Rea
     return [{ ...event, output_index: newIndex(item, gone) }]
   }
   // A part of an item that was never added belongs to nothing that was judged.
-  if (typeof event.output_index === 'number') return []
+  if (placeOf(event) !== null) return []
   if (!isObject(event.response) || !Array.isArray(event.response.output)) return [event]
   const output = objects(event.response.output)
   const dropped = callsExcept(output, allowedIds)

@@ -289,6 +289,33 @@ describe('responses', () => {
   })
 })
 
+describe('a stream of Responses', () => {
+  const call = (args: string) => ({ type: 'function_call', id: 'fc_1', call_id: 'c1', name: 'pay', arguments: args })
+  const ends = (output: JsonObject[]) => ({ type: 'response.completed', response: { id: 'resp_1', output } })
+
+  test('without numbers is held from the first call on, and what is blocked is stripped', () => {
+    const gate = openaiResponses.readStream(responses(), { holdAll: false })
+    const events = [
+      { type: 'response.output_item.added', item: call('') },
+      { type: 'response.function_call_arguments.delta', item_id: 'fc_1', delta: '{"amount":5}' },
+      { type: 'response.output_item.done', item: call('{"amount":5}') },
+      ends([call('{"amount":5}')]),
+    ]
+    expect(events.flatMap((event) => gate.take(event))).toEqual([])
+    expect(gate.response().output).toEqual([call('{"amount":5}')])
+    expect(gate.releaseOnly(new Set())).toEqual([ends([])])
+  })
+
+  test('that ends with another call than it showed is judged by both', () => {
+    const gate = openaiResponses.readStream(responses(), { holdAll: false })
+    gate.take({ type: 'response.output_item.added', output_index: 0, item: call('') })
+    gate.take({ type: 'response.output_item.done', output_index: 0, item: call('{"amount":5000}') })
+    gate.take(ends([call('{"amount":5}')]))
+    const { calls } = readResponse(gate.response())
+    expect(calls.map(({ problem }) => problem)).toEqual(['two calls have the same id', 'two calls have the same id'])
+  })
+})
+
 describe('an Anthropic stream', () => {
   const start = (index: number, content_block: JsonObject): JsonObject => ({
     type: 'content_block_start',
