@@ -75,6 +75,16 @@ describe('captures written in one go', () => {
     expect(names).toEqual(['refund', 'refund_by_responses', 'refund'])
   })
 
+  test('requests with other tools in between say what they offer', () => {
+    const mail = { type: 'function', function: { name: 'send_mail' } }
+    const offers = [[refund], [mail], [refund, mail], [refund, mail], [mail, refund], [], [{ ...refund }], [refund]]
+    const write = createCaptureWriter()
+    for (const tools of offers) {
+      const seen = observation({ ...CHAT, tools })
+      expect(JSON.parse(write(seen))).toEqual(captureItem(seen))
+    }
+  })
+
   test('what changes from one go to the next is written anew', () => {
     const tool = structuredClone(refund)
     const schema = () => JSON.parse(createCaptureWriter()(observation({ tools: [tool] }))).request.tools[0].schema

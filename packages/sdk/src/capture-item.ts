@@ -29,24 +29,29 @@ export function captureItem(seen: Observation): CaptureItem {
 }
 
 /**
- * Writes captures as JSON, all in one go: what is said about a tool that several requests offer is written once. The
- * program must not run in between, since it may change its tools in place.
+ * Writes captures as JSON, all in one go: tools that one request after another offers are written once. The program must
+ * not run in between, since it may change its tools in place.
  */
 export function createCaptureWriter(): (seen: Observation) => string {
-  const written = new Map<JsonObject, { tool: OfferedTool; text: string }>()
+  let last: { tools: readonly OfferedTool[]; text: string } = { tools: [], text: '' }
   return (seen) => {
-    const tools = namedTools(seen).map((tool) => {
-      const before = written.get(tool.definition)
-      // Two methods of one client may read one definition in two ways.
-      if (before !== undefined && before.tool.name === tool.name && before.tool.kind === tool.kind) return before.text
-      const text = JSON.stringify(toolOf(seen, tool))
-      written.set(tool.definition, { tool, text })
-      return text
-    })
+    const tools = namedTools(seen)
+    if (!areSame(tools, last.tools)) {
+      last = { tools, text: tools.map((tool) => JSON.stringify(toolOf(seen, tool))).join(',') }
+    }
     const rest = JSON.stringify(restOfRequest(seen)).slice(1, -1)
-    const request = `"tools":[${tools.join(',')}]${rest === '' ? '' : `,${rest}`}`
+    const request = `"tools":[${last.text}]${rest === '' ? '' : `,${rest}`}`
     return `${JSON.stringify(besidesRequest(seen)).slice(0, -1)},"request":{${request}}}`
   }
+}
+
+/** Two methods of one client may read one definition in two ways. */
+function areSame(tools: readonly OfferedTool[], others: readonly OfferedTool[]): boolean {
+  if (tools.length !== others.length) return false
+  return tools.every(({ name, kind, definition }, at) => {
+    const other = others[at]
+    return other?.definition === definition && other.name === name && other.kind === kind
+  })
 }
 
 function besidesRequest(seen: Observation): Omit<CaptureItem, 'request'> {
