@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
@@ -12,12 +12,15 @@ const emptyDatabase = async () => {
   databases.push(database)
   return database
 }
+const folders: string[] = []
 afterEach(async () => {
   for (const database of databases.splice(0)) await database.drop()
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true })
 })
 
 async function folderWith(files: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-migrations-'))
+  folders.push(folder)
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   return folder
 }
