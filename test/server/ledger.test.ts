@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { canonicalJson, verifyExport } from '@countersign/engine'
 import type { JsonValue, LedgerExport } from '@countersign/protocol'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { verify } from '../../packages/cli/src/commands/verify.js'
 import { eraseContent } from '../../packages/server/src/store/content.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor, refund, reserve } from '../support/governed-session.js'
@@ -112,6 +112,15 @@ describe('countersign verify', () => {
       said: expect.stringMatching(/: 13 events hold; head 13:[0-9a-f]{64}$/),
     })
     expect(await run([file])).toMatchObject({ code: 0 })
+  })
+
+  test('takes the key from the environment, and no address without http', async () => {
+    const { sessionId } = await openSession(api)
+    vi.stubEnv('COUNTERSIGN_API_KEY', runtime.key)
+    const url = await runtime.instances[0].listen()
+    expect(await run([sessionId, '--url', url])).toMatchObject({ code: 0 })
+    await expect(run([sessionId, '--url', 'localhost:4319'])).rejects.toThrow('--url is an address such as http://')
+    vi.unstubAllEnvs()
   })
 
   test('a head that was kept earlier still lies in the chain; a ledger cut short of it does not pass', async () => {

@@ -30,7 +30,8 @@ export function serviceOf(given: { url?: string | undefined; key?: string | unde
   if (url === null || key === null) {
     throw new UsageError('--url URL and --key KEY are needed, or COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY')
   }
-  if (!URL.canParse(url)) throw new UsageError('--url is an address such as http://127.0.0.1:4319')
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+    throw new UsageError('--url is an address such as http://127.0.0.1:4319')
   return { url, key }
 }
 

@@ -21,14 +21,15 @@ import { type Command, type Terminal, UsageError } from '../command.js'
 import { fetchLedger } from '../fetch-ledger.js'
 
 export const verify: Command = {
-  usage: 'verify [--workflow] ID --url URL --key KEY [--save FILE] | verify FILE [--head SEQ:HASH]',
+  usage: 'verify [--workflow] ID --url URL [--key KEY] [--save FILE] | verify FILE [--head SEQ:HASH]',
   summary: 'check the ledger of a session or a workflow: its chain, that what it tells adds up, and a known head',
   help: () =>
     [
-      'ID is a session, or a workflow with --workflow. It is read from the service at --url with the API key --key;',
-      'COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY are not looked at. --save writes what was read, for a later check',
-      'without the service. FILE is such an export, of either kind. A session must fold to the state that is kept of it;',
-      'in a workflow each handoff has one winner, no two calls hold what excludes the other, and a kill ends it.',
+      'ID is a session, or a workflow with --workflow. It is read from the service at --url with the API key --key, or',
+      'the one in COUNTERSIGN_API_KEY. Without both flags the name is that of a file. --save writes what was read, for a',
+      'later check without the service. FILE is such an export, of either kind. A session must fold to the state that is',
+      'kept of it; in a workflow each handoff has one winner, no two calls hold what excludes the other, and a kill ends',
+      'it.',
       '--head is a head that you kept, such as 12:9f86d0…; a ledger that was cut short of it fails.',
       'The exit code is 0 when everything holds and 1 when not: then the first broken event is named. It is 2 when there',
       'was nothing to check, since the service or the file could not be read.',
