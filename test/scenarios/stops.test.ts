@@ -98,6 +98,32 @@ proves(
   },
 )
 
+proves('state.kill.propagates', 'a kill reaches a session whose create was never answered', async () => {
+  let answers = false
+  const lossy: typeof fetch = async (input, init) => {
+    const response = await runtime.fetch(input, init)
+    if (answers) return response
+    throw new TypeError('the answer was lost')
+  }
+  const { session, ask } = governed({ fetch: lossy })
+  await expect(ask(['look'])).rejects.toThrow(ReplayContractError)
+  answers = true
+  session.kill()
+  await session.flush()
+  expect((await onServer(session.sessionId)).session.status).toBe('KILLED')
+})
+
+proves('session.kill', 'a kill does not reach a session that another holder has and this one never had', async () => {
+  const held = governed()
+  agent.provider.enqueue(calls(['look', {}]))
+  await held.ask(['look'])
+  const second = governed({ sessionId: held.session.sessionId })
+  await expect(second.ask(['look'])).rejects.toThrow(ReplayContractError)
+  second.session.kill()
+  await second.session.flush()
+  expect((await onServer(held.session.sessionId)).session.status).toBe('ACTIVE')
+})
+
 proves('state.kill.later-calls-throw', 'a kill on the server reaches the client at its next turn', async () => {
   const { session, ask } = governed()
   agent.provider.enqueue(says('hello'))

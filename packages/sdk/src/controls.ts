@@ -26,6 +26,8 @@ export interface ControlsOptions {
   readonly server: ServerSession
   /** Resolves to true once the session exists on the server, to false when it could not be opened. */
   readonly opened: () => Promise<boolean>
+  /** The same, and true where nobody knows. */
+  readonly mayExist: () => Promise<boolean>
   readonly limits: () => CallLimits | undefined
   readonly report: Report
   readonly sessionId: string
@@ -34,7 +36,7 @@ export interface ControlsOptions {
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 30_000
 
-export function createControls({ server, opened, limits, report, sessionId }: ControlsOptions): Controls {
+export function createControls({ server, opened, mayExist, limits, report, sessionId }: ControlsOptions): Controls {
   let labels: string[] = []
   let filter: { tools: readonly string[] | null } | null = null
   let held = 0
@@ -86,7 +88,7 @@ export function createControls({ server, opened, limits, report, sessionId }: Co
   /** True when the server has answered, whatever it said. */
   async function tryStop(what: string, send: () => Promise<void>): Promise<boolean> {
     try {
-      if (await opened()) await send()
+      if (await mayExist()) await send()
       return true
     } catch (error) {
       if (error instanceof ServiceRefusal && error.status !== 401 && error.status !== 403) return true

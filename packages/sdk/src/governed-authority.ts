@@ -63,7 +63,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     onOpened: () => noteStanding(standingOf(server.known().status)),
     report,
   })
-  const controls = createControls({ server, report, sessionId, limits, opened: sync.settled })
+  const controls = createControls({ server, report, sessionId, limits, opened: sync.settled, mayExist: sync.mayExist })
 
   function noteStanding(found: Standing, cause: KillCause = 'server'): void {
     if (found === null || standing === found || standing === 'killed') return

@@ -15,6 +15,8 @@ export interface ServerSync {
   open(): Promise<void>
   /** Resolves to true once the session exists on the server, to false when it could not be opened. */
   settled(): Promise<boolean>
+  /** Resolves to true unless the server has no such session, as far as can be told: the answer to its create may be lost. */
+  mayExist(): Promise<boolean>
   /** Catches up with the server, then has the request prepared. Throws what the transport throws. */
   preflight(ask: PreflightAsk): Promise<Preflight>
   /** The answer to a proposal never came: if the server accepted it, its calls wait although nobody runs them. */
@@ -42,6 +44,7 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
   const { server, copy, owed, limits } = options
   let opening: Promise<void> | null = null
   let isOpen = false
+  let isUnanswered = false
   let inDoubt: readonly PendingCallView[] = []
   let isAnswerLost = false
 
@@ -54,7 +57,10 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
   }
 
   async function openSession(): Promise<void> {
-    const opened = await server.open(limits())
+    const opened = await server.open(limits()).catch((error: unknown) => {
+      isUnanswered = error instanceof ServiceFailure
+      throw error
+    })
     options.controls().replayOn(copy.begin(opened))
     inDoubt = opened.inDoubt
     isOpen = true
@@ -108,6 +114,10 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
     async settled() {
       await opening?.catch(() => {})
       return isOpen
+    },
+    async mayExist() {
+      await opening?.catch(() => {})
+      return isOpen || isUnanswered
     },
     async preflight(ask) {
       for (let caughtUp = 0; ; caughtUp++) {
