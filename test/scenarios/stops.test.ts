@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, beforeAll, expect, vi } from 'vitest'
 import {
   observe,
   ReplayConfigError,
@@ -146,6 +146,27 @@ proves(
       await expect(session.tools?.pay?.({})).rejects.toMatchObject({ decision: { blocked: [{ reason: 'killed' }] } })
       expect(ran).toEqual([])
     }
+  },
+)
+
+proves(
+  'state.recover.rotates-fence',
+  'a call that another holder took over meanwhile does not run here as well',
+  async () => {
+    const { session, ask } = governed()
+    agent.provider.enqueue(calls(['pay', {}]))
+    await ask(['pay'])
+    const body = { holder_id: 'another', takeover: true }
+    expect((await runtime.api().recoverSession({ params: { session_id: session.sessionId }, body })).status).toBe(200)
+    ran.length = 0
+    const now = performance.now.bind(performance)
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 6_000)
+    try {
+      await expect(session.tools?.pay?.({})).rejects.toThrow('does not wait for this client')
+    } finally {
+      vi.restoreAllMocks()
+    }
+    expect(ran).toEqual([])
   },
 )
 

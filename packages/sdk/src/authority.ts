@@ -29,7 +29,7 @@ export interface Authority {
   /** Takes evidence. Never throws: what cannot be delivered now is owed. */
   submit(by: DecidedBy, evidence: readonly Evidence[]): KnownOrPromised<void>
   /** Throws when a call that was allowed some time ago may no longer run, or when nobody can say. */
-  confirm(by: DecidedBy): Promise<void>
+  confirm(call: Pick<OpenCall, 'by' | 'pendingCallId'>): Promise<void>
   addLabel(label: string): void
   setFilter(tools: readonly string[] | null): void
   kill(cause: KillCause): void

@@ -3,7 +3,7 @@ import type { Decision } from '@countersign/protocol'
 import type { Authority, Judgement, KillCause, PreflightAsk, ProposalAsk } from './authority.js'
 import { createControls } from './controls.js'
 import { messageOf, type Report } from './diagnostics.js'
-import { ReplayUnavailableError } from './errors.js'
+import { ReplayContractError, ReplayUnavailableError } from './errors.js'
 import type { OnInDoubt } from './in-doubt.js'
 import type { LocalSession, LocalSessionOptions } from './local-session.js'
 import { createOutage } from './outage.js'
@@ -164,13 +164,16 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
       owed.add(receipts)
       await owed.deliver()
     },
-    async confirm(by) {
+    async confirm({ by, pendingCallId }) {
       assertStanding(standing)
       if (by === 'local') return
       try {
-        noteStanding(standingOf((await server.load()).status))
+        const { status, pending } = await server.load()
+        noteStanding(standingOf(status))
+        if (!pending.some((call) => call.pending_call_id === pendingCallId && call.state === 'pending')) throw gone()
       } catch (error) {
         if (error instanceof ServiceRefusal) throw errorOf(error)
+        if (error instanceof ReplayContractError) throw error
         outage.failed(error)
         if (options.onError === 'block') {
           const message = `the server cannot say whether the call may still run: ${messageOf(error)}`
@@ -222,6 +225,14 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
 /** The answer to an accepted proposal was lost. Where nothing was called, there was nothing to learn from it. */
 const isConsumed = (error: unknown): boolean =>
   error instanceof ServiceRefusal && error.code === 'PREPARED_REQUEST_CONSUMED'
+
+/** Another holder has taken the session over, or the call has an outcome: it may have run already. */
+const gone = (): ReplayContractError =>
+  new ReplayContractError('the call does not wait for this client any more', {
+    outcome: 'blocked',
+    decisions: [],
+    blocked: [],
+  })
 
 function proposeTo(local: LocalSession, ask: ProposalAsk): Judgement {
   return local.propose(ask, { proposalId: `prp_${randomUUID()}`, pendingCallId: () => `pnd_${randomUUID()}` })

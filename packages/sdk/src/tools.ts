@@ -102,7 +102,7 @@ async function guard(call: OpenCall, args: JsonObject, runtime: ToolRuntime): Pr
   if (!runtime.enforcing()) return
   if (performance.now() - call.decidedAtMs > TRUSTED_DECISION_MS) {
     try {
-      await runtime.authority().confirm(call.by)
+      await runtime.authority().confirm(call)
     } catch (error) {
       if (error instanceof ReplayUnavailableError) {
         runtime.book.putBack(call)

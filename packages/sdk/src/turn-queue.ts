@@ -6,6 +6,8 @@ export interface TurnQueue {
 export interface QueuePlace {
   /** Resolves when the turn before has ended; null when no other turn was under way when this one came. */
   readonly turnBefore: Promise<void> | null
+  /** The answer is here and is judged, perhaps by a person: this turn ends by itself, however long that takes. */
+  stay(): void
   /** Lets the next one in; may be called twice. */
   leave(): void
 }
@@ -19,8 +21,8 @@ export function createTurnQueue(patienceMs = 120_000): TurnQueue {
   let inside = 0
   return {
     enter() {
-      const turn: Turn = { isOver: false, onOver: () => {} }
-      const turnBefore = inside > 0 && last !== null ? withPatience(endOf(last), patienceMs) : null
+      const turn: Turn = { isOver: false, stays: false, onOver: () => {} }
+      const turnBefore = inside > 0 && last !== null ? withPatience(last, patienceMs) : null
       last = turn
       inside++
       const leave = (): void => {
@@ -29,13 +31,17 @@ export function createTurnQueue(patienceMs = 120_000): TurnQueue {
         inside--
         turn.onOver()
       }
-      return { turnBefore, leave }
+      const stay = (): void => {
+        turn.stays = true
+      }
+      return { turnBefore, stay, leave }
     },
   }
 }
 
 interface Turn {
   isOver: boolean
+  stays: boolean
   /** Wakes the one that comes next. */
   onOver(): void
 }
@@ -47,12 +53,13 @@ function endOf(turn: Turn): Promise<void> {
   })
 }
 
-async function withPatience(before: Promise<void>, patienceMs: number): Promise<void> {
+async function withPatience(turn: Turn, patienceMs: number): Promise<void> {
+  const over = endOf(turn)
   let timer: NodeJS.Timeout | undefined
   const tired = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, patienceMs)
+    timer = setTimeout(() => (turn.stays ? over.then(resolve) : resolve()), patienceMs)
     timer.unref()
   })
-  await Promise.race([before, tired])
+  await Promise.race([over, tired])
   clearTimeout(timer)
 }

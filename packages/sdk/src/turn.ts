@@ -68,6 +68,7 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
   async function judge(answer: ModelAnswer): Promise<Verdict> {
     if (asked === null) throw new Error('a turn is judged before it was prepared')
     let goesOn = false
+    place?.stay()
     try {
       const verdict = await judgeTurn(session, provider, asked, answer)
       session.continuations.judged(provider, asked.request, seenOf(answer, verdict))
