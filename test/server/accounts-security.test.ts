@@ -194,6 +194,40 @@ describe('passwords', () => {
   })
 })
 
+describe('a reset while somebody signs in with the old password', () => {
+  /** Resets the password at the moment when the old one has just been proven, and tells how the sign-in ended. */
+  const signInAcrossReset = async (isOutdated: boolean) => {
+    const { person } = await signedUp()
+    const { accounts } = runtime.instances[0].parts
+    await person.call('forgotPassword', { body: { email: person.email } })
+    await accounts.mail.idle()
+    const body = { token: mailbox.tokenFor(person.email), password: 'a brand new password' }
+    const thief = new Person(runtime.fetch, { email: person.email })
+    const { passwords } = accounts
+    const verify: typeof passwords.verify = async (...given) => {
+      const isRight = await passwords.verify(...given)
+      Object.assign(accounts, { passwords })
+      expect((await person.call('resetPassword', { body })).status).toBe(200)
+      Object.assign(accounts, { passwords: { ...passwords, isOutdated: () => isOutdated } })
+      return isRight
+    }
+    Object.assign(accounts, { passwords: { ...passwords, verify } })
+    const answer = await thief.login(person.password).finally(() => Object.assign(accounts, { passwords }))
+    return { person, thief, answer }
+  }
+
+  test.each([
+    ['leaves them signed out', false],
+    ['is not undone by hashing the old password anew', true],
+  ])('%s', async (_name, isOutdated) => {
+    const { person, thief, answer } = await signInAcrossReset(isOutdated)
+    expect(answer.status).toBe(401)
+    expect((await thief.call('me')).status).toBe(401)
+    expect((await person.login()).status).toBe(401)
+    expect((await person.login('a brand new password')).status).toBe(200)
+  })
+})
+
 test('login for known and unknown addresses does the same work: the same hashing, the same statements', async () => {
   const { person } = await signedUp()
   // The verification mail is sent beside the requests: its statements are not theirs.

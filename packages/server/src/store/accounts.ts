@@ -66,6 +66,15 @@ export async function updatePassword(
   await tx`update users set password_hash = ${passwordHash} where tenant_id = ${user.tenantId} and user_id = ${user.userId}`
 }
 
+/** Another hash of the same password. False when the password was changed meanwhile: that one stays. */
+export async function rehashPassword(sql: Queryable, proven: Credentials, passwordHash: string): Promise<boolean> {
+  const rows = await sql`
+    update users set password_hash = ${passwordHash}
+    where tenant_id = ${proven.tenantId} and user_id = ${proven.userId} and password_hash = ${proven.passwordHash}
+    returning 1`
+  return rows.length === 1
+}
+
 /** The user's address is verified, and with it the tenant that the user opened. */
 export async function markVerified(
   tx: Tx,

@@ -5,15 +5,27 @@ export interface NewRefreshToken {
   tenantId: string
   refreshId: string
   userId: string
+  /** Of the password that was proven. */
+  passwordHash: string
   hash: Buffer
   now: Date
   expiresAt: Date
 }
 
-export async function insertRefreshToken(sql: Queryable, token: NewRefreshToken): Promise<void> {
-  await sql`
+/**
+ * False when the password was changed since it was proven: a reset signs everyone out, whoever is just signing in, too.
+ * The lock makes one of the two wait for the other, so that the reset finds the token or this finds the new password.
+ */
+export async function insertRefreshToken(sql: Queryable, token: NewRefreshToken): Promise<boolean> {
+  const rows = await sql`
     insert into refresh_tokens (tenant_id, refresh_id, user_id, token_hash, created_at, expires_at)
-    values (${token.tenantId}, ${token.refreshId}, ${token.userId}, ${token.hash}, ${token.now}, ${token.expiresAt})`
+    select tenant_id, ${token.refreshId}, user_id, ${token.hash}::bytea, ${token.now}::timestamptz,
+      ${token.expiresAt}::timestamptz
+    from users
+    where tenant_id = ${token.tenantId} and user_id = ${token.userId} and password_hash = ${token.passwordHash}
+    for share
+    returning 1`
+  return rows.length === 1
 }
 
 export interface RefreshOwner {

@@ -52,7 +52,7 @@ export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>
       actor: body.email,
       ip: ctx.clientAddress,
     })
-    await signIn(ctx, tx, { tenantId, userId })
+    await signIn(ctx, tx, { tenantId, userId, passwordHash })
     return loadUser(tx, tenantId, userId)
   })
   if (user === undefined) throw new Error('the account was not kept')
