@@ -267,3 +267,21 @@ proves(
     expect(await stateOf(sessionId)).toMatchObject({ stateVersion: 1 })
   },
 )
+
+proves('session.tools', 'a custom tool runs with the text that the model wrote, also where that is JSON', async () => {
+  const got: unknown[] = []
+  const { session, ask } = agent.start({
+    contracts: { tool: 'query', side_effect: 'read' },
+    tools: { query: (input) => got.push(input) },
+  })
+  const inputs = ['select 1', '{"find":{"id":1}}']
+  const toolCalls = inputs.map((input, at) => ({ id: `c${at}`, type: 'custom', custom: { name: 'query', input } }))
+  const message = { role: 'assistant', content: null, tool_calls: toolCalls }
+  agent.provider.enqueue({
+    response: { id: 'chatcmpl-c', model: 'gpt-4o', choices: [{ index: 0, finish_reason: 'tool_calls', message }] },
+  })
+  await ask(['query'])
+  for (const input of inputs) await session.tools?.query?.(input)
+  expect(got).toEqual(inputs)
+  await expect(session.tools?.query?.('{"find":{}}')).rejects.toThrow('did not run')
+})

@@ -61,12 +61,12 @@ interface Invocation {
 }
 
 async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise<unknown> {
-  const args = argumentsOf(invocation.args)
-  const call = args === null ? null : takeCall(invocation, args, runtime)
-  if (call === null || args === null) {
+  const taken = takeCall(invocation, runtime)
+  if (taken === null) {
     if (!runtime.enforcing()) return runUnjudged(invocation, runtime)
     throw noAllowedCall(invocation)
   }
+  const { args, call } = taken
   try {
     await guard(call, args, runtime)
   } catch (error) {
@@ -87,8 +87,15 @@ async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise
   return execution.evidence.result
 }
 
-function takeCall({ name, callId }: Invocation, args: JsonObject, { book }: ToolRuntime): OpenCall | null {
-  return book.take({ toolName: name, arguments: args, callId })
+function takeCall(
+  { name, callId, args: given }: Invocation,
+  { book }: ToolRuntime,
+): { readonly args: JsonObject; readonly call: OpenCall } | null {
+  for (const args of readingsOf(given)) {
+    const call = book.take({ toolName: name, arguments: args, callId })
+    if (call !== null) return { args, call }
+  }
+  return null
 }
 
 /** Everything that may have changed since the decision. A call that must not run is resolved as not executed. */
@@ -212,15 +219,16 @@ function codeOf(thrown: unknown): string {
   return typeof code === 'string' && code !== '' ? code : thrown.name
 }
 
-/** What was judged: the parsed object. A text that is no JSON object is the input of a custom tool. */
-function argumentsOf(given: unknown): JsonObject | null {
-  if (typeof given === 'string') {
-    const parsed = parseStrictJson(given)
-    const value = parsed.ok ? parsed.value : null
-    return isJsonObject(value) ? value : { input: given }
-  }
-  const value = given === undefined ? {} : jsonOf(given)
-  return isJsonObject(value) ? value : null
+/** What may have been judged: the parsed object, or a text, JSON or not, that is the input of a custom tool. */
+function readingsOf(given: unknown): JsonObject[] {
+  const value = typeof given === 'string' ? objectIn(given) : jsonOf(given === undefined ? {} : given)
+  const parsed = isJsonObject(value) ? [value] : []
+  return typeof given === 'string' ? [...parsed, { input: given }] : parsed
+}
+
+function objectIn(text: string): unknown {
+  const parsed = parseStrictJson(text)
+  return parsed.ok ? parsed.value : null
 }
 
 /** A custom tool takes the text itself; JSON text of a function's arguments is handed over parsed. */
