@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ago, count, duration, money, percent, plural } from './format.js'
+import { afterName, ago, count, duration, money, percent, plural } from './format.js'
 
 test('shares are never rounded to all or nothing', () => {
   expect([0, 0.0004, 0.5, 0.125, 0.99999, 1].map(percent)).toEqual(['0%', '< 0.1%', '50%', '12.5%', '> 99.9%', '100%'])
@@ -23,4 +23,11 @@ test('numbers, money and times read well', () => {
     '2 days ago',
   ])
   expect(duration('2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.500Z')).toBe('1.5 s')
+})
+
+test('a tool that stands beside a sentence is not named twice', () => {
+  expect(afterName('pay', 'pay has a contract now')).toBe('has a contract now')
+  expect(afterName('pay', 'pay: amounts above 5 are blocked')).toBe('amounts above 5 are blocked')
+  expect(afterName('pay', 'payments stop')).toBe('payments stop')
+  expect(afterName(null, 'the session has limits now')).toBe('the session has limits now')
 })

@@ -50,3 +50,9 @@ export function duration(fromIso: string, toIso: string): string {
 export const shortHash = (hash: string): string => hash.slice(0, 10)
 export const words = (name: string): string => name.replaceAll('_', ' ')
 export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** A sentence of the service without the tool it begins with, for where the tool's name already stands beside it. */
+export function afterName(tool: string | null, sentence: string): string {
+  const opening = tool === null ? undefined : [`${tool}: `, `${tool} `].find((start) => sentence.startsWith(start))
+  return opening === undefined ? sentence : sentence.slice(opening.length)
+}

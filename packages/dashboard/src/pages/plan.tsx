@@ -6,7 +6,7 @@ import { Freshness, Page, Panel } from '../components/page.js'
 import { Loaded } from '../components/states.js'
 import { Name, Text } from '../components/text.js'
 import { Ago } from '../components/time.js'
-import { fullTime } from '../format.js'
+import { afterName, fullTime } from '../format.js'
 import { useApi } from '../use-api.js'
 import { Backtest } from './plan/backtest.js'
 import { DecidePlan } from './plan/decide-plan.js'
@@ -93,7 +93,7 @@ function Changes({ detail: { changes } }: { detail: PlanDetail }) {
         <li key={`${change.tool_name} ${change.text}`} className="change">
           <Badge tone={EFFECTS[change.effect].tone}>{EFFECTS[change.effect].word}</Badge>
           {change.tool_name === null ? <span className="quiet">the session</span> : <Name value={change.tool_name} />}
-          <Text value={change.text} />
+          <Text value={afterName(change.tool_name, change.text)} />
         </li>
       ))}
     </ul>
@@ -123,7 +123,8 @@ const RemarkList = ({ remarks, tone }: { remarks: PlanDetail['blockers']; tone: 
   <ul className={`remarks remarks-${tone}`}>
     {remarks.map((remark) => (
       <li key={`${remark.code} ${remark.tool_name} ${remark.message}`}>
-        {remark.tool_name === null ? null : <Name value={remark.tool_name} />} <Text value={remark.message} />
+        {remark.tool_name === null ? null : <Name value={remark.tool_name} />}{' '}
+        <Text value={afterName(remark.tool_name, remark.message)} />
       </li>
     ))}
   </ul>
