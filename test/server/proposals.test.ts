@@ -173,6 +173,17 @@ describe('a prepared request that may not be used', () => {
     expect((await session.load()).pending).toEqual([])
   })
 
+  test('used before its row was past its retention: 409, as ever', async () => {
+    const session = await openSession(api)
+    const id = await prepared(session)
+    await session.propose(id, [])
+    await runtime.sql`delete from prepared_requests where session_id = ${session.sessionId}`
+    await session.preflight({ prepared_request_id: id })
+    const { status, problem } = await session.propose(id, [LOOKUP])
+    expect([status, problem.code]).toEqual([409, 'PREPARED_REQUEST_CONSUMED'])
+    expect((await session.load()).pending).toEqual([])
+  })
+
   test("another session's: 404", async () => {
     const mine = await openSession(api)
     const other = await openSession(api)

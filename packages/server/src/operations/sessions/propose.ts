@@ -25,6 +25,7 @@ import { contentOfProposal, withoutFoundValues } from '../../sessions/kept-conte
 import { requireUnusedRequest } from '../../sessions/prepared-request.js'
 import { pendingCalls, standing } from '../../sessions/view.js'
 import { findContent } from '../../store/content.js'
+import { isUniqueViolation } from '../../store/database-error.js'
 import { rowAfter } from '../../store/session-change.js'
 import { findPreparedRequest, findProposal, type StoredRequest, writeProposal } from '../../store/turns.js'
 import { claimsResources, heldByOthers, keepHolds } from '../../workflows/held-resources.js'
@@ -99,7 +100,11 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
         }
         const pendingCalls = registered(decisions)
         const write = { change, preparedRequestId: request.id, proposal, pendingCalls }
-        const isWritten = await writeProposal(sql, write, proof)
+        const isWritten = await writeProposal(sql, write, proof).catch((error: unknown) => {
+          // The id was used for a request whose row is past its retention; its proposal is kept for good.
+          if (isUniqueViolation(error)) throw new ApiError('PREPARED_REQUEST_CONSUMED', standing(session))
+          throw error
+        })
         if (workflow === null || !isWritten) return isWritten
         await keepHolds(sql, { session, workflow, resources: verdict.resources, status: next.state.status })
         return true
