@@ -30,7 +30,10 @@ export async function findContent(
   return row?.body ?? null
 }
 
-/** Erases all content of a session; its ledger stays and still verifies. Returns how many items were there. */
+/**
+ * Erases all content of a session, also from the captures that were made of it and the names of what its calls hold; its
+ * ledger stays and still verifies. Returns how many items were there.
+ */
 export async function eraseContent(sql: Queryable, tenantId: string, sessionId: string): Promise<number> {
   const rows = await sql`
     with erased as (
@@ -39,6 +42,13 @@ export async function eraseContent(sql: Queryable, tenantId: string, sessionId: 
     ), unsaid as (
       update handoffs set note = null
       where tenant_id = ${tenantId} and from_session = ${sessionId} and note is not null
+    ), unnamed as (
+      update resource_holds set key_text = null
+      where tenant_id = ${tenantId} and session_id = ${sessionId} and key_text is not null
+    ), uncaptured as (
+      delete from captures c using sessions s
+      where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.tenant_id = s.tenant_id
+        and c.at >= s.created_at - interval '1 minute' and c.conversation_id = s.session_id and c.governed
     )
     delete from content where tenant_id = ${tenantId} and session_id = ${sessionId} returning 1`
   return rows.length
