@@ -258,6 +258,26 @@ describe('resetting a password', () => {
     expect(answer.status).toBe(400)
   })
 
+  test('takes an account that a stranger opened with the address out of their hands, keys and all', async () => {
+    const address = person().email
+    const stranger = new Person(runtime.fetch, { email: address })
+    const { api_key: strangersKey } = (await stranger.signup()).body
+    await mailSent()
+    const verification = mailbox.tokenFor(address)
+    const ada = new Person(runtime.fetch, { email: address })
+    const reset = { token: await askForReset(ada), password: 'a brand new password' }
+    expect((await ada.call('resetPassword', { body: reset })).status).toBe(200)
+    expect((await ada.call('verifyEmail', { body: { token: verification } })).status).toBe(200)
+    expect((await stranger.call('me')).status).toBe(401)
+    expect((await runtime.api(strangersKey).loadSession({ params: { session_id: 'none' } })).status).toBe(401)
+
+    await ada.login('a brand new password')
+    const { api_key: key } = (await ada.call('createKey', { body: { name: 'own' } })).body
+    const again = { token: await askForReset(ada), password: 'another brand new one' }
+    expect((await ada.call('resetPassword', { body: again })).status).toBe(200)
+    expect((await runtime.api(key).loadSession({ params: { session_id: 'none' } })).status).toBe(404)
+  })
+
   test('a verification token resets nothing', async () => {
     const ada = person()
     await ada.signup()

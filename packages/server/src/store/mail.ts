@@ -75,6 +75,8 @@ export interface TokenOwner {
   tenantId: string
   userId: string
   email: string
+  /** Whether the tenant was verified before the token was used. */
+  verified: boolean
 }
 
 /** Uses a token up. Undefined when it is unknown, of another kind, used, voided or expired: of two at once one wins. */
@@ -86,7 +88,8 @@ export async function consumeMailToken(
     update mail_tokens t set used_at = ${use.now} from users u
     where t.token_hash = ${use.hash} and t.kind = ${use.kind} and t.used_at is null and t.voided_at is null
       and t.expires_at > ${use.now} and u.tenant_id = t.tenant_id and u.user_id = t.user_id
-    returning t.tenant_id, t.user_id, u.email`
+    returning t.tenant_id, t.user_id, u.email,
+      (select n.verified_at is not null from tenants n where n.tenant_id = t.tenant_id) as verified`
   return row
 }
 

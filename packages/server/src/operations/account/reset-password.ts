@@ -3,12 +3,16 @@ import { ApiError } from '../../api-error.js'
 import type { OpenContext } from '../../context.js'
 import { sha256 } from '../../crypto/secrets.js'
 import { updatePassword } from '../../store/accounts.js'
+import { revokeActiveKeys } from '../../store/api-keys.js'
 import { insertAuditEntry } from '../../store/audit.js'
 import { consumeMailToken } from '../../store/mail.js'
 import { revokeRefreshTokensOf } from '../../store/refresh-tokens.js'
 import { addressKey, requireAll } from './limits.js'
 
-/** Uses the token up, sets the password and signs everyone out, all or nothing. */
+/**
+ * Uses the token up, sets the password and signs everyone out, all or nothing. Whoever opened an account whose address
+ * nobody has verified need not be the one who reads its mail: the keys that they were given end, too.
+ */
 export async function resetPassword(
   ctx: OpenContext,
   { body }: Input<Routes['resetPassword']>,
@@ -21,12 +25,14 @@ export async function resetPassword(
     if (owner === undefined) throw new ApiError('INVALID_TOKEN')
     await updatePassword(tx, owner, passwordHash)
     await revokeRefreshTokensOf(tx, owner, now)
+    if (!owner.verified) await revokeActiveKeys(tx, owner.tenantId, null)
     await insertAuditEntry(tx, {
       ...owner,
       action: 'password_reset',
       at: now,
       actor: owner.email,
       ip: ctx.clientAddress,
+      detail: owner.verified ? null : 'the address was not verified: its keys are revoked',
     })
   })
   return { ok: true }
