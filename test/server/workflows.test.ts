@@ -215,6 +215,22 @@ describe('offering', () => {
     expect((await tryOffer(root)).problem.code).toBe('SESSION_KILLED')
   })
 
+  const STOPS = {
+    killed: (sessionId: string) => api().killSession({ params: { session_id: sessionId }, body: {} }),
+    compromised: (sessionId: string) => api().reportBypass({ params: { session_id: sessionId }, body: {} }),
+  }
+  test.each(Object.entries(STOPS))('nobody takes what a session offered that is %s since', async (name, stop) => {
+    const root = await openWorkflow(api())
+    const { handoff_id: handoffId } = await offer(root)
+    expectStatus(await stop(root.sessionId), 200)
+    const { head } = expectStatus(await api().exportEvents({ params: { session_id: root.sessionId } }), 200).body
+    const late = await tryJoin(api(), { workflowId: root.workflowId, handoffId })
+    expect(late.problem).toMatchObject({ code: 'HANDOFF_STATE', state: 'offered' })
+    expect(late.problem.detail).toContain(name)
+    const after = expectStatus(await api().exportEvents({ params: { session_id: root.sessionId } }), 200).body
+    expect(after.head).toEqual(head)
+  })
+
   test('an offer and its acceptance do not disturb a turn of the session that offers', async () => {
     const root = await openWorkflow(api())
     const prepared = expectStatus(await root.preflight(), 200).body

@@ -162,6 +162,7 @@ const COMMANDS = {
     const how = { workflowId, role: handoff.toRole, handoffId: handoff.id }
     if (model.killed) return differs(await tryJoin(model.api, how), 'WORKFLOW_KILLED')
     if (handoff.state !== 'offered' || handoff.lapsed) return differs(await tryJoin(model.api, how), 'HANDOFF_STATE')
+    if (handoff.giver.killed) return differs(await tryJoin(model.api, how), 'HANDOFF_STATE')
     handoff.state = 'accepted'
     model.add(await join(model.api, how), handoff.toRole, handoff)
     return null

@@ -10,6 +10,7 @@ import {
 } from '@countersign/protocol'
 import { ApiError } from '../api-error.js'
 import type { Context } from '../context.js'
+import type { Sight } from '../sessions/change-session.js'
 import { readClock } from '../store/clock.js'
 import type { Tx } from '../store/database.js'
 import { findHandoff, type Handoff, moveHandoff } from '../store/handoffs.js'
@@ -105,6 +106,7 @@ async function join(locked: LockedWorkflow, { body, opened, build }: Joining): P
 
   const giver =
     handoff === null ? null : memberOf(await lockMembers(locked, [handoff.fromSession]), handoff.fromSession)
+  if (handoff !== null && giver !== null) requireGiver(handoff, giver)
   const inherited = giver?.session.state.labels ?? []
   const labels = [...new Set([...(body.labels ?? []), ...inherited])]
   if (labels.length > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
@@ -157,6 +159,13 @@ function requireOffer(handoff: Handoff, role: string, now: Date): void {
   if (handoff.expiresAt <= now) throw stateRefusal(handoff, 'expired')
   if (handoff.toRole === role) return
   throw new ApiError('HANDOFF_NOT_ALLOWED', { detail: `the handoff is for the role ${JSON.stringify(handoff.toRole)}` })
+}
+
+/** Whoever may use nothing any more lends nothing: a stopped session's offer cannot be reclaimed, so it must not be taken. */
+function requireGiver(handoff: Handoff, { session: { state } }: Sight): void {
+  if (state.status !== 'KILLED' && state.status !== 'COMPROMISED') return
+  const detail = `the session that offered the handoff is ${state.status.toLowerCase()}`
+  throw new ApiError('HANDOFF_STATE', { state: handoff.state, detail })
 }
 
 const stateRefusal = (handoff: Handoff, state: HandoffState = handoff.state) => new ApiError('HANDOFF_STATE', { state })
