@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -36,6 +36,14 @@ test('an old Node is named, with the version that is needed', () => {
     status: 1,
     output: '\nnpm start: Node 18.20.1 is too old\nWhat to do: install Node 20.19 or later, see https://nodejs.org\n',
   })
+})
+
+test('the command says which version it is, and what a command that is not there could have been', () => {
+  const { version } = JSON.parse(readFileSync(`${root}packages/cli/package.json`, 'utf8'))
+  expect(start([main, '--version'])).toEqual({ status: 0, output: `countersign ${version}, Node ${process.version}\n` })
+  const { status, output } = start([main, 'strat'])
+  expect(status).toBe(2)
+  expect(output).toMatch(/there is no command strat[\s\S]*countersign start/)
 })
 
 test('data of a newer version is left alone, and both versions are named', async () => {

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs'
 import type { Terminal } from './command.js'
 import { UsageError } from './command.js'
 import { COMMANDS } from './commands/index.js'
@@ -29,12 +30,17 @@ const PLAIN = new Set([
 ])
 
 const HELP = new Set(['help', '--help', '-h'])
+const VERSION = new Set(['version', '--version', '-v'])
 
 async function run([name, ...args]: readonly string[]): Promise<number> {
   const command = name === undefined ? undefined : COMMANDS[name]
   if (command === undefined) {
     if (name === undefined || HELP.has(name)) {
       terminal.print(overview())
+      return 0
+    }
+    if (VERSION.has(name)) {
+      terminal.print(`countersign ${ownVersion()}, Node ${process.version}`)
       return 0
     }
     terminal.note(`countersign: there is no command ${name}\n${overview()}`)
@@ -56,7 +62,13 @@ async function run([name, ...args]: readonly string[]): Promise<number> {
 
 function overview(): string {
   const rows = Object.values(COMMANDS).map(({ usage, summary }) => `  countersign ${usage}\n      ${summary}`)
-  return `Countersign governs the tool calls an LLM agent proposes.\n\n${rows.join('\n')}\n\ncountersign COMMAND --help tells more.`
+  return `Countersign governs the tool calls an LLM agent proposes.\n\n${rows.join('\n')}\n\ncountersign COMMAND --help tells more; countersign --version says which one this is.`
+}
+
+/** The package as it was installed. */
+function ownVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  return version
 }
 
 const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : '')

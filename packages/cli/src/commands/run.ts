@@ -142,7 +142,7 @@ function conclude(
     return 1
   }
   writeJunit(given.junit, junitOf(report, SUITE))
-  print(given.json ? JSON.stringify(view) : summaryOf(report))
+  if (given.json || report.sessions > 0) print(given.json ? JSON.stringify(view) : summaryOf(report))
   if (report.sessions === 0) note(`error nothing to judge: no session with arguments was captured of ${given.agent}`)
   return report.sessions > 0 && report.sessions_passed === report.sessions ? 0 : 1
 }
