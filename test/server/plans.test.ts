@@ -125,6 +125,17 @@ describe('a plan', () => {
     expect(count?.n).toBe(1)
   })
 
+  test('is approved as it was looked at, or not at all', async () => {
+    const { plan_id, compiled_hash } = (await api.submitPlan({ body: { ...scope('seen'), files: pack(10) } })).body.plan
+    const params = { plan_id }
+    const edited = await ada.call('editPlan', { params, body: { files: pack(10_000) } })
+    const refused = await ada.call('approvePlan', { params, body: { why: 'ten at most', compiled_hash } })
+    expect([refused.status, refused.code]).toEqual([409, 'PLAN_CHANGED'])
+    expect((await lookup('seen')).status).toBe('draft')
+    const body = { why: 'seen again', compiled_hash: edited.body.plan.compiled_hash }
+    expect((await ada.call('approvePlan', { params, body })).body.plan.state).toBe('approved')
+  })
+
   test('supersedes the former one and says in words what changes', async () => {
     const first = (await api.submitPlan({ body: { ...scope('words'), files: pack(10) } })).body.plan
     await ada.call('approvePlan', { params: { plan_id: first.plan_id }, body: { why: 'start' } })

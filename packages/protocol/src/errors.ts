@@ -35,6 +35,7 @@ export const ERRORS = {
   KEY_LIMIT: { status: 409, title: 'the tenant has as many active keys as it may have' },
   EMAIL_TAKEN: { status: 409, title: 'an account with this e-mail address exists' },
   PLAN_BLOCKED: { status: 409, title: 'the draft has blockers and cannot be approved' },
+  PLAN_CHANGED: { status: 409, title: 'the draft was edited since it was looked at' },
   PLAN_DECIDED: { status: 409, title: 'the plan was decided already' },
   HANDOFF_STATE: { status: 409, title: 'the handoff is not in a state that allows this' },
   HANDOFF_EXISTS: { status: 409, title: 'a handoff with this id was offered with another body' },

@@ -154,7 +154,8 @@ export const governanceRoutes = {
     path: '/api/dashboard/plans/:plan_id/approve',
     summary: 'Approve a draft; it becomes the running plan',
     params: planPath,
-    body: why,
+    /** With the hash that was looked at, so that nothing else is approved. */
+    body: why.extend({ compiled_hash: hashSchema.optional() }),
     reply: planDetailSchema,
   },
   rejectPlan: {

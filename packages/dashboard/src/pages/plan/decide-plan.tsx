@@ -12,19 +12,26 @@ const STALE = ['loadPlan', 'listPlans', 'listAgents', 'listContracts', 'listAudi
 /** A person's yes or no to a draft, with the reason that is kept beside it. */
 export function DecidePlan({ detail: { plan, blockers } }: { detail: PlanDetail }) {
   const [asking, setAsking] = useState<'approve' | 'reject' | null>(null)
+  /** The page looks for news while the dialog is open: what is approved is what was there when it was asked for. */
+  const [seen, setSeen] = useState(plan.compiled_hash)
   const [why, setWhy] = useState('')
   const approve = useChange('approvePlan', STALE)
   const reject = useChange('rejectPlan', STALE)
   if (plan.state !== 'draft') return null
   const deciding = asking === 'approve' ? approve : reject
-  const confirm = () =>
-    deciding.mutate(
-      { params: { plan_id: plan.plan_id }, body: { why: why.trim() } },
-      { onSuccess: () => setAsking(null) },
-    )
+  const ask = (what: 'approve' | 'reject') => {
+    setSeen(plan.compiled_hash)
+    setAsking(what)
+  }
+  const confirm = () => {
+    const params = { plan_id: plan.plan_id }
+    const onSuccess = () => setAsking(null)
+    if (asking === 'approve') approve.mutate({ params, body: { why: why.trim(), compiled_hash: seen } }, { onSuccess })
+    else reject.mutate({ params, body: { why: why.trim() } }, { onSuccess })
+  }
   return (
     <>
-      <Button kind="danger" onClick={() => setAsking('reject')}>
+      <Button kind="danger" onClick={() => ask('reject')}>
         Reject
       </Button>
       <Button
@@ -32,7 +39,7 @@ export function DecidePlan({ detail: { plan, blockers } }: { detail: PlanDetail 
         icon="check"
         disabled={blockers.length > 0}
         title={blockers.length > 0 ? `${plural(blockers.length, 'blocker')} must be mended first` : undefined}
-        onClick={() => setAsking('approve')}
+        onClick={() => ask('approve')}
       >
         Approve
       </Button>
@@ -50,8 +57,7 @@ export function DecidePlan({ detail: { plan, blockers } }: { detail: PlanDetail 
             {asking === 'approve' ? (
               <>
                 New sessions of <Text value={plan.agent} /> in {plan.environment} are governed by plan{' '}
-                <code>{shortHash(plan.compiled_hash)}</code> from now on. Sessions that run keep the plan they started
-                with.
+                <code>{shortHash(seen)}</code> from now on. Sessions that run keep the plan they started with.
               </>
             ) : (
               'The draft is kept, marked as rejected, and never enforced.'

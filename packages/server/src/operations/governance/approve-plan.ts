@@ -11,6 +11,7 @@ export async function approvePlan(
   { params, body }: Input<Routes['approvePlan']>,
 ): Promise<PlanDetail> {
   const { plan, blockers } = await detailOf(ctx, params.plan_id)
+  if (body.compiled_hash !== undefined && body.compiled_hash !== plan.compiled_hash) throw changed(plan)
   if (plan.state === 'approved') return detailOf(ctx, plan.plan_id)
   if (plan.state !== 'draft') throw new ApiError('PLAN_DECIDED', { state: plan.state })
   if (blockers.length > 0) throw new ApiError('PLAN_BLOCKED', { blockers: blockers.map(({ message }) => message) })
@@ -32,6 +33,9 @@ export async function approvePlan(
     return true
   })
   const detail = await detailOf(ctx, plan.plan_id)
+  if (!approved && detail.plan.state === 'draft') throw changed(detail.plan)
   if (!approved && detail.plan.state !== 'approved') throw new ApiError('PLAN_DECIDED', { state: detail.plan.state })
   return detail
 }
+
+const changed = ({ compiled_hash }: PlanDetail['plan']): ApiError => new ApiError('PLAN_CHANGED', { compiled_hash })
