@@ -1,5 +1,6 @@
 import { type ContractFailure, type JsonValue, LIMITS } from '@countersign/protocol'
 import type { CompiledPath } from './json-path.js'
+import { TYPED_OPERATORS } from './operators.js'
 import type { PreparedInvariant } from './plan.js'
 
 /** What a path finds, and where: a plain value or a response looks the same to a rule. */
@@ -47,11 +48,25 @@ function valuesOf(
   return nodes.length === 0 ? [{ path: path.expression, value: undefined }] : nodes
 }
 
-/** True when some value that the path finds passes all tests of a condition. */
+/**
+ * True when some value that the path finds passes all tests of a condition. A value that a test cannot judge counts as
+ * one that passes: a model that writes "500" as text must not get past the person whom 500 would have to be shown.
+ */
 export function holdsSomewhere(invariant: PreparedInvariant, finder: Finder): boolean {
-  if (invariant.path.singular) return passes(invariant, finder.first(invariant.path))
+  if (invariant.path.singular) return holds(invariant, finder.first(invariant.path))
   const nodes = finder.nodes(invariant.path)
-  return nodes.length === 0 ? passes(invariant, undefined) : nodes.some(({ value }) => passes(invariant, value))
+  return nodes.length === 0 ? holds(invariant, undefined) : nodes.some(({ value }) => holds(invariant, value))
+}
+
+function holds({ tests }: PreparedInvariant, value: JsonValue | undefined): boolean {
+  return tests.every(({ operator, test }) => test(value) || isBeyond(operator, value))
+}
+
+/** There, and of a type that the operator cannot judge. */
+function isBeyond(operator: string, value: JsonValue | undefined): boolean {
+  const types = TYPED_OPERATORS.get(operator)
+  if (types === undefined || value === undefined) return false
+  return !types.includes(Array.isArray(value) ? 'array' : typeof value)
 }
 
 export function findIn(value: JsonValue): Finder {

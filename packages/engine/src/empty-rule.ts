@@ -1,4 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
+import { TYPED_OPERATORS } from './operators.js'
 import type { PreparedInvariant } from './plan.js'
 
 /** Says why no value at all can pass an invariant; null where one may. */
@@ -48,18 +49,3 @@ const RANGES = [
   ['gte', 'lte', true],
   ['length_gte', 'length_lte', true],
 ] as const
-
-const NUMBERS = ['number', 'integer']
-const TYPED_OPERATORS: readonly (readonly [string, readonly string[]])[] = [
-  ['gt', NUMBERS],
-  ['gte', NUMBERS],
-  ['lt', NUMBERS],
-  ['lte', NUMBERS],
-  ['regex', ['string']],
-  ['not_regex', ['string']],
-  ['starts_with', ['string']],
-  ['ends_with', ['string']],
-  ['contains', ['string', 'array']],
-  ['length_gte', ['string', 'array']],
-  ['length_lte', ['string', 'array']],
-]

@@ -119,6 +119,23 @@ export const OPERATORS = {
   },
 } as const satisfies Record<string, Operator>
 
+const NUMBERS = ['number', 'integer']
+
+/** The types that an operator can judge, where it cannot judge all of them. */
+export const TYPED_OPERATORS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['gt', NUMBERS],
+  ['gte', NUMBERS],
+  ['lt', NUMBERS],
+  ['lte', NUMBERS],
+  ['regex', ['string']],
+  ['not_regex', ['string']],
+  ['starts_with', ['string']],
+  ['ends_with', ['string']],
+  ['contains', ['string', 'array']],
+  ['length_gte', ['string', 'array']],
+  ['length_lte', ['string', 'array']],
+])
+
 export type OperatorName = keyof typeof OPERATORS
 
 export function isOperatorName(name: string): name is OperatorName {
