@@ -1,5 +1,4 @@
 import { chmod, type FileHandle, open, rename, rm } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
@@ -65,12 +64,13 @@ export async function backUp(url: string, file: string): Promise<number> {
 /** Fills an empty database from a backup and brings it to the version of this code. All of it or nothing. */
 export async function restoreBackup(file: string, url: string): Promise<number> {
   const packed = (await openFile(file, () => open(file))).createReadStream()
-  const lines = createInterface({ input: packed.pipe(createGunzip()), crlfDelay: Number.POSITIVE_INFINITY })
+  const unpacked = packed.pipe(createGunzip()).setEncoding('utf8')
+  packed.once('error', (error) => unpacked.destroy(error))
   try {
-    return await restoreLines(unpackedLines(lines, file), file, url)
+    return await restoreLines(unpackedLines(unpacked, file), file, url)
   } finally {
-    lines.close()
     packed.destroy()
+    unpacked.destroy()
   }
 }
 
@@ -110,15 +110,30 @@ async function openFile(file: string, opening: () => Promise<FileHandle>): Promi
   }
 }
 
-async function* unpackedLines(lines: AsyncIterable<string>, file: string): AsyncGenerator<string, undefined> {
+async function* unpackedLines(chunks: AsyncIterable<string>, file: string): AsyncGenerator<string, undefined> {
   try {
-    yield* lines
+    yield* linesOf(chunks)
   } catch (error) {
     const broken = error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
     throw broken
       ? new BackupError(`${file} cannot be unpacked (${error.message}): it was cut short, or is no backup`)
       : error
   }
+}
+
+/** A line ends with a line feed alone: `readline` ends one at U+2028, too, from Node 24 on, and JSON text holds that as it is. */
+async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string, undefined> {
+  let line: string[] = []
+  for await (const chunk of chunks) {
+    const [end = '', ...next] = chunk.split('\n')
+    line.push(end)
+    for (const start of next) {
+      yield line.join('')
+      line = [start]
+    }
+  }
+  const last = line.join('')
+  if (last !== '') yield last
 }
 
 function readHeader(line: string | undefined, file: string): Header {
