@@ -110,6 +110,14 @@ describe('a plan', () => {
     },
   )
 
+  test('is made of tools whatever they are called, also like the file of a session', async () => {
+    const turns = ['session', 'Session', 'workflow'].map((name) => ({ name, args: { id: 'A-1' } }))
+    await api.ingestCaptures(batchOf(capturesOf('odd-names', 'begin', turns)))
+    await teach('odd-names', [])
+    const drafted = await ada.call('draftPlan', { body: scope('odd-names') })
+    expect([drafted.status, drafted.body.plan?.contracts, drafted.body.blockers]).toEqual([201, 3, []])
+  })
+
   test('is approved once, and approving it again changes nothing', async () => {
     const { body } = await api.submitPlan({ body: { ...scope('payer'), files: pack(10) } })
     const { plan_id } = body.plan

@@ -12,9 +12,13 @@ export function writeContract(draft: Draft): { file: string; text: string } {
   }
 }
 
-/** Tool names come from programs and may hold anything. */
-const fileOf = (tool: string): string =>
-  `contracts/${tool.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 120) || '_'}.yaml`
+/** Tool names come from programs and may hold anything, also the name of a file that is no contract. */
+function fileOf(tool: string): string {
+  const name = tool.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 120) || '_'
+  return `contracts/${RESERVED.has(name.toLowerCase()) ? `${name}-tool` : name}.yaml`
+}
+
+const RESERVED: ReadonlySet<string> = new Set(['session', 'workflow'])
 
 export function describeDraft({
   confidence,
