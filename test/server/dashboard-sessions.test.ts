@@ -163,7 +163,19 @@ describe('sessions in the dashboard', () => {
     await session.decide([refund(900)])
     const others = await openSession(api, { session_id: 'kept' })
     await others.turn([LOOKUP])
+    // As workflow calls leave them: the name of what is held comes from a call's arguments.
+    for (const id of ['erased', 'kept']) {
+      await runtime.sql`
+        insert into resource_holds
+        select tenant_id, 'w', session_id, 'c', 'h', 'order:1017', 'exclusive', created_at from sessions
+        where session_id = ${id}`
+    }
     expect((await ada.call('eraseContent', { params: { session_id: 'erased' } })).status).toBe(200)
+    const holds = await runtime.sql`select session_id, key_text from resource_holds order by session_id`
+    expect(holds.map(({ sessionId, keyText }) => [sessionId, keyText])).toEqual([
+      ['erased', null],
+      ['kept', 'order:1017'],
+    ])
     const captures = (await ada.call('listCaptures')).body.items.map((capture) => capture.conversation_id)
     expect([captures.includes('erased'), captures.includes('kept')]).toEqual([false, true])
     const { body } = await ada.call('loadTimeline', { params: { session_id: 'erased' } })
