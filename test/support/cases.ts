@@ -141,10 +141,16 @@ const folder = fileURLToPath(new URL('../cases/', import.meta.url))
 export function loadCases(face?: Face): Case[] {
   const files = readdirSync(folder).filter((name) => name.endsWith('.json'))
   const cases = files.sort().flatMap((file) => {
-    const written = JSON.parse(readFileSync(`${folder}${file}`, 'utf8')) as CaseFile
+    const written = JSON.parse(readFileSync(`${folder}${file}`, 'utf8'), unfold) as CaseFile
     return written.cases.flatMap((item) => expand(file, written, item))
   })
   return face === undefined ? cases : cases.filter(({ faces }) => faces.includes(face))
+}
+
+/** `{ "$repeat": "ab", "times": 4000 }` in a case is a long text. */
+function unfold(_key: string, value: unknown): unknown {
+  const { $repeat, times } = (value ?? {}) as { $repeat?: string; times?: number }
+  return $repeat === undefined ? value : $repeat.repeat(times ?? 0)
 }
 
 function expand(file: string, about: CaseFile, written: WrittenCase): Case[] {

@@ -1,6 +1,5 @@
 import { type ContractFailure, type JsonValue, LIMITS } from '@countersign/protocol'
 import type { CompiledPath } from './json-path.js'
-import { TYPED_OPERATORS } from './operators.js'
 import type { PreparedInvariant } from './plan.js'
 
 /** What a path finds, and where: a plain value or a response looks the same to a rule. */
@@ -50,7 +49,8 @@ function valuesOf(
 
 /**
  * True when some value that the path finds passes all tests of a condition. A value that a test cannot judge counts as
- * one that passes: a model that writes "500" as text must not get past the person whom 500 would have to be shown.
+ * one that passes: a model that writes "500" as text, or a text too long for the pattern, must not get past the person
+ * to whom the value would have to be shown.
  */
 export function holdsSomewhere(invariant: PreparedInvariant, finder: Finder): boolean {
   if (invariant.path.singular) return holds(invariant, finder.first(invariant.path))
@@ -59,14 +59,7 @@ export function holdsSomewhere(invariant: PreparedInvariant, finder: Finder): bo
 }
 
 function holds({ tests }: PreparedInvariant, value: JsonValue | undefined): boolean {
-  return tests.every(({ operator, test }) => test(value) || isBeyond(operator, value))
-}
-
-/** There, and of a type that the operator cannot judge. */
-function isBeyond(operator: string, value: JsonValue | undefined): boolean {
-  const types = TYPED_OPERATORS.get(operator)
-  if (types === undefined || value === undefined) return false
-  return !types.includes(Array.isArray(value) ? 'array' : typeof value)
+  return tests.every(({ test, isBeyond }) => test(value) || (value !== undefined && isBeyond(value)))
 }
 
 export function findIn(value: JsonValue): Finder {

@@ -21,6 +21,8 @@ export interface SchemaProblem {
 export interface CompiledSchema {
   readonly ok: true
   test(value: JsonValue): boolean
+  /** True where `test` is false only because the validation had to be given up. */
+  givesUp(value: JsonValue): boolean
   /** Empty when the value is valid; at most 32. */
   validate(value: JsonValue): SchemaProblem[]
 }
@@ -48,7 +50,12 @@ export function compileSchema(schema: JsonValue): SchemaCompilation {
       budget.reset()
       return validator(value) ? null : (validator.errors ?? [])
     }
-    return { ok: true, test: (value) => guarded(run, value) === null, validate: (value) => problemsOf(run, value) }
+    return {
+      ok: true,
+      test: (value) => guarded(run, value) === null,
+      givesUp: (value) => typeof guarded(run, value) === 'string',
+      validate: (value) => problemsOf(run, value),
+    }
   } catch (error) {
     return { ok: false, problem: `the JSON Schema cannot be compiled: ${reasonOf(error)}` }
   }

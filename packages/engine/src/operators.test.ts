@@ -79,7 +79,7 @@ test('an absent value passes exists: false and nothing else', () => {
 })
 
 test('ref checks its operand and leaves the comparison to the holder of the bindings', () => {
-  expect(prepareOperator('ref', 'order_id')).toEqual({ ok: true, test: null })
+  expect(prepareOperator('ref', 'order_id')).toMatchObject({ ok: true, test: null })
 })
 
 describe('operands that are refused', () => {

@@ -1,14 +1,19 @@
 import type { JsonValue } from '@countersign/protocol'
 import { equalValues } from './equal-values.js'
 import { compileSchema } from './json-schema.js'
-import { compileRegex, RegexTooCostlyError } from './regex.js'
+import { compileRegex } from './regex.js'
 import { checkStrictValue } from './strict-json.js'
 
 /** Judges the value a path found; `undefined` means that the path found none. */
 export type OperatorTest = (found: JsonValue | undefined) => boolean
 
+/** True for a value about which the operator can say nothing: of another type, or too costly to look at. */
+export type Beyond = (found: JsonValue) => boolean
+
 /** `test` is null for `ref` alone: whoever holds the session's bindings compares. */
-export type PreparedOperator = { ok: true; test: OperatorTest | null } | { ok: false; problem: string }
+export type PreparedOperator =
+  | { ok: true; test: OperatorTest | null; isBeyond: Beyond }
+  | { ok: false; problem: string }
 
 export interface Operator {
   /** What the operand must be, for messages and docs. */
@@ -76,10 +81,13 @@ export const OPERATORS = {
     operand: 'any value',
     meaning: 'a string with this part, or an array with an item equal to this',
     prepare: (operand) =>
-      ready((found) => {
-        if (Array.isArray(found)) return found.some((item) => equalValues(item, operand))
-        return typeof found === 'string' && typeof operand === 'string' && found.includes(operand)
-      }),
+      ready(
+        (found) => {
+          if (Array.isArray(found)) return found.some((item) => equalValues(item, operand))
+          return typeof found === 'string' && typeof operand === 'string' && found.includes(operand)
+        },
+        (found) => typeof found === 'string' && typeof operand !== 'string',
+      ),
   },
   starts_with: {
     operand: 'a string of at least one character',
@@ -106,7 +114,7 @@ export const OPERATORS = {
     meaning: 'valid against the schema',
     prepare: (operand) => {
       const schema = compileSchema(operand)
-      return schema.ok ? ready(present(schema.test)) : schema
+      return schema.ok ? ready(present(schema.test), schema.givesUp) : schema
     },
   },
   ref: {
@@ -114,7 +122,7 @@ export const OPERATORS = {
     meaning: 'equals the value that the session has bound under this name',
     prepare: (operand) =>
       typeof operand === 'string' && BINDING_NAME.test(operand)
-        ? { ok: true, test: null }
+        ? { ok: true, test: null, isBeyond: NEVER }
         : wrong('the name of a binding'),
   },
 } as const satisfies Record<string, Operator>
@@ -145,12 +153,21 @@ export function isOperatorName(name: string): name is OperatorName {
 /** Checks an operand and makes its test, once, when a contract is compiled. */
 export function prepareOperator(name: OperatorName, operand: JsonValue): PreparedOperator {
   const problem = checkStrictValue(operand)
-  return problem === null ? OPERATORS[name].prepare(operand) : { ok: false, problem }
+  if (problem !== null) return { ok: false, problem }
+  const prepared = OPERATORS[name].prepare(operand)
+  const types = TYPED_OPERATORS.get(name)
+  if (!prepared.ok || types === undefined) return prepared
+  const { test, isBeyond } = prepared
+  return { ok: true, test, isBeyond: (found) => !types.includes(typeName(found)) || isBeyond(found) }
 }
+
+const typeName = (value: JsonValue): string => (Array.isArray(value) ? 'array' : typeof value)
 
 const BINDING_NAME = /^[A-Za-z0-9_.:-]{1,128}$/
 
-const ready = (test: OperatorTest): PreparedOperator => ({ ok: true, test })
+const NEVER: Beyond = () => false
+
+const ready = (test: OperatorTest, isBeyond: Beyond = NEVER): PreparedOperator => ({ ok: true, test, isBeyond })
 
 const wrong = (expected: string): PreparedOperator => ({ ok: false, problem: `the operand must be ${expected}` })
 
@@ -212,16 +229,11 @@ function withRegex(operand: JsonValue, expected: boolean): PreparedOperator {
   if (typeof operand !== 'string') return wrong('an RE2 regular expression')
   const regex = compileRegex(operand)
   if (!regex.ok) return regex
-  return ready((found) => {
-    if (typeof found !== 'string') return false
-    try {
-      return regex.test(found) === expected
-    } catch (error) {
-      // Too costly to answer is no pass, for the negative operator either.
-      if (error instanceof RegexTooCostlyError) return false
-      throw error
-    }
-  })
+  return ready(
+    // Too costly to answer is no pass, for the negative operator either.
+    (found) => typeof found === 'string' && regex.canTest(found) && regex.test(found) === expected,
+    (found) => typeof found === 'string' && !regex.canTest(found),
+  )
 }
 
 function sized(compare: (length: number, bound: number) => boolean): Operator['prepare'] {

@@ -9,7 +9,7 @@ import type {
 import type { PreparedPolicy } from './cedar.js'
 import type { CompiledPath } from './json-path.js'
 import type { CompiledSchema } from './json-schema.js'
-import type { OperatorTest } from './operators.js'
+import type { Beyond, OperatorTest } from './operators.js'
 import type { PhaseGraph } from './phase-graph.js'
 
 /** A compiled session made ready to judge: every path, pattern, schema and policy is compiled once, here. */
@@ -66,7 +66,12 @@ export interface PreparedContract {
 
 export interface PreparedInvariant {
   readonly path: CompiledPath
-  readonly tests: readonly { readonly operator: Operator; readonly operand: JsonValue; readonly test: OperatorTest }[]
+  readonly tests: readonly {
+    readonly operator: Operator
+    readonly operand: JsonValue
+    readonly test: OperatorTest
+    readonly isBeyond: Beyond
+  }[]
   /** The binding that the value must equal. */
   readonly ref: string | null
   readonly message: string | undefined

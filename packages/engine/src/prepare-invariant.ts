@@ -26,7 +26,8 @@ export function prepareInvariant(invariant: Invariant, use: InvariantUse): Prepa
     if (!prepared.ok) {
       use.report([...use.at, operator], prepared.problem, MENDS[operator] ?? 'correct the operand')
       sound = false
-    } else if (prepared.test !== null) tests.push({ operator, operand, test: prepared.test })
+    } else if (prepared.test !== null)
+      tests.push({ operator, operand, test: prepared.test, isBeyond: prepared.isBeyond })
   }
   if (invariant.ref !== undefined && !use.allowsRef) {
     const mend = 'use `refs`, or a `ref` among the input, output or argument value invariants'

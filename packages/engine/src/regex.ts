@@ -2,7 +2,14 @@ import { RE2JS } from 're2js'
 import { spendOnCompiling } from './compile-budget.js'
 import { leastProgramSize } from './regex-size.js'
 
-export type Regex = { ok: true; test(text: string): boolean } | { ok: false; problem: string }
+export type Regex =
+  | {
+      ok: true
+      test(text: string): boolean
+      /** False for a text for which `test` throws. */
+      canTest(text: string): boolean
+    }
+  | { ok: false; problem: string }
 
 /** Thrown by `test` when pattern and text together cost more than a rule may: linear time is not small time. */
 export class RegexTooCostlyError extends Error {
@@ -38,11 +45,12 @@ export function compileRegex(source: string): Regex {
     const size = compiled.programSize()
     if (size > MAX_PROGRAM_SIZE) return TOO_LARGE
     const maxLength = Math.floor(MAX_WORK / size)
+    const canTest = (text: string): boolean => text.length <= maxLength
     const test = (text: string): boolean => {
-      if (text.length > maxLength) throw new RegexTooCostlyError()
+      if (!canTest(text)) throw new RegexTooCostlyError()
       return compiled.test(text)
     }
-    return { ok: true, test }
+    return { ok: true, test, canTest }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     return { ok: false, problem: `RE2 cannot take the regular expression: ${reason}` }
