@@ -79,3 +79,26 @@ test('a tool whose arguments cannot be checked does not run, and the next turn d
   await session.tools?.send?.({ items: [] })
   expect(ran).toBe(1)
 })
+
+test.each<[string, () => unknown]>([
+  ['that the server cannot keep', () => ({ error: 'nobody of this name\u0000' })],
+  ['that JSON cannot write', () => Object.assign(() => {}, { error: 'nobody of this name' })],
+])('a result %s does not show that it names no error', async (_name, verify) => {
+  const { session, ask } = agent.start({
+    contracts: [
+      { tool: 'verify', side_effect: 'read' },
+      {
+        tool: 'pay',
+        side_effect: 'write',
+        preconditions: [{ requires_prior_tool: 'verify', with_output: [{ path: '$.error', exists: false }] }],
+      },
+    ],
+    tools: { verify, pay: () => 'paid' },
+    apiKey: runtime.key,
+    fetch: runtime.fetch,
+  })
+  agent.provider.enqueue(calls(['verify', {}, 'c1']), calls(['pay', {}, 'c2']))
+  const first = await ask(['verify', 'pay'])
+  await session.tools?.verify?.({})
+  await expect(ask(['verify', 'pay'], results(first))).rejects.toThrow('precondition_not_met')
+})

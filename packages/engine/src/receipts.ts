@@ -104,8 +104,11 @@ function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch
   const contract = plan.contracts.get(call.tool_name)
   if (contract === undefined) return evidence(receipt, { at_level: true })
   const outputs = findAmong((receipt.outputs ?? {}) as Record<string, JsonValue>)
+  // A result that was never read shows nothing, and not that something is absent from it.
+  const isRead = receipt.outputs !== undefined
   const satisfies = contract.provides.filter(
     ({ key, withOutput, same }) =>
+      (isRead || withOutput.length === 0) &&
       checkInvariants(withOutput, outputs, (path) => path).length === 0 &&
       (same.length === 0 || Object.hasOwn(call.witnesses, key)),
   )
