@@ -1,6 +1,7 @@
 import { type ContractFailure, type JsonValue, LIMITS } from '@countersign/protocol'
 import type { CompiledPath } from './json-path.js'
 import type { PreparedInvariant } from './plan.js'
+import { RegexTooCostlyError } from './regex.js'
 
 /** What a path finds, and where: a plain value or a response looks the same to a rule. */
 export interface Finder {
@@ -23,7 +24,10 @@ export function checkInvariants(
     if (tests.length === 0) continue
     // Most paths name one value, and most values pass.
     if (path.singular && passes(invariant, finder.first(path))) continue
-    for (const node of valuesOf(invariant, finder)) {
+    const values = valuesOf(invariant, finder)
+    if (values === null)
+      failures = [...failures, { path: write(path.expression), operator: 'regex', message: TOO_LONG }]
+    for (const node of values ?? []) {
       const found = failuresOf(invariant, node.value, node.path, write)
       if (found.length === 0) continue
       failures = [...failures, ...found]
@@ -33,18 +37,26 @@ export function checkInvariants(
   return failures
 }
 
+const TOO_LONG = 'the value holds a text too long for a pattern of the path'
+
 function passes({ tests }: PreparedInvariant, value: JsonValue | undefined): boolean {
   for (const { test } of tests) if (!test(value)) return false
   return true
 }
 
+/** Null where the path cannot be asked about this value. */
 function valuesOf(
   { path }: PreparedInvariant,
   finder: Finder,
-): readonly { readonly path: string; readonly value: JsonValue | undefined }[] {
+): readonly { readonly path: string; readonly value: JsonValue | undefined }[] | null {
   if (path.singular) return [{ path: path.expression, value: finder.first(path) }]
-  const nodes = finder.nodes(path)
-  return nodes.length === 0 ? [{ path: path.expression, value: undefined }] : nodes
+  try {
+    const nodes = finder.nodes(path)
+    return nodes.length === 0 ? [{ path: path.expression, value: undefined }] : nodes
+  } catch (error) {
+    if (error instanceof RegexTooCostlyError) return null
+    throw error
+  }
 }
 
 /**

@@ -256,7 +256,7 @@ function shareResponse({ plan, response, toolless }: Proposal): JudgedResponse {
       failures ??= new Map()
       const known = failures.get(contract.tool)
       if (known !== undefined) return known
-      const found = outputFailures(contract, viewOnce())
+      const found = checkInvariants(contract.outputInvariants, viewOnce(), (path) => path)
       failures.set(contract.tool, found)
       return found
     },
@@ -274,15 +274,6 @@ function targetsOf(plan: Plan, { calls }: ReadResponse): ReadonlySet<string> {
     targets.add(target)
   }
   return targets ?? NO_TARGETS
-}
-
-function outputFailures({ outputInvariants }: PreparedContract, view: ResponseView): ContractFailure[] {
-  try {
-    return checkInvariants(outputInvariants, view, (path) => path)
-  } catch (error) {
-    if (!(error instanceof RegexTooCostlyError)) throw error
-    return [{ path: '$', operator: 'regex', message: error.message }]
-  }
 }
 
 /** Where usage or price is unknown, a response is taken to have cost as much as the dearest so far. */

@@ -2,6 +2,7 @@ import { type CompiledContract, type CompiledSession, type JsonValue, LIMITS } f
 import { describe, expect, test } from 'vitest'
 import { compilePlan } from './compile-plan.js'
 import { evaluateProposal } from './evaluate-proposal.js'
+import { checkExecution } from './execution.js'
 import type { Plan } from './plan.js'
 import { preparePlan } from './prepare-plan.js'
 import { readResponse } from './read-calls.js'
@@ -125,6 +126,7 @@ describe('a response with more faults than anybody reads', () => {
   })
 })
 
+const ASKED = { reason: 'a name', timeout_seconds: 30, on_timeout: 'deny' as const, context: [] }
 const COSTLY = "$.items[?search(@.name, 'a{1,900}b')]"
 
 test.each<[string, Partial<CompiledContract>]>([
@@ -134,9 +136,20 @@ test.each<[string, Partial<CompiledContract>]>([
     'output invariants',
     { assertions: { output_invariants: [{ path: `$.tool_calls[0].arguments${COSTLY.slice(1)}`, exists: false }] } },
   ],
+  ['the condition of a checkpoint', { checkpoint: [{ ...ASKED, when: [{ path: COSTLY, exists: true }] }] }],
 ])('a text too long for a pattern in a path blocks its call, and fails no request: %s', (_name, contract) => {
   const { decisions } = judge(planOf(contract), { tool_calls: [callOf({ items: [{ name: 'a'.repeat(100_000) }] })] })
   expect(decisions).toMatchObject([{ decision: 'block', pending_call_id: null }])
+})
+
+test('a text too long for a pattern in a path fails a validation and a check before the tool runs', () => {
+  const args = { items: [{ name: 'a'.repeat(100_000) }] }
+  const plan = planOf({ execution_constraints: { arguments: [{ path: COSTLY, exists: false }] } })
+  const { pass } = validateResponse({ tool_calls: [callOf(args)] }, plan, { unmatched: 'deny' })
+  expect(pass).toBe(false)
+  const tool = 'count'
+  expect(checkExecution(plan, tool, args)).toMatchObject({ reason: 'execution_constraint_violated' })
+  expect(checkExecution(plan, tool, { items: [{ name: 'c' }] })).toBeNull()
 })
 
 describe('names that the model makes up', () => {

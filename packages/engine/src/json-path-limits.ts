@@ -1,4 +1,5 @@
 import { type JSONPathQuery, jsonpath } from 'json-p3'
+import { patternProblem } from './json-path-regex.js'
 
 /**
  * Says why a path could cost more than a few passes over the value, or null. What multiplies is refused: a second
@@ -65,8 +66,11 @@ function filterProblem(expression: Expression, count: Count): string | null {
 
 function functionProblem(call: InstanceType<typeof FunctionExtension>, count: Count): string | null {
   const takesPattern = call.name === 'match' || call.name === 'search'
-  if (takesPattern && !(call.args[1] instanceof StringLiteral)) {
-    return `the pattern of ${call.name}() must be written in the path`
+  if (takesPattern) {
+    const [, pattern] = call.args
+    if (!(pattern instanceof StringLiteral)) return `the pattern of ${call.name}() must be written in the path`
+    const problem = patternProblem(pattern.value)
+    if (problem !== null) return `the pattern of ${call.name}() can match nothing: ${problem}`
   }
   for (const argument of call.args) {
     const problem = filterProblem(argument, count)

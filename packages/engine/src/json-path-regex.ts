@@ -3,20 +3,34 @@ import { compileRegex, type Regex } from './regex.js'
 
 /** `match` and `search` of RFC 9535 in linear time. The library's own use the backtracking RegExp. */
 export function regexFunctions(): [name: string, fn: FilterFunction][] {
-  return [
-    ['match', regexFunction((pattern) => `^(?:${pattern})$`)],
-    ['search', regexFunction((pattern) => pattern)],
-  ]
+  return Object.entries(WRAPPED).map(([name, wrap]) => [name, regexFunction(wrap)])
 }
 
-function regexFunction(wrap: (pattern: string) => string): FilterFunction {
+/** Why a pattern would match nothing, whatever the text: such a filter would let everything through. Null for a sound one. */
+export function patternProblem(pattern: string): string | null {
+  const regex = compilePattern(pattern, WRAPPED.match)
+  return regex.ok ? null : regex.problem
+}
+
+type Wrap = (pattern: string) => string
+
+const WRAPPED = {
+  match: (pattern) => `^(?:${pattern})$`,
+  search: (pattern) => pattern,
+} as const satisfies Record<string, Wrap>
+
+function compilePattern(pattern: string, wrap: Wrap): Regex {
+  if (isIRegexp(pattern)) return compileRegex(wrap(toRe2(pattern)))
+  const problem = `${JSON.stringify(pattern)} is no I-Regexp (RFC 9485): no flags, groups with ?, lazy repeats or \\d`
+  return { ok: false, problem }
+}
+
+function regexFunction(wrap: Wrap): FilterFunction {
   const compiled = new Map<string, Regex>()
   const regexOf = (pattern: string): Regex => {
     const known = compiled.get(pattern)
     if (known !== undefined) return known
-    const regex = isIRegexp(pattern)
-      ? compileRegex(wrap(toRe2(pattern)))
-      : { ok: false as const, problem: 'not I-Regexp' }
+    const regex = compilePattern(pattern, wrap)
     if (compiled.size >= MAX_PATTERNS) compiled.clear()
     compiled.set(pattern, regex)
     return regex

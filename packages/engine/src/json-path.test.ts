@@ -60,6 +60,9 @@ describe('compilePath', () => {
     ['a search of everything for each item', '$.items[?count($.items[*]) > 1]', 'inside a filter'],
     ['unions that multiply', `$${'[*,*]'.repeat(7)}`, 'too many selectors'],
     ['a pattern out of the data', '$[?match(@.a, @.b)]', 'pattern'],
+    ['a pattern that no text can match because it is none', '$[?match(@.a, "(?i)admin")]', 'I-Regexp'],
+    ['a pattern that RE2 refuses', '$[?search(@.a, "[b-a]")]', 'RE2'],
+    ['a pattern inside a function', '$[?count(@[?search(@, "\\\\d")]) > 0]', 'I-Regexp'],
     ['a path of any length', `$${'.a'.repeat(1_000)}`, 'longer'],
   ])('refuses %s', (_name, expression, problem) => {
     expect(compilePath(expression)).toEqual({ ok: false, problem: expect.stringContaining(problem) })
