@@ -129,7 +129,7 @@ const optionsPage = () =>
   pageFrom(
     'scripts/reference/sdk-tables.ts',
     'Options of the SDK',
-    'An option that is not known, or out of its range, is refused by `replay` with a `ReplayConfigError`; `observe` never throws and brings it back into range.',
+    'An option that is not known, or out of its range, is refused by `replay` with a `ReplayConfigError`; `observe` never throws: it goes on without it, or with the nearest value that can be used, and reports that. Without a `diagnostics` callback, what a person has to mend is written to the console, once.',
     '## replay(client, options)',
     optionTable(REPLAY_OPTIONS),
     '## observe(client, options)',

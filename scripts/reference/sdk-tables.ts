@@ -128,5 +128,6 @@ export const DIAGNOSTICS: Readonly<Record<DiagnosticType, string>> = {
   checkpoint_requested: 'a person is asked',
   checkpoint_resolved: 'a person, or time, has decided',
   option_clamped: 'a setting was out of range and was brought back into it',
+  option_ignored: 'observe cannot use an option: it is no option, or of another type',
   callback_error: 'a callback of the program threw',
 }

@@ -29,6 +29,7 @@ export {
 } from './chain.js'
 export { readByPath } from './check-invariant.js'
 export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './checkpoint.js'
+export { suggestName } from './closest-name.js'
 export { type CompileResult, compilePlan, type PlanSources } from './compile-plan.js'
 export { compileWorkflow, type WorkflowCompilation } from './compile-workflow.js'
 export { modesConflict, type ResourceMode, renderResource } from './conflicts.js'

@@ -12,7 +12,8 @@ export interface CaptureBuffer {
   flush(): Promise<void>
   /** Sends what is there and takes no more. */
   close(): Promise<void>
-  counts(): { buffered: number; sent: number; dropped: number; failures: number; stopped: boolean }
+  /** `failing`: what was sent last did not arrive. */
+  counts(): { buffered: number; sent: number; dropped: number; failures: number; failing: boolean; stopped: boolean }
 }
 
 export interface CaptureBufferOptions {
@@ -36,7 +37,7 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
   let notBefore = 0
   let lossTold = false
   let untold = 0
-  const counts = { sent: 0, dropped: 0, failures: 0 }
+  const counts = { sent: 0, dropped: 0, failures: 0, failing: false }
 
   const drop = (count: number): void => {
     counts.dropped += count
@@ -95,6 +96,7 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
       case 'delivered':
         breaker.succeeded()
         counts.sent += batch.length
+        counts.failing = false
         if (outcome.problem !== null) report({ type: 'capture_error', detail: outcome.problem })
         return true
       case 'throttled':
@@ -103,6 +105,7 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
         return false
       case 'failed':
         counts.failures += 1
+        counts.failing = true
         report({ type: 'capture_error', detail: outcome.problem })
         if (outcome.retry) putBack(batch)
         else counts.dropped += batch.length

@@ -1,4 +1,5 @@
 import type { BlockReason, NarrowedTool } from '@countersign/protocol'
+import { consoleText, warnOnConsole } from './warn-on-console.js'
 
 /** What the client tells the `diagnostics` callback. Nothing here changes what is allowed. */
 export interface DiagnosticEvents {
@@ -31,6 +32,8 @@ export interface DiagnosticEvents {
   checkpoint_resolved: { session_id: string; checkpoint_id: string; tool_name: string; decision: string }
   /** A setting was out of range and was brought back into it. */
   option_clamped: { option: string; given: number; used: number }
+  /** `observe` cannot use an option: it is no option, or of another type. */
+  option_ignored: { option: string; detail: string }
   /** A callback of the program threw. */
   callback_error: { callback: string; detail: string }
 }
@@ -43,11 +46,19 @@ export type DiagnosticsCallback = (event: Diagnostic) => void
 
 export type Report = (event: Diagnostic) => void
 
-/** A callback that throws must not change what happens to a call. */
+/**
+ * A callback that throws must not change what happens to a call. Without one, what a person has to mend is written to
+ * the console, once.
+ */
 export function createReport(callback: DiagnosticsCallback | undefined): Report {
   return (event) => {
     try {
-      callback?.(event)
+      if (typeof callback === 'function') {
+        callback(event)
+        return
+      }
+      const text = consoleText(event)
+      if (text !== null) warnOnConsole(text)
     } catch {
       // There is nobody left to tell.
     }

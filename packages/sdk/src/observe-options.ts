@@ -1,6 +1,7 @@
 import { type CaptureLevel, LIMITS } from '@countersign/protocol'
 import { createReport, type DiagnosticsCallback, type Report } from './diagnostics.js'
-import { DEFAULT_BASE_URL, readEnvironment, type SdkEnvironment } from './options.js'
+import { unknownOption } from './option-names.js'
+import { addressProblem, DEFAULT_BASE_URL, readEnvironment, type SdkEnvironment, saysYes } from './options.js'
 import { type Post, postByFetch, postByNode } from './post.js'
 
 export interface ObserveOptions {
@@ -26,7 +27,8 @@ export interface ObserveSettings {
   apiKey: string | null
   agent: string
   captureLevel: CaptureLevel
-  endpoint: string
+  /** Null when what was given is no address: nothing is observed. */
+  endpoint: string | null
   maxBuffer: number
   flushMs: number
   timeoutMs: number
@@ -36,40 +38,98 @@ export interface ObserveSettings {
   appInstance: string | null
 }
 
-/** What observe works with. A value it cannot use becomes the default, one above its maximum the maximum. */
+/**
+ * What observe works with. Whatever it is given it does not throw: a value that it cannot use becomes the default, one
+ * above its maximum the maximum, and both are reported.
+ */
 export function observeSettings(
-  options: ObserveOptions,
+  given: ObserveOptions,
   environment: SdkEnvironment = readEnvironment(),
 ): ObserveSettings {
+  const isGiven = typeof given === 'object' && given !== null
+  const options = isGiven ? given : {}
   const report = createReport(options.diagnostics)
+  const ignored = (option: string, detail: string): null => {
+    report({ type: 'option_ignored', option, detail })
+    return null
+  }
+  if (!isGiven) ignored('options', 'must be an object, such as { agent: "support" }')
+  for (const name of Object.keys(options)) {
+    if (!OPTION_NAMES.some((known) => known === name)) ignored(name, unknownOption(name, OPTION_NAMES, 'endpoint'))
+  }
+  const text = (name: 'apiKey' | 'agent'): string | null => {
+    const value: unknown = options[name] ?? ''
+    return typeof value === 'string' ? value.trim() || null : ignored(name, 'is ignored: it must be a text')
+  }
   const number = (name: 'maxBuffer' | 'flushMs' | 'timeoutMs', fallback: number, maximum: number): number => {
-    const given = options[name]
-    if (given === undefined || !Number.isFinite(given) || given < 1) return fallback
-    if (given <= maximum) return Math.floor(given)
-    report({ type: 'option_clamped', option: name, given, used: maximum })
+    const value: unknown = options[name]
+    if (value === undefined) return fallback
+    if (typeof value !== 'number' || !Number.isFinite(value) || value < 1) {
+      ignored(name, `is ignored, and ${fallback} is used: it must be a number from 1`)
+      return fallback
+    }
+    if (value <= maximum) return Math.floor(value)
+    report({ type: 'option_clamped', option: name, given: value, used: maximum })
     return maximum
   }
+  const { diagnostics, fetch } = options
+  for (const [name, value] of Object.entries({ diagnostics, fetch })) {
+    if (value !== undefined && typeof value !== 'function') ignored(name, 'is ignored: it must be a function')
+  }
   return {
-    apiKey: options.apiKey?.trim() || environment.apiKey,
-    agent: options.agent?.trim() || 'default',
-    captureLevel: CAPTURE_LEVELS.find((level) => level === options.captureLevel) ?? 'redacted',
-    endpoint: baseUrl(options.endpoint ?? environment.apiUrl),
+    apiKey: text('apiKey') ?? environment.apiKey,
+    agent: text('agent') ?? 'default',
+    captureLevel: captureLevel(options.captureLevel, ignored),
+    endpoint: endpoint(options.endpoint || environment.apiUrl || DEFAULT_BASE_URL, ignored),
     maxBuffer: number('maxBuffer', LIMITS.observeBufferDefault, LIMITS.observeBufferMax),
     flushMs: number('flushMs', LIMITS.observeFlushMsDefault, MAX_TIMER_MS),
     timeoutMs: number('timeoutMs', LIMITS.observeTimeoutMsDefault, LIMITS.observeTimeoutMsMax),
-    disabled: options.disabled === true || environment.captureDisabled,
+    disabled: isDisabled(options.disabled, ignored) || environment.captureDisabled,
     report,
-    post: options.fetch === undefined ? postByNode : postByFetch(options.fetch),
+    post: typeof fetch === 'function' ? postByFetch(fetch) : postByNode,
     appInstance: environment.appInstance,
   }
 }
 
+const OPTION_NAMES = [
+  'apiKey',
+  'agent',
+  'captureLevel',
+  'endpoint',
+  'maxBuffer',
+  'flushMs',
+  'timeoutMs',
+  'disabled',
+  'diagnostics',
+  'fetch',
+] as const satisfies (keyof ObserveOptions)[]
+
+type Ignored = (option: string, detail: string) => null
+
 const CAPTURE_LEVELS: readonly CaptureLevel[] = ['metadata', 'redacted', 'full']
+
+/** Whoever names a level cares what is captured: one that is not known captures the least. */
+function captureLevel(given: unknown, ignored: Ignored): CaptureLevel {
+  if (given === undefined) return 'redacted'
+  const known = CAPTURE_LEVELS.find((level) => level === given)
+  if (known === undefined) ignored('captureLevel', `must be one of ${CAPTURE_LEVELS.join(', ')}: metadata is used`)
+  return known ?? 'metadata'
+}
+
+function isDisabled(given: unknown, ignored: Ignored): boolean {
+  if (given === undefined || typeof given === 'boolean') return given === true
+  if (typeof given === 'string') return saysYes(given)
+  ignored('disabled', 'is ignored: it must be true or false')
+  return false
+}
+
+/** An address without its closing slashes, so that paths can be put behind it. Null when it is none: captures go nowhere else. */
+function endpoint(given: unknown, ignored: Ignored): string | null {
+  const address = typeof given === 'string' ? given.trim() : ''
+  const problem = addressProblem(address)
+  if (problem !== null) return ignored('endpoint', `(or COUNTERSIGN_API_URL) ${problem}; nothing is observed`)
+  return address.replace(/\/+$/, '')
+}
 
 /** Node turns longer delays into one millisecond. */
 const MAX_TIMER_MS = 2 ** 31 - 1
-
-/** An address without its closing slashes, so that paths can be put behind it. */
-export function baseUrl(given: string | null | undefined): string {
-  return (given?.trim() || DEFAULT_BASE_URL).replace(/\/+$/, '')
-}

@@ -7,9 +7,10 @@ import { createIds } from './create-ids.js'
 import { messageOf } from './diagnostics.js'
 import { type HealthSnapshot, isClusterMember } from './health-snapshot.js'
 import { type ObserveOptions, type ObserveSettings, observeSettings } from './observe-options.js'
-import { detectClient } from './providers/clients.js'
+import { detectClient, whyUnknown } from './providers/clients.js'
 import { type SeenCall, watchClient } from './providers/watch-client.js'
 import { captureSender } from './send-captures.js'
+import { warnOnConsole } from './warn-on-console.js'
 import { unwrapClient, wrapClient } from './wrapped-clients.js'
 
 export interface ObserveHandle {
@@ -25,17 +26,16 @@ export interface ObserveHandle {
  */
 export function observe(client: object, options: ObserveOptions = {}): ObserveHandle {
   const settings = observeSettings(options)
+  const { apiKey, endpoint } = settings
   if (settings.disabled) return idleHandle(settings)
-  if (settings.apiKey === null) {
-    warnOnce()
+  if (apiKey === null) {
+    warnOnConsole('observe has no API key and does nothing; give apiKey or set COUNTERSIGN_API_KEY')
     return idleHandle(settings)
   }
+  if (endpoint === null) return idleHandle(settings)
   const kind = detectClient(client)
   if (kind === null) {
-    settings.report({
-      type: 'unsupported_client',
-      detail: 'the client has none of chat.completions.create, responses.create and messages.create',
-    })
+    settings.report({ type: 'unsupported_client', detail: whyUnknown(client) })
     return idleHandle(settings)
   }
   const holder = wrapClient(client, 'observe')
@@ -46,7 +46,7 @@ export function observe(client: object, options: ObserveOptions = {}): ObserveHa
     })
     return idleHandle(settings)
   }
-  const capture = startCapturing(settings, settings.apiKey)
+  const capture = startCapturing(settings, { apiKey, endpoint })
   const stopWatching = watchClient(client, kind, capture.take)
   return {
     restore: async () => {
@@ -76,15 +76,16 @@ interface Counts {
   /** Calls of a model that were captured. */
   captured: number
   failures: number
-  stopped: boolean
+  /** What was sent last did not arrive, or capturing is stopped for a while. */
+  troubled: boolean
 }
 
-function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
+function startCapturing(settings: ObserveSettings, to: { apiKey: string; endpoint: string }): Capturing {
   const { agent, captureLevel, report } = settings
-  const conversations = createConversations(apiKey)
+  const conversations = createConversations(to.apiKey)
   const newCaptureId = createIds()
   const buffer = createCaptureBuffer({
-    send: captureSender({ ...settings, apiKey }),
+    send: captureSender({ ...to, timeoutMs: settings.timeoutMs, post: settings.post }),
     maxBuffer: settings.maxBuffer,
     flushMs: settings.flushMs,
     breaker: createCircuitBreaker(),
@@ -157,15 +158,15 @@ function startCapturing(settings: ObserveSettings, apiKey: string): Capturing {
     flush: buffer.flush,
     close: buffer.close,
     counts: () => {
-      const { failures, stopped } = buffer.counts()
-      return { captured: captured + waiting.length, failures, stopped }
+      const { failures, failing, stopped } = buffer.counts()
+      return { captured: captured + waiting.length, failures, troubled: failing || stopped }
     },
   }
 }
 
 function health(settings: ObserveSettings, counts: Counts | null): HealthSnapshot {
   return Object.freeze({
-    status: counts === null ? 'inactive' : counts.stopped ? 'degraded' : 'healthy',
+    status: counts === null ? 'inactive' : counts.troubled ? 'degraded' : 'healthy',
     authorityState: 'inactive',
     protectionLevel: 'monitor',
     durability: 'inactive',
@@ -183,12 +184,4 @@ function health(settings: ObserveSettings, counts: Counts | null): HealthSnapsho
 
 function idleHandle(settings: ObserveSettings): ObserveHandle {
   return { restore: async () => {}, flush: async () => {}, getHealth: () => health(settings, null) }
-}
-
-let warned = false
-
-function warnOnce(): void {
-  if (warned) return
-  warned = true
-  console.warn('countersign: observe has no API key and does nothing; give apiKey or set COUNTERSIGN_API_KEY')
 }

@@ -19,7 +19,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv = process.env): SdkEnviro
     apiKey: filled(env.COUNTERSIGN_API_KEY),
     apiUrl: filled(env.COUNTERSIGN_API_URL),
     environment: filled(env.COUNTERSIGN_ENVIRONMENT) ?? filled(env.NODE_ENV),
-    captureDisabled: /^(true|1|yes|on)$/i.test(env.COUNTERSIGN_DISABLE?.trim() ?? ''),
+    captureDisabled: saysYes(env.COUNTERSIGN_DISABLE ?? ''),
     appInstance: filled(env.NODE_APP_INSTANCE),
   }
 }
@@ -31,6 +31,18 @@ export function environmentOf(given: string | null): { environment: Environment;
   const known = ENVIRONMENTS.find((name) => name === given)
   return { environment: known ?? 'production', known: known !== undefined }
 }
+
+/** What is wrong with the address of a service; null when it can be used. */
+export function addressProblem(address: string): string | null {
+  const parsed = URL.canParse(address) ? new URL(address) : null
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+    return 'must be an http or https address, such as http://127.0.0.1:4319'
+  }
+  return /\/api(\/v1)?\/?$/.test(parsed.pathname) ? 'must be the address alone, without /api/v1' : null
+}
+
+/** How COUNTERSIGN_DISABLE, and a program that hands a variable on, say yes. */
+export const saysYes = (text: string): boolean => /^(true|1|yes|on)$/i.test(text.trim())
 
 function filled(value: string | undefined): string | null {
   const trimmed = value?.trim() ?? ''

@@ -1,7 +1,7 @@
 import { createReport } from './diagnostics.js'
 import { ReplayConfigError } from './errors.js'
 import { readEnvironment } from './options.js'
-import { detectClient } from './providers/clients.js'
+import { detectClient, whyUnknown } from './providers/clients.js'
 import type { ReplayOptions, ToolMap } from './replay-options.js'
 import { ReplaySession } from './replay-session.js'
 import { readReplayOptions } from './replay-settings.js'
@@ -21,8 +21,8 @@ export function replay<Client extends object>(client: Client, options: ReplayOpt
   const settings = readReplayOptions(options, readEnvironment())
   const kind = detectClient(client)
   if (kind === null) {
-    const detail = 'the client has none of chat.completions.create, responses.create and messages.create'
-    createReport(settings.diagnostics)({ type: 'unsupported_client', detail })
+    const detail = whyUnknown(client)
+    if (settings.diagnostics) createReport(settings.diagnostics)({ type: 'unsupported_client', detail })
     throw new ReplayConfigError(`this client cannot be governed: ${detail}`, 'compilation_failed')
   }
   const holder = wrapClient(client, 'replay')

@@ -39,10 +39,15 @@ function outcomeOf({ status, retryAfter, body }: PostAnswer): SendOutcome {
     const seconds = Number(retryAfter)
     return { kind: 'throttled', retryAfterMs: seconds > 0 ? seconds * 1_000 : RETRY_AFTER_DEFAULT_MS }
   }
-  const mend = status === 401 ? ': check apiKey or COUNTERSIGN_API_KEY' : ''
-  const problem = `the service refused captures with status ${status}${mend}`
+  const problem = `the service refused captures with status ${status}${MENDS[status] ?? ''}`
   // What is wrong with a request stays wrong; what is wrong with the service may pass.
   return { kind: 'failed', problem, retry: status >= 500 || status === 408 }
+}
+
+const MENDS: Readonly<Record<number, string>> = {
+  401: ': check apiKey or COUNTERSIGN_API_KEY, which is mistyped, revoked, or of another service',
+  403: ': verify the e-mail address of the account first',
+  404: ': check endpoint or COUNTERSIGN_API_URL, which is the address of something else',
 }
 
 function rejectedIn(body: string): string | null {

@@ -31,6 +31,14 @@ export function detectClient(client: unknown): ClientKind | null {
   return CLIENT_KINDS.find((kind) => kind.matches(client)) ?? null
 }
 
+/** Why a client is of no known kind, with what is most often meant instead. */
+export function whyUnknown(client: unknown): string {
+  if (client instanceof Promise) return 'the client is a Promise: await it first'
+  if (typeof client === 'function')
+    return 'the client is a class or a function: hand over what it makes, such as new OpenAI()'
+  return 'the client has none of chat.completions.create, responses.create and messages.create'
+}
+
 /** The value at a path such as `chat.completions.create`, with the object that holds it; null when there is none. */
 export function memberAt(client: object, path: string): { owner: object; value: unknown } | null {
   const names = path.split('.')
