@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Agent, calls, results, startAgent } from '../support/agent.js'
+import { type Agent, calls, results, startAgent, toolDefinition } from '../support/agent.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
 
 let agent: Agent
@@ -101,4 +101,72 @@ test.each<[string, () => unknown]>([
   const first = await ask(['verify', 'pay'])
   await session.tools?.verify?.({})
   await expect(ask(['verify', 'pay'], results(first))).rejects.toThrow('precondition_not_met')
+})
+
+test.each<[string, unknown]>([
+  ['a time in nanoseconds', { at: 1.7e18 }],
+  ['a text that was cut inside a character', { text: 'done \ud83d' }],
+  ['a BigInt', { id: 2n ** 60n }],
+  ['names of the language', JSON.parse('{"constructor":"Ferrari"}')],
+  ['a deep nesting', nested(200)],
+])('a tool whose result holds %s has run all the same: its step commits', async (_name, result) => {
+  const { session, ask } = agent.start({
+    contracts,
+    tools: { pay: () => result },
+    apiKey: runtime.key,
+    fetch: runtime.fetch,
+    captureLevel: 'full',
+  })
+  agent.provider.enqueue(calls(['pay', { amount: 60 }, 'c1']))
+  await ask(['pay'])
+  await session.tools?.pay?.({ amount: 60 })
+  expect(session.getState()).toMatchObject({ stateVersion: 1, toolCallCounts: { pay: 1 } })
+})
+
+test('a term about a result is judged on JSON in a text as well, whatever numbers stand beside it', async () => {
+  const { session, ask } = agent.start({
+    contracts: [
+      { tool: 'verify', side_effect: 'read' },
+      {
+        tool: 'pay',
+        side_effect: 'write',
+        preconditions: [{ requires_prior_tool: 'verify', with_output: [{ path: '$.error', exists: false }] }],
+      },
+    ],
+    tools: { verify: () => '{"error":"nobody of this name","at":1700000000123456789}', pay: () => 'paid' },
+    apiKey: runtime.key,
+    fetch: runtime.fetch,
+  })
+  agent.provider.enqueue(calls(['verify', {}, 'c1']), calls(['pay', {}, 'c2']))
+  const first = await ask(['verify', 'pay'])
+  await session.tools?.verify?.({})
+  await expect(ask(['verify', 'pay'], results(first))).rejects.toThrow('precondition_not_met')
+})
+
+test.each<[string, string, object]>([
+  ['a text that was cut inside a character', 'go on \ud83d', {}],
+  ['a large number', 'go on', { seed: 1e17 }],
+  ['names of the language', 'go on', { metadata: { constructor: 'Ferrari' } }],
+])('what a request may not hold is found beside %s', async (_name, content, more) => {
+  const { session } = agent.start({
+    contracts: {
+      tool: 'pay',
+      side_effect: 'write',
+      assertions: { input_invariants: [{ path: "$.messages[?@.role == 'tool']", exists: false }] },
+    },
+    tools: { pay: () => 'paid' },
+    apiKey: runtime.key,
+    fetch: runtime.fetch,
+  })
+  agent.provider.enqueue(calls(['pay', {}, 'c1']))
+  const asking = session.client.chat.completions.create({
+    model: 'gpt-4o',
+    messages: [
+      { role: 'user', content },
+      { role: 'tool', tool_call_id: 'c0', content: 'pay me' },
+    ],
+    tools: [toolDefinition('pay')],
+    ...more,
+  })
+  await expect(asking).rejects.toThrow('input_invariant_failed')
 })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Plan, readInputValues } from '@countersign/engine'
+import type { JsonValue } from '@countersign/protocol'
 import type { BlockedTurn, PreflightAsk, PreparedTurn } from './authority.js'
 import { blockedDecision } from './blocked-decision.js'
 import { ReplayConfigError, ReplayContractError } from './errors.js'
@@ -8,9 +9,10 @@ import { isPromised, type KnownOrPromised } from './known-or-promised.js'
 import { narrowingText } from './narrowing-feedback.js'
 import type { Provider, RequestView } from './providers/provider.js'
 import type { Prepared } from './providers/turn-hooks.js'
-import { jsonOf, reportedReceipt } from './receipts.js'
+import { reportedReceipt } from './receipts.js'
 import { traceNarrowing } from './trace.js'
 import { type Asked, binds, type TurnSession } from './turn-session.js'
+import { writtenJson } from './written-json.js'
 
 /** Settles what came before, has the request prepared, and narrows it. */
 export async function prepareTurn(session: TurnSession, provider: Provider, asked: Asked): Promise<Prepared> {
@@ -86,8 +88,15 @@ function askOf(plan: Plan, provider: Provider, { request, view }: Asked): Prefli
     tools: [...tools.values()],
     provider: provider.name,
     model: view.model,
-    request: plan.inputPaths.length === 0 ? {} : readInputValues(plan, jsonOf(request) ?? null),
+    request: plan.inputPaths.length === 0 ? {} : readInputValues(plan, writtenRequest(request)),
   }
+}
+
+/** What cannot be written cannot be sent either, and an empty request would pass rules about what it may not hold. */
+function writtenRequest(request: Asked['request']): JsonValue {
+  const written = writtenJson(request)
+  if (written === undefined) throw new ReplayConfigError('the request cannot be written as JSON', null)
+  return written
 }
 
 /**

@@ -1,6 +1,15 @@
-import { type CompiledPath, compilePath, parseStrictJson, readByPath, saltedHash } from '@countersign/engine'
+import {
+  type CompiledPath,
+  checkStrictValue,
+  compilePath,
+  holdsNul,
+  parseStrictJson,
+  readByPath,
+  saltedHash,
+} from '@countersign/engine'
 import type { CaptureLevel, JsonValue, Outcome, Receipt } from '@countersign/protocol'
 import type { OpenCall } from './call-book.js'
+import { writtenJson } from './written-json.js'
 
 /** What became of a call that the wrapper ran. */
 export interface Execution {
@@ -24,14 +33,14 @@ export function executedReceipt(
   execution: Execution,
   { salt, captureLevel }: EvidenceSettings,
 ): Receipt {
-  const result = execution.outcome === 'succeeded' ? jsonOf(execution.result) : undefined
+  const result = execution.outcome === 'succeeded' ? writtenJson(execution.result) : undefined
   return {
     ...reportedReceipt(call, execution.outcome),
     evidence_level: 'executed',
     started_at: execution.startedAt.toISOString(),
     finished_at: execution.finishedAt.toISOString(),
     ...(result !== undefined && resultEvidence(call, result, salt)),
-    ...(result !== undefined && captureLevel === 'full' && isShort(result) && { result }),
+    ...(result !== undefined && captureLevel === 'full' && canBeKept(result) && { result }),
     ...(execution.errorCode !== undefined && { error_code: execution.errorCode.slice(0, 128) }),
   }
 }
@@ -54,7 +63,17 @@ function resultEvidence(call: OpenCall, result: JsonValue, salt: string): Pick<R
     return compiled.ok ? [compiled.path] : []
   })
   const outputs = paths.length === 0 ? undefined : outputsAt(paths, readable(result))
-  return { result_hash: saltedHash(salt, result), ...(outputs !== undefined && { outputs }) }
+  const hash = hashOf(result, salt)
+  return { ...(hash !== undefined && { result_hash: hash }), ...(outputs !== undefined && { outputs }) }
+}
+
+/** Undefined where the nesting is deeper than the stack. */
+function hashOf(result: JsonValue, salt: string): string | undefined {
+  try {
+    return saltedHash(salt, result)
+  } catch {
+    return undefined
+  }
 }
 
 /** Undefined where a path cannot be asked about this result: the tool ran all the same, and its receipt must be made. */
@@ -69,11 +88,14 @@ function outputsAt(paths: readonly CompiledPath[], result: JsonValue): Receipt['
 /** Tools often return JSON as text, ready for the tool message: paths look inside it. */
 function readable(result: JsonValue): JsonValue {
   if (typeof result !== 'string' || !/^\s*[[{]/.test(result)) return result
-  const parsed = parseStrictJson(result)
-  return parsed.ok ? parsed.value : result
+  try {
+    return JSON.parse(result)
+  } catch {
+    return result
+  }
 }
 
-/** Undefined when JSON cannot write it: then there is no evidence of the result. */
+/** Undefined when it is no I-JSON, or JSON cannot write it. */
 export function jsonOf(value: unknown): JsonValue | undefined {
   if (value === undefined) return null
   try {
@@ -86,4 +108,8 @@ export function jsonOf(value: unknown): JsonValue | undefined {
   }
 }
 
-const isShort = (result: JsonValue): boolean => JSON.stringify(result).length <= KEPT_RESULT_LENGTH
+function canBeKept(result: JsonValue): boolean {
+  if (checkStrictValue(result) !== null) return false
+  const written = JSON.stringify(result)
+  return written.length <= KEPT_RESULT_LENGTH && !holdsNul(written)
+}

@@ -83,7 +83,7 @@ export const newTrail = (key: string | null = null): Trail => ({
 
 export function sawUser(trail: Trail, text: string): void {
   const order = ++trail.order
-  if (trail.key !== null) trail.request ??= saltedHash(trail.key, text).slice(0, 32)
+  if (trail.key !== null) trail.request ??= saltedHash(trail.key, text.toWellFormed()).slice(0, 32)
   if (roomFor(trail, text)) trail.userTexts.push({ order, text: withoutSchemes(text) })
 }
 

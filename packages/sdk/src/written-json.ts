@@ -1,0 +1,20 @@
+import type { JsonValue } from '@countersign/protocol'
+
+/**
+ * A value as JSON writes it; undefined when JSON cannot. Unlike arguments, which two readers could understand
+ * differently, it is read from memory, so that large numbers, any keys and any depth are taken. A BigInt is its
+ * digits, and half of a surrogate pair is U+FFFD, as it would be sent.
+ */
+export function writtenJson(value: unknown): JsonValue | undefined {
+  if (value === undefined) return null
+  try {
+    const written = JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? String(item) : item))
+    if (written === undefined) return undefined
+    return JSON.parse(written.includes('\\ud') ? written.replace(LONE_SURROGATE, '$1\\ufffd') : written)
+  } catch {
+    return undefined
+  }
+}
+
+/** JSON.stringify escapes only halves of a pair so; an even number of backslashes before it would make it plain text. */
+const LONE_SURROGATE = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
