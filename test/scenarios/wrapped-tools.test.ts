@@ -151,6 +151,22 @@ proves('turn.cycle', 'tools without a wrapper resolve by their results among the
   expect(await stateOf(session.sessionId)).toMatchObject({ stateVersion: 1 })
 })
 
+proves('turn.cycle', 'the result of an earlier call with the same id does not stand for the new one', async () => {
+  const { session, ask } = withTools({ pay: () => null })
+  const again = () => calls(['look', {}, 'look:0'])
+  agent.provider.enqueue(again(), again(), again(), says('done'))
+  const first = results(await ask(['look']))
+  const second = results(await ask(['look'], first))
+  // The program never ran the second, or never told; the third it did.
+  await ask(['look'], first)
+  await ask(['look'], [...first, ...second])
+  expect(await receiptsOf(session.sessionId)).toMatchObject([
+    { outcome: 'succeeded', at_level: true },
+    { outcome: 'unknown', at_level: false },
+    { outcome: 'succeeded', at_level: true },
+  ])
+})
+
 proves('turn.cycle', 'the next turn waits for tools that still run', async () => {
   let finish = (): void => {}
   const { session, ask } = withTools({

@@ -15,6 +15,8 @@ export interface OpenCall {
   /** By the monotonic clock, in milliseconds. */
   readonly decidedAtMs: number
   readonly approvals: readonly Approval[]
+  /** How many results the request that led to this call already had under its id: some providers use ids again. */
+  readonly answeredBefore: number
   state: 'allowed' | 'running' | 'resolved'
 }
 

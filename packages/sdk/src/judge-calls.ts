@@ -14,15 +14,21 @@ export interface JudgedCalls {
   readonly stopped: readonly OpenCall[]
 }
 
+export interface MadeCalls {
+  readonly calls: readonly ToolCall[]
+  /** The calls whose results stood in the request. */
+  readonly answeredIds: readonly string[]
+}
+
 export function judgeCalls(
   judgement: Judgement,
-  calls: readonly ToolCall[],
+  made: MadeCalls,
   approver: Approver | null,
 ): KnownOrPromised<JudgedCalls> {
   const decidedAtMs = performance.now()
   const open: OpenCall[] = []
   for (const decision of judgement.decisions) {
-    const call = openCall(decision, calls, judgement, decidedAtMs)
+    const call = openCall(decision, made, judgement, decidedAtMs)
     if (call !== null) open.push(call)
   }
   const needsPerson = approver !== null && open.some(({ decision }) => decision.checkpoint_required)
@@ -60,7 +66,7 @@ async function askAboutCalls(
 
 function openCall(
   decision: Decision,
-  calls: readonly ToolCall[],
+  { calls, answeredIds }: MadeCalls,
   { by }: Judgement,
   decidedAtMs: number,
 ): OpenCall | null {
@@ -76,8 +82,15 @@ function openCall(
     by,
     decidedAtMs,
     approvals: [],
+    answeredBefore: timesIn(answeredIds, decision.call_id),
     state: 'allowed',
   }
+}
+
+export function timesIn(ids: readonly string[], id: string): number {
+  let times = 0
+  for (const other of ids) if (other === id) times++
+  return times
 }
 
 function refusedDecision(decision: Decision, refused: NonNullable<CheckpointResult['refused']>): Decision {

@@ -51,7 +51,8 @@ export async function judgeTurn(
     : proposeTurn(session, prepared, answer, response, flows)
   const judgement = isPromised(proposing) ? await proposing : proposing
   traceDecisions(trace, judgement.decisions)
-  const judging = judgeCalls(judgement, response.calls, session.approver)
+  const made = { calls: response.calls, answeredIds: view.answeredCallIds }
+  const judging = judgeCalls(judgement, made, session.approver)
   const judged = isPromised(judging) ? await judging : judging
   done(stance, judged.decisions, judgement.by)
   const passing = passThroughGate(session, asked, judged)
@@ -121,7 +122,7 @@ interface Watched {
 /** Judges without a consequence: not even a failure of the judgement has one. */
 async function watchTurn(
   session: TurnSession,
-  { trace }: Asked,
+  { trace, view }: Asked,
   prepared: PreparedTurn,
   { response, flows, answer, stance }: Watched,
 ): Promise<readonly Decision[]> {
@@ -129,7 +130,11 @@ async function watchTurn(
     const ask = { prepared, response: answer.response, read: response, gate: 'strip_blocked', flows } as const
     const judgement = await session.authority().propose(ask)
     traceDecisions(trace, judgement.decisions)
-    const { open, decisions } = await judgeCalls(judgement, response.calls, null)
+    const { open, decisions } = await judgeCalls(
+      judgement,
+      { calls: response.calls, answeredIds: view.answeredCallIds },
+      null,
+    )
     session.book.open(open)
     session.notes.watched(stance, prepared.removed, decisions)
     return decisions

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type Plan, readInputValues } from '@countersign/engine'
-import type { JsonValue } from '@countersign/protocol'
+import type { JsonValue, Outcome } from '@countersign/protocol'
 import type { BlockedTurn, PreflightAsk, PreparedTurn } from './authority.js'
 import { blockedDecision } from './blocked-decision.js'
+import type { OpenCall } from './call-book.js'
 import { ReplayConfigError, ReplayContractError } from './errors.js'
 import { enforcementOf } from './gate.js'
+import { timesIn } from './judge-calls.js'
 import { isPromised, type KnownOrPromised } from './known-or-promised.js'
 import { narrowingText } from './narrowing-feedback.js'
 import type { Provider, RequestView } from './providers/provider.js'
@@ -99,17 +101,25 @@ function writtenRequest(request: Asked['request']): JsonValue {
   return written
 }
 
-/**
- * Before the next step, every allowed call gets an outcome. A result among the messages is the program's word that
- * the tool ran. Without one, a wrapper that never started is sure that it did not; for other tools nobody knows.
- */
+/** Before the next step, every allowed call gets an outcome. */
 function settleEarlierCalls({ book, settings, deliver }: TurnSession, view: RequestView): KnownOrPromised<void> {
   const settle = (): KnownOrPromised<void> => {
     for (const call of book.allowed()) {
-      const silent = settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'
-      book.resolve(call, reportedReceipt(call, view.answeredCallIds.includes(call.callId) ? 'succeeded' : silent))
+      const isWrapped = settings.tools?.has(call.toolName) ?? false
+      book.resolve(call, reportedReceipt(call, outcomeOf(call, isWrapped, view.answeredCallIds)))
     }
     return deliver()
   }
   return book.isIdle() ? settle() : book.idle().then(settle)
+}
+
+/**
+ * A new result among the messages is the program's word that the tool ran. Without any, a wrapper that never started
+ * is sure that it did not; for other tools nobody knows. Nor does anybody where the result may be that of an earlier
+ * call with the same id.
+ */
+function outcomeOf({ callId, answeredBefore }: OpenCall, isWrapped: boolean, answeredIds: readonly string[]): Outcome {
+  const answered = timesIn(answeredIds, callId)
+  if (answered > answeredBefore) return 'succeeded'
+  return answered === 0 && isWrapped ? 'not_executed' : 'unknown'
 }
