@@ -2,8 +2,8 @@ import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { type LoopbackProvider, startProvider } from '../../../test/support/provider.js'
 import { type ObserveHandle, observe } from './observe.js'
+import { forgetWarnings } from './warn-on-console.js'
 
-// Each warning is given once in a process, so each test has texts of its own.
 let provider: LoopbackProvider
 let warnings: string[]
 let handles: ObserveHandle[]
@@ -14,6 +14,7 @@ afterAll(() => provider.close())
 beforeEach(() => {
   warnings = []
   handles = []
+  forgetWarnings()
   vi.spyOn(console, 'warn').mockImplementation((text: string) => void warnings.push(text))
   for (const name of ['COUNTERSIGN_API_KEY', 'COUNTERSIGN_API_URL', 'COUNTERSIGN_DISABLE']) vi.stubEnv(name, '')
 })

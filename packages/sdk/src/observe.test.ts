@@ -7,6 +7,7 @@ import { type LoopbackProvider, startProvider } from '../../../test/support/prov
 import type { Diagnostic } from './diagnostics.js'
 import { type ObserveHandle, observe } from './observe.js'
 import type { ObserveOptions } from './observe-options.js'
+import { forgetWarnings } from './warn-on-console.js'
 
 let provider: LoopbackProvider
 beforeAll(async () => {
@@ -372,6 +373,7 @@ describe('what the program notices', () => {
 describe('when it does nothing', () => {
   proves(['observe.no-key.warns-once', 'observe.no-key.no-op'], async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    forgetWarnings()
     const client = openai()
     const own = client.chat.completions.create
     const { apiKey: _none, ...options } = { apiKey: undefined, fetch: service.fetch }

@@ -11,6 +11,11 @@ export function warnOnConsole(text: string): void {
   console.warn(`countersign: ${text}`)
 }
 
+/** For tests, which share one process and would silence each other. */
+export function forgetWarnings(): void {
+  told.clear()
+}
+
 /**
  * What a program without a `diagnostics` callback would never hear of. Null where there is nothing to mend, or where an
  * error tells it anyway. The same trouble has the same text, whatever session or count it comes with.
