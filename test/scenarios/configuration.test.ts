@@ -2,7 +2,13 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { observe, ReplayConfigError, type ReplayOptions, replay } from '../../packages/sdk/src/index.js'
+import {
+  observe,
+  prepareContracts,
+  ReplayConfigError,
+  type ReplayOptions,
+  replay,
+} from '../../packages/sdk/src/index.js'
 import { type Agent, startAgent } from '../support/agent.js'
 import { proves } from '../support/proves.js'
 
@@ -112,6 +118,24 @@ proves('error.config', 'whatever is wrong is refused at once, with its name', ()
     ['labels', { contracts: look, labels: Array.from({ length: 129 }, (_, index) => `l${index}`) }],
     ['maxUnguardedCalls', { contracts: look, maxUnguardedCalls: -1 }],
     ['onBlock', { contracts: look, onBlock: 'no function' }],
+    ['did you mean "contractsDir"?', { contractDir: 'contracts' }],
+    ['did you mean "apiKey"?', { contracts: look, apikey: 'csk_x' }],
+    ['did you mean "runtimeUrl"?', { contracts: look, endpoint: 'http://127.0.0.1:4319' }],
+    ['not "enforced"', { contracts: look, mode: 'enforced' }],
+    ['contractsDir must be a path', { contractsDir: null }],
+    ['contractsDir must be a path', { contractsDir: 5 }],
+    ['fileURLToPath', { contractsDir: new URL('file:///contracts') }],
+    ['sessionYamlPath must be a path', { contracts: look, sessionYamlPath: 5 }],
+    ['give a folder as contractsDir', { contracts: 'contracts' }],
+    ['is for validate', { contracts: prepareContracts(look) }],
+    ['tools must be an object', { contracts: look, tools: new Map([['look', () => null]]) }],
+    ['tools must be an object', { contracts: look, tools: [() => null] }],
+    ['takeover must be true or false', { contracts: look, takeover: 'no' }],
+    ['store must have', { contracts: look, store: {} }],
+    ['fetch', { contracts: look, fetch: 'no function' }],
+    ['labels holds "a b"', { contracts: look, labels: ['a b'] }],
+    ['did you mean "workflowId"?', { contracts: look, workflow: { workflowID: 'w', role: 'r' } }],
+    ['workflow must be an object', { contracts: look, workflow: 'w' }],
     ['contracts', { contracts: { tool: 'look', side_efect: 'read' } }],
     ['regex', { contracts: { ...look, argument_value_invariants: [{ path: '$.a', regex: '(?<=a)b' }] } }],
   ]
@@ -120,6 +144,17 @@ proves('error.config', 'whatever is wrong is refused at once, with its name', ()
       expect.objectContaining({ condition: 'compilation_failed', message: expect.stringContaining(named) }),
     )
   }
+  for (const options of [null, 'csk_x']) {
+    const call = () => Reflect.apply(replay, undefined, [agent.openai(), options])
+    expect(call).toThrow(expect.objectContaining({ message: expect.stringContaining('must be an object') }))
+  }
+})
+
+proves('session.narrow', 'a text is not taken for a list of its letters', () => {
+  const { session } = agent.start({ contracts: look })
+  expect(() => Reflect.apply(session.narrow, session, ['look'])).toThrow(
+    /narrow takes an array of tool names, not "look"/,
+  )
 })
 
 proves('option.contracts-dir', 'a folder is read whole or not at all', () => {

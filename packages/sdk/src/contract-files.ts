@@ -11,6 +11,7 @@ import { ReplayConfigError } from './errors.js'
 export function readPack(folder: string): PlanSources {
   refuseParentSteps(folder)
   const root = resolve(folder)
+  if (!existsSync(root)) throw refused(`there is no folder ${root}`, 'give the one that holds the contracts')
   if (!isFolder(root)) throw refused(`${folder} is not a folder`, 'give the folder that holds the contracts')
   const inner = join(root, 'contracts')
   const contractsFolder = isFolder(inner) ? inner : root

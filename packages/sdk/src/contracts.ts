@@ -59,6 +59,9 @@ function readSources(input: ContractsInput, session: PrepareContractsOptions['se
 }
 
 function readList(input: Exclude<ContractsInput, string>): PlanSources {
+  if (typeof input !== 'object' || input === null) {
+    throw new ReplayConfigError('give a folder, an array of contract files, or contract objects', 'compilation_failed')
+  }
   const items: readonly unknown[] = Array.isArray(input) ? input : [input]
   const paths = items.filter((item) => typeof item === 'string')
   if (paths.length === 0) {

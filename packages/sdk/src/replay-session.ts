@@ -9,7 +9,7 @@ import { governClient } from './providers/govern-client.js'
 import { reportedReceipt } from './receipts.js'
 import { createReplayCaptures, type ReplayCaptures } from './replay-captures.js'
 import type { NarrowResult } from './replay-options.js'
-import { checkLabel, type ReplaySettings } from './replay-settings.js'
+import { checkLabel, checkToolFilter, type ReplaySettings } from './replay-settings.js'
 import { createSessionCore, type SessionCore } from './session-core.js'
 import { createSessionNotes, type SessionNotes } from './session-notes.js'
 import type { ShadowDelta } from './shadow-delta.js'
@@ -93,6 +93,7 @@ export class ReplaySession<Client extends object, Tools = SomeTools> {
 
   /** Leaves only these tools usable, until `widen`. */
   narrow(toolFilter: readonly string[]): void {
+    checkToolFilter(toolFilter)
     this.#core.setFilter([...toolFilter])
   }
 

@@ -13,7 +13,9 @@ import {
   type UnmatchedPolicy,
 } from '@countersign/protocol'
 import { ReplayConfigError } from './errors.js'
-import { DEFAULT_BASE_URL, environmentOf, type SdkEnvironment } from './options.js'
+import { callable, choice, flag, path, refuse, shown, text, whole } from './option-checks.js'
+import { unknownOption } from './option-names.js'
+import { addressProblem, DEFAULT_BASE_URL, environmentOf, type SdkEnvironment } from './options.js'
 import type { CompatEnforcement, Mode, NarrowingFeedback, ReplayOptions, ToolExecutor } from './replay-options.js'
 import { type JoinedWorkflow, readWorkflowOption } from './workflow-options.js'
 
@@ -57,10 +59,18 @@ const LONGEST_TIMEOUT_MS = 120_000
 
 /** Checks the options of `replay`. What is wrong is refused here, with the option's name; nothing is clamped. */
 export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): ReplaySettings {
-  for (const name of Object.keys(options)) if (!OPTION_NAMES.has(name)) refuse(name, 'is not an option of replay')
+  if (typeof options !== 'object' || options === null) {
+    throw new ReplayConfigError(
+      'the options of replay must be an object, such as { contractsDir }',
+      'compilation_failed',
+    )
+  }
+  for (const name of Object.keys(options)) {
+    if (!OPTION_NAMES.some((known) => known === name)) refuse(name, unknownOption(name, OPTION_NAMES, 'runtimeUrl'))
+  }
   const { environment, known } = environmentOf(options.environment ?? env.environment)
   if (options.environment !== undefined && !known) refuse('environment', 'must be development, staging or production')
-  const apiKey = text('apiKey', options.apiKey || undefined, 1_024) ?? env.apiKey
+  const apiKey = key(options.apiKey) ?? env.apiKey
   const workflow = readWorkflowOption(options.workflow, {
     apiKey,
     hasTools: options.tools !== undefined,
@@ -70,7 +80,7 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
   return {
     ...callbacks(options),
     ...sessionFile(options.sessionYamlPath ?? workflow?.sessionYamlPath),
-    contracts: options.contracts === undefined ? null : [options.contracts].flat(),
+    contracts: contracts(options.contracts),
     agent: text('agent', options.agent, LIMITS.idLength),
     sessionId: sessionId(options.sessionId),
     mode: choice<Mode>('mode', options.mode, ['enforce', 'shadow', 'log-only']) ?? null,
@@ -94,7 +104,7 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
     captureLevel: choice('captureLevel', options.captureLevel, ['metadata', 'redacted', 'full']) ?? 'redacted',
     labels: labels(options.labels),
     workflow,
-    takeover: options.takeover ?? false,
+    takeover: flag('takeover', options.takeover) ?? false,
     timeoutMs: whole('timeoutMs', options.timeoutMs, 1, LONGEST_TIMEOUT_MS) ?? TIMEOUT_MS,
     // Looked up at each call, so that a program that replaces the global one later is heard.
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
@@ -103,7 +113,7 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
   }
 }
 
-const OPTION_NAMES = new Set<string>([
+const OPTION_NAMES = [
   'contracts',
   'contractsDir',
   'sessionYamlPath',
@@ -135,20 +145,17 @@ const OPTION_NAMES = new Set<string>([
   'takeover',
   'timeoutMs',
   'fetch',
-] satisfies (keyof ReplayOptions)[])
-
-function refuse(option: string, problem: string): never {
-  throw new ReplayConfigError(`option ${option} ${problem}`, 'compilation_failed')
-}
+] as const satisfies (keyof ReplayOptions)[]
 
 type Callback = 'onBlock' | 'onNarrow' | 'diagnostics' | 'onCheckpoint' | 'onInDoubt'
 
 function callbacks(options: ReplayOptions): Pick<ReplaySettings, Callback | 'contractsDir' | 'store'> {
   const { onBlock, onNarrow, diagnostics, onCheckpoint, onInDoubt, contractsDir, store } = options
-  const given = { onBlock, onNarrow, diagnostics, onCheckpoint, onInDoubt }
-  for (const [name, callback] of Object.entries(given)) {
-    if (callback !== undefined && typeof callback !== 'function') refuse(name, 'must be a function')
-  }
+  const given = { onBlock, onNarrow, diagnostics, onCheckpoint, onInDoubt, fetch: options.fetch }
+  for (const [name, callback] of Object.entries(given)) callable(name, callback)
+  path('contractsDir', contractsDir)
+  path('sessionYamlPath', options.sessionYamlPath)
+  checkStore(store)
   return {
     ...(onBlock && { onBlock }),
     ...(onNarrow && { onNarrow }),
@@ -163,42 +170,39 @@ function callbacks(options: ReplayOptions): Pick<ReplaySettings, Callback | 'con
 const sessionFile = (sessionYamlPath: string | undefined): Pick<ReplaySettings, 'sessionYamlPath'> =>
   sessionYamlPath === undefined ? {} : { sessionYamlPath }
 
-function choice<T extends string>(option: string, value: T | undefined, allowed: readonly T[]): T | undefined {
-  if (value !== undefined && !allowed.includes(value)) refuse(option, `must be one of ${allowed.join(', ')}`)
-  return value
-}
-
-function whole(option: string, value: number | undefined, least: number, most: number): number | undefined {
-  if (value === undefined) return undefined
-  if (!Number.isInteger(value) || value < least || value > most) {
-    refuse(option, `must be a whole number from ${least} to ${most}`)
-  }
-  return value
-}
-
-function text(option: string, value: string | undefined, longest: number): string | null {
-  if (value === undefined) return null
-  if (typeof value !== 'string' || value === '' || value.length > longest) {
-    refuse(option, `must be a text of 1 to ${longest} characters`)
-  }
-  return value
-}
-
 function sessionId(value: string | undefined): string {
   if (value === undefined) return `ses_${randomUUID()}`
   if (!idSchema.safeParse(value).success) refuse('sessionId', 'must be 1 to 128 of A-Z a-z 0-9 _ . : -')
   return value
 }
 
+/** An empty key is none, as where a variable is handed on that is not set. */
+function key(value: string | undefined): string | null {
+  return text('apiKey', (typeof value === 'string' ? value.trim() : value) || undefined, 1_024)
+}
+
 function url(value: string): string {
-  const parsed = URL.canParse(value) ? new URL(value) : null
-  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
-    refuse('runtimeUrl', '(or COUNTERSIGN_API_URL) must be an http or https address, such as http://127.0.0.1:4319')
-  }
-  if (/\/api(\/v1)?\/?$/.test(parsed.pathname)) {
-    refuse('runtimeUrl', '(or COUNTERSIGN_API_URL) must be the address alone, without /api/v1')
-  }
+  const problem = addressProblem(value)
+  if (problem !== null) refuse('runtimeUrl', `(or COUNTERSIGN_API_URL) ${problem}`)
   return value
+}
+
+function contracts(value: ReplayOptions['contracts']): readonly Contract[] | null {
+  if (value === undefined) return null
+  const given: readonly Contract[] = [value].flat()
+  for (const contract of given) {
+    if (typeof contract === 'string') refuse('contracts', 'takes contracts as objects: give a folder as contractsDir')
+    if (typeof contract === 'object' && contract !== null && 'compiled_hash' in contract) {
+      refuse('contracts', 'takes contracts as they are written: what prepareContracts returns is for validate')
+    }
+  }
+  return given
+}
+
+function checkStore(store: ReplayOptions['store']): void {
+  if (store === undefined) return
+  const isStore = typeof store?.load === 'function' && typeof store.save === 'function'
+  if (!isStore) refuse('store', 'must have the functions load(sessionId) and save(sessionId, stored, expectedVersion)')
 }
 
 function constraints(value: ProviderConstraints | undefined): ProviderConstraints {
@@ -211,15 +215,26 @@ function constraints(value: ProviderConstraints | undefined): ProviderConstraint
 function labels(value: readonly string[] | undefined): readonly string[] {
   const given = value ?? []
   if (!Array.isArray(given)) refuse('labels', 'must be an array')
-  for (const label of given) checkLabel(label)
+  for (const label of given) {
+    if (!isLabel(label)) refuse('labels', `holds ${shown(label)}: ${LABEL_RULE}`)
+  }
   const distinct = [...new Set(given)]
   if (distinct.length > LIMITS.labelsPerSession) refuse('labels', `may hold ${LIMITS.labelsPerSession} at most`)
   return distinct
 }
 
 export function checkLabel(label: unknown): asserts label is string {
-  if (typeof label === 'string' && LABEL_PATTERN.test(label)) return
-  throw new ReplayConfigError('a label is 1 to 128 letters, digits, hyphens or underscores (A-Z a-z 0-9 - _)', null)
+  if (!isLabel(label)) throw new ReplayConfigError(`${shown(label)} is no label: ${LABEL_RULE}`, null)
+}
+
+const isLabel = (value: unknown): value is string => typeof value === 'string' && LABEL_PATTERN.test(value)
+
+const LABEL_RULE = 'a label is 1 to 128 letters, digits, hyphens or underscores (A-Z a-z 0-9 - _)'
+
+/** Checks what `narrow` is given. A text would be taken for its letters. */
+export function checkToolFilter(tools: unknown): asserts tools is readonly string[] {
+  if (Array.isArray(tools) && tools.every((name) => typeof name === 'string')) return
+  throw new ReplayConfigError(`narrow takes an array of tool names, not ${shown(tools)}`, null)
 }
 
 function principal(value: unknown): JsonValue | undefined {
@@ -238,7 +253,10 @@ function principal(value: unknown): JsonValue | undefined {
 
 function tools(value: ReplayOptions['tools']): ReadonlyMap<string, ToolExecutor> | null {
   if (value === undefined) return null
-  if (typeof value !== 'object' || value === null) refuse('tools', 'must map tool names to functions')
+  // The entries of a Map, or the names in an array, are not what Object.entries finds.
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Map) {
+    refuse('tools', 'must be an object of functions by tool name, such as { search: async ({ query }) => … }')
+  }
   const map = new Map(Object.entries(value))
   for (const [name, executor] of map)
     if (typeof executor !== 'function') refuse('tools', `has no function under ${JSON.stringify(name)}`)

@@ -43,6 +43,23 @@ const FAILURE_FACTS = [
 ] as const
 
 describe('validate', () => {
+  test.each([
+    ['no options', undefined, 'validate needs the option contracts'],
+    ['no contracts', {}, 'validate needs the option contracts'],
+    ['an option of replay', { contractsDir: 'contracts' }, 'option contractsDir of validate is not an option'],
+    ['a misspelt option', { contracts: [REFUND], unmatchedpolicy: 'allow' }, 'did you mean "unmatchedPolicy"?'],
+    ['contracts that are none', { contracts: 5 }, 'give a folder, an array of contract files, or contract objects'],
+    [
+      'a folder that is not there',
+      { contracts: 'no-such-folder' },
+      `there is no folder ${join(process.cwd(), 'no-such')}`,
+    ],
+  ])('%s is refused, with what to give', (_what, options, text) => {
+    const judge = () => Reflect.apply(validate, undefined, [normalized(), options])
+    expect(judge).toThrow(ReplayConfigError)
+    expect(judge).toThrow(text)
+  })
+
   proves(['validate.synchronous', 'validation-result.evaluation-ms', 'validation-result.matched-contracts'], () => {
     const result = validate(normalized(call('refund', { amount: 5 })), { contracts: [REFUND] })
     expect(result).not.toBeInstanceOf(Promise)

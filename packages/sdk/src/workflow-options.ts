@@ -1,9 +1,9 @@
 import { dirname, resolve } from 'node:path'
-import { compileWorkflow } from '@countersign/engine'
+import { compileWorkflow, suggestName } from '@countersign/engine'
 import { idSchema, LIMITS, type WorkflowDefinition } from '@countersign/protocol'
 import { readSessionFile } from './contract-files.js'
 import { compilationFailed } from './contracts.js'
-import { ReplayConfigError } from './errors.js'
+import { refuse } from './option-checks.js'
 
 /** The session's place in a workflow. */
 export interface WorkflowOptions {
@@ -29,22 +29,28 @@ interface Surroundings {
   readonly onError: 'block' | 'allow'
 }
 
+const NAMES: readonly string[] = ['workflowId', 'role', 'handoffId', 'definition'] satisfies (keyof WorkflowOptions)[]
+
 /** Checks the option `workflow` of `replay`. What is wrong with it is thrown, with the line in workflow.yaml. */
 export function readWorkflowOption(given: WorkflowOptions | undefined, around: Surroundings): JoinedWorkflow | null {
   if (given === undefined) return null
+  if (typeof given !== 'object' || given === null) refuse('workflow', 'must be an object, such as { workflowId, role }')
+  for (const name of Object.keys(given)) {
+    if (!NAMES.includes(name)) refuse(`workflow.${name}`, `is not an option: ${suggestName(name, NAMES)}`)
+  }
   const { workflowId, role, handoffId, definition } = given
-  if (!idSchema.safeParse(workflowId).success) refuse('workflow.workflowId must be 1 to 128 of A-Z a-z 0-9 _ . : -')
+  if (!idSchema.safeParse(workflowId).success) refuse('workflow.workflowId', 'must be 1 to 128 of A-Z a-z 0-9 _ . : -')
   if (typeof role !== 'string' || role === '' || role.length > LIMITS.idLength) {
-    refuse(`workflow.role must be a text of 1 to ${LIMITS.idLength} characters`)
+    refuse('workflow.role', `must be a text of 1 to ${LIMITS.idLength} characters`)
   }
   if (handoffId !== undefined && !idSchema.safeParse(handoffId).success) {
-    refuse('workflow.handoffId must be 1 to 128 of A-Z a-z 0-9 _ . : -')
+    refuse('workflow.handoffId', 'must be 1 to 128 of A-Z a-z 0-9 _ . : -')
   }
   if (!around.watchesOnly && (around.apiKey === null || !around.hasTools)) {
-    refuse('workflow needs the options apiKey and tools: workflows live on the server')
+    refuse('workflow', 'needs the options apiKey and tools: workflows live on the server')
   }
   // What other sessions hold, and whether the workflow was stopped, only the server knows.
-  if (around.onError === 'allow') refuse('onError must be block for a session of a workflow')
+  if (around.onError === 'allow') refuse('onError', 'must be block for a session of a workflow')
   const join = { workflowId, role, ...(handoffId !== undefined && { handoffId }) }
   return definition === undefined ? join : { ...join, ...readDefinition(definition, role) }
 }
@@ -59,8 +65,4 @@ function readDefinition(given: WorkflowDefinition | string, role: string) {
     definition,
     ...(isPath && session !== undefined && { sessionYamlPath: resolve(dirname(given), session) }),
   }
-}
-
-function refuse(problem: string): never {
-  throw new ReplayConfigError(`option ${problem}`, 'compilation_failed')
 }
