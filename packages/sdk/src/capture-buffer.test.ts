@@ -15,7 +15,7 @@ const FAILED: SendOutcome = { kind: 'failed', problem: 'away', retry: true }
 
 let batches: string[][]
 let events: Diagnostic[]
-let outcome: () => SendOutcome | Promise<SendOutcome>
+let outcome: (batch: string[]) => SendOutcome | Promise<SendOutcome>
 let buffers: CaptureBuffer[]
 beforeEach(() => {
   vi.useFakeTimers()
@@ -34,8 +34,9 @@ function makeBuffer(settings: { maxBuffer?: number; flushMs?: number } = {}): Ca
   const defaults = observeSettings({}, NO_ENVIRONMENT)
   const buffer = createCaptureBuffer({
     send: async (batch) => {
-      batches.push(batch.map((json) => JSON.parse(json).capture_id))
-      return outcome()
+      const ids = batch.map((json) => JSON.parse(json).capture_id)
+      batches.push(ids)
+      return outcome(ids)
     },
     maxBuffer: settings.maxBuffer ?? defaults.maxBuffer,
     flushMs: settings.flushMs ?? defaults.flushMs,
@@ -175,6 +176,25 @@ describe('bounds', () => {
     expect(buffer.counts().stopped).toBe(false)
   })
 
+  test('a capture that cannot be taken costs no other', async () => {
+    const buffer = makeBuffer()
+    fill(buffer, 7)
+    const bad = `capture-${serial - 4}`
+    outcome = (ids) => (ids.includes(bad) ? { kind: 'refused', problem: 'status 400' } : DELIVERED)
+    await buffer.flush()
+    expect(buffer.counts()).toMatchObject({ buffered: 0, sent: 6, dropped: 1, failing: false, stopped: false })
+    expect(events).toEqual([{ type: 'capture_error', detail: 'status 400' }])
+  })
+
+  test('where none can be taken, it is not tried one by one', async () => {
+    const buffer = makeBuffer()
+    fill(buffer, 64)
+    outcome = () => ({ kind: 'refused', problem: 'status 400' })
+    await buffer.flush()
+    expect(batches.length).toBeLessThan(20)
+    expect(buffer.counts()).toMatchObject({ dropped: 5, buffered: 59, stopped: true })
+  })
+
   test('being told to wait is waited for, and never stops capturing', async () => {
     const buffer = makeBuffer()
     outcome = () => ({ kind: 'throttled', retryAfterMs: 60_000 })
@@ -206,7 +226,8 @@ describe('bounds', () => {
     [500, { kind: 'failed', retry: true }],
     [503, { kind: 'failed', retry: true }],
     [401, { kind: 'failed', retry: false }],
-    [413, { kind: 'failed', retry: false }],
+    [400, { kind: 'refused' }],
+    [413, { kind: 'refused' }],
     [429, { kind: 'throttled', retryAfterMs: 7_000 }],
   ])('status %i is understood', async (status, expected) => {
     const fetch = async () => new Response('{}', { status, headers: { 'retry-after': '7' } })

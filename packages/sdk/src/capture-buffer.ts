@@ -103,20 +103,37 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
         notBefore = now() + outcome.retryAfterMs
         putBack(batch)
         return false
+      case 'refused':
+        // One capture that cannot be taken must not cost the others.
+        if (batch.length > 1) return sendHalves(batch)
+        counts.dropped += 1
+        return failed(outcome.problem)
       case 'failed':
-        counts.failures += 1
-        counts.failing = true
-        report({ type: 'capture_error', detail: outcome.problem })
         if (outcome.retry) putBack(batch)
         else counts.dropped += batch.length
-        if (breaker.failed()) {
-          report({
-            type: 'capture_error',
-            detail: `${LIMITS.breakerFailures} failures in a row: capturing stops for ${LIMITS.breakerMinutes} minutes`,
-          })
-        }
+        failed(outcome.problem)
         return false
     }
+  }
+
+  const sendHalves = async (batch: string[]): Promise<boolean> => {
+    const half = Math.ceil(batch.length / 2)
+    if (await sendBatch(batch.slice(0, half))) return sendBatch(batch.slice(half))
+    putBack(batch.slice(half))
+    return false
+  }
+
+  /** False when it was one too many. */
+  const failed = (detail: string): boolean => {
+    counts.failures += 1
+    counts.failing = true
+    report({ type: 'capture_error', detail })
+    if (!breaker.failed()) return true
+    report({
+      type: 'capture_error',
+      detail: `${LIMITS.breakerFailures} failures in a row: capturing stops for ${LIMITS.breakerMinutes} minutes`,
+    })
+    return false
   }
 
   /** The server knows captures by their id, so sending one again does no harm. */

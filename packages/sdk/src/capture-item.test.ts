@@ -93,3 +93,10 @@ describe('captures written in one go', () => {
     expect([before, schema()]).toEqual([refund.function.parameters, tool.function.parameters])
   })
 })
+
+test('a text that the service cannot keep is written so that it can', () => {
+  const messages = [{ role: 'user', content: 'cut \ud83d, ended \0, and \\u0000 \\ud83d as they stand' }]
+  const written = createCaptureWriter()(observation({ ...CHAT, messages }, 'full'))
+  const content = 'cut \ufffd, ended \ufffd, and \\u0000 \\ud83d as they stand'
+  expect(JSON.parse(written).request.messages).toEqual([{ role: 'user', content }])
+})

@@ -3,6 +3,7 @@ import { type CaptureItem, type CaptureLevel, type Flows, type JsonValue, LIMITS
 import { isObject, type JsonObject } from './json-object.js'
 import type { OfferedTool, RequestView } from './providers/provider.js'
 import { timeText } from './time-text.js'
+import { keepableJson } from './written-json.js'
 
 export interface Observation {
   captureId: string
@@ -41,7 +42,7 @@ export function createCaptureWriter(): (seen: Observation) => string {
     }
     const rest = JSON.stringify(restOfRequest(seen)).slice(1, -1)
     const request = `"tools":[${last.text}]${rest === '' ? '' : `,${rest}`}`
-    return `${JSON.stringify(besidesRequest(seen)).slice(0, -1)},"request":{${request}}}`
+    return keepableJson(`${JSON.stringify(besidesRequest(seen)).slice(0, -1)},"request":{${request}}}`)
   }
 }
 

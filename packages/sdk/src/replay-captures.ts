@@ -9,6 +9,7 @@ import { postByFetch } from './post.js'
 import type { ReplaySettings } from './replay-settings.js'
 import { captureSender } from './send-captures.js'
 import type { AnsweredTurn, Stance } from './turn-session.js'
+import { keepableJson } from './written-json.js'
 
 /** Captures of a session that no server keeps: sent to the capture endpoint, and given to the program's store. */
 export interface ReplayCaptures {
@@ -33,7 +34,7 @@ export function createReplayCaptures(settings: ReplaySettings, report: Report): 
       if (turn.by === 'server' || (buffer === null && append === undefined)) return
       try {
         const item = itemOf(settings, turn)
-        buffer?.add(() => JSON.stringify(item))
+        buffer?.add(() => keepableJson(JSON.stringify(item)))
         if (append !== undefined) stored = stored.then(() => append(item)).catch(tell)
       } catch (error) {
         tell(error)

@@ -9,6 +9,8 @@ export type SendOutcome =
   /** `problem` says what the server refused of the batch; null when nothing. */
   | { kind: 'delivered'; problem: string | null }
   | { kind: 'throttled'; retryAfterMs: number }
+  /** Something in the batch cannot be taken. */
+  | { kind: 'refused'; problem: string }
   | { kind: 'failed'; problem: string; retry: boolean }
 
 export interface CaptureEndpoint {
@@ -40,6 +42,7 @@ function outcomeOf({ status, retryAfter, body }: PostAnswer): SendOutcome {
     return { kind: 'throttled', retryAfterMs: seconds > 0 ? seconds * 1_000 : RETRY_AFTER_DEFAULT_MS }
   }
   const problem = `the service refused captures with status ${status}${MENDS[status] ?? ''}`
+  if (status === 400 || status === 413) return { kind: 'refused', problem }
   // What is wrong with a request stays wrong; what is wrong with the service may pass.
   return { kind: 'failed', problem, retry: status >= 500 || status === 408 }
 }

@@ -10,11 +10,23 @@ export function writtenJson(value: unknown): JsonValue | undefined {
   try {
     const written = JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? String(item) : item))
     if (written === undefined) return undefined
-    return JSON.parse(written.includes('\\ud') ? written.replace(LONE_SURROGATE, '$1\\ufffd') : written)
+    return JSON.parse(withoutHalfPairs(written))
   } catch {
     return undefined
   }
 }
 
+/** The JSON that JSON.stringify has written, with U+FFFD for each half of a surrogate pair. */
+export function withoutHalfPairs(json: string): string {
+  return json.includes('\\ud') ? json.replace(LONE_SURROGATE, '$1\\ufffd') : json
+}
+
+/** The same also for the character NUL: texts that the service can keep. */
+export function keepableJson(json: string): string {
+  const whole = withoutHalfPairs(json)
+  return whole.includes('\\u0000') ? whole.replace(NUL, '$1\\ufffd') : whole
+}
+
 /** JSON.stringify escapes only halves of a pair so; an even number of backslashes before it would make it plain text. */
 const LONE_SURROGATE = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
+const NUL = /(?<!\\)((?:\\\\)*)\\u0000/g
