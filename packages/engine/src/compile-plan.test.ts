@@ -207,6 +207,14 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
     texts: ['tool: x\nargument_value_invariants: [{ path: $..a..b, exists: true }]\n'],
     says: 'more than one `..`',
   },
+  'a source that names no argument': {
+    texts: ['tool: x\nsources: [{ path: "$.to[?@.x]", from: [user] }]\n'],
+    says: 'the path of a source names arguments',
+  },
+  'a pattern in a path that matches nothing': {
+    texts: ['tool: x\nargument_value_invariants: [{ path: "$.a[?match(@, \'(?i)x\')]", exists: false }]\n'],
+    says: 'can match nothing',
+  },
   'a broken resource key': {
     texts: ['tool: x\nresources: [{ key: "order:{$.id" }]\n'],
     says: 'the key has a `{` without its `}`',

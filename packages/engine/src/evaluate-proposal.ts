@@ -230,14 +230,13 @@ function violationsOf(
   call: ToolCall,
   args: JsonObject,
 ): SourceViolation[] {
-  const rules = contract.definition.sources ?? []
-  if (rules.length === 0) return []
+  if (contract.sources.length === 0) return []
   const flow = flows?.calls.find((item) => item.call_id === call.id && item.tool === call.name) ?? null
   const context: SourceContext = {
     columnsOf: (tool) => plan.contracts.get(tool)?.definition.columns ?? null,
-    isGuarded: (tool) => (plan.contracts.get(tool)?.definition.sources ?? []).length > 0,
+    isGuarded: (tool) => (plan.contracts.get(tool)?.sources ?? []).length > 0,
   }
-  return judgeSources(rules, { arguments: args, flow }, context)
+  return judgeSources(contract.sources, { arguments: args, flow }, context)
 }
 
 function shareResponse({ plan, response, toolless }: Proposal): JudgedResponse {

@@ -11,6 +11,7 @@ import type { CompiledPath } from './json-path.js'
 import type { CompiledSchema } from './json-schema.js'
 import type { Beyond, OperatorTest } from './operators.js'
 import type { PhaseGraph } from './phase-graph.js'
+import type { PreparedSource } from './rules/sources.js'
 
 /** A compiled session made ready to judge: every path, pattern, schema and policy is compiled once, here. */
 export interface Plan {
@@ -47,6 +48,7 @@ export interface PreparedContract {
   readonly refs: readonly { readonly path: CompiledPath; readonly ref: string }[]
   /** True when a value of a call must equal a binding: by `refs`, or by `ref` inside an invariant. */
   readonly usesRefs: boolean
+  readonly sources: readonly PreparedSource[]
   readonly preconditions: readonly PreparedPrecondition[]
   /** What a committed call of this tool proves for the preconditions of others. */
   readonly provides: readonly Provision[]

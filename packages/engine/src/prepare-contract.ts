@@ -15,6 +15,8 @@ import type {
   Provision,
 } from './plan.js'
 import { prepareInvariants, preparePath, type Report } from './prepare-invariant.js'
+import { sourceSteps } from './rules/source-path.js'
+import type { PreparedSource } from './rules/sources.js'
 
 export interface ContractSurroundings {
   readonly file: string | undefined
@@ -50,6 +52,7 @@ export function prepareContract(contract: CompiledContract, around: ContractSurr
     ),
     refs,
     usesRefs: refs.length > 0 || [...outputInvariants, ...argumentInvariants].some(({ ref }) => ref !== null),
+    sources: prepareSources(contract.sources, report),
     preconditions: around.preconditions,
     provides: around.provides,
     binds,
@@ -110,6 +113,16 @@ function prepareRefs(list: CompiledContract['refs'], report: Report): PreparedCo
   return (list ?? []).flatMap(({ path, ref }, index) => {
     const compiled = preparePath(path, ['refs', index, 'path'], report)
     return compiled === null ? [] : [{ path: compiled, ref }]
+  })
+}
+
+function prepareSources(list: CompiledContract['sources'], report: Report): PreparedSource[] {
+  return (list ?? []).flatMap((rule, index) => {
+    const steps = sourceSteps(rule.path)
+    if (steps !== null) return [{ rule, steps }]
+    const mend = 'use names, indices and *, such as $.message.to[*]'
+    report(['sources', index, 'path'], 'the path of a source names arguments, and this one cannot', mend)
+    return []
   })
 }
 

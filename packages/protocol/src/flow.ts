@@ -7,7 +7,7 @@ import { z } from 'zod'
 export const FLOW_LIMITS = {
   calls: 64,
   leavesPerCall: 256,
-  tokensPerLeaf: 16,
+  tokensPerLeaf: 64,
   sourcesPerValue: 12,
   columns: 512,
   priorTools: 64,

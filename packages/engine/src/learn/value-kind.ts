@@ -76,16 +76,17 @@ const TOKEN = new RegExp(`(?:(?!${UNSPACED})[^${TOKEN_END}])+`, 'gu')
 /** From here on a token is an account, an order or a key, and not a product's name or a year's. */
 const IDENTIFIER_LENGTH = 8
 const IDENTIFIER_DIGITS = 5
-const TOKENS_LOOKED_AT = 20_000
-const TOKEN_LENGTH = 512
+const SHORTEST_TOKEN = 5
+/** More than the arguments of one call can hold: what is not looked at would not be judged. */
+const TOKENS_LOOKED_AT = 30_000
 
 /** Addresses and identifiers inside free text: what a reader could act on. */
 export function tokensOf(text: string, limit: number): { text: string; kind: ValueKind }[] {
   const found = new Map<string, ValueKind>()
   let looked = 0
   for (const [raw] of text.matchAll(TOKEN)) {
+    if (raw.length < SHORTEST_TOKEN) continue
     if (++looked > TOKENS_LOOKED_AT || found.size >= limit) break
-    if (raw.length > TOKEN_LENGTH) continue
     const token = raw.replace(/^[*_~#:.!?]+|[*_~:.!?]+$/g, '')
     const kind = tokenKind(token)
     if (kind !== null) found.set(comparable(token, kind), kind)
@@ -95,7 +96,7 @@ export function tokensOf(text: string, limit: number): { text: string; kind: Val
 
 /** Null for a token that is no address and no identifier: words, amounts, dates, short codes such as `COVID-19`. */
 function tokenKind(token: string): ValueKind | null {
-  if (token.length < 5) return null
+  if (token.length < SHORTEST_TOKEN) return null
   if (DATE.test(token)) return null
   if (EMAIL.test(token)) return 'email'
   if (isWebAddress(token)) return 'url'

@@ -1,5 +1,7 @@
 import type {
   CallFlow,
+  JsonObject,
+  JsonValue,
   LeafFlow,
   ResultColumn,
   SourceOrigin,
@@ -9,8 +11,14 @@ import type {
 } from '@countersign/protocol'
 import { FLOW_LIMITS } from '@countersign/protocol'
 import { saltedHash } from '../hash.js'
-import { leavesOf } from '../learn/leaves.js'
+import { type Leaf, leavesOf } from '../learn/leaves.js'
 import { comparable, kindOf, tokensOf } from '../learn/value-kind.js'
+import { countCovered, coversLocation, type SourceStep } from './source-path.js'
+
+export interface PreparedSource {
+  readonly rule: SourceRule
+  readonly steps: readonly SourceStep[]
+}
 
 export interface SourceViolation {
   readonly rule: SourceRule
@@ -31,28 +39,51 @@ export interface SourceContext {
   isGuarded(tool: string): boolean
 }
 
-/** Says which arguments took their value from where the contract does not allow. A call without a flow proves nothing. */
+/**
+ * Says which arguments took their value from where the contract does not allow. A call without a flow proves nothing,
+ * and neither does a flow about values that are too many or too deep to be told.
+ */
 export function judgeSources(
-  rules: readonly SourceRule[],
-  call: { readonly arguments: unknown; readonly flow: CallFlow | null },
+  sources: readonly PreparedSource[],
+  call: { readonly arguments: JsonObject; readonly flow: CallFlow | null },
   context: SourceContext,
 ): SourceViolation[] {
-  if (rules.length === 0) return []
-  const { leaves } = leavesOf(call.arguments)
+  if (sources.length === 0) return []
+  const { leaves, cut } = leavesOf(call.arguments)
   const violations: SourceViolation[] = []
   leaves.forEach((leaf, index) => {
-    const rule = rules.find(({ path }) => path === leaf.path)
+    const rule = ruleFor(leaf, sources)
     if (rule === undefined || (typeof leaf.value === 'number' && rule.numbers !== true)) return
     const claimed = call.flow?.leaves[index]
     const flow = claimed?.path === leaf.path && claimed.kind === kindOf(leaf.value) ? claimed : null
     for (const part of partsToJudge(rule, leaf.value, flow)) {
       if (isUnjudged(part.kind, rule)) continue
-      const proven = flow === null ? null : part
-      if (proven !== null && isAllowed(rule, proven, call.flow?.incomplete === true, context)) continue
-      violations.push(violationOf(rule, leaf.path, part, flow !== null))
+      if (part.told && isAllowed(rule, part, call.flow?.incomplete === true, context)) continue
+      violations.push(violationOf(rule, leaf.path, part))
     }
   })
-  return violations
+  return cut ? [...violations, ...untold(sources, call.arguments, leaves)] : violations
+}
+
+/** The rule that names the value, else the one that comes closest to it. */
+function ruleFor(leaf: Leaf, sources: readonly PreparedSource[]): SourceRule | undefined {
+  let closest: PreparedSource | undefined
+  for (const source of sources) {
+    if (source.rule.path === leaf.path) return source.rule
+    if (!coversLocation(source.steps, leaf.location)) continue
+    if (closest === undefined || source.steps.length > closest.steps.length) closest = source
+  }
+  return closest?.rule
+}
+
+/** The rules about values that no flow can tell of: there are too many, or they lie too deep. */
+function untold(sources: readonly PreparedSource[], args: JsonObject, leaves: readonly Leaf[]): SourceViolation[] {
+  return sources.flatMap(({ rule, steps }) => {
+    const isJudged = (value: JsonValue) => typeof value === 'string' || (typeof value === 'number' && !!rule.numbers)
+    const seen = leaves.filter(({ value, location }) => isJudged(value) && coversLocation(steps, location)).length
+    if (countCovered(args, steps, isJudged) <= seen) return []
+    return [violationOf(rule, rule.path, { text: '', kind: 'prose', sources: [], told: false })]
+  })
 }
 
 const UNJUDGED_KINDS: ReadonlySet<ValueKind> = new Set(['empty', 'boolean', 'number', 'date'])
@@ -67,19 +98,22 @@ interface Part {
   readonly text: string
   readonly kind: ValueKind
   readonly sources: readonly ValueSource[]
+  /** False where the client did not say where the value was seen. */
+  readonly told: boolean
 }
 
 /** A reference is judged whole; of content the addresses and identifiers inside it. */
 function partsToJudge(rule: SourceRule, value: string | number, flow: LeafFlow | null): Part[] {
   const kind = kindOf(value)
-  const whole = { text: comparable(value, kind), kind, sources: flow?.sources ?? [] }
+  const whole = { text: comparable(value, kind), kind, sources: flow?.sources ?? [], told: flow !== null }
   const role = rule.role ?? (kind === 'prose' ? 'content' : 'reference')
   if (role === 'reference' || typeof value === 'number') return [whole]
   if (!/\s/.test(value)) return ACTIONABLE_KINDS.has(kind) ? [whole] : []
-  return tokensOf(value, FLOW_LIMITS.tokensPerLeaf).map((token, index) => ({
-    ...token,
-    sources: flow?.tokens?.[index]?.sources ?? [],
-  }))
+  // One more than a flow can tell of: it stands for all that follow.
+  return tokensOf(value, FLOW_LIMITS.tokensPerLeaf + 1).map((token, index) => {
+    const sources = flow?.tokens?.[index]?.sources
+    return { ...token, sources: sources ?? [], told: sources !== undefined }
+  })
 }
 
 function isAllowed(rule: SourceRule, part: Part, incomplete: boolean, context: SourceContext): boolean {
@@ -133,8 +167,8 @@ export const knownHash = (salt: string, path: string, value: string): string =>
 export const argumentName = (path: string): string =>
   [...path.matchAll(/\.([A-Za-z_]\w*)|\['([^']*)'\]/g)].map(([, plain, quoted]) => plain ?? quoted).at(-1) ?? path
 
-function violationOf(rule: SourceRule, path: string, part: Part, proven: boolean): SourceViolation {
-  const where = !proven
+function violationOf(rule: SourceRule, path: string, part: Part): SourceViolation {
+  const where = !part.told
     ? 'the client did not say where it was seen'
     : part.sources.length === 0
       ? 'it was seen nowhere before'

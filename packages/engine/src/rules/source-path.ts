@@ -1,0 +1,50 @@
+import type { JsonValue } from '@countersign/protocol'
+
+/** One step of a source's path: a name, an index, or null for any of either. */
+export type SourceStep = string | number | null
+
+/** The steps of a path of names, indices, `.*` and `[*]`; null for any other, which would judge nothing. */
+export function sourceSteps(path: string): readonly SourceStep[] | null {
+  if (!path.startsWith('$')) return null
+  const steps: SourceStep[] = []
+  let at = 1
+  while (at < path.length) {
+    STEP.lastIndex = at
+    const found = STEP.exec(path)
+    if (found === null) return null
+    const [whole, name, quoted, doubleQuoted, index] = found
+    const text = name ?? quoted ?? doubleQuoted
+    steps.push(text ?? (index === undefined ? null : Number(index)))
+    at += whole.length
+  }
+  return steps.length === 0 ? null : steps
+}
+
+const STEP = /\.([\p{L}_][\p{L}\p{N}_]*)|\['([^'\\]*)'\]|\["([^"\\]*)"\]|\[(\d+)\]|\.\*|\[\*\]/uy
+
+/**
+ * True for a value that the rule is about: at its path or below it, and also where a single value stands in the place
+ * of the list or object that the path leads through. Whoever chooses another shape must not escape the rule.
+ */
+export function coversLocation(steps: readonly SourceStep[], location: readonly (string | number)[]): boolean {
+  const shared = Math.min(steps.length, location.length)
+  for (let at = 0; at < shared; at++) {
+    const step = steps[at] ?? null
+    if (step !== null && step !== location[at]) return false
+  }
+  return true
+}
+
+/** How many values the rule is about, however deep they lie and however many there are. */
+export function countCovered(
+  value: JsonValue,
+  steps: readonly SourceStep[],
+  counts: (value: JsonValue) => boolean,
+): number {
+  if (typeof value !== 'object' || value === null) return counts(value) ? 1 : 0
+  const [step = null, ...rest] = steps
+  const children = Array.isArray(value) ? [...value.entries()] : Object.entries(value)
+  let count = 0
+  for (const [key, child] of children) if (step === null || step === key) count += countCovered(child, rest, counts)
+  return count
+}
