@@ -194,3 +194,18 @@ proves('session.client', 'withResponse and asResponse give what was judged', asy
   expect(await raw.text()).not.toContain('501.875')
   await session.restore()
 })
+
+proves('session.client', 'the response of a stream gives what was judged, and nothing before', async () => {
+  const session = replay(agent.openai(), { contracts, gate: 'strip_blocked' })
+  agent.provider.enqueue(calls(['look', {}], ['pay', { amount: 501.875 }]), calls(['look', {}]))
+  const streaming = { ...chatRequest, stream: true } as const
+  const { response } = await session.client.chat.completions.create(streaming).withResponse()
+  const body = await response.text()
+  expect(body).toContain('look')
+  expect(body).not.toContain('501.875')
+  const { data } = await session.client.chat.completions.create(streaming).withResponse()
+  let chunks = 0
+  for await (const _ of data) chunks++
+  expect(chunks).toBeGreaterThan(1)
+  await session.restore()
+})

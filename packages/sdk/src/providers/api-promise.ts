@@ -47,19 +47,24 @@ export class GovernedPromise extends Promise<unknown> {
 
   async withResponse(): Promise<{ data: unknown; response: Response }> {
     const { data, call } = await this.#result
-    return { ...(await httpOf(call)), data }
+    const http = await httpOf(call)
+    // The body of a stream has not been read yet: the client's own response would still give what nobody judged.
+    return { ...http, response: isClientStream(data) ? this.#judged(http.response, data) : http.response, data }
+  }
+
+  async asResponse(): Promise<Response> {
+    const { data, call } = await this.#result
+    return this.#judged((await httpOf(call)).response, data)
   }
 
   /** The response with the body that was judged, not the one that came over the wire. */
-  async asResponse(): Promise<Response> {
-    const { data, call } = await this.#result
-    const { response } = await httpOf(call)
+  #judged({ status, statusText, headers: sent }: Response, data: unknown): Response {
     const { wire } = this.#provider
     const body = isClientStream(data) ? readableOf(data, wire.encode, wire.end) : JSON.stringify(data)
-    const headers = new Headers(response.headers)
+    const headers = new Headers(sent)
     for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name)
     headers.set('content-type', isClientStream(data) ? 'text/event-stream' : 'application/json')
-    return new Response(body, { status: response.status, headers })
+    return new Response(body, { status, statusText, headers })
   }
 
   /** How the clients' own helpers build on `create`. */

@@ -62,7 +62,7 @@ export function streamOf(events: () => AsyncIterator<unknown>, controller = new 
   return stream
 }
 
-/** The bytes of a stream's events. */
+/** The bytes of a stream's events. Nothing is read of it before somebody reads them. */
 export function readableOf(
   stream: AsyncIterable<unknown>,
   encode: (event: unknown) => string,
@@ -70,19 +70,18 @@ export function readableOf(
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   const source = stream[Symbol.asyncIterator]()
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        const { value, done } = await source.next()
-        if (!done) return controller.enqueue(encoder.encode(encode(value)))
-        if (end !== '') controller.enqueue(encoder.encode(end))
-        controller.close()
-      } catch (error) {
-        controller.error(error)
-      }
-    },
-    async cancel() {
-      await source.return?.()
-    },
-  })
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    try {
+      const { value, done } = await source.next()
+      if (!done) return controller.enqueue(encoder.encode(encode(value)))
+      if (end !== '') controller.enqueue(encoder.encode(end))
+      controller.close()
+    } catch (error) {
+      controller.error(error)
+    }
+  }
+  const cancel = async (): Promise<void> => {
+    await source.return?.()
+  }
+  return new ReadableStream<Uint8Array>({ pull, cancel }, { highWaterMark: 0 })
 }
