@@ -180,6 +180,30 @@ describe('a plan', () => {
     expect((await lookup('faulty')).status).toBe('none')
   })
 
+  test('leaves nothing behind in later drafts when it is rejected, and brings back what stood before', async () => {
+    const agent = 'refused'
+    await teach(agent, NAMES.slice(0, 2))
+    const written = (text: string) => [{ file: 'contracts/send_mail.yaml', text: `tool: send_mail\n${text}` }]
+    const submit = async (text: string) =>
+      (await api.submitPlan({ body: { ...scope(agent), files: written(text) } })).body.plan.plan_id
+    const reject = (plan_id: string) => ada.call('rejectPlan', { params: { plan_id }, body: { why: 'no' } })
+    const mailOf = async () => {
+      const { files } = (await ada.call('draftPlan', { body: scope(agent) })).body
+      return files.find(({ file }) => file.endsWith('send_mail.yaml'))?.text
+    }
+    const learned = await mailOf()
+    await reject(await submit('side_effect: read\n'))
+    expect(await mailOf()).toBe(learned)
+    await submit('side_effect: write\n')
+    const worse = await submit('side_effect: egress_read\n')
+    expect(await mailOf()).toContain('egress_read')
+    await ada.call('editPlan', { params: { plan_id: worse }, body: { files: written('side_effect: admin\n') } })
+    expect(await mailOf()).toContain('admin')
+    await reject(worse)
+    expect(await mailOf()).toContain('side_effect: write')
+    expect((await contractsOf(agent)).map(({ source }) => source)).toEqual(['inferred', 'customer'])
+  })
+
   test('is rejected with a reason', async () => {
     const { plan_id } = (await api.submitPlan({ body: { ...scope('no'), files: pack(10) } })).body.plan
     const { body } = await ada.call('rejectPlan', { params: { plan_id }, body: { why: 'too wide' } })

@@ -37,7 +37,7 @@ export async function storeDraft(ctx: Context, draft: NewDraft): Promise<PlanDet
       createdBy,
     })
     if (origin === 'submitted') {
-      await keepCustomerContracts(tx, { tenantId, agent, by: createdBy }, customerContracts(files, pack))
+      await keepCustomerContracts(tx, { tenantId, agent, planId, by: createdBy }, customerContracts(files, pack))
     }
     await insertAuditEntry(tx, {
       tenantId,

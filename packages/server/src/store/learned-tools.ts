@@ -90,24 +90,47 @@ export interface CustomerContract {
   text: string
 }
 
+/** Of each tool what was written last. */
 export function loadCustomerContracts(sql: Queryable, tenantId: string, agent: string): Promise<CustomerContract[]> {
   return sql<CustomerContract[]>`
-    select tool_name, file, text from customer_contracts where tenant_id = ${tenantId} and agent = ${agent}
-    order by tool_name`
+    select distinct on (tool_name) tool_name, file, text from customer_contracts
+    where tenant_id = ${tenantId} and agent = ${agent}
+    order by tool_name, written_at desc, plan_id desc`
 }
 
-/** Keeps what a person wrote. From now on it is used in place of what is learned. */
+/** What people wrote in one plan. */
+export interface PlanContracts {
+  tenantId: string
+  agent: string
+  planId: string
+}
+
+/** Keeps what a person wrote in a plan. From now on it is used in place of what is learned. */
 export async function keepCustomerContracts(
-  sql: Queryable,
-  where: { tenantId: string; agent: string; by: string | null },
+  tx: Tx,
+  where: PlanContracts & { by: string | null },
   contracts: readonly CustomerContract[],
 ): Promise<void> {
+  await dropCustomerContracts(tx, where)
   if (contracts.length === 0) return
   const rows = contracts.map(({ toolName, file, text }) => ({ tool_name: toolName, file, text }))
+  await tx`
+    insert into customer_contracts (tenant_id, agent, tool_name, plan_id, file, text, written_at, written_by)
+    select ${where.tenantId}, ${where.agent}, c.tool_name, ${where.planId}, c.file, c.text, clock_timestamp(), ${where.by}
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as c (tool_name text, file text, text text)`
+}
+
+/** Forgets what came with a plan: what was written before it counts again. */
+export async function dropCustomerContracts(sql: Queryable, { tenantId, agent, planId }: PlanContracts): Promise<void> {
   await sql`
-    insert into customer_contracts (tenant_id, agent, tool_name, file, text, written_at, written_by)
-    select ${where.tenantId}, ${where.agent}, c.tool_name, c.file, c.text, clock_timestamp(), ${where.by}
-    from json_to_recordset(${JSON.stringify(rows)}::text::json) as c (tool_name text, file text, text text)
-    on conflict (tenant_id, agent, tool_name) do update set
-      file = excluded.file, text = excluded.text, written_at = excluded.written_at, written_by = excluded.written_by`
+    delete from customer_contracts where tenant_id = ${tenantId} and agent = ${agent} and plan_id = ${planId}`
+}
+
+/** Forgets what was written before an approved plan's contracts: these cannot be rejected any more. */
+export async function dropEarlierContracts(sql: Queryable, { tenantId, agent, planId }: PlanContracts): Promise<void> {
+  await sql`
+    delete from customer_contracts earlier using customer_contracts approved
+    where approved.tenant_id = ${tenantId} and approved.agent = ${agent} and approved.plan_id = ${planId}
+      and earlier.tenant_id = ${tenantId} and earlier.agent = ${agent} and earlier.tool_name = approved.tool_name
+      and (earlier.written_at, earlier.plan_id) < (approved.written_at, approved.plan_id)`
 }

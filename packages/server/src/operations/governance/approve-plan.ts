@@ -4,6 +4,7 @@ import type { UserContext } from '../../context.js'
 import { detailOf } from '../../governance/detail-of.js'
 import { insertAuditEntry } from '../../store/audit.js'
 import { approveGovernancePlan } from '../../store/governance-plans.js'
+import { dropEarlierContracts } from '../../store/learned-tools.js'
 
 /** Approves a draft without blockers: what was looked at is what the SDK attaches, by hash. Again: the same answer. */
 export async function approvePlan(
@@ -20,6 +21,7 @@ export async function approvePlan(
   const approved = await ctx.transaction(async (tx) => {
     const decision = { tenantId, planId: plan.plan_id, agent, environment, compiledHash, by: email, why: body.why }
     if (!(await approveGovernancePlan(tx, decision))) return false
+    await dropEarlierContracts(tx, { tenantId, agent, planId: plan.plan_id })
     await insertAuditEntry(tx, {
       tenantId,
       at: ctx.clock(),

@@ -21,7 +21,8 @@ export async function editPlan(ctx: UserContext, { params, body }: Input<Routes[
     const contracts = pack.compiled_session.contracts.length
     const change = { tenantId, planId: plan.planId, compiledHash: pack.compiled_hash, files, contracts }
     if (!(await replaceFiles(tx, change))) throw new ApiError('PLAN_DECIDED', { state: plan.state })
-    await keepCustomerContracts(tx, { tenantId, agent: plan.agent, by: email }, customerContracts(files, pack))
+    const { agent, planId } = plan
+    await keepCustomerContracts(tx, { tenantId, agent, planId, by: email }, customerContracts(files, pack))
   })
   return detailOf(ctx, plan.planId)
 }

@@ -4,14 +4,16 @@ import type { UserContext } from '../../context.js'
 import { detailOf } from '../../governance/detail-of.js'
 import { insertAuditEntry } from '../../store/audit.js'
 import { rejectGovernancePlan } from '../../store/governance-plans.js'
+import { dropCustomerContracts } from '../../store/learned-tools.js'
 
-/** Rejects a draft, with who, when and why. */
+/** Rejects a draft, with who, when and why. What people wrote in it counts no more. */
 export async function rejectPlan(ctx: UserContext, { params, body }: Input<Routes['rejectPlan']>): Promise<PlanDetail> {
   const { plan } = await detailOf(ctx, params.plan_id)
   if (plan.state === 'rejected') return detailOf(ctx, plan.plan_id)
   const { tenantId, email, userId } = ctx
   const rejected = await ctx.transaction(async (tx) => {
     if (!(await rejectGovernancePlan(tx, { tenantId, planId: plan.plan_id, by: email, why: body.why }))) return false
+    await dropCustomerContracts(tx, { tenantId, agent: plan.agent, planId: plan.plan_id })
     await insertAuditEntry(tx, {
       tenantId,
       at: ctx.clock(),
