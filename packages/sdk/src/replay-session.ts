@@ -17,7 +17,7 @@ import { deepFreeze } from './snapshot-with.js'
 import { type WrappedTool, wrapTools } from './tools.js'
 import type { TraceEntry } from './trace.js'
 import { createTurn } from './turn.js'
-import { createTurnQueue } from './turn-queue.js'
+import { createTurnQueue, TURN_PATIENCE_MS } from './turn-queue.js'
 import {
   completeHandoff,
   type HandoffOffer,
@@ -187,14 +187,24 @@ function toolsOf(core: SessionCore): SomeTools {
   })
 }
 
+function tellLongWait({ report, settings }: SessionCore): void {
+  const detail =
+    'a call waits for the one before it, which has not ended: if that is a stream, read it to the end, or leave it ' +
+    'with break or abort(); ' +
+    `after ${TURN_PATIENCE_MS / 1_000} s the call goes ahead`
+  report({ type: 'replay_turn_waiting', session_id: settings.sessionId, detail })
+}
+
 function governorOf(core: SessionCore, notes: SessionNotes, captures: ReplayCaptures) {
   const { settings, book, running, report } = core
+  const queue = createTurnQueue({ onLongWait: () => tellLongWait(core) })
+  core.onEnd(queue.release)
   const session = {
     settings,
     book,
     running,
     notes,
-    queue: createTurnQueue(),
+    queue,
     conversations: createConversations(settings.apiKey),
     continuations: createContinuations(),
     followsConversations: () => captures.isActive() || core.rules().governed || core.rules().loaded.readsSources,

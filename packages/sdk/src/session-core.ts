@@ -25,6 +25,8 @@ export interface SessionCore {
   readonly book: CallBook
   readonly running: AsyncLocalStorage<RunningTool>
   readonly killSignal: AbortSignal
+  /** Told when the session takes no more calls. */
+  onEnd(listener: () => void): void
   readonly transport: Transport | null
   /** Null until the server decides, and where it never does. */
   server(): ServerSession | null
@@ -59,6 +61,10 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
   const transport = transportFor(settings)
   let rules = firstRules(settings, report)
   let isRestored = false
+  const endListeners: (() => void)[] = []
+  const tellEnd = (): void => {
+    for (const listener of endListeners) listener()
+  }
   let filter: readonly string[] | null = null
   let gathering: NodeJS.Timeout | undefined
   let server: ServerSession | null = null
@@ -74,6 +80,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
   function onKilled(cause: KillCause): void {
     if (killing.signal.aborted) return
     killing.abort(new ReplayKillError())
+    tellEnd()
     report({ type: 'replay_killed', session_id: sessionId, cause })
   }
 
@@ -162,6 +169,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     transport,
     running: new AsyncLocalStorage(),
     killSignal: killing.signal,
+    onEnd: (listener) => void endListeners.push(listener),
     server: () => server,
     rules: () => rules,
     authority: () => authority,
@@ -191,6 +199,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     isRestored: () => isRestored,
     end() {
       isRestored = true
+      tellEnd()
     },
     setFilter(tools) {
       filter = tools

@@ -1,6 +1,8 @@
 /** Lets turns of one session through one at a time, in the order in which they came. */
 export interface TurnQueue {
   enter(): QueuePlace
+  /** The session has ended: nobody waits any more. */
+  release(): void
 }
 
 export interface QueuePlace {
@@ -12,17 +14,32 @@ export interface QueuePlace {
   leave(): void
 }
 
-/**
- * `patienceMs`: a program may drop a stream without reading it, and then nothing ever ends that turn. After this time
- * the next turn goes ahead; the server voids the older prepared request, so the dropped stream can allow nothing.
- */
-export function createTurnQueue(patienceMs = 120_000): TurnQueue {
+export interface TurnQueueOptions {
+  /**
+   * A program may drop a stream without reading it, and then nothing ever ends that turn. After this time the next turn
+   * goes ahead; the server voids the older prepared request, so the dropped stream can allow nothing.
+   */
+  readonly patienceMs?: number
+  /** Told when a turn has waited so long that a dropped stream is likely. */
+  readonly onLongWait?: () => void
+  readonly longWaitMs?: number
+}
+
+export const TURN_PATIENCE_MS = 120_000
+
+export function createTurnQueue(options: TurnQueueOptions = {}): TurnQueue {
   let last: Turn | null = null
   let inside = 0
+  let isReleased = false
+  const waiting = new Set<() => void>()
   return {
+    release() {
+      isReleased = true
+      for (const wake of waiting) wake()
+    },
     enter() {
       const turn: Turn = { isOver: false, stays: false, onOver: () => {} }
-      const turnBefore = inside > 0 && last !== null ? withPatience(last, patienceMs) : null
+      const turnBefore = inside > 0 && last !== null && !isReleased ? withPatience(last, waiting, options) : null
       last = turn
       inside++
       const leave = (): void => {
@@ -53,13 +70,19 @@ function endOf(turn: Turn): Promise<void> {
   })
 }
 
-async function withPatience(turn: Turn, patienceMs: number): Promise<void> {
-  const over = endOf(turn)
-  let timer: NodeJS.Timeout | undefined
-  const tired = new Promise<void>((resolve) => {
-    timer = setTimeout(() => (turn.stays ? over.then(resolve) : resolve()), patienceMs)
-    timer.unref()
+/** The timers keep the program running: somebody waits for the turn. */
+async function withPatience(turn: Turn, waiting: Set<() => void>, options: TurnQueueOptions): Promise<void> {
+  const { patienceMs = TURN_PATIENCE_MS, onLongWait = () => {}, longWaitMs = 10_000 } = options
+  let wake = (): void => {}
+  const awake = new Promise<void>((resolve) => {
+    wake = resolve
   })
-  await Promise.race([over, tired])
-  clearTimeout(timer)
+  waiting.add(wake)
+  void endOf(turn).then(wake)
+  const patience = setTimeout(() => turn.stays || wake(), patienceMs)
+  const telling = setTimeout(() => turn.stays || onLongWait(), longWaitMs)
+  await awake
+  waiting.delete(wake)
+  clearTimeout(patience)
+  clearTimeout(telling)
 }
