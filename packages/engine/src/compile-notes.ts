@@ -2,6 +2,7 @@ import { type CompiledContract, type CompiledSession, LIMITS, UNENFORCED_KEYS } 
 import type { CompiledSource } from './compile-plan.js'
 import type { Plan, PreparedContract } from './plan.js'
 import type { CompileNote } from './read-source.js'
+import { noteUnchecked } from './schema-notes.js'
 import { writePlace } from './shape-notes.js'
 
 type Note = (path: readonly (string | number)[], message: string, mend: string) => void
@@ -22,6 +23,7 @@ export function compileNotes(
     const note = noteTo(source)
     noteUnenforced(source.value, note)
     noteClampedTimeouts(source.value, note)
+    noteUnchecked(compiled.arguments, ['arguments'], note)
     const contract = plan.contracts.get(compiled.tool)
     if (contract !== undefined) noteUncallable(contract, plan, note)
   }

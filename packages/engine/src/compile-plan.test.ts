@@ -346,6 +346,26 @@ describe('compilation', () => {
     ])
   })
 
+  test('warns of what a schema of arguments does not check', () => {
+    const { warnings } = compiled(`tool: x
+arguments:
+  properties:
+    host: { type: string, format: ipv4 }
+    mail: { type: string, format: email }
+    data: { type: string, contentEncoding: base64 }
+    amount: { maximum: 500 }
+    count: { type: integer, maximum: 5 }
+    format: { type: string, default: { format: ipv4, maximum: 1 } }
+    either: { anyOf: [{ minimum: 1 }, { enum: [0], maximum: 5 }] }
+`)
+    expect(warnings.map(({ path, line }) => [path, line])).toEqual([
+      ['arguments.properties.host.format', 4],
+      ['arguments.properties.data.contentEncoding', 6],
+      ['arguments.properties.amount.maximum', 7],
+      ['arguments.properties.either.anyOf[0].minimum', 10],
+    ])
+  })
+
   test.each([
     [
       'tools that wait for each other',
