@@ -313,6 +313,24 @@ describe('reclaiming', () => {
     expect(await settle('reclaimHandoff', root, { workflowId, handoffId })).toMatchObject({ status: 200 })
   })
 
+  test('a reclaimed handoff brings back the labels of all who worked on it, and of calls under way', async () => {
+    const { root, child, workflowId, handoffId } = await handedOver()
+    const onward = await offer(child, { to_role: 'auditor' })
+    const auditor = await join(api(), { workflowId, role: 'auditor', handoffId: onward.handoff_id })
+    await auditor.decide([pay('8')])
+    await api().addLabel({ params: { session_id: auditor.sessionId }, body: { label: 'untrusted_input' } })
+    await lapseLease(child.sessionId)
+    const prepared = expectStatus(await root.preflight(), 200).body
+    if (prepared.outcome !== 'prepared') throw new Error('blocked')
+    const { handoff } = expectStatus(await settle('reclaimHandoff', root, { workflowId, handoffId }), 200).body
+    expect([...handoff.labels].sort()).toEqual(['money_moved', 'untrusted_input'])
+    for (const session of [root, child]) {
+      expect([...(await session.load()).session.labels].sort()).toEqual(['money_moved', 'untrusted_input'])
+    }
+    const stale = await root.propose(prepared.prepared_request_id, [readDocument()])
+    expect([stale.status, stale.problem.code]).toEqual([409, 'PREPARED_REQUEST_STALE'])
+  })
+
   test('a handoff whose holder was killed is reclaimed at once', async () => {
     const { root, child, workflowId, handoffId } = await handedOver()
     await api().killSession({ params: { session_id: child.sessionId }, body: {} })

@@ -59,7 +59,14 @@ interface Told {
   readonly problems: string[]
   readonly handoffs: Map<
     string,
-    { state: HandoffState; holder: string | null; giver: string; tools: string[] | null; labels: string[] }
+    {
+      state: HandoffState
+      holder: string | null
+      giver: string
+      tools: string[] | null
+      down: string[]
+      back: string[]
+    }
   >
   readonly sessions: Map<string, { handoffId: string | null; tools: string[] | null }>
   readonly holds: Map<string, { session: string; call: string; key: string; mode: 'exclusive' | 'shared' }>
@@ -97,7 +104,7 @@ function step(told: Told, event: WorkflowEvent, say: (problem: string) => void):
   } else if (event.type === 'handoff_offered') {
     const { handoff_id, tools, from_session } = event.body
     if (told.handoffs.has(handoff_id)) say(`${handoff_id} was offered twice`)
-    told.handoffs.set(handoff_id, { state: 'offered', holder: null, giver: from_session, tools, labels: [] })
+    told.handoffs.set(handoff_id, { state: 'offered', holder: null, giver: from_session, tools, down: [], back: [] })
   } else if (event.type === 'resources_held') {
     for (const { pending_call_id: call, key_hash: key, mode } of event.body.holds) {
       const session = event.body.session_id
@@ -122,8 +129,10 @@ function step(told: Told, event: WorkflowEvent, say: (problem: string) => void):
       return
     }
     handoff.state = to
-    if ('to_session' in body) handoff.holder = body.to_session
-    if ('labels' in body) handoff.labels = body.labels
+    if ('to_session' in body) {
+      handoff.holder = body.to_session
+      handoff.down = body.labels
+    } else if ('labels' in body) handoff.back = body.labels ?? []
   }
 }
 
@@ -151,8 +160,8 @@ async function checkMember(runtime: Runtime, sessionId: string, told: Told): Pro
     state = applyEvent(state, event, prepared.plan)
   }
   const final = foldEvents(events, prepared.plan)
-  for (const { giver, holder, state: stands, labels } of told.handoffs.values()) {
-    const brought = (giver === sessionId && stands === 'completed') || holder === sessionId ? labels : []
+  for (const { giver, holder, down, back } of told.handoffs.values()) {
+    const brought = [...(giver === sessionId ? back : []), ...(holder === sessionId ? down : [])]
     for (const label of brought)
       if (!final.labels.includes(label)) problems.push(`${sessionId}: ${label} did not travel`)
   }

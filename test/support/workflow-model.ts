@@ -261,8 +261,7 @@ const COMMANDS = {
     if (answer.status !== 200) return `answered ${answer.status} ${JSON.stringify(answer.problem)}`
     member.session.stateVersion = answer.body.state_version
     if (outcome === 'not_executed') return null
-    if (tool === 'read_document') member.labels.add('untrusted_input')
-    if (tool === 'pay') member.labels.add('money_moved')
+    for (const label of labelsOf(tool)) member.labels.add(label)
     return null
   },
 
@@ -283,7 +282,7 @@ const COMMANDS = {
 
 export const COMMAND_NAMES = Object.keys(COMMANDS) as Command['kind'][]
 
-/** A handoff is taken back, and with it all that its holder handed on. */
+/** A handoff is taken back, and with it all that its holder handed on. Labels come back as from a completed one. */
 function fall(model: WorkflowModel, handoff: Handed): void {
   handoff.state = 'reclaimed'
   const { holder } = handoff
@@ -292,7 +291,12 @@ function fall(model: WorkflowModel, handoff: Handed): void {
   for (const below of model.handoffs) {
     if (below.giver === holder && (below.state === 'offered' || below.state === 'accepted')) fall(model, below)
   }
+  // What a call under way would add counts: nobody may hear of its outcome any more.
+  for (const label of [...holder.labels, ...labelsOf(holder.pending?.tool)]) handoff.giver.labels.add(label)
 }
+
+const labelsOf = (tool: string | undefined): string[] =>
+  tool === 'read_document' ? ['untrusted_input'] : tool === 'pay' ? ['money_moved'] : []
 
 /** Another session's call is on the same thing, and one of the two wants it alone. */
 function isTaken(model: WorkflowModel, member: Member, tool: string, key: string): boolean {

@@ -27,7 +27,7 @@ export function applyEvent(state: SessionState, event: SessionEvent, plan: Plan)
     case 'handoff_completed':
       return event.body.side === 'to' ? withoutTools(state) : withLabels(state, event.body.labels)
     case 'handoff_reclaimed':
-      return event.body.side === 'to' ? withoutTools(state) : state
+      return event.body.side === 'to' ? withoutTools(state) : withLabels(state, event.body.labels ?? [])
     // Nothing that the session may do has changed: a turn under way goes on.
     case 'handoff_offered':
     case 'handoff_accepted':

@@ -124,7 +124,8 @@ export const LEDGER_EVENTS = {
   handoff_offered: z.strictObject({ ...handoffFacts, tools: z.array(z.string()).nullable() }),
   handoff_accepted: z.strictObject({ ...handoffFacts }),
   handoff_completed: z.strictObject({ ...handoffFacts, labels: z.array(z.string()) }),
-  handoff_reclaimed: z.strictObject({ ...handoffFacts }),
+  /** Without labels in ledgers from before they came back. */
+  handoff_reclaimed: z.strictObject({ ...handoffFacts, labels: z.array(z.string()).optional() }),
   handoff_expired: z.strictObject({ ...handoffFacts }),
 } as const
 export type LedgerEventType = keyof typeof LEDGER_EVENTS

@@ -17,8 +17,15 @@ export const WORKFLOW_EVENTS = {
   }),
   handoff_accepted: z.strictObject({ ...handoff, to_session: z.string(), labels: z.array(z.string()) }),
   handoff_completed: z.strictObject({ ...handoff, labels: z.array(z.string()) }),
-  /** `not_accepted` in time; `holder_gone`: its lease ran out or it was stopped; `chain`: whoever offered it lost its own. */
-  handoff_reclaimed: z.strictObject({ ...handoff, cause: z.enum(['not_accepted', 'holder_gone', 'chain']) }),
+  /**
+   * `not_accepted` in time; `holder_gone`: its lease ran out or it was stopped; `chain`: whoever offered it lost its own.
+   * Without labels in ledgers from before they came back.
+   */
+  handoff_reclaimed: z.strictObject({
+    ...handoff,
+    cause: z.enum(['not_accepted', 'holder_gone', 'chain']),
+    labels: z.array(z.string()).optional(),
+  }),
   handoff_expired: z.strictObject({ ...handoff }),
   resources_held: z.strictObject({
     session_id: z.string(),

@@ -21,7 +21,7 @@ export function handoffView(handoff: Handoff, now: Date): HandoffView {
   }
 }
 
-type Told = 'handoff_accepted' | 'handoff_reclaimed' | 'handoff_expired'
+type Told = 'handoff_accepted' | 'handoff_expired'
 
 /** What the ledger of a session says about a handoff that it gave or took. */
 export function handoffEvent<T extends Told>(

@@ -88,7 +88,11 @@ const WORDS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventWords } = {
     tone: 'allow',
     facts: [`by ${body.role}`, ...(body.labels.length === 0 ? [] : [`brings ${list(body.labels)}`])],
   }),
-  handoff_reclaimed: (body) => ({ title: 'Handoff reclaimed', tone: 'warn', facts: [`from ${body.role}`] }),
+  handoff_reclaimed: (body) => ({
+    title: 'Handoff reclaimed',
+    tone: 'warn',
+    facts: [`from ${body.role}`, ...((body.labels ?? []).length === 0 ? [] : [`brings ${list(body.labels ?? [])}`])],
+  }),
   handoff_expired: (body) => ({ title: 'Handoff expired', tone: 'warn', facts: [`no ${body.role} took it in time`] }),
 }
 

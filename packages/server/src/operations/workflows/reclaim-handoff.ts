@@ -1,4 +1,11 @@
-import type { Input, Reply, Routes, WorkflowEvent } from '@countersign/protocol'
+import {
+  type Input,
+  LIMITS,
+  type Reply,
+  type Routes,
+  type SessionEvent,
+  type WorkflowEvent,
+} from '@countersign/protocol'
 import { ApiError } from '../../api-error.js'
 import type { Context } from '../../context.js'
 import { leaseFrom, type Sight } from '../../sessions/change-session.js'
@@ -13,13 +20,14 @@ import {
   recordOnWorkflow,
   requireLive,
 } from '../../workflows/change-workflow.js'
-import { handoffEvent, handoffView } from '../../workflows/handoff-view.js'
+import { handoffFacts, handoffView } from '../../workflows/handoff-view.js'
 
 type Cause = Extract<WorkflowEvent, { type: 'handoff_reclaimed' }>['body']['cause']
 
 /**
  * Takes back a handoff that nobody took in time, or whose holder is gone: its lease ran out, or it was stopped.
  * The holder, and everybody to whom it handed work on, may use no tool any more. Calls under way keep what they hold.
+ * What they were labelled with comes back to whoever goes on with the work.
  */
 export async function reclaimHandoff(
   ctx: Context,
@@ -48,15 +56,18 @@ export async function reclaimHandoff(
       handoff.toSession === null ? null : memberOf(members, handoff.toSession),
     )
 
-    for (const one of fallen) {
-      if (!(await moveHandoff(tx, workflow, { handoff: one, move: 'reclaim', at: workflow.now }))) {
+    const labels = new Map(fallen.map((one) => [one, labelsOf(one.toSession, fallen, members)]))
+    for (const [one, brought] of labels) {
+      requireRoom(memberOf(members, one.fromSession), brought)
+      const move = { handoff: one, move: 'reclaim', at: workflow.now, labels: shownLabels(one, brought) } as const
+      if (!(await moveHandoff(tx, workflow, move))) {
         throw new Error('a locked handoff was changed')
       }
     }
     let ledger = giver.session.ledger
     for (const member of members.values()) {
       const { sessionId } = member.session
-      const events = eventsFor(workflow, fallen, sessionId)
+      const events = eventsFor(workflow, labels, sessionId)
       const isGiver = sessionId === body.session_id
       const leaseUntil = isGiver
         ? leaseFrom(workflow.now, member.session.state, member.plan)
@@ -65,12 +76,22 @@ export async function reclaimHandoff(
       if (isGiver) ledger = head
     }
     const at = workflow.now.toISOString()
-    const told = fallen.map((one): WorkflowEvent => {
+    const told = [...labels].map(([one, brought]): WorkflowEvent => {
       const causeOfOne: Cause = one === handoff ? cause : 'chain'
-      return { type: 'handoff_reclaimed', at, body: { handoff_id: one.handoffId, cause: causeOfOne } }
+      return {
+        type: 'handoff_reclaimed',
+        at,
+        body: { handoff_id: one.handoffId, cause: causeOfOne, labels: [...brought] },
+      }
     })
     await recordOnWorkflow(tx, workflow, told)
-    return { handoff: handoffView({ ...handoff, state: 'reclaimed', settledAt: workflow.now }, workflow.now), ledger }
+    const reclaimed: Handoff = {
+      ...handoff,
+      state: 'reclaimed',
+      labels: shownLabels(handoff, labels.get(handoff) ?? []),
+      settledAt: workflow.now,
+    }
+    return { handoff: handoffView(reclaimed, workflow.now), ledger }
   })
 }
 
@@ -95,11 +116,48 @@ function requireEligible({ now }: WorkflowRow, handoff: Handoff, holder: Sight |
 
 const notEligible = (from: Date) => new ApiError('HANDOFF_NOT_ELIGIBLE', { eligible_at: from.toISOString() })
 
-function eventsFor(workflow: WorkflowRow, fallen: readonly Handoff[], sessionId: string) {
-  return fallen.flatMap((handoff) => {
+type Members = ReadonlyMap<string, Sight>
+
+/**
+ * The labels of a session that is lost, of the calls that it has under way, and of all to whom it handed work on. What
+ * such a call will add counts at once: its outcome is told to a session that nobody works with any more.
+ */
+function labelsOf(sessionId: string | null, fallen: readonly Handoff[], members: Members): readonly string[] {
+  if (sessionId === null) return []
+  const { state } = memberOf(members, sessionId).session
+  const underWay = (state.open?.calls ?? []).filter((call) => call.state !== 'resolved')
+  const handedOn = fallen.filter(({ fromSession }) => fromSession === sessionId)
+  return [
+    ...new Set([
+      ...state.labels,
+      ...underWay.flatMap((call) => call.adds_labels),
+      ...handedOn.flatMap(({ toSession }) => labelsOf(toSession, fallen, members)),
+    ]),
+  ]
+}
+
+/** Those that came back; of an offer that nobody took, those that would have gone down with it. */
+const shownLabels = (handoff: Handoff, brought: readonly string[]): string[] =>
+  handoff.toSession === null ? handoff.labels : [...brought]
+
+function requireRoom({ session: { state } }: Sight, labels: readonly string[]): void {
+  if (new Set([...state.labels, ...labels]).size > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
+}
+
+/** What the ledger of one session says about the handoffs that fell. */
+function eventsFor(
+  workflow: WorkflowRow,
+  fallen: ReadonlyMap<Handoff, readonly string[]>,
+  sessionId: string,
+): SessionEvent[] {
+  const at = workflow.now.toISOString()
+  return [...fallen].flatMap(([handoff, labels]) => {
     const sides = (['from', 'to'] as const).filter(
       (side) => (side === 'from' ? handoff.fromSession : handoff.toSession) === sessionId,
     )
-    return sides.map((side) => handoffEvent('handoff_reclaimed', { workflow, handoff, side }))
+    return sides.map((side): SessionEvent => {
+      const body = { ...handoffFacts({ workflow, handoff, side }), labels: [...labels] }
+      return { type: 'handoff_reclaimed', at, body }
+    })
   })
 }
