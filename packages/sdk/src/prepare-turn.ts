@@ -102,15 +102,24 @@ function writtenRequest(request: Asked['request']): JsonValue {
 }
 
 /** Before the next step, every allowed call gets an outcome. */
-function settleEarlierCalls({ book, settings, deliver }: TurnSession, view: RequestView): KnownOrPromised<void> {
+function settleEarlierCalls(session: TurnSession, view: RequestView): KnownOrPromised<void> {
+  const { book, settings, deliver } = session
   const settle = (): KnownOrPromised<void> => {
     for (const call of book.allowed()) {
       const isWrapped = settings.tools?.has(call.toolName) ?? false
-      book.resolve(call, reportedReceipt(call, outcomeOf(call, isWrapped, view.answeredCallIds)))
+      const outcome = outcomeOf(call, isWrapped, view.answeredCallIds)
+      if (outcome === 'succeeded') tellUnproven(session, call, isWrapped)
+      book.resolve(call, reportedReceipt(call, outcome))
     }
     return deliver()
   }
   return book.isIdle() ? settle() : book.idle().then(settle)
+}
+
+/** Where the contract asks for more than the program's word, such a call never commits, and nothing would say why. */
+function tellUnproven({ authority, notes }: TurnSession, { by, toolName }: OpenCall, isWrapped: boolean): void {
+  const contract = authority().plan.contracts.get(toolName)
+  if (by === 'server' && contract?.commitRequirement === 'executed') notes.unproven(toolName, isWrapped)
 }
 
 /**

@@ -40,6 +40,8 @@ export interface ReplaySettings
   readonly principal: JsonValue | undefined
   readonly tools: ReadonlyMap<string, ToolExecutor> | null
   readonly apiKey: string | null
+  /** The program hands a key over, and there is none in it: it expects a server. */
+  readonly isKeyEmpty: boolean
   readonly runtimeUrl: string
   readonly environment: Environment
   /** False when neither option nor environment names one that exists: then it is treated as production. */
@@ -98,6 +100,7 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
     principal: principal(options.principal),
     tools: tools(options.tools),
     apiKey,
+    isKeyEmpty: apiKey === null && 'apiKey' in options,
     runtimeUrl: url(options.runtimeUrl ?? env.apiUrl ?? DEFAULT_BASE_URL),
     environment,
     environmentKnown: known,

@@ -14,6 +14,7 @@ import { createProviderCheck } from './provider-pattern.js'
 import type { ReplaySettings } from './replay-settings.js'
 import { createServerSession, type ServerSession } from './server-session.js'
 import { attachedRules, firstRules, type SessionRules } from './session-rules.js'
+import { tellProtection } from './tell-protection.js'
 import type { RunningTool } from './tools.js'
 import { createTransport, type Transport } from './transport.js'
 import type { Stance } from './turn-session.js'
@@ -117,12 +118,6 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     return createGovernedAuthority({ server, local, onError, maxUnguardedCalls, onInDoubt, report, onKilled })
   }
 
-  function tellLevel(): void {
-    if (rules.mode !== 'enforce' || rules.governed || settings.apiKey === null || rules.refusal !== null) return
-    const detail = 'without the option tools the server cannot govern: calls are judged in this process alone'
-    report({ type: 'replay_protection_level', session_id: sessionId, level: 'protect', detail })
-  }
-
   /** Puts the approved plan in force, with everything that the program did in the meantime. */
   async function attach(found: Transport): Promise<void> {
     const attachment = await attachPlan(settings, found)
@@ -134,7 +129,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     for (const label of before) if (!settings.labels.includes(label)) authority.addLabel(label)
     if (filter !== null) authority.setFilter(filter)
     if (killing.signal.aborted) authority.kill('client')
-    tellLevel()
+    tellProtection(settings, rules, report)
     startSoon()
   }
 
@@ -146,7 +141,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
   let attaching: Promise<void> | null = null
   if (rules.attachment === 'pending' && transport !== null) attaching = attach(transport)
   else {
-    tellLevel()
+    tellProtection(settings, rules, report)
     startSoon()
   }
 

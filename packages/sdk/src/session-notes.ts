@@ -28,6 +28,7 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
   let trace: Trace | null = null
   let shadowEvaluations = 0
   let errors = 0
+  const unproven = new Set<string>()
 
   const callBack = <T>(callback: string, call: ((value: T) => void) | undefined, value: T): void => {
     try {
@@ -57,6 +58,13 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
       for (const { tool_name, reason, remedy } of decisions.filter(isBlocked)) {
         if (reason !== null) report({ type: 'replay_advisory_block', session_id: sessionId, tool_name, reason, remedy })
       }
+    },
+    unproven(toolName, isWrapped) {
+      if (unproven.has(toolName)) return
+      unproven.add(toolName)
+      const mend = isWrapped ? `run it by session.tools.${toolName}` : `put ${toolName} into the option tools`
+      const detail = `a call of ${toolName} was answered without its wrapper, so it does not count as executed, which its contract needs: ${mend}`
+      report({ type: 'replay_protection_level', session_id: sessionId, level: 'govern', detail })
     },
     traced(begun) {
       trace = begun

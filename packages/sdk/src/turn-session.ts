@@ -50,6 +50,8 @@ export interface TurnNotes {
   blocked(decision: EnforcementDecision): void
   /** What would have been removed and blocked, in a session that only watches or advises. */
   watched(stance: Stance, removed: readonly NarrowedTool[], decisions: readonly Decision[]): void
+  /** A call was answered without its wrapper, whose evidence the contract asks for. */
+  unproven(toolName: string, isWrapped: boolean): void
   traced(trace: Trace): void
   failed(error: unknown): void
   answered(turn: AnsweredTurn): void

@@ -28,7 +28,24 @@ export function consoleText(event: Diagnostic): string | null {
     case 'buffer_overflow':
       return 'observe left captures out: its buffer was full (option maxBuffer)'
     case 'capture_error':
+    case 'replay_protection_level':
+    case 'replay_turn_waiting':
+    case 'replay_control_refused':
       return event.detail
+    case 'replay_bypass_detected':
+      return `${event.method} was called on the original client, past its session: call session.client`
+    case 'replay_compile_warning':
+      return event.warnings.join('\n  ')
+    case 'replay_provider_warning':
+      return `${event.provider}/${event.model ?? '*'} matches ${event.pattern} of warn_incompatible`
+    case 'replay_degraded':
+      return `the service failed: ${event.detail}`
+    case 'replay_judgement_failed':
+      return `a call could not be judged, and nothing is enforced: ${event.detail}`
+    case 'governance_attachment':
+      return event.state === 'attached' ? null : `no plan is in force: ${event.detail}`
+    case 'callback_error':
+      return `${event.callback} failed: ${event.detail}`
     case 'option_ignored':
       return `option ${event.option} of observe ${event.detail}`
     case 'option_clamped':
