@@ -12,6 +12,7 @@ afterAll(() => runtime.close())
 /** Each datum of a session as a text that occurs nowhere else. */
 const DATA = {
   argument: 'argument-7f3a',
+  argumentName: 'name-of-44c0',
   found: 'found-91bc',
   output: 'output-5d0e',
   result: 'result-c2d4',
@@ -32,7 +33,12 @@ const plan = planOf([
     binds: [{ name: 'order', from: 'output', path: '$.order' }],
     checkpoint: { reason: 'always', timeout_seconds: 30 },
   },
-  { tool: 'pay', side_effect: 'write', argument_value_invariants: [{ path: '$.to', one_of: ['known'] }] },
+  {
+    tool: 'pay',
+    side_effect: 'write',
+    arguments: { properties: { shares: { additionalProperties: { type: 'number' } } } },
+    argument_value_invariants: [{ path: '$.to', one_of: ['known'] }],
+  },
   { tool: 'ask', side_effect: 'read', assertions: { input_invariants: [{ path: '$.model', equals: 'only-this' }] } },
 ])
 
@@ -47,7 +53,7 @@ async function sessionAt(capture_level: 'metadata' | 'redacted' | 'full'): Promi
   if (body.outcome !== 'prepared') throw new Error('blocked')
   const calls = [
     { id: 'a', name: 'lookup', arguments: JSON.stringify({ q: DATA.argument }) },
-    { id: 'b', name: 'pay', arguments: JSON.stringify({ to: DATA.found }) },
+    { id: 'b', name: 'pay', arguments: JSON.stringify({ to: DATA.found, shares: { [DATA.argumentName]: 'half' } }) },
     { id: 'c', name: 'ask', arguments: '{}' },
   ]
   const response = { content: DATA.message, finish_reason: 'tool_calls', tool_calls: calls }
@@ -58,7 +64,7 @@ async function sessionAt(capture_level: 'metadata' | 'redacted' | 'full'): Promi
     'argument_value_mismatch',
     'input_invariant_failed',
   ])
-  expect(JSON.stringify(pay)).toContain(DATA.found)
+  for (const told of [DATA.found, DATA.argumentName]) expect(JSON.stringify(pay)).toContain(told)
   const receipt = receiptFor(lookup!, {
     outputs: { '$.order': DATA.output },
     result: { text: DATA.result },
@@ -99,6 +105,7 @@ const KEPT: Record<'metadata' | 'redacted' | 'full', Partial<Record<Datum, strin
   redacted: {
     principal: ['sessions'],
     argument: ['content'],
+    argumentName: ['content'],
     found: ['content'],
     approvalReason: ['content'],
     killReason: ['content'],
@@ -106,6 +113,7 @@ const KEPT: Record<'metadata' | 'redacted' | 'full', Partial<Record<Datum, strin
   full: {
     principal: ['sessions'],
     argument: ['content'],
+    argumentName: ['content'],
     found: ['content'],
     approvalReason: ['content'],
     killReason: ['content'],
@@ -125,6 +133,11 @@ describe.each(['metadata', 'redacted', 'full'] as const)('a dump of a session at
   test.each(Object.keys(DATA) as Datum[])('holds the %s only where its level keeps it', (datum) => {
     const found = Object.keys(dump).filter((table) => dump[table]?.includes(DATA[datum]))
     expect(found).toEqual(KEPT[level][datum] ?? [])
+  })
+
+  test('says all the same where a rule failed', () => {
+    expect(dump.proposals).toContain('$.tool_calls[1].arguments.to')
+    expect(dump.proposals).toContain('$.tool_calls[1].arguments.shares[*]')
   })
 
   test('has the tables of a session, so that nothing was overlooked', () => {

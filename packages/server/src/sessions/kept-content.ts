@@ -1,6 +1,7 @@
-import type { ReadResponse } from '@countersign/engine'
+import type { Plan, ReadResponse } from '@countersign/engine'
 import { BLOCK_REASONS, type CaptureLevel, type Decision, type JsonValue, type Receipt } from '@countersign/protocol'
 import type { NewContent } from '../store/content.js'
+import { keptPath } from './kept-path.js'
 
 interface JudgedProposal {
   readonly proposalId: string
@@ -48,11 +49,11 @@ export function contentOfReceipts(level: CaptureLevel, receipts: readonly Receip
   })
 }
 
-/** Decisions without the values found and without the sentences that quote them: the part that is no content. */
-export function withoutFoundValues(decisions: readonly Decision[]): Decision[] {
-  const bare = (failures: Decision['failures']) =>
+/** Decisions without values, names and sentences of the model's: the part that is no content. */
+export function withoutContent(decisions: readonly Decision[], plan: Plan): Decision[] {
+  const bare = (tool: string, failures: Decision['failures']) =>
     failures.map(({ path, operator, contract_file }) => ({
-      path,
+      path: keptPath(path, plan.contracts.get(tool)),
       operator,
       ...(contract_file === undefined ? {} : { contract_file }),
     }))
@@ -62,11 +63,11 @@ export function withoutFoundValues(decisions: readonly Decision[]): Decision[] {
       : {
           ...decision,
           remedy: decision.reason === null ? null : BLOCK_REASONS[decision.reason].meaning,
-          failures: bare(decision.failures),
+          failures: bare(decision.tool_name, decision.failures),
           reasons: decision.reasons.map((block) => ({
             ...block,
             remedy: BLOCK_REASONS[block.reason].meaning,
-            failures: bare(block.failures),
+            failures: bare(decision.tool_name, block.failures),
           })),
         },
   )

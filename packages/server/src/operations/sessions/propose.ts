@@ -21,7 +21,7 @@ import {
   type Sight,
 } from '../../sessions/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../../sessions/guards.js'
-import { contentOfProposal, withoutFoundValues } from '../../sessions/kept-content.js'
+import { contentOfProposal, withoutContent } from '../../sessions/kept-content.js'
 import { requireUnusedRequest } from '../../sessions/prepared-request.js'
 import { pendingCalls, standing } from '../../sessions/view.js'
 import { findContent } from '../../store/content.js'
@@ -94,7 +94,7 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
           id: proposalId,
           bodyHash: hashOfBody(session.hashSalt, body),
           outcome: verdict.outcome,
-          decisions: withoutFoundValues(decisions),
+          decisions: withoutContent(decisions, plan),
           cost: verdict.cost,
           model: body.model ?? null,
         }
