@@ -68,5 +68,8 @@ export function createReport(callback: DiagnosticsCallback | undefined): Report 
 }
 
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  if (!(error instanceof Error)) return String(error)
+  // Where a name has several addresses, Node gathers what each of them said, under no message of its own.
+  if (error.message === '' && error instanceof AggregateError) return error.errors.map(messageOf).join(', ')
+  return error.message
 }

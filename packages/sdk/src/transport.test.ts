@@ -119,9 +119,18 @@ test.each<[string, Answer, RegExp]>([
   const failure = await addLabel().catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(ServiceFailure)
   expect((failure as Error).message).toMatch(told)
-  expect((failure as Error).message).toContain('POST /api/v1/replay/sessions/ses%2F1/labels')
+  expect((failure as Error).message).toContain(`POST ${baseUrl}/api/v1/replay/sessions/ses%2F1/labels`)
   expect((failure as Error).message).not.toContain(KEY)
   expect(seen).toHaveLength(4)
+})
+
+test('where a name has several addresses, what each of them said is told', async () => {
+  const refused = (address: string) => new Error(`connect ECONNREFUSED ${address}`)
+  const cause = new AggregateError([refused('::1:4319'), refused('127.0.0.1:4319')])
+  const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }))
+  await expect(addLabel({ fetch }, { attempts: 1 })).rejects.toThrow(
+    /fetch failed: connect ECONNREFUSED ::1:4319, connect ECONNREFUSED 127/,
+  )
 })
 
 test('a probe is one attempt', async () => {

@@ -7,6 +7,7 @@ import {
   type RouteName,
   type Routes,
 } from '@countersign/protocol'
+import { messageOf } from './diagnostics.js'
 
 /** How the SDK speaks to the service: one call, with its retries, inside one deadline. */
 export interface Transport {
@@ -119,14 +120,14 @@ async function once<Name extends RouteName>(
     response = answer.response
     text = answer.text
   } catch (cause) {
-    return failed(`${method} ${pathOf(url)} got no answer: ${reasonOf(cause)}`, { cause })
+    return failed(`${method} ${whereOf(url)} got no answer: ${reasonOf(cause)}`, { cause })
   }
-  if (response.ok) return replied(name, text, `${method} ${pathOf(url)}`)
+  if (response.ok) return replied(name, text, `${method} ${whereOf(url)}`)
   const problem = readProblem(text)
-  if (response.status === 429) return failed(`${method} ${pathOf(url)} is rate limited`, {}, retryAfterMs(response))
+  if (response.status === 429) return failed(`${method} ${whereOf(url)} is rate limited`, {}, retryAfterMs(response))
   if (problem !== null && response.status >= 400 && response.status < 500) throw new ServiceRefusal(problem)
   return failed(
-    `${method} ${pathOf(url)} answered ${response.status}${problem === null ? ' without problem details' : ` ${problem.code}`}`,
+    `${method} ${whereOf(url)} answered ${response.status}${problem === null ? ' without problem details' : ` ${problem.code}`}`,
     {},
     response.status === 503 ? retryAfterMs(response) : null,
   )
@@ -134,15 +135,19 @@ async function once<Name extends RouteName>(
 
 function replied<Name extends RouteName>(name: Name, text: string, what: string): Attempt<Name> {
   const parsed = parseJson(text)
-  if (parsed === undefined) return failed(`${what} answered something that is not JSON`)
+  if (parsed === undefined) return failed(`${what} answered something that is not JSON; ${OTHER_SERVICE}`)
   const checked = ROUTES[name].reply.safeParse(parsed)
   if (checked.success) return { reply: checked.data as ReplyOf<Name> }
   // A newer service may say more than this client knows.
   const onlyMore = checked.error.issues.every((issue) => issue.code === 'unrecognized_keys')
   if (onlyMore) return { reply: parsed as ReplyOf<Name> }
   const issue = checked.error.issues[0]
-  return failed(`${what} answered another shape than expected at ${issue?.path.join('.') || 'the top'}`)
+  return failed(
+    `${what} answered another shape than expected at ${issue?.path.join('.') || 'the top'}; ${OTHER_SERVICE}`,
+  )
 }
+
+const OTHER_SERVICE = 'check that runtimeUrl or COUNTERSIGN_API_URL is the address of a Countersign service'
 
 function failed(message: string, options: ErrorOptions = {}, retryAfter: number | null = null) {
   return { failure: new ServiceFailure(message, options), retryAfterMs: retryAfter }
@@ -158,7 +163,11 @@ function urlOf(
   return `${baseUrl.replace(/\/+$/, '')}${path}${search === '' ? '' : `?${search}`}`
 }
 
-const pathOf = (url: string): string => new URL(url).pathname
+/** Without what an address may hold besides, which is nobody else's business. */
+function whereOf(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return `${origin}${pathname}`
+}
 
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
@@ -199,8 +208,7 @@ function retryAfterMs(response: Response): number | null {
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   if (cause.name === 'TimeoutError') return 'timed out'
-  const inner = cause.cause instanceof Error ? `: ${cause.cause.message}` : ''
-  return `${cause.message}${inner}`
+  return cause.cause instanceof Error ? `${cause.message}: ${messageOf(cause.cause)}` : messageOf(cause)
 }
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
