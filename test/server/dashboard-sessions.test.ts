@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
+import { eraseContent } from '../../packages/server/src/store/content.js'
 import { countDecisions } from '../../packages/server/src/store/decision-counts.js'
 import { batchOf, mailConversation } from '../support/captures.js'
 import { LOOKUP, openSession, refund } from '../support/governed-session.js'
@@ -170,6 +172,7 @@ describe('sessions in the dashboard', () => {
         select tenant_id, 'w', session_id, 'c', 'h', 'order:1017', 'exclusive', created_at from sessions
         where session_id = ${id}`
     }
+    await runtime.instances[0].parts.captures.flush()
     expect((await ada.call('eraseContent', { params: { session_id: 'erased' } })).status).toBe(200)
     const holds = await runtime.sql`select session_id, key_text from resource_holds order by session_id`
     expect(holds.map(({ sessionId, keyText }) => [sessionId, keyText])).toEqual([
@@ -182,6 +185,29 @@ describe('sessions in the dashboard', () => {
     expect(body.items.flatMap(({ calls }) => calls.map((call) => call.arguments))).toEqual([null, null])
     expect(JSON.stringify(body)).not.toContain('"found":900')
     expect((await ada.call('loadProof', { params: { session_id: 'erased' } })).body.verified).toBe(true)
+  })
+
+  test('stay erased: a capture that another process wrote down a moment later is not kept, one of a later turn is', async () => {
+    const { parts } = runtime.instances[0]
+    const session = await openSession(api, { session_id: 'late' })
+    const ids = async () => {
+      await parts.captures.flush()
+      const { items } = (await ada.call('listCaptures', { query: { limit: '200' } })).body
+      return items.filter(({ conversation_id }) => conversation_id === 'late').map(({ capture_id }) => capture_id)
+    }
+    const tenantId = (await ada.call('me')).body.user.tenant_id
+    await session.turn([LOOKUP])
+    let writing: Promise<void> | undefined
+    // As the process that serves the dashboard does it, while this one has not written its captures yet.
+    await runtime.sql.begin(async (tx) => {
+      await eraseContent(tx, tenantId, 'late')
+      writing = parts.captures.flush()
+      await sleep(150)
+    })
+    await writing
+    expect(await ids()).toEqual([])
+    const later = await session.decide([LOOKUP])
+    expect(await ids()).toEqual([later.proposal_id])
   })
 
   test("are nobody else's: a foreign session looks like an unknown one, on every route", async () => {

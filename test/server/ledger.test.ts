@@ -88,7 +88,7 @@ describe('the export', () => {
     const session = await eventful()
     const [kept] = await runtime.sql`select count(*) from content where session_id = ${session.sessionId}`
     expect(kept?.count).toBeGreaterThan(0)
-    await eraseContent(runtime.sql, runtime.tenantId, session.sessionId)
+    await runtime.sql.begin((tx) => eraseContent(tx, runtime.tenantId, session.sessionId))
     const rows = await runtime.sql`select 1 from content where session_id = ${session.sessionId}`
     expect(rows).toHaveLength(0)
     expect(verifyExport(await exportOf(api, session.sessionId)).ok).toBe(true)

@@ -4,7 +4,7 @@ import { learnCaptures } from './learning/learn-captures.js'
 import { judgeWaitingRun } from './runs/judge-run.js'
 import { deleteIdleBuckets } from './store/buckets.js'
 import { deleteOldCaptures } from './store/captures.js'
-import { deleteOldContent } from './store/content.js'
+import { deleteOldContent, deleteOldErasures } from './store/content.js'
 import type { Tx } from './store/database.js'
 import { countDecisions } from './store/decision-counts.js'
 import { eraseOldNotes } from './store/handoffs.js'
@@ -56,6 +56,10 @@ export const RETENTIONS: readonly Retention[] = [
   {
     name: 'content',
     remove: (tx, { now, olderThanDays, limit }) => deleteOldContent(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'erasure-marks',
+    remove: (tx, { now, limit }) => deleteOldErasures(tx, daysBefore(now, 1), limit),
   },
   {
     name: 'captures',

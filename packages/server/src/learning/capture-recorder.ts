@@ -1,6 +1,6 @@
 import type { CaptureItem } from '@countersign/protocol'
 import type { Services } from '../context.js'
-import { insertCaptures } from '../store/captures.js'
+import { keepGovernedCaptures } from '../store/captures.js'
 import { databaseTrouble } from '../store/database-error.js'
 import { stripCapture } from './strip-capture.js'
 
@@ -40,7 +40,7 @@ export function createCaptureRecorder({
       const salts = new Map(items.map(({ agent }) => [agent, random(24).toString('base64url')]))
       try {
         const kept = items.map((item) => ({ ...stripCapture(item), governed: true }))
-        await database.single(tenantId, (sql) => insertCaptures(sql, tenantId, kept, salts))
+        await database.transaction(tenantId, (tx) => keepGovernedCaptures(tx, tenantId, kept, salts))
       } catch (error) {
         log.warn({ error, captures: items.length }, 'captures of governed sessions could not be kept')
         if (MENDS_ITSELF.has(databaseTrouble(error))) for (const item of items) note(tenantId, item)

@@ -19,7 +19,19 @@ export type StoredCapture = Omit<CaptureItem, 'request'> & {
   request: { messages?: JsonValue[]; tools: string[]; tool_choice?: JsonValue }
 }
 
-/** Keeps a batch in one statement. Returns how many were new; the others had been sent before. */
+/** Keeps captures that the service made of its own sessions, but those of sessions that were erased since. */
+export async function keepGovernedCaptures(
+  tx: Tx,
+  tenantId: string,
+  captures: readonly NewCapture[],
+  salts: ReadonlyMap<string, string>,
+): Promise<number> {
+  // An erasure under way is waited for, and then seen by the statement that follows.
+  await tx`select 1 from tenants where tenant_id = ${tenantId} for share`
+  return insertCaptures(tx, tenantId, captures, salts)
+}
+
+/** Keeps a batch in one statement. Returns how many were new; the others had been sent before, or were erased. */
 export async function insertCaptures(
   sql: Queryable,
   tenantId: string,
@@ -36,6 +48,12 @@ export async function insertCaptures(
       from json_to_recordset(${JSON.stringify(captures.map(toRow))}::text::json) as c (
         capture_id text, agent text, conversation_id text, at timestamptz, capture_level text, tool_names json,
         decision text, governed boolean, item json)
+      where not c.governed or not exists (
+        select 1 from erased_sessions e
+        where e.tenant_id = ${tenantId} and e.session_id = c.conversation_id and not exists (
+          select 1 from proposals p
+          where p.tenant_id = e.tenant_id and p.session_id = e.session_id and p.proposal_id = c.capture_id
+            and p.seq > e.seq))
       on conflict do nothing
       returning 1
     ), agents as (

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
-import type { Queryable } from './database.js'
+import type { Queryable, Tx } from './database.js'
 
 export type ContentKind = 'arguments' | 'decisions' | 'response' | 'result' | 'approval' | 'reason'
 
@@ -32,11 +32,19 @@ export async function findContent(
 
 /**
  * Erases all content of a session, also from the captures that were made of it and the names of what its calls hold; its
- * ledger stays and still verifies. Returns how many items were there.
+ * ledger stays and still verifies. Captures that are yet to be written of what was before are not kept any more. Returns
+ * how many items were there.
  */
-export async function eraseContent(sql: Queryable, tenantId: string, sessionId: string): Promise<number> {
-  const rows = await sql`
-    with erased as (
+export async function eraseContent(tx: Tx, tenantId: string, sessionId: string): Promise<number> {
+  // Before anything is read: captures are written behind the same row, so that they are seen here, or see the mark.
+  await tx`select 1 from tenants where tenant_id = ${tenantId} for no key update`
+  const rows = await tx`
+    with marked as (
+      insert into erased_sessions (tenant_id, session_id, seq, erased_at)
+      select tenant_id, session_id, ledger_seq, clock_timestamp() from sessions
+      where tenant_id = ${tenantId} and session_id = ${sessionId}
+      on conflict (tenant_id, session_id) do update set seq = excluded.seq, erased_at = excluded.erased_at
+    ), erased as (
       update sessions set principal = null, revision = revision + 1
       where tenant_id = ${tenantId} and session_id = ${sessionId} and principal is not null
     ), unsaid as (
@@ -51,6 +59,15 @@ export async function eraseContent(sql: Queryable, tenantId: string, sessionId: 
         and c.at >= s.created_at - interval '1 minute' and c.conversation_id = s.session_id and c.governed
     )
     delete from content where tenant_id = ${tenantId} and session_id = ${sessionId} returning 1`
+  return rows.length
+}
+
+/** Removes marks of erasures before a time, when nobody can hold a capture of what was erased any more. */
+export async function deleteOldErasures(sql: Queryable, before: Date, limit: number): Promise<number> {
+  const rows = await sql`
+    delete from erased_sessions where ctid = any (array(
+      select ctid from erased_sessions where erased_at < ${before} limit ${limit}
+    )) returning 1`
   return rows.length
 }
 

@@ -11,8 +11,6 @@ export async function eraseContent(
   { params }: Input<Routes['eraseContent']>,
 ): Promise<Reply<Routes['eraseContent']>> {
   const { tenantId, userId, email } = ctx
-  // Captures are written a moment after their calls: none may come after the erasure.
-  await ctx.captures.flush()
   await ctx.transaction(async (tx) => {
     if (!(await lockSession(tx, tenantId, params.session_id))) throw new ApiError('NOT_FOUND')
     const items = await eraseStoredContent(tx, tenantId, params.session_id)
