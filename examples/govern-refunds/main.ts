@@ -14,7 +14,7 @@ model.say(
 
 const refunds: number[] = []
 const session = replay(new OpenAI({ apiKey: 'not needed on loopback', baseURL: model.openaiUrl }), {
-  agent: 'refund-desk',
+  agent: 'govern-refunds',
   contractsDir: fileURLToPath(new URL('contracts', import.meta.url)),
   tools: {
     find_order: ({ order_id }: { order_id: string }) => ({ order_id, paid: 700 }),

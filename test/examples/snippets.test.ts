@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { calls, scriptedModel } from '../../examples/scripted-model.js'
@@ -58,6 +58,14 @@ test('the snippets for watching and for workflows run as pasted', async () => {
   expect(await paste('watch.mjs', snippets.observeSnippet, 1)).toEqual({ code: 0, output: '' })
   const ends = '\nawait session.getWorkflowState().then(({ status }) => console.log(status))\nawait session.restore()'
   expect(await paste('flow.mjs', snippets.workflowSnippet + ends, 1)).toEqual({ code: 0, output: 'ACTIVE\n' })
+})
+
+test('the packages are had as the README says, and not from a registry where they are not', () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  const commands = snippets.installSnippet.split('\n').filter((line) => line.startsWith('npm '))
+  expect(commands).toHaveLength(2)
+  for (const command of commands) expect(readme).toContain(command)
+  expect(snippets.installSnippet).not.toMatch(/npm install @countersign/)
 })
 
 test('the environment names the address where the SDK would not find it by itself', () => {

@@ -1,7 +1,11 @@
 const DEFAULT_ORIGIN = 'http://127.0.0.1:4319'
 
 /** Code to paste, with this service's own address where it is not the one the SDK assumes. */
-export const installSnippet = 'npm install @countersign/sdk openai'
+export const installSnippet = `# in the folder of Countersign: the packages are not on npm yet
+npm pack -w @countersign/protocol -w @countersign/engine -w @countersign/sdk
+
+# in the folder of your agent
+npm install path/to/countersign/countersign-{protocol,engine,sdk}-*.tgz openai`
 
 export function environmentSnippet(apiKey: string, origin = location.origin): string {
   const address = origin === DEFAULT_ORIGIN ? [] : [`export COUNTERSIGN_API_URL=${origin}`]
@@ -74,5 +78,5 @@ const session = replay(new OpenAI(), {
 })`
 
 export const submitSnippet = (origin = location.origin): string =>
-  `npx countersign plan submit ./contracts --agent support --environment production \\
+  `npx countersign plan submit path/to/contracts --agent support --environment production \\
   --url ${origin} --key "$COUNTERSIGN_API_KEY"`

@@ -67,7 +67,7 @@ export function PlansPage() {
                 Draft one from the <Link to="/contracts">learned contracts</Link> of an agent, or submit the contract
                 pack of your repository. It then waits here for a person.
               </p>
-              <CodeBlock title="Terminal" code={submitSnippet()} />
+              <CodeBlock title="Terminal, in the folder of Countersign" code={submitSnippet()} />
             </Empty>
           ) : (
             <>

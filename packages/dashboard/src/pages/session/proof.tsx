@@ -35,7 +35,10 @@ export function Proof({ sessionId, head }: { sessionId: string; head: LedgerHead
         <EraseContent sessionId={sessionId} />
       </div>
       {proof.data === undefined ? null : (
-        <CodeBlock title="Check it yourself, offline" code={`npx countersign verify ${fileName(sessionId)}`} />
+        <CodeBlock
+          title="Check it yourself, offline, in the folder of Countersign"
+          code={`npx countersign verify ${fileName(sessionId)}`}
+        />
       )}
     </Panel>
   )
