@@ -12,8 +12,8 @@ export interface OpenCall {
   readonly pendingCallId: string
   readonly argumentHash: string
   readonly by: DecidedBy
-  /** By the monotonic clock, in milliseconds. */
-  readonly decidedAtMs: number
+  /** How long ago it was decided. */
+  readonly ageMs: () => number
   readonly approvals: readonly Approval[]
   /** How many results the request that led to this call already had under its id: some providers use ids again. */
   readonly answeredBefore: number

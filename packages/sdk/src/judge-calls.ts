@@ -25,10 +25,10 @@ export function judgeCalls(
   made: MadeCalls,
   approver: Approver | null,
 ): KnownOrPromised<JudgedCalls> {
-  const decidedAtMs = performance.now()
+  const ageMs = startAge()
   const open: OpenCall[] = []
   for (const decision of judgement.decisions) {
-    const call = openCall(decision, made, judgement, decidedAtMs)
+    const call = openCall(decision, made, judgement, ageMs)
     if (call !== null) open.push(call)
   }
   const needsPerson = approver !== null && open.some(({ decision }) => decision.checkpoint_required)
@@ -68,7 +68,7 @@ function openCall(
   decision: Decision,
   { calls, answeredIds }: MadeCalls,
   { by }: Judgement,
-  decidedAtMs: number,
+  ageMs: () => number,
 ): OpenCall | null {
   const args = calls.find(({ index }) => index === decision.index)?.arguments ?? null
   if (decision.decision === 'block' || decision.pending_call_id === null || args === null) return null
@@ -80,11 +80,17 @@ function openCall(
     pendingCallId: decision.pending_call_id,
     argumentHash: decision.argument_hash ?? '',
     by,
-    decidedAtMs,
+    ageMs,
     approvals: [],
     answeredBefore: timesIn(answeredIds, decision.call_id),
     state: 'allowed',
   }
+}
+
+/** By the clock that has gone on longer: one of them stands still while a machine sleeps, the other can be set. */
+function startAge(): () => number {
+  const [sinceMs, sinceWallMs] = [performance.now(), Date.now()]
+  return () => Math.max(performance.now() - sinceMs, Date.now() - sinceWallMs)
 }
 
 export function timesIn(ids: readonly string[], id: string): number {

@@ -107,7 +107,7 @@ async function guard(call: OpenCall, args: JsonObject, runtime: ToolRuntime): Pr
     throw new ReplayContractError(`${call.toolName} did not run: ${remedy}`, enforcementOf([decision], 'reject_all'))
   }
   if (!runtime.enforcing()) return
-  if (performance.now() - call.decidedAtMs > TRUSTED_DECISION_MS) {
+  if (call.ageMs() > TRUSTED_DECISION_MS) {
     try {
       await runtime.authority().confirm(call)
     } catch (error) {
