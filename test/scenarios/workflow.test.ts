@@ -44,6 +44,25 @@ const wait = { apiKey: '', pollMs: 10 }
 const offers = (workflowId: string, timeoutMs: number) =>
   waitForOffer({ ...wait, apiKey: runtime.key, fetch: runtime.fetch, workflowId, role: 'payer', timeoutMs })
 
+test('who waits for an offer is not given that of a session which was stopped', async () => {
+  const workflowId = newId()
+  const root = startRoot(workflowId)
+  await root.session.handoff({ toRole: 'payer', expiresInSeconds: 600 })
+  expect(await offers(workflowId, 0)).toMatchObject({ state: 'offered' })
+  root.session.kill()
+  await root.session.flush()
+  expect(await offers(workflowId, 30)).toBeNull()
+})
+
+test('who waits for a role that is none, or without a time, is told at once', async () => {
+  const workflowId = newId()
+  await startRoot(workflowId).session.getWorkflowState()
+  const asked = { apiKey: runtime.key, fetch: runtime.fetch, workflowId, role: 'payer', timeoutMs: 5_000 }
+  await expect(waitForOffer({ ...asked, role: 'payr' })).rejects.toThrow('did you mean "payer"?')
+  await expect(waitForOffer({ ...asked, timeoutMs: Number.NaN })).rejects.toThrow('timeoutMs')
+  await expect(waitForOffer({ ...asked, runtimeUrl: 'localhost:4319' })).rejects.toThrow('runtimeUrl')
+})
+
 proves(
   ['option.workflow', 'session.get-workflow-state', 'session.handoff'],
   'a session opens a workflow, hands work on, and sees it come back; the other waits for the offer and completes it',

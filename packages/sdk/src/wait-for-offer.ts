@@ -1,6 +1,7 @@
-import type { HandoffView } from '@countersign/protocol'
+import { suggestName } from '@countersign/engine'
+import type { HandoffView, WorkflowView } from '@countersign/protocol'
 import { ReplayConfigError } from './errors.js'
-import { DEFAULT_BASE_URL, readEnvironment } from './options.js'
+import { addressProblem, DEFAULT_BASE_URL, readEnvironment } from './options.js'
 import { createTransport, ServiceRefusal, type Transport } from './transport.js'
 import { POLL_MS, pollUntil, translated } from './workflow-polling.js'
 
@@ -31,10 +32,14 @@ export async function waitForOffer(wait: OfferWait): Promise<HandoffView | null>
 
 function transportOf({ apiKey, runtimeUrl, fetch }: OfferWait): Transport {
   const env = readEnvironment()
-  const key = apiKey ?? env.apiKey
-  if (key === null) throw new ReplayConfigError('waiting for an offer needs an apiKey', null)
+  const key = apiKey?.trim() || env.apiKey
+  if (key === null)
+    throw new ReplayConfigError('waitForOffer needs a key: give apiKey or set COUNTERSIGN_API_KEY', null)
+  const baseUrl = runtimeUrl ?? env.apiUrl ?? DEFAULT_BASE_URL
+  const problem = addressProblem(baseUrl)
+  if (problem !== null) throw new ReplayConfigError(`runtimeUrl (or COUNTERSIGN_API_URL) ${problem}`, null)
   return createTransport({
-    baseUrl: runtimeUrl ?? env.apiUrl ?? DEFAULT_BASE_URL,
+    baseUrl,
     apiKey: key,
     timeoutMs: 10_000,
     fetch: fetch ?? ((input, init) => globalThis.fetch(input, init)),
@@ -49,5 +54,17 @@ async function findOffer(transport: Transport, { workflowId, role }: OfferWait):
   if (view?.status === 'KILLED') {
     throw new ReplayConfigError(`the workflow ${workflowId} was killed: no offer will come`, null)
   }
-  return view?.handoffs.find(({ state, to_role }) => state === 'offered' && to_role === role) ?? null
+  if (view === null) return null
+  if (!Object.hasOwn(view.definition.roles, role)) {
+    const mend = suggestName(role, Object.keys(view.definition.roles))
+    throw new ReplayConfigError(`the workflow ${workflowId} has no role ${JSON.stringify(role)}: ${mend}`, null)
+  }
+  // Nobody can take the offer of a session that was stopped, though it stands there until it expires.
+  const stopped = new Set(view.sessions.filter(isStopped).map(({ session_id }) => session_id))
+  const isOpen = ({ state, to_role, from_session }: HandoffView) =>
+    state === 'offered' && to_role === role && !stopped.has(from_session)
+  return view.handoffs.find(isOpen) ?? null
 }
+
+const isStopped = ({ status }: WorkflowView['sessions'][number]): boolean =>
+  status === 'KILLED' || status === 'COMPROMISED'

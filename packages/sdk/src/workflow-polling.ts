@@ -1,3 +1,4 @@
+import { ReplayConfigError } from './errors.js'
 import { errorOf } from './refusals.js'
 import { ServiceRefusal } from './transport.js'
 
@@ -15,6 +16,10 @@ export async function pollUntil<T>(
   look: () => Promise<T | null>,
   { timeoutMs, pollMs, signal }: Patience,
 ): Promise<T | null> {
+  // Anything else would look without a pause and without an end.
+  if (!(timeoutMs >= 0) || !(pollMs > 0)) {
+    throw new ReplayConfigError('timeoutMs and pollMs must be numbers of milliseconds', null)
+  }
   const deadline = performance.now() + timeoutMs
   for (;;) {
     signal?.throwIfAborted()
