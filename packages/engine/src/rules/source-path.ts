@@ -17,7 +17,7 @@ export function sourceSteps(path: string): readonly SourceStep[] | null {
     steps.push(text ?? (index === undefined ? null : Number(index)))
     at += whole.length
   }
-  return steps.length === 0 ? null : steps
+  return steps
 }
 
 const STEP = /\.([\p{L}_][\p{L}\p{N}_]*)|\['([^'\\]*)'\]|\["([^"\\]*)"\]|\[(\d+)\]|\.\*|\[\*\]/uy
