@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { learnCaptures, MAX_TOOLS } from '../../packages/server/src/learning/learn-captures.js'
 import { batchOf, capturesOf, hostileCapture, mailConversation } from '../support/captures.js'
-import { expectStatus } from '../support/governed-session.js'
+import { expectStatus, openSession } from '../support/governed-session.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
 import { proves } from '../support/proves.js'
@@ -131,6 +131,26 @@ describe('a plan', () => {
     const [count] =
       await runtime.sql`select count(*)::int as n from audit_entries where action = 'plan_approved' and subject = ${plan_id}`
     expect(count?.n).toBe(1)
+  })
+
+  test('that a program submits is in the audit trail under the key it came with, and so are its kills', async () => {
+    const made = (await ada.call('createKey', { body: { name: 'nightly' } })).body
+    const program = runtime.api(made.api_key)
+    const { plan_id } = (await program.submitPlan({ body: { ...scope('by-key'), files: pack(10) } })).body.plan
+    const session = await openSession(program)
+    const kill = () => program.killSession({ params: { session_id: session.sessionId }, body: { reason: 'enough' } })
+    expect([(await kill()).status, (await kill()).status]).toEqual([200, 200])
+    await ada.call('revokeKey', { params: { key_id: made.key.key_id } })
+    const { items } = (await ada.call('listAudit', { query: { limit: '4' } })).body
+    const { key_id, name, prefix } = made.key
+    const key = { key_id, name, prefix }
+    expect(items).toMatchObject([
+      { action: 'key_revoked', actor: ada.email, key: null },
+      { action: 'session_killed', actor: null, key, subject: session.sessionId, detail: 'enough' },
+      { action: 'plan_submitted', actor: null, key, subject: plan_id },
+      { action: 'key_created', actor: ada.email, key: null },
+    ])
+    expect(JSON.stringify(items)).not.toContain(made.api_key)
   })
 
   test('is approved as it was looked at, or not at all', async () => {

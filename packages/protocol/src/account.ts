@@ -72,7 +72,10 @@ export const auditEntrySchema = z.strictObject({
   audit_id: z.string(),
   at: timeSchema,
   action: z.enum(AUDIT_ACTIONS),
+  /** The person, by address; null for what a program did, or somebody who was not signed in. */
   actor: z.string().nullable(),
+  /** The API key that acted, as it was called then. */
+  key: z.strictObject({ key_id: z.string(), name: z.string(), prefix: z.string() }).nullable(),
   ip: z.string().nullable(),
   subject: z.string().nullable(),
   detail: z.string().nullable(),

@@ -46,6 +46,8 @@ export interface OpenContext extends Services {
 export interface Context extends OpenContext {
   readonly tenantId: string
   readonly quota: Quota
+  /** Null for a person who is signed in. */
+  readonly keyId: string | null
   readonly userId: string | null
   readonly transaction: <T>(fn: (tx: Tx) => Promise<T>, options?: WorkOptions) => Promise<T>
   readonly single: <T>(fn: (sql: Sql) => Promise<T>) => Promise<T>

@@ -71,7 +71,8 @@ export const agentRows = (now: Date): Answer<Routes['listAgents']>['agents'] => 
 ]
 
 export const auditEntries = (now: Date): Answer<Routes['listAudit']>['items'] => {
-  const by = { actor: 'dana@northwind.example', ip: '203.0.113.7', subject: null, detail: null }
+  const by = { actor: 'dana@northwind.example', key: null, ip: '203.0.113.7', subject: null, detail: null }
+  const key = { key_id: 'key_71', name: 'staging, nightly tests', prefix: 'csk_Zk81' }
   return [
     { ...by, audit_id: '9', at: before(now, 40), action: 'login' },
     {
@@ -82,7 +83,7 @@ export const auditEntries = (now: Date): Answer<Routes['listAudit']>['items'] =>
       subject: 'ses_09aa',
       detail: 'Sent mail to an outside address again and again',
     },
-    { ...by, audit_id: '7', at: before(now, 5_400), action: 'plan_submitted', subject: 'plan_d4c1' },
+    { ...by, audit_id: '7', at: before(now, 5_400), action: 'plan_submitted', subject: 'plan_d4c1', actor: null, key },
     { ...by, audit_id: '6', at: before(now, 86_400), action: 'key_created', subject: 'staging, nightly tests' },
     {
       ...by,

@@ -37,10 +37,6 @@ const WORDS: Record<AuditEntry['action'], string> = {
   content_erased: 'Content erased',
 }
 
-/** Whose deed it was when no person did it; drafts are made by programs, too. */
-const unnamed = ({ action }: AuditEntry): string =>
-  action === 'plan_submitted' ? 'a program, by API key' : 'nobody signed in'
-
 export function AuditPage() {
   const { cursor } = useSearch({ from: '/signed-in/audit' })
   const audit = useApi('listAudit', { query: { cursor } }, { pollMs: 10_000, keepLast: true })
@@ -104,7 +100,7 @@ const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
           </th>
           <td data-label="Who">
             <span>
-              {entry.actor === null ? <span className="quiet">{unnamed(entry)}</span> : <Text value={entry.actor} />}
+              <Actor entry={entry} />
             </span>
           </td>
           <td data-label="About" className={entry.subject === null && entry.detail === null ? 'cell-none' : undefined}>
@@ -128,6 +124,22 @@ const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
     </tbody>
   </table>
 )
+
+function Actor({ entry: { action, actor, key } }: { entry: AuditEntry }) {
+  if (actor !== null) return <Text value={actor} />
+  if (key === null) {
+    // Entries from before keys were kept with them.
+    return <span className="quiet">{action === 'plan_submitted' ? 'a program, by API key' : 'nobody signed in'}</span>
+  }
+  return (
+    <>
+      API key <Text value={key.name} />
+      <span className="cell-note">
+        <Name value={`${key.prefix}…`} />
+      </span>
+    </>
+  )
+}
 
 function Subject({ entry: { action, subject } }: { entry: AuditEntry }) {
   if (subject === null) return null

@@ -45,6 +45,7 @@ export async function storeDraft(ctx: Context, draft: NewDraft): Promise<PlanDet
       action: 'plan_submitted',
       userId: ctx.userId,
       actor: createdBy,
+      keyId: ctx.keyId,
       ip: ctx.clientAddress,
       subject: planId,
       detail: `${agent} in ${environment}`,

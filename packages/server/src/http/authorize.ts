@@ -38,7 +38,10 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
   const keys = { sql: database.sql, keyUsage, passes, quotas: config.quotas }
 
   /** Each by its name, as in the frame. */
-  const forTenant = (open: OpenContext, { tenantId, quota, userId, session, passing = null }: Tenancy): Context => ({
+  const forTenant = (
+    open: OpenContext,
+    { tenantId, quota, keyId, userId, session, passing = null }: Tenancy,
+  ): Context => ({
     config: open.config,
     database: open.database,
     metrics: open.metrics,
@@ -58,6 +61,7 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
     replyHeaders: open.replyHeaders,
     tenantId,
     quota,
+    keyId,
     userId,
     session,
     passing,
@@ -84,10 +88,10 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
     { keyHash, bucket, session }: { keyHash: Buffer; bucket: Bucket; session: ReturnType<typeof named> },
   ): Promise<Context> => {
     const holder = await authenticateKey(keys, { keyHash, bucket, session })
-    const { tenantId, quota, userId } = holder
+    const { tenantId, keyId, quota, userId } = holder
     const perMinute = config.quotas[quota][bucket]
     throttle({ bucket, perMinute, taken: (holder.granted ?? 0) > 0, tokens: holder.tokens ?? 0 }, open.replyHeaders)
-    return forTenant(open, { tenantId, quota, userId, session: holder.session })
+    return forTenant(open, { tenantId, quota, keyId, userId, session: holder.session })
   }
 
   /** Null when the key has no pass, or this process has not written the session. */
@@ -116,7 +120,7 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
     }
     const session = copyRow(known)
     if (pass.now > known.now) session.now = pass.now
-    return forTenant(open, { tenantId, quota, userId, session, passing })
+    return forTenant(open, { tenantId, quota, keyId, userId, session, passing })
   }
 
   const byCookie = async (open: OpenContext, bucket: Bucket): Promise<UserContext> => {
@@ -127,7 +131,7 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
     const perMinute = config.quotas[quota][bucket]
     const took = await takeToken(database.sql, { owner: tenantId, bucket, capacity: perMinute, fillSeconds: 60 })
     throttle({ bucket, perMinute, ...took }, open.replyHeaders)
-    return { ...forTenant(open, { tenantId, quota, userId, session: null }), userId, email }
+    return { ...forTenant(open, { tenantId, quota, keyId: null, userId, session: null }), userId, email }
   }
 
   return {
@@ -146,4 +150,6 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
 }
 
 /** For whom a request is. */
-type Tenancy = Pick<Context, 'tenantId' | 'quota' | 'userId' | 'session'> & { readonly passing?: Passing | null }
+type Tenancy = Pick<Context, 'tenantId' | 'quota' | 'keyId' | 'userId' | 'session'> & {
+  readonly passing?: Passing | null
+}

@@ -7,6 +7,8 @@ export interface NewAuditEntry {
   at: Date
   userId?: string | null
   actor?: string | null
+  /** The key with which a program asked. */
+  keyId?: string | null
   ip?: string | null
   subject?: string | null
   detail?: string | null
@@ -14,9 +16,12 @@ export interface NewAuditEntry {
 
 export async function insertAuditEntry(sql: Queryable, entry: NewAuditEntry): Promise<void> {
   await sql`
-    insert into audit_entries (tenant_id, at, action, user_id, actor, ip, subject, detail)
-    values (${entry.tenantId}, ${entry.at}, ${entry.action}, ${entry.userId ?? null}, ${entry.actor ?? null},
-      ${entry.ip ?? null}, ${entry.subject ?? null}, ${entry.detail ?? null})`
+    insert into audit_entries
+      (tenant_id, at, action, user_id, actor, ip, subject, detail, key_id, key_name, key_prefix)
+    select t.tenant_id, ${entry.at}, ${entry.action}, ${entry.userId ?? null}, ${entry.actor ?? null},
+      ${entry.ip ?? null}, ${entry.subject ?? null}, ${entry.detail ?? null}, k.key_id, k.name, k.prefix
+    from tenants t left join api_keys k on k.tenant_id = t.tenant_id and k.key_id = ${entry.keyId ?? null}
+    where t.tenant_id = ${entry.tenantId}`
 }
 
 /** For a person who is not signed in: the same statement whether or not an account has the address. */
@@ -34,6 +39,9 @@ export interface AuditRow {
   at: Date
   action: (typeof AUDIT_ACTIONS)[number]
   actor: string | null
+  keyId: string | null
+  keyName: string | null
+  keyPrefix: string | null
   ip: string | null
   subject: string | null
   detail: string | null
@@ -45,7 +53,7 @@ export function listAuditEntries(
   page: { tenantId: string; before: number | null; limit: number },
 ): Promise<AuditRow[]> {
   return sql<AuditRow[]>`
-    select audit_id, at, action, actor, ip, subject, detail from audit_entries
+    select audit_id, at, action, actor, key_id, key_name, key_prefix, ip, subject, detail from audit_entries
     where tenant_id = ${page.tenantId} and (${page.before}::bigint is null or audit_id < ${page.before})
     order by audit_id desc limit ${page.limit}`
 }

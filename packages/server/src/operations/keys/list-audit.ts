@@ -1,7 +1,7 @@
-import type { Input, Reply, Routes } from '@countersign/protocol'
+import type { AuditEntry, Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../../api-error.js'
 import type { UserContext } from '../../context.js'
-import { listAuditEntries } from '../../store/audit.js'
+import { type AuditRow, listAuditEntries } from '../../store/audit.js'
 
 /** Newest first. The cursor is the id of the last entry shown. */
 export async function listAudit(
@@ -15,7 +15,14 @@ export async function listAudit(
   const page = rows.slice(0, query.limit)
   const last = page.at(-1)
   return {
-    items: page.map(({ auditId, at, ...entry }) => ({ audit_id: String(auditId), at: at.toISOString(), ...entry })),
+    items: page.map(entryView),
     next: rows.length > query.limit && last !== undefined ? String(last.auditId) : null,
   }
 }
+
+const entryView = ({ auditId, at, keyId, keyName, keyPrefix, ...entry }: AuditRow): AuditEntry => ({
+  audit_id: String(auditId),
+  at: at.toISOString(),
+  ...entry,
+  key: keyId === null ? null : { key_id: keyId, name: keyName ?? '', prefix: keyPrefix ?? '' },
+})
