@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { resultPlaceSchema, valueKindSchema } from './flow.js'
 import { hashSchema, labelSchema, toolNameSchema } from './ids.js'
-import type { JsonValue } from './json.js'
+import { jsonSchema } from './json.js'
 import { LIMITS } from './limits.js'
 
-const json: z.ZodType<JsonValue, JsonValue> = z.json() as z.ZodType<JsonValue, JsonValue>
 const path = z.string().min(1).max(1_024)
 const name = z
   .string()
@@ -16,22 +15,22 @@ export const VALUE_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 
 export const OPERATOR_OPERANDS = {
   exists: z.boolean(),
   type: z.enum(VALUE_TYPES),
-  equals: json,
-  not_equals: json,
-  one_of: z.array(json).min(1),
-  not_one_of: z.array(json).min(1),
+  equals: jsonSchema,
+  not_equals: jsonSchema,
+  one_of: z.array(jsonSchema).min(1),
+  not_one_of: z.array(jsonSchema).min(1),
   gt: z.number(),
   gte: z.number(),
   lt: z.number(),
   lte: z.number(),
   regex: z.string(),
   not_regex: z.string(),
-  contains: json,
+  contains: jsonSchema,
   starts_with: z.string(),
   ends_with: z.string(),
   length_gte: z.int().min(0),
   length_lte: z.int().min(0),
-  schema: z.union([z.boolean(), z.record(z.string(), json)]),
+  schema: z.union([z.boolean(), z.record(z.string(), jsonSchema)]),
   ref: name,
 } as const
 export type Operator = keyof typeof OPERATOR_OPERANDS
@@ -144,7 +143,7 @@ export const contractSchema = z.strictObject({
   evidence_class: z.enum(['local_transaction', 'ack_only', 'unverifiable']).optional(),
   commit_requirement: z.enum(['reported', 'executed', 'none', 'acknowledged']).optional(),
   gate: z.enum(['allow', 'block']).optional(),
-  arguments: z.union([z.boolean(), z.record(z.string(), json)]).optional(),
+  arguments: z.union([z.boolean(), z.record(z.string(), jsonSchema)]).optional(),
   assertions: z
     .strictObject({
       input_invariants: z.array(invariantSchema).optional(),
@@ -190,10 +189,10 @@ export const contractSchema = z.strictObject({
     })
     .optional(),
   /** Known, kept, not enforced: compilation warns. */
-  retries: json.optional(),
-  rate_limits: json.optional(),
-  golden_cases: json.optional(),
-  allowed_errors: json.optional(),
+  retries: jsonSchema.optional(),
+  rate_limits: jsonSchema.optional(),
+  golden_cases: jsonSchema.optional(),
+  allowed_errors: jsonSchema.optional(),
 })
 export type Contract = z.input<typeof contractSchema>
 export const UNENFORCED_KEYS = ['retries', 'rate_limits', 'golden_cases', 'allowed_errors'] as const

@@ -1,27 +1,21 @@
 import { z } from 'zod'
 import { auditEntrySchema, createKeyBody, createKeyReply, doneReply, keyPath, listKeysReply } from './account.js'
-import { BLOCK_REASON_NAMES } from './block-reasons.js'
-import { agentSchema, environmentSchema, idSchema, labelSchema, ledgerHeadSchema, timeSchema } from './ids.js'
-import type { JsonValue } from './json.js'
-import { exportEventsReply, LEDGER_EVENTS, type LedgerEventType } from './ledger.js'
-import { pageOf, pageQuery } from './paging.js'
-import type { Route } from './route.js'
 import {
-  addLabelBody,
-  addLabelReply,
-  killBody,
-  narrowedToolSchema,
-  pendingCallSchema,
-  sessionStatusSchema,
-  sessionViewSchema,
-  stateSnapshotSchema,
-  stopReply,
-} from './session.js'
-import { blockSchema, outcomeSchema } from './turn.js'
+  proofReply,
+  sessionDetailReply,
+  sessionRowSchema,
+  sessionsQuery,
+  timelineQuery,
+  timelineReply,
+} from './dashboard-sessions.js'
+import { environmentSchema, idSchema, timeSchema } from './ids.js'
+import { pageOf, pageQuery } from './paging.js'
+import { playgroundBody, playgroundReply } from './playground.js'
+import type { Route } from './route.js'
+import { addLabelBody, addLabelReply, killBody, stopReply } from './session.js'
+import { blockReasonSchema } from './turn.js'
 import { killWorkflowReply, workflowPath, workflowViewSchema } from './workflow.js'
 
-const json = z.json() as z.ZodType<JsonValue, JsonValue>
-const reason = z.enum(BLOCK_REASON_NAMES)
 const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const
 const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as const
 const sessionPath = z.strictObject({ session_id: idSchema })
@@ -51,7 +45,7 @@ export const overviewReply = z.strictObject({
     killed: z.int(),
     compromised: z.int(),
   }),
-  reasons: z.array(z.strictObject({ reason, count: z.int() })),
+  reasons: z.array(z.strictObject({ reason: blockReasonSchema, count: z.int() })),
   agents: z.array(
     z.strictObject({
       agent: z.string().nullable(),
@@ -70,113 +64,11 @@ export const overviewReply = z.strictObject({
       seq: z.int(),
       index: z.int(),
       tool_name: z.string(),
-      reason,
+      reason: blockReasonSchema,
     }),
   ),
 })
 export type OverviewView = z.infer<typeof overviewReply>
-
-export const sessionsQuery = pageQuery.extend({
-  q: z.string().max(200).optional(),
-  agent: agentSchema.optional(),
-  status: sessionStatusSchema.optional(),
-  reason: reason.optional(),
-  label: labelSchema.optional(),
-  from: timeSchema.optional(),
-  to: timeSchema.optional(),
-})
-export const sessionRowSchema = z.strictObject({
-  session_id: z.string(),
-  agent: z.string().nullable(),
-  environment: environmentSchema.nullable(),
-  status: sessionStatusSchema,
-  phase: z.string().nullable(),
-  labels: z.array(z.string()),
-  state_version: z.int(),
-  allowed: z.int(),
-  blocked: z.int(),
-  in_doubt: z.int(),
-  last_reason: reason.nullable(),
-  actual_cost: z.number(),
-  workflow_id: z.string().nullable(),
-  created_at: timeSchema,
-  updated_at: timeSchema,
-})
-export type SessionRow = z.infer<typeof sessionRowSchema>
-
-const timelineReceiptSchema = z.strictObject({
-  outcome: outcomeSchema,
-  evidence_level: z.enum(['reported', 'executed']),
-  at_level: z.boolean(),
-  late: z.boolean(),
-  argument_hash: z.string(),
-  result_hash: z.string().nullable(),
-  started_at: timeSchema.nullable(),
-  finished_at: timeSchema.nullable(),
-  recorded_at: timeSchema,
-  seq: z.int(),
-  approvals: z.array(z.strictObject({ checkpoint_id: z.string(), decision: z.enum(['approve', 'deny', 'timeout']) })),
-})
-export const timelineCallSchema = z.strictObject({
-  index: z.int(),
-  call_id: z.string(),
-  pending_call_id: z.string().nullable(),
-  tool_name: z.string(),
-  decision: z.enum(['allow', 'block']),
-  reasons: z.array(blockSchema),
-  argument_hash: z.string().nullable(),
-  /** Null where the capture level keeps none, or they were erased. */
-  arguments: json.nullable(),
-  checkpoints: z.array(z.string()),
-  commit_requirement: z.enum(['reported', 'executed']),
-  receipt: timelineReceiptSchema.nullable(),
-})
-export type TimelineCall = z.infer<typeof timelineCallSchema>
-
-/** One moment of a session: an event of the ledger, with the preflight that led to it and the state after it. */
-export const timelineItemSchema = z.strictObject({
-  seq: z.int(),
-  at: timeSchema,
-  type: z.enum(Object.keys(LEDGER_EVENTS) as [LedgerEventType, ...LedgerEventType[]]),
-  hash: z.string(),
-  body: z.record(z.string(), json),
-  preflight: z
-    .strictObject({
-      at: timeSchema,
-      model: z.string().nullable(),
-      allowed: z.array(z.string()),
-      removed: z.array(narrowedToolSchema),
-    })
-    .nullable(),
-  calls: z.array(timelineCallSchema),
-  state: stateSnapshotSchema,
-  labels: z.array(z.string()),
-})
-export type TimelineItem = z.infer<typeof timelineItemSchema>
-
-export const sessionDetailReply = z.strictObject({
-  session: sessionViewSchema,
-  pending: z.array(pendingCallSchema),
-  row: sessionRowSchema,
-})
-export type SessionDetail = z.infer<typeof sessionDetailReply>
-export const timelineQuery = z.strictObject({
-  after: z.coerce.number().int().min(0).default(0),
-  limit: z.coerce.number().int().min(1).max(200).default(100),
-})
-export const timelineReply = z.strictObject({
-  items: z.array(timelineItemSchema),
-  next: z.int().nullable(),
-  head: ledgerHeadSchema,
-})
-export const proofReply = z.strictObject({
-  verified: z.boolean(),
-  events: z.int(),
-  head: ledgerHeadSchema,
-  problem: z.string().nullable(),
-  /** The whole export, for `countersign verify FILE`. */
-  export: exportEventsReply,
-})
 
 export const agentRowSchema = z.strictObject({
   agent: z.string(),
@@ -213,43 +105,6 @@ export const workflowRowSchema = z.strictObject({
   created_at: timeSchema,
 })
 export type WorkflowRow = z.infer<typeof workflowRowSchema>
-
-export const playgroundBody = z.strictObject({
-  contracts: z
-    .array(z.strictObject({ file: z.string().min(1).max(200), text: z.string().max(200_000) }))
-    .min(1)
-    .max(100),
-  session: z.string().max(200_000).optional(),
-  response: json,
-  unmatched_policy: z.enum(['block', 'allow']).default('block'),
-  labels: z.array(labelSchema).max(128).default([]),
-  principal: json.optional(),
-})
-const noteSchema = z.strictObject({
-  file: z.string(),
-  line: z.int().nullable(),
-  message: z.string(),
-  mend: z.string().nullable(),
-})
-export const playgroundReply = z.strictObject({
-  ok: z.boolean(),
-  errors: z.array(noteSchema),
-  warnings: z.array(noteSchema),
-  compiled_hash: z.string().nullable(),
-  narrowing: z.strictObject({ allowed: z.array(z.string()), removed: z.array(narrowedToolSchema) }).nullable(),
-  /** For each call every reason of the ladder in order of precedence, and whether it applies. */
-  calls: z.array(
-    z.strictObject({
-      call_id: z.string(),
-      tool_name: z.string(),
-      decision: z.enum(['allow', 'block']),
-      ladder: z.array(z.strictObject({ reason, applies: z.boolean() })),
-      reasons: z.array(blockSchema),
-      checkpoints: z.array(z.string()),
-    }),
-  ),
-})
-export type PlaygroundView = z.infer<typeof playgroundReply>
 
 /** What the dashboard reads and changes; cookies only. */
 export const dashboardRoutes = {

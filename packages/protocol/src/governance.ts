@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema } from './ids.js'
-import type { JsonValue } from './json.js'
+import { jsonSchema } from './json.js'
 import { pageOf, pageQuery } from './paging.js'
 import type { Route } from './route.js'
 import { createRunReply, runViewSchema } from './run.js'
 
-const json = z.json() as z.ZodType<JsonValue, JsonValue>
 const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const
 const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as const
 
@@ -180,7 +179,7 @@ export const governanceRoutes = {
         tool_names: z.array(z.string()),
         capture_level: z.string(),
         decision: z.enum(['allow', 'block']).nullable(),
-        calls: json,
+        calls: jsonSchema,
       }),
     ),
   },

@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { BLOCK_REASON_NAMES } from './block-reasons.js'
 import { EVIDENCE_LEVELS } from './contract.js'
 import { decimalSchema, environmentSchema, hashSchema, timeSchema } from './ids.js'
 import { compiledSessionSchema } from './plan.js'
 import { captureLevelSchema, gateSchema, planSourceSchema, unmatchedPolicySchema } from './session.js'
-import { outcomeSchema, PROPOSAL_OUTCOMES, usageSchema } from './turn.js'
+import { blockReasonSchema, outcomeSchema, PROPOSAL_OUTCOMES, usageSchema } from './turn.js'
 
 /** A value that the plan reads from a call, kept without content: its salted hash, and the value itself only when it is a number or a boolean. */
 export const factSchema = z.strictObject({
@@ -23,7 +22,7 @@ export const ledgerCallSchema = z.strictObject({
   /** Set when the call was registered as pending. */
   pending_call_id: z.string().nullable(),
   argument_hash: hashSchema.nullable(),
-  reasons: z.array(z.enum(BLOCK_REASON_NAMES)),
+  reasons: z.array(blockReasonSchema),
   commit_requirement: z.enum(EVIDENCE_LEVELS),
   /** A failure gives the budget back: evidence_class local_transaction. */
   rolls_back: z.boolean(),

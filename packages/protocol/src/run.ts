@@ -1,15 +1,13 @@
 import { z } from 'zod'
 import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema, toolNameSchema } from './ids.js'
-import type { JsonValue } from './json.js'
+import { jsonSchema } from './json.js'
 import { compiledSessionSchema } from './plan.js'
-
-const json = z.json() as z.ZodType<JsonValue, JsonValue>
 
 /** A session given as data: its calls in order, with the results that the plan may read. */
 export const runFixtureSchema = z.strictObject({
   name: z.string().min(1).max(200),
   labels: z.array(z.string()).optional(),
-  principal: json.optional(),
+  principal: jsonSchema.optional(),
   user: z.array(z.string()).optional(),
   turns: z
     .array(
@@ -18,8 +16,8 @@ export const runFixtureSchema = z.strictObject({
           .array(
             z.strictObject({
               name: toolNameSchema,
-              arguments: json,
-              result: json.optional(),
+              arguments: jsonSchema,
+              result: jsonSchema.optional(),
               expect: z.enum(['allow', 'block']).optional(),
             }),
           )

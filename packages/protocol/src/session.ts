@@ -10,7 +10,7 @@ import {
   timeSchema,
   toolNameSchema,
 } from './ids.js'
-import type { JsonValue } from './json.js'
+import { jsonSchema } from './json.js'
 import { LIMITS } from './limits.js'
 import { compiledSessionSchema } from './plan.js'
 import { workflowJoinSchema } from './workflow.js'
@@ -65,7 +65,7 @@ export const stateSnapshotSchema = z.strictObject({
   actualCost: z.number(),
   toolCallCounts: z.record(z.string(), z.int()),
   forbiddenTools: z.array(z.string()),
-  satisfiedPreconditions: z.record(z.string(), z.json() as z.ZodType<JsonValue, JsonValue>),
+  satisfiedPreconditions: z.record(z.string(), jsonSchema),
   lastStep: completedStepSchema.nullable(),
   lastNarrowing: narrowingSnapshotSchema.nullable(),
   killed: z.boolean(),
@@ -109,7 +109,7 @@ export const createSessionBody = z.strictObject({
   compiled_session: compiledSessionSchema.optional(),
   unmatched_policy: unmatchedPolicySchema.default('block'),
   capture_level: captureLevelSchema.default('redacted'),
-  principal: (z.json() as z.ZodType<JsonValue, JsonValue>).optional(),
+  principal: jsonSchema.optional(),
   labels: z.array(labelSchema).max(LIMITS.labelsPerSession).optional(),
   provider: z.string().max(64).optional(),
   workflow: workflowJoinSchema.optional(),

@@ -3,18 +3,17 @@ import { BLOCK_REASON_NAMES } from './block-reasons.js'
 import { EVIDENCE_LEVELS } from './contract.js'
 import { flowsSchema } from './flow.js'
 import { hashSchema, idSchema, ledgerHeadSchema, timeSchema, toolNameSchema } from './ids.js'
-import type { JsonValue } from './json.js'
+import { type JsonValue, jsonSchema } from './json.js'
 import { LIMITS } from './limits.js'
 import { gateSchema, narrowedToolSchema, sessionStatusSchema } from './session.js'
 
-const json = z.json() as z.ZodType<JsonValue, JsonValue>
-const blockReasonSchema = z.enum(BLOCK_REASON_NAMES)
+export const blockReasonSchema = z.enum(BLOCK_REASON_NAMES)
 
 export const contractFailureSchema = z.strictObject({
   path: z.string(),
   operator: z.string(),
-  expected: json.optional(),
-  found: json.optional(),
+  expected: jsonSchema.optional(),
+  found: jsonSchema.optional(),
   message: z.string().optional(),
   contract_file: z.string().optional(),
 })
@@ -44,7 +43,7 @@ export const preflightBody = z.strictObject({
   provider: z.string().max(64).optional(),
   model: z.string().max(256).optional(),
   /** Values of the request at the paths that the plan's input_invariants read, by path; absent values are left out. */
-  request: z.record(z.string(), json).optional(),
+  request: z.record(z.string(), jsonSchema).optional(),
 })
 export const preflightReply = z.discriminatedUnion('outcome', [
   z.strictObject({
@@ -119,7 +118,7 @@ export const proposalBody = z.strictObject({
   fence: z.int(),
   gate: gateSchema.default('reject_all'),
   /** The model's response, in the provider's own shape or normalized. */
-  response: json,
+  response: jsonSchema,
   model: z.string().max(256).optional(),
   usage: usageSchema.optional(),
   flows: flowsSchema.optional(),
@@ -183,9 +182,9 @@ export const receiptSchema = z.strictObject({
   finished_at: timeSchema.optional(),
   error_code: z.string().max(128).optional(),
   /** Values of the result at the output paths that the decision named; absent values are left out. */
-  outputs: z.record(z.string(), json).optional(),
+  outputs: z.record(z.string(), jsonSchema).optional(),
   /** Kept at capture level full only. */
-  result: json.optional(),
+  result: jsonSchema.optional(),
   approvals: z.array(approvalSchema).max(LIMITS.checkpointTriggersPerSession).optional(),
 })
 export type Receipt = z.infer<typeof receiptSchema>

@@ -1,0 +1,115 @@
+import { z } from 'zod'
+import { agentSchema, environmentSchema, labelSchema, ledgerHeadSchema, timeSchema } from './ids.js'
+import { jsonSchema } from './json.js'
+import { exportEventsReply, LEDGER_EVENTS, type LedgerEventType } from './ledger.js'
+import { pageQuery } from './paging.js'
+import {
+  narrowedToolSchema,
+  pendingCallSchema,
+  sessionStatusSchema,
+  sessionViewSchema,
+  stateSnapshotSchema,
+} from './session.js'
+import { blockReasonSchema, blockSchema, outcomeSchema } from './turn.js'
+
+export const sessionsQuery = pageQuery.extend({
+  q: z.string().max(200).optional(),
+  agent: agentSchema.optional(),
+  status: sessionStatusSchema.optional(),
+  reason: blockReasonSchema.optional(),
+  label: labelSchema.optional(),
+  from: timeSchema.optional(),
+  to: timeSchema.optional(),
+})
+export const sessionRowSchema = z.strictObject({
+  session_id: z.string(),
+  agent: z.string().nullable(),
+  environment: environmentSchema.nullable(),
+  status: sessionStatusSchema,
+  phase: z.string().nullable(),
+  labels: z.array(z.string()),
+  state_version: z.int(),
+  allowed: z.int(),
+  blocked: z.int(),
+  in_doubt: z.int(),
+  last_reason: blockReasonSchema.nullable(),
+  actual_cost: z.number(),
+  workflow_id: z.string().nullable(),
+  created_at: timeSchema,
+  updated_at: timeSchema,
+})
+export type SessionRow = z.infer<typeof sessionRowSchema>
+
+const timelineReceiptSchema = z.strictObject({
+  outcome: outcomeSchema,
+  evidence_level: z.enum(['reported', 'executed']),
+  at_level: z.boolean(),
+  late: z.boolean(),
+  argument_hash: z.string(),
+  result_hash: z.string().nullable(),
+  started_at: timeSchema.nullable(),
+  finished_at: timeSchema.nullable(),
+  recorded_at: timeSchema,
+  seq: z.int(),
+  approvals: z.array(z.strictObject({ checkpoint_id: z.string(), decision: z.enum(['approve', 'deny', 'timeout']) })),
+})
+export const timelineCallSchema = z.strictObject({
+  index: z.int(),
+  call_id: z.string(),
+  pending_call_id: z.string().nullable(),
+  tool_name: z.string(),
+  decision: z.enum(['allow', 'block']),
+  reasons: z.array(blockSchema),
+  argument_hash: z.string().nullable(),
+  /** Null where the capture level keeps none, or they were erased. */
+  arguments: jsonSchema.nullable(),
+  checkpoints: z.array(z.string()),
+  commit_requirement: z.enum(['reported', 'executed']),
+  receipt: timelineReceiptSchema.nullable(),
+})
+export type TimelineCall = z.infer<typeof timelineCallSchema>
+
+/** One moment of a session: an event of the ledger, with the preflight that led to it and the state after it. */
+export const timelineItemSchema = z.strictObject({
+  seq: z.int(),
+  at: timeSchema,
+  type: z.enum(Object.keys(LEDGER_EVENTS) as [LedgerEventType, ...LedgerEventType[]]),
+  hash: z.string(),
+  body: z.record(z.string(), jsonSchema),
+  preflight: z
+    .strictObject({
+      at: timeSchema,
+      model: z.string().nullable(),
+      allowed: z.array(z.string()),
+      removed: z.array(narrowedToolSchema),
+    })
+    .nullable(),
+  calls: z.array(timelineCallSchema),
+  state: stateSnapshotSchema,
+  labels: z.array(z.string()),
+})
+export type TimelineItem = z.infer<typeof timelineItemSchema>
+
+export const sessionDetailReply = z.strictObject({
+  session: sessionViewSchema,
+  pending: z.array(pendingCallSchema),
+  row: sessionRowSchema,
+})
+export type SessionDetail = z.infer<typeof sessionDetailReply>
+export const timelineQuery = z.strictObject({
+  after: z.coerce.number().int().min(0).default(0),
+  limit: z.coerce.number().int().min(1).max(200).default(100),
+})
+export const timelineReply = z.strictObject({
+  items: z.array(timelineItemSchema),
+  next: z.int().nullable(),
+  head: ledgerHeadSchema,
+})
+export const proofReply = z.strictObject({
+  verified: z.boolean(),
+  events: z.int(),
+  head: ledgerHeadSchema,
+  problem: z.string().nullable(),
+  /** The whole export, for `countersign verify FILE`. */
+  export: exportEventsReply,
+})
