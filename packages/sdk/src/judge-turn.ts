@@ -6,7 +6,7 @@ import type { OpenCall } from './call-book.js'
 import { responseIdOf } from './conversations.js'
 import { ReplayContractError } from './errors.js'
 import { enforcementOf, explain, type GateResult, passGate } from './gate.js'
-import { type JudgedCalls, judgeCalls } from './judge-calls.js'
+import { type JudgedCalls, judgeCalls, type MadeCalls } from './judge-calls.js'
 import { isPromised, type KnownOrPromised } from './known-or-promised.js'
 import type { Provider } from './providers/provider.js'
 import type { ModelAnswer } from './providers/turn-hooks.js'
@@ -20,43 +20,60 @@ export type Judged =
   | Exclude<GateResult, { action: 'refuse' }>
   | { readonly action: 'refuse'; readonly error: ReplayContractError }
 
+/** An answer on its way through a judgement. */
+interface Judging {
+  readonly session: TurnSession
+  readonly provider: Provider
+  readonly asked: Asked
+  readonly answer: ModelAnswer
+  readonly response: ReadResponse
+  readonly flows: Flows | undefined
+}
+
 /** Has an answer judged, asks the people it must ask, and says what of it the program gets to see. */
-export async function judgeTurn(
+export function judgeTurn(
   session: TurnSession,
   provider: Provider,
   asked: Asked,
   answer: ModelAnswer,
-): Promise<Judged> {
-  const { prepared, trace, view, opened } = asked
+): KnownOrPromised<Judged> {
+  const { prepared, trace, opened } = asked
   const response = readResponse(answer.response)
   const flows = opened?.answered(response, responseIdOf(provider, answer.response))
+  const judging: Judging = { session, provider, asked, answer, response, flows }
   trace.add('llm_call', 'pass')
-  const done = (stance: Stance, decisions: readonly Decision[], by: DecidedBy | null): void => {
-    if (opened === null || flows === undefined) return
-    session.notes.answered({ provider, view, answer, response, opened, flows, stance, decisions, by })
-  }
   if (prepared === null) {
-    done('log', [], null)
+    noteAnswer(judging, 'log', [], null)
     return { action: 'release' }
   }
   session.assertUsable()
   const stance = session.stance(prepared.by)
-  if (stance !== 'enforce') {
-    const decisions = await watchTurn(session, asked, prepared, { response, flows, answer, stance })
-    done(stance, decisions, prepared.by)
-    return { action: 'release' }
-  }
+  if (stance !== 'enforce') return watchTurn(judging, prepared, stance)
   const proposing = isCutShort(answer, response)
     ? rejectCutShort(session, prepared, response)
-    : proposeTurn(session, prepared, answer, response, flows)
-  const judgement = isPromised(proposing) ? await proposing : proposing
-  traceDecisions(trace, judgement.decisions)
-  const made = { calls: response.calls, answeredIds: view.answeredCallIds }
-  const judging = judgeCalls(judgement, made, session.approver)
-  const judged = isPromised(judging) ? await judging : judging
-  done(stance, judged.decisions, judgement.by)
-  const passing = passThroughGate(session, asked, judged)
-  return isPromised(passing) ? await passing : passing
+    : proposeTurn(judging, prepared)
+  return isPromised(proposing) ? proposing.then((judgement) => decide(judging, judgement)) : decide(judging, proposing)
+}
+
+function decide(judging: Judging, judgement: Judgement): KnownOrPromised<Judged> {
+  const { session, asked } = judging
+  traceDecisions(asked.trace, judgement.decisions)
+  const judged = judgeCalls(judgement, made(judging), session.approver)
+  return isPromised(judged)
+    ? judged.then((calls) => passThroughGate(judging, judgement.by, calls))
+    : passThroughGate(judging, judgement.by, judged)
+}
+
+const made = ({ asked, response }: Judging): MadeCalls => ({
+  calls: response.calls,
+  answeredIds: asked.view.answeredCallIds,
+})
+
+function noteAnswer(judging: Judging, stance: Stance, decisions: readonly Decision[], by: DecidedBy | null): void {
+  const { session, provider, answer, response, flows } = judging
+  const { view, opened } = judging.asked
+  if (opened === null || flows === undefined) return
+  session.notes.answered({ provider, view, answer, response, opened, flows, stance, decisions, by })
 }
 
 const isCutShort = (answer: ModelAnswer, { calls }: ReadResponse): boolean => !answer.complete && calls.length > 0
@@ -87,16 +104,13 @@ export function costOnly(prepared: PreparedTurn, { model, usage }: ReadResponse,
 }
 
 function proposeTurn(
-  session: TurnSession,
+  { session, answer, response, flows }: Judging,
   prepared: PreparedTurn,
-  answer: ModelAnswer,
-  response: ReadResponse,
-  flows: Flows | undefined,
 ): KnownOrPromised<Judgement> {
   const { gate } = session.settings
   const ask = { prepared, response: answer.response, read: response, gate, flows }
-  const judging = session.authority().propose(ask)
-  return isPromised(judging) ? judging.catch((error) => proposeAgain(session, ask, error)) : judging
+  const judgement = session.authority().propose(ask)
+  return isPromised(judgement) ? judgement.catch((error) => proposeAgain(session, ask, error)) : judgement
 }
 
 async function proposeAgain(session: TurnSession, ask: ProposalAsk, error: unknown): Promise<Judgement> {
@@ -112,44 +126,34 @@ const isStale = (error: unknown): boolean =>
   error.cause instanceof ServiceRefusal &&
   error.cause.code === 'PREPARED_REQUEST_STALE'
 
-interface Watched {
-  readonly response: ReadResponse
-  readonly flows: Flows | undefined
-  readonly answer: ModelAnswer
-  readonly stance: Stance
-}
-
 /** Judges without a consequence: not even a failure of the judgement has one. */
-async function watchTurn(
-  session: TurnSession,
-  { trace, view }: Asked,
-  prepared: PreparedTurn,
-  { response, flows, answer, stance }: Watched,
-): Promise<readonly Decision[]> {
+async function watchTurn(judging: Judging, prepared: PreparedTurn, stance: Stance): Promise<Judged> {
+  const { session, asked, answer, response, flows } = judging
+  let watched: readonly Decision[] = []
   try {
     const ask = { prepared, response: answer.response, read: response, gate: 'strip_blocked', flows } as const
     const judgement = await session.authority().propose(ask)
-    traceDecisions(trace, judgement.decisions)
-    const { open, decisions } = await judgeCalls(
-      judgement,
-      { calls: response.calls, answeredIds: view.answeredCallIds },
-      null,
-    )
+    traceDecisions(asked.trace, judgement.decisions)
+    const { open, decisions } = await judgeCalls(judgement, made(judging), null)
     session.book.open(open)
     session.notes.watched(stance, prepared.removed, decisions)
-    return decisions
+    watched = decisions
   } catch (error) {
     session.notes.failed(error)
-    return []
   }
+  noteAnswer(judging, stance, watched, prepared.by)
+  return { action: 'release' }
 }
 
 function passThroughGate(
-  session: TurnSession,
-  { trace }: Asked,
+  judging: Judging,
+  by: DecidedBy,
   { decisions, open, stopped }: JudgedCalls,
 ): KnownOrPromised<Judged> {
+  const { session } = judging
+  const { trace } = judging.asked
   const { settings, book, notes } = session
+  noteAnswer(judging, 'enforce', decisions, by)
   try {
     // People take their time: the session may have been killed meanwhile.
     session.assertUsable()

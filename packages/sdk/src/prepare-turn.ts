@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Plan, readInputValues } from '@countersign/engine'
 import type { JsonValue, Outcome } from '@countersign/protocol'
-import type { BlockedTurn, PreflightAsk, PreparedTurn } from './authority.js'
+import type { BlockedTurn, Preflight, PreflightAsk, PreparedTurn } from './authority.js'
 import { blockedDecision } from './blocked-decision.js'
 import type { OpenCall } from './call-book.js'
 import { ReplayConfigError, ReplayContractError } from './errors.js'
@@ -17,15 +17,30 @@ import { type Asked, binds, type TurnSession } from './turn-session.js'
 import { writtenJson } from './written-json.js'
 
 /** Settles what came before, has the request prepared, and narrows it. */
-export async function prepareTurn(session: TurnSession, provider: Provider, asked: Asked): Promise<Prepared> {
-  const { request, view, trace } = asked
+export function prepareTurn(session: TurnSession, provider: Provider, asked: Asked): KnownOrPromised<Prepared> {
+  const { request, view } = asked
   if (session.stance('server') === 'log') return { request }
   if (binds(session)) refuseUngovernable(view)
   const settling = view.tools.length > 0 ? settleEarlierCalls(session, view) : undefined
-  if (isPromised(settling)) await settling
+  if (isPromised(settling)) return settling.then(() => askAuthority(session, provider, asked))
+  return askAuthority(session, provider, asked)
+}
+
+function askAuthority(session: TurnSession, provider: Provider, asked: Asked): KnownOrPromised<Prepared> {
   const ask = askOf(session.authority().plan, provider, asked)
-  const answer = session.authority().preflight(ask)
-  const preflight = isPromised(answer) ? await answer : answer
+  const preflight = session.authority().preflight(ask)
+  if (isPromised(preflight)) return preflight.then((answer) => narrowedBy(session, provider, asked, ask, answer))
+  return narrowedBy(session, provider, asked, ask, preflight)
+}
+
+function narrowedBy(
+  session: TurnSession,
+  provider: Provider,
+  asked: Asked,
+  ask: PreflightAsk,
+  preflight: Preflight,
+): Prepared {
+  const { request, view, trace } = asked
   const isEnforced = session.stance(preflight.by) === 'enforce'
   if (preflight.outcome === 'blocked') {
     trace.add('pre_check', 'block', { reason: preflight.reason, found: preflight.detail ?? null })

@@ -4,6 +4,7 @@ import type { OpenRequest } from './conversations.js'
 import { explainToModel } from './gate.js'
 import type { JsonObject } from './json-object.js'
 import { costOnly, type Judged, judgeTurn } from './judge-turn.js'
+import { isPromised, type KnownOrPromised } from './known-or-promised.js'
 import { prepareTurn, refuseNested } from './prepare-turn.js'
 import type { Provider, RequestView } from './providers/provider.js'
 import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, Verdict } from './providers/turn-hooks.js'
@@ -29,59 +30,73 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
   const open = (request: JsonObject, { previousResponseId }: RequestView): OpenRequest =>
     session.conversations.open({ messages: provider.readMessages(request), previousResponseId })
 
-  async function prepare(request: JsonObject): Promise<Prepared> {
+  const fail = (error: unknown): never => {
+    finish()
+    throw error
+  }
+
+  function prepare(request: JsonObject): KnownOrPromised<Prepared> {
     session.assertUsable()
     const view = provider.readRequest(request)
     refuseNested(session, view)
     try {
-      if (!session.isReady()) await session.ready()
-      session.checkProvider(provider.name, view.model)
-      if (view.tools.length > 0 && binds(session) && place === null) {
-        place = session.queue.enter()
-        if (place.turnBefore !== null) {
-          await place.turnBefore
-          await session.book.resolved(GRACE_MS)
-        }
-      }
-      session.assertUsable()
-      // Turns before this one in the queue may have left something to answer.
-      const mend = session.continuations.mending(provider, request)
-      asked = {
-        request,
-        view,
-        trace: createTrace(),
-        opened: session.followsConversations() ? open(request, view) : null,
-        prepared: null,
-      }
-      notes.traced(asked.trace)
-      const prepared = await prepareTurn(session, provider, asked)
+      const entering = session.isReady() ? enter(view) : session.ready().then(() => enter(view))
+      const preparing = isPromised(entering) ? entering.then(() => ask(request, view)) : ask(request, view)
+      return isPromised(preparing) ? preparing.catch(fail) : preparing
+    } catch (error) {
+      return fail(error)
+    }
+  }
+
+  /** Waits for the turns that came before. */
+  function enter(view: RequestView): KnownOrPromised<void> {
+    session.checkProvider(provider.name, view.model)
+    if (view.tools.length === 0 || !binds(session) || place !== null) return
+    place = session.queue.enter()
+    if (place.turnBefore !== null) return place.turnBefore.then(() => session.book.resolved(GRACE_MS))
+  }
+
+  function ask(request: JsonObject, view: RequestView): KnownOrPromised<Prepared> {
+    session.assertUsable()
+    // Turns before this one in the queue may have left something to answer.
+    const mend = session.continuations.mending(provider, request)
+    const opened = session.followsConversations() ? open(request, view) : null
+    asked = { request, view, trace: createTrace(), opened, prepared: null }
+    notes.traced(asked.trace)
+    const sendable = (prepared: Prepared): Prepared => {
       if ('request' in prepared) return { request: mend(prepared.request) }
       session.continuations.saidInstead(provider, request, prepared.said)
       finish()
       return prepared
+    }
+    const preparing = prepareTurn(session, provider, asked)
+    return isPromised(preparing) ? preparing.then(sendable) : sendable(preparing)
+  }
+
+  function judge(answer: ModelAnswer): KnownOrPromised<Verdict> {
+    if (asked === null) throw new Error('a turn is judged before it was prepared')
+    const { request } = asked
+    place?.stay()
+    try {
+      const judging = judgeTurn(session, provider, asked, answer)
+      if (!isPromised(judging)) return conclude(request, answer, judging)
+      return judging.then((judged) => conclude(request, answer, judged)).catch(fail)
     } catch (error) {
-      finish()
-      throw error
+      return fail(error)
     }
   }
 
-  async function judge(answer: ModelAnswer): Promise<Verdict> {
-    if (asked === null) throw new Error('a turn is judged before it was prepared')
-    let goesOn = false
-    place?.stay()
-    try {
-      const verdict = await judgeTurn(session, provider, asked, answer)
-      session.continuations.judged(provider, asked.request, seenOf(answer, verdict))
-      if (verdict.action !== 'refuse') return verdict
-      if (retries >= settings.maxRetries) throw verdict.error
-      retries++
-      goesOn = true
-      return {
-        action: 'retry',
-        request: provider.withAppendedText(asked.request, explainToModel(verdict.error.decision.blocked)),
-      }
-    } finally {
-      if (!goesOn) finish()
+  function conclude(request: JsonObject, answer: ModelAnswer, judged: Judged): Verdict {
+    session.continuations.judged(provider, request, seenOf(answer, judged))
+    if (judged.action !== 'refuse') {
+      finish()
+      return judged
+    }
+    if (retries >= settings.maxRetries) throw judged.error
+    retries++
+    return {
+      action: 'retry',
+      request: provider.withAppendedText(request, explainToModel(judged.error.decision.blocked)),
     }
   }
 

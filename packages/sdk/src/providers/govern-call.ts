@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../json-object.js'
+import { isPromised, type KnownOrPromised } from '../known-or-promised.js'
 import { type ApiResult, GovernedPromise } from './api-promise.js'
 import { type ClientStream, isClientStream, layStream, streamOf } from './client-stream.js'
 import type { Provider, SaidInstead, StreamGate } from './provider.js'
@@ -21,7 +22,8 @@ async function run(call: GovernedCall): Promise<ApiResult> {
   const { provider, hooks } = call
   let { request } = call
   for (;;) {
-    const prepared = await hooks.prepare(request)
+    const preparing = hooks.prepare(request)
+    const prepared = isPromised(preparing) ? await preparing : preparing
     if ('said' in prepared) return saidInstead(provider, request, prepared.said)
     const sent = request.stream === true ? provider.withStreamUsage(prepared.request) : prepared.request
     const startedAt = performance.now()
@@ -35,9 +37,8 @@ async function run(call: GovernedCall): Promise<ApiResult> {
       throw error
     }
     const asked: Asked = { provider, hooks, program: request, sent, startedAt }
-    const judged = isClientStream(data)
-      ? await judgeStream(asked, data)
-      : wholeAnswer(provider, data, await hooks.judge(answerOf(asked, data, { complete: true, streamed: false })))
+    const judging = isClientStream(data) ? judgeStream(asked, data) : judgeWhole(asked, data)
+    const judged = isPromised(judging) ? await judging : judging
     if (!('retry' in judged)) return { data: judged.data, call: sending }
     request = judged.retry
   }
@@ -62,6 +63,14 @@ function saidInstead(provider: Provider, request: JsonObject, said: SaidInstead)
 
 async function* replay(events: readonly unknown[]): AsyncGenerator<unknown> {
   yield* events
+}
+
+function judgeWhole(asked: Asked, data: unknown): KnownOrPromised<Judged> {
+  const { provider, hooks } = asked
+  const judging = hooks.judge(answerOf(asked, data, { complete: true, streamed: false }))
+  return isPromised(judging)
+    ? judging.then((verdict) => wholeAnswer(provider, data, verdict))
+    : wholeAnswer(provider, data, judging)
 }
 
 function wholeAnswer(provider: Provider, data: unknown, verdict: Verdict): Judged {

@@ -1,12 +1,13 @@
 import type { JsonObject } from '../json-object.js'
+import type { KnownOrPromised } from '../known-or-promised.js'
 import type { SaidInstead } from './provider.js'
 
 /** What decides about one governed call of a model. One object serves one call, with its retries. */
 export interface TurnHooks {
   /** Before the model is asked, each time. Throwing means that it is not asked. */
-  prepare(request: JsonObject): Promise<Prepared>
+  prepare(request: JsonObject): KnownOrPromised<Prepared>
   /** Once per answer, before the program sees a part of any tool call. Throwing is what the program then sees. */
-  judge(answer: ModelAnswer): Promise<Verdict>
+  judge(answer: ModelAnswer): KnownOrPromised<Verdict>
   /** There is nothing to judge: the model call failed, or the program left the stream. Must not throw. */
   abandon(answer: AbandonedAnswer): Promise<void>
   /** Hold streams from their first event, because the answer may be thrown away for a retry. */
