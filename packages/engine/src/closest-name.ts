@@ -1,7 +1,9 @@
 /** The known name that a misspelt one most likely means; null where none is near. */
 export function closestName(written: string, known: Iterable<string>): string | null {
   let best: string | null = null
-  let bestDistance = Math.min(3, Math.floor(written.length / 3) + 1) + 1
+  // Two of four letters changed make another word.
+  const farthest = written.length <= 4 ? 1 : Math.min(3, Math.floor(written.length / 3) + 1)
+  let bestDistance = farthest + 1
   for (const name of known) {
     if (Math.abs(name.length - written.length) >= bestDistance) continue
     const distance = editDistance(written.toLowerCase(), name.toLowerCase())
@@ -21,15 +23,20 @@ export function suggestName(written: string, known: Iterable<string>): string {
   return names.length === 0 ? 'none is declared' : `known are ${names.slice(0, 40).join(', ')}`
 }
 
+/** How many letters must be added, removed, changed or swapped with the next. */
 function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  let beforeLast: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let row = 1; row <= a.length; row++) {
     const current = [row]
     for (let column = 1; column <= b.length; column++) {
-      const substitution = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1)
-      current.push(Math.min((previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1, substitution))
+      const substitution = (last[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1)
+      const isSwap = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
+      const swap = isSwap ? (beforeLast[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY
+      current.push(Math.min((last[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1, substitution, swap))
     }
-    previous = current
+    beforeLast = last
+    last = current
   }
-  return previous[b.length] ?? 0
+  return last[b.length] ?? 0
 }

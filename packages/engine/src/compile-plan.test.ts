@@ -235,7 +235,6 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
   },
   'YAML that is none': { texts: ['tool: [x\n'], says: '0.yaml:2: ' },
   'a key twice': { texts: ['tool: x\ntool: y\n'], says: 'Map keys must be unique' },
-  'two documents': { texts: ['tool: x\n---\ntool: y\n'], says: 'multiple documents' },
   'a tag': { texts: ['tool: !!js/function x\n'], says: 'Unresolved tag' },
   'a number beyond doubles': {
     texts: ['tool: x\nargument_value_invariants: [{ path: $.a, equals: 9007199254740993 }]\n'],
@@ -246,7 +245,20 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
     says: 'beyond what a double can hold',
   },
   'a list instead of a contract': { texts: ['- tool: x\n'], says: 'expected object' },
-  'nothing at all': { texts: [''], says: 'expected object' },
+  'nothing at all': { texts: [''], says: '0.yaml: the file is empty (write a contract, or remove it)' },
+  'a comment alone': { texts: ['# pay\n'], says: 'the file is empty' },
+  'two documents': {
+    texts: ['tool: x\n---\ntool: y\n'],
+    says: '0.yaml:2: the file holds more than one document (make a file of each, split at ---)',
+  },
+  'a key that is near none': { texts: ['tool: x\nname: y\n'], says: 'the key "name" is not known (remove it, or use' },
+  'two letters swapped': { texts: ['tool: x\ngtae: allow\n'], says: 'did you mean "gate"?' },
+  'no tool': { texts: ['side_effect: read\n'], says: 'the key "tool" is missing (add it: a text)' },
+  'a value instead of a list': { texts: ['tool: x\nforbids_after: x\n'], says: '(write a list: each item' },
+  'a number in quotes': {
+    texts: ['tool: x\nargument_value_invariants: [{ path: $.a, lte: "5" }]\n'],
+    says: 'expected number, received string (write a number, without quotes)',
+  },
 }
 
 describe('compilation refuses', () => {

@@ -57,13 +57,10 @@ export function readSource(source: ContractSource): SourceReading {
     const document = parseDocument(source.text, { lineCounter: lines, stringKeys: true, uniqueKeys: false })
     const faults = [...document.errors, ...document.warnings].slice(0, MAX_FAULTS)
     if (faults.length > 0) {
-      const notes = faults.map((fault) => ({
-        file,
-        line: fault.linePos?.[0].line ?? null,
-        path: '',
-        message: firstLine(fault.message),
-        mend: 'correct the YAML or JSON here',
-      }))
+      const notes = faults.map((fault) => {
+        const line = fault.linePos?.[0].line ?? null
+        return { file, line, path: '', ...(FAULTS[fault.code] ?? { message: firstLine(fault.message), mend: MEND }) }
+      })
       return { ok: false, notes }
     }
     const twice = repeatedKey(document)
@@ -131,5 +128,12 @@ function lineOf(node: unknown, lines: LineCounter): number | null {
 
 /** One fault in YAML makes many. */
 const MAX_FAULTS = 5
+
+const MEND = 'correct the YAML or JSON here'
+
+/** Faults that the library explains to programmers who call it. */
+const FAULTS: Readonly<Record<string, { readonly message: string; readonly mend: string }>> = {
+  MULTIPLE_DOCS: { message: 'the file holds more than one document', mend: 'make a file of each, split at ---' },
+}
 
 const firstLine = (text: string): string => text.split('\n')[0] ?? text

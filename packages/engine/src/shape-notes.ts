@@ -45,9 +45,23 @@ function notesOf(issue: Issue, base: Path, source: ReadSource, schema: SchemaNod
     const values = issue.values.map((value) => JSON.stringify(value)).join(', ')
     return [note(path, `the value is not one of ${values}`, mendOfValue(valueAt(source.value, path), issue.values))]
   }
-  const missing = issue.code === 'invalid_type' && valueAt(source.value, path) === undefined
-  if (missing) return [note(path, `the key "${path.at(-1) ?? ''}" is missing`, `add it: ${issue.message}`)]
+  if (issue.code === 'invalid_type') {
+    const found = valueAt(source.value, path)
+    const kind = KINDS[issue.expected] ?? { name: issue.expected, how: 'correct the value' }
+    if (path.length === 0 && found === null) return [note(path, 'the file is empty', 'write a contract, or remove it')]
+    if (found === undefined) return [note(path, `the key "${path.at(-1) ?? ''}" is missing`, `add it: ${kind.name}`)]
+    return [note(path, sentence(issue.message), kind.how)]
+  }
   return [note(path, sentence(issue.message), 'correct the value')]
+}
+
+/** What is expected at a place, in words of YAML. */
+const KINDS: Readonly<Record<string, { readonly name: string; readonly how: string }>> = {
+  string: { name: 'a text', how: 'write a text, in quotes where it looks like something else' },
+  number: { name: 'a number', how: 'write a number, without quotes' },
+  boolean: { name: 'true or false', how: 'write true or false, without quotes' },
+  array: { name: 'a list', how: 'write a list: each item on its own line behind "- ", or all in [ ]' },
+  object: { name: 'keys with values', how: 'write keys with values, such as tool: pay' },
 }
 
 function mendOfKey(key: string, known: readonly string[]): string {

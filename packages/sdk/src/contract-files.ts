@@ -17,7 +17,10 @@ export function readPack(folder: string): PlanSources {
   const contractsFolder = isFolder(inner) ? inner : root
   const boundary = realPath(root)
   const files = contractFilesIn(contractsFolder, contractsFolder !== root)
-  if (files.length === 0) throw refused(`${folder} holds no contract`, 'add one .yaml or .json file for each tool')
+  if (files.length === 0) {
+    const mend = 'add one .yaml or .json file for each tool; folders inside are read below contracts/ alone'
+    throw refused(`${folder} holds no contract`, mend)
+  }
   const contracts = files.map((file) => readWithin(boundary, file, relative(root, file)))
   const session = sessionFileOf(root, contractsFolder)
   if (session === null) return { contracts }
@@ -38,7 +41,7 @@ export function readSessionFile(path: string): ContractSource {
   return readWithin(realPath(dirname(resolve(path))), resolve(path), basename(path))
 }
 
-const CONTRACT_FILE = /\.(ya?ml|json)$/
+const CONTRACT_FILE = /\.(ya?ml|json)$/i
 const OTHER_FILE = /^(session|workflow)\.(ya?ml|json)$/
 const SESSION_FILES = ['session.yaml', 'session.yml', 'session.json']
 const MAX_FILES = 2_000
