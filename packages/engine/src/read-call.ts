@@ -11,6 +11,8 @@ export interface RawCall {
   readonly name: unknown
   /** JSON text, or the value itself. */
   readonly arguments: unknown
+  /** Why nobody can say what the call is. */
+  readonly problem?: string
 }
 
 /** What a reader of one provider's shape found. */
@@ -26,7 +28,7 @@ export interface RawResponse {
 
 export function toCall(raw: RawCall, index: number, isRepeated: boolean): ToolCall {
   const read = readArguments(raw.arguments)
-  const problem = nameProblem(raw, isRepeated) ?? read.problem
+  const problem = raw.problem ?? nameProblem(raw, isRepeated) ?? read.problem
   return {
     // Only a call that is blocked for it can have a longer one, and the ledger keeps what stands here for good.
     id: cutText(asText(raw.id) ?? '', LIMITS.idLength),

@@ -47,11 +47,13 @@ export function readOpenAiChat(response: Record<string, unknown>): RawResponse {
 
 function chatCall(call: Record<string, unknown>, choice: number): RawCall {
   const custom = asRecord(call.custom)
-  if (custom !== null && call.function === undefined) {
-    return { kind: 'custom', choice, id: call.id, name: custom.name, arguments: customArguments(custom.input) }
-  }
   const fn = asRecord(call.function)
-  return { kind: 'function', choice, id: call.id, name: fn?.name, arguments: fn?.arguments }
+  if (custom === null || fn !== null) {
+    const made: RawCall = { kind: 'function', choice, id: call.id, name: fn?.name, arguments: fn?.arguments }
+    // A program takes the one or the other.
+    return custom === null ? made : { ...made, problem: 'the call is of a function and of a custom tool at once' }
+  }
+  return { kind: 'custom', choice, id: call.id, name: custom.name, arguments: customArguments(custom.input) }
 }
 
 /** A legacy call has no id; the response's own makes one that no other response has. */

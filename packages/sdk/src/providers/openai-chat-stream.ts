@@ -12,7 +12,9 @@ interface Call {
   name: string
   /** The arguments of a function, the input of a custom tool. */
   body: string
+  /** Both, where a provider mixes them up: such a call is judged as malformed. */
   custom: boolean
+  function: boolean
 }
 
 interface Choice {
@@ -59,7 +61,11 @@ export function readChatStream(request: JsonObject, { holdAll = false } = {}): S
     holding: () => holding,
     complete: () => choices.size > 0 && [...choices.values()].every((choice) => choice.finishReason !== null),
     response,
-    release: () => held,
+    release: () => {
+      if (isNumbered(choices, callOf)) return held
+      const all = allIndices(choices)
+      return held.flatMap((chunk) => rewrite(chunk, all, callOf))
+    },
     releaseOnly: (allowedIds, said) => {
       const kept = keptIndices(choices, allowedIds, choicesWithLegacyCall(response(), allowedIds))
       const events = held.flatMap((chunk) => rewrite(chunk, kept, callOf))
@@ -123,6 +129,7 @@ function addCallPart(choice: Choice, part: JsonObject, position: number, callOf:
   if (id !== '') call.id = id
   const detail = isObject(part.custom) ? part.custom : isObject(part.function) ? part.function : {}
   call.custom ||= isObject(part.custom)
+  call.function ||= isObject(part.function)
   if (text(detail.name) !== '') call.name = text(detail.name)
   call.body += text(detail.arguments) + text(detail.input)
 }
@@ -134,7 +141,7 @@ function addLegacyPart(choice: Choice, part: JsonObject): void {
 }
 
 function newCall(choice: number, index: number): Call {
-  return { choice, index, fields: {}, legacy: false, id: '', name: '', body: '', custom: false }
+  return { choice, index, fields: {}, legacy: false, id: '', name: '', body: '', custom: false, function: false }
 }
 
 function joinedLogprobs(before: JsonObject | null, added: JsonObject): JsonObject {
@@ -165,9 +172,14 @@ function wholeChoice(choice: Choice): JsonObject {
 }
 
 function wholeCall(call: Call): JsonObject {
-  const type = call.custom ? 'custom' : 'function'
-  const detail = call.custom ? { name: call.name, input: call.body } : { name: call.name, arguments: call.body }
-  return { ...call.fields, id: call.id, type, [type]: detail }
+  const { name, body } = call
+  return {
+    ...call.fields,
+    id: call.id,
+    type: call.custom ? 'custom' : 'function',
+    ...(call.custom && { custom: { name, input: body } }),
+    ...((call.function || !call.custom) && { function: { name, arguments: body } }),
+  }
 }
 
 function inOrder(choices: Map<number, Choice>): Choice[] {
@@ -187,6 +199,25 @@ function keptIndices(
     if (choice.legacyCall !== null && legacyKept.has(position)) kept.set(choice.legacyCall, 0)
   }
   return kept
+}
+
+/**
+ * Every part names its call's index, and no two calls share one. Otherwise a client, which knows calls by their index,
+ * would put together a call that nobody judged.
+ */
+function isNumbered(choices: Map<number, Choice>, callOf: ReadonlyMap<JsonObject, Call>): boolean {
+  for (const part of callOf.keys()) if (typeof part.index !== 'number') return false
+  return [...choices.values()].every(({ calls }) => new Set(calls.map(({ index }) => index)).size === calls.length)
+}
+
+/** All calls, each with an index of its own. */
+function allIndices(choices: Map<number, Choice>): Map<Call, number> {
+  const all = new Map<Call, number>()
+  for (const { calls, legacyCall } of choices.values()) {
+    for (const [index, call] of calls.toSorted((a, b) => a.index - b.index).entries()) all.set(call, index)
+    if (legacyCall !== null) all.set(legacyCall, 0)
+  }
+  return all
 }
 
 function rewrite(chunk: JsonObject, kept: Map<Call, number>, callOf: Map<JsonObject, Call>): JsonObject[] {
