@@ -224,6 +224,46 @@ describe('a plan', () => {
     expect((await contractsOf(agent)).map(({ source }) => source)).toEqual(['inferred', 'customer'])
   })
 
+  test('is listed once, page by page, beside others of the same millisecond, and so are captures', async () => {
+    const agent = 'same-moment'
+    const tenantId = (await ada.call('me')).body.user.tenant_id
+    const plan = (await api.submitPlan({ body: { ...scope(agent), files: pack(10) } })).body.plan.plan_id
+    const times = Array.from(
+      { length: 7 },
+      (_, at) => `2026-01-01T00:00:00.00${Math.floor(at / 5)}${900 - (at % 5) * 7}Z`,
+    )
+    for (const [at, time] of times.entries()) {
+      // The ids run against the times: whoever compares milliseconds alone skips or repeats.
+      await runtime.sql`
+        insert into governance_plans
+        select (g).* from (select jsonb_populate_record(g, ${JSON.stringify({ plan_id: `p${at}`, created_at: time })}::text::jsonb) as g
+          from governance_plans g where tenant_id = ${tenantId} and plan_id = ${plan}) as copied`
+      await runtime.sql`
+        insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, item)
+        values (${tenantId}, ${`c${at}`}, ${agent}, 'c', ${time}::text::timestamptz, 'metadata', '{}', ${JSON.stringify({ response: { tool_calls: [] } })}::text::json)`
+    }
+    const walk = async (name: 'listPlans' | 'listCaptures', limit: number) => {
+      const seen: string[] = []
+      let cursor: string | null = null
+      do {
+        const query: Record<string, string> = { agent, limit: String(limit), ...(cursor === null ? {} : { cursor }) }
+        const { body }: { body: { items: { plan_id?: string; capture_id?: string }[]; next: string | null } } =
+          await ada.call(name, { query })
+        seen.push(...body.items.map(({ plan_id, capture_id }) => plan_id ?? capture_id ?? ''))
+        cursor = body.next
+      } while (cursor !== null)
+      return seen.filter((id) => id !== plan)
+    }
+    const newestFirst = [5, 6, 0, 1, 2, 3, 4]
+    for (const limit of [1, 2, 3, 100]) {
+      expect([limit, await walk('listPlans', limit)]).toEqual([limit, newestFirst.map((at) => `p${at}`)])
+      expect([limit, await walk('listCaptures', limit)]).toEqual([limit, newestFirst.map((at) => `c${at}`)])
+    }
+    for (const cursor of ['', 'x', Buffer.from('99999999999999999999 p1').toString('base64url')]) {
+      expect((await ada.call('listPlans', { query: { cursor } })).status).toBe(400)
+    }
+  })
+
   test('is rejected with a reason', async () => {
     const { plan_id } = (await api.submitPlan({ body: { ...scope('no'), files: pack(10) } })).body.plan
     const { body } = await ada.call('rejectPlan', { params: { plan_id }, body: { why: 'too wide' } })

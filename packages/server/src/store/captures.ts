@@ -1,5 +1,6 @@
 import type { CaptureItem, CaptureLevel, JsonValue, Outcome } from '@countersign/protocol'
 import type { Queryable, Tx } from './database.js'
+import { type PageEnd, pageEnd, pageTime } from './page-time.js'
 
 export interface NewCapture {
   captureId: string
@@ -170,6 +171,7 @@ export interface CaptureRow {
   captureLevel: string
   decision: 'allow' | 'block' | null
   item: StoredCapture
+  pageAt: string
 }
 
 /** Newest first, below the cursor. */
@@ -179,17 +181,19 @@ export function listCaptures(
     tenantId: string
     agent: string | null
     tool: string | null
-    below: { at: Date; id: string } | null
+    below: PageEnd | null
     limit: number
   },
 ): Promise<CaptureRow[]> {
   const { below } = page
   return sql<CaptureRow[]>`
-    select capture_id, agent, conversation_id, at, tool_names, capture_level, decision, item from captures
+    select capture_id, agent, conversation_id, at, tool_names, capture_level, decision, item,
+      ${pageTime(sql, sql`at`)}
+    from captures
     where tenant_id = ${page.tenantId}
       ${page.agent === null ? sql`` : sql`and agent = ${page.agent}`}
       ${page.tool === null ? sql`` : sql`and ${page.tool} = any (tool_names)`}
-      ${below === null ? sql`` : sql`and (at, capture_id) < (${below.at}, ${below.id})`}
+      ${below === null ? sql`` : sql`and (at, capture_id) < ${pageEnd(sql, below)}`}
     order by at desc, capture_id desc limit ${page.limit}`
 }
 

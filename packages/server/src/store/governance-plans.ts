@@ -1,5 +1,6 @@
 import type { Environment, PlanRow as PlanView } from '@countersign/protocol'
 import type { Queryable, Tx } from './database.js'
+import { type PageEnd, pageEnd, pageTime } from './page-time.js'
 
 export interface PlanFile {
   file: string
@@ -83,18 +84,18 @@ export function listGovernancePlans(
     agent: string | null
     environment: Environment | null
     state: GovernancePlan['state'] | null
-    below: { at: Date; id: string } | null
+    below: PageEnd | null
     limit: number
   },
-): Promise<GovernancePlan[]> {
+): Promise<(GovernancePlan & { pageAt: string })[]> {
   const { below } = page
-  return sql<GovernancePlan[]>`
-    select ${columns(sql)} from governance_plans
+  return sql<(GovernancePlan & { pageAt: string })[]>`
+    select ${columns(sql)}, ${pageTime(sql, sql`created_at`)} from governance_plans
     where tenant_id = ${page.tenantId}
       ${page.agent === null ? sql`` : sql`and agent = ${page.agent}`}
       ${page.environment === null ? sql`` : sql`and environment = ${page.environment}`}
       ${page.state === null ? sql`` : sql`and state = ${page.state}`}
-      ${below === null ? sql`` : sql`and (created_at, plan_id) < (${below.at}, ${below.id})`}
+      ${below === null ? sql`` : sql`and (created_at, plan_id) < ${pageEnd(sql, below)}`}
     order by created_at desc, plan_id desc limit ${page.limit}`
 }
 

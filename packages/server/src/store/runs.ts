@@ -1,5 +1,6 @@
 import type { JsonValue, RunReport, RunView } from '@countersign/protocol'
 import type { Queryable, Tx } from './database.js'
+import { type PageEnd, pageEnd, pageTime } from './page-time.js'
 
 export interface RunRow {
   runId: string
@@ -115,12 +116,12 @@ export async function finishRun(
 /** Newest first, below the cursor. */
 export function listRuns(
   sql: Queryable,
-  page: { tenantId: string; below: { at: Date; id: string } | null; limit: number },
-): Promise<RunRow[]> {
+  page: { tenantId: string; below: PageEnd | null; limit: number },
+): Promise<(RunRow & { pageAt: string })[]> {
   const { below } = page
-  return sql<RunRow[]>`
-    select ${columns(sql)} from runs
+  return sql<(RunRow & { pageAt: string })[]>`
+    select ${columns(sql)}, ${pageTime(sql, sql`created_at`)} from runs
     where tenant_id = ${page.tenantId}
-      ${below === null ? sql`` : sql`and (created_at, run_id) < (${below.at}, ${below.id})`}
+      ${below === null ? sql`` : sql`and (created_at, run_id) < ${pageEnd(sql, below)}`}
     order by created_at desc, run_id desc limit ${page.limit}`
 }

@@ -1,5 +1,6 @@
 import type { BlockReason, Environment, SessionStatus } from '@countersign/protocol'
 import type { Queryable } from './database.js'
+import { type PageEnd, pageEnd, pageTime } from './page-time.js'
 
 export interface ListedSession {
   sessionId: string
@@ -17,12 +18,7 @@ export interface ListedSession {
   workflowId: string | null
   createdAt: Date
   updatedAt: Date
-}
-
-/** Where a page begins: below this session in the order of creation. */
-export interface SessionCursor {
-  createdAt: Date
-  sessionId: string
+  pageAt: string
 }
 
 export interface SessionFilter {
@@ -35,7 +31,8 @@ export interface SessionFilter {
   label: string | null
   from: Date | null
   to: Date | null
-  below: SessionCursor | null
+  /** Where the page before ended, in the order of creation. */
+  below: PageEnd | null
   limit: number
 }
 
@@ -56,7 +53,7 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
           where f.tenant_id = ${tenantId} and f.kind = ${first.kind} and f.value = ${first.value}`
   return sql<ListedSession[]>`
     select ${columns(sql)} from ${from}
-      ${below === null ? sql`` : sql`and (${sql(lead)}.created_at, ${sql(lead)}.session_id) < (${below.createdAt}, ${below.sessionId})`}
+      ${below === null ? sql`` : sql`and (${sql(lead)}.created_at, ${sql(lead)}.session_id) < ${pageEnd(sql, below)}`}
       ${filter.from === null ? sql`` : sql`and ${sql(lead)}.created_at >= ${filter.from}`}
       ${filter.to === null ? sql`` : sql`and ${sql(lead)}.created_at < ${filter.to}`}
       ${filter.agent === null ? sql`` : sql`and s.agent = ${filter.agent}`}
@@ -81,7 +78,7 @@ const foundBy = (sql: Queryable, { tenantId, below, limit }: SessionFilter, text
   union
   (select session_id from sessions
     where tenant_id = ${tenantId} and agent = ${text}
-      ${below === null ? sql`` : sql`and (created_at, session_id) < (${below.createdAt}, ${below.sessionId})`}
+      ${below === null ? sql`` : sql`and (created_at, session_id) < ${pageEnd(sql, below)}`}
     order by created_at desc, session_id desc limit ${limit})`
 
 const MOST_FOUND = 200
@@ -100,7 +97,8 @@ const columns = (sql: Queryable) => sql`
   s.session_id, s.agent, s.environment, s.status, s.state ->> 'phase' as phase,
   array(select json_array_elements_text(s.state -> 'labels')) as labels, s.state_version, s.allowed_calls, s.blocked_calls,
   (select count(*)::int from json_array_elements(s.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt') as in_doubt,
-  s.last_reason, s.state ->> 'actualCost' as actual_cost, s.workflow_id, s.created_at, s.updated_at`
+  s.last_reason, s.state ->> 'actualCost' as actual_cost, s.workflow_id, s.created_at, s.updated_at,
+  ${pageTime(sql, sql`s.created_at`)}`
 
 const DAY_MS = 24 * 3_600_000
 

@@ -1,6 +1,7 @@
 import type { HandoffState, SessionStatus } from '@countersign/protocol'
 import type { Queryable } from './database.js'
 import type { Handoff } from './handoffs.js'
+import { type PageEnd, pageEnd, pageTime } from './page-time.js'
 import type { WorkflowRow } from './workflows.js'
 
 /** A workflow with all that belongs to it, as one statement saw it. */
@@ -109,16 +110,17 @@ export interface ListedWorkflow {
   sessions: number
   openHandoffs: number
   createdAt: Date
+  pageAt: string
 }
 
 /** Workflows newest first, below the cursor. */
 export async function listWorkflows(
   sql: Queryable,
-  page: { tenantId: string; below: { createdAt: Date; id: string } | null; limit: number },
+  page: { tenantId: string; below: PageEnd | null; limit: number },
 ): Promise<ListedWorkflow[]> {
   const { tenantId, below, limit } = page
   return sql<ListedWorkflow[]>`
-    select w.workflow_id, w.status, w.created_at,
+    select w.workflow_id, w.status, w.created_at, ${pageTime(sql, sql`w.created_at`)},
       (select count(*)::int from sessions s
         where s.tenant_id = w.tenant_id and s.workflow_id = w.workflow_id) as sessions,
       (select count(*)::int from handoffs h
@@ -126,6 +128,6 @@ export async function listWorkflows(
           and (h.state = 'accepted' or (h.state = 'offered' and h.expires_at > clock_timestamp()))) as open_handoffs
     from workflows w
     where w.tenant_id = ${tenantId}
-      ${below === null ? sql`` : sql`and (w.created_at, w.workflow_id) < (${below.createdAt}, ${below.id})`}
+      ${below === null ? sql`` : sql`and (w.created_at, w.workflow_id) < ${pageEnd(sql, below)}`}
     order by w.created_at desc, w.workflow_id desc limit ${limit}`
 }

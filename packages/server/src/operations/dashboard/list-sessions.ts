@@ -1,7 +1,7 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import type { UserContext } from '../../context.js'
 import { listSessions as listStoredSessions } from '../../store/session-list.js'
-import { readCursor, writeCursor } from './session-cursor.js'
+import { pageByTime, readTimeCursor } from '../../time-cursor.js'
 import { sessionRow } from './session-row.js'
 
 /** Sessions newest first, filtered, page by page. */
@@ -18,13 +18,8 @@ export async function listSessions(
     label: query.label ?? null,
     from: query.from === undefined ? null : new Date(query.from),
     to: query.to === undefined ? null : new Date(query.to),
-    below: readCursor(query.cursor),
+    below: readTimeCursor(query.cursor),
     limit: query.limit + 1,
   })
-  const page = sessions.slice(0, query.limit)
-  const last = page.at(-1)
-  return {
-    items: page.map(sessionRow),
-    next: sessions.length > page.length && last !== undefined ? writeCursor(last) : null,
-  }
+  return pageByTime(sessions, query.limit, { view: sessionRow, id: ({ sessionId }) => sessionId })
 }

@@ -26,6 +26,6 @@ export async function listCaptures(
       decision: capture.decision,
       calls: capture.item.response.tool_calls as unknown as JsonValue,
     }),
-    cursor: (capture) => ({ at: capture.at, id: capture.captureId }),
+    id: ({ captureId }) => captureId,
   })
 }

@@ -17,5 +17,5 @@ export async function listPlans(
     below: readTimeCursor(query.cursor),
     limit: query.limit + 1,
   })
-  return pageByTime(plans, query.limit, { view: planRow, cursor: (row) => ({ at: row.createdAt, id: row.planId }) })
+  return pageByTime(plans, query.limit, { view: planRow, id: ({ planId }) => planId })
 }

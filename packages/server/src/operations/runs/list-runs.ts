@@ -14,5 +14,5 @@ export async function listRuns(
     below: readTimeCursor(query.cursor),
     limit: query.limit + 1,
   })
-  return pageByTime(runs, query.limit, { view: runView, cursor: (row) => ({ at: row.createdAt, id: row.runId }) })
+  return pageByTime(runs, query.limit, { view: runView, id: ({ runId }) => runId })
 }

@@ -1,0 +1,20 @@
+import type { Queryable } from './database.js'
+
+/**
+ * Where a page of records in the order of their time ended: the time in whole microseconds, as PostgreSQL keeps it (a
+ * Date ends at the millisecond, and records of one millisecond would be left out), and the record's id.
+ */
+export interface PageEnd {
+  readonly at: string
+  readonly id: string
+}
+
+type Fragment = ReturnType<Queryable>
+
+/** The column `page_at` of a listed record. */
+export const pageTime = (sql: Queryable, time: Fragment): Fragment =>
+  sql`(extract(epoch from ${time}) * 1000000)::bigint::text as page_at`
+
+/** The pair behind which the next page begins. */
+export const pageEnd = (sql: Queryable, { at, id }: PageEnd): Fragment =>
+  sql`('epoch'::timestamptz + ${at}::text::float8 * interval '1 microsecond', ${id})`
