@@ -202,11 +202,17 @@ function keptIndices(
 }
 
 /**
- * Every part names its call's index, and no two calls share one. Otherwise a client, which knows calls by their index,
- * would put together a call that nobody judged.
+ * No two calls share an index, and every part of a call in several parts names its own. Otherwise a client, which knows
+ * calls by their index, would put together a call that nobody judged.
  */
 function isNumbered(choices: Map<number, Choice>, callOf: ReadonlyMap<JsonObject, Call>): boolean {
-  for (const part of callOf.keys()) if (typeof part.index !== 'number') return false
+  const unnumbered = new Set<Call>()
+  const seen = new Set<Call>()
+  for (const [part, call] of callOf) {
+    if (typeof part.index !== 'number') unnumbered.add(call)
+    if (seen.has(call) && unnumbered.has(call)) return false
+    seen.add(call)
+  }
   return [...choices.values()].every(({ calls }) => new Set(calls.map(({ index }) => index)).size === calls.length)
 }
 
