@@ -1,8 +1,9 @@
 import { LIMITS } from '@countersign/protocol'
 import { argumentName } from '../rules/sources.js'
 import { upperBound } from './bound.js'
+import type { FlowSummary } from './flow-summary.js'
 import { countOf } from './sketch.js'
-import { type FlowSummary, poolByName, type ToolSummary } from './summary.js'
+import { poolByName, type ToolSummary } from './summary.js'
 
 /** An argument that always was what one place of one tool's results had said last. */
 export interface LearnedRef {

@@ -1,16 +1,9 @@
 import type { ResultColumn, SideEffect, SourceOrigin, SourceRule, ValueKind } from '@countersign/protocol'
 import { argumentName, isIdentifierCell, isUnjudged, type SourceContext } from '../rules/sources.js'
 import { isWritten, namesByNumber } from './argument-words.js'
+import { type FlowSummary, mergeWitnesses, type Place, readOriginKey, type Witnesses } from './flow-summary.js'
 import { countOf, mergeSketches, type Sample, type Sketch } from './sketch.js'
-import {
-  type FlowSummary,
-  mergeWitnesses,
-  type Place,
-  readOriginKey,
-  SUMMARY_LIMITS,
-  type ToolSummary,
-  type Witnesses,
-} from './summary.js'
+import { SUMMARY_LIMITS, type ToolSummary } from './summary.js'
 
 /** What drafting one tool's sources needs from the rest of the agent. */
 export interface SourceLearning extends SourceContext {

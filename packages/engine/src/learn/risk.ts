@@ -1,8 +1,9 @@
 import type { SourceRule, ValueKind } from '@countersign/protocol'
 import { isUnjudged } from '../rules/sources.js'
 import { describePlace, type SourceLearning, SUPPORT, vouches } from './draft-sources.js'
+import { type Place, readOriginKey, type Witnesses } from './flow-summary.js'
 import { mergeSketches, type Sample, type Sketch } from './sketch.js'
-import { type Place, readOriginKey, type ToolSummary, type Witnesses } from './summary.js'
+import type { ToolSummary } from './summary.js'
 
 export interface Risk {
   /** Sessions looked at: all, or an even sample of them. */
