@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { RequestBody, Routes } from '@countersign/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Job, RETENTIONS, runJob, startJobs } from '../../packages/server/src/jobs.js'
+import { openSession } from '../support/governed-session.js'
+import { planOf } from '../support/plans.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
 
 let runtime: Runtime
@@ -52,4 +55,39 @@ test('buckets nobody used for a day are removed, those in use stay', async () =>
   await database.transaction('jobs', (tx) => idle.remove(tx, { olderThanDays: 90, limit: 100, now: new Date() }))
   const left = await runtime.sql`select owner from buckets where owner in ('old', 'new')`
   expect(left.map(({ owner }) => owner)).toEqual(['new'])
+})
+
+const runOf = (run_id: string, plan: RequestBody<Routes['createRun']>['plan']) => ({
+  run_id,
+  plan,
+  against: { fixtures: [{ name: 'none', turns: [{ calls: [{ name: 'x', arguments: {} }] }] }] },
+})
+
+test('plans go when nothing refers to them any more; those of sessions, drafts, approvals and waiting runs stay', async () => {
+  const api = runtime.api()
+  const { database } = services()[0]!
+  const plan = (tool: string) => planOf([{ tool, side_effect: 'read' }])
+  const upload = (tool: string) =>
+    api.createRun({ body: runOf(`run-${tool}`, { compiled_session: plan(tool).compiled_session }) })
+  for (const tool of ['unused', 'asked_again', 'claimed', 'drafted', 'waiting'])
+    expect((await upload(tool)).status).toBe(201)
+  await openSession(api, { plan: plan('uploaded') })
+  const files = [{ file: 'drafted.yaml', text: 'tool: drafted\nside_effect: read\n' }]
+  const draft = await api.submitPlan({ body: { agent: 'a', environment: 'staging', files } })
+  expect(draft.body.plan.compiled_hash).toBe(plan('drafted').compiled_hash)
+  await runtime.sql`update plans set used_at = clock_timestamp() - interval '91 days'`
+  await runtime.sql`update runs set status = 'queued' where run_id = 'run-waiting'`
+  await api.createRun({ body: runOf('again', { compiled_hash: plan('asked_again').compiled_hash }) })
+  const { compiled_hash } = plan('claimed')
+  const body = { session_id: 'claims', holder_id: 'h', compiled_hash }
+  expect((await api.createSession({ body })).status).toBe(201)
+  const unused = RETENTIONS.find(({ name }) => name === 'unused-plans')!
+  const options = { olderThanDays: 90, limit: 100, now: new Date() }
+  expect(await database.transaction('jobs', (tx) => unused.remove(tx, options))).toBe(1)
+  const left = await runtime.sql<{ tool: string }[]>`
+    select compiled_session -> 'contracts' -> 0 ->> 'tool' as tool from plans order by 1`
+  expect(left.map(({ tool }) => tool)).toEqual(['asked_again', 'claimed', 'drafted', 'uploaded', 'waiting'])
+  const gone = await api.createRun({ body: runOf('gone', { compiled_hash: plan('unused').compiled_hash }) })
+  expect([gone.status, gone.problem.code]).toEqual([404, 'PLAN_UNKNOWN'])
+  expect((await upload('unused')).status).toBe(201)
 })

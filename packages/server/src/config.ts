@@ -114,7 +114,7 @@ export const SETTINGS = {
     env: 'COUNTERSIGN_RETENTION_DAYS',
     flag: 'retention-days',
     default: '90',
-    help: 'days that captures, content and finished requests are kept',
+    help: 'days that captures, content, finished requests and plans that nothing refers to are kept',
     parse: integer(1, 36_500),
   }),
   smtpUrl: setting({

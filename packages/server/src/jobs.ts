@@ -10,6 +10,7 @@ import { countDecisions } from './store/decision-counts.js'
 import { eraseOldNotes } from './store/handoffs.js'
 import { claimJob } from './store/jobs.js'
 import { deleteOldMail } from './store/mail.js'
+import { deleteUnusedPlans } from './store/plans.js'
 import { deleteOldLateReceipts } from './store/receipts.js'
 import { deleteEndedRefreshTokens } from './store/refresh-tokens.js'
 import { deleteEndedHolds } from './store/resource-holds.js'
@@ -64,6 +65,10 @@ export const RETENTIONS: readonly Retention[] = [
   {
     name: 'captures',
     remove: (tx, { now, olderThanDays, limit }) => deleteOldCaptures(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'unused-plans',
+    remove: (tx, { now, olderThanDays, limit }) => deleteUnusedPlans(tx, daysBefore(now, olderThanDays), limit),
   },
   { name: 'ended-holds', remove: (tx, { now, limit }) => deleteEndedHolds(tx, now, limit) },
   {

@@ -2,7 +2,7 @@ import type { Plan } from '@countersign/engine'
 import type { CompiledSession, Input, Routes } from '@countersign/protocol'
 import { ApiError } from '../api-error.js'
 import type { Context } from '../context.js'
-import { findApprovedHash, findPlan } from '../store/plans.js'
+import { claimPlan, findApprovedHash, findPlan } from '../store/plans.js'
 
 export interface ChosenPlan {
   readonly plan: Plan
@@ -42,7 +42,7 @@ async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
     })
   }
   // That another tenant has it, or that it is cached, does not count: each tenant uploads its own.
-  const stored = await findPlan(ctx.sql, tenantId, body.compiled_hash)
+  const stored = await claimPlan(ctx.sql, tenantId, body.compiled_hash)
   if (stored === null) throw new ApiError('PLAN_UNKNOWN')
   const plan = await ctx.plans.ofSession(ctx.sql, { tenantId, compiledHash: body.compiled_hash })
   return { plan, source: 'client', unsent: null, upload: null }

@@ -4,7 +4,7 @@ import { ApiError } from '../../api-error.js'
 import type { Context } from '../../context.js'
 import { judgeFixtures } from '../../runs/judge-run.js'
 import { start } from '../../runs/start.js'
-import { findPlan, keepPlan } from '../../store/plans.js'
+import { keepPlan, usePlan } from '../../store/plans.js'
 
 type Body = Input<Routes['createRun']>['body']
 
@@ -31,8 +31,8 @@ export async function createRun(
 async function planOf(ctx: Context, given: Body['plan']): Promise<Plan> {
   const { tenantId } = ctx
   if ('compiled_hash' in given) {
-    const stored = await findPlan(ctx.sql, tenantId, given.compiled_hash)
-    if (stored === null) throw new ApiError('PLAN_UNKNOWN')
+    const isKept = await ctx.single((sql) => usePlan(sql, tenantId, given.compiled_hash))
+    if (!isKept) throw new ApiError('PLAN_UNKNOWN')
     return ctx.plans.ofSession(ctx.sql, { tenantId, compiledHash: given.compiled_hash })
   }
   const prepared = await ctx.plans.prepare(given.compiled_session)
