@@ -1,8 +1,12 @@
+import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { connect } from '../../packages/server/src/store/database.js'
+import { firstAnswer } from '../../packages/server/src/store/first-answer.js'
 import { migrate } from '../../packages/server/src/store/migrate.js'
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js'
 
@@ -24,6 +28,18 @@ async function folderWith(files: Record<string, string>): Promise<string> {
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   return folder
 }
+
+test('an address that leads to something else than PostgreSQL is told after a while', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const sql = connect({ url: `postgres://u:p@127.0.0.1:${(other.address() as AddressInfo).port}/x` }, { max: 1 })
+  try {
+    await expect(firstAnswer(sql, 200)).rejects.toThrow('no PostgreSQL answered within 0.2 s: check host, port')
+  } finally {
+    await sql.end({ timeout: 0 })
+    other.close()
+  }
+})
 
 test('an empty database is brought to the newest version, and a second start changes nothing', async () => {
   const { url } = await emptyDatabase()

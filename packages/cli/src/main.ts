@@ -1,33 +1,13 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import type { Terminal } from './command.js'
-import { UsageError } from './command.js'
 import { COMMANDS } from './commands/index.js'
+import { isUsage, wordsFor } from './words-for.js'
 
 const terminal: Terminal = {
   print: (line) => void process.stdout.write(`${line}\n`),
   note: (line) => void process.stderr.write(`${line}\n`),
 }
-
-/** What a person should do about a failure they can mend; anything else is shown with where it happened. */
-const MENDS: Readonly<Record<string, string>> = {
-  EACCES: 'this user may not write there; choose another folder with --data-folder or change its rights',
-  EPERM: 'this user may not do that; choose another folder with --data-folder or change its rights',
-  EROFS: 'the file system is read-only; choose another folder with --data-folder',
-  ENOSPC: 'the disk is full; make room or choose another folder with --data-folder',
-  ECONNREFUSED: 'no PostgreSQL answers there; check DATABASE_URL',
-}
-
-/** Errors whose message says all there is to say. */
-const PLAIN = new Set([
-  'BackupError',
-  'ConfigError',
-  'DatabaseTrouble',
-  'FolderInUse',
-  'ListenError',
-  'MigrationError',
-  'UsageError',
-])
 
 const HELP = new Set(['help', '--help', '-h'])
 const VERSION = new Set(['version', '--version', '-v'])
@@ -69,16 +49,6 @@ function overview(): string {
 function ownVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
   return version
-}
-
-const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : '')
-const isUsage = (error: unknown) => error instanceof UsageError || codeOf(error).startsWith('ERR_PARSE_ARGS')
-
-function wordsFor(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const mend = MENDS[codeOf(error)]
-  if (mend !== undefined) return `${error.message}: ${mend}`
-  return PLAIN.has(error.name) || isUsage(error) ? error.message : (error.stack ?? error.message)
 }
 
 process.exitCode = await run(process.argv.slice(2))

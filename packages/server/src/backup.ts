@@ -3,6 +3,7 @@ import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { connect, type Tx } from './store/database.js'
+import { firstAnswer } from './store/first-answer.js'
 import { MIGRATIONS, migrate, readMigrations } from './store/migrate.js'
 
 /** Why a backup cannot be made or read back. The message says what to do. */
@@ -38,6 +39,7 @@ export async function backUp(url: string, file: string): Promise<number> {
   // Awaited below; a disk that fills up before that must not end the process.
   written.catch(() => {})
   try {
+    await firstAnswer(sql)
     let rows = 0
     await sql.begin('isolation level repeatable read read only', async (tx) => {
       await write(

@@ -144,6 +144,8 @@ const LISTEN_TROUBLES: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is taken by another program; stop that one or choose another with --port',
   EACCES: 'may not be used by this user; ports below 1024 need more rights; choose another with --port',
   EADDRNOTAVAIL: 'is no address of this machine; choose another with --host',
+  ENOTFOUND: 'is no address of this machine; choose another with --host',
+  EAI_AGAIN: 'is no address of this machine; choose another with --host',
 }
 
 /** Says at once that the address cannot be had, before a database is started for nothing. */

@@ -11,6 +11,10 @@ interface Welcome {
 
 /** What the person at the terminal reads when the service is up: where it is, how to get in, what to do next. */
 export function welcome({ url, config, demo, byNpmStart }: Welcome): string[] {
+  // Commands look for the service in the usual folder.
+  const { dataFolder } = config
+  const folder = dataFolder === SETTINGS.dataFolder.default ? '' : `--data-folder ${dataFolder}`
+  const isOwn = config.databaseUrl === null
   return [
     '',
     `Countersign listens at ${url}`,
@@ -20,18 +24,19 @@ export function welcome({ url, config, demo, byNpmStart }: Welcome): string[] {
     `  reference   ${url}/docs`,
     '',
     'Next:',
-    ...(demo && byNpmStart
-      ? [`  ${demoCommand(config).padEnd(36)} an agent and three customers; in a second terminal`]
-      : []),
-    '  npx countersign tenant create NAME   a tenant of your own and its API key; in this folder',
-    ...(config.databaseUrl === null ? ['', `The database is in ${config.dataFolder}. Ctrl-C stops both.`] : []),
+    ...(demo && byNpmStart ? [step(`npm run demo${folder && ` -- ${folder}`}`, DEMO)] : []),
+    step(
+      `npx countersign tenant create NAME${isOwn && folder !== '' ? ` ${folder}` : ''}`,
+      `a tenant of your own and its API key; ${isOwn ? 'in this folder' : 'with the same DATABASE_URL'}`,
+    ),
+    ...(isOwn ? ['', `The database is in ${config.dataFolder}. Ctrl-C stops both.`] : []),
     '',
   ]
 }
 
-/** The demo finds the service by its data folder. */
-const demoCommand = ({ dataFolder }: Config): string =>
-  dataFolder === SETTINGS.dataFolder.default ? 'npm run demo' : `npm run demo -- --data-folder ${dataFolder}`
+const step = (command: string, what: string): string => `  ${command.padEnd(36)} ${what}`
+
+const DEMO = 'an agent and three customers; in a second terminal'
 
 const demoLines = ({ email, password, api_key }: Demo): string[] => [
   `  sign in     ${email}   password ${password}`,

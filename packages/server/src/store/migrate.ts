@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { connect, type Tx } from './database.js'
+import { firstAnswer } from './first-answer.js'
 
 export interface Migration {
   number: number
@@ -31,6 +32,7 @@ export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.PO
   const migrations = (await readMigrations(folder)).filter(({ number }) => number <= upTo)
   const sql = connect({ url, statementTimeoutMs: 0, lockTimeoutMs: MIGRATION_LOCK_WAIT_MS }, { max: 1 })
   try {
+    await firstAnswer(sql)
     const applied: number[] = []
     await sql.begin(async (tx) => {
       await tx`select pg_advisory_xact_lock(${MIGRATION_LOCK})`

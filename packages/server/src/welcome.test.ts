@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { readConfig } from './config.js'
+import { welcome } from './welcome.js'
+
+const demo = { email: 'demo@countersign.local', url: 'http://127.0.0.1:4319', password: 'secret', api_key: 'csk_x' }
+const linesFor = (flags: Record<string, string>) =>
+  welcome({ url: 'http://127.0.0.1:4319', config: readConfig({}, flags), demo, byNpmStart: true }).join('\n')
+
+test('the next steps find the database that this service uses', () => {
+  expect(linesFor({})).toMatch(/npm run demo +an agent/)
+  expect(linesFor({})).toMatch(/tenant create NAME +a tenant of your own.*in this folder/)
+  const elsewhere = linesFor({ 'data-folder': '/srv/data' })
+  expect(elsewhere).toContain('npm run demo -- --data-folder /srv/data')
+  expect(elsewhere).toContain('npx countersign tenant create NAME --data-folder /srv/data')
+  const shared = linesFor({ 'database-url': 'postgres://app:pass@db/app' })
+  expect(shared).toMatch(/tenant create NAME +a tenant.*with the same DATABASE_URL/)
+  expect(shared).not.toContain('pass@')
+})
