@@ -4,6 +4,7 @@ import { type CaptureRecorder, createCaptureRecorder } from '../../packages/serv
 import { type Fault, faultyDatabase } from '../support/faulty-database.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/governed-session.js'
 import { exportOf } from '../support/ledger-export.js'
+import { type Attempt, describeLostWrites } from '../support/lost-writes.js'
 import { HELP_DESK, planOf } from '../support/plans.js'
 import { type Answer, type Api, type Runtime, startRuntime } from '../support/runtime.js'
 import { checkSession } from '../support/session-checker.js'
@@ -24,51 +25,43 @@ beforeAll(async () => {
 })
 afterAll(() => runtime.close())
 
-interface Attempt {
-  /** The same request every time, as a client that got no answer would send it again. */
-  send: () => Promise<Answer<unknown>>
-  sessionId: string
-  /** What the retry answers when the write was done, and its answer lost; 200 or 201 where nothing is said. */
-  again?: { status: number; code: string }
-}
-
 const plan = planOf(HELP_DESK)
 
 /** Every write of a session, as a request that can be sent again. */
 const WRITES: Record<string, () => Promise<Attempt>> = {
   create: async () => {
     const body = { session_id: randomUUID(), holder_id: 'h', ...plan }
-    return { sessionId: body.session_id, send: () => api.createSession({ body }) }
+    return { id: body.session_id, send: () => api.createSession({ body }) }
   },
   preflight: async () => {
     const session = await openSession(api)
     const given = { prepared_request_id: randomUUID() }
-    return { sessionId: session.sessionId, send: () => session.preflight(given) }
+    return { id: session.sessionId, send: () => session.preflight(given) }
   },
   proposal: async () => {
     const session = await openSession(api)
     const id = randomUUID()
     await session.preflight({ prepared_request_id: id })
     const again = { status: 409, code: 'PREPARED_REQUEST_CONSUMED' }
-    return { sessionId: session.sessionId, send: () => session.propose(id, [LOOKUP]), again }
+    return { id: session.sessionId, send: () => session.propose(id, [LOOKUP]), again }
   },
   receipts: async () => {
     const session = await openSession(api)
     const { decisions } = await session.decide([LOOKUP])
-    return { sessionId: session.sessionId, send: () => session.receipts([receiptFor(decisions[0]!)]) }
+    return { id: session.sessionId, send: () => session.receipts([receiptFor(decisions[0]!)]) }
   },
   'receipts with changed arguments': async () => {
     const session = await openSession(api)
     const { decisions } = await session.decide([LOOKUP])
     const changed = receiptFor(decisions[0]!, { argument_hash: 'b'.repeat(64) })
     const again = { status: 409, code: 'ARGUMENTS_CHANGED' }
-    return { sessionId: session.sessionId, send: () => session.receipts([changed]), again }
+    return { id: session.sessionId, send: () => session.receipts([changed]), again }
   },
   'late receipts': async () => {
     const session = await openSession(api)
     const { decisions } = await session.decide([LOOKUP])
     await api.recoverSession({ params: paramsOf(session), body: { holder_id: 'b', takeover: true } })
-    return { sessionId: session.sessionId, send: () => session.receipts([receiptFor(decisions[0]!)], 1) }
+    return { id: session.sessionId, send: () => session.receipts([receiptFor(decisions[0]!)], 1) }
   },
   label: control((session) => api.addLabel({ params: paramsOf(session), body: { label: 'a' } })),
   'tool filter': control((session) =>
@@ -82,7 +75,7 @@ const WRITES: Record<string, () => Promise<Attempt>> = {
 function control(send: (session: GovernedSession) => Promise<Answer<unknown>>): () => Promise<Attempt> {
   return async () => {
     const session = await openSession(api)
-    return { sessionId: session.sessionId, send: () => send(session) }
+    return { id: session.sessionId, send: () => send(session) }
   }
 }
 
@@ -109,37 +102,11 @@ async function keptOf(sessionId: string): Promise<Record<string, number>> {
   return Object.fromEntries(counts)
 }
 
-describe.each(Object.keys(WRITES))('%s', (name) => {
-  const attempt = WRITES[name]!
-
-  test('is one write', async () => {
-    const { send } = await attempt()
-    store.takeWrites()
-    await send()
-    expect(store.takeWrites()).toBe(1)
-  })
-
-  test.each<[Fault, string]>([
-    ['before', 'fails before it reaches the store'],
-    ['after', 'is done and its answer lost'],
-  ])('%s: %s, the client can go on and nothing happens twice', async (fault) => {
-    const undisturbed = await attempt()
-    const smooth = await undisturbed.send()
-    const { send, sessionId, again } = await attempt()
-    const before = await keptOf(sessionId)
-    store.failNext(fault)
-    const failed = await send()
-    expect([failed.status, failed.problem.code]).toEqual([503, 'UNAVAILABLE'])
-    if (fault === 'before') expect(await keptOf(sessionId)).toEqual(before)
-    const retried = await send()
-    if (fault === 'after' && again !== undefined)
-      expect([retried.status, retried.problem.code]).toEqual([again.status, again.code])
-    else expect(retried.status).toBe(smooth.status)
-    // Once more, to be sure: what is kept is what one undisturbed request leaves.
-    await send()
-    expect(await keptOf(sessionId)).toEqual(await keptOf(undisturbed.sessionId))
-    expect(await checkSession(runtime.sql, sessionId, await exportOf(api, sessionId))).toEqual([])
-  })
+describeLostWrites({
+  store,
+  writes: WRITES,
+  keptOf,
+  problemsOf: async (sessionId) => checkSession(runtime.sql, sessionId, await exportOf(api, sessionId)),
 })
 
 describe('captures of governed sessions, which are written after the answer', () => {

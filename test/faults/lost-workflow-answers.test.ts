@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Fault, faultyDatabase } from '../support/faulty-database.js'
+import { afterAll, beforeAll } from 'vitest'
+import { faultyDatabase } from '../support/faulty-database.js'
 import { succeeded } from '../support/governed-session.js'
-import { type Answer, type Api, type Runtime, startRuntime } from '../support/runtime.js'
+import { type Attempt, describeLostWrites } from '../support/lost-writes.js'
+import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
 import {
   join,
   offer,
@@ -27,14 +28,6 @@ beforeAll(async () => {
 })
 afterAll(() => runtime.close())
 
-interface Attempt {
-  readonly workflowId: string
-  /** The same request every time, as a client that got no answer would send it again. */
-  readonly send: () => Promise<Answer<unknown>>
-  /** What the retry answers when the write was done, and its answer lost; where nothing is said, as if it were new. */
-  readonly again?: { readonly status: number; readonly code: string }
-}
-
 async function handedOver() {
   const root = await openWorkflow(api)
   const { workflowId } = root
@@ -49,44 +42,44 @@ const WRITES: Record<string, () => Promise<Attempt>> = {
     const workflowId = `wfl-${randomUUID()}`
     const workflow = { workflow_id: workflowId, role: 'researcher', definition: PAYMENTS }
     const body = { session_id: `ses-${randomUUID()}`, holder_id: 'h', ...PAYMENT_PLAN, workflow }
-    return { workflowId, send: () => api.createSession({ body }) }
+    return { id: workflowId, send: () => api.createSession({ body }) }
   },
   'answering an offer': async () => {
     const root = await openWorkflow(api)
     const { workflowId } = root
     const { handoff_id: handoffId } = await offer(root)
     const session_id = `ses-${randomUUID()}`
-    return { workflowId, send: () => tryJoin(api, { workflowId, handoffId, session_id }) }
+    return { id: workflowId, send: () => tryJoin(api, { workflowId, handoffId, session_id }) }
   },
   'an offer': async () => {
     const root = await openWorkflow(api)
     const handoff_id = `hnd-${randomUUID()}`
-    return { workflowId: root.workflowId, send: () => tryOffer(root, { handoff_id }) }
+    return { id: root.workflowId, send: () => tryOffer(root, { handoff_id }) }
   },
   'a completion': async () => {
     const { child, workflowId, at } = await handedOver()
-    return { workflowId, send: () => settle('completeHandoff', child, at) }
+    return { id: workflowId, send: () => settle('completeHandoff', child, at) }
   },
   'a reclaim': async () => {
     const { root, child, workflowId, at } = await handedOver()
     await runtime.sql`update sessions set lease_until = clock_timestamp() where session_id = ${child.sessionId}`
-    return { workflowId, send: () => settle('reclaimHandoff', root, at) }
+    return { id: workflowId, send: () => settle('reclaimHandoff', root, at) }
   },
   'a kill of all': async () => {
     const { workflowId } = await handedOver()
-    return { workflowId, send: () => api.killWorkflow({ params: { workflow_id: workflowId }, body: {} }) }
+    return { id: workflowId, send: () => api.killWorkflow({ params: { workflow_id: workflowId }, body: {} }) }
   },
   'a proposal that takes a resource': async () => {
     const { child, workflowId } = await handedOver()
     const id = randomUUID()
     await child.preflight({ prepared_request_id: id })
     const again = { status: 409, code: 'PREPARED_REQUEST_CONSUMED' }
-    return { workflowId, send: () => child.propose(id, [pay('7')]), again }
+    return { id: workflowId, send: () => child.propose(id, [pay('7')]), again }
   },
   'a receipt that frees it': async () => {
     const { child, workflowId } = await handedOver()
     const receipts = succeeded((await child.decide([pay('7')])).decisions)
-    return { workflowId, send: () => child.receipts(receipts) }
+    return { id: workflowId, send: () => child.receipts(receipts) }
   },
 }
 
@@ -107,35 +100,4 @@ async function keptOf(workflowId: string): Promise<Record<string, number>> {
   return Object.fromEntries(await Promise.all(counts))
 }
 
-describe.each(Object.keys(WRITES))('%s', (name) => {
-  const attempt = WRITES[name]!
-
-  test('is one write', async () => {
-    const { send } = await attempt()
-    store.takeWrites()
-    expect((await send()).status).toBeLessThan(300)
-    expect(store.takeWrites()).toBe(1)
-  })
-
-  test.each<[Fault, string]>([
-    ['before', 'fails before it reaches the store'],
-    ['after', 'is done and its answer lost'],
-  ])('%s: %s, the client can go on and nothing happens twice', async (fault) => {
-    const undisturbed = await attempt()
-    const smooth = await undisturbed.send()
-    const { send, workflowId, again } = await attempt()
-    const before = await keptOf(workflowId)
-    store.failNext(fault)
-    const failed = await send()
-    expect([failed.status, failed.problem.code]).toEqual([503, 'UNAVAILABLE'])
-    if (fault === 'before') expect(await keptOf(workflowId)).toEqual(before)
-    const retried = await send()
-    if (fault === 'after' && again !== undefined)
-      expect([retried.status, retried.problem.code]).toEqual([again.status, again.code])
-    else expect(retried.status).toBe(smooth.status)
-    // Once more, to be sure: what is kept is what one undisturbed request leaves.
-    await send()
-    expect(await keptOf(workflowId)).toEqual(await keptOf(undisturbed.workflowId))
-    expect(await checkWorkflow(runtime, workflowId)).toEqual([])
-  })
-})
+describeLostWrites({ store, writes: WRITES, keptOf, problemsOf: (workflowId) => checkWorkflow(runtime, workflowId) })
