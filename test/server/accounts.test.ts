@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { KEY_PREFIX, LIMITS } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createMailbox } from '../support/mailbox.js'
@@ -22,6 +23,12 @@ const person = (email?: string) => {
     })) as Response
   }
   return new Person(send, email === undefined ? {} : { email })
+}
+const ownerOf = (email: string) => createHash('sha256').update(email.toLowerCase()).digest('base64url')
+const tokensOf = async (bucket: string, email: string): Promise<number> => {
+  const [row] = await runtime.sql<{ tokens: number }[]>`
+    select tokens from buckets where bucket = ${bucket} and owner = ${ownerOf(email)}`
+  return row?.tokens ?? Number.NaN
 }
 const mailSent = () => runtime.instances[0].parts.accounts.mail.idle()
 
@@ -161,15 +168,34 @@ describe('signing in', () => {
     expect(unknown.status).toBe(wrong.status)
   })
 
-  test('ten failures for one address are the last for a while, known or not', async () => {
+  test('ten failures from one place for one account are the last for a while, known or not; its owner signs in elsewhere', async () => {
     const ada = person()
     await ada.signup()
     for (const email of [ada.email, 'nobody@example.test']) {
+      const stranger = person(email)
       const codes: (string | undefined)[] = []
-      for (let i = 0; i < 12; i += 1) codes.push((await person(email).login('wrong wrong wrong')).code)
+      for (let i = 0; i < 12; i += 1) codes.push((await stranger.login('wrong wrong wrong')).code)
       expect(codes.slice(0, 10)).toEqual(Array(10).fill('UNAUTHENTICATED'))
       expect(codes.slice(10)).toEqual(['RATE_LIMITED', 'RATE_LIMITED'])
     }
+    // Refused tries count for nobody else: however many come, the account's own bound is not used up by them.
+    const left = await tokensOf('login_email', ada.email)
+    const stranger = person(ada.email)
+    for (let i = 0; i < 10; i += 1) await stranger.login('wrong wrong wrong')
+    const before = await tokensOf('login_email', ada.email)
+    expect(left - before).toBeGreaterThan(8)
+    expect((await stranger.login('wrong wrong wrong')).code).toBe('RATE_LIMITED')
+    expect(await tokensOf('login_email', ada.email)).toBe(before)
+    expect((await ada.login()).status).toBe(200)
+  })
+
+  test('however many places the tries come from, an account takes so many and no more', async () => {
+    const ada = person()
+    await ada.signup()
+    await ada.login('wrong wrong wrong')
+    expect(await tokensOf('login_email', ada.email)).toBe(99)
+    await runtime.sql`update buckets set tokens = 0 where bucket = 'login_email' and owner = ${ownerOf(ada.email)}`
+    expect((await person(ada.email).login('wrong wrong wrong')).code).toBe('RATE_LIMITED')
   })
 
   proves(

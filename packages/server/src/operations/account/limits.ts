@@ -19,8 +19,11 @@ const ACCOUNT_LIMITS = {
   forgot_ip: { capacity: 30, fillSeconds: HOUR_SECONDS },
   resend_email: { capacity: LIMITS.resendVerificationPerHour, fillSeconds: HOUR_SECONDS },
   resend_ip: { capacity: 30, fillSeconds: HOUR_SECONDS },
-  login_email: { capacity: 10, fillSeconds: 900 },
+  /** One account from one address: a stranger who has used it up leaves the owner's tries alone. */
+  login_pair: { capacity: 10, fillSeconds: 900 },
   login_ip: { capacity: 50, fillSeconds: 900 },
+  /** One account from everywhere, so that many addresses together cannot guess on. */
+  login_email: { capacity: 100, fillSeconds: 900 },
   token_ip: { capacity: 30, fillSeconds: 900 },
 } as const satisfies Record<string, Limit>
 export type AccountLimit = keyof typeof ACCOUNT_LIMITS

@@ -12,10 +12,13 @@ type Body = Input<Routes['login']>['body']
 /** Known and unknown addresses, right and wrong passwords cost the same statements and the same hashing up to the verdict. */
 export async function login(ctx: OpenContext, { body }: { body: Body }): Promise<Reply<Routes['login']>> {
   const key = emailKey(body.email)
+  const address = addressKey(ctx.clientAddress)
   await requireAll(ctx, [
-    ['login_email', key],
-    ['login_ip', addressKey(ctx.clientAddress)],
+    ['login_pair', `${address} ${key}`],
+    ['login_ip', address],
   ])
+  // After the others: tries that are refused already must not use up what the account takes from everybody.
+  await requireAll(ctx, [['login_email', key]])
   const credentials = await findCredentials(ctx.sql, key)
   const matches = await ctx.accounts.passwords.verify(body.password, credentials?.passwordHash ?? null)
   const granted = matches && credentials !== undefined
