@@ -1,13 +1,10 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
-import type { Terminal } from './command.js'
 import { COMMANDS } from './commands/index.js'
+import { createTerminal } from './create-terminal.js'
 import { isUsage, wordsFor } from './words-for.js'
 
-const terminal: Terminal = {
-  print: (line) => void process.stdout.write(`${line}\n`),
-  note: (line) => void process.stderr.write(`${line}\n`),
-}
+const terminal = createTerminal(process.stdout, process.stderr)
 
 const HELP = new Set(['help', '--help', '-h'])
 const VERSION = new Set(['version', '--version', '-v'])
