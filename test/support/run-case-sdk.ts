@@ -142,7 +142,7 @@ function receiptOf(salt: string, decision: Decision, args: JsonObject, end: Case
   }
 }
 
-function caseOptions(run: Case, now: () => Date): { local: LocalSessionOptions; compiled: Compiled } {
+function caseOptions(run: Case, nowMs: () => number): { local: LocalSessionOptions; compiled: Compiled } {
   const sources = {
     contracts: run.contracts.map((value) => ({ file: `${value.tool}.yaml`, text: JSON.stringify(value) })),
     session: run.session === undefined ? undefined : { file: 'session.yaml', value: run.session },
@@ -161,7 +161,7 @@ function caseOptions(run: Case, now: () => Date): { local: LocalSessionOptions; 
     salt: 'case',
   }
   return {
-    local: { identity, plan: compiled.plan, now, commitOnReport: false, watches: false },
+    local: { identity, plan: compiled.plan, nowMs, commitOnReport: false, watches: false },
     compiled: { hash: compiled.compiled_hash, session: compiled.compiled_session },
   }
 }
@@ -170,7 +170,7 @@ type Compiled = Parameters<typeof createServerSession>[0]['compiled']
 
 function localJudge(run: Case): Judge {
   let nowMs = Date.parse(CASE_TIME)
-  const { local } = caseOptions(run, () => new Date(nowMs))
+  const { local } = caseOptions(run, () => nowMs)
   const session = createLocalSession(local)
   const { plan, identity } = local
   return {
@@ -194,7 +194,7 @@ function localJudge(run: Case): Judge {
 }
 
 function serverJudge(run: Case, runtime: Runtime): Judge {
-  const { local, compiled } = caseOptions(run, () => new Date())
+  const { local, compiled } = caseOptions(run, () => Date.now())
   const { fetch, key: apiKey } = runtime
   const transport = createTransport({ baseUrl: 'http://127.0.0.1:4319', apiKey, timeoutMs: 10_000, fetch })
   const { identity } = local

@@ -165,7 +165,7 @@ function takeTurn(run: Case, session: OpenSession, step: TurnStep): ObservedTurn
     gate: run.gate,
     salt: SALT,
     nowMs,
-    offered: new Set(allowed),
+    offered: allowed,
     toolless: tools.length === 0,
     inputFailures: judgeInputInvariants({ plan, state, salt: SALT }, readInputValues(plan, step.request ?? {})),
     flows: step.flows,

@@ -42,7 +42,7 @@ export interface Proposal {
   readonly salt: string
   readonly nowMs: number
   /** The tools that preflight left in the request; null where nothing was narrowed. */
-  readonly offered: ReadonlySet<string> | null
+  readonly offered: readonly string[] | null
   readonly toolless: boolean
   /** From `judgeInputInvariants`, by tool. */
   readonly inputFailures?: ReadonlyMap<string, readonly ContractFailure[]> | undefined
@@ -86,7 +86,8 @@ export function evaluateProposal(proposal: Proposal): Verdict {
     const isFollowed = judged.length < calls.length
     if (isFollowed && outcome.blocks.length === 0) tally = tallyWith(tally, outcome, state)
   }
-  const blocked = judged.filter(({ blocks }) => blocks.length > 0).length
+  let blocked = 0
+  for (const { blocks } of judged) if (blocks.length > 0) blocked++
   const outcome = outcomeOf(judged.length, blocked, gate)
   const registers = outcome === 'allowed' || outcome === 'partial'
   const decisions: Decision[] = []

@@ -90,6 +90,7 @@ export {
   judgeInputInvariants,
   type Preflight,
   type PreflightBlock,
+  preflightBlock,
   readInputValues,
 } from './preflight.js'
 export { hashPlan, type Preparation, type PrepareOptions, preparePlan } from './prepare-plan.js'

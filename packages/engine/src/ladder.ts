@@ -70,13 +70,14 @@ export const REASONS_AFTER_THE_DECISION = [
 ] as const satisfies readonly BlockReason[]
 
 /** All that speaks against a call, first by precedence. */
-export function climb(judged: JudgedCall, offered: ReadonlySet<string> | null): Block[] {
+export function climb(judged: JudgedCall, offered: readonly string[] | null): Block[] {
   const blocks: Block[] = []
   for (const { rule } of LADDER) {
     const found = rule(judged)
     if (found !== null) blocks.push(found)
   }
-  if (blocks.length === 0 && offered !== null && !offered.has(judged.tool)) blocks.push(notOffered(judged.tool))
+  if (blocks.length === 0 && offered !== null && !offered.includes(judged.tool)) blocks.push(notOffered(judged.tool))
+  if (blocks.length === 0) return blocks
   const denied = blocks.findIndex(({ reason }) => reason === 'policy_denied')
   // Whom the policy denies learns nothing else about the tool.
   return denied === -1 ? blocks : blocks.slice(0, Math.max(denied, 1))

@@ -26,11 +26,16 @@ export interface PreflightBlock {
 /** Says before the model is called that nothing it proposes could be allowed. */
 export function checkPreflight(preflight: Preflight): { blocked: PreflightBlock | null; remaining: Remaining } {
   const remaining = remainingOf(preflight)
-  return {
-    blocked: costBlock(preflight) ?? (preflight.toolless === true ? null : callBlock(preflight, remaining)),
-    remaining,
-  }
+  return { blocked: blockBy(preflight, remaining), remaining }
 }
+
+/** The same for those who do not ask what remains. Most sessions have no limits. */
+export function preflightBlock(preflight: Preflight): PreflightBlock | null {
+  return preflight.plan.session.session_limits === undefined ? null : blockBy(preflight, remainingOf(preflight))
+}
+
+const blockBy = (preflight: Preflight, remaining: Remaining): PreflightBlock | null =>
+  costBlock(preflight) ?? (preflight.toolless === true ? null : callBlock(preflight, remaining))
 
 const exceeded = (detail: string, remedy: string): PreflightBlock => ({
   reason: 'session_limit_exceeded',
@@ -103,9 +108,9 @@ export function readInputValues(plan: Plan, request: JsonValue): Record<string, 
 export function judgeInputInvariants(
   { plan, state, salt }: { readonly plan: Plan; readonly state: SessionState; readonly salt: string },
   request: Readonly<Record<string, JsonValue>>,
-): Map<string, ContractFailure[]> {
+): ReadonlyMap<string, ContractFailure[]> {
+  if (plan.inputPaths.length === 0) return NO_FAILURES
   const failures = new Map<string, ContractFailure[]>()
-  if (plan.inputPaths.length === 0) return failures
   for (const contract of plan.contracts.values()) {
     if (contract.inputInvariants.length === 0) continue
     const found = [
@@ -116,6 +121,8 @@ export function judgeInputInvariants(
   }
   return failures
 }
+
+const NO_FAILURES: ReadonlyMap<string, ContractFailure[]> = new Map()
 
 function refFailures(
   contract: PreparedContract,

@@ -36,9 +36,15 @@ export interface CallBook {
   /** Resolves when every call has its evidence, or the time is up. */
   resolved(patienceMs: number): Promise<void>
   /** Evidence that waits for the rest of its step, taken away. */
-  takeEvidence(): ReadonlyMap<DecidedBy, readonly Evidence[]>
+  takeEvidence(): readonly EvidenceBatch[]
   /** Every call of the step has its evidence. */
   complete(): boolean
+}
+
+/** The evidence for one that decided. */
+export interface EvidenceBatch {
+  readonly by: DecidedBy
+  readonly items: Evidence[]
 }
 
 export interface CallMarks {
@@ -49,7 +55,7 @@ export interface CallMarks {
 
 export function createCallBook(): CallBook {
   let calls: OpenCall[] = []
-  let gathered = new Map<DecidedBy, Evidence[]>()
+  let gathered: EvidenceBatch[] = []
   let waiters: { until: 'idle' | 'resolved'; wake(): void }[] = []
 
   const isReached = (until: 'idle' | 'resolved'): boolean =>
@@ -89,10 +95,11 @@ export function createCallBook(): CallBook {
     },
     resolve(call, receipt) {
       call.state = 'resolved'
-      const { callId, toolName } = call
-      const evidence = gathered.get(call.by)
-      if (evidence === undefined) gathered.set(call.by, [{ call: { callId, toolName }, receipt }])
-      else evidence.push({ call: { callId, toolName }, receipt })
+      const { callId, toolName, by } = call
+      const evidence = { call: { callId, toolName }, receipt }
+      const batch = gathered.find((one) => one.by === by)
+      if (batch === undefined) gathered.push({ by, items: [evidence] })
+      else batch.items.push(evidence)
       settleWaiters()
     },
     allowed: () => calls.filter(({ state }) => state === 'allowed'),
@@ -108,7 +115,7 @@ export function createCallBook(): CallBook {
     },
     takeEvidence() {
       const taken = gathered
-      gathered = new Map()
+      gathered = []
       calls = calls.filter(({ state }) => state !== 'resolved')
       return taken
     },

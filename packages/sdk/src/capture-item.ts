@@ -66,7 +66,7 @@ function besidesRequest(seen: Observation): Omit<CaptureItem, 'request'> {
     capture_level: captureLevel,
     agent: seen.agent,
     conversation_id: seen.conversationId,
-    timestamp: timeText(seen.timestamp),
+    timestamp: timeText(seen.timestamp.getTime()),
     provider: seen.provider,
     model_id: (response.model ?? view.model).slice(0, 256) || null,
     primary_tool_name: toolNames[0] ?? null,

@@ -89,7 +89,8 @@ function openCall(
 
 /** By the clock that has gone on longer: one of them stands still while a machine sleeps, the other can be set. */
 function startAge(): () => number {
-  const [sinceMs, sinceWallMs] = [performance.now(), Date.now()]
+  const sinceMs = performance.now()
+  const sinceWallMs = Date.now()
   return () => Math.max(performance.now() - sinceMs, Date.now() - sinceWallMs)
 }
 

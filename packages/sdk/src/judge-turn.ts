@@ -11,7 +11,6 @@ import { isPromised, type KnownOrPromised } from './known-or-promised.js'
 import type { Provider } from './providers/provider.js'
 import type { ModelAnswer } from './providers/turn-hooks.js'
 import { reportedReceipt } from './receipts.js'
-import { traceDecisions } from './trace.js'
 import { ServiceRefusal } from './transport.js'
 import type { Asked, Stance, TurnSession } from './turn-session.js'
 
@@ -57,7 +56,7 @@ export function judgeTurn(
 
 function decide(judging: Judging, judgement: Judgement): KnownOrPromised<Judged> {
   const { session, asked } = judging
-  traceDecisions(asked.trace, judgement.decisions)
+  asked.trace.decided(judgement.decisions)
   const judged = judgeCalls(judgement, made(judging), session.approver)
   return isPromised(judged)
     ? judged.then((calls) => passThroughGate(judging, judgement.by, calls))
@@ -133,7 +132,7 @@ async function watchTurn(judging: Judging, prepared: PreparedTurn, stance: Stanc
   try {
     const ask = { prepared, response: answer.response, read: response, gate: 'strip_blocked', flows } as const
     const judgement = await session.authority().propose(ask)
-    traceDecisions(asked.trace, judgement.decisions)
+    asked.trace.decided(judgement.decisions)
     const { open, decisions } = await judgeCalls(judgement, made(judging), null)
     session.book.open(open)
     session.notes.watched(stance, prepared.removed, decisions)

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import type { Authority, Judgement, KillCause, Preflight, PreflightAsk } from './authority.js'
+import { createIds } from './create-ids.js'
 import { ReplayConfigError, ReplayContractError, ReplayKillError } from './errors.js'
 import { createLocalSession, type LocalSessionOptions } from './local-session.js'
 import type { SessionStore, StoredSession } from './session-store.js'
@@ -15,6 +15,7 @@ export interface LocalAuthorityOptions {
 export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityOptions): Authority {
   const { plan } = local
   const { sessionId } = local.identity
+  const newId = createIds()
   let session = createLocalSession(local)
   let version = 0
   let started: Promise<void> | null = store === undefined ? Promise.resolve() : null
@@ -87,7 +88,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
 
   function preflight(ask: PreflightAsk): Preflight {
     if (isKilled()) throw new ReplayKillError()
-    return session.preflight(ask, `prq_${randomUUID()}`)
+    return session.preflight(ask, `prq_${newId()}`)
   }
 
   return {
@@ -98,8 +99,8 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     propose(ask) {
       const wasKilled = isKilled()
       const judgement = session.propose(ask, {
-        proposalId: `prp_${randomUUID()}`,
-        pendingCallId: () => `pnd_${randomUUID()}`,
+        proposalId: `prp_${newId()}`,
+        pendingCallId: () => `pnd_${newId()}`,
       })
       const allowed = (): Judgement => {
         if (!wasKilled && isKilled()) onKilled('breaker')

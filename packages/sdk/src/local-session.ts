@@ -2,13 +2,13 @@ import {
   applyEvent,
   applyProposal,
   type CreatedEvent,
-  checkPreflight,
   evaluateProposal,
   initialState,
   judgeInputInvariants,
   judgeReceipts,
   narrowTools,
   type Plan,
+  preflightBlock,
   type SessionState,
   type Verdict,
 } from '@countersign/engine'
@@ -66,7 +66,7 @@ export interface MadeIds {
 export interface LocalSessionOptions {
   readonly identity: SessionIdentity
   readonly plan: Plan
-  readonly now: () => Date
+  readonly nowMs: () => number
   /** Without a server nobody can hold a claim against evidence, so the client's word commits. */
   readonly commitOnReport: boolean
   /** True where the session only watches: then nobody is asked and the circuit breaker kills nothing. */
@@ -74,11 +74,11 @@ export interface LocalSessionOptions {
 }
 
 export function createLocalSession(options: LocalSessionOptions, start?: SessionState): LocalSession {
-  const { identity, plan, now } = options
-  let state = start ?? initialState(plan, createdEvent(identity, plan, now()))
+  const { identity, plan, nowMs } = options
+  let state = start ?? initialState(plan, createdEvent(identity, plan, nowMs()))
 
   const apply = <Type extends LedgerEventType>(type: Type, body: LedgerBody<Type>): void => {
-    state = applyEvent(state, { type, at: timeText(now()), body } as SessionEvent, plan)
+    state = applyEvent(state, { type, at: timeText(nowMs()), body } as SessionEvent, plan)
   }
   const kill = (by: LedgerBody<'killed'>['by']): void => {
     if (state.status !== 'KILLED') apply('killed', { by })
@@ -86,7 +86,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
   const trip = (breaker: boolean): void => {
     if (breaker && !options.watches) kill('breaker')
   }
-  const evaluate = (ask: ProposalAsk, ids: MadeIds, at: Date): Verdict => {
+  const evaluate = (ask: ProposalAsk, ids: MadeIds, atMs: number): Verdict => {
     const { tools, provider, model, request } = ask.prepared.ask
     const response = ask.read
     return evaluateProposal({
@@ -98,8 +98,8 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       principal: identity.principal,
       agent: identity.agent,
       salt: identity.salt,
-      nowMs: at.getTime(),
-      offered: new Set(ask.prepared.allowed),
+      nowMs: atMs,
+      offered: ask.prepared.allowed,
       toolless: tools.length === 0,
       inputFailures: judgeInputInvariants({ plan, state, salt: identity.salt }, request),
       flows: ask.flows,
@@ -112,8 +112,8 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       asks: !options.watches,
     })
   }
-  const record = ({ event, breaker }: Verdict, at: Date): void => {
-    state = applyProposal(state, { body: event, at: timeText(at) }, plan)
+  const record = ({ event, breaker }: Verdict, atMs: number): void => {
+    state = applyProposal(state, { body: event, at: timeText(atMs) }, plan)
     trip(breaker)
   }
 
@@ -124,7 +124,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
     preflight(ask, preparedRequestId) {
       const { provider, model } = ask
       const toolless = ask.tools.length === 0
-      const { blocked } = checkPreflight({ plan, state, nowMs: now().getTime(), provider, model, toolless })
+      const blocked = preflightBlock({ plan, state, nowMs: nowMs(), provider, model, toolless })
       if (blocked !== null) {
         return {
           outcome: 'blocked',
@@ -145,23 +145,23 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       return { outcome: 'prepared', by: 'local', preparedRequestId, ask, allowed, removed }
     },
     propose(ask, ids) {
-      const at = now()
-      const verdict = evaluate(ask, ids, at)
-      record(verdict, at)
+      const atMs = nowMs()
+      const verdict = evaluate(ask, ids, atMs)
+      record(verdict, atMs)
       return { by: 'local', outcome: verdict.outcome, decisions: verdict.decisions }
     },
     follow(ask, decisions, proposalId) {
       const decided = new Map(decisions.map((decision) => [decision.index, decision]))
       const pendingCallId = (index: number): string => decided.get(index)?.pending_call_id ?? ''
-      const at = now()
-      const verdict = evaluate(ask, { proposalId, pendingCallId }, at)
+      const atMs = nowMs()
+      const verdict = evaluate(ask, { proposalId, pendingCallId }, atMs)
       const agrees = verdict.decisions.every(({ index, decision }) => decided.get(index)?.decision === decision)
       if (!agrees) throw new Error('the server knows something about the session that this copy does not')
-      record(verdict, at)
+      record(verdict, atMs)
     },
     receive(receipts) {
       const { fence } = state
-      const at = timeText(now())
+      const at = timeText(nowMs())
       const judged = judgeReceipts({ plan, state, receipts, fence, salt: identity.salt, at })
       state = judged.state
       if (judged.argumentsChanged.length > 0) apply('bypass', { method: null, cause: 'arguments_changed' })
@@ -183,10 +183,10 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
 /** Only a server's ledger has digests of prepared requests. */
 const NO_DIGEST = '0'.repeat(64)
 
-function createdEvent(identity: SessionIdentity, plan: Plan, at: Date): CreatedEvent {
+function createdEvent(identity: SessionIdentity, plan: Plan, atMs: number): CreatedEvent {
   return {
     type: 'created',
-    at: at.toISOString(),
+    at: timeText(atMs),
     body: {
       agent: identity.agent,
       environment: identity.environment,

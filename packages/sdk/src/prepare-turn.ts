@@ -12,7 +12,6 @@ import { narrowingText } from './narrowing-feedback.js'
 import type { Provider, RequestView } from './providers/provider.js'
 import type { Prepared } from './providers/turn-hooks.js'
 import { reportedReceipt } from './receipts.js'
-import { traceNarrowing } from './trace.js'
 import { type Asked, binds, type TurnSession } from './turn-session.js'
 import { writtenJson } from './written-json.js'
 
@@ -50,7 +49,7 @@ function narrowedBy(
   }
   asked.prepared = preflight
   trace.add('pre_check', 'pass')
-  traceNarrowing(trace, preflight.allowed, preflight.removed)
+  trace.narrowed(preflight.allowed, preflight.removed)
   if (!isEnforced) return { request }
   if (preflight.removed.length === 0) {
     session.notes.narrowed(view.tools, preflight.removed)

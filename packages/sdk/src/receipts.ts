@@ -48,13 +48,14 @@ export function executedReceipt(
 /** The client's word about a call that the wrapper did not run. */
 export function reportedReceipt(call: OpenCall, outcome: Outcome): Receipt {
   const { pendingCallId, argumentHash, approvals } = call
-  return {
+  const receipt: Receipt = {
     pending_call_id: pendingCallId,
     outcome,
     argument_hash: argumentHash,
     evidence_level: 'reported',
-    ...(approvals.length > 0 && { approvals: [...approvals] }),
   }
+  if (approvals.length > 0) receipt.approvals = [...approvals]
+  return receipt
 }
 
 function resultEvidence(call: OpenCall, result: JsonValue, salt: string): Pick<Receipt, 'result_hash' | 'outputs'> {

@@ -100,7 +100,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
         salt: randomBytes(24).toString('base64url'),
       },
       plan: loaded.plan,
-      now: () => new Date(),
+      nowMs: () => Date.now(),
       commitOnReport: !governed,
       watches,
     }
@@ -146,10 +146,10 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
   }
 
   function deliver(): KnownOrPromised<void> {
-    clearTimeout(gathering)
+    if (gathering !== undefined) clearTimeout(gathering)
     gathering = undefined
     let delivery: Promise<void> | null = null
-    for (const [by, items] of book.takeEvidence()) {
+    for (const { by, items } of book.takeEvidence()) {
       const submit = () => authority.submit(by, items)
       const submitted: KnownOrPromised<void> = delivery === null ? submit() : delivery.then(submit)
       if (isPromised(submitted)) delivery = submitted

@@ -4,8 +4,7 @@ let minute = Number.NaN
 let upToMinute = ''
 
 /** As `toISOString` writes it, at a fraction of the cost: all but seconds and milliseconds stays for a minute. */
-export function timeText(at: Date): string {
-  const ms = at.getTime()
+export function timeText(ms: number): string {
   const since = Math.floor(ms / MINUTE_MS)
   if (since !== minute) {
     upToMinute = new Date(since * MINUTE_MS).toISOString().slice(0, -'00.000Z'.length)

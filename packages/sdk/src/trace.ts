@@ -14,36 +14,62 @@ export interface TraceEntry {
   readonly found: string | null
 }
 
-/** The steps of the latest turn. Values of arguments are never among them. */
+/** The steps of the latest turn. Values of arguments are never among them. Entries are made when they are asked for. */
 export interface Trace {
-  add(stage: TraceStage, verdict: TraceEntry['verdict'], about?: Partial<Omit<TraceEntry, 'stage' | 'verdict'>>): void
+  add(stage: TraceStage, verdict: TraceEntry['verdict'], about?: About): void
+  narrowed(allowed: readonly string[], removed: readonly NarrowedTool[]): void
+  decided(decisions: readonly Decision[]): void
   entries(): readonly TraceEntry[]
 }
 
 const LONGEST = 1_000
 
 export function createTrace(): Trace {
-  const entries: TraceEntry[] = []
+  const steps: Step[] = []
   return {
-    add(stage, verdict, { tool = null, reason = null, checked = null, found = null } = {}) {
-      if (entries.length < LONGEST) entries.push({ stage, tool, verdict, reason, checked, found })
+    add(stage, verdict, about) {
+      if (steps.length < LONGEST) steps.push({ stage, verdict, about })
     },
-    entries: () => Object.freeze(entries.map((entry) => Object.freeze(entry))),
+    narrowed(allowed, removed) {
+      steps.push({ stage: 'narrow', allowed, removed })
+    },
+    decided(decisions) {
+      steps.push({ stage: 'validate', decisions })
+    },
+    entries: () =>
+      Object.freeze(steps.flatMap(entriesOf).slice(0, LONGEST).map(Object.freeze)) as readonly TraceEntry[],
   }
 }
 
-export function traceNarrowing(trace: Trace, allowed: readonly string[], removed: readonly NarrowedTool[]): void {
-  for (const tool of allowed) trace.add('narrow', 'pass', { tool })
-  for (const { tool, reason, detail } of removed) trace.add('narrow', 'block', { tool, reason, found: detail ?? null })
+type Step =
+  | { readonly stage: TraceStage; readonly verdict: TraceEntry['verdict']; readonly about: About | undefined }
+  | { readonly stage: 'narrow'; readonly allowed: readonly string[]; readonly removed: readonly NarrowedTool[] }
+  | { readonly stage: 'validate'; readonly decisions: readonly Decision[] }
+
+type About = Partial<Omit<TraceEntry, 'stage' | 'verdict'>>
+
+function entriesOf(step: Step): TraceEntry[] {
+  if ('allowed' in step) return [...step.allowed.map(offered), ...step.removed.map(removed)]
+  if ('decisions' in step) return step.decisions.flatMap(decided)
+  return [entry(step.stage, step.verdict, step.about)]
 }
 
-export function traceDecisions(trace: Trace, decisions: readonly Decision[]): void {
-  for (const { tool_name: tool, decision, reasons } of decisions) {
-    if (decision === 'allow') trace.add('validate', 'pass', { tool })
-    for (const { reason, detail, failures } of reasons) {
-      trace.add('validate', 'block', { tool, reason, checked: pathsOf(failures), found: detail ?? null })
-    }
-  }
+const entry = (
+  stage: TraceStage,
+  verdict: TraceEntry['verdict'],
+  { tool = null, reason = null, checked = null, found = null }: About = {},
+): TraceEntry => ({ stage, tool, verdict, reason, checked, found })
+
+const offered = (tool: string): TraceEntry => entry('narrow', 'pass', { tool })
+
+const removed = ({ tool, reason, detail }: NarrowedTool): TraceEntry =>
+  entry('narrow', 'block', { tool, reason, found: detail ?? null })
+
+function decided({ tool_name: tool, decision, reasons }: Decision): TraceEntry[] {
+  const blocks = reasons.map(({ reason, detail, failures }) =>
+    entry('validate', 'block', { tool, reason, checked: pathsOf(failures), found: detail ?? null }),
+  )
+  return decision === 'allow' ? [entry('validate', 'pass', { tool }), ...blocks] : blocks
 }
 
 const pathsOf = (failures: readonly { path: string }[]): string | null =>

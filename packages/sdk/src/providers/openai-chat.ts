@@ -45,14 +45,20 @@ function readRequest(request: JsonObject): RequestView {
   return {
     model: text(request.model),
     tools: offeredTools(request),
-    answeredCallIds: objects(request.messages)
-      .filter(({ role }) => role === 'tool')
-      .map(({ tool_call_id: id }) => text(id)),
+    answeredCallIds: answeredCallIds(request.messages),
     streaming: request.stream === true,
     previousResponseId: null,
     toolChoice: request.tool_choice ?? request.function_call,
     refusals: refusalsOf(request),
   }
+}
+
+function answeredCallIds(messages: unknown): string[] {
+  const ids: string[] = []
+  for (const message of list(messages)) {
+    if (isObject(message) && message.role === 'tool') ids.push(text(message.tool_call_id))
+  }
+  return ids
 }
 
 function messageView(message: JsonObject): MessageView {
@@ -106,9 +112,11 @@ function offeredTools(request: JsonObject): OfferedTool[] {
 }
 
 function refusalsOf(request: JsonObject): string[] {
-  return objects(request.tools)
-    .filter((tool) => toolName(tool) === null)
-    .map((tool) => `the tool type ${JSON.stringify(tool.type ?? null)} is not known`)
+  const refusals: string[] = []
+  for (const tool of objects(request.tools)) {
+    if (toolName(tool) === null) refusals.push(`the tool type ${JSON.stringify(tool.type ?? null)} is not known`)
+  }
+  return refusals
 }
 
 function withTools(request: JsonObject, allowed: ReadonlySet<string>): JsonObject {

@@ -61,7 +61,7 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
       agent: session.state.agent,
       salt: session.hashSalt,
       nowMs: session.now.getTime(),
-      offered: new Set(request.allowed),
+      offered: request.allowed,
       toolless: !request.withTools,
       inputFailures: new Map(request.inputFailures?.map(({ tool, failures }) => [tool, [...failures]])),
       flows: body.flows,
