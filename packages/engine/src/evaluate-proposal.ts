@@ -58,6 +58,11 @@ export interface Proposal {
   readonly evidence?: 'contract' | 'reported' | undefined
   /** False in shadow mode, where nobody is asked. */
   readonly asks?: boolean | undefined
+  /**
+   * False where nobody keeps what is allowed, and no wrapper runs it: arguments are then hashed for the rules that
+   * compare them and for whoever is told of a block, since two hashes are a sixth of a judgement.
+   */
+  readonly keepsHashes?: boolean | undefined
 }
 
 export interface Verdict {
@@ -90,11 +95,12 @@ export function evaluateProposal(proposal: Proposal): Verdict {
   for (const { blocks } of judged) if (blocks.length > 0) blocked++
   const outcome = outcomeOf(judged.length, blocked, gate)
   const registers = outcome === 'allowed' || outcome === 'partial'
+  const isHashed = proposal.keepsHashes !== false || blocked > 0 || judged.some(needsPerson)
   const decisions: Decision[] = []
   const records: LedgerCall[] = []
   let resources = NOTHING_HELD
   for (const one of judged) {
-    const { decision, record, holds } = settle(proposal, one, registers)
+    const { decision, record, holds } = settle(proposal, one, registers, isHashed)
     decisions.push(decision)
     records.push(record)
     if (holds.length > 0) resources = new Map(resources).set(one.pendingCallId, holds)
@@ -191,7 +197,9 @@ function judgeCall(
   const contract = plan.contracts.get(call.name) ?? null
   const args = call.arguments
   const pendingCallId = proposal.ids.pendingCallId(call.index)
-  const argumentHash = args === null ? null : saltedHash(salt, args)
+  const isCompared = plan.session.session_limits?.loop_detection !== undefined
+  const isHashed = args !== null && (isCompared || proposal.keepsHashes !== false)
+  const argumentHash = isHashed ? saltedHash(salt, args) : null
   const amounts = args === null || contract === null ? NO_AMOUNTS : amountsOf(contract, args)
   const sourceViolations = args === null || contract === null ? [] : violationsOf(proposal, contract, call, args)
   const checkpoints =
@@ -302,9 +310,19 @@ interface Settled {
   readonly holds: readonly Held[]
 }
 
+const needsPerson = ({ checkpoints }: JudgedOutcome): boolean => checkpoints.length > 0
+
+/** Stands where a hash would that nobody can ask for. */
+const NOT_HASHED = ''
+
+function hashOfArguments({ salt }: Proposal, { call, argumentHash }: JudgedOutcome, isHashed: boolean): string | null {
+  if (argumentHash !== null || call.arguments === null) return argumentHash
+  return isHashed ? saltedHash(salt, call.arguments) : NOT_HASHED
+}
+
 /** Turns the judgement of one call into its decision on the wire and its record in the ledger. */
-function settle(proposal: Proposal, judged: JudgedOutcome, registers: boolean): Settled {
-  const { call, contract, blocks, checkpoints, argumentHash } = judged
+function settle(proposal: Proposal, judged: JudgedOutcome, registers: boolean, isHashed: boolean): Settled {
+  const { call, contract, blocks, checkpoints } = judged
   const isAllowed = blocks.length === 0
   const isRegistered = isAllowed && registers
   const pendingCallId = isRegistered ? judged.pendingCallId : null
@@ -315,8 +333,8 @@ function settle(proposal: Proposal, judged: JudgedOutcome, registers: boolean): 
     tool_name: call.name,
     decision: isAllowed ? 'allow' : 'block',
     pending_call_id: pendingCallId,
-    idempotency_key: isRegistered ? sha256Hex(`${proposal.ids.sessionId}:${judged.pendingCallId}`) : null,
-    argument_hash: argumentHash,
+    idempotency_key: isRegistered && isHashed ? sha256Hex(`${proposal.ids.sessionId}:${judged.pendingCallId}`) : null,
+    argument_hash: hashOfArguments(proposal, judged, isHashed),
     reason: blocks[0]?.reason ?? null,
     reasons: [...blocks],
     remedy: isAllowed ? null : [...new Set(blocks.map(({ remedy }) => remedy))].join(' '),

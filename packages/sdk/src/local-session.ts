@@ -71,6 +71,8 @@ export interface LocalSessionOptions {
   readonly commitOnReport: boolean
   /** True where the session only watches: then nobody is asked and the circuit breaker kills nothing. */
   readonly watches: boolean
+  /** False where neither a server, nor a store, nor a wrapped tool has a use for the hashes of what was allowed. */
+  readonly keepsHashes: boolean
 }
 
 export function createLocalSession(options: LocalSessionOptions, start?: SessionState): LocalSession {
@@ -110,6 +112,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       responseHash: NO_DIGEST,
       evidence: options.commitOnReport ? 'reported' : 'contract',
       asks: !options.watches,
+      keepsHashes: options.keepsHashes,
     })
   }
   const record = ({ event, breaker }: Verdict, atMs: number): void => {

@@ -103,6 +103,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
       nowMs: () => Date.now(),
       commitOnReport: !governed,
       watches,
+      keepsHashes: governed || settings.store !== undefined || settings.tools !== null,
     }
     if (!governed || transport === null) return createLocalAuthority({ local, store: settings.store, onKilled })
     const { workflow, takeover, onError, maxUnguardedCalls, onInDoubt } = settings

@@ -37,7 +37,7 @@ export interface JudgedTool {
 
 export interface JudgedCall extends JudgedTool {
   readonly call: ToolCall
-  /** Null when the arguments could not be read. */
+  /** Null when the arguments could not be read, and where no rule of the plan compares them. */
   readonly argumentHash: string | null
   readonly amounts: Amounts
   readonly checkpoints: number
