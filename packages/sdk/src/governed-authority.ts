@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { narrowTools, type SessionState } from '@countersign/engine'
 import type { Decision } from '@countersign/protocol'
 import type { Authority, Judgement, KillCause, PreflightAsk, ProposalAsk } from './authority.js'
+import { blockedDecision } from './blocked-decision.js'
 import { createControls } from './controls.js'
 import { messageOf, type Report } from './diagnostics.js'
 import { ReplayContractError, ReplayUnavailableError } from './errors.js'
@@ -98,10 +100,15 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
 
   async function proposeToServer(ask: ProposalAsk): Promise<Judgement> {
     const { usage, model } = ask.read
+    const denied = controls.isOwing() ? deniedSince(options.local, copy.current().state(), ask) : NONE
     const reply = await server.propose(ask, { model: model ?? ask.prepared.ask.model, usage })
     copy.follow((mirror) => mirror.follow(ask, reply.decisions, reply.proposal_id))
     noteStanding(standingOf(reply.status))
-    const decisions = reply.decisions.map((decision) => completed(decision, ask.prepared.ask))
+    const decisions = reply.decisions.map((decision) => {
+      const remedy = decision.decision === 'allow' ? denied.get(decision.tool_name) : undefined
+      if (remedy !== undefined) return blockedDecision(decision, 'forbidden_tool', remedy)
+      return completed(decision, ask.prepared.ask)
+    })
     return { by: 'server', outcome: reply.outcome, decisions }
   }
 
@@ -221,6 +228,21 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     },
   }
 }
+
+/** Why tools that the model called may not run any more: labels and filters hold at once, the server hears of them later. */
+function deniedSince(
+  { identity, plan }: LocalSessionOptions,
+  state: SessionState,
+  { read }: ProposalAsk,
+): ReadonlyMap<string, string> {
+  const { unmatchedPolicy, principal, agent } = identity
+  const tools = read.calls.map(({ name }) => ({ name }))
+  const { removed } = narrowTools({ plan, state, tools, unmatchedPolicy, principal, agent })
+  const controlled = removed.filter(({ reason }) => reason === 'label_gate' || reason === 'manual_filter')
+  return new Map(controlled.map(({ tool, detail = '' }) => [tool, detail]))
+}
+
+const NONE: ReadonlyMap<string, string> = new Map()
 
 /** The answer to an accepted proposal was lost. Where nothing was called, there was nothing to learn from it. */
 const isConsumed = (error: unknown): boolean =>

@@ -10,7 +10,7 @@ export interface JudgedCalls {
   readonly decisions: readonly Decision[]
   /** Registered and free to run. */
   readonly open: readonly OpenCall[]
-  /** Registered, and stopped at a checkpoint: they must be resolved as not executed. */
+  /** Registered, and stopped since, by a person or a control: they must be resolved as not executed. */
   readonly stopped: readonly OpenCall[]
 }
 
@@ -27,29 +27,30 @@ export function judgeCalls(
 ): KnownOrPromised<JudgedCalls> {
   const ageMs = startAge()
   const open: OpenCall[] = []
+  const stopped: OpenCall[] = []
   for (const decision of judgement.decisions) {
     const call = openCall(decision, made, judgement, ageMs)
-    if (call !== null) open.push(call)
+    if (call !== null) (decision.decision === 'block' ? stopped : open).push(call)
   }
   const needsPerson = approver !== null && open.some(({ decision }) => decision.checkpoint_required)
-  if (!needsPerson) return { decisions: judgement.decisions, open, stopped: [] }
-  return askAboutCalls(judgement.decisions, open, approver)
+  if (!needsPerson) return { decisions: judgement.decisions, open, stopped }
+  return askAboutCalls(judgement.decisions, { open, stopped }, approver)
 }
 
 async function askAboutCalls(
   judged: readonly Decision[],
-  registered: readonly OpenCall[],
+  registered: Pick<JudgedCalls, 'open' | 'stopped'>,
   approver: Approver,
 ): Promise<JudgedCalls> {
   const asked = await Promise.all(
     judged.map(async (decision) => {
-      const call = registered.find((one) => one.decision === decision)
+      const call = registered.open.find((one) => one.decision === decision)
       const needsPerson = call !== undefined && decision.checkpoint_required
       return { decision, call, result: needsPerson ? await askForApproval(call, approver) : null }
     }),
   )
   const open: OpenCall[] = []
-  const stopped: OpenCall[] = []
+  const stopped = [...registered.stopped]
   const decisions = asked.map(({ decision, call, result }) => {
     if (call === undefined) return decision
     const answered = { ...call, approvals: result?.approvals ?? [] }
@@ -71,7 +72,7 @@ function openCall(
   ageMs: () => number,
 ): OpenCall | null {
   const args = calls.find(({ index }) => index === decision.index)?.arguments ?? null
-  if (decision.decision === 'block' || decision.pending_call_id === null || args === null) return null
+  if (decision.pending_call_id === null || args === null) return null
   return {
     callId: decision.call_id,
     toolName: decision.tool_name,

@@ -80,7 +80,10 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
     // What was decided here instead may still run; only a turn with tools has waited for it.
     if (isAnswerLost && tools.length > 0) await resolveUnseen()
     else if (isAnswerLost) copy.doubt()
-    if (!copy.isExact()) copy.adopt(await server.loadState())
+    if (copy.isExact()) return
+    copy.adopt(await server.loadState())
+    // What was said here meanwhile the server does not know yet.
+    copy.change((session) => options.controls().replayOn(session))
   }
 
   async function resolveUnseen(): Promise<void> {
