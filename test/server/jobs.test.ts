@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RequestBody, Routes } from '@countersign/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Job, RETENTIONS, runJob, startJobs } from '../../packages/server/src/jobs.js'
+import { type Job, RETENTIONS, runJob, type SharedJob, startJobs } from '../../packages/server/src/jobs.js'
+import { createLog } from '../../packages/server/src/log.js'
 import { openSession } from '../support/governed-session.js'
 import { planOf } from '../support/plans.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
@@ -43,6 +44,28 @@ test('a job that fails is due at once, and the others run all the same', async (
   expect(await services()[0]!.metrics.render()).toMatch(
     /countersign_job_runs_total\{job="failing",outcome="failed"\} [1-9]/,
   )
+})
+
+test('a job that goes on failing is logged once, and once when it works again', async () => {
+  const lines: string[] = []
+  const log = createLog({ level: 'info', write: (line) => void lines.push(line) })
+  let tries = 0
+  const job: SharedJob = {
+    name: 'unlucky',
+    shared: true,
+    run: async () => {
+      tries += 1
+      if (tries <= 5) throw new Error('the database is away')
+      return false
+    },
+  }
+  const runner = startJobs({ ...services()[0]!, log }, [job], 10)
+  await expect.poll(() => tries).toBeGreaterThan(7)
+  await runner.close()
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: 'warn', work: 'unlucky', error: { message: 'the database is away' } },
+    { level: 'info', work: 'unlucky', msg: 'this works again' },
+  ])
 })
 
 test('buckets nobody used for a day are removed, those in use stay', async () => {

@@ -44,6 +44,7 @@ const DATABASE = 'countersign'
 const SYSTEM_FOLDER = process.platform === 'darwin' ? '/usr/local/var/countersign' : '/var/lib/countersign'
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024
 const START_PATIENCE_MS = 60_000
+const TELLING_FROM_MS = 800
 
 /** What the folder remembers between starts, readable by its owner only. */
 interface Remembered {
@@ -154,12 +155,18 @@ async function supervise({ cluster, dataFolder, password, say }: Supervised) {
   /** Backends of a killed postmaster need a moment to notice; until then the new one cannot start. */
   async function restart(): Promise<void> {
     say('PostgreSQL ended unexpectedly; starting it again')
+    let told = ''
     for (let waitMs = 100; !stopping; waitMs = Math.min(waitMs * 2, 2_000)) {
       try {
         current = await startOnce()
         say('PostgreSQL is back')
         return
-      } catch {
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        // The first tries may come too early; what still holds then has to be mended by somebody.
+        if (waitMs >= TELLING_FROM_MS && reason !== told)
+          say(`PostgreSQL cannot be started, and is tried again: ${reason}`)
+        if (waitMs >= TELLING_FROM_MS) told = reason
         await sleep(waitMs)
       }
     }

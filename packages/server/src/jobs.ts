@@ -1,5 +1,6 @@
 import { LIMITS } from '@countersign/protocol'
 import type { Services } from './context.js'
+import { createLastingTrouble } from './lasting-trouble.js'
 import { learnCaptures } from './learning/learn-captures.js'
 import { judgeWaitingRun } from './runs/judge-run.js'
 import { deleteIdleBuckets } from './store/buckets.js'
@@ -162,15 +163,18 @@ export interface JobRunner {
 export function startJobs(services: Services, jobs: readonly (Job | SharedJob)[] = JOBS, tickMs = 5_000): JobRunner {
   let stopped = false
   let running: Promise<void> = Promise.resolve()
+  const trouble = createLastingTrouble(services.log)
   const tick = async () => {
     for (const job of jobs) {
       if (stopped) return
       try {
-        if (await runJob(job, services))
-          services.metrics.count('countersign_job_runs_total', { job: job.name, outcome: 'done' })
+        const ran = await runJob(job, services)
+        if (ran) services.metrics.count('countersign_job_runs_total', { job: job.name, outcome: 'done' })
+        // One that another instance has proves nothing; one of which no piece is left does.
+        if (ran || 'shared' in job) trouble.worked(job.name)
       } catch (error) {
         services.metrics.count('countersign_job_runs_total', { job: job.name, outcome: 'failed' })
-        services.log.warn({ job: job.name, error }, 'a periodic job failed; it will be tried again')
+        trouble.failed(job.name, error)
       }
     }
   }

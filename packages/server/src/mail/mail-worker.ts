@@ -1,6 +1,7 @@
 import { LIMITS } from '@countersign/protocol'
 import type { Random } from '../crypto/secrets.js'
 import { makeId, makeToken } from '../crypto/secrets.js'
+import { createLastingTrouble } from '../lasting-trouble.js'
 import type { Log } from '../log.js'
 import type { Database } from '../store/database.js'
 import { beginAttempt, giveUp, markSent, type QueuedMail, replaceMailToken, takeDueMail } from '../store/mail.js'
@@ -77,11 +78,13 @@ export interface MailWorker {
 export function startMailWorker(parts: MailWorkerParts, everyMs = 15_000): MailWorker {
   let stopped = false
   let running: Promise<void> = Promise.resolve()
+  const trouble = createLastingTrouble(parts.log)
   const drain = async () => {
     try {
       while (!stopped && (await sendDueMail(parts)));
+      trouble.worked('mail queue')
     } catch (error) {
-      parts.log.warn({ error }, 'the mail queue cannot be read; it will be tried again')
+      trouble.failed('mail queue', error)
     }
   }
   const wake = () => {
