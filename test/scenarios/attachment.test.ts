@@ -1,9 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest'
+import { afterEach, expect, vi } from 'vitest'
 import { type ReplayOptions, ReplayUnavailableError } from '../../packages/sdk/src/index.js'
-import { type Agent, callNames, calls, results, says, startAgent } from '../support/agent.js'
+import { callNames, calls, results, says } from '../support/agent.js'
+import { startAgentAndRuntime } from '../support/agent-and-runtime.js'
 import { planOf } from '../support/plans.js'
 import { proves } from '../support/proves.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
 
 const contracts = [
   { tool: 'look', side_effect: 'read' as const },
@@ -13,16 +13,7 @@ const tools = { look: () => ({ found: true }), pay: () => ({ ok: true }) }
 const plan = planOf(contracts)
 const approved = { status: 'approved', ...plan, approved: null, draft: null }
 
-let agent: Agent
-let runtime: Runtime
-beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
-})
+const { agent, runtime } = await startAgentAndRuntime()
 afterEach(() => {
   vi.unstubAllEnvs()
 })

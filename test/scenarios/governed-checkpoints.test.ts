@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect } from 'vitest'
+import { expect } from 'vitest'
 import { ReplayContractError, type ReplayOptions } from '../../packages/sdk/src/index.js'
-import { type Agent, callNames, calls, results, says, startAgent } from '../support/agent.js'
+import { callNames, calls, results, says } from '../support/agent.js'
+import { startAgentAndRuntime } from '../support/agent-and-runtime.js'
 import { proves } from '../support/proves.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
 
 type OnCheckpoint = NonNullable<ReplayOptions['onCheckpoint']>
 
@@ -16,16 +16,7 @@ const contracts = [
   },
 ]
 
-let agent: Agent
-let runtime: Runtime
-beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
-})
+const { agent, runtime } = await startAgentAndRuntime()
 
 const decide =
   (decision: 'approve' | 'deny'): OnCheckpoint =>

@@ -1,17 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Agent, calls, results, startAgent, toolDefinition } from '../support/agent.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
+import { expect, test } from 'vitest'
+import { calls, results, toolDefinition } from '../support/agent.js'
+import { startAgentAndRuntime } from '../support/agent-and-runtime.js'
 
-let agent: Agent
-let runtime: Runtime
-beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
-})
+const { agent, runtime } = await startAgentAndRuntime()
 
 const contracts = [
   {

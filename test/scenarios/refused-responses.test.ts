@@ -1,20 +1,10 @@
 import type Anthropic from '@anthropic-ai/sdk'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type ReplayOptions, replay } from '../../packages/sdk/src/index.js'
-import { type Agent, startAgent } from '../support/agent.js'
+import { startAgentAndRuntime } from '../support/agent-and-runtime.js'
 import type { Reply } from '../support/provider.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
 
-let agent: Agent
-let runtime: Runtime
-beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
-})
+const { agent, runtime } = await startAgentAndRuntime()
 
 const request: Anthropic.MessageCreateParamsNonStreaming = {
   model: 'claude-test',

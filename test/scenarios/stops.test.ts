@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { expect, vi } from 'vitest'
 import {
   observe,
   ReplayConfigError,
@@ -6,25 +6,16 @@ import {
   ReplayKillError,
   replay,
 } from '../../packages/sdk/src/index.js'
-import { type Agent, calls, results, says, startAgent } from '../support/agent.js'
+import { type Agent, calls, results, says } from '../support/agent.js'
+import { startAgentAndRuntime } from '../support/agent-and-runtime.js'
 import { proves } from '../support/proves.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
 
 const contracts = [
   { tool: 'look', side_effect: 'read' as const },
   { tool: 'pay', side_effect: 'write' as const, labels: { deny_when: ['tainted'] } },
 ]
 
-let agent: Agent
-let runtime: Runtime
-beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
-})
+const { agent, runtime } = await startAgentAndRuntime()
 
 const ran: string[] = []
 const tools = {

@@ -1,10 +1,10 @@
 import type Anthropic from '@anthropic-ai/sdk'
 import type OpenAI from 'openai'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { describe, expect } from 'vitest'
 import { ReplayContractError, type ReplayOptions, type ReplaySession, replay } from '../../packages/sdk/src/index.js'
-import { type Agent, calls, says, startAgent, toolDefinition } from '../support/agent.js'
+import { calls, says, toolDefinition } from '../support/agent.js'
+import { startAgentAndRuntime } from '../support/agent-and-runtime.js'
 import { proves } from '../support/proves.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
 
 const contracts = [
   { tool: 'look', side_effect: 'read' as const },
@@ -12,16 +12,7 @@ const contracts = [
 ]
 const tools = { look: () => ({ found: true }), pay: () => ({ ok: true }) }
 
-let agent: Agent
-let runtime: Runtime
-beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
-})
+const { agent, runtime } = await startAgentAndRuntime()
 
 /** One way to ask a model, with the names of the calls that the program then sees. */
 interface Api {

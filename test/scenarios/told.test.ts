@@ -1,23 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type ReplayOptions, replay } from '../../packages/sdk/src/index.js'
 import { forgetWarnings } from '../../packages/sdk/src/warn-on-console.js'
-import { type Agent, calls, results, says, startAgent } from '../support/agent.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
+import { calls, results, says } from '../support/agent.js'
+import { startAgentAndRuntime } from '../support/agent-and-runtime.js'
 
 const look = { tool: 'look', side_effect: 'read' as const }
 const pay = { tool: 'pay', side_effect: 'financial' as const, gate: 'allow' as const }
 
-let agent: Agent
-let runtime: Runtime
+const { agent, runtime } = await startAgentAndRuntime()
 let warnings: string[]
-beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
-})
 beforeEach(() => {
   warnings = []
   forgetWarnings()

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   ReplayConfigError,
   ReplayContractError,
@@ -10,21 +10,12 @@ import {
   type ReplayOptions,
   waitForOffer,
 } from '../../packages/sdk/src/index.js'
-import { type Agent, calls, startAgent } from '../support/agent.js'
+import { calls } from '../support/agent.js'
+import { startAgentAndRuntime } from '../support/agent-and-runtime.js'
 import { proves } from '../support/proves.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
 import { PAYMENT_CONTRACTS, PAYMENTS } from '../support/workflow.js'
 
-let agent: Agent
-let runtime: Runtime
-beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
-})
+const { agent, runtime } = await startAgentAndRuntime()
 
 const newId = () => `wfl-${randomUUID()}`
 

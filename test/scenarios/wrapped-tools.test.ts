@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { expect, vi } from 'vitest'
 import { ReplayContractError, type ReplayOptions, type ToolContext } from '../../packages/sdk/src/index.js'
-import { type Agent, callNames, calls, results, says, startAgent } from '../support/agent.js'
+import { callNames, calls, results, says } from '../support/agent.js'
+import { startAgentAndRuntime } from '../support/agent-and-runtime.js'
 import { proves } from '../support/proves.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
 
 const contracts = [
   { tool: 'look', side_effect: 'read' as const },
@@ -15,16 +15,7 @@ const contracts = [
   },
 ]
 
-let agent: Agent
-let runtime: Runtime
-beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
-})
+const { agent, runtime } = await startAgentAndRuntime()
 
 type Tools = NonNullable<ReplayOptions['tools']>
 const withTools = (tools: Tools, options: ReplayOptions = {}) =>
