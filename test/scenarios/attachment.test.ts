@@ -30,7 +30,7 @@ function attach(answer: object | (() => Promise<Response>), options: ReplayOptio
     return Response.json({ agent: name, environment, ...answer })
   }
   const environment = 'production' as const
-  return { ...agent.start({ apiKey: runtime.key, fetch, environment, tools, timeoutMs: 500, ...options }), asked }
+  return { ...agent.start({ apiKey: runtime.key, fetch, environment, tools, timeoutMs: 5_000, ...options }), asked }
 }
 
 proves(
