@@ -169,6 +169,21 @@ describe('a receipt again', () => {
   })
 })
 
+test.each(['metadata', 'redacted', 'full'] as const)(
+  'at the level %s, a tool that returned null leaves a receipt, and a response that is null is judged',
+  async (capture_level) => {
+    const session = await openSession(api, { capture_level })
+    const { decisions } = await session.decide([LOOKUP])
+    const answer = await session.receipts(decisions.map((decision) => receiptFor(decision, { result: null })))
+    expect(expectStatus(answer, 200).body).toMatchObject({ committed: true, state_version: 1 })
+    session.stateVersion = 1
+    const { body: prepared } = await session.preflight()
+    if (prepared.outcome !== 'prepared') throw new Error('the preflight was blocked')
+    const judged = await session.propose(prepared.prepared_request_id, [], { response: null })
+    expect(judged.status).toBe(200)
+  },
+)
+
 test('a call that was never registered is 404, and the batch has no effect', async () => {
   const { session, decision } = await pendingLookup()
   const { status } = await session.receipts([

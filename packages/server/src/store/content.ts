@@ -10,11 +10,15 @@ export interface NewContent {
   body: JsonValue
 }
 
-/** The CTE `kept`: the content of the value `content`, kept for the session in `changed`. */
+/**
+ * The CTE `kept`: the content of the value `content`, kept for the session in `changed`. A null, such as the result of a
+ * tool that returns nothing, is not kept: it reads the same.
+ */
 export const KEEP_CONTENT = `kept as (
     insert into content (tenant_id, session_id, kind, ref, body, created_at)
     select changed.tenant_id, changed.session_id, c.kind, c.ref, c.body, :now::timestamptz
     from changed, json_to_recordset(:content::text::json) as c (kind text, ref text, body json)
+    where c.body is not null
     on conflict do nothing
   )`
 
