@@ -15,7 +15,13 @@ export const labelSchema = z
 
 export const hashSchema = z.string().regex(/^[0-9a-f]{64}$/, 'expected a SHA-256 in lower-case hex')
 export const decimalSchema = z.string().regex(/^-?\d+(\.\d+)?$/, 'expected a decimal number as text')
-export const timeSchema = z.iso.datetime({ offset: true })
+/** Years 1000 to 9999, whatever the offset: JavaScript and PostgreSQL write and read those alike. */
+const FIRST_TIME_MS = Date.parse('1000-01-01T00:00:00Z')
+const LAST_TIME_MS = Date.parse('9999-12-31T23:59:59.999Z')
+export const timeSchema = z.iso.datetime({ offset: true }).refine((text) => {
+  const at = Date.parse(text)
+  return at >= FIRST_TIME_MS && at <= LAST_TIME_MS
+}, 'expected a time of the years 1000 to 9999')
 
 /** The newest event of a ledger. A client that keeps it can tell a truncated ledger. */
 export const ledgerHeadSchema = z.strictObject({ seq: z.int(), hash: hashSchema })

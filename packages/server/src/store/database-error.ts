@@ -22,6 +22,8 @@ const TROUBLE_BY_SQLSTATE: Readonly<Record<string, DatabaseTrouble>> = {
   '22P05': 'invalid_data', // \u0000 inside JSON
   '22P02': 'invalid_data', // malformed for its type
   '22003': 'invalid_data', // number out of range
+  '22007': 'invalid_data', // no time
+  '22008': 'invalid_data', // a time that cannot be kept
 }
 
 /** Codes of the driver and of the sockets below it. */

@@ -15,6 +15,7 @@ type Fragment = ReturnType<Queryable>
 export const pageTime = (sql: Queryable, time: Fragment): Fragment =>
   sql`(extract(epoch from ${time}) * 1000000)::bigint::text as page_at`
 
-/** The pair behind which the next page begins. */
+/** The pair behind which the next page begins. Seconds apart: of the year 9999 a float cannot hold the microseconds. */
 export const pageEnd = (sql: Queryable, { at, id }: PageEnd): Fragment =>
-  sql`('epoch'::timestamptz + ${at}::text::float8 * interval '1 microsecond', ${id})`
+  sql`('epoch'::timestamptz + ${at}::text::bigint / 1000000 * interval '1 second'
+    + ${at}::text::bigint % 1000000 * interval '1 microsecond', ${id})`
