@@ -283,7 +283,7 @@ describe.skipIf(trouble !== null)(
       const other = await openPage(browser)
       await other.page.goto(`${url}/forgot-password`)
       await other.page.getByLabel('E-mail').fill(EMAIL)
-      await other.page.getByRole('button', { name: 'Send the link' }).click()
+      await other.page.getByRole('button', { name: 'Get the link' }).click()
       await other.page.getByRole('heading', { name: 'Look into your mail' }).waitFor()
       await runtime.instances[0].parts.accounts.mail.idle()
       await other.page.goto(`${url}/reset-password#token=${mailbox.tokenFor(EMAIL)}`)

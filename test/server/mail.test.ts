@@ -1,8 +1,11 @@
+import { mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { afterEach, describe, expect, test } from 'vitest'
 import { sendDueMail } from '../../packages/server/src/mail/mail-worker.js'
-import { createSmtpMailer, type Mailer } from '../../packages/server/src/mail/mailer.js'
+import { createOutboxMailer, createSmtpMailer, type Mailer } from '../../packages/server/src/mail/mailer.js'
 import { writeMessage } from '../../packages/server/src/mail/messages.js'
 import { tokenIn } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
@@ -130,7 +133,7 @@ describe('mail over SMTP', () => {
 
 test('a crash between making the token and sending the mail costs nothing: the retry makes a new token', async () => {
   const sent: string[] = []
-  const crashing: Mailer = { send: () => new Promise(() => {}), close: () => {} }
+  const crashing: Mailer = { delivery: 'sent', send: () => new Promise(() => {}), close: () => {} }
   const runtime = await startRuntime({
     parts: { clock: () => now },
     mailer: {
@@ -150,6 +153,7 @@ test('a crash between making the token and sending the mail costs nothing: the r
   await expect.poll(async () => (await runtime.sql`select 1 from mail_queue where attempts = 1`).length).toBe(1)
   now = new Date(now.getTime() + 61_000)
   const mailer: Mailer = {
+    delivery: 'sent',
     send: async (_to, message) => {
       sent.push(message.text)
     },
@@ -159,4 +163,33 @@ test('a crash between making the token and sending the mail costs nothing: the r
   expect(await sendDueMail({ ...parts, mailer })).toBe(false)
   expect(sent).toHaveLength(1)
   expect((await ada.call('verifyEmail', { body: { token: tokenIn(sent[0] ?? '') } })).status).toBe(200)
+})
+
+test('people are told what becomes of a mail: it is sent, or lies in the outbox, or stands in the terminal', async () => {
+  const told = async (options: Parameters<typeof startRuntime>[0]) => {
+    const runtime = await startRuntime(options)
+    closers.push(() => runtime.close())
+    const person = new Person(runtime.fetch)
+    const { mail } = (await person.signup()).body
+    const again = await person.call('resendVerification', { body: { email: person.email } })
+    const forgot = await person.call('forgotPassword', { body: { email: 'nobody@example.test' } })
+    await runtime.instances[0].parts.accounts.mail.idle()
+    return [mail, (await person.call('me')).body.mail, again.body.mail, forgot.body.mail]
+  }
+  const smtp = await startSmtp()
+  closers.push(smtp.close)
+  const config = { COUNTERSIGN_SMTP_URL: `smtp://127.0.0.1:${smtp.port}` }
+  expect(await told({ config })).toEqual(Array(4).fill('sent'))
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-outbox-'))
+  closers.push(() => rm(folder, { recursive: true }))
+  const [files, shown]: string[][] = [[], []]
+  const tell = (file: string) => files?.push(file)
+  expect(await told({ mailer: createOutboxMailer({ folder, tell }) })).toEqual(Array(4).fill('outbox'))
+  expect(files).toHaveLength(2)
+  const show = (sentence: string) => shown?.push(sentence)
+  expect(await told({ mailer: createOutboxMailer({ folder, tell, show }) })).toEqual(Array(4).fill('terminal'))
+  expect(shown).toEqual([
+    expect.stringContaining('/verify-email#token='),
+    expect.stringContaining('/verify-email#token='),
+  ])
 })

@@ -12,6 +12,7 @@ export interface Mailbox extends Mailer {
 export function createMailbox(): Mailbox {
   const mails: { to: string; message: Message }[] = []
   return {
+    delivery: 'sent',
     mails,
     failing: false,
     async send(to, message) {

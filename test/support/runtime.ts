@@ -69,7 +69,7 @@ export interface Runtime extends TestTenant {
 /** The test's own, real SMTP where the test configures one, else mail goes nowhere. */
 function mailerOf({ mailer, config }: RuntimeOptions): { mailer?: Mailer } {
   if (mailer) return { mailer }
-  return config?.COUNTERSIGN_SMTP_URL ? {} : { mailer: { send: async () => {}, close: () => {} } }
+  return config?.COUNTERSIGN_SMTP_URL ? {} : { mailer: { delivery: 'sent', send: async () => {}, close: () => {} } }
 }
 
 /** One or two servers on a database of their own, with a tenant and a key. */

@@ -27,14 +27,23 @@ export const userViewSchema = z.strictObject({
   quota: z.enum(['free', 'team', 'scale']),
 })
 export type UserView = z.infer<typeof userViewSchema>
-export const signupReply = z.strictObject({ user: userViewSchema, api_key: z.string() })
+/**
+ * What becomes of a mail: `sent` to its address; or, without a mail server, kept in a file in the `outbox` folder of the
+ * service's data folder, and in development also shown in the terminal in which the service was started.
+ */
+export const mailDeliverySchema = z.enum(['sent', 'outbox', 'terminal'])
+export type MailDelivery = z.infer<typeof mailDeliverySchema>
+export const signupReply = z.strictObject({ user: userViewSchema, api_key: z.string(), mail: mailDeliverySchema })
 export const loginBody = z.object({ email: z.string().max(254), password: z.string().max(256) })
-export const meReply = z.strictObject({ user: userViewSchema })
+export const loginReply = z.strictObject({ user: userViewSchema })
+export const meReply = z.strictObject({ user: userViewSchema, mail: mailDeliverySchema })
 export const forgotPasswordBody = z.unknown()
 export const resetPasswordBody = z.object({ token: tokenSchema, password: passwordSchema })
 export const verifyEmailBody = z.object({ token: tokenSchema })
 export const resendVerificationBody = z.unknown()
 export const doneReply = z.strictObject({ ok: z.literal(true) })
+/** The same whether or not a mail is made. */
+export const mailAskedReply = z.strictObject({ ok: z.literal(true), mail: mailDeliverySchema })
 
 export const keyViewSchema = z.strictObject({
   key_id: z.string(),

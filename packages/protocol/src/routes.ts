@@ -221,7 +221,7 @@ const accountRoutes = {
     path: '/api/auth/login',
     summary: 'Sign in to the dashboard',
     body: account.loginBody,
-    reply: account.meReply,
+    reply: account.loginReply,
   },
   logout: {
     ...open,
@@ -235,7 +235,7 @@ const accountRoutes = {
     summary: 'Ask for a password reset; always answers 200',
     body: account.forgotPasswordBody,
     lenientBody: true,
-    reply: account.doneReply,
+    reply: account.mailAskedReply,
   },
   resetPassword: {
     ...open,
@@ -257,7 +257,7 @@ const accountRoutes = {
     summary: 'Send the verification mail again',
     body: account.resendVerificationBody,
     lenientBody: true,
-    reply: account.doneReply,
+    reply: account.mailAskedReply,
   },
   me: {
     method: 'GET',

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { MailDelivery } from '@countersign/protocol'
 import type { Config } from './config.js'
 import { createPasswords, type Passwords } from './crypto/passwords.js'
 import type { Random } from './crypto/secrets.js'
@@ -16,6 +17,8 @@ export interface Accounts {
   /** Cookies are Secure and bound to the host. */
   readonly secureCookies: boolean
   readonly mail: MailWorker
+  /** What people are told of a mail to them. */
+  readonly mailDelivery: MailDelivery
 }
 
 export interface AccountParts {
@@ -33,11 +36,13 @@ export interface AccountParts {
 export function createAccounts(parts: AccountParts): Accounts {
   const { config } = parts
   const dataFolder = resolve(config.dataFolder)
+  const mailer = parts.mailer ?? createMailer(parts, resolve(dataFolder, 'outbox'))
   return {
     passwords: createPasswords({ cost: config.scryptCost }),
     accessTokens: createAccessTokens(config.signingKeys ?? keptSigningKeys(dataFolder, parts.random)),
     secureCookies: config.mode === 'production' || (config.publicUrl?.startsWith('https://') ?? false),
-    mail: startMailWorker({ ...parts, mailer: parts.mailer ?? createMailer(parts, resolve(dataFolder, 'outbox')) }),
+    mail: startMailWorker({ ...parts, mailer }),
+    mailDelivery: mailer.delivery,
   }
 }
 
@@ -45,10 +50,8 @@ function createMailer({ config, log, say }: AccountParts, outbox: string): Maile
   if (config.smtpUrl !== null) return createSmtpMailer({ url: config.smtpUrl, from: config.mailFrom })
   return createOutboxMailer({
     folder: outbox,
-    tell: (file, message) => {
-      log.info({ file }, 'no mail server is configured: the mail is in a file')
-      // A link is a credential: only a developer's terminal may show it.
-      if (config.mode === 'development') say?.(`mail "${message.subject}": ${message.link}`)
-    },
+    tell: (file) => log.info({ file }, 'no mail server is configured: the mail is in a file'),
+    // A link is a credential: only a developer's terminal may show it.
+    show: config.mode === 'development' ? say : undefined,
   })
 }

@@ -58,7 +58,7 @@ export function dashboardFixtures(
   }
 
   return {
-    me: () => (held.signedIn ? { user: user() } : 401),
+    me: () => (held.signedIn ? { user: user(), mail: 'sent' } : 401),
     login: ({ body }) => {
       if (body?.password === 'wrong password') return 401
       held.signedIn = true
@@ -67,20 +67,20 @@ export function dashboardFixtures(
     signup: () => {
       held.signedIn = true
       held.verified = false
-      return { user: user(), api_key: 'csk_Zm9yIHRoZSBmaXh0dXJlcyBvbmx5ISEh' }
+      return { user: user(), api_key: 'csk_Zm9yIHRoZSBmaXh0dXJlcyBvbmx5ISEh', mail: 'sent' }
     },
     logout: () => {
       held.signedIn = false
       return { ok: true }
     },
-    forgotPassword: () => ({ ok: true }),
+    forgotPassword: () => ({ ok: true, mail: 'sent' }),
     resetPassword: ({ body }) => (body?.token.startsWith('good') ? { ok: true } : 400),
     verifyEmail: ({ body }) => {
       if (!body?.token.startsWith('good')) return 400
       held.verified = true
       return { ok: true }
     },
-    resendVerification: () => ({ ok: true }),
+    resendVerification: () => ({ ok: true, mail: 'sent' }),
 
     loadOverview: ({ query }) => {
       const figures = overviewFigures(now, query?.range ?? '24h', MAIN_SESSION)

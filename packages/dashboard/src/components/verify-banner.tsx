@@ -1,7 +1,7 @@
 import { useApi, useChange } from '../use-api.js'
 import { Button } from './button.js'
 import { Icon } from './icon.js'
-import { Text } from './text.js'
+import { MailNote } from './mail-note.js'
 
 /** Until the address is verified the API refuses every call, so every page says so. */
 export function VerifyBanner() {
@@ -12,14 +12,14 @@ export function VerifyBanner() {
     <div className="strip strip-warn" role="status">
       <Icon name="alert" size={18} />
       <p>
-        <strong>Verify your e-mail address.</strong> Until then the API answers every call with EMAIL_NOT_VERIFIED. The
-        link is in the mail to <Text value={data.user.email} />.
+        <strong>Verify your e-mail address.</strong> Until then the API answers every call with EMAIL_NOT_VERIFIED.{' '}
+        <MailNote mail={data.mail} to={data.user.email} />
       </p>
       {resend.isSuccess ? (
-        <span>Sent. It may take a minute.</span>
+        <span>{data.mail === 'sent' ? 'On its way. It may take a minute.' : 'A new link is there.'}</span>
       ) : (
         <Button busy={resend.isPending} onClick={() => resend.mutate({ body: { email: data.user.email } })}>
-          {resend.isError ? 'Not sent, try again' : 'Send it again'}
+          {resend.isError ? 'That failed, try again' : data.mail === 'sent' ? 'Send it again' : 'Make a new link'}
         </Button>
       )}
     </div>

@@ -3,6 +3,7 @@ import type { FormEvent } from 'react'
 import { Button } from '../components/button.js'
 import { Door, FormProblem } from '../components/door.js'
 import { Field } from '../components/field.js'
+import { MailNote } from '../components/mail-note.js'
 import { useChange } from '../use-api.js'
 
 export function ForgotPasswordPage() {
@@ -14,9 +15,12 @@ export function ForgotPasswordPage() {
   if (forgot.isSuccess) {
     return (
       <Door
-        title="Look into your mail"
-        lead="If an account has this address, a link to set a new password is on its way. It works for one hour, once."
+        title={forgot.data.mail === 'sent' ? 'Look into your mail' : 'Ask for the link'}
+        lead="If an account has this address, there is a link to set a new password. It works for one hour, once."
       >
+        <p>
+          <MailNote mail={forgot.data.mail} />
+        </p>
         <p className="door-links">
           <Link to="/sign-in">Back to sign in</Link>
         </p>
@@ -24,12 +28,12 @@ export function ForgotPasswordPage() {
     )
   }
   return (
-    <Door title="Forgot the password" lead="We send you a link that sets a new one.">
+    <Door title="Forgot the password" lead="You get a link that sets a new one.">
       <form className="form" onSubmit={submit}>
         <Field label="E-mail" name="email" type="email" autoComplete="username" required autoFocus />
         <FormProblem problem={forgot.error} />
         <Button kind="primary" type="submit" busy={forgot.isPending}>
-          Send the link
+          Get the link
         </Button>
       </form>
       <p className="door-links">

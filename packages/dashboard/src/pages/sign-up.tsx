@@ -5,8 +5,8 @@ import type { Answer } from '../api.js'
 import { Button } from '../components/button.js'
 import { Door, FormProblem } from '../components/door.js'
 import { Field } from '../components/field.js'
+import { MailNote } from '../components/mail-note.js'
 import { NewKey } from '../components/new-key.js'
-import { Text } from '../components/text.js'
 import { reading, useChange } from '../use-api.js'
 
 export function SignUpPage() {
@@ -57,7 +57,7 @@ function FirstKey({ made }: { made: Answer<'signup'> }) {
   const navigate = useNavigate()
   const queries = useQueryClient()
   const enter = () => {
-    queries.setQueryData(reading('me', {}).queryKey, { user: made.user })
+    queries.setQueryData(reading('me', {}).queryKey, { user: made.user, mail: made.mail })
     void navigate({ to: '/' })
   }
   return (
@@ -65,8 +65,8 @@ function FirstKey({ made }: { made: Answer<'signup'> }) {
       <NewKey apiKey={made.api_key} />
       <div className="note">
         <p>
-          We sent a mail to <Text value={made.user.email} />. Follow its link within 24 hours: the key works once the
-          address is verified.
+          The key works once your address is verified, by a link that is good for 24 hours.{' '}
+          <MailNote mail={made.mail} to={made.user.email} />
         </p>
       </div>
       <Button kind="primary" icon="arrow" onClick={enter}>

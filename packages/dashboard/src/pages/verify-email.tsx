@@ -54,7 +54,7 @@ export function VerifyEmailPage() {
 }
 
 const NoToken = () => (
-  <Door title="Look into your mail" lead="The link in the mail we sent you leads back here and verifies your address.">
+  <Door title="Follow the link" lead="The link to verify your address leads back here. The dashboard says where it is.">
     <p className="door-links">
       <Link to="/">Go to the dashboard</Link>
     </p>

@@ -1,10 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { emailSchema } from '@countersign/protocol'
+import { emailSchema, type MailDelivery } from '@countersign/protocol'
 import { createTransport } from 'nodemailer'
 import type { Message } from './messages.js'
 
 export interface Mailer {
+  /** What people are told of a mail to them. */
+  readonly delivery: MailDelivery
   /** Resolves when the mail was handed over; rejects when it should be tried again. */
   send(to: string, message: Message, reference: string): Promise<void>
   close(): void
@@ -16,6 +18,7 @@ const TIMEOUT_MS = 10_000
 export function createSmtpMailer({ url, from }: { url: string; from: string }): Mailer {
   const transport = createTransport(url, { from })
   return {
+    delivery: 'sent',
     async send(to, { subject, text, html }, reference) {
       // The library would split a list into recipients.
       if (!emailSchema.safeParse(to).success) throw new Error('a mail goes to one plain address')
@@ -37,20 +40,24 @@ export function createSmtpMailer({ url, from }: { url: string; from: string }): 
   }
 }
 
-/** Without SMTP: each mail is a file that only its owner can read, and `tell` hears which. */
+/** Without SMTP: each mail is a file that only its owner can read, and `tell` hears which. `show` is the terminal. */
 export function createOutboxMailer({
   folder,
   tell,
+  show,
 }: {
   folder: string
-  tell: (file: string, message: Message) => void
+  tell: (file: string) => void
+  show?: ((sentence: string) => void) | undefined
 }): Mailer {
   return {
+    delivery: show === undefined ? 'outbox' : 'terminal',
     async send(to, message, reference) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const file = join(folder, `${reference}.txt`)
       await writeFile(file, `To: ${to}\nSubject: ${message.subject}\n\n${message.text}`, { mode: 0o600 })
-      tell(file, message)
+      tell(file)
+      show?.(`mail "${message.subject}": ${message.link}`)
     },
     close: () => {},
   }

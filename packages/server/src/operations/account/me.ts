@@ -7,5 +7,5 @@ import { userView } from './user-view.js'
 export async function me(ctx: UserContext): Promise<Reply<Routes['me']>> {
   const user = await loadUser(ctx.sql, ctx.tenantId, ctx.userId)
   if (user === undefined) throw new ApiError('UNAUTHENTICATED')
-  return { user: userView(user) }
+  return { user: userView(user), mail: ctx.accounts.mailDelivery }
 }

@@ -57,5 +57,5 @@ export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>
   })
   if (user === undefined) throw new Error('the account was not kept')
   ctx.accounts.mail.wake()
-  return { user: userView(user), api_key: key.raw }
+  return { user: userView(user), api_key: key.raw, mail: ctx.accounts.mailDelivery }
 }
