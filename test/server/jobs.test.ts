@@ -46,25 +46,25 @@ test('a job that fails is due at once, and the others run all the same', async (
   )
 })
 
-test('a job that goes on failing is logged once, and once when it works again', async () => {
+test('jobs that go on failing for one reason are logged once, and once when they work again', async () => {
   const lines: string[] = []
   const log = createLog({ level: 'info', write: (line) => void lines.push(line) })
   let tries = 0
-  const job: SharedJob = {
-    name: 'unlucky',
+  const unlucky = (name: string): SharedJob => ({
+    name,
     shared: true,
     run: async () => {
       tries += 1
-      if (tries <= 5) throw new Error('the database is away')
+      if (tries <= 8) throw new Error('the database is away')
       return false
     },
-  }
-  const runner = startJobs({ ...services()[0]!, log }, [job], 10)
-  await expect.poll(() => tries).toBeGreaterThan(7)
+  })
+  const runner = startJobs({ ...services()[0]!, log }, [unlucky('first'), unlucky('second')], 10)
+  await expect.poll(() => tries).toBeGreaterThan(12)
   await runner.close()
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-    { level: 'warn', work: 'unlucky', error: { message: 'the database is away' } },
-    { level: 'info', work: 'unlucky', msg: 'this works again' },
+    { level: 'warn', work: 'first', error: { message: 'the database is away' } },
+    { level: 'info', work: 'second', reason: 'the database is away', msg: 'this works again' },
   ])
 })
 

@@ -6,18 +6,21 @@ export interface LastingTrouble {
   worked(work: string): void
 }
 
-/** While a database is away a line for every try would bury everything else. */
+/** While a database is away a line for every try, or for every work that needs it, would bury everything else. */
 export function createLastingTrouble(log: Log): LastingTrouble {
   const known = new Map<string, string>()
   return {
     failed(work, error) {
       const reason = error instanceof Error ? error.message : String(error)
-      if (known.get(work) === reason) return
+      const isTold = [...known.values()].includes(reason)
       known.set(work, reason)
-      log.warn({ work, error }, 'this failed and will be tried again; it is logged once more when it works')
+      if (!isTold)
+        log.warn({ work, error }, 'this failed and will be tried again; it is logged once more when it works')
     },
     worked(work) {
-      if (known.delete(work)) log.info({ work }, 'this works again')
+      const reason = known.get(work)
+      if (!known.delete(work)) return
+      if (![...known.values()].includes(reason ?? '')) log.info({ work, reason }, 'this works again')
     },
   }
 }
