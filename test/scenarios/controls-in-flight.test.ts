@@ -15,7 +15,7 @@ afterAll(async () => {
   await runtime.close()
 })
 
-const contracts: ReplayOptions['contracts'] = [
+const contracts: NonNullable<ReplayOptions['contracts']> = [
   { tool: 'look', side_effect: 'read' },
   { tool: 'send', side_effect: 'write', labels: { deny_when: ['untrusted'] } },
 ]
@@ -36,7 +36,7 @@ const LEVELS: [string, () => ReplayOptions][] = [
   ['protect', () => ({})],
   ['govern', () => ({ apiKey: runtime.key, fetch: runtime.fetch })],
 ]
-const CONTROLS: [string, string, (started: Started) => void][] = [
+const CONTROLS: ['session.add-label' | 'session.narrow', string, (started: Started) => void][] = [
   ['session.add-label', 'a label', ({ session }) => session.addLabel('untrusted')],
   ['session.narrow', 'a filter', ({ session }) => session.narrow(['look'])],
 ]

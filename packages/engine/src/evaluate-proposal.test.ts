@@ -26,7 +26,7 @@ function openSession(limits: object) {
     plan_source: 'client',
     unmatched_policy: 'block',
     capture_level: 'redacted',
-    labels: [],
+    labels: [] as string[],
     has_principal: false,
     initial_phase: null,
     fence: 1,
