@@ -368,3 +368,36 @@ describe('the rest of the client', () => {
     expect(client).toBeInstanceOf(OpenAI)
   })
 })
+
+describe('options of a call', () => {
+  test('a body that replaces the request is what is prepared, narrowed and sent', async () => {
+    const prepared: JsonObject[] = []
+    const narrowing: Partial<TurnHooks> = {
+      prepare: async (request) => {
+        prepared.push(request)
+        const { tools: _, ...rest } = request
+        return { request: rest }
+      },
+    }
+    const tools = [{ type: 'web_search' }]
+    const bodies: JsonObject[] = [
+      { ...chat, tools },
+      { ...response, tools },
+      { ...message, tools },
+    ]
+    provider.enqueue({ text: 'a' }, { text: 'b' }, { text: 'c' })
+    const { client } = governed(openai(), release, narrowing)
+    await client.chat.completions.create(chat, { body: bodies[0], timeout: 5_000 })
+    await client.responses.create(response, { body: bodies[1] })
+    await governed(anthropic(), release, narrowing).client.messages.create(message, { body: bodies[2] })
+    expect(prepared).toEqual(bodies)
+    expect(provider.requests.map(({ body }) => body?.tools)).toEqual([undefined, undefined, undefined])
+    expect(provider.requests.map(({ body }) => body?.model)).toEqual(['gpt-test', 'gpt-test', 'claude-test'])
+  })
+
+  test.each(['path', 'method'])('the option %s, which would send it elsewhere, is refused', (option) => {
+    const { client } = governed(openai(), release)
+    expect(() => client.chat.completions.create(chat, { [option]: 'put' })).toThrow(`the option ${option}`)
+    expect(provider.requests).toEqual([])
+  })
+})

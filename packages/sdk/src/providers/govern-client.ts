@@ -35,9 +35,9 @@ export function governClient<Client extends object>(
     governor.assertUsable()
     const send = originals.get(provider)
     if (send === undefined) throw refusal(path)
-    const body = isObject(request) ? request : {}
+    const { body, rest } = sentBy(request, options)
     const hooks = governor.beginTurn(provider, body, path)
-    return governCall({ provider, request: body, send: (sent) => governor.send(() => send(sent, options)), hooks })
+    return governCall({ provider, request: body, send: (sent) => governor.send(() => send(sent, rest)), hooks })
   }
 
   const method = (treatment: Treatment | undefined, path: string, owner: object, original: Method): unknown => {
@@ -91,6 +91,20 @@ export function governClient<Client extends object>(
   return root as Client
 }
 
+/**
+ * What a call really sends. Both clients let the option `body` replace the request, and `path` or `method` send it
+ * elsewhere: the first is governed as the request that it is, the others are refused.
+ */
+function sentBy(request: unknown, options: unknown): { body: JsonObject; rest: unknown } {
+  if (!isObject(options)) return { body: isObject(request) ? request : {}, rest: options }
+  for (const name of ['path', 'method']) {
+    if (options[name] !== undefined) throw elsewhere(name)
+  }
+  const { body: replaced, ...rest } = options
+  const body = replaced === undefined ? request : replaced
+  return { body: isObject(body) ? body : {}, rest }
+}
+
 type Send = (request: JsonObject, options: unknown) => unknown
 
 function bindOriginal(client: object, provider: Provider, originals: Map<Provider, Send>): void {
@@ -120,6 +134,13 @@ function facadeOf(target: object, member: (name: string) => unknown): object {
 
 function throwing(error: Error): never {
   throw error
+}
+
+function elsewhere(option: string): ReplayConfigError {
+  return new ReplayConfigError(
+    `the option ${option} would send the request elsewhere than it is governed for: leave it out`,
+    null,
+  )
 }
 
 function refusal(path: string): ReplayConfigError {
