@@ -35,8 +35,8 @@ export async function findContent(
 }
 
 /**
- * Erases all content of a session, also from the captures that were made of it and the names of what its calls hold; its
- * ledger stays and still verifies. Captures that are yet to be written of what was before are not kept any more. Returns
+ * Erases all content of a session, also from the captures that were made of it, the names of what its calls hold and what
+ * a program gave as the reason of its kill; its ledger stays and still verifies. Captures that are yet to be written of what was before are not kept any more. Returns
  * how many items were there.
  */
 export async function eraseContent(tx: Tx, tenantId: string, sessionId: string): Promise<number> {
@@ -57,6 +57,9 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
     ), unnamed as (
       update resource_holds set key_text = null
       where tenant_id = ${tenantId} and session_id = ${sessionId} and key_text is not null
+    ), unexplained as (
+      update audit_entries set detail = null
+      where tenant_id = ${tenantId} and subject = ${sessionId} and action = 'session_killed' and key_id is not null
     ), uncaptured as (
       delete from captures c using sessions s
       where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.tenant_id = s.tenant_id

@@ -9,6 +9,8 @@ export async function killSession(
   { params, body }: Input<Routes['killSession']>,
 ): Promise<Reply<Routes['killSession']>> {
   const wasKilled = ctx.session?.state.status === 'KILLED'
+  // What a program says of a session is content of it, here as well.
+  const keepsText = ctx.session !== null && ctx.session.captureLevel !== 'metadata'
   const reply = await kill(ctx, { sessionId: params.session_id, by: 'client', reason: body.reason })
   if (!wasKilled) {
     await insertAuditEntry(ctx.sql, {
@@ -19,7 +21,7 @@ export async function killSession(
       keyId: ctx.keyId,
       ip: ctx.clientAddress,
       subject: params.session_id,
-      detail: body.reason ?? null,
+      detail: keepsText ? (body.reason ?? null) : null,
     })
   }
   return reply

@@ -17,8 +17,8 @@ export async function killWorkflow(
       userId: ctx.userId,
       keyId: ctx.keyId,
       ip: ctx.clientAddress,
+      // Without the reason: each session keeps it as its level allows, until it is erased there.
       subject: params.workflow_id,
-      detail: body.reason ?? null,
     })
   }
   return reply

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSession } from '../support/governed-session.js'
+import { createMailbox } from '../support/mailbox.js'
+import { Person } from '../support/person.js'
+import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
+
+const mailbox = createMailbox()
+let runtime: Runtime
+let ada: Person
+let api: Api
+
+beforeAll(async () => {
+  runtime = await startRuntime({ mailer: mailbox })
+  ada = new Person(runtime.fetch)
+  const { body } = await ada.signup()
+  await runtime.instances[0].parts.accounts.mail.idle()
+  await ada.call('verifyEmail', { body: { token: mailbox.tokenFor(ada.email) } })
+  api = runtime.api(body.api_key)
+})
+afterAll(() => runtime.close())
+
+const killWith = async (sessionId: string, capture_level: 'metadata' | 'redacted', reason: string) => {
+  const session = await openSession(api, { session_id: sessionId, capture_level })
+  await api.killSession({ params: { session_id: session.sessionId }, body: { reason } })
+}
+const reasons = async () => {
+  const { items } = (await ada.call('listAudit', { query: { limit: '100' } })).body
+  return Object.fromEntries(
+    items.flatMap(({ action, subject, detail }) => (action === 'session_killed' ? [[subject, detail]] : [])),
+  )
+}
+
+test('why a program killed a session is content: kept in the audit trail as its level allows, and erased with it', async () => {
+  await killWith('quiet', 'metadata', 'it wrote to jane@example.test')
+  await killWith('gone', 'redacted', 'it wrote to jane@example.test')
+  await killWith('stays', 'redacted', 'it wrote to joe@example.test')
+  await openSession(api, { session_id: 'by-person' })
+  await ada.call('killSessionByPerson', { params: { session_id: 'by-person' }, body: { reason: 'enough' } })
+  for (const session_id of ['gone', 'by-person']) await ada.call('eraseContent', { params: { session_id } })
+  expect(await reasons()).toEqual({
+    quiet: null,
+    gone: null,
+    stays: 'it wrote to joe@example.test',
+    'by-person': 'enough',
+  })
+})
