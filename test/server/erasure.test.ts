@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSession } from '../support/governed-session.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
+import { planOf } from '../support/plans.js'
 import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
 
 const mailbox = createMailbox()
@@ -43,4 +44,28 @@ test('why a program killed a session is content: kept in the audit trail as its 
     stays: 'it wrote to joe@example.test',
     'by-person': 'enough',
   })
+})
+
+const contract = (more: object = {}) =>
+  planOf([{ tool: 'send', side_effect: 'read', arguments: { type: 'object' }, ...more }])
+
+test('a run tells of captured sessions where a rule would block, not what the model wrote there', async () => {
+  const session = await openSession(api, { session_id: 'mailed', agent: 'mailer', plan: contract() })
+  await session.turn([{ name: 'send', args: { to: { 'jane@example.test': 'the secret of the house' }, known: 1 } }])
+  await runtime.instances[0].parts.captures.flush()
+  const strict = contract({
+    argument_value_invariants: [
+      { path: '$.to.*', equals: 'nothing' },
+      { path: '$.known', lt: 1 },
+    ],
+  })
+  const { body } = await api.createRun({
+    body: { run_id: 'run-1', plan: { compiled_session: strict.compiled_session }, against: { agent: 'mailer' } },
+  })
+  let { report } = body.run
+  while (report === null) report = (await api.loadRun({ params: { run_id: 'run-1' } })).body.run.report
+  expect(report).toMatchObject({ calls: 1, calls_blocked: 1, divergences: [{ session: 'mailed', tool_name: 'send' }] })
+  expect(JSON.stringify(report)).not.toMatch(/jane|secret/)
+  expect(report?.divergences[0]?.remedy).toMatch(/arguments\.to\[\*\] \(equals\).*arguments\.known \(lt\)/)
+  expect(report?.coverage_by_tool[0]?.argument_paths.map(({ path }) => path)).toEqual(['$.known', '$.to.*'])
 })

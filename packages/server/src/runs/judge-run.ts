@@ -6,6 +6,7 @@ import { listConversations, loadConversations } from '../store/captures.js'
 import { findPlan } from '../store/plans.js'
 import { type ClaimedRun, claimRun, finishRun, renewClaim } from '../store/runs.js'
 import { type JudgeablePlan, judgeablePlan, requestRules } from './judgeable-plan.js'
+import { keptReport, keptVerdict } from './kept-report.js'
 import { capturedExpectation, capturedSession, fixtureSession, hasFlows } from './past-sessions.js'
 
 /** Judges fixtures. Few and small, so that the answer can wait for it; other requests are let in between. */
@@ -68,12 +69,12 @@ async function judgeCaptured({ database, plans }: Services, run: ClaimedRun): Pr
     for (const { conversationId, items } of page) {
       const session = capturedSession(conversationId, items)
       const { plan, unjudged } = await planFor(hasFlows(session))
-      const verdicts = backtestSession(session, { plan, unmatchedPolicy })
+      const verdicts = backtestSession(session, { plan, unmatchedPolicy }).map((verdict) => keptVerdict(verdict, plan))
       addToTally(tally, session, verdicts, capturedExpectation(items), unjudged)
       await setImmediate()
     }
   }
-  return reportOf(tally)
+  return keptReport(reportOf(tally), whole)
 }
 
 async function prepared(plans: Services['plans'], compiled: CompiledSession): Promise<Plan> {

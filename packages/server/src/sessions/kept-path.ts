@@ -13,7 +13,7 @@ export function keptPath(path: string, contract: Contract | undefined): string {
   const { steps } = compiled.path
   // A path that can find several values is the contract's own.
   if (steps === null || steps.length <= STEPS_TO_ARGUMENTS) return path
-  const known = contract === undefined ? NONE : namesIn(contract)
+  const known = wordsOf(contract)
   const kept = steps.map((step, at) => {
     const isKnown = typeof step === 'number' || at < STEPS_TO_ARGUMENTS || known.has(step)
     return isKnown ? locationPath([step]).slice(1) : '[*]'
@@ -27,7 +27,8 @@ const NONE: ReadonlySet<string> = new Set()
 const names = new WeakMap<Contract, ReadonlySet<string>>()
 
 /** Every word of a contract, whatever it stands for there. */
-function namesIn(contract: Contract): ReadonlySet<string> {
+export function wordsOf(contract: Contract | undefined): ReadonlySet<string> {
+  if (contract === undefined) return NONE
   const known = names.get(contract)
   if (known !== undefined) return known
   const found = new Set(JSON.stringify(contract.definition).match(/[\p{L}\p{N}_-]+/gu))
