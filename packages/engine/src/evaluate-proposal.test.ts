@@ -4,7 +4,7 @@ import { compilePlan } from './compile-plan.js'
 import { evaluateProposal } from './evaluate-proposal.js'
 import { saltedHash } from './hash.js'
 import { readResponse } from './read-calls.js'
-import { initialState } from './session-start.js'
+import { type CreatedEvent, initialState } from './session-start.js'
 
 const AT = '2026-01-01T00:00:00.000Z'
 
@@ -18,7 +18,7 @@ function openSession(limits: object) {
   })
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.errors))
   const { plan } = compiled
-  const created = {
+  const created: CreatedEvent['body'] = {
     agent: 'a',
     environment: null,
     holder_id: 'h1',
@@ -31,7 +31,7 @@ function openSession(limits: object) {
     initial_phase: null,
     fence: 1,
     workflow: null,
-  } as const
+  }
   return { plan, state: initialState(plan, { type: 'created', at: AT, body: created }) }
 }
 
