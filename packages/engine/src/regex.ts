@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js'
 import { spendOnCompiling } from './compile-budget.js'
+import { directMatch } from './direct-match.js'
 import { leastProgramSize } from './regex-size.js'
 
 export type Regex =
@@ -46,9 +47,10 @@ export function compileRegex(source: string): Regex {
     if (size > MAX_PROGRAM_SIZE) return TOO_LARGE
     const maxLength = Math.floor(MAX_WORK / size)
     const canTest = (text: string): boolean => text.length <= maxLength
+    const matches = directMatch(source) ?? ((text: string): boolean => compiled.test(text))
     const test = (text: string): boolean => {
       if (!canTest(text)) throw new RegexTooCostlyError()
-      return compiled.test(text)
+      return matches(text)
     }
     return { ok: true, test, canTest }
   } catch (error) {
