@@ -20,6 +20,12 @@ if (major < 20 || (major === 20 && minor < 19)) {
   fail(`Node ${process.versions.node} is too old`, 'install Node 20.19 or later, see https://nodejs.org')
 }
 
+// `npm start --port 4400` hands over 4400 alone.
+const [first] = process.argv.slice(2)
+if (first !== undefined && !first.startsWith('-')) {
+  fail(`"${first}" is no setting: npm keeps the names of settings for itself`, 'put -- first: npm start -- --port 4400')
+}
+
 /** Remembers what was installed and built last, beside the installed packages. */
 const stampFile = at('node_modules', '.countersign-stamp.json')
 const readStamp = () => {

@@ -43,7 +43,22 @@ test('the command says which version it is, and what a command that is not there
   expect(start([main, '--version'])).toEqual({ status: 0, output: `countersign ${version}, Node ${process.version}\n` })
   const { status, output } = start([main, 'strat'])
   expect(status).toBe(2)
-  expect(output).toMatch(/there is no command strat[\s\S]*countersign start/)
+  expect(output).toMatch(/there is no command strat: did you mean "start"\?[\s\S]*countersign start/)
+})
+
+test('settings that npm kept for itself are told how to be given', () => {
+  expect(start([`${root}scripts/start.mjs`, '4400'])).toEqual({
+    status: 1,
+    output:
+      '\nnpm start: "4400" is no setting: npm keeps the names of settings for itself\n' +
+      'What to do: put -- first: npm start -- --port 4400\n',
+  })
+})
+
+test('a misspelt setting is told with the one that was meant', () => {
+  const { status, output } = start([main, 'start', '--prot', '0'])
+  expect(status).toBe(2)
+  expect(output).toMatch(/^countersign start: Unknown option '--prot': did you mean "--port"\?\n/)
 })
 
 test('data of a newer version is left alone, and both versions are named', async () => {

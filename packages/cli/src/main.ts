@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
+import { suggestName } from '@countersign/engine'
 import { COMMANDS } from './commands/index.js'
+import { SETTING_FLAGS } from './commands/start.js'
 import { createTerminal } from './create-terminal.js'
 import { isUsage, wordsFor } from './words-for.js'
 
@@ -20,7 +22,9 @@ async function run([name, ...args]: readonly string[]): Promise<number> {
       terminal.print(`countersign ${ownVersion()}, Node ${process.version}`)
       return 0
     }
-    terminal.note(`countersign: there is no command ${name}\n${overview()}`)
+    terminal.note(
+      `countersign: there is no command ${name}: ${suggestName(name, Object.keys(COMMANDS))}\n${overview()}`,
+    )
     return 2
   }
   if (args.some((argument) => argument !== 'help' && HELP.has(argument))) {
@@ -30,11 +34,16 @@ async function run([name, ...args]: readonly string[]): Promise<number> {
   try {
     return await command.run(args, terminal)
   } catch (error) {
-    terminal.note(`countersign ${name}: ${wordsFor(error)}`)
+    terminal.note(`countersign ${name}: ${wordsFor(error, flagsOf(command.usage))}`)
     if (!isUsage(error)) return 1
     terminal.note(`usage: countersign ${command.usage}`)
     return 2
   }
+}
+
+function flagsOf(usage: string): string[] {
+  const settings = usage.includes('[settings]') ? Object.keys(SETTING_FLAGS).map((flag) => `--${flag}`) : []
+  return [...(usage.match(/--[a-z-]+/g) ?? []), ...settings]
 }
 
 function overview(): string {

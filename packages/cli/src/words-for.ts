@@ -1,8 +1,14 @@
+import { suggestName } from '@countersign/engine'
 import { UsageError } from './command.js'
 
-/** What a person reads of a failure: what went wrong and what to do; where it happened only if nobody foresaw it. */
-export function wordsFor(error: unknown): string {
+/**
+ * What a person reads of a failure: what went wrong and what to do; where it happened only if nobody foresaw it.
+ * `flags` are those that the command takes.
+ */
+export function wordsFor(error: unknown, flags: readonly string[] = []): string {
   if (!(error instanceof Error)) return String(error)
+  const [, written] = codeOf(error) === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' ? (/'(--[^']+)'/.exec(error.message) ?? []) : []
+  if (written !== undefined) return `Unknown option '${written}': ${suggestName(written, flags)}`
   const mend = MENDS[codeOf(error)]
   if (mend !== undefined) return `${error.message || messagesIn(error)}: ${mend}`
   return PLAIN.has(error.name) || isUsage(error) ? error.message : (error.stack ?? error.message)
