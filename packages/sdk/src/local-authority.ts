@@ -32,14 +32,20 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     version = stored.version
   }
 
-  async function load(): Promise<void> {
-    const stored = await store?.load(sessionId)
-    if (stored === undefined || stored === null) return
+  /** Takes a state over without losing what cannot be undone: labels, and a kill. */
+  function adopt(stored: StoredSession): void {
     const before = session.state()
     take(stored)
     for (const label of before.labels) session.addLabel(label)
-    if (before.toolFilter !== null) session.setFilter(before.toolFilter)
     if (before.status === 'KILLED') session.kill('client')
+  }
+
+  async function load(): Promise<void> {
+    const stored = await store?.load(sessionId)
+    if (stored === undefined || stored === null) return
+    const { toolFilter } = session.state()
+    adopt(stored)
+    if (toolFilter !== null) session.setFilter(toolFilter)
   }
 
   async function start(): Promise<void> {
@@ -52,36 +58,40 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     }
   }
 
-  /** Saves in order. Where another process was faster, its state holds and this change is refused. */
-  async function save(): Promise<void> {
+  /**
+   * Saves in order. Where another process was faster, its state holds: this change is made `again` on top of it, or
+   * refused.
+   */
+  async function save(again?: () => void): Promise<void> {
     if (store === undefined) return
-    const done = saving.then(async () => {
-      const stored = { version: version + 1, compiled_hash: plan.hash, hash_salt: session.salt, state: session.state() }
-      if (await store.save(sessionId, stored, version)) {
-        version = stored.version
-        return
+    const done = saving.then(start).then(async () => {
+      for (let tries = 1; !(await isSaved(store)); tries++) {
+        const newer = await store.load(sessionId)
+        if (newer !== null) adopt(newer)
+        if (again === undefined || tries === SAVE_TRIES) throw changedElsewhere(sessionId)
+        again()
       }
-      const newer = await store.load(sessionId)
-      if (newer !== null) take(newer)
-      throw new ReplayContractError(`session ${sessionId} was changed by another process; nothing was allowed`, {
-        outcome: 'blocked',
-        decisions: [],
-        blocked: [],
-      })
     })
     saving = done.catch(() => {})
     await done
   }
 
-  const saveSoon = (): void => {
-    save().catch(() => {})
+  async function isSaved(target: SessionStore): Promise<boolean> {
+    const stored = { version: version + 1, compiled_hash: plan.hash, hash_salt: session.salt, state: session.state() }
+    const isFirst = await target.save(sessionId, stored, version)
+    if (isFirst) version = stored.version
+    return isFirst
+  }
+
+  const saveSoon = (again: () => void): void => {
+    save(again).catch(() => {})
   }
 
   function kill(cause: KillCause): void {
     if (isKilled()) return
     session.kill('client')
     onKilled(cause)
-    saveSoon()
+    saveSoon(() => session.kill('client'))
   }
 
   const isKilled = (): boolean => session.state().status === 'KILLED'
@@ -111,20 +121,21 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     abandon() {},
     submit(_by, evidence) {
       const wasKilled = isKilled()
-      session.receive(evidence.map(({ receipt }) => receipt))
+      const receive = (): void => session.receive(evidence.map(({ receipt }) => receipt))
+      receive()
       if (!wasKilled && isKilled()) onKilled('breaker')
-      if (store !== undefined) return save().catch(() => {})
+      if (store !== undefined) return save(receive).catch(() => {})
     },
     async confirm() {
       if (isKilled()) throw new ReplayKillError()
     },
     addLabel(label) {
       session.addLabel(label)
-      saveSoon()
+      saveSoon(() => session.addLabel(label))
     },
     setFilter(tools) {
       session.setFilter(tools)
-      saveSoon()
+      saveSoon(() => session.setFilter(tools))
     },
     kill,
     reportBypass() {},
@@ -149,3 +160,12 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     },
   }
 }
+
+const SAVE_TRIES = 10
+
+const changedElsewhere = (sessionId: string): ReplayContractError =>
+  new ReplayContractError(`session ${sessionId} was changed by another process; nothing was allowed`, {
+    outcome: 'blocked',
+    decisions: [],
+    blocked: [],
+  })
