@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
 import { proves } from '../support/proves.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
+import { type Runtime, startRuntime, TEST_ORIGIN } from '../support/runtime.js'
 
 const mailbox = createMailbox()
 let now = new Date('2026-01-01T00:00:00Z')
@@ -302,6 +302,36 @@ describe('resetting a password', () => {
     const again = { token: await askForReset(ada), password: 'another brand new one' }
     expect((await ada.call('resetPassword', { body: again })).status).toBe(200)
     expect((await runtime.api(key).loadSession({ params: { session_id: 'none' } })).status).toBe(404)
+  })
+
+  test.each(['resetPassword', 'logout'] as const)('%s reaches a request that was let in before', async (end) => {
+    const { email } = person()
+    const stranger = new Person(runtime.fetch, { email })
+    await stranger.signup()
+    const cookie = [...stranger.cookies].map((pair) => pair.join('=')).join('; ')
+    // The body is read when whoever asks has been let in, and it comes slowly.
+    let finish = (_: string) => {}
+    const rest = new Promise<string>((done) => {
+      finish = done
+    })
+    let making: Promise<Response> | undefined
+    await new Promise<void>((asked) => {
+      const body = new ReadableStream({
+        async pull(controller) {
+          asked()
+          controller.enqueue(new TextEncoder().encode(await rest))
+          controller.close()
+        },
+      })
+      const headers = { cookie, origin: TEST_ORIGIN, 'content-type': 'application/json' }
+      const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit
+      making = runtime.fetch(`${TEST_ORIGIN}/api/dashboard/keys`, init)
+    })
+    const reset = { token: await askForReset(person(email)), password: 'a brand new password' }
+    await stranger.call(end, end === 'logout' ? {} : { body: reset })
+    finish(JSON.stringify({ name: 'slow' }))
+    expect((await making)?.status).toBe(401)
+    expect(await runtime.sql`select 1 from api_keys where name = 'slow'`).toHaveLength(0)
   })
 
   test('a verification token resets nothing', async () => {

@@ -2,9 +2,10 @@ import { type Bucket, idSchema, type Route } from '@countersign/protocol'
 import type { ApiError } from '../api-error.js'
 import type { Context, OpenContext, Passing, Services, UserContext } from '../context.js'
 import { takeToken } from '../store/buckets.js'
+import { holdSignIn } from '../store/refresh-tokens.js'
 import { copyRow } from '../store/session-change.js'
 import type { SessionRow } from '../store/sessions.js'
-import { authenticateKey, keyHashOf } from './authenticate.js'
+import { authenticateKey, keyHashOf, unauthenticated } from './authenticate.js'
 import { authenticateCookie } from './authenticate-cookie.js'
 import { checkOrigin } from './check-origin.js'
 import type { KeyUsage } from './key-usage.js'
@@ -126,12 +127,20 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
   const byCookie = async (open: OpenContext, bucket: Bucket): Promise<UserContext> => {
     const { accessTokens, secureCookies } = parts.accounts
     const cookies = { sql: database.sql, accessTokens, now: open.clock(), secure: secureCookies }
-    const { tenantId, userId, email, quota } = await authenticateCookie(cookies, open.request, open.replyHeaders)
+    const signIn = await authenticateCookie(cookies, open.request, open.replyHeaders)
+    const { tenantId, userId, email, quota } = signIn
     if (open.request.method !== 'GET') checkOrigin(open.request, open.publicUrl())
     const perMinute = config.quotas[quota][bucket]
     const took = await takeToken(database.sql, { owner: tenantId, bucket, capacity: perMinute, fillSeconds: 60 })
     throttle({ bucket, perMinute, ...took }, open.replyHeaders)
-    return { ...forTenant(open, { tenantId, quota, keyId: null, userId, session: null }), userId, email }
+    const ctx = forTenant(open, { tenantId, quota, keyId: null, userId, session: null })
+    // A body may come slowly: whoever was signed out meanwhile writes nothing any more.
+    const transaction: Context['transaction'] = (fn, options) =>
+      ctx.transaction(async (tx) => {
+        if (!(await holdSignIn(tx, signIn, open.clock()))) throw unauthenticated()
+        return fn(tx)
+      }, options)
+    return { ...ctx, transaction, userId, email }
   }
 
   return {

@@ -59,6 +59,18 @@ export async function findSignIn(
   return row
 }
 
+/**
+ * Holds a sign-in until the transaction ends: whoever ends it waits for what is written here. False when it has ended
+ * since it was found.
+ */
+export async function holdSignIn(tx: Queryable, { tenantId, refreshId }: RefreshOwner, now: Date): Promise<boolean> {
+  const rows = await tx`
+    select 1 from refresh_tokens
+    where tenant_id = ${tenantId} and refresh_id = ${refreshId} and revoked_at is null and expires_at > ${now}
+    for share`
+  return rows.length === 1
+}
+
 /** The owner, or undefined when there was nothing to revoke. */
 export async function revokeRefreshToken(
   sql: Queryable,
