@@ -3,22 +3,49 @@
  * of patterns and schemas, each harmless; together they would keep the process from everything else for minutes.
  */
 const PLAN_COST = 5_000_000
+/** What one contract of it may cost: between contracts others have their turn. */
+const CONTRACT_COST = 1_000_000
 
-let left = Number.POSITIVE_INFINITY
+interface Left {
+  plan: number
+  contract: number
+}
 
-/** Everything compiled inside of `work` is paid from one budget. It counts, so the same plan always ends the same. */
-export function withinCompileBudget<Result>(work: () => Result): Result {
-  const before = left
-  left = PLAN_COST
-  try {
-    return work()
-  } finally {
-    left = before
+let left: Left = { plan: Number.POSITIVE_INFINITY, contract: Number.POSITIVE_INFINITY }
+
+/** Everything compiled by one walk is paid from one budget, step by step. It counts, so the same plan always ends the same. */
+export function* withinCompileBudget<Result>(steps: Steps<Result>): Steps<Result> {
+  const own: Left = { plan: PLAN_COST, contract: CONTRACT_COST }
+  for (;;) {
+    const before = left
+    left = own
+    let step: IteratorResult<void, Result>
+    try {
+      step = steps.next()
+    } finally {
+      left = before
+    }
+    if (step.done === true) return step.value
+    own.contract = CONTRACT_COST
+    yield
+  }
+}
+
+/** Work that others may come between, at every `yield`. */
+export type Steps<Result> = Generator<void, Result, void>
+
+/** Does all of it at once. */
+export function finish<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
   }
 }
 
 /** Null, or why this may not be compiled any more. */
 export function spendOnCompiling(cost: number): string | null {
-  left -= cost
-  return left >= 0 ? null : 'the schemas and regular expressions of the plan are too large together'
+  left.plan -= cost
+  left.contract -= cost
+  if (left.plan < 0) return 'the paths, schemas and regular expressions of the plan are too large together'
+  return left.contract < 0 ? 'the paths, schemas and regular expressions of the contract are too large together' : null
 }

@@ -6,6 +6,7 @@ import {
   sessionDefinitionSchema,
 } from '@countersign/protocol'
 import type { PolicyEvaluator } from './cedar.js'
+import { finish, type Steps } from './compile-budget.js'
 import { compileContract, compileDefinition } from './compile-contract.js'
 import { compileNotes } from './compile-notes.js'
 import type { Plan } from './plan.js'
@@ -35,8 +36,20 @@ export function compilePlan(
   sources: PlanSources,
   options: { policy?: PolicyEvaluator | undefined } = {},
 ): CompileResult {
+  return finish(compilePlanInSteps(sources, options))
+}
+
+/** The same, file by file and contract by contract, for a process that has others to serve. */
+export function* compilePlanInSteps(
+  sources: PlanSources,
+  options: { policy?: PolicyEvaluator | undefined } = {},
+): Steps<CompileResult> {
   const errors: CompileNote[] = []
-  const contracts = sources.contracts.flatMap((source) => readContract(source, errors))
+  const contracts: CompiledSource<CompiledContract>[] = []
+  for (const source of sources.contracts) {
+    contracts.push(...readContract(source, errors))
+    yield
+  }
   const session = sources.session === undefined ? null : readDefinition(sources.session, errors)
   reportDuplicates(contracts, errors)
   if (errors.length > 0) return { ok: false, errors: inOrder(errors) }
@@ -49,7 +62,7 @@ export function compilePlan(
   }
   const files = contracts.filter(({ source }) => source.isFile)
   const contractFiles = new Map(files.map(({ source, compiled: { tool } }) => [tool, source.file]))
-  const { plan, problems } = prepareParts(compiled, { policy: options.policy, contractFiles })
+  const { plan, problems } = yield* prepareParts(compiled, { policy: options.policy, contractFiles })
   if (problems.length > 0) {
     const sourceOf = ({ index }: PlanProblem) => (index === null ? session?.source : contracts[index]?.source)
     return { ok: false, errors: inOrder(problems.map((problem) => toNote(problem, sourceOf(problem)))) }

@@ -63,19 +63,26 @@ describe('a plan that is small in bytes and large in work', () => {
     (index) => ({ schema: { pattern: `a{1000}b{1000}c{${index % 400}}` } }),
   ]
 
+  const rulesOf = (length: number) =>
+    Array.from({ length }, (_, index) => ({ path: '$.a', ...KINDS[index % KINDS.length]?.(index) }))
+
   test('is refused before it takes minutes', () => {
-    const rules = Array.from({ length: 12_000 }, (_, index) => ({
-      path: '$.a',
-      ...KINDS[index % KINDS.length]?.(index),
-    }))
-    const compiled = sessionOf({ argument_value_invariants: rules })
+    const compiled = sessionOf({ argument_value_invariants: rulesOf(12_000) })
     expect(JSON.stringify(compiled).length).toBeLessThan(LIMITS.planBytes)
     const started = process.cpuUsage()
     const prepared = preparePlan(compiled)
     expect(process.cpuUsage(started).user / 1_000).toBeLessThan(15_000)
     expect(prepared).toMatchObject({ ok: false })
-    expect(prepared.ok === false && prepared.problems.at(-1)).toContain('too large together')
+    expect(prepared.ok === false && prepared.problems[0]).toContain('of the contract are too large together')
   }, 120_000)
+
+  test('is refused as a whole where each of its contracts is within its bounds', () => {
+    const { contracts, ...rest } = sessionOf({ arguments: { description: 'x'.repeat(90_000) } })
+    const many = Array.from({ length: 6 }, (_, index) => ({ ...contracts[0], tool: `count${index}` }))
+    expect(preparePlan({ ...rest, contracts: many.slice(1) })).toMatchObject({ ok: true })
+    const prepared = preparePlan({ ...rest, contracts: many })
+    expect(prepared.ok === false && prepared.problems).toEqual([expect.stringContaining('of the plan are too large')])
+  })
 
   test('what one plan has spent is not missing to the next', () => {
     expect(preparePlan(sessionOf({ arguments: { type: 'object' } })).ok).toBe(true)

@@ -30,7 +30,8 @@ export {
 export { readByPath } from './check-invariant.js'
 export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './checkpoint.js'
 export { suggestName } from './closest-name.js'
-export { type CompileResult, compilePlan, type PlanSources } from './compile-plan.js'
+export type { Steps } from './compile-budget.js'
+export { type CompileResult, compilePlan, compilePlanInSteps, type PlanSources } from './compile-plan.js'
 export { compileWorkflow, type WorkflowCompilation } from './compile-workflow.js'
 export { modesConflict, type ResourceMode, renderResource } from './conflicts.js'
 export {
@@ -93,7 +94,7 @@ export {
   preflightBlock,
   readInputValues,
 } from './preflight.js'
-export { hashPlan, type Preparation, type PrepareOptions, preparePlan } from './prepare-plan.js'
+export { hashPlan, type Preparation, type PrepareOptions, preparePlan, preparePlanInSteps } from './prepare-plan.js'
 export { modelPattern } from './pricing.js'
 export {
   normalizeResponse,

@@ -1,5 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import { JSONPathEnvironment, type JSONPathQuery, jsonpath } from 'json-p3'
+import { spendOnCompiling } from './compile-budget.js'
 import { pathProblem } from './json-path-limits.js'
 import { regexFunctions } from './json-path-regex.js'
 
@@ -34,6 +35,8 @@ export function compilePath(expression: string, options: { unlimited?: boolean }
   if (!unlimited && expression.length > MAX_EXPRESSION_LENGTH) {
     return { ok: false, problem: `the path is longer than ${MAX_EXPRESSION_LENGTH} characters` }
   }
+  const overspent = unlimited ? null : spendOnCompiling(COST_OF_PATH + expression.length * COST_OF_CHARACTER)
+  if (overspent !== null) return { ok: false, problem: overspent }
   let query: JSONPathQuery
   try {
     query = newEnvironment().compile(expression)
@@ -58,6 +61,9 @@ export function locationPath(location: readonly PathStep[]): string {
 }
 
 const MAX_EXPRESSION_LENGTH = 1_024
+/** As measured, in microseconds. */
+const COST_OF_PATH = 15
+const COST_OF_CHARACTER = 5
 const SHORTHAND_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 function newEnvironment(): JSONPathEnvironment {

@@ -35,11 +35,14 @@ export type SchemaCompilation = CompiledSchema | { readonly ok: false; readonly 
  * nothing outlives the plan.
  */
 export function compileSchema(schema: JsonValue): SchemaCompilation {
+  // Before anything is looked at: of what is refused for its cost there may be very much.
+  const overspent = spendOnCompiling(COST_OF_SCHEMA)
+  if (overspent !== null) return { ok: false, problem: overspent }
   const problem = schemaProblem(schema)
   if (problem !== null) return { ok: false, problem }
   const text = canonicalJson(schema)
-  const overspent = spendOnCompiling(COST_OF_SCHEMA + text.length * COST_OF_CHARACTER)
-  if (overspent !== null) return { ok: false, problem: overspent }
+  const tooLong = spendOnCompiling(text.length * COST_OF_CHARACTER)
+  if (tooLong !== null) return { ok: false, problem: tooLong }
   const budget = createStepBudget()
   try {
     const ajv = replaceKeywords(new Ajv2020(AJV_OPTIONS), budget)

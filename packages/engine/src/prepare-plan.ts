@@ -8,7 +8,7 @@ import {
 import { canonicalJson } from './canonical-json.js'
 import type { PolicyEvaluator } from './cedar.js'
 import { checkReferences } from './check-references.js'
-import { withinCompileBudget } from './compile-budget.js'
+import { finish, type Steps, withinCompileBudget } from './compile-budget.js'
 import { sha256Hex } from './hash.js'
 import { buildPhaseGraph } from './phase-graph.js'
 import type { Plan, PreparedContract, PreparedPrecondition, Provision } from './plan.js'
@@ -30,6 +30,11 @@ export type Preparation = { ok: true; plan: Plan } | { ok: false; problems: stri
  * demanded again: a plan is used whole or not at all.
  */
 export function preparePlan(compiled: unknown, options: PrepareOptions = {}): Preparation {
+  return finish(preparePlanInSteps(compiled, options))
+}
+
+/** The same, contract by contract, for a process that has others to serve. */
+export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions = {}): Steps<Preparation> {
   const strictProblem = checkStrictValue(compiled)
   if (strictProblem !== null)
     return { ok: false, problems: [`the compiled session is not plain JSON: ${strictProblem}`] }
@@ -37,7 +42,7 @@ export function preparePlan(compiled: unknown, options: PrepareOptions = {}): Pr
   if (!shape.success) {
     return { ok: false, problems: shape.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) }
   }
-  const { plan, problems } = prepareParts(shape.data, options)
+  const { plan, problems } = yield* prepareParts(shape.data, options)
   if (problems.length === 0) return { ok: true, plan }
   return {
     ok: false,
@@ -66,11 +71,14 @@ export interface PlanProblem {
 export function prepareParts(
   compiled: CompiledSession,
   options: PrepareOptions,
-): { plan: Plan; problems: PlanProblem[] } {
-  return withinCompileBudget(() => preparePartsOf(compiled, options))
+): Steps<{ plan: Plan; problems: PlanProblem[] }> {
+  return withinCompileBudget(preparePartsOf(compiled, options))
 }
 
-function preparePartsOf(compiled: CompiledSession, options: PrepareOptions): { plan: Plan; problems: PlanProblem[] } {
+function* preparePartsOf(
+  compiled: CompiledSession,
+  options: PrepareOptions,
+): Steps<{ plan: Plan; problems: PlanProblem[] }> {
   const problems: PlanProblem[] = []
   const reportTo =
     (tool: string | null, index: number | null) =>
@@ -86,13 +94,14 @@ function preparePartsOf(compiled: CompiledSession, options: PrepareOptions): { p
   const { graph, problems: graphProblems } = buildPhaseGraph(session)
   for (const { path, message, mend } of graphProblems) sessionReport(path, message, mend)
 
-  const { demands, provisions } = collectPreconditions(compiled.contracts, reportTo)
+  const { demands, provisions } = yield* collectPreconditions(compiled.contracts, reportTo)
   const contracts = new Map<string, PreparedContract>()
-  compiled.contracts.forEach((contract, index) => {
+  for (const [index, contract] of compiled.contracts.entries()) {
+    yield
     const report = reportTo(contract.tool, index)
     if (contracts.has(contract.tool)) {
       report(['tool'], `a second contract for the tool "${contract.tool}"`, 'keep one contract for each tool')
-      return
+      continue
     }
     const prepared = prepareContract(contract, {
       file: options.contractFiles?.get(contract.tool),
@@ -103,7 +112,8 @@ function preparePartsOf(compiled: CompiledSession, options: PrepareOptions): { p
       report,
     })
     contracts.set(contract.tool, prepared)
-  })
+  }
+  yield
   checkReferences(compiled, graph, reportTo)
   const plan: Plan = {
     hash: sha256Hex(canonical),
@@ -145,11 +155,16 @@ type ReportTo = (
 ) => (path: readonly (string | number)[], message: string, mend: string) => void
 
 /** What each contract demands of earlier calls, and what each tool's calls must prove for that. */
-function collectPreconditions(contracts: readonly CompiledContract[], reportTo: ReportTo) {
+function* collectPreconditions(
+  contracts: readonly CompiledContract[],
+  reportTo: ReportTo,
+): Steps<{ demands: PreparedPrecondition[][]; provisions: Map<string, Provision[]> }> {
   const provisions = new Map<string, Provision[]>()
-  const demands = contracts.map((contract, index): PreparedPrecondition[] => {
+  const demands: PreparedPrecondition[][] = []
+  for (const [index, contract] of contracts.entries()) {
+    if (contract.preconditions !== undefined) yield
     const report = reportTo(contract.tool, index)
-    return (contract.preconditions ?? []).map((precondition, item) => {
+    const own = (contract.preconditions ?? []).map((precondition, item) => {
       const { demand, provision } = preparePrecondition(precondition, ['preconditions', item], report)
       if (provision !== null) {
         const known = provisions.get(provision.tool) ?? []
@@ -157,7 +172,8 @@ function collectPreconditions(contracts: readonly CompiledContract[], reportTo: 
       }
       return demand
     })
-  })
+    demands.push(own)
+  }
   return { demands, provisions }
 }
 

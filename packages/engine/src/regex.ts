@@ -37,10 +37,12 @@ export function compileRegex(source: string): Regex {
   if (source.length > MAX_SOURCE_LENGTH) {
     return { ok: false, problem: `the regular expression is longer than ${MAX_SOURCE_LENGTH} characters` }
   }
+  const overspent = spendOnCompiling(COST_OF_REGEX)
+  if (overspent !== null) return { ok: false, problem: overspent }
   const least = leastProgramSize(source)
   if (least > MAX_PROGRAM_SIZE) return TOO_LARGE
-  const overspent = spendOnCompiling(COST_OF_REGEX + least * COST_OF_INSTRUCTION)
-  if (overspent !== null) return { ok: false, problem: overspent }
+  const tooLarge = spendOnCompiling(least * COST_OF_INSTRUCTION)
+  if (tooLarge !== null) return { ok: false, problem: tooLarge }
   try {
     const compiled = RE2JS.compile(source)
     const size = compiled.programSize()

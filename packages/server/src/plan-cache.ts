@@ -1,5 +1,6 @@
-import { hashPlan, type Plan, preparePlan } from '@countersign/engine'
+import { hashPlan, type Plan, preparePlanInSteps } from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
+import { inTurns } from './in-turns.js'
 import { loadPolicyEvaluator } from './policy.js'
 import type { Queryable } from './store/database.js'
 import { findPlan } from './store/plans.js'
@@ -30,7 +31,7 @@ export function createPlanCache(maxPlans: number = MAX_PLANS): PlanCache {
     const known = plans.get(hashPlan(compiled))
     if (known !== undefined) return { ok: true, plan: remember(known) }
     const policy = hasPolicy(compiled) ? await loadPolicyEvaluator() : undefined
-    const prepared = preparePlan(compiled, { policy })
+    const prepared = await inTurns(preparePlanInSteps(compiled, { policy }))
     if (prepared.ok) remember(prepared.plan)
     return prepared
   }

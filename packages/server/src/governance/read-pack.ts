@@ -1,6 +1,7 @@
-import { type CompileNote, type CompileResult, compilePlan, describeNote } from '@countersign/engine'
+import { type CompileNote, type CompileResult, compilePlanInSteps, describeNote } from '@countersign/engine'
 import { LIMITS } from '@countersign/protocol'
 import { ApiError } from '../api-error.js'
+import { inTurns } from '../in-turns.js'
 import { loadPolicyEvaluator } from '../policy.js'
 import type { PlanFile } from '../store/governance-plans.js'
 
@@ -14,7 +15,8 @@ export async function readPack(files: readonly PlanFile[]): Promise<CompiledPack
   const sessions = sources.filter(({ file }) => SESSION_FILE.test(file))
   if (sessions.length > 1) throw refuse(['a pack has one session definition'])
   const contracts = sources.filter(({ file }) => !SESSION_FILE.test(file))
-  const compiled = compilePlan({ contracts, session: sessions[0] }, { policy: await loadPolicyEvaluator() })
+  const policy = await loadPolicyEvaluator()
+  const compiled = await inTurns(compilePlanInSteps({ contracts, session: sessions[0] }, { policy }))
   if (!compiled.ok) throw refuse(compiled.errors.map(describeNote))
   return compiled
 }

@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { compilePlan, evaluateProposal, initialState, narrowTools, type Plan, readResponse } from '@countersign/engine'
+import {
+  compilePlanInSteps,
+  evaluateProposal,
+  initialState,
+  narrowTools,
+  type Plan,
+  readResponse,
+} from '@countersign/engine'
 import { BLOCK_REASON_NAMES, type Input, type PlaygroundView, type Routes } from '@countersign/protocol'
 import type { UserContext } from '../../context.js'
+import { inTurns } from '../../in-turns.js'
 import { loadPolicyEvaluator } from '../../policy.js'
 
 type Body = Input<Routes['judgePlayground']>['body']
@@ -12,7 +20,8 @@ export async function judgePlayground(
   { body }: Input<Routes['judgePlayground']>,
 ): Promise<PlaygroundView> {
   const session = body.session === undefined ? undefined : { file: 'session.yaml', text: body.session }
-  const compiled = compilePlan({ contracts: body.contracts, session }, { policy: await loadPolicyEvaluator() })
+  const policy = await loadPolicyEvaluator()
+  const compiled = await inTurns(compilePlanInSteps({ contracts: body.contracts, session }, { policy }))
   if (!compiled.ok) {
     return {
       ok: false,
