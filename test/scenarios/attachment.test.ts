@@ -147,6 +147,25 @@ const FAILURES: [string, object | (() => Promise<Response>), string][] = [
   ['fetch_failed', async () => Promise.reject(new TypeError('fetch failed')), 'fetch failed'],
   ['fetch_failed', async () => new Response('not json'), 'not JSON'],
 ]
+proves(
+  'health.governance-attachment.attached',
+  'turns that wait for a lookup attach one plan and one session',
+  async () => {
+    let isAway = true
+    const { session, ask, asked } = attach(async () => {
+      if (isAway) throw new TypeError('fetch failed')
+      return Response.json({ agent: 'support', environment: 'production', ...approved })
+    })
+    await expect(ask(['look'])).rejects.toThrow('fetch failed')
+    isAway = false
+    const before = asked.length
+    agent.provider.enqueue(says('one'), says('two'), says('three'))
+    await Promise.all([ask(['look']), ask(['look']), ask(['look'])])
+    expect(asked.length - before).toBe(1)
+    expect(session.getHealth()).toMatchObject({ governanceAttachment: 'attached', authorityState: 'active' })
+  },
+)
+
 for (const [state, answer, why] of FAILURES) {
   proves(
     [

@@ -140,6 +140,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
   }
 
   let attaching: Promise<void> | null = null
+  let attachingAgain: Promise<void> | null = null
   if (rules.attachment === 'pending' && transport !== null) attaching = attach(transport)
   else {
     tellProtection(settings, rules, report)
@@ -178,10 +179,12 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     isReady: () => attaching === null && rules.refusal === null,
     async ready() {
       await attaching
-      // A lookup that got no answer is made again: the server may be back.
+      // A lookup that got no answer is made again, once for all turns that wait: the server may be back.
       if (rules.attachment === 'fetch_failed' && transport !== null) {
-        attaching = attach(transport)
-        await attaching
+        attachingAgain ??= attach(transport).finally(() => {
+          attachingAgain = null
+        })
+        await attachingAgain
       }
       if (rules.refusal !== null) throw new ReplayUnavailableError(rules.refusal)
     },
