@@ -29,7 +29,7 @@ export {
 } from './chain.js'
 export { readByPath } from './check-invariant.js'
 export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './checkpoint.js'
-export { suggestName } from './closest-name.js'
+export { closestName, suggestName } from './closest-name.js'
 export type { Steps } from './compile-budget.js'
 export { type CompileResult, compilePlan, compilePlanInSteps, type PlanSources } from './compile-plan.js'
 export { compileWorkflow, type WorkflowCompilation } from './compile-workflow.js'

@@ -13,6 +13,7 @@ import { insertKey } from './store/api-keys.js'
 import { createDatabase } from './store/database.js'
 import { migrate } from './store/migrate.js'
 import { insertTenant } from './store/tenants.js'
+import { strayVariables } from './stray-variables.js'
 import { welcome } from './welcome.js'
 
 type Flags = Readonly<Record<string, string | undefined>>
@@ -20,6 +21,7 @@ type Flags = Readonly<Record<string, string | undefined>>
 /** Runs the service in this process until a signal ends it. The only place of the server that reads the environment. */
 export async function runServer(flags: Flags, say: (sentence: string) => void): Promise<void> {
   const config = readConfig(process.env, flags)
+  for (const line of strayVariables(process.env)) say(line)
   const log = createLog({ level: config.logLevel })
   // Listened for from the start: a signal that comes while PostgreSQL starts must not leave it behind.
   const ended = endSignal(say)
