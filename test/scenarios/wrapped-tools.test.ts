@@ -281,6 +281,24 @@ proves(
   },
 )
 
+proves('health.unresolved-receipt-count', 'a call in doubt is asked about once, however many turns wait', async () => {
+  const sessionId = `ses-doubt-${Date.now()}`
+  const lost = withTools({ look: () => null, pay: () => null }, { sessionId })
+  agent.provider.enqueue(calls(['pay', { amount: 1 }, 'c1']))
+  await lost.ask(['pay'])
+  const outcomes = ['succeeded', 'failed', 'not_executed'] as const
+  let asked = 0
+  const onInDoubt = async () => {
+    await new Promise((done) => setTimeout(done, 20))
+    return outcomes[asked++] ?? 'unknown'
+  }
+  const { ask } = withTools({ look: () => null, pay: () => null }, { sessionId, takeover: true, onInDoubt })
+  agent.provider.enqueue(says('one'), says('two'), says('three'))
+  await Promise.all([ask(['look']), ask([]), ask([])])
+  expect(asked).toBe(1)
+  expect(await receiptsOf(sessionId)).toMatchObject([{ outcome: 'succeeded' }])
+})
+
 proves('session.tools', 'a custom tool runs with the text that the model wrote, also where that is JSON', async () => {
   const got: unknown[] = []
   const { session, ask } = agent.start({

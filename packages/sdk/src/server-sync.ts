@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { PendingCallView } from '@countersign/protocol'
+import type { PendingCallView, Receipt } from '@countersign/protocol'
 import type { Preflight, PreflightAsk } from './authority.js'
 import type { Controls } from './controls.js'
 import type { Report } from './diagnostics.js'
@@ -46,6 +46,8 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
   let isOpen = false
   let isUnanswered = false
   let inDoubt: readonly PendingCallView[] = []
+  let answers: Promise<Receipt[]> | null = null
+  let settling: Promise<void> | null = null
   let isAnswerLost = false
 
   async function open(): Promise<void> {
@@ -70,11 +72,7 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
   /** Everything that must have reached the server before a request is prepared. */
   async function catchUp({ tools }: PreflightAsk): Promise<void> {
     await open()
-    if (inDoubt.length > 0) {
-      await server.submit(await resolveInDoubt(inDoubt, options.onInDoubt, options.report))
-      inDoubt = []
-      copy.doubt()
-    }
+    if (inDoubt.length > 0) await settleDoubt()
     await options.controls().flush()
     if (!(await owed.deliver())) throw new ServiceFailure('receipts of earlier calls could not be delivered')
     // What was decided here instead may still run; only a turn with tools has waited for it.
@@ -84,6 +82,22 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
     copy.adopt(await server.loadState())
     // What was said here meanwhile the server does not know yet.
     copy.change((session) => options.controls().replayOn(session))
+  }
+
+  /** Once for all turns that wait. The program is asked once, too, also where the server must be told again. */
+  async function settleDoubt(): Promise<void> {
+    settling ??= tellDoubted().finally(() => {
+      settling = null
+    })
+    await settling
+  }
+
+  async function tellDoubted(): Promise<void> {
+    answers ??= resolveInDoubt(inDoubt, options.onInDoubt, options.report)
+    await server.submit(await answers)
+    inDoubt = []
+    answers = null
+    copy.doubt()
   }
 
   async function resolveUnseen(): Promise<void> {
@@ -108,7 +122,10 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
   async function learnFrom(refusal: ServiceRefusal): Promise<void> {
     const { pending } = await server.load()
     if (refusal.code === 'PENDING_CALLS') isAnswerLost = true
-    if (refusal.code === 'SESSION_RECOVERING') inDoubt = pending
+    if (refusal.code === 'SESSION_RECOVERING') {
+      inDoubt = pending
+      answers = null
+    }
     copy.doubt()
   }
 
