@@ -73,13 +73,31 @@ function resolved(open: OpenStep, call: PendingCall, receipt: LedgerReceipt): Op
     effects: {
       tools: [...effects.tools, call.tool_name],
       binds: { ...effects.binds, ...call.binds, ...receipt.binds },
-      establishes: { ...effects.establishes, ...call.establishes, ...receipt.establishes },
+      ...establishedAfter(effects, call, receipt),
       satisfied: [
         ...effects.satisfied,
         ...receipt.satisfies.map((key) => ({ key, witness: lookUp(call.witnesses, key) ?? null })),
       ],
     },
   }
+}
+
+/** What is known of envelopes after a call: one that it was to establish and did not has no bound any more. */
+function establishedAfter(
+  effects: OpenStep['effects'],
+  call: PendingCall,
+  receipt: LedgerReceipt,
+): Pick<OpenStep['effects'], 'establishes' | 'ends'> {
+  const establishes = { ...effects.establishes, ...call.establishes, ...receipt.establishes }
+  const ends = [...(effects.ends ?? []), ...(receipt.ends ?? [])]
+  if (ends.length === 0) return { establishes }
+  return { establishes: without(establishes, receipt.ends ?? []), ends }
+}
+
+function without<Value>(record: Readonly<Record<string, Value>>, names: readonly string[]): Record<string, Value> {
+  const left = { ...record }
+  for (const name of names) delete left[name]
+  return left
 }
 
 /** The only place where a session moves on: version, phase, and everything that widens. */
@@ -92,7 +110,8 @@ function commit(next: Draft<SessionState>, { effects, advancesTo, cost }: OpenSt
   next.phase = phase
   next.committed = counts
   next.bindings = { ...next.bindings, ...effects.binds }
-  next.envelopes = { ...next.envelopes, ...effects.establishes }
+  const bounds = effects.ends === undefined ? next.envelopes : without(next.envelopes, effects.ends)
+  next.envelopes = { ...bounds, ...effects.establishes }
   next.satisfied = withSatisfied(next.satisfied, effects.satisfied)
   next.totalCost = addDecimals(next.totalCost, cost)
   next.consecutiveBlocks = 0

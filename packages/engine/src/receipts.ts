@@ -113,10 +113,16 @@ function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch
       checkInvariants(withOutput, outputs, (path) => path).length === 0 &&
       (same.length === 0 || Object.hasOwn(call.witnesses, key)),
   )
-  return evidence(receipt, {
+  const establishes = establishedValues(contract.establishes, 'output', outputs.first)
+  const proven = evidence(receipt, {
     at_level: true,
     binds: bindFacts(contract.binds, 'output', outputs.first, salt),
-    establishes: establishedValues(contract.establishes, 'output', outputs.first),
+    establishes,
     satisfies: satisfies.map(({ key }) => key),
   })
+  if (contract.establishes.length === 0) return proven
+  const ends = contract.establishes.flatMap(({ name }) =>
+    Object.hasOwn(establishes, name) || Object.hasOwn(call.establishes, name) ? [] : [name],
+  )
+  return ends.length === 0 ? proven : { ...proven, ends }
 }

@@ -26,6 +26,8 @@ export interface OpenStep {
     readonly tools: readonly string[]
     readonly binds: Readonly<Record<string, Fact>>
     readonly establishes: Readonly<Record<string, string>>
+    /** Envelopes that end unless the step establishes them. */
+    readonly ends?: readonly string[]
     readonly satisfied: readonly { readonly key: string; readonly witness: string | null }[]
   }
 }

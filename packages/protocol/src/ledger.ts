@@ -60,6 +60,8 @@ export const ledgerReceiptSchema = z.strictObject({
   /** Bindings and envelopes taken from the outputs; precondition keys whose with_output held. */
   binds: z.record(z.string(), factSchema),
   establishes: z.record(z.string(), decimalSchema),
+  /** Envelopes that this call was to establish anew and gave no number for: what was established before ends. */
+  ends: z.array(z.string()).optional(),
   satisfies: z.array(z.string()),
 })
 export type LedgerReceipt = z.infer<typeof ledgerReceiptSchema>
