@@ -99,7 +99,8 @@ async function keptOf(sessionId: string): Promise<Record<string, number>> {
       return [table, row?.count] as const
     }),
   )
-  return Object.fromEntries(counts)
+  const [audited] = await runtime.sql`select count(*) from audit_entries where subject = ${sessionId}`
+  return { ...Object.fromEntries(counts), audited: audited?.count }
 }
 
 describeLostWrites({

@@ -97,7 +97,8 @@ async function keptOf(workflowId: string): Promise<Record<string, number>> {
       return [table, row?.count] as const
     }),
   ]
-  return Object.fromEntries(await Promise.all(counts))
+  const [audited] = await runtime.sql`select count(*) from audit_entries where subject = ${workflowId}`
+  return { ...Object.fromEntries(await Promise.all(counts)), audited: audited?.count }
 }
 
 describeLostWrites({ store, writes: WRITES, keptOf, problemsOf: (workflowId) => checkWorkflow(runtime, workflowId) })

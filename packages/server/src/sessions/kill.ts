@@ -1,5 +1,6 @@
 import type { LedgerBody, Reply, Routes } from '@countersign/protocol'
 import type { Context } from '../context.js'
+import { insertAuditEntry } from '../store/audit.js'
 import type { NewContent } from '../store/content.js'
 import { writeControl } from '../store/sessions.js'
 import { advance, changeSession } from './change-session.js'
@@ -12,10 +13,12 @@ export interface Kill {
   readonly sessionId: string
   readonly by: LedgerBody<'killed'>['by']
   readonly reason: string | undefined
+  /** The person who asks for it. */
+  readonly actor?: string
 }
 
-/** Kills a session, for good. Killing it again changes nothing. */
-export function kill(ctx: Context, { sessionId, by, reason }: Kill): Promise<Reply<Routes['killSession']>> {
+/** Kills a session, for good, and says so in the audit trail. Killing it again changes nothing. */
+export function kill(ctx: Context, { sessionId, by, reason, actor }: Kill): Promise<Reply<Routes['killSession']>> {
   return changeSession(
     ctx,
     sessionId,
@@ -26,7 +29,23 @@ export function kill(ctx: Context, { sessionId, by, reason }: Kill): Promise<Rep
       const keepsText = reason !== undefined && session.captureLevel !== 'metadata'
       const content: NewContent[] = keepsText ? [{ kind: 'reason', ref: 'kill', body: reason }] : []
       return {
-        write: (sql) => writeControl(sql, { session, leaseUntil: session.leaseUntil, content, ...next }),
+        write: async (sql) => {
+          const isWritten = await writeControl(sql, { session, leaseUntil: session.leaseUntil, content, ...next })
+          if (!isWritten) return false
+          await insertAuditEntry(sql, {
+            tenantId: ctx.tenantId,
+            at: ctx.clock(),
+            action: 'session_killed',
+            userId: ctx.userId,
+            actor: actor ?? null,
+            keyId: ctx.keyId,
+            ip: ctx.clientAddress,
+            subject: sessionId,
+            // What a program says of a session is content of it, here as well.
+            detail: by === 'dashboard' || keepsText ? (reason ?? null) : null,
+          })
+          return true
+        },
         reply: stopReply(next),
       }
     },

@@ -1,5 +1,6 @@
 import type { Reply, Routes } from '@countersign/protocol'
 import type { Context } from '../context.js'
+import { insertAuditEntry } from '../store/audit.js'
 import type { NewContent } from '../store/content.js'
 import { listSessionsOfWorkflow } from '../store/workflows.js'
 import { changeWorkflow, lockMembers, recordOnSession, recordOnWorkflow } from './change-workflow.js'
@@ -11,15 +12,17 @@ export interface WorkflowKill {
   readonly workflowId: string
   readonly by: 'client' | 'dashboard'
   readonly reason: string | undefined
+  /** The person who asks for it. */
+  readonly actor?: string
 }
 
 /**
- * Kills a workflow and every session in it, in one transaction, for good. A session that is being created at this
+ * Kills a workflow and every session in it, in one transaction, for good, and says so in the audit trail. A session that is being created at this
  * moment waits for the workflow's lock, and then finds it killed.
  */
 export async function killWorkflow(
   ctx: Context,
-  { workflowId, by, reason }: WorkflowKill,
+  { workflowId, by, reason, actor }: WorkflowKill,
 ): Promise<Reply<Routes['killWorkflow']>> {
   const sessionsKilled = await changeWorkflow(
     ctx,
@@ -38,6 +41,18 @@ export async function killWorkflow(
       }
       const sessions = live.map(({ session }) => session.sessionId)
       await recordOnWorkflow(tx, workflow, [{ type: 'killed', at: workflow.now.toISOString(), body: { by, sessions } }])
+      await insertAuditEntry(tx, {
+        tenantId: ctx.tenantId,
+        at: ctx.clock(),
+        action: 'workflow_killed',
+        userId: ctx.userId,
+        actor: actor ?? null,
+        keyId: ctx.keyId,
+        ip: ctx.clientAddress,
+        subject: workflowId,
+        // A program's reason is content: each session keeps it as its level allows, until it is erased there.
+        detail: by === 'dashboard' ? (reason ?? null) : null,
+      })
       return sessions.length
     },
     { lockTimeoutMs: KILL_LOCK_TIMEOUT_MS },
