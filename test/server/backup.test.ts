@@ -135,11 +135,33 @@ test('a backup is refused into a database in use; one that is cut short or no ba
 test('a file that is not there, and a folder that is not there, are named', async () => {
   const url = await emptyDatabase()
   const missing = join(folder, 'missing', 'backup.gz')
-  for (const attempt of [restoreBackup(missing, url), backUp(runtime.databaseUrl, missing)]) {
-    await expect(attempt).rejects.toThrow(
+  // One after the other: a promise that fails before anybody waits for it fails the whole run.
+  for (const attempt of [() => restoreBackup(missing, url), () => backUp(runtime.databaseUrl, missing)]) {
+    await expect(attempt()).rejects.toThrow(
       new BackupError(`${missing} cannot be opened: there is no such file or folder`),
     )
   }
+})
+
+test('large and many rows come through, and nothing piles up on the way', async () => {
+  const warnings: string[] = []
+  const hear = (warning: Error) => warnings.push(warning.name)
+  process.on('warning', hear)
+  const made = await startRuntime()
+  await made.sql`
+    insert into content (tenant_id, session_id, kind, ref, body, created_at)
+    select ${made.tenantId}, 'large', 'response', n::text, to_json(repeat(md5(n::text), case n % 1000 when 0 then 60000 else 40 end)), now()
+    from generate_series(1, 3000) n`
+  const digest = (url: string) =>
+    read(url, async (sql) => (await sql`select md5(string_agg(ref || body::text, '' order by ref)) from content`)[0])
+  const file = join(folder, 'large.gz')
+  await backUp(made.databaseUrl, file)
+  const url = await emptyDatabase()
+  await restoreBackup(file, url)
+  expect(await digest(url)).toEqual(await digest(made.databaseUrl))
+  await made.close()
+  process.off('warning', hear)
+  expect(warnings).not.toContain('MaxListenersExceededWarning')
 })
 
 /**

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { chmod, type FileHandle, open, rename, rm } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -15,7 +16,11 @@ const FORMAT = 'countersign-backup-1'
 /** Filled by the migrations themselves, or worth nothing later. */
 const LEFT_OUT = new Set(['schema_migrations', 'buckets'])
 const END_OF_TABLE = '.'
-const BATCH = 200
+/** Rows that are read at once; the largest have some 4 MB. */
+const READ_ROWS = 40
+/** What is written by one statement: as many rows as come to about this. */
+const WRITTEN_CHARACTERS = 4_000_000
+const WRITTEN_ROWS = 500
 
 interface Header {
   readonly format: string
@@ -189,9 +194,12 @@ function referencedFirst(tables: TableHeader[], references: readonly { from: str
 async function copyOut(tx: Tx, { table, columns }: TableHeader, to: Writable): Promise<number> {
   await write(to, `${JSON.stringify({ table, columns })}\n`)
   let rows = 0
-  for await (const batch of tx<{ row: string }[]>`select to_json(t)::text as row from ${tx(table)} t`.cursor(BATCH)) {
+  for await (const batch of tx<{ row: string }[]>`select to_json(t)::text as row from ${tx(table)} t`.cursor(
+    READ_ROWS,
+  )) {
     rows += batch.length
-    await write(to, batch.map(({ row }) => `${row}\n`).join(''))
+    // One by one: together they may be longer than a text can be.
+    for (const { row } of batch) await write(to, `${row}\n`)
   }
   await write(to, `${END_OF_TABLE}\n`)
   return rows
@@ -202,7 +210,9 @@ async function copyIn(tx: Tx, header: TableHeader, input: AsyncIterator<string>)
   if (known === undefined) throw new BackupError(`the backup holds a table ${header.table}, which is not known here`)
   let rows = 0
   const batch: string[] = []
+  let characters = 0
   const insert = async () => {
+    characters = 0
     const columns = tx([...header.columns])
     await tx`
       insert into ${tx(header.table)} (${columns}) overriding system value
@@ -211,7 +221,8 @@ async function copyIn(tx: Tx, header: TableHeader, input: AsyncIterator<string>)
   for (let line = await input.next(); line.value !== END_OF_TABLE; line = await input.next()) {
     if (line.done) throw new BackupError('the backup ends in the middle: it was cut short')
     rows += 1
-    if (batch.push(line.value) >= BATCH) await insert()
+    characters += line.value.length
+    if (batch.push(line.value) >= WRITTEN_ROWS || characters >= WRITTEN_CHARACTERS) await insert()
   }
   if (batch.length > 0) await insert()
   return rows
@@ -237,9 +248,5 @@ async function requireEmpty(tx: Tx): Promise<void> {
 
 /** Waits while the other side cannot keep up, so that a backup of any size needs little memory. */
 async function write(to: Writable, chunk: string | Buffer): Promise<void> {
-  if (to.write(chunk)) return
-  await new Promise<void>((done, fail) => {
-    to.once('drain', done)
-    to.once('error', fail)
-  })
+  if (!to.write(chunk)) await once(to, 'drain')
 }
