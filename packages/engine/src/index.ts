@@ -47,7 +47,7 @@ export {
 export { describeContract } from './describe-contract.js'
 export { diffPlans, type PlanChange } from './diff-plans.js'
 export { equalValues } from './equal-values.js'
-export { evaluateProposal, type Proposal, type Verdict } from './evaluate-proposal.js'
+export { evaluateProposal } from './evaluate-proposal.js'
 export { checkExecution } from './execution.js'
 export { hashValue, saltedHash, sha256Hex } from './hash.js'
 export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json-path.js'
@@ -96,6 +96,7 @@ export {
 } from './preflight.js'
 export { hashPlan, type Preparation, type PrepareOptions, preparePlan, preparePlanInSteps } from './prepare-plan.js'
 export { modelPattern } from './pricing.js'
+export type { Proposal, Verdict } from './proposal.js'
 export {
   normalizeResponse,
   type ProviderRun,
