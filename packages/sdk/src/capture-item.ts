@@ -38,11 +38,12 @@ export function createCaptureWriter(): (seen: Observation) => string {
   return (seen) => {
     const tools = namedTools(seen)
     if (!areSame(tools, last.tools)) {
-      last = { tools, text: tools.map((tool) => JSON.stringify(toolOf(seen, tool))).join(',') }
+      last = { tools, text: keepableJson(tools.map((tool) => JSON.stringify(toolOf(seen, tool))).join(',')) }
     }
-    const rest = JSON.stringify(restOfRequest(seen)).slice(1, -1)
+    const rest = keepableJson(JSON.stringify(restOfRequest(seen))).slice(1, -1)
+    const besides = keepableJson(JSON.stringify(besidesRequest(seen))).slice(0, -1)
     const request = `"tools":[${last.text}]${rest === '' ? '' : `,${rest}`}`
-    return keepableJson(`${JSON.stringify(besidesRequest(seen)).slice(0, -1)},"request":{${request}}}`)
+    return `${besides},"request":{${request}}}`
   }
 }
 
