@@ -1,24 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { expireOffers } from '../../packages/server/src/workflows/expire-offers.js'
-import { createMailbox } from '../support/mailbox.js'
-import { Person } from '../support/person.js'
-import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
+import { startOwnedRuntime } from '../support/owned-runtime.js'
 import { join, offer, openWorkflow } from '../support/workflow.js'
 
-const mailbox = createMailbox()
-let runtime: Runtime
-let ada: Person
-let api: Api
-beforeAll(async () => {
-  runtime = await startRuntime({ mailer: mailbox })
-  ada = new Person(runtime.fetch)
-  const { body } = await ada.signup()
-  await runtime.sql`update tenants set quota = 'scale' where tenant_id = ${body.user.tenant_id}`
-  await runtime.instances[0].parts.accounts.mail.idle()
-  await ada.call('verifyEmail', { body: { token: mailbox.tokenFor(ada.email) } })
-  api = runtime.api(body.api_key)
-})
-afterAll(() => runtime.close())
+const { runtime, owner: ada, api } = await startOwnedRuntime()
 
 test('workflows are listed newest first, page by page, with what goes on in them', async () => {
   const made: string[] = []

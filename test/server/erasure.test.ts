@@ -1,24 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openSession } from '../support/governed-session.js'
-import { createMailbox } from '../support/mailbox.js'
-import { Person } from '../support/person.js'
+import { startOwnedRuntime } from '../support/owned-runtime.js'
 import { planOf } from '../support/plans.js'
-import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
 
-const mailbox = createMailbox()
-let runtime: Runtime
-let ada: Person
-let api: Api
-
-beforeAll(async () => {
-  runtime = await startRuntime({ mailer: mailbox })
-  ada = new Person(runtime.fetch)
-  const { body } = await ada.signup()
-  await runtime.instances[0].parts.accounts.mail.idle()
-  await ada.call('verifyEmail', { body: { token: mailbox.tokenFor(ada.email) } })
-  api = runtime.api(body.api_key)
-})
-afterAll(() => runtime.close())
+const { runtime, owner: ada, api } = await startOwnedRuntime()
 
 const killWith = async (sessionId: string, capture_level: 'metadata' | 'redacted', reason: string) => {
   const session = await openSession(api, { session_id: sessionId, capture_level })

@@ -1,28 +1,14 @@
 import type { PlanDetail } from '@countersign/protocol'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { learnCaptures, MAX_TOOLS } from '../../packages/server/src/learning/learn-captures.js'
 import { batchOf, capturesOf, hostileCapture, mailConversation } from '../support/captures.js'
 import { expectStatus, openSession } from '../support/governed-session.js'
-import { createMailbox } from '../support/mailbox.js'
+import { startOwnedRuntime } from '../support/owned-runtime.js'
 import { Person } from '../support/person.js'
 import { proves } from '../support/proves.js'
-import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
 
-const mailbox = createMailbox()
-let runtime: Runtime
-let ada: Person
-let api: Api
-beforeAll(async () => {
-  runtime = await startRuntime({ mailer: mailbox })
-  ada = new Person(runtime.fetch)
-  const { body } = await ada.signup()
-  await runtime.sql`update tenants set quota = 'scale' where tenant_id = ${body.user.tenant_id}`
-  await runtime.instances[0].parts.accounts.mail.idle()
-  await ada.call('verifyEmail', { body: { token: mailbox.tokenFor(ada.email) } })
-  api = runtime.api(body.api_key)
-})
-afterAll(() => runtime.close())
+const { runtime, owner: ada, api } = await startOwnedRuntime()
 
 async function teach(agent: string, names: readonly string[]): Promise<void> {
   if (names.length > 0) await api.ingestCaptures(batchOf(names.flatMap((name) => mailConversation(agent, name))))
