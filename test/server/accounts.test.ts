@@ -236,6 +236,26 @@ describe('signing in', () => {
     expect((await ada.call('me')).status).toBe(401)
     expect((await ada.call('logout')).status).toBe(200)
   })
+
+  const LOST: Record<string, (cookies: Map<string, string>) => void> = {
+    'is missing': (cookies) => cookies.delete('countersign_refresh'),
+    'is one that nobody issued': (cookies) => cookies.set('countersign_refresh', 'A'.repeat(43)),
+  }
+  test.each(Object.entries(LOST))(
+    'signing out ends the sign-in that the access token names where the refresh token %s',
+    async (_, lose) => {
+      const ada = person()
+      await ada.signup()
+      const stolen = new Map(ada.cookies)
+      lose(ada.cookies)
+      expect((await ada.call('logout')).status).toBe(200)
+      for (const [name, value] of stolen) ada.cookies.set(name, value)
+      expect((await ada.call('me')).status).toBe(401)
+      await ada.login()
+      const { items } = (await ada.call('listAudit', { query: { limit: '10' } })).body
+      expect(items.map(({ action }) => action)).toContain('logout')
+    },
+  )
 })
 
 describe('resetting a password', () => {

@@ -40,22 +40,22 @@ export interface SignIn extends RefreshOwner {
   quota: Quota
 }
 
-/** By the refresh token itself, or by the id that an access token names. Undefined when unknown, expired or revoked. */
-export async function findSignIn(
-  sql: Queryable,
-  by: { tokenHash: Buffer } | { tenantId: string; refreshId: string },
-  now: Date,
-): Promise<SignIn | undefined> {
-  const match =
-    'tokenHash' in by
-      ? sql`r.token_hash = ${by.tokenHash}`
-      : sql`r.tenant_id = ${by.tenantId} and r.refresh_id = ${by.refreshId}`
+/** The refresh token itself, or the id that an access token names. */
+export type RefreshName = { tokenHash: Buffer } | { tenantId: string; refreshId: string }
+
+const named = (sql: Queryable, by: RefreshName) =>
+  'tokenHash' in by
+    ? sql`r.token_hash = ${by.tokenHash}`
+    : sql`r.tenant_id = ${by.tenantId} and r.refresh_id = ${by.refreshId}`
+
+/** Undefined when unknown, expired or revoked. */
+export async function findSignIn(sql: Queryable, by: RefreshName, now: Date): Promise<SignIn | undefined> {
   const [row] = await sql<SignIn[]>`
     select r.tenant_id, r.user_id, r.refresh_id, u.email, t.quota
     from refresh_tokens r
       join users u on u.tenant_id = r.tenant_id and u.user_id = r.user_id
       join tenants t on t.tenant_id = r.tenant_id
-    where ${match} and r.revoked_at is null and r.expires_at > ${now}`
+    where ${named(sql, by)} and r.revoked_at is null and r.expires_at > ${now}`
   return row
 }
 
@@ -74,12 +74,12 @@ export async function holdSignIn(tx: Queryable, { tenantId, refreshId }: Refresh
 /** The owner, or undefined when there was nothing to revoke. */
 export async function revokeRefreshToken(
   sql: Queryable,
-  hash: Buffer,
+  by: RefreshName,
   now: Date,
 ): Promise<(RefreshOwner & { email: string }) | undefined> {
   const [row] = await sql<(RefreshOwner & { email: string })[]>`
     update refresh_tokens r set revoked_at = ${now} from users u
-    where r.token_hash = ${hash} and r.revoked_at is null and u.tenant_id = r.tenant_id and u.user_id = r.user_id
+    where ${named(sql, by)} and r.revoked_at is null and u.tenant_id = r.tenant_id and u.user_id = r.user_id
     returning r.tenant_id, r.user_id, r.refresh_id, u.email`
   return row
 }

@@ -3,16 +3,24 @@ import type { OpenContext } from '../../context.js'
 import { sha256 } from '../../crypto/secrets.js'
 import { clearSessionCookies, readSessionCookies } from '../../session-cookies.js'
 import { insertAuditEntry } from '../../store/audit.js'
-import { revokeRefreshToken } from '../../store/refresh-tokens.js'
+import { type RefreshName, revokeRefreshToken } from '../../store/refresh-tokens.js'
 
-/** Revokes the refresh token, and with it every access token issued under it. Signing out twice is no error. */
+/**
+ * Revokes the refresh token, and with it every access token issued under it: the one that the browser sent, and the one
+ * that its access token names, since either cookie may have been lost. Signing out twice is no error.
+ */
 export async function logout(ctx: OpenContext): Promise<Reply<Routes['logout']>> {
-  const { secureCookies } = ctx.accounts
-  const { refresh } = readSessionCookies(ctx.request.headers.get('cookie'), secureCookies)
+  const { secureCookies, accessTokens } = ctx.accounts
+  const { access, refresh } = readSessionCookies(ctx.request.headers.get('cookie'), secureCookies)
   const now = ctx.clock()
-  const owner = refresh === undefined ? undefined : await revokeRefreshToken(ctx.sql, sha256(refresh), now)
-  if (owner !== undefined)
+  const claims = access === undefined ? null : await accessTokens.read(access, now)
+  const names: RefreshName[] = refresh === undefined ? [] : [{ tokenHash: sha256(refresh) }]
+  if (claims !== null && claims !== 'expired') names.push(claims)
+  for (const name of names) {
+    const owner = await revokeRefreshToken(ctx.sql, name, now)
+    if (owner === undefined) continue
     await insertAuditEntry(ctx.sql, { ...owner, action: 'logout', at: now, actor: owner.email, ip: ctx.clientAddress })
+  }
   clearSessionCookies(ctx.replyHeaders, secureCookies)
   return { ok: true }
 }
