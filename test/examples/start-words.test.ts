@@ -20,7 +20,7 @@ beforeAll(() => {
 }, 60_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-function start(args: readonly string[], options: { uid?: number; gid?: number } = {}) {
+function start(args: readonly string[], options: { uid?: number; gid?: number; timeout?: number } = {}) {
   const env = { PATH: process.env.PATH, HOME: folder }
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8', ...options })
   return { status, output: stdout + stderr }
@@ -87,6 +87,13 @@ test('a folder that this user may not write to is named, with what to do', ({ sk
   expect(status).toBe(1)
 })
 
+test.skipIf(process.platform !== 'linux')('a folder that takes none below it is named at once', () => {
+  const { status, output } = start(command('--data-folder', '/proc/x'), { timeout: 20_000 })
+  expect(output).toMatch(/(\/proc\/x cannot be made|EACCES).*choose another folder with --data-folder/)
+  expect(output).not.toContain('    at ')
+  expect(status).toBe(1)
+})
+
 test.each(['tenant create acme', 'backup file.gz'])('%s makes no database in a folder without one', (words) => {
   const elsewhere = join(folder, 'elsewhere')
   const { status, output } = start([main, ...words.split(' '), '--data-folder', elsewhere])
@@ -108,9 +115,9 @@ test('a full disk is named, with what to do', () => {
 
 /** A test cannot fill a disk: the first folder that is made fails as it would on a full one. */
 const FULL_DISK = `
-import fs from 'node:fs/promises'
+import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
-fs.mkdir = async (path) => {
+fs.mkdirSync = (path) => {
   throw Object.assign(new Error("ENOSPC: no space left on device, mkdir '" + path + "'"), { code: 'ENOSPC' })
 }
 syncBuiltinESMExports()`

@@ -61,6 +61,7 @@ const PLAIN = new Set([
   'FolderInUse',
   'ListenError',
   'MigrationError',
+  'NoFolder',
   'NoPostgres',
   'UsageError',
 ])

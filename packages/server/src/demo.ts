@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rename, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { LIMITS } from '@countersign/protocol'
 import type { Services } from './context.js'
 import { makeApiKey, makeId } from './crypto/secrets.js'
+import { makeFolder } from './make-folder.js'
 import { findCredentials, insertAccount, markVerified, updatePassword } from './store/accounts.js'
 import { countActiveKeys, insertKey, revokeActiveKeys } from './store/api-keys.js'
 import { revokeRefreshTokensOf } from './store/refresh-tokens.js'
@@ -94,7 +95,7 @@ async function readPassword(dataFolder: string): Promise<string | null> {
 
 async function writePrivately(file: string, text: string): Promise<void> {
   const draft = `${file}.draft`
-  await mkdir(resolve(file, '..'), { recursive: true, mode: 0o700 })
+  makeFolder(resolve(file, '..'), 0o700)
   await writeFile(draft, text, { mode: 0o600 })
   // An old draft keeps the rights it had.
   await chmod(draft, 0o600)

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { chmod, mkdir, open, readFile, rename, stat, truncate, writeFile } from 'node:fs/promises'
+import { chmod, open, readFile, rename, stat, truncate, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,6 +21,7 @@ import { DatabaseTrouble } from './embedded-postgres/database-trouble.js'
 import { canReach, databaseUser } from './embedded-postgres/database-user.js'
 import { lockFolder } from './embedded-postgres/folder-lock.js'
 import { processIdentity } from './embedded-postgres/process-identity.js'
+import { makeFolder } from './make-folder.js'
 import { connect } from './store/database.js'
 
 export interface EmbeddedPostgres {
@@ -58,7 +59,7 @@ interface Remembered {
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const say = options.say ?? (() => {})
   const dataFolder = resolve(options.dataFolder)
-  await mkdir(dataFolder, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+  makeFolder(dataFolder, process.getuid?.() === 0 ? 0o711 : 0o700)
   const lock = await lockFolder(dataFolder)
   try {
     const cluster = await placeCluster(dataFolder, options, say)
@@ -107,13 +108,13 @@ async function placeCluster(
   await chmod(dataFolder, 0o711)
   const reachesBinaries = canReach(user, binaries.postgres, ['--version'])
   const reachesData = canReach(user, 'test', ['-x', dataFolder])
-  if (!reachesBinaries || !reachesData) await mkdir(systemFolder, { recursive: true, mode: 0o755 })
+  if (!reachesBinaries || !reachesData) makeFolder(systemFolder, 0o755)
   if (!reachesBinaries) {
     say(`the user ${user.name} cannot reach ${binaries.folder}; PostgreSQL runs from a copy in ${systemFolder}`)
   }
   const own = join(systemFolder, `data-${createHash('sha256').update(dataFolder).digest('hex').slice(0, 12)}`)
   if (!reachesData) {
-    await mkdir(own, { recursive: true, mode: 0o711 })
+    makeFolder(own, 0o711)
     say(`the user ${user.name} cannot reach ${dataFolder}; the database is kept in ${own}`)
   }
   return {

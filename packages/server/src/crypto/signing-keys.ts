@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder } from '../make-folder.js'
 import type { Random } from './secrets.js'
 
 /** The signing keys of the data folder, one a line, newest first; made at the first start, readable by its owner only. */
@@ -10,7 +11,7 @@ export function keptSigningKeys(dataFolder: string, random: Random): readonly st
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
-  mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+  makeFolder(dataFolder, 0o700)
   try {
     writeFileSync(file, `${random(48).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
   } catch (error) {

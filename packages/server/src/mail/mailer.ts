@@ -1,7 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { emailSchema, type MailDelivery } from '@countersign/protocol'
 import { createTransport } from 'nodemailer'
+import { makeFolder } from '../make-folder.js'
 import type { Message } from './messages.js'
 
 export interface Mailer {
@@ -53,7 +54,7 @@ export function createOutboxMailer({
   return {
     delivery: show === undefined ? 'outbox' : 'terminal',
     async send(to, message, reference) {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      makeFolder(folder, 0o700)
       const file = join(folder, `${reference}.txt`)
       await writeFile(file, `To: ${to}\nSubject: ${message.subject}\n\n${message.text}`, { mode: 0o600 })
       tell(file)
