@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { canonicalJson, verifyExport } from '@countersign/engine'
 import type { JsonValue, LedgerExport } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { Unreadable, UsageError } from '../../packages/cli/src/command.js'
 import { verify } from '../../packages/cli/src/commands/verify.js'
+import { isUsage, wordsFor } from '../../packages/cli/src/words-for.js'
 import { eraseContent } from '../../packages/server/src/store/content.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor, refund, reserve } from '../support/governed-session.js'
 import { exportOf } from '../support/ledger-export.js'
@@ -228,12 +230,33 @@ describe('countersign verify', () => {
     })
   })
 
-  test('an unknown session and a file that is no export are usage errors in words', async () => {
-    await expect(run(['nobody', ...(await online())])).rejects.toThrow(/answered 404/)
+  test('a key or a session that the service does not know is told with what to do, and not as a wrong call', async () => {
+    const [, url = '', , key = ''] = await online()
+    const trouble = (args: string[]) =>
+      run(args).then(
+        () => null,
+        (error: unknown) => error,
+      )
+    const unknownKey = await trouble(['nobody', '--url', url, '--key', `csk_${'A'.repeat(32)}`])
+    expect(unknownKey).toBeInstanceOf(Unreadable)
+    expect(wordsFor(unknownKey)).toMatch(/ answered 401: .*: give a key .* with --key or in COUNTERSIGN_API_KEY$/)
+    const unknownSession = await trouble(['nobody', '--url', url, '--key', key])
+    expect(unknownSession).toBeInstanceOf(Unreadable)
+    expect(wordsFor(unknownSession)).toMatch(/ answered 404: .*no session nobody.*--workflow/)
+    expect(wordsFor(await trouble(['--workflow', 'nobody', '--url', url, '--key', key]))).toMatch(/no workflow nobody/)
+    const away = await trouble(['nobody', '--url', 'http://127.0.0.1:1', '--key', key])
+    expect([isUsage(away), wordsFor(away)]).toEqual([false, expect.stringMatching(/cannot be reached.*--url/)])
+    const paths = await trouble(['nobody', '--url', `${url}/docs`, '--key', key])
+    expect(wordsFor(paths)).not.toContain('    at ')
+  })
+
+  test('a file that is no export, or not there, is told in words; no file at all is a wrong call', async () => {
     const file = join(folder, 'other.json')
     await writeFile(file, '{"a":1}')
     await expect(run([file])).rejects.toThrow(/not an export/)
+    await expect(run([join(folder, 'none.json')])).rejects.toThrow(Unreadable)
     await expect(run([])).rejects.toThrow(/expected one session, one workflow or one file/)
+    await expect(run([])).rejects.toThrow(UsageError)
   })
 
   async function saved(exported: LedgerExport): Promise<string> {

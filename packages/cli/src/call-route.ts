@@ -71,7 +71,8 @@ export async function askRoute<Name extends RouteName>(
     ...(given.body === undefined ? {} : { body: JSON.stringify(given.body) }),
   }).catch((error) => {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-    throw new RefusedError(`${url} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`, [])
+    const why = cause instanceof Error ? cause.message || codeOf(cause) : String(cause)
+    throw new RefusedError(`${url} cannot be reached: ${why}: check that the service runs there, or give --url`, [])
   })
   const body: unknown = await response.json().catch(() => null)
   if (!response.ok) throw refusal(url, response.status, body)
@@ -82,5 +83,16 @@ function refusal(url: string, status: number, body: unknown): RefusedError {
   const { title, detail, problems } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
   const why = [title, detail].filter((part) => typeof part === 'string').join(': ') || 'no answer that can be read'
   const list = Array.isArray(problems) ? problems.filter((problem) => typeof problem === 'string') : []
-  return new RefusedError(`${url} answered ${status}: ${why}`, list, status)
+  const mend = MENDS[status]
+  return new RefusedError(`${url} answered ${status}: ${why}${mend === undefined ? '' : `: ${mend}`}`, list, status)
 }
+
+/** What to do, where the title of the problem leaves it open. */
+const MENDS: Readonly<Record<number, string>> = {
+  401: 'give a key of this service that is not revoked, with --key or in COUNTERSIGN_API_KEY',
+  403: 'open the link of the verification mail first; the dashboard sends it again',
+  429: 'wait a minute and try again',
+}
+
+/** An error for several addresses of one name has no message of its own. */
+const codeOf = (error: Error): string => ('code' in error ? String(error.code) : error.name)

@@ -19,3 +19,8 @@ export interface Terminal {
 export class UsageError extends Error {
   override name = 'UsageError'
 }
+
+/** What the command was to judge could not be read, so that there is no verdict. Exit code 2, like a wrong call's. */
+export class Unreadable extends Error {
+  override name = 'Unreadable'
+}

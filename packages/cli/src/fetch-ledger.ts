@@ -1,7 +1,7 @@
 import { type LedgerExport, ROUTES, type WorkflowLedgerExport } from '@countersign/protocol'
 import { firstBrokenEvent, isMisfit } from './broken-event.js'
 import { askRoute, RefusedError, type Service } from './call-route.js'
-import { UsageError } from './command.js'
+import { Unreadable } from './command.js'
 
 interface Exports {
   exportEvents: LedgerExport
@@ -39,10 +39,19 @@ async function fetchPage<Name extends keyof Exports>(
     // As it came: in a copy that a schema makes, defaults are added and a key `__proto__` is lost, and hashes would tell.
     return page as Exports[Name]
   } catch (error) {
-    if (error instanceof RefusedError) throw new UsageError(error.message)
+    if (error instanceof RefusedError) throw new Unreadable(`${error.message}${missing(error, route, params)}`)
     const broken = isMisfit(error) ? firstBrokenEvent(error, after) : null
     if (broken !== null) throw broken
     const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : ''
-    throw new UsageError(`${service.url} gives no ledger: ${error instanceof Error ? error.message : error}${cause}`)
+    throw new Unreadable(`${service.url} gives no ledger: ${error instanceof Error ? error.message : error}${cause}`)
   }
+}
+
+/** Who mixes the two kinds up, or takes the key of another tenant, is told that there is nothing. */
+function missing({ status }: RefusedError, route: keyof Exports, params: Record<string, string>): string {
+  if (status !== 404) return ''
+  const other = "of this key's tenant; check the name and the key"
+  return route === 'exportEvents'
+    ? `: there is no session ${params.session_id} ${other}, and for a workflow add --workflow`
+    : `: there is no workflow ${params.workflow_id} ${other}, and for a session leave --workflow out`
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { suggestName } from '@countersign/engine'
+import { Unreadable } from './command.js'
 import { COMMANDS } from './commands/index.js'
 import { SETTING_FLAGS } from './commands/start.js'
 import { createTerminal } from './create-terminal.js'
@@ -35,9 +36,8 @@ async function run([name, ...args]: readonly string[]): Promise<number> {
     return await command.run(args, terminal)
   } catch (error) {
     terminal.note(`countersign ${name}: ${wordsFor(error, flagsOf(command.usage))}`)
-    if (!isUsage(error)) return 1
-    terminal.note(`usage: countersign ${command.usage}`)
-    return 2
+    if (isUsage(error)) terminal.note(`usage: countersign ${command.usage}`)
+    return isUsage(error) || error instanceof Unreadable ? 2 : 1
   }
 }
 

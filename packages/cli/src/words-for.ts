@@ -63,5 +63,6 @@ const PLAIN = new Set([
   'MigrationError',
   'NoFolder',
   'NoPostgres',
+  'Unreadable',
   'UsageError',
 ])

@@ -17,7 +17,7 @@ import {
 } from '@countersign/protocol'
 import { BrokenEvent, firstBrokenEvent } from '../broken-event.js'
 import { serviceOf } from '../call-route.js'
-import { type Command, type Terminal, UsageError } from '../command.js'
+import { type Command, type Terminal, Unreadable, UsageError } from '../command.js'
 import { fetchLedger } from '../fetch-ledger.js'
 
 export const verify: Command = {
@@ -96,7 +96,7 @@ async function readLedger(
   const ledger = given.workflow
     ? ofWorkflow(await fetchLedger(service, 'exportWorkflowEvents', { workflow_id: subject }))
     : ofSession(await fetchLedger(service, 'exportEvents', { session_id: subject }))
-  if (ledger.name !== subject) throw new UsageError(`${service.url} answered with the ledger of ${ledger.name}`)
+  if (ledger.name !== subject) throw new Unreadable(`${service.url} answered with the ledger of ${ledger.name}`)
   return ledger
 }
 
@@ -129,14 +129,14 @@ async function readExport(file: string): Promise<Ledger> {
     parsed = JSON.parse(written)
   } catch (error) {
     const why = error instanceof SyntaxError ? 'it is not JSON' : String((error as { code?: unknown }).code ?? error)
-    throw new UsageError(`${file} cannot be read: ${why}; to read a ledger from the service, add --url and --key`)
+    throw new Unreadable(`${file} cannot be read: ${why}; to read a ledger from the service, add --url and --key`)
   }
   const twice = repeatedKey(written)
   // Readers differ in which of the two they take: one would see what was never checked.
-  if (twice !== null) throw new UsageError(`${file} cannot be checked: the key ${twice} occurs twice in one object`)
+  if (twice !== null) throw new Unreadable(`${file} cannot be checked: the key ${twice} occurs twice in one object`)
   const isWorkflow = typeof parsed === 'object' && parsed !== null && 'workflow_id' in parsed
   const shape = isWorkflow ? exportWorkflowEventsReply.safeParse(parsed) : exportEventsReply.safeParse(parsed)
-  if (!shape.success) throw firstBrokenEvent(shape.error) ?? new UsageError(`${file} is not an export of a ledger`)
+  if (!shape.success) throw firstBrokenEvent(shape.error) ?? new Unreadable(`${file} is not an export of a ledger`)
   // As it was written: a schema's copy has defaults in it, and lacks a key `__proto__`.
   return isWorkflow ? ofWorkflow(parsed as WorkflowLedgerExport) : ofSession(parsed as LedgerExport)
 }
