@@ -504,3 +504,19 @@ function shuffled(value: unknown, numbers: fc.Stream<number>): unknown {
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(order(Object.entries(value)).map(([key, item]) => [key, shuffled(item, numbers)]))
 }
+
+test('a contract that the program changes after it was compiled changes nothing of the plan', () => {
+  const allowed = ['a', 'b']
+  const schema = { type: 'object', properties: { unit: { enum: allowed } } }
+  const invariants = [
+    { path: '$.unit', one_of: allowed },
+    { path: '$.list', equals: allowed },
+  ]
+  const value = { tool: 'x', arguments: schema, argument_value_invariants: invariants }
+  const result = compilePlan({ contracts: [{ file: 'x', value }] })
+  if (!result.ok) throw new Error('it must compile')
+  const before = JSON.stringify(result.compiled_session)
+  allowed.push('c')
+  invariants.pop()
+  expect(JSON.stringify(result.compiled_session)).toBe(before)
+})

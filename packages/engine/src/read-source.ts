@@ -47,7 +47,9 @@ export function readSource(source: ContractSource): SourceReading {
     const problem = checkStrictValue(source.value)
     if (problem !== null)
       return fail(`the value is not plain JSON: ${problem}`, 'hand over plain objects, arrays and scalars')
-    return { ok: true, source: { file, isFile: false, value: source.value as JsonValue, lineAt: () => null } }
+    // Of one's own: the program may go on to change its object, and the plan must stay what its hash says.
+    const value = structuredClone(source.value) as JsonValue
+    return { ok: true, source: { file, isFile: false, value, lineAt: () => null } }
   }
   if (Buffer.byteLength(source.text) > LIMITS.planBytes) {
     return fail(`the file is larger than ${LIMITS.planBytes} bytes`, 'split it')

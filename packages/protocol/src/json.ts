@@ -7,5 +7,42 @@ export interface JsonObject {
   [key: string]: JsonValue
 }
 
-/** Named by its type: what zod infers for JSON may be undefined. */
-export const jsonSchema = z.json() as z.ZodType<JsonValue, JsonValue>
+/**
+ * One look at the whole value, which is then passed on as it is. Not `z.json()`: that is a schema of itself, which zod
+ * cannot compile, and it copies the value part by part.
+ */
+export const jsonSchema = z.custom<JsonValue>(isJson)
+
+/** Without recursion, so that no nesting can exhaust the stack. A value that holds itself is not JSON. */
+function isJson(root: unknown): boolean {
+  const open: unknown[] = [root]
+  for (let looked = 0; open.length > 0; looked++) {
+    if (looked > MOST_PARTS) return false
+    const value = open.pop()
+    switch (typeof value) {
+      case 'string':
+      case 'boolean':
+        break
+      case 'number':
+        if (!Number.isFinite(value)) return false
+        break
+      case 'object':
+        if (value === null) break
+        if (Array.isArray(value)) for (const item of value) open.push(item)
+        else if (isPlain(value)) for (const key of Object.keys(value)) open.push((value as JsonObject)[key])
+        else return false
+        break
+      default:
+        return false
+    }
+  }
+  return true
+}
+
+/** More than any body, plan or reply can hold. */
+const MOST_PARTS = 10_000_000
+
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { EVIDENCE_LEVELS } from './contract.js'
 import { decimalSchema, environmentSchema, hashSchema, timeSchema } from './ids.js'
+import { jsonSchema } from './json.js'
 import { compiledSessionSchema } from './plan.js'
 import { captureLevelSchema, gateSchema, planSourceSchema, unmatchedPolicySchema } from './session.js'
 import { blockReasonSchema, outcomeSchema, PROPOSAL_OUTCOMES, usageSchema } from './turn.js'
@@ -143,7 +144,7 @@ export const chainedEventSchema = z.strictObject({
   seq: z.int().min(1),
   type: z.enum(Object.keys(LEDGER_EVENTS) as [LedgerEventType, ...LedgerEventType[]]),
   at: timeSchema,
-  body: z.record(z.string(), z.json()),
+  body: z.record(z.string(), jsonSchema),
   prev_hash: hashSchema,
   hash: hashSchema,
 })
@@ -163,6 +164,6 @@ export const exportEventsReply = z.strictObject({
   /** On the first page, so that an export verifies offline. */
   compiled_session: compiledSessionSchema.nullable(),
   /** The stored snapshot, as of head, for comparison with the fold. */
-  state: z.json().nullable(),
+  state: jsonSchema.nullable(),
 })
 export type LedgerExport = z.infer<typeof exportEventsReply>

@@ -35,6 +35,19 @@ test('the OpenAPI document has every route once', () => {
   expect(operations.sort()).toEqual(routes.map(([name]) => name).sort())
 })
 
+test('every reference in the OpenAPI document leads to something in it', () => {
+  const document = openApiDocument()
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#([^"]*)"/g)].map((match) => match[1] ?? '')
+  expect(references.length).toBeGreaterThan(0)
+  for (const reference of new Set(references)) {
+    const found = reference
+      .split('/')
+      .slice(1)
+      .reduce<unknown>((at, key) => (at as Record<string, unknown>)?.[key], document)
+    expect([reference, typeof found]).toEqual([reference, 'object'])
+  }
+})
+
 test('there are 24 block reasons and every error has a status that says whose turn it is', () => {
   expect(BLOCK_REASON_NAMES).toHaveLength(24)
   for (const { status } of Object.values(ERRORS))

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { hashSchema, ledgerHeadSchema, timeSchema } from './ids.js'
+import { jsonSchema } from './json.js'
 
 const tools = z.array(z.string()).nullable()
 const handoff = { handoff_id: z.string() }
@@ -53,7 +54,7 @@ export const chainedWorkflowEventSchema = z.strictObject({
   seq: z.int().min(1),
   type: z.enum(Object.keys(WORKFLOW_EVENTS) as [WorkflowEventType, ...WorkflowEventType[]]),
   at: timeSchema,
-  body: z.record(z.string(), z.json()),
+  body: z.record(z.string(), jsonSchema),
   prev_hash: hashSchema,
   hash: hashSchema,
 })

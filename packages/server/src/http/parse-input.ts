@@ -1,6 +1,6 @@
 import { holdsNul, parseStrictJson } from '@countersign/engine'
 import { type Input, type JsonValue, LIMITS, type Route } from '@countersign/protocol'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { ApiError } from '../api-error.js'
 import { hasBody, readBody } from './read-body.js'
 
@@ -62,7 +62,7 @@ function checkedQuery(route: Route, query: URLSearchParams): unknown {
 const nameOf = (name: string) => (/^[a-z_]{1,40}$/.test(name) ? name : 'a parameter')
 
 function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
-  const result = schema.safeParse(value)
+  const result = compiled(schema).safeParse(value)
   if (result.success) return result.data
   const errors = result.error.issues.slice(0, 20).map((issue) => ({
     path: [where, ...issue.path.map(String)].join('.'),
@@ -70,4 +70,15 @@ function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'b
   }))
   const first = errors[0]
   throw new ApiError('INVALID_REQUEST', { detail: `${first?.path}: ${first?.message}`, errors })
+}
+
+/** Code made from each shape when it is first asked for: what it refuses, the shape itself is asked about. */
+const COMPILED = new WeakMap<z.ZodType, z.ZodType>()
+
+function compiled(schema: z.ZodType): z.ZodType {
+  const known = COMPILED.get(schema)
+  if (known !== undefined) return known
+  const made = z.compile(schema)
+  COMPILED.set(schema, made)
+  return made
 }
