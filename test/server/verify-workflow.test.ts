@@ -104,7 +104,7 @@ test('what cannot be read is no verdict: an unknown workflow, no service, no fil
   const { sessionId } = await openSession(runtime.api())
   await expect(run('--workflow', sessionId, ...online)).rejects.toThrow(/answered 404/)
   await expect(run('--workflow', 'w', '--url', 'http://127.0.0.1:9', '--key', 'k')).rejects.toThrow(/cannot be reached/)
-  await expect(run(joinPath(folder, 'nowhere.json'))).rejects.toThrow(/cannot be read: ENOENT/)
+  await expect(run(joinPath(folder, 'nowhere.json'))).rejects.toThrow(/cannot be read: there is no such file/)
   const file = joinPath(folder, 'other.json')
   await writeFile(file, '{"workflow_id":"w"}')
   await expect(run(file)).rejects.toThrow(/not an export/)

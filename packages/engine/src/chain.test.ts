@@ -1,8 +1,9 @@
-import type { ChainedEvent, LedgerExport, SessionEvent } from '@countersign/protocol'
+import type { ChainedEvent, LedgerExport, LedgerHead, SessionEvent } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { foldEvents } from './advance.js'
-import { chainEvent, GENESIS_HASH, verifyChain, verifyExport } from './chain.js'
+import { chainEvent, verifyChain, verifyExport } from './chain.js'
 import { compilePlan } from './compile-plan.js'
+import { GENESIS_HASH } from './verify-links.js'
 
 const AT = '2026-01-01T00:00:00.000Z'
 const compiled = compilePlan({ contracts: [{ file: 'look', value: { tool: 'look', side_effect: 'read' } }] })
@@ -77,6 +78,21 @@ describe('the chain', () => {
     expect(verifyChain([...good, odd])).toMatchObject({ ok: false, brokenAt: 6 })
   })
 
+  test('shows what can have no hash in words', () => {
+    const problem = expect.stringContaining('half of a surrogate pair')
+    expect(verifyChain(changed(1, { body: { label: '\ud800' } }))).toEqual({ ok: false, brokenAt: 2, problem })
+  })
+
+  test('a known head of another hash is told apart from a chain that ends elsewhere', () => {
+    const problem = (known: LedgerHead) => {
+      const checked = verifyChain(good, known)
+      return checked.ok ? null : [checked.brokenAt, checked.problem]
+    }
+    expect(problem({ seq: 5, hash: GENESIS_HASH })).toEqual([5, 'event 5 has another hash than the head that is known'])
+    expect(problem({ seq: 9, hash: GENESIS_HASH })).toEqual([6, 'the chain ends at 5, and its head is known to be 9'])
+    expect(problem({ seq: -1, hash: GENESIS_HASH })).toEqual([1, 'the chain ends at 5, and its head is known to be -1'])
+  })
+
   test('shows another event put in its place with a right hash', () => {
     const other = chainEvent(good[0] ?? null, 's', { type: 'label', at: AT, body: { label: 'other' } })
     expect(verifyChain([good[0]!, other, ...good.slice(2)])).toMatchObject({ ok: false, brokenAt: 3 })
@@ -104,6 +120,7 @@ describe('an export', () => {
     ['a state of another status', { state: { ...state, status: 'ACTIVE' } }, 'do not fold'],
     ['another plan', { compiled_session: { ...compiled_session, contracts: [] } }, 'does not have its hash'],
     ['no state', { state: null }, 'do not fold'],
+    ['a state that cannot be written', { state: { ...state, holderId: '\ud800' } }, 'do not fold'],
     ['another name', { session_id: 't' }, 'belongs to another session'],
     ['no plan', { compiled_session: null }, 'holds no plan'],
     ['a broken chain', { events: changed(1, { body: { label: 'b' } }) }, 'does not have its hash'],
@@ -115,6 +132,11 @@ describe('an export', () => {
   ])('shows %s', (_, change, problem) => {
     const checked = verifyExport({ ...exported, ...change })
     expect(checked.ok ? '' : checked.problem).toContain(problem)
+  })
+
+  test('names the event that cannot have happened, not the last one', () => {
+    const events = chain([EVENTS[0]!, EVENTS[0]!, ...EVENTS.slice(1)])
+    expect(verifyExport({ ...exported, events, head: events.at(-1)! })).toMatchObject({ ok: false, brokenAt: 2 })
   })
 
   test('shows a plan that the session was not created with', () => {

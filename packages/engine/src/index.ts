@@ -20,13 +20,7 @@ export {
   type PolicyQuestion,
   type PreparedPolicy,
 } from './cedar.js'
-export {
-  type ChainCheck,
-  chainEvent,
-  GENESIS_HASH,
-  verifyChain,
-  verifyExport,
-} from './chain.js'
+export { chainEvent, verifyChain, verifyExport } from './chain.js'
 export { readByPath } from './check-invariant.js'
 export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './checkpoint.js'
 export { closestName, suggestName } from './closest-name.js'
@@ -46,6 +40,7 @@ export {
 } from './decimal.js'
 export { describeContract } from './describe-contract.js'
 export { diffPlans, type PlanChange } from './diff-plans.js'
+export { doubtfulJson } from './doubtful-json.js'
 export { equalValues } from './equal-values.js'
 export { evaluateProposal } from './evaluate-proposal.js'
 export { checkExecution } from './execution.js'
@@ -118,10 +113,10 @@ export {
   FORBIDDEN_KEYS,
   holdsNul,
   parseStrictJson,
-  repeatedKey,
   type StrictJson,
 } from './strict-json.js'
 export { type ValidationResult, validateResponse } from './validate.js'
+export { type ChainCheck, GENESIS_HASH } from './verify-links.js'
 export { chainWorkflowEvent, verifyWorkflowChain, verifyWorkflowExport } from './workflow-chain.js'
 export {
   type Offer,

@@ -123,7 +123,7 @@ function countPairs(text: string): number {
 }
 
 /** The index of the quote that closes the string opened at `start`. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   let at = start + 1
   while (text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
   return at

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import {
   type ChainCheck,
-  repeatedKey,
+  doubtfulJson,
   verifyChain,
   verifyExport,
   verifyWorkflowChain,
@@ -125,18 +125,26 @@ async function readExport(file: string): Promise<Ledger> {
   let parsed: unknown
   let written: string
   try {
-    written = await readFile(file, 'utf8')
+    written = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file))
     parsed = JSON.parse(written)
   } catch (error) {
-    const why = error instanceof SyntaxError ? 'it is not JSON' : String((error as { code?: unknown }).code ?? error)
+    const { code } = error as { code?: unknown }
+    const why = error instanceof SyntaxError ? 'it is not JSON' : (WORDS[String(code)] ?? String(code ?? error))
     throw new Unreadable(`${file} cannot be read: ${why}; to read a ledger from the service, add --url and --key`)
   }
-  const twice = repeatedKey(written)
-  // Readers differ in which of the two they take: one would see what was never checked.
-  if (twice !== null) throw new Unreadable(`${file} cannot be checked: the key ${twice} occurs twice in one object`)
+  // Readers differ in what they take it for: one would see what was never checked.
+  const doubt = doubtfulJson(written)
+  if (doubt !== null) throw new Unreadable(`${file} cannot be checked: ${doubt}`)
   const isWorkflow = typeof parsed === 'object' && parsed !== null && 'workflow_id' in parsed
   const shape = isWorkflow ? exportWorkflowEventsReply.safeParse(parsed) : exportEventsReply.safeParse(parsed)
   if (!shape.success) throw firstBrokenEvent(shape.error) ?? new Unreadable(`${file} is not an export of a ledger`)
   // As it was written: a schema's copy has defaults in it, and lacks a key `__proto__`.
   return isWorkflow ? ofWorkflow(parsed as WorkflowLedgerExport) : ofSession(parsed as LedgerExport)
+}
+
+/** By the code of what went wrong. */
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8',
 }

@@ -1,0 +1,45 @@
+import { Decimal } from 'decimal.js'
+import { endOfString, repeatedKey } from './strict-json.js'
+
+/** More than any ledger has; what is checked walks a value by calling itself. */
+const MAX_DEPTH = 256
+
+/**
+ * What two readers of a JSON text could understand differently, or one of them not at all; null when there is nothing.
+ * Unlike for arguments any key may be there: a ledger counts tools by names that models made up.
+ */
+export function doubtfulJson(text: string): string | null {
+  const twice = repeatedKey(text)
+  if (twice !== null) return `the key ${twice} occurs twice in one object`
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] as string
+    if (char === '"') {
+      const end = endOfString(text, at)
+      const string = text.slice(at, end + 1)
+      if (string.includes('\\u') && !(JSON.parse(string) as string).isWellFormed())
+        return 'a string holds half of a surrogate pair'
+      at = end
+    } else if (char === '{' || char === '[') {
+      if (++depth > MAX_DEPTH) return `the nesting is deeper than ${MAX_DEPTH}`
+    } else if (char === '}' || char === ']') depth--
+    else if (char === '-' || (char >= '0' && char <= '9')) {
+      NUMBER.lastIndex = at
+      const [digits = ''] = NUMBER.exec(text) ?? []
+      if (!isExact(digits)) return `the number ${digits.slice(0, 40)} is none that every reader can hold`
+      at += digits.length - 1
+    }
+  }
+  return null
+}
+
+const NUMBER = /[-+.\deE]+/y
+const PLAIN_LENGTH = 15
+const MAX_LENGTH = 400
+
+/** Whether a double is the very number that is written: 1.0 and 1e0 are 1 to everybody. */
+function isExact(digits: string): boolean {
+  if (digits.length <= PLAIN_LENGTH && !/e/i.test(digits)) return true
+  const value = Number(digits)
+  return digits.length <= MAX_LENGTH && Number.isFinite(value) && new Decimal(digits).equals(String(value))
+}
