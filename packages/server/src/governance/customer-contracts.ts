@@ -11,11 +11,18 @@ export function customerContracts(files: readonly PlanFile[], pack: CompiledPack
   })
 }
 
-/** As `source: inferred` stands at the top level of YAML or JSON. */
-const isInferred = (text: string): boolean => /^\s*["']?source["']?:\s*["']?inferred\b/m.test(text)
+/** As `source: inferred` stands in a line of YAML or JSON. Within one line alone: blanks are many where lines are. */
+const INFERRED = /((?:^|[{,])[ \t]*["']?source["']?[ \t]*:[ \t]*["']?)inferred\b/
+const COMMENT = /^[ \t]*#/
+
+const saysInferred = (line: string): boolean => INFERRED.test(line) && !COMMENT.test(line)
+
+const isInferred = (text: string): boolean => text.split('\n').some(saysInferred)
 
 /** An edited file is its editor's from now on, whatever it says. */
-export const asCustomer = ({ file, text }: PlanFile): PlanFile => ({
-  file,
-  text: text.replace(/^(\s*["']?source["']?:\s*["']?)inferred\b/m, '$1customer'),
-})
+export function asCustomer({ file, text }: PlanFile): PlanFile {
+  const lines = text.split('\n')
+  const at = lines.findIndex(saysInferred)
+  if (at >= 0) lines[at] = (lines[at] as string).replace(INFERRED, '$1customer')
+  return { file, text: lines.join('\n') }
+}
