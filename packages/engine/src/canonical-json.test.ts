@@ -2,7 +2,7 @@ import type { JsonValue } from '@countersign/protocol'
 import canonicalize from 'canonicalize'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonicalJson } from './canonical-json.js'
+import { canonicalBytes, canonicalJson } from './canonical-json.js'
 
 test.each<[string, JsonValue, string]>([
   [
@@ -42,4 +42,31 @@ test('agrees with another implementation on any JSON', () => {
     }),
     { numRuns: 300 },
   )
+})
+
+test.each([65_533, 65_534, 65_535, 70_000, 1_000_000])(
+  'writes %i characters whole, however they are spread',
+  (length) => {
+    const values = [
+      'x'.repeat(length),
+      'é'.repeat(length),
+      Array.from({ length: length / 10 }, () => 'ten chars'),
+      '\n'.repeat(length),
+    ]
+    for (const value of values) {
+      expect(canonicalJson(value)).toBe(JSON.stringify(value))
+      expect(canonicalJson({ after: [1], value })).toBe(JSON.stringify({ after: [1], value }))
+    }
+  },
+)
+
+test('what was refused leaves nothing behind', () => {
+  expect(() => canonicalJson(['text', '\ud800'])).toThrow(TypeError)
+  expect(canonicalJson({ a: 1 })).toBe('{"a":1}')
+})
+
+test('as bytes it is the same text behind a prefix', () => {
+  for (const prefix of ['', '4:salt:', '4:sälz:', 'x'.repeat(70_000)]) {
+    expect(canonicalBytes(prefix, { b: 'é😀', a: 1 }).toString()).toBe(`${prefix}{"a":1,"b":"é😀"}`)
+  }
 })

@@ -1,16 +1,16 @@
 import { hash } from 'node:crypto'
 import type { JsonValue } from '@countersign/protocol'
-import { canonicalJson } from './canonical-json.js'
+import { canonicalBytes } from './canonical-json.js'
 
 export function sha256Hex(text: string): string {
   return hash('sha256', text, 'hex')
 }
 
 export function hashValue(value: JsonValue): string {
-  return sha256Hex(canonicalJson(value))
+  return hash('sha256', canonicalBytes('', value), 'hex')
 }
 
 /** Salted, because the bare hash of a small value can be looked up. The length keeps salt and value apart. */
 export function saltedHash(salt: string, value: JsonValue): string {
-  return sha256Hex(`${salt.length}:${salt}:${canonicalJson(value)}`)
+  return hash('sha256', canonicalBytes(`${salt.length}:${salt}:`, value), 'hex')
 }

@@ -9,7 +9,7 @@ import { canonicalJson } from './canonical-json.js'
 import type { PolicyEvaluator } from './cedar.js'
 import { checkReferences } from './check-references.js'
 import { finish, type Steps, withinCompileBudget } from './compile-budget.js'
-import { sha256Hex } from './hash.js'
+import { hashValue, sha256Hex } from './hash.js'
 import { buildPhaseGraph } from './phase-graph.js'
 import type { Plan, PreparedContract, PreparedPrecondition, Provision } from './plan.js'
 import { prepareContract, preparePolicy } from './prepare-contract.js'
@@ -54,7 +54,7 @@ export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions =
 }
 
 export function hashPlan(compiled: CompiledSession): string {
-  return sha256Hex(canonicalJson(compiled as unknown as JsonValue))
+  return hashValue(compiled as unknown as JsonValue)
 }
 
 /** What is wrong in a compiled session, by the contract's tool; null stands for the session's own definition. */

@@ -1,6 +1,5 @@
 import type { JsonValue, LedgerHead } from '@countersign/protocol'
-import { canonicalJson } from './canonical-json.js'
-import { sha256Hex } from './hash.js'
+import { hashValue } from './hash.js'
 
 /** What stands before the first event. */
 export const GENESIS_HASH = '0'.repeat(64)
@@ -25,7 +24,7 @@ export interface LinkRules<Event extends Link> {
   readonly shapes: Readonly<Record<string, { safeParse(body: unknown): { success: boolean } }>>
 }
 
-export const hashOf = (content: object): string => sha256Hex(canonicalJson(content as JsonValue))
+export const hashOf = (content: object): string => hashValue(content as JsonValue)
 
 /** Checks numbers, hashes and shapes from the first event on, and the head where one is known from elsewhere. */
 export function verifyLinks<Event extends Link>(
