@@ -54,7 +54,13 @@ export {
 } from './json-schema.js'
 export { LADDER, REASONS_AFTER_THE_DECISION } from './ladder.js'
 export { upperBound } from './learn/bound.js'
-export { type Draft, type DraftOptions, draftContracts, type OfferedTool } from './learn/draft.js'
+export {
+  type Draft,
+  type DraftOptions,
+  draftContracts,
+  draftContractsInSteps,
+  type OfferedTool,
+} from './learn/draft.js'
 export type { Suggestion } from './learn/draft-suggestions.js'
 export { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './learn/flows.js'
 export { leavesOf } from './learn/leaves.js'

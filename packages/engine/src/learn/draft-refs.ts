@@ -1,4 +1,5 @@
 import { LIMITS } from '@countersign/protocol'
+import type { Steps } from '../compile-budget.js'
 import { argumentName } from '../rules/sources.js'
 import { upperBound } from './bound.js'
 import type { FlowSummary } from './flow-summary.js'
@@ -25,9 +26,9 @@ type Origin = Pick<LearnedRef, 'boundBy' | 'resultPath' | 'seen' | 'falseBlockBo
  * Refs hold for every argument of a name or for none: a token is a token to each tool that takes one, and what one tool
  * shows too seldom the others confirm.
  */
-export function draftRefs(summaries: readonly ToolSummary[]): LearnedRef[] {
+export function* draftRefs(summaries: readonly ToolSummary[]): Steps<LearnedRef[]> {
   const origins = new Map<string, Origin>()
-  for (const [name, flow] of poolByName(summaries)) {
+  for (const [name, flow] of yield* poolByName(summaries)) {
     const origin = onlyOrigin(flow)
     if (origin !== null) origins.set(name, origin)
   }

@@ -1,6 +1,7 @@
 import type { JsonObject } from '@countersign/protocol'
 import { describe, expect, it } from 'vitest'
-import { type Draft, draftContracts } from './draft.js'
+import { finish } from '../compile-budget.js'
+import { type Draft, draftContracts, draftContractsInSteps } from './draft.js'
 import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from './flows.js'
 import { addCall, addColumns, newSummary, readSummary, type ToolSummary } from './summary.js'
 
@@ -30,6 +31,23 @@ const draftOf = (summaries: ToolSummary[], schema?: unknown) =>
   )
 
 const fieldsOf = (draft: Draft | undefined) => (draft?.contract.arguments as JsonObject | undefined)?.properties
+
+describe('an agent of many tools', () => {
+  it('is drafted tool by tool, so that others are served in between', () => {
+    const [get, use] = learned({ requests: 60 }) as [ToolSummary, ToolSummary]
+    const many = Array.from({ length: 200 }, (_, at) => ({ ...use, tool: `send_form_${at}` }))
+    const options = { salt: 'salt', otherwise: 'ask' } as const
+    const steps = draftContractsInSteps([get, ...many], options)
+    let taken = 0
+    let step = steps.next()
+    for (; step.done !== true; step = steps.next()) taken++
+    // Once for what they know together, once for the draft, once for refs.
+    expect(taken).toBeGreaterThan(3 * many.length)
+    expect(step.value).toHaveLength(many.length + 1)
+    expect(step.value.filter(({ contract }) => contract.refs !== undefined)).toHaveLength(many.length)
+    expect(step.value).toEqual(finish(draftContractsInSteps([get, ...many], options)))
+  })
+})
 
 describe('what is enforced unasked', () => {
   it('counts in distinct requests: the same thing asked again proves nothing', () => {

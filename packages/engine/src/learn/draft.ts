@@ -1,7 +1,8 @@
 import { type Contract, confidenceOf, LIMITS, type SideEffect, type SourceRule } from '@countersign/protocol'
+import { finish, type Steps } from '../compile-budget.js'
 import { upperBound } from './bound.js'
 import { type DeclaredValue, declaredTexts, readDeclared } from './declared-schema.js'
-import { draftRefs } from './draft-refs.js'
+import { draftRefs, type LearnedRef } from './draft-refs.js'
 import { draftSchema } from './draft-schema.js'
 import { draftSource, isGuardedEffect, learnedColumns, type SourceLearning } from './draft-sources.js'
 import { draftSuggestions, type Suggestion, suggestRef } from './draft-suggestions.js'
@@ -46,24 +47,31 @@ export interface DraftOptions {
 
 /** Contracts for every tool that was called or offered, from what was learned of all of them. Sorted by tool. */
 export function draftContracts(summaries: readonly ToolSummary[], options: DraftOptions): Draft[] {
+  return finish(draftContractsInSteps(summaries, options))
+}
+
+/** The same, tool by tool, for a process that has others to serve. */
+export function* draftContractsInSteps(summaries: readonly ToolSummary[], options: DraftOptions): Steps<Draft[]> {
   const byTool = new Map(summaries.map((summary) => [summary.tool, summary]))
   const offered = new Map((options.offered ?? []).map((tool) => [tool.name, tool]))
   const effectOf = (tool: string) => offered.get(tool)?.sideEffect ?? guessSideEffect(tool)
   const columns = new Map(summaries.map((summary) => [summary.tool, learnedColumns(summary)]))
   const learning: SourceLearning = {
-    pool: poolByName(summaries.filter(({ tool }) => isGuardedEffect(effectOf(tool)))),
+    pool: yield* poolByName(summaries.filter(({ tool }) => isGuardedEffect(effectOf(tool)))),
     salt: options.salt,
     otherwise: options.otherwise,
     columnsOf: (tool) => columns.get(tool) ?? null,
     isGuarded: (tool) => isGuardedEffect(effectOf(tool)),
   }
   const tools = [...new Set([...byTool.keys(), ...offered.keys()])].sort()
-  const drafts = tools.map((tool) => {
+  const drafts: Draft[] = []
+  for (const tool of tools) {
     const summary = byTool.get(tool)
     const declared = readDeclared(offered.get(tool)?.schema)
-    return draftOne({ tool, summary, effect: effectOf(tool), declared }, learning)
-  })
-  return withRefs(drafts, summaries)
+    drafts.push(draftOne({ tool, summary, effect: effectOf(tool), declared }, learning))
+    yield
+  }
+  return withRefs(drafts, yield* draftRefs(summaries))
 }
 
 interface Subject {
@@ -136,22 +144,33 @@ const MAX_REF_RISK = 0.05
  * A ref needs two contracts: the one whose result is bound, and the one whose argument must equal it. A ref that held too
  * seldom to be enforced is a suggestion.
  */
-function withRefs(drafts: readonly Draft[], summaries: readonly ToolSummary[]): Draft[] {
-  const learned = draftRefs(summaries)
-  if (learned.length === 0) return [...drafts]
-  const refs = learned.filter(({ falseBlockBound }) => falseBlockBound <= MAX_REF_RISK)
-  return drafts.map((given) => {
-    const held = learned.filter((ref) => ref.tool === given.contract.tool && !refs.includes(ref))
-    const draft = held.length === 0 ? given : { ...given, suggestions: [...given.suggestions, ...held.map(suggestRef)] }
-    const binds = refs.filter(({ boundBy }) => boundBy === draft.contract.tool)
-    const own = refs.filter(({ tool }) => tool === draft.contract.tool)
-    if (binds.length + own.length === 0) return draft
+function withRefs(drafts: readonly Draft[], learned: readonly LearnedRef[]): Draft[] {
+  const byTool = groupBy(learned, ({ tool }) => tool)
+  const byBinder = groupBy(learned.filter(isSafe), ({ boundBy }) => boundBy)
+  return drafts.map((draft) => {
+    const refs = byTool.get(draft.contract.tool) ?? []
+    const binds = byBinder.get(draft.contract.tool) ?? []
+    if (refs.length + binds.length === 0) return draft
+    const suggestions = [...draft.suggestions, ...refs.filter((ref) => !isSafe(ref)).map(suggestRef)]
     const byName = new Map(
       binds.map(({ name, resultPath }) => [name, { name, from: 'output' as const, path: resultPath }]),
     )
+    const own = refs.filter(isSafe).map(({ path, name }) => ({ path, ref: name }))
     const contract: Contract = { ...draft.contract }
     if (byName.size > 0) contract.binds = [...byName.values()]
-    if (own.length > 0) contract.refs = own.map(({ path, name }) => ({ path, ref: name }))
-    return { ...draft, contract }
+    if (own.length > 0) contract.refs = own
+    return { ...draft, contract, suggestions }
   })
+}
+
+const isSafe = ({ falseBlockBound }: LearnedRef): boolean => falseBlockBound <= MAX_REF_RISK
+
+function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>()
+  for (const item of items) {
+    const group = groups.get(keyOf(item))
+    if (group === undefined) groups.set(keyOf(item), [item])
+    else group.push(item)
+  }
+  return groups
 }

@@ -1,4 +1,5 @@
 import type { CallFlow, Column, ValueKind } from '@countersign/protocol'
+import type { Steps } from '../compile-budget.js'
 import { argumentName } from '../rules/sources.js'
 import { addCounts, addLeaf, type Count, type FlowSummary, mergeFlows, newCount, newFlow } from './flow-summary.js'
 import { leavesOf } from './leaves.js'
@@ -163,7 +164,7 @@ function addOrder(order: OrderSummary, flow: CallFlow): void {
 }
 
 /** The summaries of all arguments of one name, over the tools of an agent: what to fall back on when one has few. */
-export function poolByName(summaries: readonly ToolSummary[]): Map<string, FlowSummary> {
+export function* poolByName(summaries: readonly ToolSummary[]): Steps<Map<string, FlowSummary>> {
   const pool = new Map<string, FlowSummary>()
   for (const summary of summaries) {
     for (const [path, flow] of summary.flows.entries) {
@@ -171,6 +172,7 @@ export function poolByName(summaries: readonly ToolSummary[]): Map<string, FlowS
       const other = pool.get(name)
       pool.set(name, other === undefined ? flow : mergeFlows(other, flow))
     }
+    yield
   }
   return pool
 }

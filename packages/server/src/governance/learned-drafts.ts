@@ -1,4 +1,5 @@
-import { type Draft, draftContracts } from '@countersign/engine'
+import { type Draft, draftContractsInSteps } from '@countersign/engine'
+import { inTurns } from '../in-turns.js'
 import type { Queryable } from '../store/database.js'
 import {
   type CustomerContract,
@@ -27,10 +28,8 @@ export async function learnedDrafts(sql: Queryable, tenantId: string, agent: str
     loadOfferedTools(sql, tenantId, agent),
     loadCustomerContracts(sql, tenantId, agent),
   ])
-  const drafts = draftContracts(
-    tools.map(({ summary }) => summary),
-    { salt: known.salt, otherwise: 'ask', offered },
-  )
+  const summaries = tools.map(({ summary }) => summary)
+  const drafts = await inTurns(draftContractsInSteps(summaries, { salt: known.salt, otherwise: 'ask', offered }))
   return {
     agent,
     drafts,

@@ -1,9 +1,11 @@
-import { describeContract, diffPlans, draftNotes, writeContract } from '@countersign/engine'
+import { describeContract, diffPlans, draftNotes, type Steps, writeContract } from '@countersign/engine'
 import { type ContractRow, confidenceOf, type Input, type Reply, type Routes } from '@countersign/protocol'
 import { ApiError } from '../../api-error.js'
 import type { UserContext } from '../../context.js'
 import { type AgentLearning, learnedDrafts } from '../../governance/learned-drafts.js'
+import { learnedFiles } from '../../governance/pack-of.js'
 import { readPack } from '../../governance/read-pack.js'
+import { inTurns } from '../../in-turns.js'
 import { listLearnedAgents } from '../../store/learned-tools.js'
 import { findApprovedPlans } from '../../store/plans.js'
 
@@ -26,11 +28,24 @@ async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<Contra
   const approved = new Set(running.flatMap(({ contracts }) => contracts.map(({ tool }) => tool)))
   const drift = await driftOf(learning, running[0] ?? null)
   const words = await wordsOfWritten(learning)
-  const learned = learning.drafts.map((draft): ContractRow => {
+  const now = ctx.clock()
+  return inTurns(rowsInSteps(learning, { approved, drift, words, now }))
+}
+
+interface Beside {
+  readonly approved: ReadonlySet<string>
+  readonly drift: ReadonlyMap<string, string[]>
+  readonly words: ReadonlyMap<string, string[]>
+  readonly now: Date
+}
+
+function* rowsInSteps(learning: AgentLearning, { approved, drift, words, now }: Beside): Steps<ContractRow[]> {
+  const rows: ContractRow[] = []
+  for (const draft of learning.drafts) {
     const { tool } = draft.contract
     const written = learning.written.get(tool)
     const known = learning.tools.get(tool)
-    return {
+    rows.push({
       agent: learning.agent,
       tool_name: tool,
       source: written === undefined ? 'inferred' : 'customer',
@@ -44,10 +59,11 @@ async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<Contra
       words: words.get(tool) ?? describeContract(draft.contract),
       notes: written === undefined ? draftNotes(draft) : [],
       yaml: written?.text ?? writeContract(draft).text,
-      updated_at: (known?.updatedAt ?? ctx.clock()).toISOString(),
-    }
-  })
-  return learned
+      updated_at: (known?.updatedAt ?? now).toISOString(),
+    })
+    yield
+  }
+  return rows
 }
 
 /** Contracts that people wrote, in words. One that does not compile by itself has none. */
@@ -63,12 +79,12 @@ async function wordsOfWritten({ written }: AgentLearning): Promise<Map<string, s
 
 /** What learning would change by now in contracts that were approved as learned. */
 async function driftOf(
-  { drafts, written }: AgentLearning,
+  learning: AgentLearning,
   running: Parameters<typeof diffPlans>[0],
 ): Promise<Map<string, string[]>> {
   const drift = new Map<string, string[]>()
   if (running === null) return drift
-  const files = drafts.filter(({ contract }) => !written.has(contract.tool)).map(writeContract)
+  const files = await inTurns(learnedFiles(learning))
   if (files.length === 0) return drift
   const pack = await readPack(files).catch((error) => {
     // More than a plan may hold, say: contracts are still to be seen, and drafting a plan tells what is wrong.
@@ -78,7 +94,7 @@ async function driftOf(
   if (pack === null) return drift
   const { compiled_session } = pack
   for (const { tool, text } of diffPlans(running, compiled_session)) {
-    if (tool === null || written.has(tool)) continue
+    if (tool === null || learning.written.has(tool)) continue
     drift.set(tool, [...(drift.get(tool) ?? []), text])
   }
   return drift
