@@ -98,7 +98,7 @@ test('installs nothing that an agent program would not want', () => {
   const installed = Object.keys(lock.packages)
     .filter((path) => path !== '')
     .map((path) => path.replace('node_modules/', ''))
-  expect(installed.filter((name) => /postgres|hono|react|pino|openai|anthropic|cedar/.test(name))).toEqual([])
+  expect(installed.filter((name) => /postgres|react|pino|openai|anthropic|cedar/.test(name))).toEqual([])
   expect(installed.length).toBeLessThan(20)
 })
 

@@ -6,6 +6,7 @@ import { createPasses, type Passes } from '../../packages/server/src/http/passes
 import { createLog } from '../../packages/server/src/log.js'
 import { handlers } from '../../packages/server/src/operations/index.js'
 import { createRuntime } from '../../packages/server/src/start-server.js'
+import { appFetch } from '../support/app-fetch.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/governed-session.js'
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.js'
 import { createApi, type Runtime, routeRequest, startRuntime } from '../support/runtime.js'
@@ -33,8 +34,8 @@ afterAll(async () => {
 /** Every key is asked for before the write. */
 const NO_PASSES: Passes = { find: () => null, order: () => ({ wanted: 1, returned: 0, deliver: () => {} }) }
 
-const fetchFar = async (request: Request) => far.app.fetch(request)
-const apiFar = () => createApi((input, init) => fetchFar(new Request(input, init)), runtime.key)
+const fetchFar: typeof fetch = (input, init) => appFetch(far.app)(input, init)
+const apiFar = () => createApi(fetchFar, runtime.key)
 
 const routes = (Object.entries(ROUTES) as [RouteName, Route][]).filter(
   ([name, route]) => route.auth === 'api_key' && name in handlers,
@@ -111,7 +112,7 @@ describe('the connection breaks after PostgreSQL has done the write, before it c
       log: createLog({ level: 'silent' }),
       parts: { checkReplies: true, passes: createPasses(() => 0) },
     })
-    const api = createApi(async (input, init) => swift.app.fetch(new Request(input, init)), runtime.key)
+    const api = createApi(appFetch(swift.app), runtime.key)
     const session = await openSession(api)
     for (let turn = 0; turn < 2; turn++) await session.turn([LOOKUP])
     const id = randomUUID()

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPasswords } from '../../packages/server/src/crypto/passwords.js'
 import { NOT_BUILT } from '../../packages/server/src/operations/index.js'
 import { deleteEndedRefreshTokens } from '../../packages/server/src/store/refresh-tokens.js'
+import { appFetch } from '../support/app-fetch.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
 import { proves } from '../support/proves.js'
@@ -275,9 +276,7 @@ proves(
       async (input, init) => {
         const request = new Request(input, init)
         request.headers.set('x-forwarded-for', forged)
-        return (await runtime.instances[0].app.fetch(request, {
-          incoming: { socket: { remoteAddress: address } },
-        })) as Response
+        return appFetch(runtime.instances[0].app, address)(request)
       }
     const signups = async (addresses: string[]) => {
       await refillBuckets()

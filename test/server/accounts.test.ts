@@ -18,9 +18,7 @@ const person = (email?: string) => {
   const send: typeof fetch = async (input, init) => {
     const request = new Request(input, init)
     request.headers.set('x-forwarded-for', from)
-    return (await runtime.instances[0].app.fetch(request, {
-      incoming: { socket: { remoteAddress: '127.0.0.1' } },
-    })) as Response
+    return runtime.fetch(request)
   }
   return new Person(send, email === undefined ? {} : { email })
 }

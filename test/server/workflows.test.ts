@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../packages/server/src/config.js'
 import { createLog } from '../../packages/server/src/log.js'
 import { createRuntime } from '../../packages/server/src/start-server.js'
+import { appFetch } from '../support/app-fetch.js'
 import { expectStatus, openSession, receiptFor, succeeded } from '../support/governed-session.js'
 import { exportOf } from '../support/ledger-export.js'
 import { proves } from '../support/proves.js'
@@ -475,7 +476,7 @@ describe('killing', () => {
     const { workflowId } = await handedOver()
     await api().killWorkflow({ params: { workflow_id: workflowId }, body: {} })
     const restarted = createRuntime(readConfig({}), runtime.databaseUrl, { log: createLog({ level: 'error' }) })
-    const later = createApi(async (input, init) => restarted.app.fetch(new Request(input, init)), runtime.key)
+    const later = createApi(appFetch(restarted.app), runtime.key)
     try {
       const view = expectStatus(await later.loadWorkflow({ params: { workflow_id: workflowId } }), 200).body
       expect(view).toEqual(await load(workflowId))

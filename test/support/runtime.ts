@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
   type Quota,
@@ -9,17 +10,16 @@ import {
   type RouteName,
   type Routes,
 } from '@countersign/protocol'
-import { createAdaptorServer } from '@hono/node-server'
 import type { AppParts } from '../../packages/server/src/app.js'
 import { readConfig } from '../../packages/server/src/config.js'
 import { makeApiKey, makeId } from '../../packages/server/src/crypto/secrets.js'
-import type { App } from '../../packages/server/src/http/frame.js'
 import { createLog } from '../../packages/server/src/log.js'
 import type { Mailer } from '../../packages/server/src/mail/mailer.js'
 import { createRuntime, type StartOptions } from '../../packages/server/src/start-server.js'
 import { insertKey } from '../../packages/server/src/store/api-keys.js'
 import { connect, type Sql } from '../../packages/server/src/store/database.js'
 import { insertTenant } from '../../packages/server/src/store/tenants.js'
+import { appFetch } from './app-fetch.js'
 import { createTestDatabase } from './database.js'
 
 export interface RuntimeOptions {
@@ -43,7 +43,7 @@ export interface TestTenant {
 }
 
 export interface Instance {
-  app: App
+  app: RequestListener
   parts: AppParts
   /** Standard fetch, answered by the app without a socket: hand it to the SDK as its `fetch`. */
   fetch: typeof fetch
@@ -117,14 +117,14 @@ export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtim
 }
 
 function startInstance(runtime: ReturnType<typeof createRuntime>): Instance & { close(): Promise<void> } {
-  let server: ReturnType<typeof createAdaptorServer> | undefined
+  let server: Server | undefined
   return {
     app: runtime.app,
     parts: runtime.parts,
-    fetch: async (input, init) => runtime.app.fetch(new Request(input, init)),
+    fetch: appFetch(runtime.app),
     listen: async () => {
       if (!server) {
-        const starting = createAdaptorServer({ fetch: runtime.app.fetch })
+        const starting = createServer(runtime.app)
         server = starting
         await new Promise<void>((done) => starting.listen(0, '127.0.0.1', done))
         runtime.listensAt(urlOf(starting))
@@ -136,7 +136,7 @@ function startInstance(runtime: ReturnType<typeof createRuntime>): Instance & { 
       if (listening) {
         await new Promise((done) => {
           listening.close(done)
-          if ('closeAllConnections' in listening) listening.closeAllConnections()
+          listening.closeAllConnections()
         })
       }
       await runtime.close()
@@ -144,8 +144,7 @@ function startInstance(runtime: ReturnType<typeof createRuntime>): Instance & { 
   }
 }
 
-const urlOf = (server: ReturnType<typeof createAdaptorServer>) =>
-  `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
 async function storeTenant(sql: Sql, { quota, verified }: { quota: Quota; verified: boolean }): Promise<TestTenant> {
   const tenantId = makeId(randomBytes, 'tnt')

@@ -1,12 +1,14 @@
+import type { RequestListener } from 'node:http'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
-import { Hono } from 'hono'
 import { ApiError } from './api-error.js'
 import type { Passing } from './context.js'
 import { type AuthorizationParts, createAuthorization } from './http/authorize.js'
-import { type App, createFrame } from './http/frame.js'
+import { createFrame, type Serve } from './http/frame.js'
 import { registerPages } from './http/pages.js'
 import { parseInput } from './http/parse-input.js'
+import { createRouter } from './http/router.js'
 import { openDashboard } from './http/serve-dashboard.js'
+import { readRequest } from './http-request.js'
 import { handlers as builtHandlers, provesKey, readsSession } from './operations/index.js'
 
 export interface AppParts extends AuthorizationParts {
@@ -22,8 +24,8 @@ type AnyHandler = (ctx: never, input: never) => Promise<unknown>
  * The way of every request, written once: authenticate, throttle, parse, operate, reply.
  * So refusals come in this order: 401, 403, 429, 400 (and 408, 413, 415), 404, 409.
  */
-export function createApp(parts: AppParts): App {
-  const app: App = new Hono()
+export function createApp(parts: AppParts): RequestListener {
+  const router = createRouter<Serve>()
   const frame = createFrame(parts)
   const { authorize, refuse } = createAuthorization(parts)
   const handlers: Readonly<Partial<Record<RouteName, AnyHandler>>> = parts.handlers ?? builtHandlers
@@ -48,24 +50,35 @@ export function createApp(parts: AppParts): App {
   for (const [name, route] of Object.entries(ROUTES) as [RouteName, Route][]) {
     const handler = handlers[name]
     if (handler === undefined) continue
-    app.on(route.method, route.path, serve(name, route, handler))
+    router.add(route.method, route.path, serve(name, route, handler))
     methodsByPath.set(route.path, [...(methodsByPath.get(route.path) ?? []), route])
   }
-  registerPages(app, parts, frame)
+  registerPages(router, parts, frame)
   for (const [path, routes] of methodsByPath) {
     const allow = routes.map((route) => route.method).join(', ')
-    app.all(
+    router.add(
+      '*',
       path,
       frame('unknown', (open) => refuse(open, new ApiError('METHOD_NOT_ALLOWED', {}, { allow }))),
     )
   }
   const dashboard = openDashboard(parts.config.dashboardFolder)
-  app.get(
-    '*',
-    frame('dashboard', async (open) => dashboard(open.request) ?? refuse(open, new ApiError('NOT_FOUND'))),
+  const page = frame('dashboard', async (open) => dashboard(open.request) ?? refuse(open, new ApiError('NOT_FOUND')))
+  const nowhere = frame('unknown', (open) => refuse(open, new ApiError('NOT_FOUND')))
+  const noPath = frame('unknown', (open) =>
+    refuse(open, new ApiError('INVALID_REQUEST', { detail: 'what is asked for has no path' })),
   )
-  app.notFound(frame('unknown', (open) => refuse(open, new ApiError('NOT_FOUND'))))
-  return app
+  return (incoming, outgoing) => {
+    const request = readRequest(incoming)
+    const { method, path } = request
+    const found = path === null ? null : router.find(method, path)
+    const otherwise = path === null ? noPath : method === 'GET' || method === 'HEAD' ? page : nowhere
+    const { target, params } = found ?? { target: otherwise, params: {} }
+    target(request, outgoing, params).catch((error: unknown) => {
+      parts.log.error({ error }, 'an answer could not be sent')
+      outgoing.destroy()
+    })
+  }
 }
 
 /** Whoever comes in by a pass is told first whether the key is good. */

@@ -2,6 +2,7 @@ import type { Input, Quota, Reply, Route, RouteName, Routes } from '@countersign
 import type { Accounts } from './accounts.js'
 import type { Config } from './config.js'
 import type { Random } from './crypto/secrets.js'
+import type { HttpRequest } from './http-request.js'
 import type { CaptureRecorder } from './learning/capture-recorder.js'
 import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
@@ -35,7 +36,7 @@ export interface OpenContext extends Services {
   /** For short statements outside a transaction. */
   readonly sql: Sql
   readonly requestId: string
-  readonly request: Request
+  readonly request: HttpRequest
   /** The caller's address: of the connection, or as a trusted proxy says. */
   readonly clientAddress: string
   /** Headers of the answer; cookies are appended here. */

@@ -14,7 +14,7 @@ test('counters add up by their labels, and labels are escaped', async () => {
 test('a histogram counts every value at or below each bound', async () => {
   const metrics = createMetrics()
   for (const seconds of [0.001, 0.004, 99])
-    metrics.observe('countersign_request_duration_seconds', { route: 'r' }, seconds)
+    metrics.histogram('countersign_request_duration_seconds', { route: 'r' })(seconds)
   const text = await metrics.render()
   expect(text).toContain('countersign_request_duration_seconds_bucket{route="r",le="0.001"} 1\n')
   expect(text).toContain('countersign_request_duration_seconds_bucket{route="r",le="0.005"} 2\n')

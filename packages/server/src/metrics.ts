@@ -2,7 +2,10 @@
 export interface Metrics {
   /** Adds to a counter. Labels have few values each: routes, statuses, reasons; never ids or tenants. */
   count(name: CounterName, labels?: Labels, by?: number): void
-  observe(name: HistogramName, labels: Labels, seconds: number): void
+  /** The counter with these labels, for who counts on every request. */
+  counter(name: CounterName, labels: Labels): (by: number) => void
+  /** The histogram with these labels. */
+  histogram(name: HistogramName, labels: Labels): (seconds: number) => void
   /** Registers a gauge that is read when somebody looks. A failed reading leaves it out. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void
   render(): Promise<string>
@@ -32,24 +35,30 @@ interface Histogram {
 }
 
 export function createMetrics(): Metrics {
-  const counters = new Map<string, Map<string, number>>()
+  const counters = new Map<string, Map<string, { value: number }>>()
   const histograms = new Map<string, Map<string, Histogram>>()
   const gauges = new Map<string, { help: string; read: () => number | Promise<number> }>()
+  const counterOf = (name: CounterName, labels: Labels) =>
+    inSeries(seriesOf(counters, name), labelText(labels), () => ({ value: 0 }))
   return {
     count: (name, labels = {}, by = 1) => {
-      const series = seriesOf(counters, name)
-      const key = labelText(labels)
-      series.set(key, (series.get(key) ?? 0) + by)
+      counterOf(name, labels).value += by
     },
-    observe: (name, labels, seconds) => {
-      const series = seriesOf(histograms, name)
-      const key = labelText(labels)
-      const found = series.get(key) ?? { counts: BOUNDS_SECONDS.map(() => 0), sum: 0, total: 0 }
-      series.set(key, found)
-      const bound = BOUNDS_SECONDS.findIndex((limit) => seconds <= limit)
-      if (bound !== -1) found.counts[bound] = (found.counts[bound] ?? 0) + 1
-      found.sum += seconds
-      found.total += 1
+    counter: (name, labels) => {
+      const counter = counterOf(name, labels)
+      return (by) => {
+        counter.value += by
+      }
+    },
+    histogram: (name, labels) => {
+      const empty = () => ({ counts: BOUNDS_SECONDS.map(() => 0), sum: 0, total: 0 })
+      const histogram: Histogram = inSeries(seriesOf(histograms, name), labelText(labels), empty)
+      return (seconds) => {
+        const bound = BOUNDS_SECONDS.findIndex((limit) => seconds <= limit)
+        if (bound !== -1) histogram.counts[bound] = (histogram.counts[bound] ?? 0) + 1
+        histogram.sum += seconds
+        histogram.total += 1
+      }
     },
     gauge: (name, help, read) => {
       gauges.set(name, { help, read })
@@ -58,7 +67,7 @@ export function createMetrics(): Metrics {
       const lines: string[] = []
       for (const [name, help] of Object.entries(COUNTERS)) {
         lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} counter`)
-        for (const [labels, value] of counters.get(name) ?? []) lines.push(`${name}${braced(labels)} ${value}`)
+        for (const [labels, { value }] of counters.get(name) ?? []) lines.push(`${name}${braced(labels)} ${value}`)
       }
       for (const [name, help] of Object.entries(HISTOGRAMS)) {
         lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} histogram`)
@@ -76,9 +85,12 @@ export function createMetrics(): Metrics {
   }
 }
 
-function seriesOf<Value>(all: Map<string, Map<string, Value>>, name: string): Map<string, Value> {
-  const found = all.get(name) ?? new Map<string, Value>()
-  all.set(name, found)
+const seriesOf = <Value>(all: Map<string, Map<string, Value>>, name: string): Map<string, Value> =>
+  inSeries(all, name, () => new Map())
+
+function inSeries<Value>(series: Map<string, Value>, key: string, empty: () => Value): Value {
+  const found = series.get(key) ?? empty()
+  series.set(key, found)
   return found
 }
 

@@ -1,28 +1,27 @@
-/** Headers of an answer while it is made. A cookie is appended; any other name is set once. */
+/** Headers of an answer while it is made. A cookie is appended; any other name is set once, the last value counts. */
 export class ReplyHeaders {
-  readonly #fields: Record<string, string> = {}
-  readonly #cookies: string[] = []
+  /** Names and values in turn, as Node writes them. */
+  readonly #fields: string[] = []
 
   set(name: string, value: string): void {
-    this.#fields[name] = value
+    for (let at = 0; at < this.#fields.length; at += 2) {
+      if (this.#fields[at] !== name) continue
+      this.#fields[at + 1] = value
+      return
+    }
+    this.#fields.push(name, value)
   }
 
   appendCookie(value: string): void {
-    this.#cookies.push(value)
+    this.#fields.push('set-cookie', value)
   }
 
-  /** In the form that makes an answer fastest: a plain object, unless a name comes more than once. */
-  with(
-    first: Readonly<Record<string, string>>,
-    last: Readonly<Record<string, string>>,
-  ): Record<string, string> | [string, string][] {
-    const fields = Object.assign({}, first, this.#fields, last)
-    if (this.#cookies.length === 0) return fields
-    return [...Object.entries(fields), ...this.#cookies.map((value): [string, string] => ['set-cookie', value])]
-  }
-
-  addTo(headers: Headers): void {
-    for (const [name, value] of Object.entries(this.#fields)) headers.set(name, value)
-    for (const value of this.#cookies) headers.append('set-cookie', value)
+  /** Names and values in turn: the answer's own, these, and of the fixed ones those that the answer does not set. */
+  with(own: Readonly<Record<string, string>>, fixed: Readonly<Record<string, string>>): string[] {
+    const all: string[] = []
+    for (const name in own) all.push(name, own[name] ?? '')
+    for (const field of this.#fields) all.push(field)
+    for (const name in fixed) if (own[name] === undefined) all.push(name, fixed[name] ?? '')
+    return all
   }
 }

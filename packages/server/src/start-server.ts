@@ -1,12 +1,10 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import { resolve } from 'node:path'
-import { createAdaptorServer } from '@hono/node-server'
 import { createAccounts } from './accounts.js'
 import { type AppParts, createApp } from './app.js'
 import type { Config } from './config.js'
 import { secureRandom } from './crypto/secrets.js'
 import { startEmbeddedPostgres } from './embedded-postgres.js'
-import type { App } from './http/frame.js'
 import { createKeyUsage } from './http/key-usage.js'
 import { startJobs } from './jobs.js'
 import { createCaptureRecorder } from './learning/capture-recorder.js'
@@ -32,7 +30,7 @@ export interface StartOptions {
 
 export interface RunningServer {
   url: string
-  app: App
+  app: RequestListener
   parts: AppParts
   /** Answers what is under way, then stops everything that was started. */
   close(): Promise<void>
@@ -155,8 +153,8 @@ async function probe(config: Config): Promise<void> {
   await new Promise((done) => server.close(done))
 }
 
-async function listen(app: App, config: Config): Promise<Server> {
-  const server = createAdaptorServer({ fetch: app.fetch }) as Server
+async function listen(app: RequestListener, config: Config): Promise<Server> {
+  const server = createServer(app)
   server.headersTimeout = 10_000
   server.requestTimeout = 30_000
   server.keepAliveTimeout = 65_000

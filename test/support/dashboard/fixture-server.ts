@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
+import type { Reply } from '../../../packages/server/src/http/frame.js'
 import { openDashboard } from '../../../packages/server/src/http/serve-dashboard.js'
+import { type HttpRequest, readRequest } from '../../../packages/server/src/http-request.js'
 import type { Fixtures } from './fixtures.js'
 
 export interface FixtureServer {
@@ -16,11 +18,10 @@ export async function startFixtureServer(folder: string): Promise<FixtureServer>
   const dashboard = openDashboard(folder)
   let fixtures: Fixtures = {}
   const server = createServer(async (incoming, outgoing) => {
-    const request = new Request(`http://fixtures${incoming.url ?? '/'}`, { headers: { 'accept-encoding': 'gzip' } })
-    const page = incoming.method === 'GET' ? dashboard(request) : null
-    const response = page ?? answer(fixtures, incoming.method ?? 'GET', request.url, await bodyOf(incoming))
-    outgoing.writeHead(response.status, Object.fromEntries(response.headers))
-    outgoing.end(Buffer.from(await response.arrayBuffer()))
+    const request = readRequest(incoming)
+    const page = request.method === 'GET' ? dashboard(request) : null
+    const { status, headers, body } = page ?? answer(fixtures, request, await bodyOf(incoming))
+    outgoing.writeHead(status, headers).end(body)
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   return {
@@ -34,16 +35,15 @@ export async function startFixtureServer(folder: string): Promise<FixtureServer>
 
 type AnyFixture = (asked: { params: unknown; query: unknown; body: unknown }) => unknown
 
-function answer(fixtures: Fixtures, method: string, url: string, body: unknown): Response {
-  const { pathname, searchParams } = new URL(url)
+function answer(fixtures: Fixtures, { method, path, query: search }: HttpRequest, body: unknown): Reply {
   for (const [name, route] of Object.entries(ROUTES) as [RouteName, Route][]) {
-    const params = route.method === method ? matchPath(route.path, pathname) : null
+    const params = route.method === method ? matchPath(route.path, path ?? '') : null
     const fixture = fixtures[name] as AnyFixture | undefined
     if (params === null || fixture === undefined) continue
-    const query = route.query?.parse(Object.fromEntries(searchParams)) ?? {}
+    const query = route.query?.parse(Object.fromEntries(new URLSearchParams(search))) ?? {}
     const reply = fixture({ params, query, body: route.body?.parse(body) })
     if (typeof reply === 'number') return problem(reply)
-    return Response.json(route.reply.parse(reply), { status: route.status ?? 200 })
+    return json(route.status ?? 200, route.reply.parse(reply))
   }
   return problem(404)
 }
@@ -61,11 +61,14 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'the store cannot be reached; nothing was decided',
 }
 
-const problem = (status: number): Response =>
-  Response.json(
-    { type: 'about:blank', status, code: CODES[status] ?? 'INTERNAL', title: TITLES[status] ?? '' },
-    { status },
-  )
+const problem = (status: number): Reply =>
+  json(status, { type: 'about:blank', status, code: CODES[status] ?? 'INTERNAL', title: TITLES[status] ?? '' })
+
+const json = (status: number, value: unknown): Reply => ({
+  status,
+  body: JSON.stringify(value),
+  headers: { 'content-type': 'application/json' },
+})
 
 function matchPath(pattern: string, path: string): Record<string, string> | null {
   const names = [...pattern.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '')

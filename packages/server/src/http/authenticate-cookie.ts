@@ -1,5 +1,6 @@
 import { sha256 } from '../crypto/secrets.js'
 import type { AccessTokens } from '../crypto/tokens.js'
+import type { HttpRequest } from '../http-request.js'
 import type { ReplyHeaders } from '../reply-headers.js'
 import { readSessionCookies, setSessionCookies } from '../session-cookies.js'
 import type { Sql } from '../store/database.js'
@@ -19,10 +20,10 @@ export interface CookieAuthentication {
  */
 export async function authenticateCookie(
   { sql, accessTokens, now, secure }: CookieAuthentication,
-  request: Request,
+  request: HttpRequest,
   replyHeaders: ReplyHeaders,
 ): Promise<SignIn> {
-  const { access, refresh } = readSessionCookies(request.headers.get('cookie'), secure)
+  const { access, refresh } = readSessionCookies(request.header('cookie'), secure)
   const claims = access === undefined ? null : await accessTokens.read(access, now)
   if (claims !== null && claims !== 'expired') {
     const signIn = await findSignIn(sql, { refreshId: claims.refreshId, tenantId: claims.tenantId }, now)

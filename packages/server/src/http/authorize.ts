@@ -78,7 +78,7 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
   }
 
   const byKey = async (open: OpenContext, bucket: Bucket, { sessionId, mayPass = false }: Way): Promise<Context> => {
-    const keyHash = keyHashOf(open.request.headers.get('authorization'))
+    const keyHash = keyHashOf(open.request.header('authorization'))
     const session = named(sessionId)
     const enter = () => recognised(open, { keyHash, bucket, session })
     return (mayPass ? byPass(open, { keyHash, bucket, known: session?.known ?? null, enter }) : null) ?? enter()
@@ -152,7 +152,7 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
       return open
     },
     refuse: async (open, error) => {
-      if (new URL(open.request.url).pathname.startsWith('/api/v1/')) await byKey(open, 'read', {})
+      if (open.request.path?.startsWith('/api/v1/')) await byKey(open, 'read', {})
       throw error
     },
   }

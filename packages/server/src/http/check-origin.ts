@@ -1,10 +1,11 @@
 import { ApiError } from '../api-error.js'
+import type { HttpRequest } from '../http-request.js'
 
 /** Browsers say where a request comes from; programs that are no browsers say nothing and carry no cookies. */
-export function checkOrigin(request: Request, publicUrl: string): void {
-  const site = request.headers.get('sec-fetch-site')
+export function checkOrigin(request: HttpRequest, publicUrl: string): void {
+  const site = request.header('sec-fetch-site')
   if (site !== null && site !== 'same-origin' && site !== 'none') throw new ApiError('FORBIDDEN_ORIGIN')
-  const origin = request.headers.get('origin')
+  const origin = request.header('origin')
   if (origin !== null && !isOurs(origin, publicUrl)) throw new ApiError('FORBIDDEN_ORIGIN')
 }
 

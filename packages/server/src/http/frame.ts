@@ -1,29 +1,22 @@
-import type { Hono } from 'hono'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OpenContext, Services } from '../context.js'
 import { makeId } from '../crypto/secrets.js'
+import type { HttpRequest } from '../http-request.js'
+import type { Metrics } from '../metrics.js'
 import { ReplyHeaders } from '../reply-headers.js'
 import { clientAddressBehind } from './client-address.js'
 import { errorReply, toApiError } from './error-reply.js'
+import type { Params } from './router.js'
 import { securityHeaders } from './security-headers.js'
 
-/** What @hono/node-server hands over beside the request; absent when `app.fetch` is called directly. */
-type Bindings = { incoming?: { socket: { remoteAddress?: string } } }
-export type App = Hono<{ Bindings: Bindings }>
-
-/** What Hono hands to a function, as far as it is used here. */
-interface HonoContext {
-  env: Bindings | undefined
-  req: { raw: Request; param: () => Params }
-}
-export type Params = Readonly<Record<string, string>>
-/** An answer with a text. */
 export interface Reply {
   readonly status: number
-  readonly body: string
+  readonly body: string | Buffer
   readonly headers: Readonly<Record<string, string>>
 }
-export type Answer = (open: OpenContext, params: Params) => Promise<Reply | Response>
-export type Frame = (routeName: string, answer: Answer) => (c: HonoContext) => Promise<Response>
+export type Answer = (open: OpenContext, params: Params) => Promise<Reply>
+export type Serve = (request: HttpRequest, outgoing: ServerResponse, params: Params) => Promise<void>
+export type Frame = (routeName: string, answer: Answer) => Serve
 
 /** Round every answer: request id, time, log line, metrics, headers, and what becomes of an error. */
 export function createFrame(services: Services): Frame {
@@ -31,7 +24,7 @@ export function createFrame(services: Services): Frame {
   const clientAddress = clientAddressBehind(config.trustedProxies)
   const fixedHeaders = securityHeaders(config.mode)
 
-  const openContext = ({ env, req }: HonoContext): OpenContext => {
+  const openContext = (request: HttpRequest): OpenContext => {
     const requestId = makeId(services.random, 'req')
     // Each by its name: a spread of this size takes ten times as long, on every request.
     return {
@@ -48,25 +41,30 @@ export function createFrame(services: Services): Frame {
       isReady: services.isReady,
       sql: database.sql,
       requestId,
-      request: req.raw,
+      request,
       log: services.log.with({ request_id: requestId }),
-      clientAddress: clientAddress(env?.incoming?.socket.remoteAddress, req.raw.headers.get('x-forwarded-for')),
+      clientAddress: clientAddress(request.incoming.socket.remoteAddress, request.header('x-forwarded-for')),
       replyHeaders: new ReplyHeaders(),
     }
   }
 
-  return (routeName, answer) => async (c) => {
-    const startedAt = performance.now()
-    const open = openContext(c)
-    const answered = await answer(open, c.req.param()).catch((error: unknown) => failed(open, error))
-    open.replyHeaders.set('x-request-id', open.requestId)
-    const response = complete(answered, open.replyHeaders, fixedHeaders)
-    const seconds = (performance.now() - startedAt) / 1000
-    metrics.count('countersign_requests_total', { route: routeName, status: String(response.status) })
-    metrics.observe('countersign_request_duration_seconds', { route: routeName }, seconds)
-    const ms = Math.round(seconds * 1e5) / 100
-    open.log.info({ method: open.request.method, route: routeName, status: response.status, ms }, 'answered')
-    return response
+  return (routeName, answer) => {
+    const measure = measureAnswers(metrics, routeName)
+    return async (request, outgoing, params) => {
+      const startedAt = performance.now()
+      const open = openContext(request)
+      const reply = await answer(open, params).catch((error: unknown) => failed(open, error))
+      const { status, body } = reply
+      open.replyHeaders.set('x-request-id', open.requestId)
+      if (status !== 304) open.replyHeaders.set('content-length', String(Buffer.byteLength(body)))
+      outgoing.writeHead(status, open.replyHeaders.with(reply.headers, fixedHeaders))
+      outgoing.end(body)
+      if (!request.incoming.complete) dropRest(request.incoming)
+      const seconds = (performance.now() - startedAt) / 1_000
+      measure(status, seconds)
+      const ms = Math.round(seconds * 1e5) / 100
+      open.log.info({ method: request.method, route: routeName, status, ms }, 'answered')
+    }
   }
 }
 
@@ -76,20 +74,26 @@ function failed(open: OpenContext, error: unknown): Reply {
   return errorReply(apiError)
 }
 
-/** The answer with all of its headers. Its own win over the fixed ones. */
-function complete(
-  answered: Reply | Response,
-  replyHeaders: ReplyHeaders,
-  fixedHeaders: Readonly<Record<string, string>>,
-): Response {
-  if (isReply(answered)) {
-    const { status, body, headers } = answered
-    return new Response(body, { status, headers: replyHeaders.with(fixedHeaders, headers) })
-  }
-  const { headers } = answered
-  replyHeaders.addTo(headers)
-  for (const [name, value] of Object.entries(fixedHeaders)) if (!headers.has(name)) headers.set(name, value)
-  return answered
+/** How long a client may go on sending what nobody reads, before it loses the connection. */
+const DROP_MS = 500
+
+/** The answer came before the body: what is left of it is read and thrown away, so that the connection can be kept. */
+function dropRest(incoming: IncomingMessage): void {
+  const { socket } = incoming.resume()
+  const timer = setTimeout(() => socket.destroySoon(), DROP_MS).unref()
+  incoming.once('end', () => clearTimeout(timer))
 }
 
-const isReply = (answered: Reply | Response): answered is Reply => typeof answered.body === 'string'
+/** Counts and times the answers of a route. */
+function measureAnswers(metrics: Metrics, route: string): (status: number, seconds: number) => void {
+  const counters = new Map<number, (by: number) => void>()
+  let observe: ((seconds: number) => void) | undefined
+  return (status, seconds) => {
+    const count =
+      counters.get(status) ?? metrics.counter('countersign_requests_total', { route, status: String(status) })
+    counters.set(status, count)
+    count(1)
+    observe ??= metrics.histogram('countersign_request_duration_seconds', { route })
+    observe(seconds)
+  }
+}

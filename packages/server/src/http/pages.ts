@@ -1,34 +1,36 @@
 import { openApiDocument } from '@countersign/protocol'
 import type { Services } from '../context.js'
 import { isWritable } from '../store/health.js'
-import type { App, Frame } from './frame.js'
+import type { Frame, Reply, Serve } from './frame.js'
 import { REFERENCE_HEADERS, referencePage } from './reference-page.js'
+import type { Router } from './router.js'
 
 const READY_PATIENCE_MS = 2_000
 
 /** What is no operation: health, readiness, metrics, the reference for programs and for people. */
-export function registerPages(app: App, services: Services, frame: Frame): void {
-  const page = (path: string, answer: () => Response | Promise<Response>) =>
-    app.get(
+export function registerPages(router: Router<Serve>, services: Services, frame: Frame): void {
+  const page = (path: string, answer: () => Reply | Promise<Reply>) =>
+    router.add(
+      'GET',
       path,
       frame(path, async () => answer()),
     )
-  const json = (value: unknown, status = 200) =>
-    new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json' } })
+  const json = (body: string, status = 200) => ({ status, body, headers: { 'content-type': 'application/json' } })
 
-  page('/healthz', () => json({ status: 'alive' }))
+  page('/healthz', () => json('{"status":"alive"}'))
   page('/readyz', async () => {
     const reason = await unreadiness(services)
-    return reason === null ? json({ status: 'ready' }) : json({ status: 'not_ready', reason }, 503)
+    return reason === null ? json('{"status":"ready"}') : json(JSON.stringify({ status: 'not_ready', reason }), 503)
   })
-  page('/metrics', async () => {
-    const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
-    return new Response(await services.metrics.render(), { headers })
-  })
+  page('/metrics', async () => ({
+    status: 200,
+    body: await services.metrics.render(),
+    headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
+  }))
   const document = once(() => JSON.stringify(openApiDocument()))
-  page('/openapi.json', () => new Response(document(), { headers: { 'content-type': 'application/json' } }))
+  page('/openapi.json', () => json(document()))
   const reference = once(referencePage)
-  page('/docs', () => new Response(reference(), { headers: REFERENCE_HEADERS }))
+  page('/docs', () => ({ status: 200, body: reference(), headers: REFERENCE_HEADERS }))
 }
 
 /** Made at the first look, since it takes a moment and never changes. */

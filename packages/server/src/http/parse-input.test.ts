@@ -1,7 +1,9 @@
+import type { IncomingMessage } from 'node:http'
 import { type JsonObject, type JsonValue, ROUTES, type Route } from '@countersign/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ApiError } from '../api-error.js'
+import { readRequest } from '../http-request.js'
 import { parseInput } from './parse-input.js'
 
 const HASH = 'a'.repeat(64)
@@ -50,13 +52,10 @@ const BODIES = {
 } as const satisfies Partial<Record<keyof typeof ROUTES, JsonValue>>
 
 const parsed = async (route: Route, body: unknown): Promise<unknown> => {
-  const request = new Request('http://127.0.0.1/', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+  const head = { method: 'POST', url: '/', rawHeaders: ['content-type', 'application/json'], complete: true }
+  const incoming = { ...head, read: () => Buffer.from(JSON.stringify(body)) } as unknown as IncomingMessage
   try {
-    return (await parseInput(route, request, { session_id: 's' })).body
+    return (await parseInput(route, readRequest(incoming), { session_id: 's' })).body
   } catch (error) {
     if (error instanceof ApiError) return error.extras.errors
     throw error

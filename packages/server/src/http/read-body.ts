@@ -1,76 +1,82 @@
+import type { IncomingMessage } from 'node:http'
 import { LIMITS } from '@countersign/protocol'
 import { ApiError } from '../api-error.js'
+import type { HttpRequest } from '../http-request.js'
 
 /** A body longer than announced, too long, or too slow ends the connection: what is left of it is not read. */
 const CLOSE = { connection: 'close' }
 
+interface ReadOptions {
+  readonly maxBytes: number
+  readonly maxSeconds?: number
+}
+
 /** The whole body as text, or an error: never a part of it. */
-export async function readBody(request: Request, options: { maxBytes: number; maxSeconds?: number }): Promise<string> {
-  requireJson(request.headers)
-  const announced = contentLength(request.headers)
-  if (announced !== null && announced > options.maxBytes) throw new ApiError('BODY_TOO_LARGE', {}, CLOSE)
-  const reading = announced === null ? readStream(request, options.maxBytes) : readAtOnce(request, options.maxBytes)
-  return decode(await withinSeconds(reading, options.maxSeconds ?? LIMITS.bodySeconds))
+export async function readBody(request: HttpRequest, options: ReadOptions): Promise<string> {
+  requireJson(request)
+  if ((announcedBytes(request) ?? 0) > options.maxBytes) throw tooLarge()
+  const { incoming } = request
+  const bytes = incoming.complete ? arrived(incoming) : await arriving(incoming, options)
+  if (bytes.length > options.maxBytes) throw tooLarge()
+  return decode(bytes)
 }
 
 /** Whether a request says or shows that it has a body. */
-export function hasBody(request: Request): boolean {
-  const { headers } = request
-  return (contentLength(headers) ?? 0) > 0 || headers.has('transfer-encoding')
-}
+export const hasBody = (request: HttpRequest): boolean =>
+  (announcedBytes(request) ?? 0) > 0 || request.header('transfer-encoding') !== null
 
 /** One media type, no encodings: what cannot be read exactly is refused, not guessed. */
-function requireJson(headers: Headers): void {
-  const type = headers.get('content-type') ?? ''
+function requireJson(request: HttpRequest): void {
+  const type = request.header('content-type') ?? ''
   if (!/^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i.test(type))
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', {}, CLOSE)
-  const encoding = headers.get('content-encoding')
+  const encoding = request.header('content-encoding')
   if (encoding !== null && encoding.toLowerCase() !== 'identity')
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', {}, CLOSE)
 }
 
-function contentLength(headers: Headers): number | null {
-  const value = headers.get('content-length')
+function announcedBytes(request: HttpRequest): number | null {
+  const value = request.header('content-length')
   return value !== null && /^[0-9]+$/.test(value) ? Number(value) : null
 }
 
-async function readAtOnce(request: Request, maxBytes: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(await request.arrayBuffer().catch(broken))
-  if (bytes.byteLength > maxBytes) throw new ApiError('BODY_TOO_LARGE', {}, CLOSE)
-  return bytes
-}
+const tooLarge = () => new ApiError('BODY_TOO_LARGE', {}, CLOSE)
 
-async function readStream(request: Request, maxBytes: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  const reader = request.body?.getReader()
-  while (reader) {
-    const { done, value } = await reader.read().catch(broken)
-    if (done) break
-    size += value.byteLength
-    if (size > maxBytes) {
-      void reader.cancel().catch(() => {})
-      throw new ApiError('BODY_TOO_LARGE', {}, CLOSE)
-    }
-    chunks.push(value)
-  }
-  return Buffer.concat(chunks)
-}
+const NOTHING = Buffer.alloc(0)
 
-function broken(): never {
-  throw new ApiError('INVALID_REQUEST', { detail: 'the body ended before it was complete' }, CLOSE)
-}
+/** Most bodies come with their head, in one packet. */
+const arrived = (incoming: IncomingMessage): Buffer => (incoming.read() as Buffer | null) ?? NOTHING
 
-function withinSeconds<T>(work: Promise<T>, seconds: number): Promise<T> {
+function arriving(
+  incoming: IncomingMessage,
+  { maxBytes, maxSeconds = LIMITS.bodySeconds }: ReadOptions,
+): Promise<Buffer> {
   return new Promise((done, fail) => {
-    const timer = setTimeout(() => fail(new ApiError('REQUEST_TIMEOUT', {}, CLOSE)), seconds * 1000)
-    const settle =
-      <V>(how: (value: V) => void) =>
-      (value: V) => {
-        clearTimeout(timer)
-        how(value)
-      }
-    work.then(settle(done), settle(fail))
+    const chunks: Buffer[] = []
+    let size = 0
+    const settle = () => {
+      clearTimeout(timer)
+      incoming.off('data', keep).off('end', end).off('error', broken).off('close', broken)
+    }
+    // What still comes after a refusal is thrown away: nobody listens any more.
+    const refuse = (error: ApiError) => {
+      settle()
+      fail(error)
+    }
+    const keep = (chunk: Buffer) => {
+      size += chunk.length
+      chunks.push(chunk)
+      if (size > maxBytes) refuse(tooLarge())
+    }
+    const end = () => {
+      settle()
+      done(Buffer.concat(chunks))
+    }
+    const broken = () =>
+      refuse(new ApiError('INVALID_REQUEST', { detail: 'the body ended before it was complete' }, CLOSE))
+    const timer = setTimeout(() => refuse(new ApiError('REQUEST_TIMEOUT', {}, CLOSE)), maxSeconds * 1_000)
+    incoming.on('data', keep).on('end', end).on('error', broken).on('close', broken)
+    if (incoming.destroyed) broken()
   })
 }
 

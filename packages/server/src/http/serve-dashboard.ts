@@ -3,9 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import type { HttpRequest } from '../http-request.js'
+import type { Reply } from './frame.js'
 
 /** Answers with a file of the dashboard, or null where the path is none of its own. */
-export type Dashboard = (request: Request) => Response | null
+export type Dashboard = (request: Pick<HttpRequest, 'path' | 'header'>) => Reply | null
 
 /**
  * The built dashboard, read into memory at the start: what is not in the folder then cannot be asked for, whatever the
@@ -16,10 +18,10 @@ export function openDashboard(configured: string | null): Dashboard {
   const files = folder === null ? new Map<string, PageFile>() : readFiles(folder)
   const index = files.get('/index.html')
   return (request) => {
-    const path = new URL(request.url).pathname
-    if (path === '/api' || path.startsWith('/api/')) return null
+    const { path } = request
+    if (path === null || path === '/api' || path.startsWith('/api/')) return null
     const found = files.get(path) ?? (path.startsWith('/assets/') ? undefined : index)
-    if (found !== undefined) return fileReply(found, request)
+    if (found !== undefined) return fileReply(found, request.header)
     return index === undefined && !path.startsWith('/assets/') ? notBuilt() : null
   }
 }
@@ -50,13 +52,15 @@ const PAGE_HEADERS = {
   vary: 'accept-encoding',
 } as const
 
-function fileReply(file: PageFile, request: Request): Response {
+function fileReply(file: PageFile, header: HttpRequest['header']): Reply {
   const headers = { ...PAGE_HEADERS, etag: file.etag, 'cache-control': file.cacheControl }
-  if (request.headers.get('if-none-match') === file.etag) return new Response(null, { status: 304, headers })
-  const packed = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '') ? packedOf(file) : null
-  return new Response(new Uint8Array(packed ?? file.content), {
+  if (header('if-none-match') === file.etag) return { status: 304, body: '', headers }
+  const packed = /\bgzip\b/.test(header('accept-encoding') ?? '') ? packedOf(file) : null
+  return {
+    status: 200,
+    body: packed ?? file.content,
     headers: { ...headers, 'content-type': file.type, ...(packed === null ? {} : { 'content-encoding': 'gzip' }) },
-  })
+  }
 }
 
 function packedOf(file: PageFile): Buffer | null {
@@ -94,8 +98,8 @@ function builtDashboard(): string | null {
   }
 }
 
-const notBuilt = () =>
-  new Response('The dashboard is not built here: run npm run build, or set the dashboard folder. The API works.\n', {
-    status: 404,
-    headers: { 'content-type': 'text/plain; charset=utf-8' },
-  })
+const notBuilt = (): Reply => ({
+  status: 404,
+  body: 'The dashboard is not built here: run npm run build, or set the dashboard folder. The API works.\n',
+  headers: { 'content-type': 'text/plain; charset=utf-8' },
+})

@@ -11,7 +11,7 @@ import { type RefreshName, revokeRefreshToken } from '../../store/refresh-tokens
  */
 export async function logout(ctx: OpenContext): Promise<Reply<Routes['logout']>> {
   const { secureCookies, accessTokens } = ctx.accounts
-  const { access, refresh } = readSessionCookies(ctx.request.headers.get('cookie'), secureCookies)
+  const { access, refresh } = readSessionCookies(ctx.request.header('cookie'), secureCookies)
   const now = ctx.clock()
   const claims = access === undefined ? null : await accessTokens.read(access, now)
   const names: RefreshName[] = refresh === undefined ? [] : [{ tokenHash: sha256(refresh) }]

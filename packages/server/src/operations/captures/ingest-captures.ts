@@ -22,7 +22,7 @@ export async function ingestCaptures(
   const items = new Map<string, CaptureItem>()
   const rejected: Rejected[] = []
   let repeated = 0
-  const mayBeLarge = !(Number(ctx.request.headers.get('content-length') ?? Number.NaN) <= MAX_ITEM_BYTES)
+  const mayBeLarge = !(Number(ctx.request.header('content-length') ?? Number.NaN) <= MAX_ITEM_BYTES)
   body.captures.forEach((raw, index) => {
     const read = readItem(raw, mayBeLarge)
     if (!read.ok) rejected.push({ index, capture_id: idOf(raw), ...read.problem })
