@@ -30,6 +30,30 @@ describe('captures', () => {
     expect(answer.body).toEqual({ accepted: 4, duplicates: 0, rejected: [] })
   })
 
+  test('are kept whatever keys and numbers the schemas of tools and the messages hold', async () => {
+    const schema = JSON.parse(`{"type":"object","properties":{"constructor":{"type":"string"},
+      "__proto__":{"type":"string"},"id":{"type":"integer","maximum":18446744073709551615}}}`)
+    const messages = [JSON.parse('{"role":"user","content":"who leads?","meta":{"prototype":1e21}}')]
+    const [item, next] = mailConversation('racing', 'Ann')
+    const odd = { ...item, capture_level: 'full', request: { messages, tools: [{ name: 'find_person', schema }] } }
+    const { status, body } = await api.ingestCaptures(batchOf([odd, next]))
+    expect([status, body]).toEqual([200, { accepted: 2, duplicates: 0, rejected: [] }])
+    const [offered] = await runtime.sql`
+      select schema::text as schema from offered_tools where agent = 'racing' and tool_name = 'find_person'`
+    expect(offered?.schema).toBe(JSON.stringify(schema))
+    expect((await storedItem(item?.capture_id ?? ''))?.request).toMatchObject({ messages })
+  })
+
+  test('with a key or a member that no capture has are refused one by one', async () => {
+    const [item, next] = mailConversation('members', 'Ann')
+    const odd = [
+      { ...item, constructor: 1 },
+      { ...next, more: 1 },
+    ]
+    const { status, body } = await api.ingestCaptures(batchOf([...odd, ...mailConversation('members', 'Bob')]))
+    expect([status, body.accepted, body.rejected.map(({ index }) => index)]).toEqual([200, 2, [0, 1]])
+  })
+
   test('sent again are counted as duplicates and kept once', async () => {
     const captures = mailConversation('again', 'Ann')
     await api.ingestCaptures(batchOf(captures))

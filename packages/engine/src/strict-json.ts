@@ -4,9 +4,9 @@ export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: 
 
 /**
  * Reads I-JSON (RFC 7493): what two readers could understand differently is refused, because the rules judge
- * one reading and the tool may take the other.
+ * one reading and the tool may take the other. With `anyData` nobody judges it: every key and number is taken.
  */
-export function parseStrictJson(text: string, limits: { maxDepth?: number } = {}): StrictJson {
+export function parseStrictJson(text: string, limits: { maxDepth?: number; anyData?: boolean } = {}): StrictJson {
   let value: JsonValue
   try {
     value = JSON.parse(text)
@@ -15,8 +15,8 @@ export function parseStrictJson(text: string, limits: { maxDepth?: number } = {}
   }
   if (!text.isWellFormed()) return { ok: false, problem: LONE_SURROGATE_PROBLEM }
   // A surrogate half can otherwise only come from an escape, so most texts need no look at each string.
-  const checkStrings = text.includes('\\u')
-  const walk = walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, checkStrings)
+  const checks = { strings: text.includes('\\u'), data: limits.anyData !== true }
+  const walk = walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, checks)
   if (walk.problem !== null) return { ok: false, problem: walk.problem }
   // JSON.parse keeps the last of two equal keys: the text then has more pairs than the value.
   if (countPairs(text) !== walk.pairs) return { ok: false, problem: duplicateKeyProblem(text) }
@@ -25,7 +25,7 @@ export function parseStrictJson(text: string, limits: { maxDepth?: number } = {}
 
 /** The same refusals for a value that somebody else parsed. Returns the problem, or null when there is none. */
 export function checkStrictValue(value: unknown, limits: { maxDepth?: number } = {}): string | null {
-  return walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, true).problem
+  return walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, ALL_CHECKS).problem
 }
 
 /** Whether one of the strings in a JSON text holds the character NUL. */
@@ -42,6 +42,15 @@ const LONE_SURROGATE_PROBLEM = 'a string holds half of a surrogate pair'
 /** A value handed over in memory may share parts, so its size is bounded here and not by a length of text. */
 const MAX_NODES = 1_000_000
 
+/** What is looked at beside the nesting. */
+interface Checks {
+  readonly strings: boolean
+  /** Keys, and numbers that not every reader can hold. */
+  readonly data: boolean
+}
+
+const ALL_CHECKS: Checks = { strings: true, data: true }
+
 interface Walk {
   problem: string | null
   /** How many key and value pairs the objects have together. */
@@ -49,11 +58,11 @@ interface Walk {
 }
 
 /** Level by level and without recursion: depth is the number of the level, and no nesting can exhaust the stack. */
-function walkValue(root: unknown, maxDepth: number, checkStrings: boolean): Walk {
+function walkValue(root: unknown, maxDepth: number, checks: Checks): Walk {
   let pairs = 0
   let nodes = 1
   const fail = (problem: string): Walk => ({ problem, pairs })
-  const rootProblem = scalarProblem(root, checkStrings)
+  const rootProblem = scalarProblem(root, checks)
   if (rootProblem !== null) return fail(rootProblem)
   let level: object[] = typeof root === 'object' && root !== null ? [root] : []
   for (let depth = 1; level.length > 0; depth++) {
@@ -70,13 +79,13 @@ function walkValue(root: unknown, maxDepth: number, checkStrings: boolean): Walk
       for (let at = 0; at < length; at++) {
         const key = keys === null ? at : (keys[at] as string)
         if (typeof key === 'string') {
-          if (FORBIDDEN_KEYS.has(key)) return fail(`the key "${key}" is not allowed`)
-          if (checkStrings && !key.isWellFormed()) return fail(LONE_SURROGATE_PROBLEM)
+          if (checks.data && FORBIDDEN_KEYS.has(key)) return fail(`the key "${key}" is not allowed`)
+          if (checks.strings && !key.isWellFormed()) return fail(LONE_SURROGATE_PROBLEM)
         }
         const child = (container as Record<string | number, unknown>)[key]
         if (typeof child === 'object' && child !== null) next.push(child)
         else {
-          const problem = scalarProblem(child, checkStrings)
+          const problem = scalarProblem(child, checks)
           if (problem !== null) return fail(problem)
         }
       }
@@ -86,14 +95,14 @@ function walkValue(root: unknown, maxDepth: number, checkStrings: boolean): Walk
   return { problem: null, pairs }
 }
 
-function scalarProblem(value: unknown, checkStrings: boolean): string | null {
+function scalarProblem(value: unknown, checks: Checks): string | null {
   switch (typeof value) {
     case 'string':
-      return checkStrings && !value.isWellFormed() ? LONE_SURROGATE_PROBLEM : null
+      return checks.strings && !value.isWellFormed() ? LONE_SURROGATE_PROBLEM : null
     case 'number':
       if (!Number.isFinite(value)) return 'a number is beyond what a double can hold'
       // Every double of this size is an integer, and not every integer of this size is a double.
-      return Math.abs(value) > Number.MAX_SAFE_INTEGER ? 'an integer is beyond 2^53 - 1' : null
+      return checks.data && Math.abs(value) > Number.MAX_SAFE_INTEGER ? 'an integer is beyond 2^53 - 1' : null
     case 'boolean':
     case 'object':
       return null

@@ -21,6 +21,8 @@ export interface Route {
   readonly status?: 200 | 201
   /** A body that cannot be read counts as none: whatever is sent, the answer is the same. */
   readonly lenientBody?: true
+  /** Keeps what others wrote and judges none of it: any key and any number is data there. */
+  readonly anyData?: true
   /** Takes a body of up to 4 MiB. */
   readonly largeBody?: true
   /** Answers 404 unless workflow governance is enabled. */

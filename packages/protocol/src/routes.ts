@@ -187,6 +187,7 @@ const captureRoutes = {
     summary: 'Ingest a batch of captures',
     body: capture.capturesBody,
     reply: capture.capturesReply,
+    anyData: true,
     largeBody: true,
   },
   createRun: {

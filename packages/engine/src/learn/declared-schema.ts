@@ -17,6 +17,7 @@ export interface DeclaredValue {
 const MAX_DEPTH = 8
 const MAX_NODES = 2_000
 const MAX_CHOICES = 64
+const MAX_CHOICE_LENGTH = 256
 
 /** Reads a schema that a program sent: anything odd in it says nothing, and references stay inside it. */
 export function readDeclared(schema: unknown): DeclaredValue {
@@ -90,8 +91,11 @@ const atMost = <T>(most: number, list: T[]): T[] | null => (list.length <= most 
 const common = (a: ReadonlySet<string>, b: ReadonlySet<string>) => new Set([...a].filter((name) => b.has(name)))
 
 /** A scalar that a contract can list. */
-const isPlain = (value: JsonValue): boolean =>
-  typeof value === 'string' ? value.isWellFormed() : typeof value !== 'object' || value === null
+function isPlain(value: JsonValue): boolean {
+  if (typeof value === 'string') return value.length <= MAX_CHOICE_LENGTH && value.isWellFormed()
+  if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER
+  return typeof value !== 'object' || value === null
+}
 
 function definition(reference: string, root: JsonObject): unknown {
   const [, place, name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(reference) ?? []

@@ -36,7 +36,7 @@ async function readInput(route: Route, request: HttpRequest): Promise<JsonValue>
 
 async function jsonBody(route: Route, request: HttpRequest): Promise<JsonValue> {
   const text = await readBody(request, { maxBytes: route.largeBody ? LIMITS.largeBodyBytes : LIMITS.bodyBytes })
-  const json = parseStrictJson(text, { maxDepth: LIMITS.jsonDepth })
+  const json = parseStrictJson(text, { maxDepth: LIMITS.jsonDepth, anyData: route.anyData === true })
   if (!json.ok) throw new ApiError('INVALID_REQUEST', { detail: `body: ${json.problem}` })
   // PostgreSQL cannot keep it, and a reader in C would stop at it.
   if (holdsNul(text)) throw new ApiError('INVALID_REQUEST', { detail: 'body: a string holds the character NUL' })
