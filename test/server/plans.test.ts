@@ -104,6 +104,24 @@ describe('a plan', () => {
     expect([drafted.status, drafted.body.plan?.contracts, drafted.body.blockers]).toEqual([201, 3, []])
   })
 
+  test('is made also where what was learned of a tool is too much for one: that tool stands in it by its name', async () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 1_500 }, (_, at) => [`${'long'.repeat(30)}${at}`, { type: 'string' }]),
+    )
+    const tools = [{ name: 'search_all', schema: { type: 'object', properties } }]
+    await api.ingestCaptures(
+      batchOf(capturesOf('wide', 'Search all', [{ name: 'search_all', args: { q: 'x' } }], { request: { tools } })),
+    )
+    await teach('wide', NAMES.slice(0, 5))
+    const draft = await ada.call('draftPlan', { body: scope('wide') })
+    expect([draft.status, draft.body.plan.contracts, draft.body.blockers]).toEqual([201, 3, []])
+    const textOf = (tool: string) => draft.body.files.find(({ file }) => file.endsWith(`/${tool}.yaml`))?.text ?? ''
+    expect(textOf('search_all')).toMatch(/^# Left out: what was learned of its arguments/m)
+    expect(textOf('search_all')).toMatch(/^tool: search_all\nsource: inferred\nside_effect: read\n$/m)
+    expect(textOf('send_mail')).toContain('arguments:')
+    await ada.call('rejectPlan', { params: { plan_id: draft.body.plan.plan_id }, body: { why: 'a test' } })
+  })
+
   test('is approved once, and approving it again changes nothing', async () => {
     const { body } = await api.submitPlan({ body: { ...scope('payer'), files: pack(10) } })
     const { plan_id } = body.plan

@@ -57,6 +57,13 @@ describe('what is enforced unasked', () => {
     expect(fieldsOf(draftOf(learned({ requests: 20, sessions: 20 })))).toHaveProperty('kind', { type: 'string' })
   })
 
+  it('lists what the author of a tool listed, unless no contract could hold it', () => {
+    const kindIn = (choices: unknown[]) =>
+      fieldsOf(draftOf(learned({ requests: 10 }), { properties: { kind: { enum: choices } } }))
+    expect(kindIn(['plain', 'fancy'])).toHaveProperty('kind', { enum: ['fancy', 'plain'] })
+    for (const odd of ['x'.repeat(300), '\ud800', 2 ** 64]) expect(kindIn(['plain', odd])).toHaveProperty('kind.type')
+  })
+
   it('leaves a ref that held too seldom for a person to decide, with what it may cost', () => {
     expect(draftOf(learned({ requests: 12 }))?.suggestions).toContainEqual({
       rule: { ref: '$.token', result: 'get_token', path: '$.token' },

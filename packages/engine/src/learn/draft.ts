@@ -36,6 +36,8 @@ export interface Draft {
   readonly openings: readonly string[]
   /** Rules that always held, too few times to enforce unasked. */
   readonly suggestions: readonly Suggestion[]
+  /** What was learned beyond name and effect is left out. */
+  readonly shortened?: true
 }
 
 export interface DraftOptions {

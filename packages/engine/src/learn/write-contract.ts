@@ -27,12 +27,14 @@ export function describeDraft({
   openings,
   wouldBlock,
   suggestions,
+  shortened,
 }: Draft): string[] {
   return [
     `Learned from ${samples} ${samples === 1 ? 'call' : 'calls'}: ${confidence} confidence.`,
     ...(samples > 0
       ? [`In 19 of 20 cases it wrongly stops at most ${percent(falseBlockBound)} of the next sessions that use it.`]
       : ['Never called: written from its name and schema alone.']),
+    ...(shortened ? ['Left out: what was learned of its arguments, with which the plan would not compile.'] : []),
     ...draftNotes({ openings, wouldBlock, suggestions }),
   ].map((line) => line.replaceAll(/[\r\n]+/g, ' '))
 }

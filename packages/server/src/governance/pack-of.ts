@@ -1,28 +1,35 @@
-import { type Draft, type Steps, writeContract } from '@countersign/engine'
+import { type Steps, writeContract } from '@countersign/engine'
 import type { PlanFile } from '../store/governance-plans.js'
 import type { AgentLearning } from './learned-drafts.js'
 
+export type Contracts = Pick<AgentLearning, 'drafts' | 'written'>
+
+/** A file of a pack, and the tool that its contract is about. */
+export interface PackFile extends PlanFile {
+  readonly tool: string
+}
+
 /** The pack that an agent's learning makes: a person's contracts as they are, the rest as learned. Tool by tool. */
-export function* packOf({ drafts, written }: Pick<AgentLearning, 'drafts' | 'written'>): Steps<PlanFile[]> {
-  const files = new Map<string, PlanFile>()
-  for (const { file, text } of [...written.values(), ...(yield* learnedFiles({ drafts, written }))]) {
+export function* packOf(contracts: Contracts): Steps<PackFile[]> {
+  const written = [...contracts.written.values()].map(({ toolName, file, text }) => ({ tool: toolName, file, text }))
+  const files = new Map<string, PackFile>()
+  for (const { tool, file, text } of [...written, ...(yield* learnedFiles(contracts))]) {
     let name = file
     for (let copy = 2; files.has(name); copy++) name = file.replace(/(\.\w+)?$/, `-${copy}$1`)
-    files.set(name, { file: name, text })
+    files.set(name, { tool, file: name, text })
     yield
   }
   return [...files.values()].sort((a, b) => (a.file < b.file ? -1 : 1))
 }
 
 /** The contracts of the tools for which nobody wrote one. */
-export function* learnedFiles({ drafts, written }: Pick<AgentLearning, 'drafts' | 'written'>): Steps<PlanFile[]> {
-  const files: PlanFile[] = []
-  for (const draft of unwritten({ drafts, written })) {
-    files.push(writeContract(draft))
+export function* learnedFiles({ drafts, written }: Contracts): Steps<PackFile[]> {
+  const files: PackFile[] = []
+  for (const draft of drafts) {
+    const { tool } = draft.contract
+    if (written.has(tool)) continue
+    files.push({ tool, ...writeContract(draft) })
     yield
   }
   return files
 }
-
-const unwritten = ({ drafts, written }: Pick<AgentLearning, 'drafts' | 'written'>): Draft[] =>
-  drafts.filter(({ contract }) => !written.has(contract.tool))

@@ -11,15 +11,21 @@ const SESSION_FILE = /(^|\/)session\.(ya?ml|json)$/
 
 /** Compiles the files of a pack. A pack with a fault is refused whole, with every fault by file and line. */
 export async function readPack(files: readonly PlanFile[]): Promise<CompiledPack> {
+  const compiled = await compilePack(files)
+  if (!compiled.ok) throw refusal(compiled.errors)
+  return compiled
+}
+
+export async function compilePack(files: readonly PlanFile[]): Promise<CompileResult> {
   const sources = files.map(({ file, text }) => ({ file, text }))
   const sessions = sources.filter(({ file }) => SESSION_FILE.test(file))
   if (sessions.length > 1) throw refuse(['a pack has one session definition'])
   const contracts = sources.filter(({ file }) => !SESSION_FILE.test(file))
   const policy = await loadPolicyEvaluator()
-  const compiled = await inTurns(compilePlanInSteps({ contracts, session: sessions[0] }, { policy }))
-  if (!compiled.ok) throw refuse(compiled.errors.map(describeNote))
-  return compiled
+  return inTurns(compilePlanInSteps({ contracts, session: sessions[0] }, { policy }))
 }
+
+export const refusal = (errors: readonly CompileNote[]): ApiError => refuse(errors.map(describeNote))
 
 const MAX_PROBLEMS = 50
 const refuse = (problems: readonly string[]): ApiError =>

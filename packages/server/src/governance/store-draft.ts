@@ -7,20 +7,21 @@ import { keepCustomerContracts } from '../store/learned-tools.js'
 import { keepPlan } from '../store/plans.js'
 import { customerContracts } from './customer-contracts.js'
 import { detailOf } from './detail-of.js'
-import { readPack } from './read-pack.js'
+import type { CompiledPack } from './read-pack.js'
 
 export interface NewDraft {
   readonly agent: string
   readonly environment: Environment
   readonly files: readonly PlanFile[]
+  /** The files, compiled. */
+  readonly pack: CompiledPack
   readonly origin: GovernancePlan['origin']
   readonly createdBy: string | null
 }
 
 /** Keeps a pack that compiles as a draft. */
 export async function storeDraft(ctx: Context, draft: NewDraft): Promise<PlanDetail> {
-  const { agent, environment, files, origin, createdBy } = draft
-  const pack = await readPack(files)
+  const { agent, environment, files, pack, origin, createdBy } = draft
   const planId = makeId(ctx.random, 'plan')
   const { tenantId } = ctx
   await ctx.transaction(async (tx) => {

@@ -2,9 +2,8 @@ import type { Input, PlanDetail, Routes } from '@countersign/protocol'
 import { ApiError } from '../../api-error.js'
 import type { UserContext } from '../../context.js'
 import { learnedDrafts } from '../../governance/learned-drafts.js'
-import { packOf } from '../../governance/pack-of.js'
+import { learnedPack } from '../../governance/learned-pack.js'
 import { storeDraft } from '../../governance/store-draft.js'
-import { inTurns } from '../../in-turns.js'
 
 /** Makes a draft of what was learned of an agent, with the contracts that people wrote in their place. */
 export async function draftPlan(ctx: UserContext, { body }: Input<Routes['draftPlan']>): Promise<PlanDetail> {
@@ -12,5 +11,5 @@ export async function draftPlan(ctx: UserContext, { body }: Input<Routes['draftP
   if (learning === null || learning.drafts.length + learning.written.size === 0) {
     throw new ApiError('NOT_FOUND', { detail: 'nothing was captured of this agent yet' })
   }
-  return storeDraft(ctx, { ...body, files: await inTurns(packOf(learning)), origin: 'learned', createdBy: ctx.email })
+  return storeDraft(ctx, { ...body, ...(await learnedPack(learning)), origin: 'learned', createdBy: ctx.email })
 }

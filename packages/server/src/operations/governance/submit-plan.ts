@@ -1,8 +1,10 @@
 import type { Input, PlanDetail, Routes } from '@countersign/protocol'
 import type { Context } from '../../context.js'
+import { readPack } from '../../governance/read-pack.js'
 import { storeDraft } from '../../governance/store-draft.js'
 
 /** Takes a contract pack as a draft. It enforces nothing until a person approves it. */
 export async function submitPlan(ctx: Context, { body }: Input<Routes['submitPlan']>): Promise<PlanDetail> {
-  return storeDraft(ctx, { ...body, origin: 'submitted', createdBy: null })
+  const pack = await readPack(body.files)
+  return storeDraft(ctx, { ...body, pack, origin: 'submitted', createdBy: null })
 }

@@ -1,0 +1,47 @@
+import type { Draft } from '@countersign/engine'
+import { inTurns } from '../in-turns.js'
+import type { PlanFile } from '../store/governance-plans.js'
+import type { AgentLearning } from './learned-drafts.js'
+import { packOf } from './pack-of.js'
+import { type CompiledPack, compilePack, refusal } from './read-pack.js'
+
+export interface LearnedPack {
+  readonly files: PlanFile[]
+  readonly pack: CompiledPack
+}
+
+/**
+ * The pack of an agent's learning, compiled. Programs send schemas of any size and number: what is too much for a plan is
+ * put down by its name and effect alone, first where the compiler finds fault, then for all tools, then for those that
+ * were ever called. Contracts that people wrote stay as they are, and what is wrong with them is told.
+ */
+export async function learnedPack({ drafts, written }: AgentLearning): Promise<LearnedPack> {
+  let kept = drafts
+  for (const lighten of [onlyFaulty, allOfThem, theCalled, null]) {
+    const named = await inTurns(packOf({ drafts: kept, written }))
+    const files = named.map(({ file, text }) => ({ file, text }))
+    const compiled = await compilePack(files)
+    if (compiled.ok) return { files, pack: compiled }
+    const wrong = new Set(compiled.errors.map(({ file }) => file))
+    const faulty = new Set(named.filter(({ file }) => wrong.has(file)).map(({ tool }) => tool))
+    const isTheirs = faulty.size === wrong.size && [...faulty].every((tool) => written.has(tool))
+    if (lighten === null || isTheirs) throw refusal(compiled.errors)
+    kept = lighten(kept, faulty)
+  }
+  throw new Error('the last try compiles or is refused')
+}
+
+type Lighten = (drafts: readonly Draft[], faulty: ReadonlySet<string>) => readonly Draft[]
+
+const onlyFaulty: Lighten = (drafts, faulty) =>
+  drafts.map((draft) => (faulty.has(draft.contract.tool) ? bare(draft) : draft))
+
+const allOfThem: Lighten = (drafts) => drafts.map(bare)
+
+const theCalled: Lighten = (drafts) => drafts.filter(({ samples }) => samples > 0).map(bare)
+
+const bare = (draft: Draft): Draft => {
+  const { tool, side_effect } = draft.contract
+  const contract = { tool, source: 'inferred' as const, ...(side_effect && { side_effect }) }
+  return { ...draft, contract, openings: [], wouldBlock: [], suggestions: [], shortened: true }
+}
