@@ -63,6 +63,7 @@ export const forbiddenByCall: ToolRule = ({ tool, plan, state, tally, contract }
 }
 
 export const labelGate: ToolRule = ({ tool, contract, state, tally }) => {
+  if (state.labels.length === 0 && tally.labels.size === 0) return null
   const label = contract?.definition.labels?.deny_when?.find(
     (name) => state.labels.includes(name) || tally.labels.has(name),
   )

@@ -43,7 +43,8 @@ export function contractFormatFailures(contract: PreparedContract | null, read: 
   if (format === undefined) return NONE
   const { finishReason, content } = read
   const failures: ContractFailure[] = []
-  const reasons = format.finish_reason === undefined ? undefined : [format.finish_reason].flat()
+  const { finish_reason: named } = format
+  const reasons = typeof named === 'string' ? [named] : named
   if (reasons !== undefined && (finishReason === null || !reasons.includes(finishReason))) {
     const message = `the finish reason must be ${reasons.join(' or ')}`
     failures.push({ path: '$.finish_reason', operator: 'one_of', expected: reasons, found: finishReason, message })

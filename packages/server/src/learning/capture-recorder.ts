@@ -2,7 +2,7 @@ import type { CaptureItem } from '@countersign/protocol'
 import type { Services } from '../context.js'
 import { keepGovernedCaptures } from '../store/captures.js'
 import { databaseTrouble } from '../store/database-error.js'
-import { stripCapture } from './strip-capture.js'
+import { saltsOf, stripCapture } from './strip-capture.js'
 
 /** Captures of governed sessions, which the server makes itself: written in batches, so that no proposal waits for it. */
 export interface CaptureRecorder {
@@ -37,7 +37,7 @@ export function createCaptureRecorder({
     if (dropped > 0) log.warn({ dropped }, 'captures of governed sessions were dropped: too many at once')
     dropped = 0
     for (const [tenantId, items] of byTenant(batch)) {
-      const salts = new Map(items.map(({ agent }) => [agent, random(24).toString('base64url')]))
+      const salts = saltsOf(items, random)
       try {
         const kept = items.map((item) => ({ ...stripCapture(item), governed: true }))
         await database.transaction(tenantId, (tx) => keepGovernedCaptures(tx, tenantId, kept, salts))
@@ -78,6 +78,10 @@ export function createCaptureRecorder({
 
 function byTenant(batch: readonly { tenantId: string; item: CaptureItem }[]): Map<string, CaptureItem[]> {
   const tenants = new Map<string, CaptureItem[]>()
-  for (const { tenantId, item } of batch) tenants.set(tenantId, [...(tenants.get(tenantId) ?? []), item])
+  for (const { tenantId, item } of batch) {
+    const items = tenants.get(tenantId)
+    if (items === undefined) tenants.set(tenantId, [item])
+    else items.push(item)
+  }
   return tenants
 }

@@ -1,4 +1,5 @@
 import type { CaptureItem, JsonValue } from '@countersign/protocol'
+import type { Random } from '../crypto/secrets.js'
 import type { NewCapture, StoredCapture } from '../store/captures.js'
 
 /** What the level of a capture allows to be kept, whatever the client sent. */
@@ -39,6 +40,12 @@ function stripped({ request, response, flows, ...rest }: CaptureItem): StoredCap
 function decisionOf({ validation }: CaptureItem): NewCapture['decision'] {
   if (validation === undefined) return null
   return validation.calls.some(({ decision }) => decision === 'block') ? 'block' : 'allow'
+}
+
+/** One new salt for each agent of the items; an agent that has one keeps its own. */
+export function saltsOf(items: readonly CaptureItem[], random: Random): Map<string, string> {
+  const agents = new Set(items.map(({ agent }) => agent))
+  return new Map([...agents].map((agent) => [agent, random(24).toString('base64url')]))
 }
 
 /** The tools that the items offer, each once, with the newest schema that came along. */

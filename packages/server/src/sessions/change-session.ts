@@ -160,16 +160,17 @@ function answer<Reply>(decided: Decided<Reply>): Reply {
   return decided.reply
 }
 
-/** The session after these events, and the events chained to its ledger. */
+/** The session after these events, and the events chained to its ledger. `first`: after the first, where that is known. */
 export function advance(
   { session, plan }: Pick<Sight, 'session' | 'plan'>,
   events: readonly SessionEvent[],
+  first?: SessionState,
 ): { state: SessionState; events: NewEvent[]; ledger: LedgerHead } {
   let { state, ledger } = session
   const chained: NewEvent[] = []
   for (const event of events) {
     const { seq, type, at, body, prev_hash, hash } = chainEvent(ledger, session.sessionId, event)
-    state = applyEvent(state, event, plan)
+    state = first !== undefined && chained.length === 0 ? first : applyEvent(state, event, plan)
     ledger = { seq, hash }
     chained.push({ seq, type, at, body, prev_hash, hash })
   }

@@ -9,7 +9,7 @@ import {
 } from '@countersign/protocol'
 import type { Context } from '../../context.js'
 import { offeredMemoryOf } from '../../learning/offered-memory.js'
-import { offeredIn, stripCapture } from '../../learning/strip-capture.js'
+import { offeredIn, saltsOf, stripCapture } from '../../learning/strip-capture.js'
 import { insertCaptures, keepOfferedTools } from '../../store/captures.js'
 
 type Rejected = Reply<Routes['ingestCaptures']>['rejected'][number]
@@ -31,7 +31,7 @@ export async function ingestCaptures(
   })
   const good = [...items.values()]
   if (good.length === 0) return { accepted: 0, duplicates: repeated, rejected }
-  const salts = new Map(good.map(({ agent }) => [agent, ctx.random(24).toString('base64url')]))
+  const salts = saltsOf(good, ctx.random)
   const accepted = await ctx.single((sql) =>
     insertCaptures(
       sql,

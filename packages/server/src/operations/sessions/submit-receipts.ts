@@ -62,7 +62,7 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
     salt: session.hashSalt,
     at: session.now.toISOString(),
   })
-  const next = advance(sight, eventsOf(session, judged))
+  const next = advance(sight, eventsOf(session, judged), judged.state)
   const byId = new Map(judged.results.map((result) => [result.pending_call_id, result]))
   const { committed } = judged.event
   const leaseUntil = batch.fresh.length === 0 ? session.leaseUntil : leaseFrom(session.now, next.state, plan)
