@@ -75,7 +75,9 @@ test('buckets nobody used for a day are removed, those in use stay', async () =>
       ('new', 'write', 1, clock_timestamp(), true)`
   const idle = RETENTIONS.find(({ name }) => name === 'idle-buckets')!
   const { database } = services()[0]!
-  await database.transaction('jobs', (tx) => idle.remove(tx, { olderThanDays: 90, limit: 100, now: new Date() }))
+  await database.transaction('jobs', (tx) =>
+    idle.remove(tx, { olderThanDays: 90, auditDays: null, limit: 100, now: new Date() }),
+  )
   const left = await runtime.sql`select owner from buckets where owner in ('old', 'new')`
   expect(left.map(({ owner }) => owner)).toEqual(['new'])
 })
@@ -105,7 +107,7 @@ test('plans go when nothing refers to them any more; those of sessions, drafts, 
   const body = { session_id: 'claims', holder_id: 'h', compiled_hash }
   expect((await api.createSession({ body })).status).toBe(201)
   const unused = RETENTIONS.find(({ name }) => name === 'unused-plans')!
-  const options = { olderThanDays: 90, limit: 100, now: new Date() }
+  const options = { olderThanDays: 90, auditDays: null, limit: 100, now: new Date() }
   expect(await database.transaction('jobs', (tx) => unused.remove(tx, options))).toBe(1)
   const left = await runtime.sql<{ tool: string }[]>`
     select compiled_session -> 'contracts' -> 0 ->> 'tool' as tool from plans order by 1`
@@ -113,4 +115,46 @@ test('plans go when nothing refers to them any more; those of sessions, drafts, 
   const gone = await api.createRun({ body: runOf('gone', { compiled_hash: plan('unused').compiled_hash }) })
   expect([gone.status, gone.problem.code]).toEqual([404, 'PLAN_UNKNOWN'])
   expect((await upload('unused')).status).toBe(201)
+})
+
+const remove = (name: string, olderThanDays: number, auditDays: number | null = null) => {
+  const retention = RETENTIONS.find((row) => row.name === name)!
+  const options = { olderThanDays, auditDays, limit: 100, now: new Date() }
+  return services()[0]!.database.transaction('jobs', (tx) => retention.remove(tx, options))
+}
+
+test('runs go when they are past their retention; those that wait and those that count against the budget stay', async () => {
+  const api = runtime.api()
+  const { compiled_session } = planOf([{ tool: 'x', side_effect: 'read' }])
+  const left = async () => {
+    const rows = await runtime.sql<{ runId: string }[]>`select run_id from runs where run_id like 'kept-%' order by 1`
+    return rows.map(({ runId }) => runId)
+  }
+  for (const id of ['kept-done', 'kept-failed', 'kept-new', 'kept-waiting'])
+    await api.createRun({ body: runOf(id, { compiled_session }) })
+  const age = (days: number) => runtime.sql`
+    update runs set created_at = created_at - make_interval(days => ${days}) where run_id like 'kept-%'
+      and run_id <> 'kept-new'`
+  await runtime.sql`update runs set status = 'queued' where run_id = 'kept-waiting'`
+  await runtime.sql`update runs set status = 'failed' where run_id = 'kept-failed'`
+  await age(29)
+  expect(await remove('runs', 1)).toBe(0)
+  await age(3)
+  expect(await remove('runs', 40)).toBe(0)
+  expect(await remove('runs', 31)).toBe(2)
+  expect(await left()).toEqual(['kept-new', 'kept-waiting'])
+})
+
+test('the audit trail is kept, unless a setting says for how many days', async () => {
+  const api = runtime.api()
+  for (const session_id of ['audited-old', 'audited-new']) {
+    await openSession(api, { session_id })
+    await api.killSession({ params: { session_id }, body: {} })
+  }
+  await runtime.sql`update audit_entries set at = at - interval '400 days' where subject = 'audited-old'`
+  const left = () => runtime.sql`select subject from audit_entries where subject like 'audited-%' order by 1`
+  expect([await remove('audit', 90), (await left()).length]).toEqual([0, 2])
+  expect([await remove('audit', 90, 401), (await left()).length]).toEqual([0, 2])
+  expect(await remove('audit', 90, 365)).toBe(1)
+  expect(await left()).toEqual([{ subject: 'audited-new' }])
 })

@@ -114,7 +114,14 @@ export const SETTINGS = {
     env: 'COUNTERSIGN_RETENTION_DAYS',
     flag: 'retention-days',
     default: '90',
-    help: 'days that captures, content, finished requests and plans that nothing refers to are kept',
+    help: 'days that captures, content, finished requests and runs, and plans that nothing refers to are kept',
+    parse: integer(1, 36_500),
+  }),
+  auditRetentionDays: setting({
+    env: 'COUNTERSIGN_AUDIT_RETENTION_DAYS',
+    flag: 'audit-retention-days',
+    default: null,
+    help: 'days that the audit trail is kept; for ever unless set',
     parse: integer(1, 36_500),
   }),
   smtpUrl: setting({

@@ -3,6 +3,7 @@ import type { Services } from './context.js'
 import { createLastingTrouble } from './lasting-trouble.js'
 import { learnCaptures } from './learning/learn-captures.js'
 import { judgeWaitingRun } from './runs/judge-run.js'
+import { deleteOldAuditEntries } from './store/audit.js'
 import { deleteIdleBuckets } from './store/buckets.js'
 import { deleteOldCaptures } from './store/captures.js'
 import { deleteOldContent, deleteOldErasures } from './store/content.js'
@@ -15,6 +16,7 @@ import { deleteUnusedPlans } from './store/plans.js'
 import { deleteOldLateReceipts } from './store/receipts.js'
 import { deleteEndedRefreshTokens } from './store/refresh-tokens.js'
 import { deleteEndedHolds } from './store/resource-holds.js'
+import { BUDGET_DAYS, deleteOldRuns } from './store/runs.js'
 import { deleteOldPreparedRequests } from './store/turns.js'
 import { expireOffers } from './workflows/expire-offers.js'
 
@@ -37,8 +39,18 @@ export interface SharedJob {
 /** What only grows is cut back here. One row per kind of record. */
 export interface Retention {
   readonly name: string
+  /** A minute unless said: what has no index by its time is looked through less often. */
+  readonly everySeconds?: number
   /** Deletes up to `limit` records that are older than the configured days, and returns how many. */
-  readonly remove: (tx: Tx, options: { olderThanDays: number; limit: number; now: Date }) => Promise<number>
+  readonly remove: (tx: Tx, options: RetentionOptions) => Promise<number>
+}
+
+interface RetentionOptions {
+  readonly olderThanDays: number
+  /** Null: the audit trail is kept. */
+  readonly auditDays: number | null
+  readonly limit: number
+  readonly now: Date
 }
 
 export const RETENTIONS: readonly Retention[] = [
@@ -71,6 +83,19 @@ export const RETENTIONS: readonly Retention[] = [
     name: 'unused-plans',
     remove: (tx, { now, olderThanDays, limit }) => deleteUnusedPlans(tx, daysBefore(now, olderThanDays), limit),
   },
+  {
+    name: 'runs',
+    everySeconds: 3_600,
+    // For as long as it counts against the budget, a run is not forgotten.
+    remove: (tx, { now, olderThanDays, limit }) =>
+      deleteOldRuns(tx, daysBefore(now, Math.max(olderThanDays, BUDGET_DAYS)), limit),
+  },
+  {
+    name: 'audit',
+    everySeconds: 3_600,
+    remove: async (tx, { now, auditDays, limit }) =>
+      auditDays === null ? 0 : deleteOldAuditEntries(tx, daysBefore(now, auditDays), limit),
+  },
   { name: 'ended-holds', remove: (tx, { now, limit }) => deleteEndedHolds(tx, now, limit) },
   {
     name: 'handoff-notes',
@@ -87,9 +112,10 @@ const RETENTION_ROUNDS = 40
 
 const retentionJob = (retention: Retention): Job => ({
   name: `retention:${retention.name}`,
-  everySeconds: 60,
+  everySeconds: retention.everySeconds ?? 60,
   run: async (tx, { config, log, clock }) => {
-    const options = { olderThanDays: config.retentionDays, limit: RETENTION_BATCH, now: clock() }
+    const { retentionDays: olderThanDays, auditRetentionDays: auditDays } = config
+    const options = { olderThanDays, auditDays, limit: RETENTION_BATCH, now: clock() }
     let removed = 0
     for (let round = 0; round < RETENTION_ROUNDS; round++) {
       const batch = await retention.remove(tx, options)

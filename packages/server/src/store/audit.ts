@@ -57,3 +57,12 @@ export function listAuditEntries(
     where tenant_id = ${page.tenantId} and (${page.before}::bigint is null or audit_id < ${page.before})
     order by audit_id desc limit ${page.limit}`
 }
+
+/** Removes entries from before a time, some at once. Returns how many went. */
+export async function deleteOldAuditEntries(sql: Queryable, before: Date, limit: number): Promise<number> {
+  const rows = await sql`
+    delete from audit_entries where ctid = any (array(
+      select ctid from audit_entries where at < ${before} limit ${limit}
+    )) returning 1`
+  return rows.length
+}

@@ -125,3 +125,12 @@ export function listRuns(
       ${below === null ? sql`` : sql`and (created_at, run_id) < ${pageEnd(sql, below)}`}
     order by created_at desc, run_id desc limit ${page.limit}`
 }
+
+/** Removes runs that were started before a time and have ended, some at once. Returns how many went. */
+export async function deleteOldRuns(sql: Queryable, before: Date, limit: number): Promise<number> {
+  const rows = await sql`
+    delete from runs where ctid = any (array(
+      select ctid from runs where created_at < ${before} and status in ('done', 'failed') limit ${limit}
+    )) returning 1`
+  return rows.length
+}
