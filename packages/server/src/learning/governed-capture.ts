@@ -1,5 +1,6 @@
 import type { ReadResponse } from '@countersign/engine'
 import { type CaptureItem, type Decision, type Flows, LIMITS } from '@countersign/protocol'
+import { isoTime } from '../iso-time.js'
 import type { SessionRow } from '../store/sessions.js'
 import type { StoredRequest } from '../store/turns.js'
 
@@ -24,7 +25,7 @@ export function governedCapture(judged: JudgedProposal): CaptureItem | null {
     capture_level: session.captureLevel,
     agent: session.state.agent ?? 'default',
     conversation_id: session.sessionId,
-    timestamp: session.now.toISOString(),
+    timestamp: isoTime(session.now),
     provider: request.provider ?? 'unknown',
     model_id: response.model?.slice(0, 256) ?? request.model,
     primary_tool_name: names[0] ?? null,

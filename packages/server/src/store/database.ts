@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { isoTime } from '../iso-time.js'
 import { begin } from './begin.js'
 import { createGate } from './gate.js'
 import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
@@ -160,12 +161,16 @@ export async function within<Rows extends readonly postgres.MaybeRow[]>(
 /** What the driver's types leave out: `state` is null until a statement has a connection, `active` is that it runs. */
 const driverKnows = (query: object): { state?: unknown; active?: unknown } => query
 
+const readTime = (text: string): Date => new Date(text)
+const writeTime = (time: Date | string): string => isoTime(time instanceof Date ? time : new Date(time))
+
 /**
- * In place of the driver's own: bigint (20) as number, json (114) and jsonb (3802) whose numbers are all finite, and
- * text[] (1009), the only arrays that are sent or selected.
+ * In place of the driver's own: bigint (20) as number, times (1184) written by `isoTime`, json (114) and jsonb (3802)
+ * whose numbers are all finite, and text[] (1009), the only arrays that are sent or selected.
  */
 const TYPES: Record<string, never> = {
   bigint: { to: 20, from: [20], serialize: String, parse: readBigint },
+  date: { to: 1184, from: [1082, 1114, 1184], serialize: writeTime, parse: readTime },
   json: { to: 114, from: [114, 3802], serialize: (value: unknown) => JSON.stringify(value), parse: readJson },
   texts: { to: 1009, from: [1009], serialize: writeTextArray, parse: readTextArray },
 } as Record<string, postgres.PostgresType> as Record<string, never>

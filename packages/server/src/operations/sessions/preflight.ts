@@ -10,6 +10,7 @@ import {
 } from '@countersign/protocol'
 import { ApiError } from '../../api-error.js'
 import type { Context } from '../../context.js'
+import { isoTime } from '../../iso-time.js'
 import { changeSession, leaseFrom, type Sight } from '../../sessions/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../../sessions/guards.js'
 import { requireUnusedRequest } from '../../sessions/prepared-request.js'
@@ -98,8 +99,8 @@ function prepare({ session, plan }: Sight, body: Body): PreparedRequest {
     inputFailures: withoutValues(judgeInputInvariants({ plan, state, salt: hashSalt }, body.request ?? {})),
     provider: body.provider ?? null,
     model: body.model ?? null,
-    preparedAt: now.toISOString(),
-    expiresAt: new Date(now.getTime() + LIMITS.preparedRequestMinutes * 60_000).toISOString(),
+    preparedAt: isoTime(now),
+    expiresAt: isoTime(new Date(now.getTime() + LIMITS.preparedRequestMinutes * 60_000)),
   }
   return { ...facts, digest: saltedHash(hashSalt, facts as unknown as JsonValue) }
 }
@@ -123,7 +124,7 @@ function prepared(
     prepared_request_id: request.id,
     bound: request.bound,
     expires_at: request.expiresAt,
-    lease_until: leaseUntil.toISOString(),
+    lease_until: isoTime(leaseUntil),
     allowed: [...request.allowed],
     removed: [...request.removed],
     remaining,

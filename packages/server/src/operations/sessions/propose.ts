@@ -11,6 +11,7 @@ import type {
 import { ApiError } from '../../api-error.js'
 import type { Context } from '../../context.js'
 import { makeId } from '../../crypto/secrets.js'
+import { isoTime } from '../../iso-time.js'
 import { governedCapture } from '../../learning/governed-capture.js'
 import {
   advance,
@@ -71,7 +72,7 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
       model: body.model ?? request.model,
       usage: body.usage ?? response.usage,
     })
-    const at = session.now.toISOString()
+    const at = isoTime(session.now)
     const proposed = {
       type: 'proposal',
       at,
@@ -117,7 +118,7 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
         state_version: next.state.stateVersion,
         control_revision: next.state.controlRevision,
         cost: Number(verdict.cost),
-        lease_until: leaseUntil.toISOString(),
+        lease_until: isoTime(leaseUntil),
         ledger: next.ledger,
       },
     }

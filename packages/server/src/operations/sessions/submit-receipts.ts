@@ -2,6 +2,7 @@ import { judgeReceipts } from '@countersign/engine'
 import type { Input, Receipt, ReceiptsReply, Routes, SessionEvent } from '@countersign/protocol'
 import { ApiError } from '../../api-error.js'
 import type { Context } from '../../context.js'
+import { isoTime } from '../../iso-time.js'
 import {
   advance,
   BEHIND_LOCK,
@@ -60,7 +61,7 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
     receipts,
     fence: body.fence,
     salt: session.hashSalt,
-    at: session.now.toISOString(),
+    at: isoTime(session.now),
   })
   const next = advance(sight, eventsOf(session, judged), judged.state)
   const byId = new Map(judged.results.map((result) => [result.pending_call_id, result]))
@@ -103,7 +104,7 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
 
 /** A tool that ran with other arguments compromises the session; too many failures in a row kill it. */
 function eventsOf(session: SessionRow, judged: ReturnType<typeof judgeReceipts>): SessionEvent[] {
-  const at = session.now.toISOString()
+  const at = isoTime(session.now)
   const events: SessionEvent[] = [{ type: 'receipts', at, body: judged.event }]
   const { status } = session.state
   const isLive = status === 'ACTIVE' || status === 'RECOVERING'
@@ -160,7 +161,7 @@ function replyOf(
     state_version: session.state.stateVersion,
     control_revision: session.state.controlRevision,
     labels: [...session.state.labels],
-    lease_until: session.leaseUntil.toISOString(),
+    lease_until: isoTime(session.leaseUntil),
     ledger: session.ledger,
   }
 }
