@@ -62,7 +62,7 @@ const WRITES: Record<string, () => Promise<Attempt>> = {
   },
   'a reclaim': async () => {
     const { root, child, workflowId, at } = await handedOver()
-    await runtime.sql`update sessions set lease_until = clock_timestamp() where session_id = ${child.sessionId}`
+    await runtime.sql`update session_heads set lease_until = clock_timestamp() where session_id = ${child.sessionId}`
     return { id: workflowId, send: () => settle('reclaimHandoff', root, at) }
   },
   'a kill of all': async () => {

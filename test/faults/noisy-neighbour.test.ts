@@ -41,7 +41,7 @@ test('a session whose row is held gives up as BUSY, and others of the tenant go 
   const free = await openSession(runtime.api())
   const params = { session_id: held.sessionId }
   await runtime.sql.begin(async (tx) => {
-    await tx`select 1 from sessions where session_id = ${held.sessionId} for update`
+    await tx`select 1 from session_heads where session_id = ${held.sessionId} for update`
     const blocked = held.api.addLabel({ params, body: { label: 'a' } })
     expect(await free.turn([LOOKUP])).toMatchObject({ committed: true })
     const { status, problem } = await blocked
@@ -55,7 +55,7 @@ test('a kill waits longer for a held row than other writes do', async () => {
   const params = { session_id: held.sessionId }
   let killed: ReturnType<typeof held.api.killSession> | undefined
   await runtime.sql.begin(async (tx) => {
-    await tx`select 1 from sessions where session_id = ${held.sessionId} for update`
+    await tx`select 1 from session_heads where session_id = ${held.sessionId} for update`
     killed = held.api.killSession({ params, body: {} })
     await new Promise((done) => setTimeout(done, 2_500))
   })

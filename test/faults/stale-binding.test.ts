@@ -93,12 +93,11 @@ test('a prepared request that a crash of PostgreSQL lost is not used, though the
   const other = attachSession(runtime.api(runtime.key, runtime.instances[1]), session)
   const [lost, newer] = [randomUUID(), randomUUID()]
   const { sql } = runtime
-  const [before] = await sql`select * from sessions where session_id = ${session.sessionId}`
+  const [before] = await sql`select * from session_heads where session_id = ${session.sessionId}`
   expect((await session.preflight({ prepared_request_id: lost })).status).toBe(200)
   // A preflight does not wait for the disk: after a crash the database is as it was before.
-  await sql`delete from prepared_requests where prepared_request_id = ${lost}`
   await sql`
-    update sessions set revision = ${before!.revision}, prepared = null, lease_until = ${before!.leaseUntil}
+    update session_heads set stamp = ${before!.stamp}, head = ${before!.head}, lease_until = ${before!.leaseUntil}
     where session_id = ${session.sessionId}`
   expect((await other.preflight({ prepared_request_id: newer })).status).toBe(200)
   expect((await session.propose(lost, [reserve(1)])).status).toBe(404)

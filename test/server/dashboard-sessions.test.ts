@@ -119,7 +119,7 @@ describe('sessions in the dashboard', () => {
     await session.turn([LOOKUP])
     const good = (await ada.call('loadProof', { params: { session_id: 'proof' } })).body
     expect(good).toMatchObject({ verified: true, events: 3, problem: null })
-    await runtime.sql`update session_events set body = jsonb_set(body::jsonb, '{outcome}', '"blocked"')::json where session_id = 'proof' and seq = 2`
+    await runtime.sql`update session_events set body = jsonb_set(body::jsonb, '{outcome}', '"blocked"')::text where session_id = 'proof' and seq = 2`
     const bad = (await ada.call('loadProof', { params: { session_id: 'proof' } })).body
     expect(bad.verified).toBe(false)
     expect(bad.problem).toMatch(/^event 2: /)

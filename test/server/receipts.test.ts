@@ -53,11 +53,11 @@ proves(
     const [call] =
       await runtime.sql`select state, resolved_at from pending_calls where pending_call_id = ${decision.pending_call_id}`
     expect(call).toMatchObject({ state: 'resolved', resolvedAt: expect.any(Date) })
-    const [receipt] = await runtime.sql`select * from receipts where pending_call_id = ${decision.pending_call_id}`
-    expect(receipt).toMatchObject({
+    const [receipt] = await runtime.sql`select record::json from receipts where pending_call_id = ${decision.pending_call_id}`
+    expect(receipt?.record).toMatchObject({
       outcome: 'succeeded',
-      argumentHash: decision.argument_hash,
-      resultHash: 'a'.repeat(64),
+      argument_hash: decision.argument_hash,
+      result_hash: 'a'.repeat(64),
     })
     const { session: view } = await session.load()
     expect(view.state_version).toBe(1)
@@ -203,7 +203,7 @@ test('a tool that ran with other arguments compromises the session; the receipt 
     expect(problem.session).toMatchObject({ status: 'COMPROMISED', state_version: 0 })
   }
   const [kept] =
-    await runtime.sql`select outcome, arguments_changed from receipts where session_id = ${session.sessionId}`
+    await runtime.sql`select record::json ->> 'outcome' as outcome, (record::json ->> 'arguments_changed')::boolean as arguments_changed from receipts where session_id = ${session.sessionId}`
   expect(kept).toEqual({ outcome: 'unknown', argumentsChanged: true })
   expect((await session.preflight()).problem.code).toBe('SESSION_COMPROMISED')
   const { body } = await api.exportEvents({ params })

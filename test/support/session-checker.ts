@@ -24,11 +24,16 @@ interface Binding {
   consumedAt: Date | null
 }
 
+/** Each request lies in one place only. */
 async function loadBindings(sql: Sql, sessionId: string): Promise<Map<string, Binding>> {
   const rows = await sql<Binding[]>`
-    select prepared_request_id, state_version, control_revision, fence, digest, consumed_at
+    select prepared_request_id, (request #>> '{bound,state_version}')::bigint as state_version,
+      (request #>> '{bound,control_revision}')::bigint as control_revision, (request #>> '{bound,fence}')::bigint as fence,
+      request ->> 'digest' as digest, consumed_at
     from prepared_requests where session_id = ${sessionId}`
-  return new Map(rows.map((row) => [row.preparedRequestId, row]))
+  const bindings = new Map(rows.map((row) => [row.preparedRequestId, row]))
+  if (bindings.size !== rows.length) throw new Error(`a prepared request of ${sessionId} lies in two places`)
+  return bindings
 }
 
 /** Walks the events: versions, bindings, labels, one receipt per call, nothing allowed after a stop. */
@@ -98,7 +103,10 @@ async function checkRecords(sql: Sql, sessionId: string, exported: LedgerExport)
     if (call.receipts !== (isResolved ? 1 : 0)) problems.push(`${call.pendingCallId}: ${call.receipts} receipts`)
   }
   const [row] = await sql<{ stateVersion: number; controlRevision: number; status: string; ledgerSeq: number }[]>`
-    select state_version, control_revision, status, ledger_seq from sessions where session_id = ${sessionId}`
+    select (head::json #>> '{state,stateVersion}')::bigint as state_version,
+      (head::json #>> '{state,controlRevision}')::bigint as control_revision, status,
+      (head::json #>> '{ledger,seq}')::bigint as ledger_seq
+    from sessions join session_heads using (tenant_id, session_id) where session_id = ${sessionId}`
   const kept = exported.state as unknown as { stateVersion: number; controlRevision: number; status: string }
   if (row?.stateVersion !== kept.stateVersion || row.controlRevision !== kept.controlRevision) {
     problems.push('the columns are not the state')

@@ -13,11 +13,11 @@ import { eraseOldNotes } from './store/handoffs.js'
 import { claimJob } from './store/jobs.js'
 import { deleteOldMail } from './store/mail.js'
 import { deleteUnusedPlans } from './store/plans.js'
+import { deleteOldPreparedRequests } from './store/prepared-requests.js'
 import { deleteOldLateReceipts } from './store/receipts.js'
 import { deleteEndedRefreshTokens } from './store/refresh-tokens.js'
 import { deleteEndedHolds } from './store/resource-holds.js'
 import { BUDGET_DAYS, deleteOldRuns } from './store/runs.js'
-import { deleteOldPreparedRequests } from './store/turns.js'
 import { expireOffers } from './workflows/expire-offers.js'
 
 /** Work that is done now and then by one of the instances, whichever comes first. */

@@ -1,12 +1,12 @@
 import type { ReadResponse } from '@countersign/engine'
 import { type CaptureItem, type Decision, type Flows, LIMITS } from '@countersign/protocol'
 import { isoTime } from '../iso-time.js'
+import type { PreparedRequest } from '../store/prepared-requests.js'
 import type { SessionRow } from '../store/sessions.js'
-import type { StoredRequest } from '../store/turns.js'
 
 export interface JudgedProposal {
   readonly session: SessionRow
-  readonly request: StoredRequest
+  readonly request: PreparedRequest
   readonly proposalId: string
   readonly response: ReadResponse
   readonly decisions: readonly Decision[]

@@ -1,14 +1,13 @@
 import { ApiError } from '../api-error.js'
+import type { PreparedRequest } from '../store/prepared-requests.js'
 import type { SessionRow } from '../store/sessions.js'
-import type { StoredRequest } from '../store/turns.js'
 import { standing } from './view.js'
 
 /**
- * The prepared request may still be used: it is unused, not expired, bound to where the session stands now, and no
+ * The unused request may still be used: it is not expired, bound to where the session stands now, and no
  * newer request with tools has taken its place.
  */
-export function requireUnusedRequest(session: SessionRow, request: StoredRequest): void {
-  if (request.consumedAt !== null) throw new ApiError('PREPARED_REQUEST_CONSUMED', standing(session))
+export function requireUsableRequest(session: SessionRow, request: PreparedRequest): void {
   if (Date.parse(request.expiresAt) <= session.now.getTime()) {
     throw new ApiError('PREPARED_REQUEST_EXPIRED', standing(session))
   }

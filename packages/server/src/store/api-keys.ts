@@ -2,7 +2,7 @@ import type { Bucket, Quota } from '@countersign/protocol'
 import { REFILL } from './buckets.js'
 import { type Queryable, type Sql, within } from './database.js'
 import { statementByParts } from './fixed-statement.js'
-import { readSession, revisionOf, SELECT_SESSION, type SessionRow } from './sessions.js'
+import { readSession, SELECT_SESSION, type SessionRow, stampOf } from './sessions.js'
 
 export interface KeyHolder {
   tenantId: string
@@ -50,7 +50,7 @@ export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
     wanted,
     returned,
     session_id: session?.id ?? '',
-    ...revisionOf(session?.known ?? null),
+    ...stampOf(session?.known ?? null),
   })
   const [row] = await within(KEY_PATIENCE_MS, sql, query)
   if (row === undefined) return null

@@ -150,7 +150,7 @@ async function loadOutcomes(
   captures: readonly StoredCapture[],
 ): Promise<Map<string, Map<string, Outcome>>> {
   const rows = await tx<{ proposalId: string; callId: string; outcome: Outcome }[]>`
-    select p.proposal_id, p.call_id, r.outcome from pending_calls p
+    select p.proposal_id, p.call_id, r.record::json ->> 'outcome' as outcome from pending_calls p
     join receipts r using (tenant_id, session_id, pending_call_id)
     where p.tenant_id = ${tenantId} and p.session_id = any (${captures.map((item) => item.conversation_id)})
       and p.proposal_id = any (${captures.map((item) => item.capture_id)})`

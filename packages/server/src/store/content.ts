@@ -45,12 +45,14 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
   const rows = await tx`
     with marked as (
       insert into erased_sessions (tenant_id, session_id, seq, erased_at)
-      select tenant_id, session_id, ledger_seq, clock_timestamp() from sessions
+      select tenant_id, session_id, (head::json #>> '{ledger,seq}')::bigint, clock_timestamp() from session_heads
       where tenant_id = ${tenantId} and session_id = ${sessionId}
       on conflict (tenant_id, session_id) do update set seq = excluded.seq, erased_at = excluded.erased_at
     ), erased as (
-      update sessions set principal = null, revision = revision + 1
+      update sessions set principal = null
       where tenant_id = ${tenantId} and session_id = ${sessionId} and principal is not null
+    ), restamped as (
+      update session_heads set stamp = 'erased at ' || clock_timestamp() where tenant_id = ${tenantId} and session_id = ${sessionId}
     ), unsaid as (
       update handoffs set note = null
       where tenant_id = ${tenantId} and from_session = ${sessionId} and note is not null

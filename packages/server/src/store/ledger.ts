@@ -4,21 +4,33 @@ import type { Queryable } from './database.js'
 /** An event on its way into the ledger. */
 export type NewEvent = Omit<ChainedEvent, 'session_id'>
 
-/** The CTE `appended`: the one event of a change, which most have, appended to the ledger of the session in `changed`. */
-export const APPEND_EVENT = `appended as (
-    insert into session_events (tenant_id, session_id, seq, type, at, body, prev_hash, hash)
-    select changed.tenant_id, changed.session_id, :ledger_seq::bigint, :last_event::text, :event_at::timestamptz,
-      :event_body::text::json, :prev_hash::text, :ledger_hash::text
+const COLUMNS = 'tenant_id, session_id, seq, type, at, body, prev_hash, hash'
+const RECORD_COLUMNS = ', request_id, proposal_id, outcome, record'
+
+/**
+ * The CTE `appended`: the one event of a change, which most have, appended to the ledger of the session in `changed`.
+ * Beside a proposal's event lies its record: outside of the chain, and by its request's id only once.
+ */
+export const appendEvent = (isProposal: boolean): string => `appended as (
+    insert into session_events (${COLUMNS}${isProposal ? RECORD_COLUMNS : ''})
+    select changed.tenant_id, changed.session_id, :seq::bigint, :event_type::text, :event_at::timestamptz,
+      :event_body::text, :prev_hash::text, :event_hash::text
+      ${isProposal ? ', :request_id::text, :proposal_id::text, :outcome::text, :record::text' : ''}
     from changed
   )`
 
-/** The same for the events of the value `events`. */
-export const APPEND_EVENTS = `appended as (
-    insert into session_events (tenant_id, session_id, seq, type, at, body, prev_hash, hash)
-    select changed.tenant_id, changed.session_id, e.seq, e.type, e.at, e.body, e.prev_hash, e.hash
+/** The same for the events of the value `events`; a proposal is the first of them. */
+export const appendEvents = (isProposal: boolean): string => `appended as (
+    insert into session_events (${COLUMNS}${isProposal ? RECORD_COLUMNS : ''})
+    select changed.tenant_id, changed.session_id, e.seq, e.type, e.at, e.body::text, e.prev_hash, e.hash
+      ${isProposal ? `, ${RECORD_OF_FIRST}` : ''}
     from changed, json_to_recordset(:events::text::json)
       as e (seq bigint, type text, at timestamptz, body json, prev_hash text, hash text)
   )`
+
+const RECORD_OF_FIRST = ['request_id', 'proposal_id', 'outcome', 'record']
+  .map((name) => `case when e.seq = :first_seq::bigint then :${name}::text end`)
+  .join(', ')
 
 export interface LedgerPage {
   tenantId: string
@@ -31,7 +43,9 @@ export interface LedgerPage {
 
 /** Events in order. */
 export async function loadEvents(sql: Queryable, page: LedgerPage): Promise<ChainedEvent[]> {
-  const rows = await sql<(Omit<ChainedEvent, 'session_id' | 'at'> & { at: Date; prevHash: string })[]>`
+  const rows = await sql<
+    (Omit<ChainedEvent, 'session_id' | 'at' | 'body'> & { at: Date; body: string; prevHash: string })[]
+  >`
     select seq, type, at, body, prev_hash, hash from session_events
     where tenant_id = ${page.tenantId} and session_id = ${page.sessionId} and seq > ${page.after} and seq <= ${page.upTo}
     order by seq limit ${page.limit}`
@@ -40,7 +54,7 @@ export async function loadEvents(sql: Queryable, page: LedgerPage): Promise<Chai
     seq,
     type,
     at: at.toISOString(),
-    body,
+    body: JSON.parse(body) as ChainedEvent['body'],
     prev_hash: prevHash,
     hash,
   }))

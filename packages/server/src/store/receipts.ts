@@ -2,9 +2,10 @@ import type { Outcome, Receipt } from '@countersign/protocol'
 import type { Queryable } from './database.js'
 import { jsonText } from './fixed-statement.js'
 import type { KeyProof } from './key-proof.js'
-import { changeOf, changeStatement, type SessionChange } from './session-change.js'
+import { type ChangePart, changeOf, changeStatement, type SessionChange } from './session-change.js'
 import type { SessionRow } from './sessions.js'
 
+/** A receipt as it is kept. */
 export interface NewReceipt {
   pending_call_id: string
   body_hash: string
@@ -20,6 +21,7 @@ export interface NewReceipt {
   finished_at: string | null
   error_code: string | null
   approvals: readonly Omit<NonNullable<Receipt['approvals']>[number], 'reason'>[] | null
+  recorded_at: string
 }
 
 export interface NewLateReceipt {
@@ -35,55 +37,60 @@ export interface NewLateReceipt {
 
 export interface ReceiptsWrite {
   readonly change: SessionChange
+  readonly after: SessionRow
   readonly receipts: readonly NewReceipt[]
   readonly lateReceipts: readonly NewLateReceipt[]
 }
 
-/** Keeps receipts and their event and resolves their calls. False when the session was written since it was read. */
+/** Keeps receipts and their event. False when the session was written since it was read. */
 export async function writeReceipts(
   sql: Queryable,
-  { change, receipts, lateReceipts }: ReceiptsWrite,
+  { change, after, receipts, lateReceipts }: ReceiptsWrite,
   proof: KeyProof | undefined,
 ): Promise<boolean> {
-  const { values, parts } = changeOf(change, proof)
-  const rows = await keepReceipts(lateReceipts.length === 0 ? parts : [...parts, 'late'])(sql, ...values, {
-    receipts: jsonText(receipts),
-    resolved: receipts.map((receipt) => receipt.pending_call_id),
-    late_receipts: jsonText(lateReceipts),
-  })
+  const { values, parts } = changeOf(change, after, proof)
+  const used: (ChangePart | Part)[] = parts
+  values.push({ receipts_seq: change.session.ledger.seq + 1 })
+  const [receipt] = receipts
+  if (receipt !== undefined && receipts.length === 1) {
+    used.push('receipt')
+    values.push({ pending_call_id: receipt.pending_call_id, receipt: jsonText(receipt) })
+  } else if (receipts.length > 0) {
+    used.push('receipts')
+    values.push({ receipts: jsonText(receipts) })
+  }
+  if (lateReceipts.length > 0) {
+    used.push('late')
+    values.push({ late_receipts: jsonText(lateReceipts), now: change.session.now })
+  }
+  const rows = await keepReceipts(used)(sql, ...values)
   return rows.length === 1
 }
 
-const keepReceipts = changeStatement<'late'>((has) => [
-  `received as (
-      insert into receipts (
-        tenant_id, session_id, pending_call_id, seq, body_hash, outcome, evidence_level, at_level, late,
-        arguments_changed, committed, argument_hash, result_hash, started_at, finished_at, error_code, approvals,
-        recorded_at
-      )
-      select changed.tenant_id, changed.session_id, r.pending_call_id, :first_seq::bigint, r.body_hash, r.outcome,
-        r.evidence_level, r.at_level, r.late, r.arguments_changed, r.committed, r.argument_hash, r.result_hash,
-        r.started_at, r.finished_at, r.error_code, r.approvals, :now::timestamptz
-      from changed, json_to_recordset(:receipts::text::json) as r (
-        pending_call_id text, body_hash text, outcome text, evidence_level text, at_level boolean, late boolean,
-        arguments_changed boolean, committed boolean, argument_hash text, result_hash text, started_at timestamptz,
-        finished_at timestamptz, error_code text, approvals json
-      )
-    )`,
-  `resolved as (
-      update pending_calls p set state = 'resolved', resolved_at = :now::timestamptz
-      where p.tenant_id = :tenant_id::text and p.session_id = :session_id::text
-        and p.pending_call_id = any (:resolved::text[]) and exists (select 1 from changed)
-    )`,
+type Part = 'receipt' | 'receipts' | 'late'
+
+const keepReceipts = changeStatement<Part>((has) => [
+  ...(has('receipt') ? [keepReceipt(ONE_RECEIPT)] : []),
+  ...(has('receipts') ? [keepReceipt(MANY_RECEIPTS)] : []),
   ...(has('late') ? [KEEP_LATE_RECEIPTS] : []),
 ])
+
+const keepReceipt = (from: string) => `received as (
+    insert into receipts (tenant_id, session_id, pending_call_id, seq, record)
+    select changed.tenant_id, changed.session_id, r.pending_call_id, :receipts_seq::bigint, r.record
+    from changed, (${from}) as r (pending_call_id, record)
+  )`
+
+/** Most batches hold one, and taking it from JSON would cost as much as keeping it. */
+const ONE_RECEIPT = 'values (:pending_call_id::text, :receipt::text)'
+const MANY_RECEIPTS = `select r ->> 'pending_call_id', r::text from json_array_elements(:receipts::text::json) as r`
 
 const KEEP_LATE_RECEIPTS = `evidenced as (
     insert into late_receipts (
       tenant_id, session_id, pending_call_id, number, seq, fence, body_hash, outcome, evidence_level, argument_hash,
       result_hash, recorded_at
     )
-    select changed.tenant_id, changed.session_id, r.pending_call_id, r.number, :first_seq::bigint, r.fence, r.body_hash,
+    select changed.tenant_id, changed.session_id, r.pending_call_id, r.number, :receipts_seq::bigint, r.fence, r.body_hash,
       r.outcome, r.evidence_level, r.argument_hash, r.result_hash, :now::timestamptz
     from changed, json_to_recordset(:late_receipts::text::json) as r (
       pending_call_id text, number int, fence bigint, body_hash text, outcome text, evidence_level text,
@@ -100,30 +107,25 @@ export interface KnownCall {
   lateHashes: string[]
 }
 
-export interface StoredReceipt {
-  body_hash: string
-  outcome: Outcome
-  at_level: boolean
-  late: boolean
-  arguments_changed: boolean
-  committed: boolean
-}
+export type StoredReceipt = Pick<
+  NewReceipt,
+  'body_hash' | 'outcome' | 'at_level' | 'late' | 'arguments_changed' | 'committed'
+>
 
-/** The calls among these ids that the session ever registered. */
+/** The calls among these ids that the session ever registered: those of its open step, and those that have a receipt. */
 export async function findCalls(sql: Queryable, session: SessionRow, ids: readonly string[]): Promise<KnownCall[]> {
+  const open = session.state.open?.calls.map((call) => call.pending_call_id) ?? []
   return sql<KnownCall[]>`
-    select p.pending_call_id,
-      (select row_to_json(found) from (
-        select r.body_hash, r.outcome, r.at_level, r.late, r.arguments_changed, r.committed from receipts r
-        where r.tenant_id = p.tenant_id and r.session_id = p.session_id and r.pending_call_id = p.pending_call_id
-      ) as found) as receipt,
+    select c.pending_call_id, r.record::json as receipt,
       array(
         select l.body_hash from late_receipts l
-        where l.tenant_id = p.tenant_id and l.session_id = p.session_id and l.pending_call_id = p.pending_call_id
+        where l.tenant_id = ${session.tenantId} and l.session_id = ${session.sessionId}
+          and l.pending_call_id = c.pending_call_id
       ) as late_hashes
-    from pending_calls p
-    where p.tenant_id = ${session.tenantId} and p.session_id = ${session.sessionId}
-      and p.pending_call_id = any (${[...ids]}::text[])`
+    from unnest(${[...new Set(ids)]}::text[]) as c (pending_call_id)
+    left join receipts r on r.tenant_id = ${session.tenantId} and r.session_id = ${session.sessionId}
+      and r.pending_call_id = c.pending_call_id
+    where r.record is not null or c.pending_call_id = any (${open}::text[])`
 }
 
 /** Removes late evidence that was recorded before a time. Returns how much went. */

@@ -3,11 +3,12 @@ import type { LedgerHead } from '@countersign/protocol'
 import { KEEP_CONTENT, type NewContent } from './content.js'
 import { jsonText, statementByParts, type Values } from './fixed-statement.js'
 import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
-import { APPEND_EVENT, APPEND_EVENTS, type NewEvent } from './ledger.js'
+import { appendEvent, appendEvents, type NewEvent } from './ledger.js'
+import { type PreparedRequest, SET_ASIDE, setAside } from './prepared-requests.js'
 import { END_HOLDS, holdsEndAfterKill } from './resource-holds.js'
 import { decisionCounts, facetsOf, NOTE_FACETS } from './session-facets.js'
+import { headText } from './session-head.js'
 import type { SessionRow } from './sessions.js'
-import type { PreparedRequest } from './turns.js'
 
 /** A change of a session that its ledger records. */
 export interface SessionChange {
@@ -19,18 +20,24 @@ export interface SessionChange {
   readonly leaseUntil: Date
   /** Default: stays as it is. */
   readonly prepared?: PreparedRequest | null
+  /** A request that the change makes void, unused. */
+  readonly voids?: PreparedRequest | null
   readonly content?: readonly NewContent[]
 }
 
 /** The row as the change leaves it. */
 export function rowAfter({ session, state, ledger, leaseUntil, prepared, events }: SessionChange): SessionRow {
   const after = copyRow(session)
-  after.revision += 1
+  const { allowed, blocked, lastReason } = decisionCounts(events)
+  after.stamp = ledger.hash
   after.state = state
   after.ledger = ledger
   after.leaseUntil = leaseUntil
   if (prepared !== undefined) after.prepared = prepared
   after.lastEvent = events.at(-1)?.type ?? session.lastEvent
+  after.allowedCalls += allowed
+  after.blockedCalls += blocked
+  after.lastReason = lastReason ?? session.lastReason
   return after
 }
 
@@ -38,7 +45,7 @@ export function rowAfter({ session, state, ledger, leaseUntil, prepared, events 
 export const copyRow = (row: SessionRow): { -readonly [Field in keyof SessionRow]: SessionRow[Field] } => ({
   tenantId: row.tenantId,
   sessionId: row.sessionId,
-  revision: row.revision,
+  stamp: row.stamp,
   leaseUntil: row.leaseUntil,
   compiledHash: row.compiledHash,
   planSource: row.planSource,
@@ -52,6 +59,9 @@ export const copyRow = (row: SessionRow): { -readonly [Field in keyof SessionRow
   prepared: row.prepared,
   ledger: row.ledger,
   lastEvent: row.lastEvent,
+  allowedCalls: row.allowedCalls,
+  blockedCalls: row.blockedCalls,
+  lastReason: row.lastReason,
   workflowId: row.workflowId,
   role: row.role,
   bodyHash: row.bodyHash,
@@ -59,95 +69,88 @@ export const copyRow = (row: SessionRow): { -readonly [Field in keyof SessionRow
   now: row.now,
 })
 
-/** What a change may have to do beside the session's row and its events. */
-export type ChangePart = 'events' | 'content' | 'facets' | 'holds' | 'proof'
+/** What a change may have to do beside the session's head and its one event. */
+export type ChangePart = 'events' | 'proposal' | 'status' | 'voids' | 'content' | 'facets' | 'holds' | 'proof'
 
 /**
- * The statement of a change: `changed` writes the session's row, only if nobody has written it since it was read, and
- * the parts that follow write for the session in `changed`. All of the guard lies in the row itself, so PostgreSQL
- * checks it on the newest version, also after waiting for somebody who held the row.
+ * The statement of a change: `changed` writes the session's head, only if nobody has written it since it was read, and
+ * the parts that follow write for the session in `changed`.
  */
 export const changeStatement = <Part extends string = never>(more: (has: (part: Part) => boolean) => string[]) =>
-  statementByParts<ChangePart | Part>(
-    (has) => `
-    with ${[changeRow(has('proof')), ...more(has), ...changeParts(has)].join(', ')}
-    select 1 from changed`,
-  )
+  statementByParts<ChangePart | Part>((has) => {
+    const changed = `changed as (${writeHead(has('proof') ? PROVEN : '')} returning h.tenant_id, h.session_id)`
+    return `with ${[changed, ...more(has), ...changeParts(has)].join(', ')} select 1 from changed`
+  })
+
+/**
+ * The update of a session's head. All of its guard lies in the row itself, so PostgreSQL checks it on the newest version,
+ * also after waiting for somebody who held the row.
+ */
+export const writeHead = (furtherGuard: string) => `
+      update session_heads h set stamp = :stamp::text, lease_until = :lease_until::timestamptz, head = :head::text
+      where h.tenant_id = :tenant_id::text and h.session_id = :session_id::text and h.stamp = :known_stamp::text
+        ${furtherGuard}`
+
+/** The values of `writeHead`. */
+export const writtenHead = (session: SessionRow, after: SessionRow): Values => ({
+  tenant_id: session.tenantId,
+  session_id: session.sessionId,
+  known_stamp: session.stamp,
+  stamp: after.stamp,
+  lease_until: after.leaseUntil,
+  head: headText(after),
+})
 
 /** The parts of a statement that follow `changed` in every change. */
 export const changeParts = (has: (part: ChangePart) => boolean): string[] => [
-  has('events') ? APPEND_EVENTS : APPEND_EVENT,
+  has('events') ? appendEvents(has('proposal')) : appendEvent(has('proposal')),
+  ...(has('status') ? [NOTE_STATUS] : []),
+  ...(has('voids') ? [SET_ASIDE] : []),
   ...(has('content') ? [KEEP_CONTENT] : []),
   ...(has('facets') ? [NOTE_FACETS] : []),
   ...(has('holds') ? [END_HOLDS] : []),
 ]
 
-const changeRow = (provesKey: boolean) => `changed as (
-      update sessions s set
-        revision = s.revision + 1, status = :status::text, state_version = :state_version::bigint,
-        control_revision = :control_revision::bigint, fence = :fence::bigint, holder_id = :holder_id::text,
-        lease_until = :lease_until::timestamptz, state = :state::text::json,
-        prepared = case when :keeps_prepared::boolean then s.prepared else :prepared::text::json end,
-        ledger_seq = :ledger_seq::bigint, ledger_hash = :ledger_hash::text, last_event = :last_event::text,
-        updated_at = :now::timestamptz, allowed_calls = s.allowed_calls + :allowed_calls::int,
-        blocked_calls = s.blocked_calls + :blocked_calls::int,
-        last_reason = coalesce(:last_reason::text, s.last_reason)
-      where s.tenant_id = :tenant_id::text and s.session_id = :session_id::text and s.revision = :revision::bigint
-        ${provesKey ? PROVEN : ''}
-      returning s.tenant_id, s.session_id, s.created_at
-    )`
+/** The CTE `noted`: sessions are listed by their status. */
+const NOTE_STATUS = `noted as (
+    update sessions s set status = :status::text from changed
+    where s.tenant_id = changed.tenant_id and s.session_id = changed.session_id
+  )`
 
-/** What a statement needs for a change: its parts, and the values of the row and of each part. */
+/** What a statement needs for a change: its parts, and the values of the head and of each part. */
 export function changeOf(
   change: SessionChange,
-  proof: KeyProof | undefined,
-): { values: readonly Values[]; parts: ChangePart[] } {
-  const { session, content = [] } = change
+  after: SessionRow,
+  proof?: KeyProof | undefined,
+): { values: Values[]; parts: ChangePart[] } {
+  const { session, state, events, content = [], voids = null } = change
   const facets = facetsOf(change)
   const parts: ChangePart[] = []
-  const values: Values[] = [rowOf(change), decisionCounts(change.events), { revision: session.revision }]
+  const values: Values[] = [writtenHead(session, after)]
   const add = (part: ChangePart, its: Values) => {
     parts.push(part)
     values.push(its)
   }
-  const [event] = change.events
-  if (event !== undefined && change.events.length === 1) values.push(eventOf(event))
-  else add('events', { events: jsonText(change.events) })
-  if (content.length > 0) add('content', { content: jsonText(content) })
-  if (facets.length > 0) add('facets', { facets: jsonText(facets) })
+  const [event] = events
+  if (event !== undefined && events.length === 1) values.push(eventOf(event))
+  else add('events', { events: jsonText(events), first_seq: session.ledger.seq + 1 })
+  if (state.status !== session.state.status) add('status', { status: state.status })
+  if (voids !== null) add('voids', setAside(voids))
+  if (content.length > 0) add('content', { content: jsonText(content), now: session.now })
+  if (facets.length > 0) add('facets', { facets: jsonText(facets), created_at: session.createdAt })
   if (isKilledIn(change)) add('holds', { holds_end: holdsEndAfterKill(session.now) })
-  if (proof) add('proof', proofOf(session, proof))
+  if (proof) add('proof', proofOf(proof))
   return { parts, values }
 }
 
-/** As the columns of a session's row and of its events name them. */
-export function rowOf(change: SessionChange) {
-  const { session, state } = change
-  return {
-    tenant_id: session.tenantId,
-    session_id: session.sessionId,
-    now: session.now,
-    status: state.status,
-    state_version: state.stateVersion,
-    control_revision: state.controlRevision,
-    fence: state.fence,
-    holder_id: state.holderId,
-    lease_until: change.leaseUntil,
-    state: jsonText(state),
-    keeps_prepared: change.prepared === undefined,
-    prepared: change.prepared ? jsonText(change.prepared) : null,
-    ledger_seq: change.ledger.seq,
-    ledger_hash: change.ledger.hash,
-    last_event: change.events.at(-1)?.type ?? session.lastEvent,
-    first_seq: session.ledger.seq + 1,
-  } satisfies Values
-}
-
-/** What `APPEND_EVENT` needs beside the row: its number, type and hash are those of the row's head. */
-export const eventOf = ({ at, body, prev_hash }: NewEvent) => ({
+/** The values of `appendEvent`. */
+const eventOf = ({ seq, type, at, body, prev_hash, hash }: NewEvent): Values => ({
+  seq,
+  event_type: type,
   event_at: at,
   event_body: jsonText(body),
   prev_hash,
+  event_hash: hash,
 })
 
 /** A session of a workflow: what its calls hold must come free, even if no receipt comes. */

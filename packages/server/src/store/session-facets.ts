@@ -25,19 +25,23 @@ export function facetsOf(change: {
 /** The CTE `faceted`: the facets of the value `facets`, noted for the session in `changed`. */
 export const NOTE_FACETS = `faceted as (
     insert into session_facets (tenant_id, kind, value, created_at, session_id)
-    select changed.tenant_id, f.kind, f.value, changed.created_at, changed.session_id
+    select changed.tenant_id, f.kind, f.value, :created_at::timestamptz, changed.session_id
     from changed, json_to_recordset(:facets::text::json) as f (kind text, value text)
     on conflict do nothing
   )`
 
-/** For the session's row: how many calls were decided, and why the last one was blocked. */
-export function decisionCounts(events: readonly NewEvent[]) {
+/** How many calls the events decide, and why the last one is blocked. */
+export function decisionCounts(events: readonly NewEvent[]): {
+  allowed: number
+  blocked: number
+  lastReason: string | null
+} {
   const calls = judgedCalls(events)
   const blocked = calls.filter(({ decision }) => decision === 'block')
   return {
-    allowed_calls: calls.length - blocked.length,
-    blocked_calls: blocked.length,
-    last_reason: blocked.at(-1)?.reasons[0] ?? null,
+    allowed: calls.length - blocked.length,
+    blocked: blocked.length,
+    lastReason: blocked.at(-1)?.reasons[0] ?? null,
   }
 }
 

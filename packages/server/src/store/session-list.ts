@@ -48,8 +48,8 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
   const lead = first === undefined ? 's' : 'f'
   const from =
     first === undefined
-      ? sql`sessions s where s.tenant_id = ${tenantId}`
-      : sql`session_facets f join sessions s using (tenant_id, session_id)
+      ? sql`sessions s ${JOIN_HEAD(sql)} where s.tenant_id = ${tenantId}`
+      : sql`session_facets f join sessions s using (tenant_id, session_id) ${JOIN_HEAD(sql)}
           where f.tenant_id = ${tenantId} and f.kind = ${first.kind} and f.value = ${first.value}`
   return sql<ListedSession[]>`
     select ${columns(sql)} from ${from}
@@ -89,16 +89,24 @@ export async function loadListedSession(
   sessionId: string,
 ): Promise<ListedSession | undefined> {
   const [row] = await sql<ListedSession[]>`
-    select ${columns(sql)} from sessions s where s.tenant_id = ${tenantId} and s.session_id = ${sessionId}`
+    select ${columns(sql)} from sessions s ${JOIN_HEAD(sql)} where s.tenant_id = ${tenantId} and s.session_id = ${sessionId}`
   return row
 }
 
+const JOIN_HEAD = (sql: Queryable) => sql`
+  join session_heads h on h.tenant_id = s.tenant_id and h.session_id = s.session_id
+  cross join lateral (select h.head::json as head) as l`
+
 const columns = (sql: Queryable) => sql`
-  s.session_id, s.agent, s.environment, s.status, s.state ->> 'phase' as phase,
-  array(select json_array_elements_text(s.state -> 'labels')) as labels, s.state_version, s.allowed_calls, s.blocked_calls,
-  (select count(*)::int from json_array_elements(s.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt') as in_doubt,
-  s.last_reason, s.state ->> 'actualCost' as actual_cost, s.workflow_id, s.created_at, s.updated_at,
-  ${pageTime(sql, sql`s.created_at`)}`
+  s.session_id, s.agent, s.environment, s.status, l.head #>> '{state,phase}' as phase,
+  array(select json_array_elements_text(l.head #> '{state,labels}')) as labels,
+  (l.head #>> '{state,stateVersion}')::bigint as state_version, (l.head ->> 'allowedCalls')::int as allowed_calls,
+  (l.head ->> 'blockedCalls')::int as blocked_calls, ${inDoubt(sql)} as in_doubt, l.head ->> 'lastReason' as last_reason,
+  l.head #>> '{state,actualCost}' as actual_cost, s.workflow_id, s.created_at,
+  (l.head ->> 'updatedAt')::timestamptz as updated_at, ${pageTime(sql, sql`s.created_at`)}`
+
+const inDoubt = (sql: Queryable) => sql`
+  (select count(*)::int from json_array_elements(l.head #> '{state,open,calls}') c where c ->> 'state' = 'in_doubt')`
 
 const DAY_MS = 24 * 3_600_000
 
@@ -118,12 +126,10 @@ export async function countTroubles(
   const yesterday = new Date(now.getTime() - DAY_MS)
   const [row] = await sql<Troubles[]>`
     select
-      (select count(*)::int from sessions
-        where tenant_id = ${tenantId} and created_at >= ${yesterday}
-          and status = 'ACTIVE' and lease_until > ${now}) as active_sessions,
-      (select coalesce(sum(in_doubt), 0)::int from sessions s, lateral (
-          select count(*) as in_doubt from json_array_elements(s.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt'
-        ) as calls
+      (select count(*)::int from sessions s join session_heads h using (tenant_id, session_id)
+        where s.tenant_id = ${tenantId} and s.created_at >= ${yesterday}
+          and s.status = 'ACTIVE' and h.lease_until > ${now}) as active_sessions,
+      (select coalesce(sum(${inDoubt(sql)}), 0)::int from sessions s ${JOIN_HEAD(sql)}
         where s.tenant_id = ${tenantId} and s.status = 'RECOVERING') as calls_in_doubt,
       (select count(*)::int from sessions
         where tenant_id = ${tenantId} and status = 'KILLED' and created_at >= ${since}) as killed,

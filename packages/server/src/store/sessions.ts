@@ -6,31 +6,32 @@ import type {
   JsonValue,
   LedgerHead,
   NarrowingSnapshot,
-  SessionStatus,
   UnmatchedPolicy,
 } from '@countersign/protocol'
 import type { Queryable } from './database.js'
 import { fixedStatement, jsonText, statementByParts } from './fixed-statement.js'
 import type { NewEvent } from './ledger.js'
 import { KEEP_PLAN } from './plans.js'
+import type { PreparedRequest } from './prepared-requests.js'
 import {
   type ChangePart,
   changeOf,
   changeParts,
   changeStatement,
   copyRow,
-  rowOf,
+  rowAfter,
   type SessionChange,
+  writtenHead,
 } from './session-change.js'
 import { labelFacets } from './session-facets.js'
-import type { PreparedRequest } from './turns.js'
+import type { StoredHead } from './session-head.js'
 
 /** A session as it is stored, and the database's time when it was read. */
 export interface SessionRow {
   readonly tenantId: string
   readonly sessionId: string
-  /** Goes up with every write of the row; every write names the one that it was decided on. */
-  readonly revision: number
+  /** The hash of what was written last; every write names the one that it was decided on. */
+  readonly stamp: string
   readonly leaseUntil: Date
   readonly compiledHash: string
   readonly planSource: 'approved' | 'client'
@@ -45,6 +46,11 @@ export interface SessionRow {
   readonly prepared: PreparedRequest | null
   readonly ledger: LedgerHead
   readonly lastEvent: string
+  /** Of all its proposals. */
+  readonly allowedCalls: number
+  readonly blockedCalls: number
+  /** Why the last call was blocked. */
+  readonly lastReason: string | null
   readonly workflowId: string | null
   readonly role: string | null
   readonly bodyHash: string
@@ -57,9 +63,9 @@ export interface SessionRow {
 interface StoredSession {
   tenant_id: string
   session_id: string
-  revision: number
-  status: SessionStatus
+  stamp: string
   lease_until: string
+  head: StoredHead
   compiled_hash: string
   plan_source: 'approved' | 'client'
   unmatched_policy: UnmatchedPolicy
@@ -67,12 +73,6 @@ interface StoredSession {
   environment: Environment | null
   principal: JsonValue
   hash_salt: string
-  state: SessionState
-  last_narrowing: NarrowingSnapshot | null
-  prepared: PreparedRequest | null
-  ledger_seq: number
-  ledger_hash: string
-  last_event: string
   workflow_id: string | null
   role: string | null
   body_hash: string
@@ -80,26 +80,22 @@ interface StoredSession {
   now: string
 }
 
-/**
- * A scalar subselect of one session; where nothing has been written since the row that is known, of the time alone.
- * The ledger's hash and the lease stand beside the revision: a crash may lose a preflight, which does not wait for the
- * disk, or the tables may be put back to an earlier time, and then a revision comes twice.
- */
+/** Of a session `s` and its head `h`, what `readSession` reads. */
+const ROW = 's.*, h.stamp, h.lease_until, h.head::json as head, clock_timestamp() as now'
+
+/** A scalar subselect of one session; where nothing has been written since the row that is known, of the time alone. */
 export const SELECT_SESSION = (tenantId: string) => `
     select case
-      when s.tenant_id = :known_tenant::text and s.revision = :known_revision::bigint
-        and s.ledger_hash = :known_hash::text and s.lease_until = :known_lease::timestamptz
-        then to_json(clock_timestamp())
-      else (select row_to_json(found) from (select s.*, clock_timestamp() as now) as found)
+      when s.tenant_id = :known_tenant::text and h.stamp = :known_stamp::text then to_json(clock_timestamp())
+      else (select row_to_json(found) from (select ${ROW}) as found)
     end
-    from sessions s where s.tenant_id = ${tenantId} and s.session_id = :session_id::text`
+    from sessions s join session_heads h using (tenant_id, session_id)
+    where s.tenant_id = ${tenantId} and s.session_id = :session_id::text`
 
 /** The row that is known, as `SELECT_SESSION` asks for it. */
-export const revisionOf = (known: SessionRow | null) => ({
+export const stampOf = (known: SessionRow | null) => ({
   known_tenant: known?.tenantId ?? '',
-  known_revision: known?.revision ?? 0,
-  known_hash: known?.ledger.hash ?? '',
-  known_lease: known?.leaseUntil ?? null,
+  known_stamp: known?.stamp ?? '',
 })
 
 /** What `SELECT_SESSION` selected. Null when the tenant has no such session. */
@@ -111,10 +107,11 @@ export function readSession(selected: unknown, known: SessionRow | null = null):
     return row
   }
   const row = selected as StoredSession
+  const { head } = row
   return {
     tenantId: row.tenant_id,
     sessionId: row.session_id,
-    revision: row.revision,
+    stamp: row.stamp,
     leaseUntil: new Date(row.lease_until),
     compiledHash: row.compiled_hash,
     planSource: row.plan_source,
@@ -123,11 +120,14 @@ export function readSession(selected: unknown, known: SessionRow | null = null):
     environment: row.environment,
     principal: row.principal,
     hashSalt: row.hash_salt,
-    state: row.state,
-    lastNarrowing: row.last_narrowing,
-    prepared: row.prepared,
-    ledger: { seq: row.ledger_seq, hash: row.ledger_hash },
-    lastEvent: row.last_event,
+    state: head.state,
+    lastNarrowing: head.lastNarrowing,
+    prepared: head.prepared,
+    ledger: head.ledger,
+    lastEvent: head.lastEvent,
+    allowedCalls: head.allowedCalls,
+    blockedCalls: head.blockedCalls,
+    lastReason: head.lastReason,
     workflowId: row.workflow_id,
     role: row.role,
     bodyHash: row.body_hash,
@@ -137,7 +137,7 @@ export function readSession(selected: unknown, known: SessionRow | null = null):
 }
 
 export async function loadSession(sql: Queryable, tenantId: string, sessionId: string): Promise<SessionRow | null> {
-  const [row] = await load(sql, { tenant_id: tenantId, session_id: sessionId, ...revisionOf(null) })
+  const [row] = await load(sql, { tenant_id: tenantId, session_id: sessionId, ...stampOf(null) })
   return readSession(row?.found)
 }
 
@@ -149,14 +149,14 @@ const load = fixedStatement<{ found: unknown }>(`select (${SELECT_SESSION(':tena
  */
 export async function lockSession(tx: Queryable, tenantId: string, sessionId: string): Promise<boolean> {
   const rows = await tx`
-    select 1 from sessions where tenant_id = ${tenantId} and session_id = ${sessionId} for no key update`
+    select 1 from session_heads where tenant_id = ${tenantId} and session_id = ${sessionId} for no key update`
   return rows.length === 1
 }
 
 /** Holds several rows, in the order of their ids like everybody who holds more than one. */
 export async function lockSessions(tx: Queryable, tenantId: string, sessionIds: readonly string[]): Promise<void> {
   await tx`
-    select 1 from sessions where tenant_id = ${tenantId} and session_id = any (${[...sessionIds]}::text[])
+    select 1 from session_heads where tenant_id = ${tenantId} and session_id = any (${[...sessionIds]}::text[])
     order by session_id collate "C" for no key update`
 }
 
@@ -168,7 +168,7 @@ export async function loadSessions(
 ): Promise<SessionRow[]> {
   const rows = await sql<{ found: unknown }[]>`
     select row_to_json(found) as found from (
-      select s.*, clock_timestamp() as now from sessions s
+      select ${sql.unsafe(ROW)} from sessions s join session_heads h using (tenant_id, session_id)
       where s.tenant_id = ${tenantId} and s.session_id = any (${[...sessionIds]}::text[])
       order by s.session_id collate "C"
     ) as found`
@@ -176,7 +176,7 @@ export async function loadSessions(
 }
 
 export interface NewSession {
-  readonly session: Omit<SessionRow, 'revision' | 'lastNarrowing' | 'prepared' | 'lastEvent'>
+  readonly session: SessionRow
   readonly events: readonly NewEvent[]
   /** The plan that came with the request. */
   readonly upload: CompiledSession | null
@@ -184,13 +184,13 @@ export interface NewSession {
 
 /** Creates the session with its first event, and keeps the plan that came along. False when the id is taken. */
 export async function insertSession(sql: Queryable, { session, events, upload }: NewSession): Promise<boolean> {
-  const { state, ledger, leaseUntil } = session
+  const { state } = session
   const facets = labelFacets(state.labels)
-  const unwritten = { ...session, revision: 0, lastNarrowing: null, prepared: null, lastEvent: 'created' }
   const parts: (ChangePart | 'plan')[] = ['events']
   if (facets.length > 0) parts.push('facets')
   if (upload !== null) parts.push('plan')
-  const rows = await createRow(parts)(sql, rowOf({ session: unwritten, state, events, ledger, leaseUntil }), {
+  const rows = await createRow(parts)(sql, writtenHead(session, session), {
+    status: state.status,
     events: jsonText(events),
     facets: jsonText(facets),
     compiled_hash: session.compiledHash,
@@ -205,26 +205,27 @@ export async function insertSession(sql: Queryable, { session, events, upload }:
     workflow_id: session.workflowId,
     role: session.role,
     body_hash: session.bodyHash,
+    created_at: session.createdAt,
   })
   return rows.length === 1
 }
 
 const CREATE_ROW = `changed as (
       insert into sessions (
-        tenant_id, session_id, status, state_version, control_revision, fence, holder_id, lease_until, compiled_hash,
-        plan_source, unmatched_policy, capture_level, agent, environment, principal, hash_salt, state,
-        ledger_seq, ledger_hash, last_event, workflow_id, role, body_hash, created_at, updated_at
+        tenant_id, session_id, status, compiled_hash, plan_source, unmatched_policy, capture_level, agent, environment,
+        principal, hash_salt, workflow_id, role, body_hash, created_at
       )
       values (
-        :tenant_id::text, :session_id::text, :status::text, :state_version::bigint, :control_revision::bigint,
-        :fence::bigint, :holder_id::text, :lease_until::timestamptz, :compiled_hash::text, :plan_source::text,
+        :tenant_id::text, :session_id::text, :status::text, :compiled_hash::text, :plan_source::text,
         :unmatched_policy::text, :capture_level::text, :agent::text, :environment::text,
-        nullif(:principal::text, 'null')::json, :hash_salt::text, :state::text::json, :ledger_seq::bigint,
-        :ledger_hash::text, :last_event::text, :workflow_id::text, :role::text, :body_hash::text, :now::timestamptz,
-        :now::timestamptz
+        nullif(:principal::text, 'null')::json, :hash_salt::text, :workflow_id::text, :role::text, :body_hash::text,
+        :created_at::timestamptz
       )
       on conflict do nothing
-      returning tenant_id, session_id, created_at
+      returning tenant_id, session_id
+    ), headed as (
+      insert into session_heads (tenant_id, session_id, stamp, lease_until, head)
+      select changed.tenant_id, changed.session_id, :stamp::text, :lease_until::timestamptz, :head::text from changed
     )`
 
 const createRow = statementByParts<ChangePart | 'plan'>(
@@ -233,27 +234,11 @@ const createRow = statementByParts<ChangePart | 'plan'>(
     select 1 from changed`,
 )
 
-/** Labels, tool filter, bypass and kill: the row and its event. False when the session was written since it was read. */
+/** A change that has no records beside its events. False when the session was written since it was read. */
 export async function writeControl(sql: Queryable, change: SessionChange): Promise<boolean> {
-  const { values, parts } = changeOf(change, undefined)
+  const { values, parts } = changeOf(change, rowAfter(change))
   const rows = await control(parts)(sql, ...values)
   return rows.length === 1
 }
 
 const control = changeStatement(() => [])
-
-/** A new holder under a new fence; calls without an outcome are in doubt. False as in `writeControl`. */
-export async function writeRecovery(sql: Queryable, recovery: SessionChange): Promise<boolean> {
-  const { values, parts } = changeOf({ ...recovery, prepared: null }, undefined)
-  const pending = (recovery.state.open?.calls ?? []).map((call) => call.pending_call_id)
-  const rows = await recover(parts)(sql, ...values, { pending })
-  return rows.length === 1
-}
-
-const recover = changeStatement(() => [
-  `doubted as (
-      update pending_calls p set state = 'in_doubt' from changed
-      where p.tenant_id = changed.tenant_id and p.session_id = changed.session_id and p.state = 'pending'
-        and p.pending_call_id = any (:pending::text[])
-    )`,
-])

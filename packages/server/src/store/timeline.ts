@@ -29,7 +29,7 @@ export interface Turn {
   receipts: KeptReceipt[]
 }
 
-/** Turns by proposal id. A proposal whose prepared request is past its retention is left out. */
+/** Turns by proposal id. A proposal whose prepared request was not kept, as by early versions, is left out. */
 export async function loadTurns(
   sql: Queryable,
   { tenantId, sessionId }: { tenantId: string; sessionId: string },
@@ -37,15 +37,21 @@ export async function loadTurns(
 ): Promise<Map<string, Turn>> {
   if (proposalIds.length === 0) return new Map()
   const turns = await sql<(Omit<Turn, 'receipts'> & { kept: Decision[] | null })[]>`
-    select p.proposal_id, r.prepared_at, coalesce(p.model, r.model) as model, r.allowed, r.removed, p.decisions,
+    select p.proposal_id, (p.request ->> 'preparedAt')::timestamptz as prepared_at,
+      coalesce(p.model, p.request ->> 'model') as model, p.request -> 'allowed' as allowed,
+      p.request -> 'removed' as removed, p.decisions,
       (select body from content c where c.tenant_id = p.tenant_id and c.session_id = p.session_id and c.kind = 'decisions' and c.ref = p.proposal_id) as kept,
       (select body from content c where c.tenant_id = p.tenant_id and c.session_id = p.session_id and c.kind = 'arguments' and c.ref = p.proposal_id) as arguments
-    from proposals p join prepared_requests r using (tenant_id, session_id, prepared_request_id)
-    where p.tenant_id = ${tenantId} and p.session_id = ${sessionId} and p.proposal_id = any (${[...proposalIds]}::text[])`
+    from proposals p
+    where p.tenant_id = ${tenantId} and p.session_id = ${sessionId} and p.proposal_id = any (${[...proposalIds]}::text[])
+      and p.request is not null`
   const receipts = await sql<(KeptReceipt & { proposalId: string })[]>`
-    select c.proposal_id, r.pending_call_id, r.seq, r.outcome, r.evidence_level, r.at_level, r.late, r.argument_hash,
-      r.result_hash, r.started_at, r.finished_at, r.recorded_at, r.approvals
-    from pending_calls c join receipts r using (tenant_id, session_id, pending_call_id)
+    select c.proposal_id, c.pending_call_id, r.seq, k.*
+    from pending_calls c join receipts r using (tenant_id, session_id, pending_call_id),
+      json_to_record(r.record::json) as k (
+        outcome text, evidence_level text, at_level boolean, late boolean, argument_hash text, result_hash text,
+        started_at timestamptz, finished_at timestamptz, recorded_at timestamptz, approvals json
+      )
     where c.tenant_id = ${tenantId} and c.session_id = ${sessionId} and c.proposal_id = any (${[...proposalIds]}::text[])`
   return new Map(
     turns.map(({ kept, ...turn }) => [

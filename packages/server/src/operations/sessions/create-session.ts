@@ -32,16 +32,7 @@ export async function createSession(ctx: Context, { body }: Input<Routes['create
     throw new ApiError('INVALID_REQUEST', { detail: 'body.principal: the plan has a policy, which needs a principal' })
   }
   const created = await create(ctx, body, chosen)
-  if (created !== null) {
-    const session: SessionRow = {
-      ...created.session,
-      revision: 1,
-      lastNarrowing: null,
-      prepared: null,
-      lastEvent: 'created',
-    }
-    return reply(session, chosen.plan, chosen.unsent)
-  }
+  if (created !== null) return reply(created.session, chosen.plan, chosen.unsent)
   const winner = await loadSession(ctx.sql, ctx.tenantId, body.session_id)
   if (winner === null) throw new ApiError('BUSY')
   return repeated(ctx, winner, body)
@@ -88,6 +79,7 @@ function newSession(ctx: Context, body: Body, { plan, source, upload, now, workf
     session: {
       tenantId: ctx.tenantId,
       sessionId: body.session_id,
+      stamp: first.hash,
       leaseUntil: leaseFrom(now, state, plan),
       compiledHash: plan.hash,
       planSource: source,
@@ -97,7 +89,13 @@ function newSession(ctx: Context, body: Body, { plan, source, upload, now, workf
       principal: body.principal ?? null,
       hashSalt,
       state,
+      lastNarrowing: null,
+      prepared: null,
       ledger: { seq: first.seq, hash: first.hash },
+      lastEvent: 'created',
+      allowedCalls: 0,
+      blockedCalls: 0,
+      lastReason: null,
       workflowId: workflow?.workflow_id ?? null,
       role: workflow?.role ?? null,
       bodyHash: hashOfBody(body, plan.hash, hashSalt),

@@ -13,10 +13,10 @@ import type { Context } from '../../context.js'
 import { isoTime } from '../../iso-time.js'
 import { changeSession, leaseFrom, type Sight } from '../../sessions/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../../sessions/guards.js'
-import { requireUnusedRequest } from '../../sessions/prepared-request.js'
+import { requireUsableRequest } from '../../sessions/prepared-request.js'
 import { standing } from '../../sessions/view.js'
-import { isUniqueViolation } from '../../store/database-error.js'
-import { findPreparedRequest, type PreparedRequest, requestRowAfter, writePreparedRequest } from '../../store/turns.js'
+import { requestRowAfter, writePreparedRequest } from '../../store/preflights.js'
+import { findPreparedRequest, type PreparedRequest, type StoredRequest } from '../../store/prepared-requests.js'
 
 type Body = Input<Routes['preflight']>['body']
 
@@ -40,32 +40,31 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
     const leaseUntil = leaseFrom(session.now, session.state, plan)
     const lastNarrowing = { allowed: [...request.allowed], removed: [...request.removed] }
     const write = { session, request, lastNarrowing, leaseUntil }
+    const after = requestRowAfter(write)
     return {
       appends: 0,
-      after: requestRowAfter(write),
-      write: (sql, proof) =>
-        writePreparedRequest(sql, write, proof).catch((error: unknown) => {
-          // The id was used before: behind the lock the earlier request is looked up.
-          if (isUniqueViolation(error) && !sight.locked) return false
-          throw error
-        }),
+      after,
+      write: (sql, proof) => writePreparedRequest(sql, write, after, proof),
       reply: prepared(request, leaseUntil, remaining, session.ledger),
     }
   })
 }
 
-/** An earlier request of this id. Without the lock only the newest is known; the key guards against the others. */
-async function earlierRequest({ session, sql, locked }: Sight, id: string) {
-  if (session.prepared?.id === id) return { ...session.prepared, consumedAt: null }
+/** An earlier request of this id. Without the lock only the newest is known; the write guards against the others. */
+async function earlierRequest({ session, sql, locked }: Sight, id: string): Promise<StoredRequest | null> {
+  if (session.prepared?.id === id) return { request: session.prepared, consumedAt: null }
   return locked ? findPreparedRequest(sql, session, id) : null
 }
 
 /** The answer to the first preflight was lost: the same again, if it still holds. */
-function repeated(sight: Sight, earlier: PreparedRequest & { consumedAt: Date | null }, body: Body): PreflightReply {
+function repeated(sight: Sight, { request, consumedAt }: StoredRequest, body: Body): PreflightReply {
   const { session } = sight
-  if (earlier.requestHash !== hashOfRequest(session.hashSalt, body)) throw new ApiError('PREPARED_REQUEST_EXISTS')
-  requireUnusedRequest(session, earlier)
-  return prepared(earlier, session.leaseUntil, check(sight, body).remaining, session.ledger)
+  if (request !== null && request.requestHash !== hashOfRequest(session.hashSalt, body)) {
+    throw new ApiError('PREPARED_REQUEST_EXISTS')
+  }
+  if (consumedAt !== null) throw new ApiError('PREPARED_REQUEST_CONSUMED', standing(session))
+  requireUsableRequest(session, request)
+  return prepared(request, session.leaseUntil, check(sight, body).remaining, session.ledger)
 }
 
 const check = ({ session, plan }: Sight, { provider, model, tools }: Body) =>

@@ -1,13 +1,5 @@
 import { evaluateProposal, readResponse, saltedHash } from '@countersign/engine'
-import type {
-  CaptureItem,
-  Decision,
-  Input,
-  JsonValue,
-  ProposalReply,
-  Routes,
-  SessionEvent,
-} from '@countersign/protocol'
+import type { CaptureItem, Input, JsonValue, ProposalReply, Routes, SessionEvent } from '@countersign/protocol'
 import { ApiError } from '../../api-error.js'
 import type { Context } from '../../context.js'
 import { makeId } from '../../crypto/secrets.js'
@@ -23,12 +15,12 @@ import {
 } from '../../sessions/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../../sessions/guards.js'
 import { contentOfProposal, withoutContent } from '../../sessions/kept-content.js'
-import { requireUnusedRequest } from '../../sessions/prepared-request.js'
+import { requireUsableRequest } from '../../sessions/prepared-request.js'
 import { pendingCalls, standing } from '../../sessions/view.js'
 import { findContent } from '../../store/content.js'
-import { isUniqueViolation } from '../../store/database-error.js'
+import { findPreparedRequest, type StoredRequest } from '../../store/prepared-requests.js'
+import { findProposal, writeProposal } from '../../store/proposals.js'
 import { rowAfter } from '../../store/session-change.js'
-import { findPreparedRequest, findProposal, type StoredRequest, writeProposal } from '../../store/turns.js'
 import { claimsResources, heldByOthers, keepHolds } from '../../workflows/held-resources.js'
 
 type Body = Input<Routes['propose']>['body']
@@ -39,13 +31,14 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
   let capture: CaptureItem | null = null
   const reply = await changeSession<ProposalReply>(ctx, params.session_id, async (sight) => {
     const { session, plan } = sight
-    const request = await preparedRequest(sight, body.prepared_request_id)
-    if (request === null) throw new ApiError('NOT_FOUND')
+    const found = await preparedRequest(sight, body.prepared_request_id)
+    if (found === null) throw new ApiError('NOT_FOUND')
     requireAuthority(session)
-    if (request.consumedAt !== null) return alreadyProposed(sight, body)
+    if (found.consumedAt !== null) return alreadyProposed(sight, body)
+    const { request } = found
     requireFence(session, body.fence)
     requireRecovered(session)
-    requireUnusedRequest(session, request)
+    requireUsableRequest(session, request)
     if (request.withTools) requireNothingPending(session)
     const claims = claimsResources(session, plan, response)
     if (claims && sight.workflow === null) return BEHIND_WORKFLOW
@@ -87,9 +80,10 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     const { state, events, ledger } = next
     const prepared = request.withTools ? null : session.prepared
     const change = { session, state, events, ledger, leaseUntil, prepared, content }
+    const after = rowAfter(change)
     return {
       appends: next.events.length,
-      after: rowAfter(change),
+      after,
       write: async (sql, proof) => {
         const proposal = {
           id: proposalId,
@@ -99,13 +93,7 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
           cost: verdict.cost,
           model: body.model ?? null,
         }
-        const pendingCalls = registered(decisions)
-        const write = { change, preparedRequestId: request.id, proposal, pendingCalls }
-        const isWritten = await writeProposal(sql, write, proof).catch((error: unknown) => {
-          // The id was used for a request whose row is past its retention; its proposal is kept for good.
-          if (isUniqueViolation(error)) throw new ApiError('PREPARED_REQUEST_CONSUMED', standing(session))
-          throw error
-        })
+        const isWritten = await writeProposal(sql, { change, after, request, proposal }, proof)
         if (workflow === null || !isWritten) return isWritten
         await keepHolds(sql, { session, workflow, resources: verdict.resources, status: next.state.status })
         return true
@@ -132,7 +120,7 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
 
 /** The session's newest request lies in its row; another one is looked up. Null when the session has none by this id. */
 async function preparedRequest({ session, sql }: Sight, id: string): Promise<StoredRequest | null> {
-  if (session.prepared?.id === id) return { ...session.prepared, consumedAt: null }
+  if (session.prepared?.id === id) return { request: session.prepared, consumedAt: null }
   return findPreparedRequest(sql, session, id)
 }
 
@@ -169,10 +157,5 @@ async function alreadyProposed({ session, sql, locked }: Sight, body: Body): Pro
     },
   })
 }
-
-const registered = (decisions: readonly Decision[]) =>
-  decisions.flatMap(({ pending_call_id, call_id, tool_name, argument_hash }) =>
-    pending_call_id === null || argument_hash === null ? [] : [{ pending_call_id, call_id, tool_name, argument_hash }],
-  )
 
 const hashOfBody = (salt: string, body: Body): string => saltedHash(salt, body as unknown as JsonValue)

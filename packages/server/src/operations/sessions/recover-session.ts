@@ -3,7 +3,8 @@ import { ApiError } from '../../api-error.js'
 import type { Context } from '../../context.js'
 import { advance, changeSession, leaseFrom, type Sight } from '../../sessions/change-session.js'
 import { pendingCalls, sessionView, standing } from '../../sessions/view.js'
-import { type SessionRow, writeRecovery } from '../../store/sessions.js'
+import { rowAfter } from '../../store/session-change.js'
+import { writeControl } from '../../store/sessions.js'
 
 /** Gives a recoverable session to a new holder under a new fence; calls without an outcome are then in doubt. */
 export async function recoverSession(
@@ -28,10 +29,10 @@ export async function recoverSession(
     }
     const next = advance(sight, [{ type: 'recovered', at: session.now.toISOString(), body: facts }])
     const leaseUntil = leaseFrom(session.now, next.state, plan)
-    const after: SessionRow = { ...session, ...next, leaseUntil, prepared: null }
+    const change = { session, leaseUntil, ...next, prepared: null, voids: session.prepared }
     return {
-      write: (sql) => writeRecovery(sql, { session, leaseUntil, ...next }),
-      reply: recovered({ session: after, plan }),
+      write: (sql) => writeControl(sql, change),
+      reply: recovered({ session: rowAfter(change), plan }),
     }
   })
 }

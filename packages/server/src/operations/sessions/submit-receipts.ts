@@ -70,12 +70,16 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
   const { state, events, ledger } = next
   const content = contentOfReceipts(session.captureLevel, fresh)
   const change = { session, state, events, ledger, leaseUntil, content }
+  const after = rowAfter(change)
+  const recordedAt = session.now.toISOString()
   const write = {
     change,
+    after,
     receipts: batch.fresh.map(({ receipt, bodyHash }) =>
       newReceipt(receipt, {
         body_hash: bodyHash,
         committed,
+        recorded_at: recordedAt,
         arguments_changed: judged.argumentsChanged.includes(receipt.pending_call_id),
         ...resultOf(byId, receipt),
       }),
@@ -87,7 +91,6 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
     if (isWritten && workflow !== null && holders.length > 0) await releaseHolds(sql, session, workflow, holders)
     return isWritten
   }
-  const after = rowAfter(change)
   const appends = next.events.length
   const changed = [...judged.argumentsChanged, ...changedBefore(batch)]
   if (changed.length > 0) return { write: keep, appends, after, refusal: argumentsChanged(after, changed) }
@@ -174,7 +177,10 @@ function resultOf(results: ReadonlyMap<string, Result>, { pending_call_id }: Rec
 
 function newReceipt(
   receipt: Receipt,
-  judged: Pick<NewReceipt, 'body_hash' | 'committed' | 'arguments_changed' | 'outcome' | 'at_level' | 'late'>,
+  judged: Pick<
+    NewReceipt,
+    'body_hash' | 'committed' | 'recorded_at' | 'arguments_changed' | 'outcome' | 'at_level' | 'late'
+  >,
 ): NewReceipt {
   return {
     pending_call_id: receipt.pending_call_id,

@@ -1,0 +1,62 @@
+import type { NarrowingSnapshot } from '@countersign/protocol'
+import type { Queryable } from './database.js'
+import { statementByParts, type Values } from './fixed-statement.js'
+import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
+import { type PreparedRequest, SET_ASIDE, setAside } from './prepared-requests.js'
+import { copyRow, writeHead, writtenHead } from './session-change.js'
+import type { SessionRow } from './sessions.js'
+
+export interface PreparedWrite {
+  readonly session: SessionRow
+  readonly request: PreparedRequest
+  readonly lastNarrowing: NarrowingSnapshot
+  readonly leaseUntil: Date
+}
+
+/** The session's row as `writePreparedRequest` leaves it. */
+export function requestRowAfter({ session, request, lastNarrowing, leaseUntil }: PreparedWrite): SessionRow {
+  const after = copyRow(session)
+  after.stamp = request.digest
+  after.leaseUntil = leaseUntil
+  after.lastNarrowing = lastNarrowing
+  if (request.withTools) after.prepared = request
+  return after
+}
+
+/**
+ * Keeps a prepared request; one with tools becomes the session's, and the one before is void. False when the session
+ * was written since it was read, or the id was used before.
+ * Not waited for by the disk: a prepared request that a crash loses only makes its proposal fail.
+ */
+export async function writePreparedRequest(
+  sql: Queryable,
+  write: PreparedWrite,
+  after: SessionRow,
+  proof: KeyProof | undefined,
+): Promise<boolean> {
+  const { session, request } = write
+  const aside = request.withTools ? session.prepared : request
+  const values: Values[] = [writtenHead(session, after), { prepared_request_id: request.id }]
+  if (proof) values.push(proofOf(proof))
+  if (aside !== null) values.push(setAside(aside))
+  const rows = await keepRequest([...(proof ? PROOF : []), ...(aside ? ASIDE : [])])(sql, ...values)
+  return rows.length === 1
+}
+
+const PROOF = ['proof'] as const
+const ASIDE = ['aside'] as const
+
+const keepRequest = statementByParts<'proof' | 'aside'>((has) => {
+  const changed = writeHead(`${has('proof') ? PROVEN : ''}
+        and not exists (
+          select 1 from set_aside_requests r where r.tenant_id = :tenant_id::text and r.session_id = :session_id::text
+            and r.prepared_request_id = :prepared_request_id::text
+        )
+        and not exists (
+          select 1 from session_events e where e.tenant_id = :tenant_id::text and e.session_id = :session_id::text
+            and e.request_id = :prepared_request_id::text
+        )`)
+  const withoutDisk = `set_config('synchronous_commit', 'off', true)`
+  if (!has('aside')) return `${changed} returning ${withoutDisk}`
+  return `with changed as (${changed} returning h.tenant_id, h.session_id), ${SET_ASIDE} select ${withoutDisk} from changed`
+})

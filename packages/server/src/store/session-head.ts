@@ -1,0 +1,37 @@
+import type { SessionState } from '@countersign/engine'
+import type { LedgerHead, NarrowingSnapshot } from '@countersign/protocol'
+import type { PreparedRequest } from './prepared-requests.js'
+import type { SessionRow } from './sessions.js'
+
+/** What every write of a session replaces, as it lies in `session_heads.head`. */
+export interface StoredHead {
+  readonly state: SessionState
+  readonly prepared: PreparedRequest | null
+  readonly lastNarrowing: NarrowingSnapshot | null
+  readonly ledger: LedgerHead
+  readonly lastEvent: string
+  readonly allowedCalls: number
+  readonly blockedCalls: number
+  readonly lastReason: string | null
+  readonly updatedAt: string
+}
+
+/** The head of a row that is to be written at `row.now`. */
+export function headText(row: SessionRow): string {
+  const { ledger, lastEvent, allowedCalls, blockedCalls, lastReason, now } = row
+  const rest = JSON.stringify({ ledger, lastEvent, allowedCalls, blockedCalls, lastReason, updatedAt: now })
+  const [state, prepared, narrowing] = [row.state, row.prepared, row.lastNarrowing].map(textOf)
+  return `{"state":${state},"prepared":${prepared},"lastNarrowing":${narrowing},${rest.slice(1)}`
+}
+
+const TEXTS = new WeakMap<object, string>()
+
+/** A value's JSON. Values of a session never change, and most of them are written again by the requests that follow. */
+export function textOf(value: object | null): string {
+  if (value === null) return 'null'
+  const known = TEXTS.get(value)
+  if (known !== undefined) return known
+  const text = JSON.stringify(value)
+  TEXTS.set(value, text)
+  return text
+}
