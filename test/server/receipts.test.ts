@@ -53,7 +53,8 @@ proves(
     const [call] =
       await runtime.sql`select state, resolved_at from pending_calls where pending_call_id = ${decision.pending_call_id}`
     expect(call).toMatchObject({ state: 'resolved', resolvedAt: expect.any(Date) })
-    const [receipt] = await runtime.sql`select record::json from receipts where pending_call_id = ${decision.pending_call_id}`
+    const [receipt] =
+      await runtime.sql`select record::json from receipts where pending_call_id = ${decision.pending_call_id}`
     expect(receipt?.record).toMatchObject({
       outcome: 'succeeded',
       argument_hash: decision.argument_hash,

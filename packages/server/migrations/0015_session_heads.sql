@@ -18,7 +18,7 @@ create table session_heads (
 
 insert into session_heads (tenant_id, session_id, stamp, lease_until, head)
 select tenant_id, session_id, ledger_hash || ':' || revision, lease_until, json_build_object(
-    'state', state, 'prepared', prepared, 'lastNarrowing', last_narrowing,
+    'state', state, 'prepared', prepared, 'lastNarrowing', last_narrowing, 'hasAside', true,
     'ledger', json_build_object('seq', ledger_seq, 'hash', ledger_hash), 'lastEvent', last_event,
     'allowedCalls', allowed_calls, 'blockedCalls', blocked_calls, 'lastReason', last_reason, 'updatedAt', updated_at
   )::text
@@ -31,6 +31,9 @@ alter table session_events
   add column proposal_id text,
   add column outcome     text,
   add column record      text;
+
+-- A proposal has some two kilobytes, from where on PostgreSQL would look what it can compress.
+alter table session_events set (toast_tuple_target = 8160);
 
 update session_events e set
   request_id = p.prepared_request_id, proposal_id = p.proposal_id, outcome = p.outcome,
@@ -101,8 +104,17 @@ create unique index session_events_by_request on session_events (tenant_id, sess
   where request_id is not null;
 -- Rows lie in the order of their time, so a few pages of summary find those of a span.
 create index session_events_by_time on session_events using brin (at) with (pages_per_range = 16, autosummarize = on);
--- The newest blocked calls of a tenant, whenever their sessions began.
-create index session_events_blocked on session_events (tenant_id, at desc) where outcome in ('blocked', 'partial');
+-- The newest blocked calls of a tenant, whenever their sessions began. Not an index of some events: PostgreSQL would
+-- plan its condition anew for every event, blocked or not.
+create table blocked_proposals (
+  tenant_id  text not null,
+  at         timestamptz not null,
+  session_id text not null,
+  seq        bigint not null,
+  primary key (tenant_id, at, session_id, seq)
+);
+insert into blocked_proposals (tenant_id, at, session_id, seq)
+select tenant_id, at, session_id, seq from session_events where outcome in ('blocked', 'partial');
 create index set_aside_requests_by_time on set_aside_requests using brin (expires_at);
 
 -- The records of a turn, as they are read.

@@ -22,6 +22,14 @@ export const KEEP_CONTENT = `kept as (
     on conflict do nothing
   )`
 
+/** The CTE `kept` for the arguments of a proposal alone, which has none yet. */
+export const KEEP_ARGUMENTS = `kept as (
+    insert into content (tenant_id, session_id, kind, ref, body, created_at)
+    select changed.tenant_id, changed.session_id, 'arguments', :content_ref::text, :content_body::text::json,
+      :now::timestamptz
+    from changed
+  )`
+
 /** Null when it was never kept, or erased. */
 export async function findContent(
   sql: Queryable,

@@ -19,6 +19,7 @@ export function requestRowAfter({ session, request, lastNarrowing, leaseUntil }:
   after.stamp = request.digest
   after.leaseUntil = leaseUntil
   after.lastNarrowing = lastNarrowing
+  if (!request.withTools || session.prepared !== null) after.hasAside = true
   if (request.withTools) after.prepared = request
   return after
 }
@@ -39,24 +40,32 @@ export async function writePreparedRequest(
   const values: Values[] = [writtenHead(session, after), { prepared_request_id: request.id }]
   if (proof) values.push(proofOf(proof))
   if (aside !== null) values.push(setAside(aside))
-  const rows = await keepRequest([...(proof ? PROOF : []), ...(aside ? ASIDE : [])])(sql, ...values)
+  const parts: Part[] = []
+  if (proof) parts.push('proof')
+  if (session.hasAside) parts.push('others')
+  if (aside !== null) parts.push('aside')
+  const rows = await keepRequest(parts)(sql, ...values)
   return rows.length === 1
 }
 
-const PROOF = ['proof'] as const
-const ASIDE = ['aside'] as const
+type Part = 'proof' | 'others' | 'aside'
 
-const keepRequest = statementByParts<'proof' | 'aside'>((has) => {
-  const changed = writeHead(`${has('proof') ? PROVEN : ''}
-        and not exists (
-          select 1 from set_aside_requests r where r.tenant_id = :tenant_id::text and r.session_id = :session_id::text
-            and r.prepared_request_id = :prepared_request_id::text
-        )
-        and not exists (
-          select 1 from session_events e where e.tenant_id = :tenant_id::text and e.session_id = :session_id::text
-            and e.request_id = :prepared_request_id::text
-        )`)
+const keepRequest = statementByParts<Part>((has) => {
+  const guards = [has('proof') ? PROVEN : '', NOT_USED, has('others') ? NOT_SET_ASIDE : '']
+  const changed = writeHead(guards.join(' '))
   const withoutDisk = `set_config('synchronous_commit', 'off', true)`
   if (!has('aside')) return `${changed} returning ${withoutDisk}`
   return `with changed as (${changed} returning h.tenant_id, h.session_id), ${SET_ASIDE} select ${withoutDisk} from changed`
 })
+
+/** No proposal used a request of this id. */
+const NOT_USED = `and not exists (
+          select 1 from session_events e where e.tenant_id = :tenant_id::text and e.session_id = :session_id::text
+            and e.request_id = :prepared_request_id::text
+        )`
+
+/** None of this id is set aside. Asked only where any ever was. */
+const NOT_SET_ASIDE = `and not exists (
+          select 1 from set_aside_requests r where r.tenant_id = :tenant_id::text and r.session_id = :session_id::text
+            and r.prepared_request_id = :prepared_request_id::text
+        )`

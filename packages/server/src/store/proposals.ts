@@ -40,7 +40,7 @@ export async function writeProposal(
     record: `{"request":${textOf(request)},${rest.slice(1)}`,
   })
   const rows = await keepProposal(request.withTools ? parts : [...parts, 'aside'])(sql, ...values)
-  return rows.length === 1
+  return rows.length > 0
 }
 
 const keepProposal = changeStatement<'aside'>((has) => (has('aside') ? [TAKE_FROM_ASIDE] : []))

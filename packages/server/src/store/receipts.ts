@@ -64,26 +64,29 @@ export async function writeReceipts(
     values.push({ late_receipts: jsonText(lateReceipts), now: change.session.now })
   }
   const rows = await keepReceipts(used)(sql, ...values)
-  return rows.length === 1
+  return rows.length > 0
 }
 
 type Part = 'receipt' | 'receipts' | 'late'
 
 const keepReceipts = changeStatement<Part>((has) => [
-  ...(has('receipt') ? [keepReceipt(ONE_RECEIPT)] : []),
-  ...(has('receipts') ? [keepReceipt(MANY_RECEIPTS)] : []),
+  ...(has('receipt') ? [KEEP_RECEIPT] : []),
+  ...(has('receipts') ? [KEEP_RECEIPTS] : []),
   ...(has('late') ? [KEEP_LATE_RECEIPTS] : []),
 ])
 
-const keepReceipt = (from: string) => `received as (
+/** Most batches hold one, and taking it from JSON would cost as much as keeping it. */
+const KEEP_RECEIPT = `received as (
     insert into receipts (tenant_id, session_id, pending_call_id, seq, record)
-    select changed.tenant_id, changed.session_id, r.pending_call_id, :receipts_seq::bigint, r.record
-    from changed, (${from}) as r (pending_call_id, record)
+    select changed.tenant_id, changed.session_id, :pending_call_id::text, :receipts_seq::bigint, :receipt::text
+    from changed
   )`
 
-/** Most batches hold one, and taking it from JSON would cost as much as keeping it. */
-const ONE_RECEIPT = 'values (:pending_call_id::text, :receipt::text)'
-const MANY_RECEIPTS = `select r ->> 'pending_call_id', r::text from json_array_elements(:receipts::text::json) as r`
+const KEEP_RECEIPTS = `received as (
+    insert into receipts (tenant_id, session_id, pending_call_id, seq, record)
+    select changed.tenant_id, changed.session_id, r ->> 'pending_call_id', :receipts_seq::bigint, r::text
+    from changed, json_array_elements(:receipts::text::json) as r
+  )`
 
 const KEEP_LATE_RECEIPTS = `evidenced as (
     insert into late_receipts (

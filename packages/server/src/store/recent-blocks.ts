@@ -11,20 +11,20 @@ export interface RecentBlock {
   reason: BlockReason
 }
 
-/** The newest blocked calls: a few steps in an index that holds blocked proposals only, however many a tenant has. */
+/** The newest blocked calls, however many proposals a tenant has. */
 export async function listRecentBlocks(sql: Queryable, tenantId: string, limit: number): Promise<RecentBlock[]> {
   return sql<RecentBlock[]>`
     with newest as (
-      select session_id, seq, proposed_at, decisions from proposals
-      where tenant_id = ${tenantId} and outcome in ('blocked', 'partial')
-      order by proposed_at desc limit ${limit}
+      select session_id, seq, at from blocked_proposals
+      where tenant_id = ${tenantId} order by at desc, session_id desc, seq desc limit ${limit}
     )
-    select n.proposed_at as at, n.session_id, s.agent, n.seq, (d ->> 'index')::int as index,
+    select n.at, n.session_id, s.agent, n.seq, (d ->> 'index')::int as index,
       d ->> 'tool_name' as tool_name, d ->> 'reason' as reason
     from newest n
     join sessions s on s.tenant_id = ${tenantId} and s.session_id = n.session_id
-    cross join lateral json_array_elements(n.decisions) d
+    join proposals p on p.tenant_id = ${tenantId} and p.session_id = n.session_id and p.seq = n.seq
+    cross join lateral json_array_elements(p.decisions) d
     where d ->> 'decision' = 'block' and d ->> 'reason' is not null
-    order by n.proposed_at desc, n.session_id, (d ->> 'index')::int
+    order by n.at desc, n.session_id, (d ->> 'index')::int
     limit ${limit}`
 }

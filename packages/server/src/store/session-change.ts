@@ -1,6 +1,6 @@
 import type { SessionState } from '@countersign/engine'
 import type { LedgerHead } from '@countersign/protocol'
-import { KEEP_CONTENT, type NewContent } from './content.js'
+import { KEEP_ARGUMENTS, KEEP_CONTENT, type NewContent } from './content.js'
 import { jsonText, statementByParts, type Values } from './fixed-statement.js'
 import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
 import { appendEvent, appendEvents, type NewEvent } from './ledger.js'
@@ -26,7 +26,7 @@ export interface SessionChange {
 }
 
 /** The row as the change leaves it. */
-export function rowAfter({ session, state, ledger, leaseUntil, prepared, events }: SessionChange): SessionRow {
+export function rowAfter({ session, state, ledger, leaseUntil, prepared, voids, events }: SessionChange): SessionRow {
   const after = copyRow(session)
   const { allowed, blocked, lastReason } = decisionCounts(events)
   after.stamp = ledger.hash
@@ -34,6 +34,7 @@ export function rowAfter({ session, state, ledger, leaseUntil, prepared, events 
   after.ledger = ledger
   after.leaseUntil = leaseUntil
   if (prepared !== undefined) after.prepared = prepared
+  if (voids) after.hasAside = true
   after.lastEvent = events.at(-1)?.type ?? session.lastEvent
   after.allowedCalls += allowed
   after.blockedCalls += blocked
@@ -57,6 +58,7 @@ export const copyRow = (row: SessionRow): { -readonly [Field in keyof SessionRow
   state: row.state,
   lastNarrowing: row.lastNarrowing,
   prepared: row.prepared,
+  hasAside: row.hasAside,
   ledger: row.ledger,
   lastEvent: row.lastEvent,
   allowedCalls: row.allowedCalls,
@@ -70,7 +72,17 @@ export const copyRow = (row: SessionRow): { -readonly [Field in keyof SessionRow
 })
 
 /** What a change may have to do beside the session's head and its one event. */
-export type ChangePart = 'events' | 'proposal' | 'status' | 'voids' | 'content' | 'facets' | 'holds' | 'proof'
+export type ChangePart =
+  | 'events'
+  | 'proposal'
+  | 'blocked'
+  | 'status'
+  | 'voids'
+  | 'content'
+  | 'arguments'
+  | 'facets'
+  | 'holds'
+  | 'proof'
 
 /**
  * The statement of a change: `changed` writes the session's head, only if nobody has written it since it was read, and
@@ -79,7 +91,7 @@ export type ChangePart = 'events' | 'proposal' | 'status' | 'voids' | 'content' 
 export const changeStatement = <Part extends string = never>(more: (has: (part: Part) => boolean) => string[]) =>
   statementByParts<ChangePart | Part>((has) => {
     const changed = `changed as (${writeHead(has('proof') ? PROVEN : '')} returning h.tenant_id, h.session_id)`
-    return `with ${[changed, ...more(has), ...changeParts(has)].join(', ')} select 1 from changed`
+    return `with ${[changed, ...more(has), ...changeParts(has)].join(', ')} ${appendTo(has)}`
   })
 
 /**
@@ -101,12 +113,17 @@ export const writtenHead = (session: SessionRow, after: SessionRow): Values => (
   head: headText(after),
 })
 
-/** The parts of a statement that follow `changed` in every change. */
+/** The end of every change, which says by its rows whether anything was written. */
+export const appendTo = (has: (part: ChangePart) => boolean): string =>
+  `${has('events') ? appendEvents(has('proposal')) : appendEvent(has('proposal'))} returning 1`
+
+/** The parts of a statement that stand between `changed` and its events. */
 export const changeParts = (has: (part: ChangePart) => boolean): string[] => [
-  has('events') ? appendEvents(has('proposal')) : appendEvent(has('proposal')),
   ...(has('status') ? [NOTE_STATUS] : []),
   ...(has('voids') ? [SET_ASIDE] : []),
   ...(has('content') ? [KEEP_CONTENT] : []),
+  ...(has('arguments') ? [KEEP_ARGUMENTS] : []),
+  ...(has('blocked') ? [NOTE_BLOCKED] : []),
   ...(has('facets') ? [NOTE_FACETS] : []),
   ...(has('holds') ? [END_HOLDS] : []),
 ]
@@ -115,6 +132,12 @@ export const changeParts = (has: (part: ChangePart) => boolean): string[] => [
 const NOTE_STATUS = `noted as (
     update sessions s set status = :status::text from changed
     where s.tenant_id = changed.tenant_id and s.session_id = changed.session_id
+  )`
+
+/** The CTE `blocks`: the newest blocked calls of a tenant are found by their time. */
+const NOTE_BLOCKED = `blocks as (
+    insert into blocked_proposals (tenant_id, at, session_id, seq)
+    select changed.tenant_id, :blocked_at::timestamptz, changed.session_id, :blocked_seq::bigint from changed
   )`
 
 /** What a statement needs for a change: its parts, and the values of the head and of each part. */
@@ -127,7 +150,7 @@ export function changeOf(
   const facets = facetsOf(change)
   const parts: ChangePart[] = []
   const values: Values[] = [writtenHead(session, after)]
-  const add = (part: ChangePart, its: Values) => {
+  const add: Add = (part, its) => {
     parts.push(part)
     values.push(its)
   }
@@ -136,11 +159,24 @@ export function changeOf(
   else add('events', { events: jsonText(events), first_seq: session.ledger.seq + 1 })
   if (state.status !== session.state.status) add('status', { status: state.status })
   if (voids !== null) add('voids', setAside(voids))
-  if (content.length > 0) add('content', { content: jsonText(content), now: session.now })
+  addContent(add, content, session.now)
+  if (events[0] !== undefined && decisionCounts(events).blocked > 0)
+    add('blocked', { blocked_at: events[0].at, blocked_seq: events[0].seq })
   if (facets.length > 0) add('facets', { facets: jsonText(facets), created_at: session.createdAt })
   if (isKilledIn(change)) add('holds', { holds_end: holdsEndAfterKill(session.now) })
   if (proof) add('proof', proofOf(proof))
   return { parts, values }
+}
+
+type Add = (part: ChangePart, its: Values) => void
+
+/** Most changes that keep any content keep the arguments of a proposal's calls and nothing else. */
+function addContent(add: Add, content: readonly NewContent[], now: Date): void {
+  const [first] = content
+  if (first === undefined) return
+  const isArguments = content.length === 1 && first.kind === 'arguments'
+  if (isArguments) add('arguments', { content_ref: first.ref, content_body: jsonText(first.body), now })
+  else add('content', { content: jsonText(content), now })
 }
 
 /** The values of `appendEvent`. */

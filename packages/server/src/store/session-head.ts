@@ -8,6 +8,8 @@ export interface StoredHead {
   readonly state: SessionState
   readonly prepared: PreparedRequest | null
   readonly lastNarrowing: NarrowingSnapshot | null
+  /** Whether any prepared request was ever set aside. */
+  readonly hasAside: boolean
   readonly ledger: LedgerHead
   readonly lastEvent: string
   readonly allowedCalls: number
@@ -18,8 +20,8 @@ export interface StoredHead {
 
 /** The head of a row that is to be written at `row.now`. */
 export function headText(row: SessionRow): string {
-  const { ledger, lastEvent, allowedCalls, blockedCalls, lastReason, now } = row
-  const rest = JSON.stringify({ ledger, lastEvent, allowedCalls, blockedCalls, lastReason, updatedAt: now })
+  const { hasAside, ledger, lastEvent, allowedCalls, blockedCalls, lastReason, now } = row
+  const rest = JSON.stringify({ hasAside, ledger, lastEvent, allowedCalls, blockedCalls, lastReason, updatedAt: now })
   const [state, prepared, narrowing] = [row.state, row.prepared, row.lastNarrowing].map(textOf)
   return `{"state":${state},"prepared":${prepared},"lastNarrowing":${narrowing},${rest.slice(1)}`
 }

@@ -14,6 +14,7 @@ import type { NewEvent } from './ledger.js'
 import { KEEP_PLAN } from './plans.js'
 import type { PreparedRequest } from './prepared-requests.js'
 import {
+  appendTo,
   type ChangePart,
   changeOf,
   changeParts,
@@ -44,6 +45,8 @@ export interface SessionRow {
   readonly lastNarrowing: NarrowingSnapshot | null
   /** The newest prepared request with tools while it is unused. */
   readonly prepared: PreparedRequest | null
+  /** Whether others were ever set aside: those without tools, and those that a newer one made void. */
+  readonly hasAside: boolean
   readonly ledger: LedgerHead
   readonly lastEvent: string
   /** Of all its proposals. */
@@ -123,6 +126,7 @@ export function readSession(selected: unknown, known: SessionRow | null = null):
     state: head.state,
     lastNarrowing: head.lastNarrowing,
     prepared: head.prepared,
+    hasAside: head.hasAside,
     ledger: head.ledger,
     lastEvent: head.lastEvent,
     allowedCalls: head.allowedCalls,
@@ -231,14 +235,14 @@ const CREATE_ROW = `changed as (
 const createRow = statementByParts<ChangePart | 'plan'>(
   (has) => `
     with ${[CREATE_ROW, ...changeParts(has), ...(has('plan') ? [`plan as (${KEEP_PLAN})`] : [])].join(', ')}
-    select 1 from changed`,
+    ${appendTo(has)}`,
 )
 
 /** A change that has no records beside its events. False when the session was written since it was read. */
 export async function writeControl(sql: Queryable, change: SessionChange): Promise<boolean> {
   const { values, parts } = changeOf(change, rowAfter(change))
   const rows = await control(parts)(sql, ...values)
-  return rows.length === 1
+  return rows.length > 0
 }
 
 const control = changeStatement(() => [])

@@ -91,6 +91,7 @@ function newSession(ctx: Context, body: Body, { plan, source, upload, now, workf
       state,
       lastNarrowing: null,
       prepared: null,
+      hasAside: false,
       ledger: { seq: first.seq, hash: first.hash },
       lastEvent: 'created',
       allowedCalls: 0,
