@@ -156,6 +156,10 @@ async function copySessions(tx: TransactionSql, tenantId: string, sessions: numb
   await tx.unsafe(`insert into sessions (${names.join(', ')})
     select ${names.map((name) => changed[name] ?? `s.${name}`).join(', ')}
     from sessions s, generate_series(1, ${sessions}) n where s.tenant_id = ${tenant} and s.session_id = 'original'`)
+  await tx.unsafe(`insert into session_heads (tenant_id, session_id, stamp, lease_until, head)
+    select h.tenant_id, 'copy-' || n, h.stamp, h.lease_until, h.head
+    from session_heads h, generate_series(1, ${sessions}) n
+    where h.tenant_id = ${tenant} and h.session_id = 'original'`)
   await tx.unsafe(`insert into session_facets (tenant_id, kind, value, created_at, session_id)
     select tenant_id, f.kind, f.value, created_at, session_id from sessions,
       (values ('label', 'money_moved'), ('reason', 'argument_value_mismatch')) as f (kind, value)
@@ -165,11 +169,14 @@ async function copySessions(tx: TransactionSql, tenantId: string, sessions: numb
     from sessions s, session_events e, generate_series(1, 10) n
     where s.tenant_id = ${tenant} and s.session_id like 'copy-%'
       and e.tenant_id = ${tenant} and e.session_id = 'original' and e.seq = 2`)
-  await tx.unsafe(`insert into proposals (tenant_id, session_id, prepared_request_id, proposal_id, seq, fence, body_hash, outcome, decisions, cost, model, proposed_at)
-    select s.tenant_id, s.session_id, p.prepared_request_id, p.proposal_id, p.seq, p.fence, p.body_hash, p.outcome, p.decisions, p.cost, p.model, s.created_at
-    from sessions s, proposals p
+  await tx.unsafe(`insert into session_events (tenant_id, session_id, seq, type, at, body, prev_hash, hash, request_id, proposal_id, outcome, record)
+    select s.tenant_id, s.session_id, 11, e.type, s.created_at, e.body, e.prev_hash, e.hash, e.request_id, e.proposal_id, e.outcome, e.record
+    from sessions s, session_events e
     where s.tenant_id = ${tenant} and s.session_id like 'copy-%'
-      and p.tenant_id = ${tenant} and p.session_id = 'original' and p.prepared_request_id = 'p900'`)
+      and e.tenant_id = ${tenant} and e.session_id = 'original' and e.request_id = 'p900'`)
+  await tx.unsafe(`insert into blocked_proposals (tenant_id, at, session_id, seq)
+    select tenant_id, at, session_id, seq from session_events
+    where tenant_id = ${tenant} and session_id like 'copy-%' and outcome in ('blocked', 'partial')`)
   for (const grain of ['minute', 'hour']) {
     await tx.unsafe(`insert into decision_counts (tenant_id, grain, at, agent, reason, calls)
       select tenant_id, '${grain}', date_trunc('${grain}', created_at), agent, 'argument_value_mismatch', count(*)

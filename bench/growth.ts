@@ -94,17 +94,9 @@ function middle(times: readonly number[]): number {
 /** Copies of a finished session with its records, for the same tenant: rows as the service writes them. */
 async function storeSessions(count: number): Promise<void> {
   const sql = postgres(crowdedUrl, { max: 1, onnotice: () => {} })
-  const tables = [
-    'sessions',
-    'session_events',
-    'prepared_requests',
-    'proposals',
-    'pending_calls',
-    'receipts',
-    'content',
-  ]
+  const tables = ['sessions', 'session_heads', 'session_events', 'receipts', 'content']
   const [source] =
-    await sql`select tenant_id, session_id from sessions where state_version >= 10 order by state_version limit 1`
+    await sql`select tenant_id, session_id from session_heads where (head::json #>> '{state,stateVersion}')::int >= 10 limit 1`
   if (source === undefined) throw new Error('no session to copy')
   for (const table of tables) {
     const columns = await sql<{ name: string }[]>`
@@ -112,7 +104,7 @@ async function storeSessions(count: number): Promise<void> {
     const names = columns.map(({ name }) => name)
     const copied = names.map((name) => (name === 'session_id' ? `'copy-' || n` : `t.${name}`))
     // Five rows of each record are enough to make the indexes as deep as they will be.
-    const some = table === 'sessions' ? '' : 'limit 5'
+    const some = table === 'sessions' || table === 'session_heads' ? '' : 'limit 5'
     await sql.unsafe(
       `insert into ${table} (${names.join(', ')})
        select ${copied.join(', ')} from generate_series(1, $1::int) as n,

@@ -3,16 +3,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { verifyExport } from '@countersign/engine'
-import { exportEventsReply } from '@countersign/protocol'
+import { exportEventsReply, type PendingCallView, type Receipt } from '@countersign/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BackupError, backUp, restoreBackup } from '../../packages/server/src/backup.js'
 import { connect, type Sql } from '../../packages/server/src/store/database.js'
 import { MIGRATIONS, readMigrations } from '../../packages/server/src/store/migrate.js'
+import { listRecentBlocks } from '../../packages/server/src/store/recent-blocks.js'
+import { loadTurns } from '../../packages/server/src/store/timeline.js'
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js'
 import { openSession } from '../support/governed-session.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
+import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
 import { root } from '../support/tracked-files.js'
 
 let folder: string
@@ -166,9 +168,10 @@ test('large and many rows come through, and nothing piles up on the way', async 
 
 /**
  * Each was made by an earlier version of Countersign, from its own migrations, its own server and a person who signed up
- * there: a session with a refund and labels, one that was blocked and killed, one with a call still pending.
+ * there: a session with a refund and labels, one that was blocked and killed, one with a call still pending. The newest
+ * has one more, with unused requests of every kind, which were given a long life.
  */
-test.each(['schema-0003', 'schema-0006'])(
+test.each(['schema-0003', 'schema-0006', 'schema-0014'])(
   '%s: a database of an earlier version comes to today’s, its chains verify, and its sessions go on',
   async (name) => {
     const made = JSON.parse(await readFile(`${root}test/fixtures/${name}.json`, 'utf8'))
@@ -182,7 +185,8 @@ test.each(['schema-0003', 'schema-0006'])(
     const applied = await read(url, (sql) => sql`select number, name, checksum from schema_migrations order by number`)
     expect(today).toMatchObject(applied)
     expect(applied).toHaveLength(today.length)
-    expect(await verifyAll(url, made.key)).toBe(3)
+    const sessions = name === 'schema-0014' ? 4 : 3
+    expect(await verifyAll(url, made.key)).toBe(sessions)
     const upgraded = await startRuntime({ through: async () => url })
     try {
       const api = upgraded.api(made.key)
@@ -195,9 +199,64 @@ test.each(['schema-0003', 'schema-0006'])(
       expect(waiting.pending).toHaveLength(1)
       const labelled = await api.addLabel({ params: { session_id: 'ses-first' }, body: { label: 'after_upgrade' } })
       expect(labelled.body.labels).toEqual(['from_creation', 'money_moved', 'later', 'after_upgrade'])
+      await read(url, (sql) => expectOldTurns(sql, api))
+      await expectReceipt(api, waiting.pending?.[0])
+      if (sessions === 4) await expectUnusedRequests(api)
     } finally {
       await upgraded.close()
     }
-    expect(await verifyAll(url, made.key)).toBe(3)
+    expect(await verifyAll(url, made.key)).toBe(sessions)
   },
 )
+
+/** What happened is shown as before; a used request stays used, a kept receipt gets its answer again. */
+async function expectOldTurns(sql: Sql, api: Api): Promise<void> {
+  const [turn] = await sql<{ tenantId: string; proposalId: string; preparedRequestId: string }[]>`
+    select tenant_id, proposal_id, prepared_request_id from proposals where session_id = 'ses-first' order by seq limit 1`
+  if (turn === undefined) throw new Error('the session has no turn')
+  const { tenantId, proposalId } = turn
+  const turns = await loadTurns(sql, { tenantId, sessionId: 'ses-first' }, [proposalId])
+  expect(turns.get(proposalId)).toMatchObject({
+    preparedAt: expect.any(Date),
+    allowed: expect.arrayContaining(['lookup_order']),
+    receipts: [{ outcome: 'succeeded', recordedAt: expect.any(Date) }],
+  })
+  expect(await listRecentBlocks(sql, tenantId, 10)).toMatchObject([
+    { sessionId: 'ses-second', toolName: 'issue_refund' },
+  ])
+  const { problem } = await api.propose({
+    params: { session_id: 'ses-first' },
+    body: { prepared_request_id: turn.preparedRequestId, fence: 1, response: { content: null, tool_calls: [] } },
+  })
+  expect(problem.code).toBe('PREPARED_REQUEST_CONSUMED')
+}
+
+async function expectReceipt(api: Api, call: PendingCallView | undefined): Promise<void> {
+  if (call === undefined) throw new Error('no call waits')
+  const receipt: Receipt = {
+    pending_call_id: call.pending_call_id,
+    argument_hash: call.argument_hash,
+    outcome: 'succeeded',
+    evidence_level: 'executed',
+    result_hash: 'a'.repeat(64),
+  }
+  const send = () =>
+    api.submitReceipts({ params: { session_id: 'ses-third' }, body: { fence: 1, receipts: [receipt] } })
+  expect((await send()).body.committed).toBe(true)
+  expect((await send()).body.results).toMatchObject([{ outcome: 'succeeded', at_level: true }])
+}
+
+async function expectUnusedRequests(api: Api): Promise<void> {
+  const propose = async (id: string) => {
+    const { status, problem } = await api.propose({
+      params: { session_id: 'ses-fourth' },
+      body: { prepared_request_id: id, fence: 1, response: { content: 'Fine.', tool_calls: [] } },
+    })
+    return status === 200 ? 200 : problem.code
+  }
+  expect(await propose('made-void')).toBe('PREPARED_REQUEST_STALE')
+  expect(await propose('used-title')).toBe('PREPARED_REQUEST_CONSUMED')
+  expect(await propose('without-tools')).toBe(200)
+  expect(await propose('newest')).toBe(200)
+  expect(await propose('never-made')).toBe('NOT_FOUND')
+}
