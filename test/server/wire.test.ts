@@ -92,6 +92,15 @@ test('requests that come at once are answered one after the other, each under an
   line.close()
 })
 
+test('a connection is not remembered by the key that it used: each request is for the key that it brings', async () => {
+  const unknown = `authorization: Bearer csk_${'A'.repeat(32)}`
+  const line = openLine()
+  const ask = (...fields: string[]) => line.send(head(`OPTIONS ${LABELS}`, ...fields))
+  for (const fields of [[keyed()], [unknown], [keyed()], [], [keyed(), keyed()], [keyed()]]) ask(...fields)
+  await line.answered(405, 401, 405, 401, 401, 405)
+  line.close()
+})
+
 test('a refusal before the body keeps the connection when the body still comes', async () => {
   const line = openLine()
   line.send(head(`POST ${LABELS}`, json, 'content-length: 4'))

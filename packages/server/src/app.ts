@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { ApiError } from './api-error.js'
-import type { Passing } from './context.js'
 import { type AuthorizationParts, createAuthorization } from './http/authorize.js'
 import { createFrame, type Serve } from './http/frame.js'
 import { registerPages } from './http/pages.js'
@@ -34,13 +33,17 @@ export function createApp(parts: AppParts): RequestListener {
     frame(name, async (open, params) => {
       const sessionId = readsSession.has(name) ? params.session_id : undefined
       const ctx = await authorize(open, route, { sessionId, mayPass: provesKey.has(name) })
-      const operate = async () => {
+      const { passing } = ctx
+      let reply: unknown
+      try {
         const input = await parseInput(route, open.request, params)
         if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
-        return handler(ctx as never, input as never)
+        reply = await handler(ctx as never, input as never)
+      } catch (error) {
+        // Whoever comes in by a pass is told first whether the key is good.
+        if (passing?.isOpen) await passing.enter()
+        throw error
       }
-      const { passing } = ctx
-      const reply = await (passing ? operate().catch((error: unknown) => refusedInOrder(passing, error)) : operate())
       if (passing?.isOpen) throw new Error(`${name} answered somebody whose key nobody has proven`)
       if (parts.checkReplies) route.reply.parse(reply)
       return { status: route.status ?? 200, body: JSON.stringify(reply), headers: JSON_HEADERS }
@@ -79,12 +82,6 @@ export function createApp(parts: AppParts): RequestListener {
       outgoing.destroy()
     })
   }
-}
-
-/** Whoever comes in by a pass is told first whether the key is good. */
-async function refusedInOrder(passing: Passing, error: unknown): Promise<never> {
-  if (passing.isOpen) await passing.enter()
-  throw error
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json' }

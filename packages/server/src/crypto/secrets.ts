@@ -9,13 +9,15 @@ const DRAWN_AT_ONCE = 4_096
 /** Asks the operating system for many bytes at once: most are asked for sixteen at a time. None is given twice. */
 export function secureRandom(): Random {
   let drawn = Buffer.alloc(0)
+  let given = 0
   return (bytes) => {
     if (bytes > DRAWN_AT_ONCE) return randomBytes(bytes)
-    if (drawn.length < bytes) drawn = randomBytes(DRAWN_AT_ONCE)
-    const given = Buffer.from(drawn.subarray(0, bytes))
-    drawn.fill(0, 0, bytes)
-    drawn = drawn.subarray(bytes)
-    return given
+    if (drawn.length - given < bytes) {
+      drawn = randomBytes(DRAWN_AT_ONCE)
+      given = 0
+    }
+    given += bytes
+    return drawn.subarray(given - bytes, given)
   }
 }
 

@@ -2,6 +2,7 @@ import { API_KEY_PATTERN, type Bucket, type Quota } from '@countersign/protocol'
 import { ApiError } from '../api-error.js'
 import type { QuotaNumbers } from '../config.js'
 import { sha256 } from '../crypto/secrets.js'
+import type { HttpRequest } from '../http-request.js'
 import { type KeyHolder, type KeyUse, useKey } from '../store/api-keys.js'
 import type { Sql } from '../store/database.js'
 import type { KeyUsage } from './key-usage.js'
@@ -17,11 +18,19 @@ export interface KeyAuthentication {
   quotas: QuotaNumbers
 }
 
+/** What each connection said last, as long as it lives: a client says the same with every request. */
+const saidBefore = new WeakMap<object, { readonly authorization: string; readonly keyHash: Buffer }>()
+
 /** The hash of the bearer token, which must have the form of a key. */
-export function keyHashOf(authorization: string | null): Buffer {
+export function keyHashOf({ header, incoming }: Pick<HttpRequest, 'header' | 'incoming'>): Buffer {
+  const authorization = header('authorization') ?? ''
+  const before = saidBefore.get(incoming.socket)
+  if (before?.authorization === authorization) return before.keyHash
   const key = bearerToken(authorization)
   if (key === null || !API_KEY_PATTERN.test(key)) throw unauthenticated()
-  return sha256(key)
+  const keyHash = sha256(key)
+  saidBefore.set(incoming.socket, { authorization, keyHash })
+  return keyHash
 }
 
 /**
@@ -54,8 +63,8 @@ export async function authenticateKey(
 }
 
 /** Two Authorization headers arrive joined by a comma and are no bearer token. */
-function bearerToken(authorization: string | null): string | null {
-  return /^bearer ([^\s,]+)$/i.exec(authorization ?? '')?.[1] ?? null
+function bearerToken(authorization: string): string | null {
+  return /^bearer ([^\s,]+)$/i.exec(authorization)?.[1] ?? null
 }
 
 const ratesOf = (quotas: QuotaNumbers, bucket: Bucket): Record<Quota, number> => ({

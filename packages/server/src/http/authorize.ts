@@ -27,10 +27,13 @@ export interface Way {
 }
 
 export interface Authorization {
-  authorize(open: OpenContext, route: Route, way: Way): Promise<OpenContext & { readonly passing?: Passing | null }>
+  /** At once where nothing has to be asked for. */
+  authorize(open: OpenContext, route: Route, way: Way): Entered | Promise<Entered>
   /** Throws the error, after asking for the key: whoever has none learns nothing about which paths exist. */
   refuse(open: OpenContext, error: ApiError): Promise<never>
 }
+
+type Entered = OpenContext & { readonly passing?: Passing | null }
 
 /** Who asks, and whether they may ask now: 401, 403 and 429 come from here. */
 export function createAuthorization(parts: AuthorizationParts): Authorization {
@@ -77,8 +80,12 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
     return known !== null || idSchema.safeParse(sessionId).success ? { id: sessionId, known } : null
   }
 
-  const byKey = async (open: OpenContext, bucket: Bucket, { sessionId, mayPass = false }: Way): Promise<Context> => {
-    const keyHash = keyHashOf(open.request.header('authorization'))
+  const byKey = (
+    open: OpenContext,
+    bucket: Bucket,
+    { sessionId, mayPass = false }: Way,
+  ): Context | Promise<Context> => {
+    const keyHash = keyHashOf(open.request)
     const session = named(sessionId)
     const enter = () => recognised(open, { keyHash, bucket, session })
     return (mayPass ? byPass(open, { keyHash, bucket, known: session?.known ?? null, enter }) : null) ?? enter()
@@ -144,7 +151,7 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
   }
 
   return {
-    authorize: async (open, route, way) => {
+    authorize: (open, route, way) => {
       const bucket = route.throttle === 'none' ? 'read' : route.throttle
       if (route.auth === 'api_key') return byKey(open, bucket, way)
       if (route.auth === 'cookie') return byCookie(open, bucket)

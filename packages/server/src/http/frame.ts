@@ -53,12 +53,19 @@ export function createFrame(services: Services): Frame {
     return async (request, outgoing, params) => {
       const startedAt = performance.now()
       const open = openContext(request)
-      const reply = await answer(open, params).catch((error: unknown) => failed(open, error))
+      let reply: Reply
+      try {
+        reply = await answer(open, params)
+      } catch (error) {
+        reply = failed(open, error)
+      }
       const { status, body } = reply
+      const length = Buffer.byteLength(body)
       open.replyHeaders.set('x-request-id', open.requestId)
-      if (status !== 304) open.replyHeaders.set('content-length', String(Buffer.byteLength(body)))
+      if (status !== 304) open.replyHeaders.set('content-length', String(length))
       outgoing.writeHead(status, open.replyHeaders.with(reply.headers, fixedHeaders))
-      outgoing.end(body)
+      // With a byte for each character all are ASCII, and need no encoding.
+      outgoing.end(body, length === body.length ? 'latin1' : 'utf8')
       if (!request.incoming.complete) dropRest(request.incoming)
       const seconds = (performance.now() - startedAt) / 1_000
       measure(status, seconds)

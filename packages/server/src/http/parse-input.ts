@@ -26,7 +26,7 @@ function noBody(request: HttpRequest): Record<string, never> {
   return {}
 }
 
-async function readInput(route: Route, request: HttpRequest): Promise<JsonValue> {
+function readInput(route: Route, request: HttpRequest): Promise<JsonValue> {
   if (!route.lenientBody) return jsonBody(route, request)
   return jsonBody(route, request).catch((error: unknown) => {
     if (error instanceof ApiError && error.code === 'INVALID_REQUEST') return null

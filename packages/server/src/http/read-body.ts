@@ -16,6 +16,8 @@ export async function readBody(request: HttpRequest, options: ReadOptions): Prom
   requireJson(request)
   if ((announcedBytes(request) ?? 0) > options.maxBytes) throw tooLarge()
   const { incoming } = request
+  // Most bodies come with their head, and are there once what has been read from the connection is worked off.
+  if (!incoming.complete) await nextRound()
   const bytes = incoming.complete ? arrived(incoming) : await arriving(incoming, options)
   if (bytes.length > options.maxBytes) throw tooLarge()
   return decode(bytes)
@@ -28,7 +30,7 @@ export const hasBody = (request: HttpRequest): boolean =>
 /** One media type, no encodings: what cannot be read exactly is refused, not guessed. */
 function requireJson(request: HttpRequest): void {
   const type = request.header('content-type') ?? ''
-  if (!/^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i.test(type))
+  if (type !== 'application/json' && !/^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i.test(type))
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', {}, CLOSE)
   const encoding = request.header('content-encoding')
   if (encoding !== null && encoding.toLowerCase() !== 'identity')
@@ -44,7 +46,8 @@ const tooLarge = () => new ApiError('BODY_TOO_LARGE', {}, CLOSE)
 
 const NOTHING = Buffer.alloc(0)
 
-/** Most bodies come with their head, in one packet. */
+const nextRound = () => new Promise<void>((done) => setImmediate(done))
+
 const arrived = (incoming: IncomingMessage): Buffer => (incoming.read() as Buffer | null) ?? NOTHING
 
 function arriving(

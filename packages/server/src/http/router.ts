@@ -5,7 +5,12 @@ export interface Router<Target> {
   /** `*` serves every method of the path that nothing else serves. */
   add(method: string, pattern: string, target: Target): void
   /** Null where no pattern fits. HEAD is served as GET is; Node leaves the body out. */
-  find(method: string, path: string): { readonly target: Target; readonly params: Params } | null
+  find(method: string, path: string): Found<Target> | null
+}
+
+interface Found<Target> {
+  readonly target: Target
+  readonly params: Params
 }
 
 interface Node<Target> {
@@ -15,8 +20,22 @@ interface Node<Target> {
   readonly targets: Map<string, { readonly target: Target; readonly names: readonly string[] }>
 }
 
+/** Paths that are remembered for each method: a session's come three times a turn. */
+const MAX_REMEMBERED = 2_000
+
 export function createRouter<Target>(): Router<Target> {
   const root = emptyNode<Target>()
+  const remembered = new Map<string, Map<string, Found<Target>>>()
+
+  const search = (method: string, path: string): Found<Target> | null => {
+    const segments = path.split('/')
+    if (path.includes('%')) for (const [at, segment] of segments.entries()) segments[at] = decoded(segment)
+    const values: string[] = []
+    const { targets } = nodeAt(root, segments, 0, values) ?? root
+    const found = targets.get(method === 'HEAD' ? 'GET' : method) ?? targets.get('*')
+    return found === undefined ? null : { target: found.target, params: named(found.names, values) }
+  }
+
   return {
     add: (method, pattern, target) => {
       const segments = pattern.split('/')
@@ -26,12 +45,14 @@ export function createRouter<Target>(): Router<Target> {
       node.targets.set(method, { target, names })
     },
     find: (method, path) => {
-      const segments = path.split('/')
-      if (path.includes('%')) for (const [at, segment] of segments.entries()) segments[at] = decoded(segment)
-      const values: string[] = []
-      const { targets } = nodeAt(root, segments, 0, values) ?? root
-      const found = targets.get(method === 'HEAD' ? 'GET' : method) ?? targets.get('*')
-      return found === undefined ? null : { target: found.target, params: named(found.names, values) }
+      const paths = remembered.get(method)
+      const known = paths?.get(path)
+      if (known !== undefined) return known
+      const found = search(method, path)
+      if (found === null) return null
+      if (paths === undefined || paths.size >= MAX_REMEMBERED) remembered.set(method, new Map([[path, found]]))
+      else paths.set(path, found)
+      return found
     },
   }
 }
