@@ -14,8 +14,10 @@ import {
 } from '../support/browser.js'
 import { type FixtureServer, startFixtureServer } from '../support/dashboard/fixture-server.js'
 import { dashboardFixtures, HOSTILE_SESSION, MAIN_SESSION } from '../support/dashboard/fixtures.js'
+import { DRAFT } from '../support/dashboard/governance-story.js'
 import { HOSTILE } from '../support/dashboard/overview-figures.js'
 import { PAGES } from '../support/dashboard/pages.js'
+import { renamed } from '../support/dashboard/renamed.js'
 
 const trouble = noBrowser()
 /** A loaded machine may take more than the usual second. */
@@ -90,6 +92,34 @@ describe.skipIf(trouble !== null)(
       }
       expect(await watched.page.getByText(HOSTILE.tool).count()).toBeGreaterThan(0)
       expect(await watched.page.title()).toContain('Countersign')
+    })
+
+    test('a name of one endless word, or one that turns text round, keeps every page in its window', async () => {
+      const watched = await newPage()
+      const names = ['support', 'staging, nightly tests', 'Sent mail to an outside address again and again']
+      for (const path of [
+        '/',
+        '/sessions',
+        `/sessions/${MAIN_SESSION}`,
+        '/agents',
+        `/plans/${DRAFT}`,
+        '/keys',
+        '/audit',
+      ]) {
+        const endless = `\u202e${'W'.repeat(120)}\u2066`
+        server.use(renamed(dashboardFixtures(new Date()), names, endless))
+        const { page } = watched
+        await page.setViewportSize(DESKTOP.viewport)
+        await page.goto(server.url + path)
+        await settled(page)
+        const wide = await overflowOf(page)
+        await page.setViewportSize(PHONE.viewport)
+        await settled(page)
+        const shown = `${await page.title()} ${await page.locator('body').innerText()}`
+        expect([path, wide, await overflowOf(page)]).toEqual([path, 0, 0])
+        expect(shown).toContain('WWWW')
+        expect(shown).not.toMatch(/[\u202e\u2066]/)
+      }
     })
 
     test('the content policy is default-src self, refuses inline script, and pages load nothing from elsewhere', async () => {

@@ -2,6 +2,7 @@ import { type ReactNode, useEffect, useId, useRef } from 'react'
 import type { ApiProblem } from '../api.js'
 import { sentence } from '../format.js'
 import { Button } from './button.js'
+import { Text } from './text.js'
 
 interface ConfirmDialogProps {
   readonly title: string
@@ -46,7 +47,8 @@ export function ConfirmDialog({
         {problem === null ? null : (
           <p className="field-problem" role="alert">
             {sentence(problem.message)}
-            {problem.detail === undefined ? '.' : `: ${problem.detail}`}
+            {problem.detail === undefined ? '.' : ': '}
+            {problem.detail === undefined ? null : <Text value={problem.detail} />}
           </p>
         )}
         <div className="dialog-actions">

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react'
 import type { ApiProblem } from '../api.js'
 import { sentence } from '../format.js'
 import { Mark } from './icon.js'
+import { Text } from './text.js'
 
 interface DoorProps {
   readonly title: string
@@ -33,7 +34,7 @@ export function FormProblem({ problem }: { problem: ApiProblem | null }) {
   const wait = problem.retryAfterSeconds
   return (
     <p className="form-problem" role="alert">
-      {sentence(problem.detail ?? problem.message)}.
+      <Text value={sentence(problem.detail ?? problem.message)} />.
       {problem.status === 429 && wait !== undefined ? ` Try again in ${waitWords(wait)}.` : ''}
     </p>
   )

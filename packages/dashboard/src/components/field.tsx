@@ -1,4 +1,5 @@
 import { type InputHTMLAttributes, type ReactNode, useId } from 'react'
+import { plainText } from '../visible-text.js'
 
 interface FieldProps extends InputHTMLAttributes<HTMLInputElement> {
   readonly label: string
@@ -49,7 +50,7 @@ export function Select({ label, value, options, onChange }: SelectProps) {
       <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
         {options.map((option) => (
           <option key={option.value} value={option.value}>
-            {option.label}
+            {plainText(option.label)}
           </option>
         ))}
       </select>

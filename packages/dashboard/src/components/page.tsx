@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { ago } from '../format.js'
+import { plainText } from '../visible-text.js'
 import { Icon } from './icon.js'
 
 interface PageProps {
@@ -14,7 +15,7 @@ interface PageProps {
 export function Page({ title, heading, lead, actions, children }: PageProps) {
   return (
     <>
-      <title>{`${title} · Countersign`}</title>
+      <title>{`${plainText(title)} · Countersign`}</title>
       <header className="page-header">
         <div>
           <h1>{heading ?? title}</h1>

@@ -3,6 +3,7 @@ import type { ApiProblem } from '../api.js'
 import { sentence } from '../format.js'
 import { Button } from './button.js'
 import { Icon } from './icon.js'
+import { Text } from './text.js'
 
 /** A page with nothing to show says what to do next. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
@@ -20,7 +21,9 @@ export function Failure({ problem, onRetry }: { problem: ApiProblem; onRetry?: (
       <Icon name="alert" size={22} />
       <div>
         <h2>{sentence(problem.message)}</h2>
-        <p>{problem.detail ?? adviceFor(problem)}</p>
+        <p>
+          <Text value={problem.detail ?? adviceFor(problem)} />
+        </p>
         <p className="failure-facts">
           <span className="name">{problem.code}</span>
           {onRetry === undefined ? null : (

@@ -5,6 +5,7 @@ import { Icon } from '../../components/icon.js'
 import { JsonText } from '../../components/json-text.js'
 import { Name, Text } from '../../components/text.js'
 import { reasonMeaning, reasonTitle } from '../../reasons.js'
+import { plainText } from '../../visible-text.js'
 import { NoReceipt, ReceiptLine } from './receipt-line.js'
 
 /** One call: what was decided, by which rule, and what became of it. Its address can be sent to somebody. */
@@ -97,7 +98,7 @@ const Failures = ({ failures }: { failures: readonly ContractFailure[] }) => (
       <tbody>
         {failures.map((failure, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: two failures may be equal in every field
-          <tr key={at} title={failure.message}>
+          <tr key={at} title={failure.message === undefined ? undefined : plainText(failure.message)}>
             <td data-label="Where">
               <Name value={failure.path} />
             </td>
