@@ -145,7 +145,8 @@ export const governanceRoutes = {
     path: '/api/dashboard/plans/:plan_id/files',
     summary: 'Replace the files of a draft',
     params: planPath,
-    body: z.strictObject({ files: packFiles }),
+    /** With the hash of what was edited, so that nobody's changes are lost. */
+    body: z.strictObject({ files: packFiles, compiled_hash: hashSchema.optional() }),
     reply: planDetailSchema,
   },
   approvePlan: {

@@ -23,10 +23,17 @@ export async function start(ctx: Context, run: NewRun): Promise<Started> {
   const bodyHash = saltedHash(tenantId, run.content)
   const known = await findRun(ctx.sql, tenantId, run.runId)
   if (known !== null) return repeated(ctx, known, bodyHash)
-  if ((await countRuns(ctx.sql, tenantId)) >= budgetOf(ctx)) throw overBudget(ctx)
+  if ((await countRuns(ctx.sql, tenantId)) >= budgetOf(ctx)) {
+    // It may have been this very run, started twice at once, that took the last place.
+    const started = await findRun(ctx.sql, tenantId, run.runId)
+    if (started === null) throw overBudget(ctx)
+    return repeated(ctx, started, bodyHash)
+  }
   const report = await run.judge()
   const inserted = await ctx.transaction(async (tx) => {
     await lockBudget(tx, tenantId)
+    // The same run under way twice: one that is there needs no room.
+    if ((await findRun(tx, tenantId, run.runId)) !== null) return false
     if ((await countRuns(tx, tenantId)) >= budgetOf(ctx)) throw overBudget(ctx)
     const { runId, compiledHash, against } = run
     return insertRun(tx, { tenantId, runId, compiledHash, bodyHash, against, report })

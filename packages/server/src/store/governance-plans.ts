@@ -99,16 +99,25 @@ export function listGovernancePlans(
     order by created_at desc, plan_id desc limit ${page.limit}`
 }
 
-/** Replaces the files of a draft. False when it is no draft any more. */
+/** Replaces the files of a draft. False when it is no draft any more, or was edited since. */
 export async function replaceFiles(
   sql: Queryable,
-  change: { tenantId: string; planId: string; compiledHash: string; files: readonly PlanFile[]; contracts: number },
+  change: {
+    tenantId: string
+    planId: string
+    /** Of the files that are replaced. */
+    replaces: string
+    compiledHash: string
+    files: readonly PlanFile[]
+    contracts: number
+  },
 ): Promise<boolean> {
   const rows = await sql`
     update governance_plans
     set files = ${JSON.stringify(change.files)}::text::json, compiled_hash = ${change.compiledHash},
       contracts = ${change.contracts}
     where tenant_id = ${change.tenantId} and plan_id = ${change.planId} and state = 'draft'
+      and compiled_hash = ${change.replaces}
     returning 1`
   return rows.length === 1
 }

@@ -44,14 +44,20 @@ export function PlanFiles({ detail, editing, onEditing }: PlanFilesProps) {
   )
 }
 
-function Editor({ detail: { plan, files }, onDone }: { detail: PlanDetail; onDone: () => void }) {
+function Editor({ detail, onDone }: { detail: PlanDetail; onDone: () => void }) {
+  // As it was when the editing began, whatever is read meanwhile.
+  const [edited] = useState(detail)
+  const { plan, files } = edited
   const [texts, setTexts] = useState(() => files.map(({ text }) => text))
   const edit = useChange('editPlan', ['loadPlan', 'listContracts'])
   const save = () =>
     edit.mutate(
       {
         params: { plan_id: plan.plan_id },
-        body: { files: files.map(({ file }, at) => ({ file, text: texts[at] ?? '' })) },
+        body: {
+          files: files.map(({ file }, at) => ({ file, text: texts[at] ?? '' })),
+          compiled_hash: plan.compiled_hash,
+        },
       },
       { onSuccess: onDone },
     )

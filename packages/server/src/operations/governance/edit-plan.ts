@@ -4,7 +4,7 @@ import type { UserContext } from '../../context.js'
 import { asCustomer, customerContracts } from '../../governance/customer-contracts.js'
 import { detailOf } from '../../governance/detail-of.js'
 import { readPack } from '../../governance/read-pack.js'
-import { findGovernancePlan, replaceFiles } from '../../store/governance-plans.js'
+import { findGovernancePlan, type GovernancePlan, replaceFiles } from '../../store/governance-plans.js'
 import { keepCustomerContracts } from '../../store/learned-tools.js'
 import { keepPlan } from '../../store/plans.js'
 
@@ -13,16 +13,25 @@ export async function editPlan(ctx: UserContext, { params, body }: Input<Routes[
   const { tenantId, email } = ctx
   const plan = await findGovernancePlan(ctx.sql, tenantId, params.plan_id)
   if (plan === null) throw new ApiError('NOT_FOUND')
+  if ((body.compiled_hash ?? plan.compiledHash) !== plan.compiledHash) throw refusalOf(plan)
   const before = new Map(plan.files.map(({ file, text }) => [file, text]))
   const files = body.files.map((given) => (before.get(given.file) === given.text ? given : asCustomer(given)))
   const pack = await readPack(files)
-  await ctx.transaction(async (tx) => {
+  const { agent, planId, compiledHash: replaces } = plan
+  const contracts = pack.compiled_session.contracts.length
+  const isKept = await ctx.transaction(async (tx) => {
+    // The draft before the plan, as an approval takes them: in another order each would wait for the other.
+    const change = { tenantId, planId, replaces, compiledHash: pack.compiled_hash, files, contracts }
+    if (!(await replaceFiles(tx, change))) return false
     await keepPlan(tx, { tenantId, compiledHash: pack.compiled_hash, compiledSession: pack.compiled_session })
-    const contracts = pack.compiled_session.contracts.length
-    const change = { tenantId, planId: plan.planId, compiledHash: pack.compiled_hash, files, contracts }
-    if (!(await replaceFiles(tx, change))) throw new ApiError('PLAN_DECIDED', { state: plan.state })
-    const { agent, planId } = plan
     await keepCustomerContracts(tx, { tenantId, agent, planId, by: email }, customerContracts(files, pack))
+    return true
   })
-  return detailOf(ctx, plan.planId)
+  if (!isKept) throw refusalOf((await findGovernancePlan(ctx.sql, tenantId, planId)) ?? plan)
+  return detailOf(ctx, planId)
 }
+
+const refusalOf = ({ state, compiledHash }: GovernancePlan): ApiError =>
+  state === 'draft'
+    ? new ApiError('PLAN_CHANGED', { compiled_hash: compiledHash })
+    : new ApiError('PLAN_DECIDED', { state })

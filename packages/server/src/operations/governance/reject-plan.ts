@@ -26,6 +26,7 @@ export async function rejectPlan(ctx: UserContext, { params, body }: Input<Route
     })
     return true
   })
-  if (!rejected) throw new ApiError('PLAN_DECIDED', { state: plan.state })
-  return detailOf(ctx, plan.plan_id)
+  const detail = await detailOf(ctx, plan.plan_id)
+  if (!rejected && detail.plan.state !== 'rejected') throw new ApiError('PLAN_DECIDED', { state: detail.plan.state })
+  return detail
 }
