@@ -4,6 +4,7 @@ import { begin } from './begin.js'
 import { createGate } from './gate.js'
 import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
 import { createPostgresSockets, type PostgresSockets } from './postgres-sockets.js'
+import { createStayAwake } from './stay-awake.js'
 import { readTextArray, writeTextArray } from './text-array.js'
 
 export type Sql = postgres.Sql
@@ -54,6 +55,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     waitMs: lockTimeoutMs,
     timedOut: (waitMs) => noConnection(work, waitMs),
   })
+  const stayAwake = createStayAwake()
   return {
     sql: quick,
     transaction: (tenantId, fn, { lockTimeoutMs: lockFor } = {}) =>
@@ -63,7 +65,7 @@ export function createDatabase(options: DatabaseOptions): Database {
           return fn(tx)
         }),
       ),
-    single: (tenantId, fn) => gate.run(tenantId, () => fn(work)),
+    single: (tenantId, fn) => gate.run(tenantId, () => stayAwake.while(fn(work))),
     load: () => ({ ...gate.load(), size: workSize }),
     close: async () => {
       // The driver would wait for connections that it is still trying to make.

@@ -13,7 +13,7 @@ const RECORD_COLUMNS = ', request_id, proposal_id, outcome, record'
  */
 export const appendEvent = (isProposal: boolean): string => `
     insert into session_events (${COLUMNS}${isProposal ? RECORD_COLUMNS : ''})
-    select changed.tenant_id, changed.session_id, :seq::bigint, :event_type::text, :event_at::timestamptz,
+    select changed.tenant_id, changed.session_id, :seq::bigint, :event_type::text, :event_at::text::timestamptz,
       :event_body::text, :prev_hash::text, :event_hash::text
       ${isProposal ? ', :request_id::text, :proposal_id::text, :outcome::text, :record::text' : ''}
     from changed`

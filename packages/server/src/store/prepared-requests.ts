@@ -24,7 +24,7 @@ export interface PreparedRequest {
 /** The CTE `aside`: a request that waits beside the session's newest, or instead of none. */
 export const SET_ASIDE = `aside as (
     insert into set_aside_requests (tenant_id, session_id, prepared_request_id, expires_at, request)
-    select changed.tenant_id, changed.session_id, :aside_id::text, :aside_expires_at::timestamptz, :aside::text
+    select changed.tenant_id, changed.session_id, :aside_id::text, :aside_expires_at::text::timestamptz, :aside::text
     from changed
   )`
 

@@ -137,7 +137,7 @@ const NOTE_STATUS = `noted as (
 /** The CTE `blocks`: the newest blocked calls of a tenant are found by their time. */
 const NOTE_BLOCKED = `blocks as (
     insert into blocked_proposals (tenant_id, at, session_id, seq)
-    select changed.tenant_id, :blocked_at::timestamptz, changed.session_id, :blocked_seq::bigint from changed
+    select changed.tenant_id, :blocked_at::text::timestamptz, changed.session_id, :blocked_seq::bigint from changed
   )`
 
 /** What a statement needs for a change: its parts, and the values of the head and of each part. */
