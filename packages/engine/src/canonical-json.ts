@@ -92,7 +92,7 @@ function sortedKeys(object: object): string[] {
   return keys
 }
 
-const FEW_KEYS = 16
+const FEW_KEYS = 24
 
 const QUOTE = 0x22
 const COMMA = 0x2c

@@ -45,5 +45,10 @@ export function decisionCounts(events: readonly NewEvent[]): {
   }
 }
 
-const judgedCalls = (events: readonly NewEvent[]): LedgerBody<'proposal'>['calls'] =>
-  events.flatMap(({ type, body }) => (type === 'proposal' ? (body as unknown as LedgerBody<'proposal'>).calls : []))
+/** At most one event of a change is a proposal. */
+function judgedCalls(events: readonly NewEvent[]): LedgerBody<'proposal'>['calls'] {
+  const proposal = events.find(({ type }) => type === 'proposal')
+  return proposal === undefined ? NO_CALLS : (proposal.body as unknown as LedgerBody<'proposal'>).calls
+}
+
+const NO_CALLS: LedgerBody<'proposal'>['calls'] = []

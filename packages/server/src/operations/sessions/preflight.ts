@@ -87,7 +87,7 @@ function prepare({ session, plan }: Sight, body: Body): PreparedRequest {
     principal: session.principal,
     agent: state.agent,
   })
-  const facts = {
+  const request: Omit<PreparedRequest, 'digest'> & { digest?: string } = {
     id: body.prepared_request_id,
     bound: { state_version: state.stateVersion, control_revision: state.controlRevision, fence: state.fence },
     compiledHash: session.compiledHash,
@@ -101,7 +101,9 @@ function prepare({ session, plan }: Sight, body: Body): PreparedRequest {
     preparedAt: isoTime(now),
     expiresAt: isoTime(new Date(now.getTime() + LIMITS.preparedRequestMinutes * 60_000)),
   }
-  return { ...facts, digest: saltedHash(hashSalt, facts as unknown as JsonValue) }
+  const digest = saltedHash(hashSalt, request as unknown as JsonValue)
+  request.digest = digest
+  return request as PreparedRequest
 }
 
 /** Values of the request are judged and not kept. */

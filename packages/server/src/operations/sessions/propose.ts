@@ -1,5 +1,13 @@
 import { evaluateProposal, readResponse, saltedHash } from '@countersign/engine'
-import type { CaptureItem, Input, JsonValue, ProposalReply, Routes, SessionEvent } from '@countersign/protocol'
+import type {
+  CaptureItem,
+  Input,
+  JsonValue,
+  LedgerBody,
+  ProposalReply,
+  Routes,
+  SessionEvent,
+} from '@countersign/protocol'
 import { ApiError } from '../../api-error.js'
 import type { Context } from '../../context.js'
 import { makeId } from '../../crypto/secrets.js'
@@ -18,7 +26,7 @@ import { contentOfProposal, withoutContent } from '../../sessions/kept-content.j
 import { requireUsableRequest } from '../../sessions/prepared-request.js'
 import { pendingCalls, standing } from '../../sessions/view.js'
 import { findContent } from '../../store/content.js'
-import { findPreparedRequest, type StoredRequest } from '../../store/prepared-requests.js'
+import { findPreparedRequest, type PreparedRequest, type StoredRequest } from '../../store/prepared-requests.js'
 import { findProposal, writeProposal } from '../../store/proposals.js'
 import { rowAfter } from '../../store/session-change.js'
 import { claimsResources, heldByOthers, keepHolds } from '../../workflows/held-resources.js'
@@ -66,11 +74,7 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
       usage: body.usage ?? response.usage,
     })
     const at = isoTime(session.now)
-    const proposed = {
-      type: 'proposal',
-      at,
-      body: { ...verdict.event, prepared_request_id: request.id, prepared_digest: request.digest },
-    } as const satisfies SessionEvent
+    const proposed = { type: 'proposal', at, body: eventBody(verdict.event, request) } as const satisfies SessionEvent
     const killed = { type: 'killed', at, body: { by: 'breaker' } } as const satisfies SessionEvent
     const next = advance(sight, verdict.breaker ? [proposed, killed] : [proposed])
     const leaseUntil = leaseFrom(session.now, next.state, plan)
@@ -157,5 +161,23 @@ async function alreadyProposed({ session, sql, locked }: Sight, body: Body): Pro
     },
   })
 }
+
+/** Field by field: a spread of so many takes ten times as long. */
+const eventBody = (
+  event: ReturnType<typeof evaluateProposal>['event'],
+  request: PreparedRequest,
+): LedgerBody<'proposal'> => ({
+  proposal_id: event.proposal_id,
+  prepared_request_id: request.id,
+  prepared_digest: request.digest,
+  response_hash: event.response_hash,
+  gate: event.gate,
+  model: event.model,
+  usage: event.usage,
+  cost: event.cost,
+  outcome: event.outcome,
+  calls: event.calls,
+  provider_run: event.provider_run,
+})
 
 const hashOfBody = (salt: string, body: Body): string => saltedHash(salt, body as unknown as JsonValue)

@@ -55,33 +55,31 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
   )
   if (holders.length > 0 && workflow === null) return BEHIND_WORKFLOW
   const receipts = [...batch.fresh, ...batch.late].map(({ receipt }) => receipt)
+  const at = isoTime(session.now)
   const judged = judgeReceipts({
     plan,
     state: session.state,
     receipts,
     fence: body.fence,
     salt: session.hashSalt,
-    at: isoTime(session.now),
+    at,
   })
-  const next = advance(sight, eventsOf(session, judged), judged.state)
-  const byId = new Map(judged.results.map((result) => [result.pending_call_id, result]))
+  const next = advance(sight, eventsOf(session, judged, at), judged.state)
   const { committed } = judged.event
   const leaseUntil = batch.fresh.length === 0 ? session.leaseUntil : leaseFrom(session.now, next.state, plan)
   const { state, events, ledger } = next
   const content = contentOfReceipts(session.captureLevel, fresh)
   const change = { session, state, events, ledger, leaseUntil, content }
   const after = rowAfter(change)
-  const recordedAt = session.now.toISOString()
   const write = {
     change,
     after,
     receipts: batch.fresh.map(({ receipt, bodyHash }) =>
-      newReceipt(receipt, {
+      newReceipt(receipt, resultOf(judged.results, receipt), {
         body_hash: bodyHash,
         committed,
-        recorded_at: recordedAt,
+        recorded_at: at,
         arguments_changed: judged.argumentsChanged.includes(receipt.pending_call_id),
-        ...resultOf(byId, receipt),
       }),
     ),
     lateReceipts: batch.late.map(({ kept }) => kept),
@@ -100,14 +98,13 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
     after,
     reply: replyOf(after, body, {
       committed: committed || batch.repeated.some(({ stored }) => stored.committed),
-      results: new Map([...answersOf(batch), ...byId]),
+      results: [...judged.results, ...answersOf(batch)],
     }),
   }
 }
 
 /** A tool that ran with other arguments compromises the session; too many failures in a row kill it. */
-function eventsOf(session: SessionRow, judged: ReturnType<typeof judgeReceipts>): SessionEvent[] {
-  const at = isoTime(session.now)
+function eventsOf(session: SessionRow, judged: ReturnType<typeof judgeReceipts>, at: string): SessionEvent[] {
   const events: SessionEvent[] = [{ type: 'receipts', at, body: judged.event }]
   const { status } = session.state
   const isLive = status === 'ACTIVE' || status === 'RECOVERING'
@@ -134,7 +131,7 @@ const argumentsChanged = (session: SessionRow, pendingCallIds: string[]) =>
   new ApiError('ARGUMENTS_CHANGED', { ...standing(session), pending_call_ids: pendingCallIds })
 
 /** The answers that need no judgement: recorded before, or evidence from a former holder. */
-function answersOf(batch: ReceiptBatch): Map<string, Result> {
+function answersOf(batch: ReceiptBatch): Result[] {
   const repeated = batch.repeated.map(({ receipt: { pending_call_id }, stored: { outcome, at_level, late } }) => ({
     pending_call_id,
     outcome,
@@ -149,13 +146,13 @@ function answersOf(batch: ReceiptBatch): Map<string, Result> {
       late: true,
     }),
   )
-  return new Map([...repeated, ...evidence].map((result) => [result.pending_call_id, result]))
+  return [...repeated, ...evidence]
 }
 
 function replyOf(
   session: SessionRow,
   { receipts }: Body,
-  { committed, results }: { committed: boolean; results: ReadonlyMap<string, Result> },
+  { committed, results }: { committed: boolean; results: readonly Result[] },
 ): ReceiptsReply {
   return {
     results: receipts.map((receipt) => resultOf(results, receipt)),
@@ -169,22 +166,27 @@ function replyOf(
   }
 }
 
-function resultOf(results: ReadonlyMap<string, Result>, { pending_call_id }: Receipt): Result {
-  const result = results.get(pending_call_id)
+/** The first of a call's counts: what was judged just now comes before what was answered earlier. */
+function resultOf(results: readonly Result[], { pending_call_id }: Receipt): Result {
+  const result = results.find((one) => one.pending_call_id === pending_call_id)
   if (result === undefined) throw new Error(`the receipt of ${pending_call_id} was not judged`)
   return result
 }
 
 function newReceipt(
   receipt: Receipt,
-  judged: Pick<
-    NewReceipt,
-    'body_hash' | 'committed' | 'recorded_at' | 'arguments_changed' | 'outcome' | 'at_level' | 'late'
-  >,
+  result: Result,
+  recorded: Pick<NewReceipt, 'body_hash' | 'committed' | 'recorded_at' | 'arguments_changed'>,
 ): NewReceipt {
   return {
     pending_call_id: receipt.pending_call_id,
+    body_hash: recorded.body_hash,
+    outcome: result.outcome,
     evidence_level: receipt.evidence_level,
+    at_level: result.at_level,
+    late: result.late,
+    arguments_changed: recorded.arguments_changed,
+    committed: recorded.committed,
     argument_hash: receipt.argument_hash,
     result_hash: receipt.result_hash ?? null,
     started_at: receipt.started_at ?? null,
@@ -192,6 +194,6 @@ function newReceipt(
     error_code: receipt.error_code ?? null,
     // Free text that an approver wrote is content.
     approvals: receipt.approvals?.map(({ reason: _, ...rest }) => rest) ?? null,
-    ...judged,
+    recorded_at: recorded.recorded_at,
   }
 }
