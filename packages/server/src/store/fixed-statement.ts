@@ -23,18 +23,24 @@ export function fixedStatement<Row extends postgres.MaybeRow = postgres.Row>(tex
   })
   // The driver looks a statement up by its text, on every use.
   const short = numbered.replace(/\s+/g, ' ').trim()
+  // Where each value was the last time: the groups of one statement mostly come in one order.
+  const places = names.map(() => 0)
   return (sql, ...values) => {
-    const given = names.map((name) => named(values, name) as postgres.ParameterOrJSON<never>)
+    const given = names.map((name, at) => {
+      const expected = values[places[at] ?? 0]?.[name]
+      if (expected !== undefined) return expected as postgres.ParameterOrJSON<never>
+      const place = placeOf(values, name)
+      places[at] = place
+      return values[place]?.[name] as postgres.ParameterOrJSON<never>
+    })
     return sql.unsafe<Row[]>(short, given, { prepare: true })
   }
 }
 
-function named(groups: readonly Values[], name: string): Value {
-  for (let at = 0; at < groups.length; at++) {
-    const value = groups[at]?.[name]
-    if (value !== undefined) return value
-  }
-  throw new Error(`the statement needs a value for ${name}`)
+function placeOf(groups: readonly Values[], name: string): number {
+  const place = groups.findIndex((group) => group[name] !== undefined)
+  if (place === -1) throw new Error(`the statement needs a value for ${name}`)
+  return place
 }
 
 /** One statement for each set of parts that it can have. */
