@@ -1,10 +1,18 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect, createDatabase, type Database, type Tx, within } from '../../packages/server/src/store/database.js'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import {
+  connect,
+  createDatabase,
+  type Database,
+  socketsOf,
+  type Tx,
+  within,
+} from '../../packages/server/src/store/database.js'
 import { databaseTrouble } from '../../packages/server/src/store/database-error.js'
 import { DatabaseBusy, DatabaseUnreachable } from '../../packages/server/src/store/gave-up.js'
+import { useAllAtOnce } from '../../packages/server/src/store/idle-connections.js'
 import { createTestDatabase, type TestDatabase } from '../support/database.js'
 import { startTcpProxy } from '../support/tcp-proxy.js'
 
@@ -278,4 +286,28 @@ test('sockets that fail mean unavailable; a file that is missing does not; a ful
   expect(databaseTrouble(new DatabaseBusy(1))).toBe('busy')
   expect(databaseTrouble(new DatabaseUnreachable(1))).toBe('unavailable')
   expect(databaseTrouble(new Error('x'))).toBeNull()
+})
+
+test('the list of idle connections that the driver searches for every statement can be kept short', async () => {
+  const pool = connect({ url: database.url }, { max: 4 })
+  /** Every connection of the driver knows the list that it is in. */
+  const isConnection = (sought: unknown) => typeof sought === 'object' && sought !== null && 'queue' in sought
+  const longest = async (statements: number) => {
+    let most = 0
+    const { indexOf } = Array.prototype
+    const spy = vi.spyOn(Array.prototype, 'indexOf').mockImplementation(function (this: unknown[], ...asked) {
+      if (isConnection(asked[0])) most = Math.max(most, this.length)
+      return indexOf.apply(this, asked)
+    })
+    for (let sent = 0; sent < statements; sent++) await pool`select 1`
+    spy.mockRestore()
+    return most
+  }
+  await Promise.all([1, 2, 3].map(() => pool`select pg_sleep(0.02)`))
+  expect(socketsOf(pool).standing()).toHaveLength(3)
+  expect(await longest(100)).toBeGreaterThan(90)
+  await useAllAtOnce(pool, socketsOf(pool))
+  expect(await longest(5)).toBeLessThan(10)
+  expect(socketsOf(pool).standing()).toHaveLength(3)
+  await pool.end()
 })

@@ -3,7 +3,8 @@ import { isoTime } from '../iso-time.js'
 import { begin } from './begin.js'
 import { createGate } from './gate.js'
 import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
-import { createPostgresSockets, type PostgresSockets } from './postgres-sockets.js'
+import { createPoolSockets, keepIdleListShort, type PoolSockets } from './idle-connections.js'
+import { createPostgresSockets, type PostgresAddress, type PostgresSockets } from './postgres-sockets.js'
 import { createStayAwake } from './stay-awake.js'
 import { readTextArray, writeTextArray } from './text-array.js'
 
@@ -49,6 +50,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   const sockets = createPostgresSockets()
   const quick = connect(options, { max: quickSize, max_pipeline: 1 }, sockets)
   const work = connect(options, { max: workSize, connection: FIXED_PLANS }, sockets)
+  const stopTidying = [quick, work].map((pool) => keepIdleListShort(pool, socketsOf(pool)))
   const gate = createGate({
     slots: workSize,
     perTenant: Math.ceil(workSize / 2),
@@ -68,6 +70,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     single: (tenantId, fn) => gate.run(tenantId, () => stayAwake.while(fn(work))),
     load: () => ({ ...gate.load(), size: workSize }),
     close: async () => {
+      for (const stop of stopTidying) stop()
       // The driver would wait for connections that it is still trying to make.
       const timeout = sockets.isHeard() ? 5 : 0.1
       await Promise.all([quick.end({ timeout }), work.end({ timeout })])
@@ -82,7 +85,7 @@ export function createDatabase(options: DatabaseOptions): Database {
 const FIXED_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off' }
 
 /** What each pool knows of its connections, and how long each may be silent while it has a statement to answer. */
-const SOCKETS = new WeakMap<Sql, { sockets: PostgresSockets; silenceMs: number }>()
+const SOCKETS = new WeakMap<Sql, { sockets: PostgresSockets; own: PoolSockets; silenceMs: number }>()
 /** More than a statement may take. */
 const SILENCE_PER_STATEMENT_TIMEOUT = 1.3
 
@@ -93,6 +96,7 @@ export function connect(
   sockets: PostgresSockets = createPostgresSockets(),
 ): Sql {
   const statementTimeoutMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS
+  const own = createPoolSockets()
   const sql = postgres(options.url, {
     ...pool,
     connect_timeout: 5,
@@ -112,11 +116,14 @@ export function connect(
     // The driver asks for the types of arrays on every new connection, and nobody catches it when that connection breaks.
     fetch_types: false,
     // An option of the driver that its types leave out.
-    ...({ socket: sockets.open } as object),
+    ...({ socket: (to: PostgresAddress) => own.add(sockets.open(to)) } as object),
   })
-  SOCKETS.set(sql, { sockets, silenceMs: statementTimeoutMs * SILENCE_PER_STATEMENT_TIMEOUT })
+  SOCKETS.set(sql, { sockets, own, silenceMs: statementTimeoutMs * SILENCE_PER_STATEMENT_TIMEOUT })
   return sql
 }
+
+/** Those of one pool alone. */
+export const socketsOf = (sql: Sql): PoolSockets => SOCKETS.get(sql)?.own ?? createPoolSockets()
 
 /** Why a statement of this pool got no connection: others have them all, or there are none to be had. */
 function noConnection(sql: Sql, waitedMs: number): Error {
