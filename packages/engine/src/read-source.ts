@@ -1,5 +1,6 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
-import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml'
+import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, type Node, visit } from 'yaml'
+import { parseYaml } from './parse-yaml.js'
 import { checkStrictValue } from './strict-json.js'
 
 /** A contract, or a session definition: its text in YAML or JSON, or the object itself. */
@@ -56,11 +57,12 @@ export function readSource(source: ContractSource): SourceReading {
   }
   const lines = new LineCounter()
   try {
-    const document = parseDocument(source.text, { lineCounter: lines, stringKeys: true, uniqueKeys: false })
+    const document = parseYaml(source.text, { stringKeys: true, uniqueKeys: false }, lines)
+    if (document === null) return fail('the file is nested too deeply', 'remove deep nesting', 1)
     const faults = [...document.errors, ...document.warnings].slice(0, MAX_FAULTS)
     if (faults.length > 0) {
       const notes = faults.map((fault) => {
-        const line = fault.linePos?.[0].line ?? null
+        const { line } = lines.linePos(fault.pos[0])
         return { file, line, path: '', ...(FAULTS[fault.code] ?? { message: firstLine(fault.message), mend: MEND }) }
       })
       return { ok: false, notes }

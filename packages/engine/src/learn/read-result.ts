@@ -1,4 +1,4 @@
-import { parseDocument } from 'yaml'
+import { parseYaml } from '../parse-yaml.js'
 import { kindOf } from './value-kind.js'
 
 /** A piece of a result: a value at a generalised path, or a key of a map whose keys are data. */
@@ -35,17 +35,17 @@ export function parseResultText(text: string): unknown {
     const value: unknown = JSON.parse(text)
     return typeof value === 'number' && String(value) !== text.trim() ? text : value
   } catch {
-    const value = parseYaml(text)
+    const value = parseYamlText(text)
     return value === text ? (parseList(text) ?? text) : value
   }
 }
 
 /** Values stay as they are written (`0012` is no number). A scalar is text. Aliases are refused: no bomb unfolds. */
-function parseYaml(text: string): unknown {
+function parseYamlText(text: string): unknown {
   if (text.length > RESULT_LIMITS.yamlLength || !/^\s*([-{[]|[\w$-]+:\s)/.test(text)) return text
   try {
-    const document = parseDocument(text, { schema: 'failsafe', uniqueKeys: false, logLevel: 'silent', strict: false })
-    if (document.errors.length > 0) return text
+    const document = parseYaml(text, { schema: 'failsafe', uniqueKeys: false, strict: false, logLevel: 'silent' })
+    if (document === null || document.errors.length > 0) return text
     const value: unknown = document.toJS({ maxAliasCount: 0 })
     return typeof value === 'object' && value !== null ? value : text
   } catch {

@@ -1,0 +1,46 @@
+import { LIMITS } from '@countersign/protocol'
+import {
+  Composer,
+  type CST,
+  type Document,
+  type DocumentOptions,
+  Lexer,
+  type LineCounter,
+  type ParseOptions,
+  Parser,
+  type SchemaOptions,
+  YAMLParseError,
+} from 'yaml'
+
+/** What composes a document calls itself at every level, and a stack that ends inside a pattern ends the process. */
+const MAX_DEPTH = 2 * LIMITS.jsonDepth
+
+/**
+ * Parses one document of YAML, or null where it is nested too deeply. Errors say where they are by `pos` alone: to show
+ * the line with each of them takes minutes where a line is long and has many.
+ */
+export function parseYaml(
+  text: string,
+  options: ParseOptions & DocumentOptions & SchemaOptions,
+  lines?: LineCounter,
+): Document.Parsed | null {
+  const tokens = tokensOf(text, lines)
+  if (tokens === null) return null
+  const [document, second] = new Composer(options).compose(tokens, true, text.length)
+  if (document !== undefined && second !== undefined && options.logLevel !== 'silent')
+    document.errors.push(new YAMLParseError([second.range[0], second.range[1]], 'MULTIPLE_DOCS', 'a second document'))
+  return document ?? null
+}
+
+/** By the parser's own stack, which needs none of ours. */
+function tokensOf(text: string, lines: LineCounter | undefined): CST.Token[] | null {
+  const parser = new Parser(lines?.addNewLine)
+  const tokens: CST.Token[] = []
+  lines?.addNewLine(0)
+  for (const lexeme of new Lexer().lex(text)) {
+    for (const token of parser.next(lexeme)) tokens.push(token)
+    if (parser.stack.length > MAX_DEPTH) return null
+  }
+  for (const token of parser.end()) tokens.push(token)
+  return tokens
+}
