@@ -18,7 +18,9 @@ export function facetsOf(change: {
   const before = change.session.state.labels
   const labels =
     change.state.labels.length === before.length ? [] : change.state.labels.filter((label) => !before.includes(label))
-  const reasons = new Set(judgedCalls(change.events).flatMap((call) => call.reasons))
+  const blocked = judgedCalls(change.events).filter((call) => call.reasons.length > 0)
+  if (labels.length === 0 && blocked.length === 0) return []
+  const reasons = new Set(blocked.flatMap((call) => call.reasons))
   return [...labelFacets(labels), ...[...reasons].map((value): Facet => ({ kind: 'reason', value }))]
 }
 
