@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
 import { openSession } from '../support/governed-session.js'
 import { startOwnedRuntime } from '../support/owned-runtime.js'
 import { planOf } from '../support/plans.js'
@@ -29,6 +30,33 @@ test('why a program killed a session is content: kept in the audit trail as its 
     stays: 'it wrote to joe@example.test',
     'by-person': 'enough',
   })
+})
+
+test('what was learned of a session is forgotten with its content, and what others had too stays', async () => {
+  const plan = planOf([{ tool: 'send', side_effect: 'read', arguments: { type: 'object' } }])
+  const { database, captures } = runtime.instances[0].parts
+  for (const [session_id, args] of [
+    ['forgotten', { to: { 'jane@example.test': 'the secret of the house' }, kind: 'plain' }],
+    ['kept', { to: { 'joe@example.test': 'hello' }, kind: 'plain' }],
+  ] as const) {
+    const session = await openSession(api, { session_id, agent: 'forgetful', plan })
+    await session.turn([{ name: 'send', args }])
+  }
+  await captures.flush()
+  await runtime.sql`update captures set received_at = received_at - interval '1 hour'`
+  while ((await database.transaction('jobs', learnCaptures)) > 0) {
+    // Until nothing is left.
+  }
+  const learned = async () => {
+    const [row] = await runtime.sql<{ summary: string; samples: number }[]>`
+      select summary::text as summary, samples::int from learned_tools where agent = 'forgetful'`
+    return row
+  }
+  expect((await learned())?.summary).toMatch(/jane@example\.test/)
+  expect((await ada.call('eraseContent', { params: { session_id: 'forgotten' } })).status).toBe(200)
+  expect((await learned())?.summary).not.toMatch(/jane|secret/)
+  expect((await learned())?.summary).toMatch(/joe@example\.test.*plain|plain.*joe@example\.test/)
+  expect((await learned())?.samples).toBe(2)
 })
 
 const contract = (more: object = {}) =>

@@ -63,6 +63,7 @@ export {
 } from './learn/draft.js'
 export type { Suggestion } from './learn/draft-suggestions.js'
 export { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './learn/flows.js'
+export { forgetCall } from './learn/forget.js'
 export { leavesOf } from './learn/leaves.js'
 export { parseResultText } from './learn/read-result.js'
 export {

@@ -92,10 +92,12 @@ function addMask(shape: Shape, value: string): void {
     shape.masks.full = true
     return
   }
-  const mask = value.replaceAll(/[A-Z]/g, 'A').replaceAll(/[a-z]/g, 'a').replaceAll(/\d/g, '9')
-  const seen = sampled(shape.masks, mask, SHAPE_LIMITS.masks, () => ({ count: 0 }))
+  const seen = sampled(shape.masks, maskOf(value), SHAPE_LIMITS.masks, () => ({ count: 0 }))
   if (seen !== null) seen.count++
 }
+
+export const maskOf = (text: string): string =>
+  text.replaceAll(/[A-Z]/g, 'A').replaceAll(/[a-z]/g, 'a').replaceAll(/\d/g, '9')
 
 function addFields(shape: Shape, value: object, depth: number): void {
   const entries = Object.entries(value)

@@ -1,5 +1,6 @@
 import { type OfferedTool, readSummary, type ToolSummary } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
+import type { StoredCapture } from './captures.js'
 import type { Queryable, Tx } from './database.js'
 
 export interface LearnedTool {
@@ -60,6 +61,29 @@ export async function saveLearnedTools(
     on conflict (tenant_id, agent, tool_name) do update set
       summary = excluded.summary, samples = excluded.samples, updated_at = excluded.updated_at,
       judged = known.judged + excluded.judged, passed = known.passed + excluded.passed`
+}
+
+/** The captures of a governed session that were learned from, by agent. Nobody learns of these agents meanwhile. */
+export async function lockLessonsOf(
+  tx: Tx,
+  tenantId: string,
+  sessionId: string,
+): Promise<Map<string, StoredCapture[]>> {
+  const own = tx`
+    from captures c join sessions s on s.tenant_id = c.tenant_id and s.session_id = c.conversation_id
+    where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.at >= s.created_at - interval '1 minute'
+      and c.governed`
+  await tx`
+    select 1 from learned_agents where tenant_id = ${tenantId} and agent in (select c.agent ${own}) order by agent
+    for update`
+  const lessons = new Map<string, StoredCapture[]>()
+  for (const { agent, item } of await tx<{ agent: string; item: StoredCapture }[]>`
+    select c.agent, c.item ${own} and c.learned`) {
+    const items = lessons.get(agent)
+    if (items === undefined) lessons.set(agent, [item])
+    else items.push(item)
+  }
+  return lessons
 }
 
 /** Agents that were ever observed. */

@@ -1,11 +1,12 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../../api-error.js'
 import type { UserContext } from '../../context.js'
+import { forgetSession } from '../../learning/forget-session.js'
 import { insertAuditEntry } from '../../store/audit.js'
 import { eraseContent as eraseStoredContent } from '../../store/content.js'
 import { lockSession } from '../../store/sessions.js'
 
-/** Arguments, found values, messages and the principal go; the ledger stays and still verifies. */
+/** Arguments, found values, messages, what was learned of them, and the principal go; the ledger stays and still verifies. */
 export async function eraseContent(
   ctx: UserContext,
   { params }: Input<Routes['eraseContent']>,
@@ -13,6 +14,7 @@ export async function eraseContent(
   const { tenantId, userId, email } = ctx
   await ctx.transaction(async (tx) => {
     if (!(await lockSession(tx, tenantId, params.session_id))) throw new ApiError('NOT_FOUND')
+    await forgetSession(tx, tenantId, params.session_id)
     const items = await eraseStoredContent(tx, tenantId, params.session_id)
     await insertAuditEntry(tx, {
       tenantId,
