@@ -7,6 +7,7 @@ import { createPoolSockets, keepIdleListShort, type PoolSockets } from './idle-c
 import { createPostgresSockets, type PostgresAddress, type PostgresSockets } from './postgres-sockets.js'
 import { createStayAwake } from './stay-awake.js'
 import { readTextArray, writeTextArray } from './text-array.js'
+import { createWarmConnections } from './warm-connections.js'
 
 export type Sql = postgres.Sql
 export type Tx = postgres.TransactionSql
@@ -49,31 +50,33 @@ export function createDatabase(options: DatabaseOptions): Database {
   const workSize = Math.max(2, options.poolSize - quickSize)
   const sockets = createPostgresSockets()
   const quick = connect(options, { max: quickSize, max_pipeline: 1 }, sockets)
-  const work = connect(options, { max: workSize, connection: FIXED_PLANS }, sockets)
-  const stopTidying = [quick, work].map((pool) => keepIdleListShort(pool, socketsOf(pool)))
+  const work = createWarmConnections(workSize, () => connect(options, { max: 1, connection: FIXED_PLANS }, sockets))
+  const stopTidying = keepIdleListShort(quick, socketsOf(quick))
   const gate = createGate({
     slots: workSize,
     perTenant: Math.ceil(workSize / 2),
     waitMs: lockTimeoutMs,
-    timedOut: (waitMs) => noConnection(work, waitMs),
+    timedOut: (waitMs) => noConnection(work.any, waitMs),
   })
   const stayAwake = createStayAwake()
   return {
     sql: quick,
     transaction: (tenantId, fn, { lockTimeoutMs: lockFor } = {}) =>
       gate.run(tenantId, () =>
-        begin(work, async (tx) => {
-          if (lockFor !== undefined) await tx`select set_config('lock_timeout', ${String(lockFor)}, true)`
-          return fn(tx)
-        }),
+        work.use((sql) =>
+          begin(sql, async (tx) => {
+            if (lockFor !== undefined) await tx`select set_config('lock_timeout', ${String(lockFor)}, true)`
+            return fn(tx)
+          }),
+        ),
       ),
-    single: (tenantId, fn) => gate.run(tenantId, () => stayAwake.while(fn(work))),
+    single: (tenantId, fn) => gate.run(tenantId, () => work.use((sql) => stayAwake.while(fn(sql)))),
     load: () => ({ ...gate.load(), size: workSize }),
     close: async () => {
-      for (const stop of stopTidying) stop()
+      stopTidying()
       // The driver would wait for connections that it is still trying to make.
       const timeout = sockets.isHeard() ? 5 : 0.1
-      await Promise.all([quick.end({ timeout }), work.end({ timeout })])
+      await Promise.all([quick.end({ timeout }), work.end(timeout)])
     },
   }
 }
