@@ -1,23 +1,19 @@
-import type { SessionState } from '@countersign/engine'
-import type { LedgerHead, NarrowingSnapshot } from '@countersign/protocol'
 import { isoTime } from '../iso-time.js'
-import type { PreparedRequest } from './prepared-requests.js'
 import type { SessionRow } from './sessions.js'
 
 /** What every write of a session replaces, as it lies in `session_heads.head`. */
-export interface StoredHead {
-  readonly state: SessionState
-  readonly prepared: PreparedRequest | null
-  readonly lastNarrowing: NarrowingSnapshot | null
-  /** Whether any prepared request was ever set aside. */
-  readonly hasAside: boolean
-  readonly ledger: LedgerHead
-  readonly lastEvent: string
-  readonly allowedCalls: number
-  readonly blockedCalls: number
-  readonly lastReason: string | null
-  readonly updatedAt: string
-}
+export type StoredHead = Pick<
+  SessionRow,
+  | 'state'
+  | 'prepared'
+  | 'lastNarrowing'
+  | 'hasAside'
+  | 'ledger'
+  | 'lastEvent'
+  | 'allowedCalls'
+  | 'blockedCalls'
+  | 'lastReason'
+> & { readonly updatedAt: string }
 
 /** The head of a row that is to be written at `row.now`. Besides its parts it holds words, hashes and numbers of ours. */
 export function headText(row: SessionRow): string {
