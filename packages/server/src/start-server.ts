@@ -14,6 +14,7 @@ import { createMetrics } from './metrics.js'
 import { createPlanCache } from './plan-cache.js'
 import { createSessionCache } from './sessions/session-cache.js'
 import { createDatabase, type Database } from './store/database.js'
+import { makeDriverFast } from './store/fast-driver.js'
 import { countLedgerEvents } from './store/health.js'
 import { migrate } from './store/migrate.js'
 
@@ -58,6 +59,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     if (applied.length > 0) say(`brought the database to version ${applied.at(-1)}`)
     const runtime = createRuntime(config, databaseUrl, { ...options, log })
     undo.push(runtime.close)
+    await makeDriverFast(runtime.parts.database.sql)
     const jobs = startJobs(runtime.parts)
     undo.push(jobs.close)
     const server = await listen(runtime.app, config)
