@@ -32,7 +32,8 @@ afterAll(async () => {
 })
 
 /** Every key is asked for before the write. */
-const NO_PASSES: Passes = { find: () => null, order: () => ({ wanted: 1, returned: 0, deliver: () => {} }) }
+const one = () => ({ wanted: 1, returned: 0, deliver: () => {} })
+const NO_PASSES: Passes = { find: () => null, order: one, renewal: one }
 
 const fetchFar: typeof fetch = (input, init) => appFetch(far.app)(input, init)
 const apiFar = () => createApi(fetchFar, runtime.key)

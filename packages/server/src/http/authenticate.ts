@@ -6,7 +6,7 @@ import type { HttpRequest } from '../http-request.js'
 import { type KeyHolder, type KeyUse, useKey } from '../store/api-keys.js'
 import type { Sql } from '../store/database.js'
 import type { KeyUsage } from './key-usage.js'
-import type { Passes } from './passes.js'
+import type { Order, Passes } from './passes.js'
 
 /** One answer for every failure, so that nothing can be learned from it. */
 export const unauthenticated = () => new ApiError('UNAUTHENTICATED', {}, { 'www-authenticate': 'Bearer' })
@@ -38,27 +38,41 @@ export function keyHashOf({ header, incoming }: Pick<HttpRequest, 'header' | 'in
  * The same statement takes the token from the tenant's bucket; whether it got one is `throttle`'s to judge.
  */
 export async function authenticateKey(
-  { sql, keyUsage, passes, quotas }: KeyAuthentication,
-  { keyHash, bucket, session = null }: { keyHash: Buffer; bucket: Bucket; session?: KeyUse['session'] },
+  keys: KeyAuthentication,
+  { keyHash, bucket, session = null }: NamedKey & { session?: KeyUse['session'] },
 ): Promise<KeyHolder> {
-  const { wanted, returned, deliver } = passes.order(keyHash, bucket)
-  const holder = await useKey(sql, {
-    keyHash,
-    bucket,
-    perMinute: ratesOf(quotas, bucket),
-    wanted,
-    returned,
-    session,
-  }).catch((error: unknown) => {
+  const holder = await take(keys, { keyHash, bucket, session }, keys.passes.order(keyHash, bucket))
+  if (holder === null) throw unauthenticated()
+  keys.keyUsage.note(holder.tenantId, holder.keyId)
+  if (!holder.verified) throw new ApiError('EMAIL_NOT_VERIFIED')
+  return holder
+}
+
+/** Pays for more requests of a busy key. Whatever comes of it, the requests that follow are answered by what they meet. */
+export async function renewPasses(keys: KeyAuthentication, { keyHash, bucket }: NamedKey): Promise<void> {
+  const order = keys.passes.renewal(keyHash, bucket)
+  await take(keys, { keyHash, bucket, session: null }, order).catch(() => {})
+}
+
+interface NamedKey {
+  readonly keyHash: Buffer
+  readonly bucket: Bucket
+}
+
+/** Recognises the key and takes what is ordered from its tenant's bucket. Null: there is no such key. */
+async function take(
+  { sql, quotas }: KeyAuthentication,
+  { keyHash, bucket, session }: NamedKey & { session: NonNullable<KeyUse['session']> | null },
+  { wanted, returned, deliver }: Order,
+): Promise<KeyHolder | null> {
+  const use = { keyHash, bucket, perMinute: ratesOf(quotas, bucket), wanted, returned, session }
+  const holder = await useKey(sql, use).catch((error: unknown) => {
     deliver(null)
     throw error
   })
   const { granted, tokens } = holder ?? { granted: null, tokens: null }
   const isPaid = holder !== null && granted !== null && tokens !== null && granted > 0
   deliver(isPaid ? { holder, perMinute: quotas[holder.quota][bucket], granted, tokens, now: holder.now } : null)
-  if (holder === null) throw unauthenticated()
-  keyUsage.note(holder.tenantId, holder.keyId)
-  if (!holder.verified) throw new ApiError('EMAIL_NOT_VERIFIED')
   return holder
 }
 

@@ -5,7 +5,7 @@ import { takeToken } from '../store/buckets.js'
 import { holdSignIn } from '../store/refresh-tokens.js'
 import { copyRow } from '../store/session-change.js'
 import type { SessionRow } from '../store/sessions.js'
-import { authenticateKey, keyHashOf, unauthenticated } from './authenticate.js'
+import { authenticateKey, keyHashOf, renewPasses, unauthenticated } from './authenticate.js'
 import { authenticateCookie } from './authenticate-cookie.js'
 import { checkOrigin } from './check-origin.js'
 import type { KeyUsage } from './key-usage.js'
@@ -115,6 +115,7 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
       pass.giveBack()
       return null
     }
+    if (pass.isDue) void renewPasses(keys, { keyHash, bucket })
     keyUsage.note(tenantId, keyId)
     throttle({ bucket, perMinute: config.quotas[quota][bucket], taken: true, tokens: pass.tokens }, open.replyHeaders)
     const passing: Passing = {

@@ -94,6 +94,41 @@ describe('requests paid for in advance', () => {
     expect(orders).toEqual([8, 1, 1])
   })
 
+  test('are renewed for a busy key before they end, and those that are left stay good meanwhile', () => {
+    let elapsedMs = 0
+    const passes = createPasses(() => elapsedMs)
+    const { request } = bucketOf(passes, 10_000)
+    for (let made = 0; made < 63; made++) request()
+    const first = passes.order(KEY, 'write')
+    expect(first.wanted).toBe(64)
+    first.deliver({ holder: HOLDER, perMinute: 10_000, granted: 64, tokens: 9_000, now: NOW })
+    const found = (times: number) => Array.from({ length: times }, () => passes.find(KEY, 'write')?.isDue)
+    expect(found(47)).toEqual(Array(47).fill(false))
+    // A quarter is left: the next is told to see to it, and nobody else.
+    expect(found(3)).toEqual([true, false, false])
+    const renewal = passes.renewal(KEY, 'write')
+    expect(renewal).toMatchObject({ wanted: 100 - 13, returned: 0 })
+    expect(found(1)).toEqual([false])
+    renewal.deliver({ holder: HOLDER, perMinute: 10_000, granted: 87, tokens: 8_913, now: NOW })
+    expect(found(20)).toEqual(Array(20).fill(false))
+    elapsedMs = 501
+    expect(found(2)).toEqual([true, false])
+    passes.renewal(KEY, 'write').deliver(null)
+    expect(found(78)).toEqual([...Array(77).fill(false), undefined])
+  })
+
+  test('lose nothing when an order and a renewal cross', () => {
+    const passes = createPasses(() => 0)
+    const { request } = bucketOf(passes, 10_000)
+    for (let made = 0; made < 15; made++) request()
+    const renewal = passes.renewal(KEY, 'write')
+    const order = passes.order(KEY, 'write')
+    renewal.deliver({ holder: HOLDER, perMinute: 10_000, granted: 16, tokens: 0, now: NOW })
+    order.deliver({ holder: HOLDER, perMinute: 10_000, granted: 16, tokens: 0, now: NOW })
+    for (let made = 0; made < 31; made++) expect(passes.find(KEY, 'write')).not.toBeNull()
+    expect(passes.find(KEY, 'write')).toBeNull()
+  })
+
   test('go with a key that was refused, and with one used too long ago', () => {
     const passes = createPasses(() => 0, 2)
     const { request } = bucketOf(passes, 1_000)

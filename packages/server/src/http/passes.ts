@@ -7,6 +7,8 @@ export interface Pass {
   readonly tokens: number
   /** The database's time, as far as this process can tell. */
   readonly now: Date
+  /** Soon there will be none left: whoever is told is to see to a renewal. Said once. */
+  readonly isDue: boolean
   /** The request is not served by this pass after all. */
   readonly giveBack: () => void
 }
@@ -45,9 +47,13 @@ export interface Delivery {
 export interface Passes {
   find(keyHash: Buffer, bucket: Bucket): Pass | null
   order(keyHash: Buffer, bucket: Bucket): Order
+  /** An order for the requests that follow alone. What is left until it is delivered stays good. */
+  renewal(keyHash: Buffer, bucket: Bucket): Order
 }
 
 const GOOD_FOR_MS = 1_000
+/** What is used so often is renewed before it ends: else all requests of that moment would wait, for each other as well. */
+const WORTH_RENEWING = 10
 const SHARE = 1 / 100
 const MAX_KEYS = 1_000
 
@@ -62,20 +68,27 @@ interface Prepaid {
   recognisedAtMs: number
   now: Date
   isOrdered: boolean
+  isRenewing: boolean
 }
 
 export function createPasses(elapsedMs: () => number = () => performance.now(), maxKeys: number = MAX_KEYS): Passes {
   const known = new Map<string, Prepaid>()
   const nameOf = (keyHash: Buffer, bucket: Bucket) => bucket + keyHash.toString('latin1')
 
-  const keep = (name: string, { holder, perMinute, granted, tokens, now }: Delivery) => {
+  const keep = (name: string, { holder, perMinute, tokens, now }: Delivery, granted: number, left: number) => {
     const most = Math.max(1, Math.floor(perMinute * SHARE))
     const recognisedAtMs = elapsedMs()
+    const state = { isOrdered: false, isRenewing: false }
     known.delete(name)
-    // The request that ordered has used the first.
-    known.set(name, { holder, most, granted, left: granted - 1, tokens, recognisedAtMs, now, isOrdered: false })
+    known.set(name, { holder, most, granted, left, tokens, recognisedAtMs, now, ...state })
     if (known.size > maxKeys) known.delete(known.keys().next().value ?? '')
   }
+
+  /** Twice as many as were needed: a busy key is soon recognised once a second, an idle one takes what it uses. */
+  const expected = ({ most, granted, left }: Prepaid) => Math.min(most, (granted - left) * 2)
+
+  const isDue = ({ granted, left, isRenewing }: Prepaid, ageMs: number): boolean =>
+    !isRenewing && granted - left >= WORTH_RENEWING && (ageMs * 2 > GOOD_FOR_MS || left * 4 < granted)
 
   return {
     find: (keyHash, bucket) => {
@@ -84,10 +97,13 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
       const ageMs = elapsedMs() - prepaid.recognisedAtMs
       if (ageMs > GOOD_FOR_MS) return null
       prepaid.left -= 1
+      const due = isDue(prepaid, ageMs)
+      if (due) prepaid.isRenewing = true
       return {
         holder: prepaid.holder,
         tokens: prepaid.tokens + prepaid.left,
         now: new Date(prepaid.now.getTime() + ageMs),
+        isDue: due,
         giveBack: () => {
           prepaid.left += 1
         },
@@ -98,16 +114,30 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
       const before = known.get(name)
       if (before?.isOrdered) return { wanted: 1, returned: 0, deliver: () => {} }
       const isBusy = before !== undefined && elapsedMs() - before.recognisedAtMs <= GOOD_FOR_MS * 2
-      const needed = before === undefined ? 0 : before.granted - before.left
+      const wanted = isBusy ? expected(before) : 1
       const returned = before?.left ?? 0
       if (before) Object.assign(before, { isOrdered: true, left: 0 })
       return {
-        // Twice as many as were needed: a busy key is soon recognised once a second, an idle one takes what it uses.
-        wanted: isBusy ? Math.min(before.most, needed * 2) : 1,
+        wanted,
         returned,
         deliver: (got) => {
+          // Delivered meanwhile by a renewal.
+          const more = known.get(name)?.left ?? 0
           if (got === null) known.delete(name)
-          else keep(name, got)
+          // The request that ordered has used the first.
+          else keep(name, got, got.granted + more, got.granted + more - 1)
+        },
+      }
+    },
+    renewal: (keyHash, bucket) => {
+      const name = nameOf(keyHash, bucket)
+      const before = known.get(name)
+      return {
+        wanted: before === undefined ? 1 : Math.max(1, expected(before) - before.left),
+        returned: 0,
+        deliver: (got) => {
+          const left = (known.get(name)?.left ?? 0) + (got?.granted ?? 0)
+          if (got !== null) keep(name, got, left, left)
         },
       }
     },
