@@ -23,14 +23,18 @@ async function arrivedFrom(request: Request, remoteAddress: string): Promise<Inc
 function answering(method: string, done: (response: Response) => void, fail: (error: Error) => void): ServerResponse {
   const headers = new Headers()
   let status = 0
+  let sent: string | Uint8Array<ArrayBuffer> = ''
   const outgoing = {
     writeHead: (given: number, fields: readonly string[]) => {
       status = given
       for (let at = 0; at < fields.length; at += 2) headers.append(fields[at] ?? '', fields[at + 1] ?? '')
     },
-    end: (body: string | Uint8Array<ArrayBuffer>) => {
+    write: (body: string | Uint8Array<ArrayBuffer>) => {
+      sent = body
+    },
+    end: () => {
       const isEmpty = method === 'HEAD' || status === 304
-      done(new Response(isEmpty ? null : body, { status, headers }))
+      done(new Response(isEmpty ? null : sent, { status, headers }))
     },
     destroy: () => fail(new Error('the app sent no answer')),
   }
