@@ -40,15 +40,20 @@ export async function insertCaptures(
   salts: ReadonlyMap<string, string>,
 ): Promise<number> {
   const agents = [...salts].map(([agent, salt]) => ({ agent, salt }))
+  // A line each: JSON has no line breaks, and PostgreSQL need not look for where an item ends.
+  const items = captures.map(({ item }) => JSON.stringify(item)).join('\n')
   const [row] = await sql<{ accepted: number }[]>`
     with kept as (
       insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, decision, governed,
         item)
-      select ${tenantId}, c.capture_id, c.agent, c.conversation_id, c.at, c.capture_level,
-        array(select json_array_elements_text(c.tool_names)), c.decision, c.governed, c.item
-      from json_to_recordset(${JSON.stringify(captures.map(toRow))}::text::json) as c (
-        capture_id text, agent text, conversation_id text, at timestamptz, capture_level text, tool_names json,
-        decision text, governed boolean, item json)
+      select ${tenantId}, c.capture_id, c.agent, c.conversation_id, c.at, c.capture_level, c.tool_names, c.decision,
+        c.governed, c.item::json
+      from rows from (
+        json_to_recordset(${JSON.stringify(captures.map(toRow))}::text::json) as (
+          capture_id text, agent text, conversation_id text, at timestamptz, capture_level text, tool_names text[],
+          decision text, governed boolean),
+        string_to_table(${items}::text, chr(10))
+      ) as c (capture_id, agent, conversation_id, at, capture_level, tool_names, decision, governed, item)
       where not c.governed or not exists (
         select 1 from erased_sessions e
         where e.tenant_id = ${tenantId} and e.session_id = c.conversation_id and not exists (
@@ -76,7 +81,6 @@ const toRow = (capture: NewCapture) => ({
   tool_names: capture.toolNames,
   decision: capture.decision,
   governed: capture.governed,
-  item: capture.item,
 })
 
 /** Remembers the tools that an agent is offered, with the newest schema of each. */
