@@ -14,7 +14,7 @@ test('a researcher hands work to a payer; a poisoned mail that the first read is
   expect(output).toContain('from the books:  paid')
   expect(output).toContain('from a mail:     not paid')
   const rows = await runtime.sql<{ role: string; labels: string[]; tools: string[] }[]>`
-    select role, head::json #> '{state,labels}' as labels, head::json #> '{state,committed}' as tools
+    select role, state::json -> 'labels' as labels, state::json -> 'committed' as tools
     from sessions join session_heads using (tenant_id, session_id) order by created_at`
   expect(rows.map(({ role, labels, tools }) => [role, labels, Object.keys(tools)])).toEqual([
     ['researcher', ['money_moved'], ['find_invoice']],

@@ -275,7 +275,7 @@ test('the stored snapshot is the fold, byte for byte in canonical form', async (
   const session = await eventful()
   const [row] = await runtime.sql<
     { state: JsonValue }[]
-  >`select head::json -> 'state' as state from session_heads where session_id = ${session.sessionId}`
+  >`select (state::jsonb || jsonb_build_object('recent', recent::jsonb))::json as state from session_heads where session_id = ${session.sessionId}`
   const exported = await exportOf(api, session.sessionId)
   expect(canonicalJson(row!.state)).toBe(canonicalJson(exported.state as JsonValue))
 })

@@ -162,8 +162,8 @@ describe('a prepared request that may not be used', () => {
       'PREPARED_REQUEST_EXPIRED',
       (id: string) => runtime.sql`
         update session_heads set stamp = stamp || ':expired',
-          head = jsonb_set(head::jsonb, '{prepared,expiresAt}', '"2020-01-01T00:00:00.000Z"')::text
-        where head::json #>> '{prepared,id}' = ${id}`,
+          prepared = jsonb_set(prepared::jsonb, '{expiresAt}', '"2020-01-01T00:00:00.000Z"')::text
+        where prepared::json ->> 'id' = ${id}`,
     ],
   ])('%s: %i %s', async (kind, expected, code, change) => {
     const session = await openSession(api)

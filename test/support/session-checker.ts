@@ -103,9 +103,9 @@ async function checkRecords(sql: Sql, sessionId: string, exported: LedgerExport)
     if (call.receipts !== (isResolved ? 1 : 0)) problems.push(`${call.pendingCallId}: ${call.receipts} receipts`)
   }
   const [row] = await sql<{ stateVersion: number; controlRevision: number; status: string; ledgerSeq: number }[]>`
-    select (head::json #>> '{state,stateVersion}')::bigint as state_version,
-      (head::json #>> '{state,controlRevision}')::bigint as control_revision, status,
-      (head::json #>> '{ledger,seq}')::bigint as ledger_seq
+    select (state::json ->> 'stateVersion')::bigint as state_version,
+      (state::json ->> 'controlRevision')::bigint as control_revision, status,
+      (facts::json #>> '{ledger,seq}')::bigint as ledger_seq
     from sessions join session_heads using (tenant_id, session_id) where session_id = ${sessionId}`
   const kept = exported.state as unknown as { stateVersion: number; controlRevision: number; status: string }
   if (row?.stateVersion !== kept.stateVersion || row.controlRevision !== kept.controlRevision) {

@@ -28,6 +28,7 @@ export type { Steps } from './compile-budget.js'
 export { type CompileResult, compilePlan, compilePlanInSteps, type PlanSources } from './compile-plan.js'
 export { compileWorkflow, type WorkflowCompilation } from './compile-workflow.js'
 export { modesConflict, type ResourceMode, renderResource } from './conflicts.js'
+export { copyState } from './copy-state.js'
 export {
   addDecimals,
   compareDecimals,

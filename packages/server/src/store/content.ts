@@ -53,7 +53,7 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
   const rows = await tx`
     with marked as (
       insert into erased_sessions (tenant_id, session_id, seq, erased_at)
-      select tenant_id, session_id, (head::json #>> '{ledger,seq}')::bigint, clock_timestamp() from session_heads
+      select tenant_id, session_id, (facts::json #>> '{ledger,seq}')::bigint, clock_timestamp() from session_heads
       where tenant_id = ${tenantId} and session_id = ${sessionId}
       on conflict (tenant_id, session_id) do update set seq = excluded.seq, erased_at = excluded.erased_at
     ), erased as (

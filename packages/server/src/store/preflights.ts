@@ -4,6 +4,7 @@ import { statementByParts, type Values } from './fixed-statement.js'
 import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
 import { type PreparedRequest, SET_ASIDE, setAside } from './prepared-requests.js'
 import { copyRow, writeHead, writtenHead } from './session-change.js'
+import { changedParts, type HeadPart, partTexts, textOf } from './session-head.js'
 import type { SessionRow } from './sessions.js'
 
 export interface PreparedWrite {
@@ -18,7 +19,8 @@ export function requestRowAfter({ session, request, lastNarrowing, leaseUntil }:
   const after = copyRow(session)
   after.stamp = request.digest
   after.leaseUntil = leaseUntil
-  after.lastNarrowing = lastNarrowing
+  if (session.lastNarrowing === null || textOf(session.lastNarrowing) !== textOf(lastNarrowing))
+    after.lastNarrowing = lastNarrowing
   if (!request.withTools || session.prepared !== null) after.hasAside = true
   if (request.withTools) after.prepared = request
   return after
@@ -37,10 +39,11 @@ export async function writePreparedRequest(
 ): Promise<boolean> {
   const { session, request } = write
   const aside = request.withTools ? session.prepared : request
-  const values: Values[] = [writtenHead(session, after), { prepared_request_id: request.id }]
+  const changed = changedParts(session, after)
+  const values: Values[] = [writtenHead(session, after), partTexts(after, changed), { prepared_request_id: request.id }]
   if (proof) values.push(proofOf(proof))
   if (aside !== null) values.push(setAside(aside))
-  const parts: Part[] = []
+  const parts: Part[] = [...changed]
   if (proof) parts.push('proof')
   if (session.hasAside) parts.push('others')
   if (aside !== null) parts.push('aside')
@@ -48,11 +51,11 @@ export async function writePreparedRequest(
   return rows.length === 1
 }
 
-type Part = 'proof' | 'others' | 'aside'
+type Part = HeadPart | 'proof' | 'others' | 'aside'
 
 const keepRequest = statementByParts<Part>((has) => {
   const guards = [has('proof') ? PROVEN : '', NOT_USED, has('others') ? NOT_SET_ASIDE : '']
-  const changed = writeHead(guards.join(' '))
+  const changed = writeHead(has, guards.join(' '))
   const withoutDisk = `set_config('synchronous_commit', 'off', true)`
   if (!has('aside')) return `${changed} returning ${withoutDisk}`
   return `with changed as (${changed} returning h.tenant_id, h.session_id), ${SET_ASIDE} select ${withoutDisk} from changed`

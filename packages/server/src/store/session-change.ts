@@ -7,7 +7,7 @@ import { appendEvent, appendEvents, type NewEvent } from './ledger.js'
 import { type PreparedRequest, SET_ASIDE, setAside } from './prepared-requests.js'
 import { END_HOLDS, holdsEndAfterKill } from './resource-holds.js'
 import { decisionCounts, facetsOf, NOTE_FACETS } from './session-facets.js'
-import { headText } from './session-head.js'
+import { changedParts, factsText, HEAD_PARTS, type HeadPart, partTexts } from './session-head.js'
 import type { SessionRow } from './sessions.js'
 
 /** A change of a session that its ledger records. */
@@ -73,6 +73,7 @@ export const copyRow = (row: SessionRow): { -readonly [Field in keyof SessionRow
 
 /** What a change may have to do beside the session's head and its one event. */
 export type ChangePart =
+  | HeadPart
   | 'events'
   | 'proposal'
   | 'blocked'
@@ -90,7 +91,7 @@ export type ChangePart =
  */
 export const changeStatement = <Part extends string = never>(more: (has: (part: Part) => boolean) => string[]) =>
   statementByParts<ChangePart | Part>((has) => {
-    const changed = `changed as (${writeHead(has('proof') ? PROVEN : '')} returning h.tenant_id, h.session_id)`
+    const changed = `changed as (${writeHead(has, has('proof') ? PROVEN : '')} returning h.tenant_id, h.session_id)`
     return `with ${[changed, ...more(has), ...changeParts(has)].join(', ')} ${appendTo(has)}`
   })
 
@@ -98,19 +99,20 @@ export const changeStatement = <Part extends string = never>(more: (has: (part: 
  * The update of a session's head. All of its guard lies in the row itself, so PostgreSQL checks it on the newest version,
  * also after waiting for somebody who held the row.
  */
-export const writeHead = (furtherGuard: string) => `
-      update session_heads h set stamp = :stamp::text, lease_until = :lease_until::timestamptz, head = :head::text
+export const writeHead = (has: (part: HeadPart) => boolean, furtherGuard: string) => `
+      update session_heads h set stamp = :stamp::text, lease_until = :lease_until::timestamptz, facts = :facts::text
+        ${HEAD_PARTS.map((part) => (has(part) ? `, ${part} = :${part}::text` : '')).join('')}
       where h.tenant_id = :tenant_id::text and h.session_id = :session_id::text and h.stamp = :known_stamp::text
         ${furtherGuard}`
 
-/** The values of `writeHead`. */
+/** The values of `writeHead`, but for those of the parts. */
 export const writtenHead = (session: SessionRow, after: SessionRow): Values => ({
   tenant_id: session.tenantId,
   session_id: session.sessionId,
   known_stamp: session.stamp,
   stamp: after.stamp,
   lease_until: after.leaseUntil,
-  head: headText(after),
+  facts: factsText(after),
 })
 
 /** The end of every change, which says by its rows whether anything was written. */
@@ -148,8 +150,9 @@ export function changeOf(
 ): { values: Values[]; parts: ChangePart[] } {
   const { session, state, events, content = [], voids = null } = change
   const facets = facetsOf(change)
-  const parts: ChangePart[] = []
-  const values: Values[] = [writtenHead(session, after)]
+  const changed = changedParts(session, after)
+  const parts: ChangePart[] = [...changed]
+  const values: Values[] = [writtenHead(session, after), partTexts(after, changed)]
   const add: Add = (part, its) => {
     parts.push(part)
     values.push(its)

@@ -1,6 +1,6 @@
 import { compilePlan, initialState, type SessionState } from '@countersign/engine'
 import { expect, test } from 'vitest'
-import { headText, textOf } from './session-head.js'
+import { changedParts, factsText, HEAD_PARTS, partTexts } from './session-head.js'
 import type { SessionRow } from './sessions.js'
 
 const HASH = 'a'.repeat(64)
@@ -60,33 +60,33 @@ const rowWith = (state: SessionState, more: Partial<SessionRow> = {}): SessionRo
   ...more,
 })
 
-const headOf = ({ state, prepared, lastNarrowing, hasAside, ledger, lastEvent, ...row }: SessionRow) => ({
-  state,
-  prepared,
-  lastNarrowing,
-  hasAside,
-  ledger,
-  lastEvent,
-  allowedCalls: row.allowedCalls,
-  blockedCalls: row.blockedCalls,
-  lastReason: row.lastReason,
-  updatedAt: row.now.toISOString(),
-})
-
-test('the text of a head is its JSON, also where parts of it were written before', () => {
-  const first = newState()
-  const second = { ...first, stateVersion: 1, recent: [call(1)] }
-  const third = { ...second, recent: [...second.recent, call(2)] }
-  const fourth = { ...third, stateVersion: 2, recent: third.recent.slice(1) }
+test('the text of the facts is their JSON', () => {
   const blocked = { lastReason: 'forbidden_tool', blockedCalls: 1, hasAside: true, lastEvent: 'proposal' }
-  const narrowing = { allowed: ['a'], removed: [{ tool: 'b', reason: 'label_gate' as const }] }
-  const rows = [
-    ...[first, second, third, third, fourth].map((state) => rowWith(state)),
-    rowWith(fourth, { ...blocked, lastNarrowing: narrowing }),
-  ]
-  for (const row of rows) expect(JSON.parse(headText(row))).toEqual(headOf(row))
+  for (const row of [rowWith(newState()), rowWith(newState(), blocked)]) {
+    const { hasAside, ledger, lastEvent, allowedCalls, blockedCalls, lastReason } = row
+    const updatedAt = NOW.toISOString()
+    expect(JSON.parse(factsText(row))).toEqual({
+      ...{ hasAside, ledger, lastEvent, allowedCalls, blockedCalls, lastReason, updatedAt },
+    })
+  }
 })
 
-test('what is not there is null', () => {
-  expect(textOf(null)).toBe('null')
+test('the parts hold all the rest, the recent calls apart from the state, and what is not there is null', () => {
+  const state = { ...newState(), recent: [call(1), call(2)] }
+  const narrowing = { allowed: ['a'], removed: [{ tool: 'b', reason: 'label_gate' as const }] }
+  const { state: stored, recent, ...rest } = partTexts(rowWith(state, { lastNarrowing: narrowing }), HEAD_PARTS)
+  expect(JSON.parse(stored ?? '')).not.toHaveProperty('recent')
+  expect({ ...JSON.parse(stored ?? ''), recent: JSON.parse(recent ?? '') }).toEqual(state)
+  expect(rest).toEqual({ prepared: null, narrowing: JSON.stringify(narrowing) })
+})
+
+test('a write changes the parts that are other values than before', () => {
+  const state = { ...newState(), recent: [call(1)] }
+  const before = rowWith(state)
+  expect(changedParts(before, { ...before, stamp: 'b' })).toEqual([])
+  expect(changedParts(before, { ...before, state: { ...state, stateVersion: 2 } })).toEqual(['state'])
+  expect(changedParts(before, { ...before, state: { ...state, recent: [] } })).toEqual(['state', 'recent'])
+  const lastNarrowing = { allowed: [], removed: [] }
+  expect(changedParts(before, { ...before, lastNarrowing })).toEqual(['narrowing'])
+  expect(partTexts(rowWith(state), ['recent'])).toEqual({ recent: JSON.stringify(state.recent) })
 })

@@ -95,18 +95,18 @@ export async function loadListedSession(
 
 const JOIN_HEAD = (sql: Queryable) => sql`
   join session_heads h on h.tenant_id = s.tenant_id and h.session_id = s.session_id
-  cross join lateral (select h.head::json as head) as l`
+  cross join lateral (select h.facts::json as facts, h.state::json as state) as l`
 
 const columns = (sql: Queryable) => sql`
-  s.session_id, s.agent, s.environment, s.status, l.head #>> '{state,phase}' as phase,
-  array(select json_array_elements_text(l.head #> '{state,labels}')) as labels,
-  (l.head #>> '{state,stateVersion}')::bigint as state_version, (l.head ->> 'allowedCalls')::int as allowed_calls,
-  (l.head ->> 'blockedCalls')::int as blocked_calls, ${inDoubt(sql)} as in_doubt, l.head ->> 'lastReason' as last_reason,
-  l.head #>> '{state,actualCost}' as actual_cost, s.workflow_id, s.created_at,
-  (l.head ->> 'updatedAt')::timestamptz as updated_at, ${pageTime(sql, sql`s.created_at`)}`
+  s.session_id, s.agent, s.environment, s.status, l.state ->> 'phase' as phase,
+  array(select json_array_elements_text(l.state -> 'labels')) as labels,
+  (l.state ->> 'stateVersion')::bigint as state_version, (l.facts ->> 'allowedCalls')::int as allowed_calls,
+  (l.facts ->> 'blockedCalls')::int as blocked_calls, ${inDoubt(sql)} as in_doubt, l.facts ->> 'lastReason' as last_reason,
+  l.state ->> 'actualCost' as actual_cost, s.workflow_id, s.created_at,
+  (l.facts ->> 'updatedAt')::timestamptz as updated_at, ${pageTime(sql, sql`s.created_at`)}`
 
 const inDoubt = (sql: Queryable) => sql`
-  (select count(*)::int from json_array_elements(l.head #> '{state,open,calls}') c where c ->> 'state' = 'in_doubt')`
+  (select count(*)::int from json_array_elements(l.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt')`
 
 const DAY_MS = 24 * 3_600_000
 

@@ -25,7 +25,7 @@ import {
   writtenHead,
 } from './session-change.js'
 import { labelFacets } from './session-facets.js'
-import type { StoredHead } from './session-head.js'
+import { HEAD_PARTS, partTexts, type StoredFacts } from './session-head.js'
 
 /** A session as it is stored, and the database's time when it was read. */
 export interface SessionRow {
@@ -68,7 +68,11 @@ interface StoredSession {
   session_id: string
   stamp: string
   lease_until: string
-  head: StoredHead
+  facts: StoredFacts
+  prepared: PreparedRequest | null
+  state: Omit<SessionState, 'recent'>
+  narrowing: NarrowingSnapshot | null
+  recent: SessionState['recent']
   compiled_hash: string
   plan_source: 'approved' | 'client'
   unmatched_policy: UnmatchedPolicy
@@ -84,7 +88,8 @@ interface StoredSession {
 }
 
 /** Of a session `s` and its head `h`, what `readSession` reads. */
-const ROW = 's.*, h.stamp, h.lease_until, h.head::json as head, clock_timestamp() as now'
+const ROW = `s.*, h.stamp, h.lease_until, h.facts::json as facts, h.prepared::json as prepared, h.state::json as state,
+  h.narrowing::json as narrowing, h.recent::json as recent, clock_timestamp() as now`
 
 /** A scalar subselect of one session; where nothing has been written since the row that is known, of the time alone. */
 export const SELECT_SESSION = (tenantId: string) => `
@@ -110,7 +115,7 @@ export function readSession(selected: unknown, known: SessionRow | null = null):
     return row
   }
   const row = selected as StoredSession
-  const { head } = row
+  const { facts } = row
   return {
     tenantId: row.tenant_id,
     sessionId: row.session_id,
@@ -123,15 +128,15 @@ export function readSession(selected: unknown, known: SessionRow | null = null):
     environment: row.environment,
     principal: row.principal,
     hashSalt: row.hash_salt,
-    state: head.state,
-    lastNarrowing: head.lastNarrowing,
-    prepared: head.prepared,
-    hasAside: head.hasAside,
-    ledger: head.ledger,
-    lastEvent: head.lastEvent,
-    allowedCalls: head.allowedCalls,
-    blockedCalls: head.blockedCalls,
-    lastReason: head.lastReason,
+    state: { ...row.state, recent: row.recent },
+    lastNarrowing: row.narrowing,
+    prepared: row.prepared,
+    hasAside: facts.hasAside,
+    ledger: facts.ledger,
+    lastEvent: facts.lastEvent,
+    allowedCalls: facts.allowedCalls,
+    blockedCalls: facts.blockedCalls,
+    lastReason: facts.lastReason,
     workflowId: row.workflow_id,
     role: row.role,
     bodyHash: row.body_hash,
@@ -193,7 +198,7 @@ export async function insertSession(sql: Queryable, { session, events, upload }:
   const parts: (ChangePart | 'plan')[] = ['events']
   if (facets.length > 0) parts.push('facets')
   if (upload !== null) parts.push('plan')
-  const rows = await createRow(parts)(sql, writtenHead(session, session), {
+  const rows = await createRow(parts)(sql, writtenHead(session, session), partTexts(session, HEAD_PARTS), {
     status: state.status,
     events: jsonText(events),
     facets: jsonText(facets),
@@ -228,8 +233,10 @@ const CREATE_ROW = `changed as (
       on conflict do nothing
       returning tenant_id, session_id
     ), headed as (
-      insert into session_heads (tenant_id, session_id, stamp, lease_until, head)
-      select changed.tenant_id, changed.session_id, :stamp::text, :lease_until::timestamptz, :head::text from changed
+      insert into session_heads (tenant_id, session_id, stamp, lease_until, facts, prepared, state, narrowing, recent)
+      select changed.tenant_id, changed.session_id, :stamp::text, :lease_until::timestamptz, :facts::text,
+        :prepared::text, :state::text, :narrowing::text, :recent::text
+      from changed
     )`
 
 const createRow = statementByParts<ChangePart | 'plan'>(

@@ -65,8 +65,8 @@ export async function loadWholeWorkflow(
     select w.tenant_id, w.workflow_id, w.status, w.definition, w.definition_hash, w.key_salt, w.ledger_seq,
       w.ledger_hash, w.created_at, clock_timestamp() as now,
       (select coalesce(json_agg(m order by m.created_at, m.session_id), '[]') from (
-        select s.session_id, s.role, s.status, sh.head::json #> '{state,labels}' as labels,
-          sh.head::json #> '{state,offeredTools}' as tools, h.handoff_id, s.created_at
+        select s.session_id, s.role, s.status, sh.state::json -> 'labels' as labels,
+          sh.state::json -> 'offeredTools' as tools, h.handoff_id, s.created_at
         from sessions s join session_heads sh using (tenant_id, session_id)
         left join handoffs h on h.tenant_id = s.tenant_id and h.to_session = s.session_id
         where s.tenant_id = w.tenant_id and s.workflow_id = w.workflow_id
