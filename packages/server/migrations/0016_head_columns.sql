@@ -30,13 +30,13 @@ create table session_heads (
 
 insert into session_heads (tenant_id, session_id, stamp, lease_until, facts, prepared, state, narrowing, recent)
 select tenant_id, session_id, stamp, lease_until, json_build_object(
-    'hasAside', head::json -> 'hasAside', 'ledger', head::json -> 'ledger', 'lastEvent', head::json -> 'lastEvent',
-    'allowedCalls', head::json -> 'allowedCalls', 'blockedCalls', head::json -> 'blockedCalls',
-    'lastReason', head::json -> 'lastReason', 'updatedAt', head::json -> 'updatedAt'
+    'hasAside', was."hasAside", 'ledger', was.ledger, 'lastEvent', was."lastEvent", 'allowedCalls', was."allowedCalls",
+    'blockedCalls', was."blockedCalls", 'lastReason', was."lastReason", 'updatedAt', was."updatedAt"
   )::text,
-  nullif((head::json -> 'prepared')::text, 'null'), (head::json -> 'state')::text,
-  nullif((head::json -> 'lastNarrowing')::text, 'null'), (head::json #> '{state,recent}')::text
-from whole_heads;
+  was.prepared::text, was.state::text, was."lastNarrowing"::text, (was.state -> 'recent')::text
+from whole_heads, json_to_record(head::json) as was (
+  state json, prepared json, "lastNarrowing" json, "hasAside" json, ledger json, "lastEvent" json, "allowedCalls" json,
+  "blockedCalls" json, "lastReason" json, "updatedAt" json);
 
 drop table whole_heads;
 
