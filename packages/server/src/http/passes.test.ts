@@ -117,6 +117,41 @@ describe('requests paid for in advance', () => {
     expect(found(78)).toEqual([...Array(77).fill(false), undefined])
   })
 
+  test('that were renewed and then not needed let the next request take its own', () => {
+    let elapsedMs = 0
+    const passes = createPasses(() => elapsedMs)
+    const { request } = bucketOf(passes, 10_000)
+    for (let made = 0; made < 15; made++) request()
+    const delivery = { holder: HOLDER, perMinute: 10_000, granted: 16, tokens: 0, now: NOW }
+    passes.renewal(KEY, 'write').deliver(delivery)
+    elapsedMs = 1_500
+    expect(passes.find(KEY, 'write')).toBeNull()
+    expect(passes.order(KEY, 'write')).toMatchObject({ wanted: 1, returned: 16 })
+  })
+
+  test('that come back after a renewal are there for the next request', () => {
+    const passes = createPasses(() => 0)
+    const { request } = bucketOf(passes, 10_000)
+    for (let made = 0; made < 13; made++) request()
+    const pass = passes.find(KEY, 'write')
+    const renewal = passes.renewal(KEY, 'write')
+    renewal.deliver({ holder: HOLDER, perMinute: 10_000, granted: 2, tokens: 0, now: NOW })
+    // One was left.
+    pass?.giveBack()
+    expect(passes.order(KEY, 'write')).toMatchObject({ wanted: 1, returned: 1 + 2 + 1 })
+  })
+
+  test('that a renewal paid for stay when the order that it crossed got nothing', () => {
+    const passes = createPasses(() => 0)
+    const { request } = bucketOf(passes, 10_000)
+    for (let made = 0; made < 15; made++) request()
+    const renewal = passes.renewal(KEY, 'write')
+    const order = passes.order(KEY, 'write')
+    renewal.deliver({ holder: HOLDER, perMinute: 10_000, granted: 16, tokens: 0, now: NOW })
+    order.deliver(null)
+    expect(passes.find(KEY, 'write')?.tokens).toBe(15)
+  })
+
   test('lose nothing when an order and a renewal cross', () => {
     const passes = createPasses(() => 0)
     const { request } = bucketOf(passes, 10_000)

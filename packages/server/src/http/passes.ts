@@ -84,15 +84,19 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
     if (known.size > maxKeys) known.delete(known.keys().next().value ?? '')
   }
 
-  /** Twice as many as were needed: a busy key is soon recognised once a second, an idle one takes what it uses. */
-  const expected = ({ most, granted, left }: Prepaid) => Math.min(most, (granted - left) * 2)
+  /**
+   * Twice as many as were needed: a busy key is soon recognised once a second, an idle one takes what it uses. Never
+   * none, also where a renewal has not been needed at all: whoever orders has a request to pay for.
+   */
+  const expected = ({ most, granted, left }: Prepaid) => Math.max(1, Math.min(most, (granted - left) * 2))
 
   const isDue = ({ granted, left, isRenewing }: Prepaid, ageMs: number): boolean =>
     !isRenewing && granted - left >= WORTH_RENEWING && (ageMs * 2 > GOOD_FOR_MS || left * 4 < granted)
 
   return {
     find: (keyHash, bucket) => {
-      const prepaid = known.get(nameOf(keyHash, bucket))
+      const name = nameOf(keyHash, bucket)
+      const prepaid = known.get(name)
       if (prepaid === undefined || prepaid.left === 0) return null
       const ageMs = elapsedMs() - prepaid.recognisedAtMs
       if (ageMs > GOOD_FOR_MS) return null
@@ -105,7 +109,9 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
         now: new Date(prepaid.now.getTime() + ageMs),
         isDue: due,
         giveBack: () => {
-          prepaid.left += 1
+          // A renewal may have come since.
+          const current = known.get(name)
+          if (current) current.left += 1
         },
       }
     },
@@ -121,11 +127,12 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
         wanted,
         returned,
         deliver: (got) => {
-          // Delivered meanwhile by a renewal.
-          const more = known.get(name)?.left ?? 0
-          if (got === null) known.delete(name)
+          // What a renewal delivered meanwhile is paid for, whatever became of this.
+          const current = known.get(name)
+          const more = current?.left ?? 0
           // The request that ordered has used the first.
-          else keep(name, got, got.granted + more, got.granted + more - 1)
+          if (got !== null) keep(name, got, got.granted + more, got.granted + more - 1)
+          else if (current === before) known.delete(name)
         },
       }
     },
