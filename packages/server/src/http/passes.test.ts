@@ -152,6 +152,20 @@ describe('requests paid for in advance', () => {
     expect(passes.find(KEY, 'write')?.tokens).toBe(15)
   })
 
+  test('are no more than a hundredth of the bucket, also where orders and renewals cross', () => {
+    const passes = createPasses(() => 0)
+    const { request } = bucketOf(passes, 2_000)
+    for (let made = 0; made < 51; made++) request()
+    const crossing = [passes.renewal(KEY, 'write'), passes.order(KEY, 'write')]
+    expect(crossing.map(({ wanted }) => wanted)).toEqual([20, 1])
+    for (const { wanted, deliver } of crossing) {
+      deliver({ holder: HOLDER, perMinute: 2_000, granted: wanted, tokens: 0, now: NOW })
+    }
+    for (let made = 0; made < 20; made++) expect(passes.find(KEY, 'write')).not.toBeNull()
+    expect(passes.find(KEY, 'write')).toBeNull()
+    expect(passes.order(KEY, 'write')).toMatchObject({ wanted: 20, returned: 0 })
+  })
+
   test('lose nothing when an order and a renewal cross', () => {
     const passes = createPasses(() => 0)
     const { request } = bucketOf(passes, 10_000)

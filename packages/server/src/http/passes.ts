@@ -64,6 +64,8 @@ interface Prepaid {
   /** Granted the last time, and what is left of it. */
   granted: number
   left: number
+  /** Ordered and not delivered yet. */
+  coming: number
   tokens: number
   recognisedAtMs: number
   now: Date
@@ -78,7 +80,7 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
   const keep = (name: string, { holder, perMinute, tokens, now }: Delivery, granted: number, left: number) => {
     const most = Math.max(1, Math.floor(perMinute * SHARE))
     const recognisedAtMs = elapsedMs()
-    const state = { isOrdered: false, isRenewing: false }
+    const state = { coming: known.get(name)?.coming ?? 0, isOrdered: false, isRenewing: false }
     known.delete(name)
     known.set(name, { holder, most, granted, left, tokens, recognisedAtMs, now, ...state })
     if (known.size > maxKeys) known.delete(known.keys().next().value ?? '')
@@ -88,7 +90,13 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
    * Twice as many as were needed: a busy key is soon recognised once a second, an idle one takes what it uses. Never
    * none, also where a renewal has not been needed at all: whoever orders has a request to pay for.
    */
-  const expected = ({ most, granted, left }: Prepaid) => Math.max(1, Math.min(most, (granted - left) * 2))
+  const expected = ({ most, granted, left, coming }: Prepaid, staying: number) =>
+    Math.max(1, Math.min(most, (granted - left) * 2) - staying - coming)
+
+  const arrived = (name: string, wanted: number) => {
+    const current = known.get(name)
+    if (current) current.coming = Math.max(0, current.coming - wanted)
+  }
 
   const isDue = ({ granted, left, isRenewing }: Prepaid, ageMs: number): boolean =>
     !isRenewing && granted - left >= WORTH_RENEWING && (ageMs * 2 > GOOD_FOR_MS || left * 4 < granted)
@@ -120,13 +128,14 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
       const before = known.get(name)
       if (before?.isOrdered) return { wanted: 1, returned: 0, deliver: () => {} }
       const isBusy = before !== undefined && elapsedMs() - before.recognisedAtMs <= GOOD_FOR_MS * 2
-      const wanted = isBusy ? expected(before) : 1
+      const wanted = isBusy ? expected(before, 0) : 1
       const returned = before?.left ?? 0
-      if (before) Object.assign(before, { isOrdered: true, left: 0 })
+      if (before) Object.assign(before, { isOrdered: true, left: 0, coming: before.coming + wanted })
       return {
         wanted,
         returned,
         deliver: (got) => {
+          if (before) arrived(name, wanted)
           // What a renewal delivered meanwhile is paid for, whatever became of this.
           const current = known.get(name)
           const more = current?.left ?? 0
@@ -139,10 +148,13 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
     renewal: (keyHash, bucket) => {
       const name = nameOf(keyHash, bucket)
       const before = known.get(name)
+      const wanted = before === undefined ? 1 : expected(before, before.left)
+      if (before) before.coming += wanted
       return {
-        wanted: before === undefined ? 1 : Math.max(1, expected(before) - before.left),
+        wanted,
         returned: 0,
         deliver: (got) => {
+          if (before) arrived(name, wanted)
           const left = (known.get(name)?.left ?? 0) + (got?.granted ?? 0)
           if (got !== null) keep(name, got, left, left)
         },
