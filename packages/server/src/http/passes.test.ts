@@ -166,6 +166,20 @@ describe('requests paid for in advance', () => {
     expect(passes.order(KEY, 'write')).toMatchObject({ wanted: 20, returned: 0 })
   })
 
+  test('under one quota are none under the next', () => {
+    const passes = createPasses(() => 0)
+    const { request } = bucketOf(passes, 10_000)
+    for (let made = 0; made < 63; made++) request()
+    const order = passes.order(KEY, 'write')
+    order.deliver({ holder: HOLDER, perMinute: 10_000, granted: 64, tokens: 9_000, now: NOW })
+    const pass = passes.find(KEY, 'write')
+    const free = { holder: { ...HOLDER, quota: 'free' as const }, perMinute: 30, granted: 1, tokens: 29, now: NOW }
+    passes.renewal(KEY, 'write').deliver(free)
+    pass?.giveBack()
+    expect(passes.find(KEY, 'write')?.tokens).toBe(29)
+    expect(passes.find(KEY, 'write')).toBeNull()
+  })
+
   test('lose nothing when an order and a renewal cross', () => {
     const passes = createPasses(() => 0)
     const { request } = bucketOf(passes, 10_000)

@@ -77,12 +77,15 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
   const known = new Map<string, Prepaid>()
   const nameOf = (keyHash: Buffer, bucket: Bucket) => bucket + keyHash.toString('latin1')
 
-  const keep = (name: string, { holder, perMinute, tokens, now }: Delivery, granted: number, left: number) => {
+  /** Together with those that are left, which are paid for as well; but what one quota has paid for is none of the next. */
+  const keep = (name: string, { holder, perMinute, granted, tokens, now }: Delivery, used: 0 | 1) => {
+    const current = known.get(name)
+    const all = granted + (current?.holder.quota === holder.quota ? current.left : 0)
     const most = Math.max(1, Math.floor(perMinute * SHARE))
     const recognisedAtMs = elapsedMs()
-    const state = { coming: known.get(name)?.coming ?? 0, isOrdered: false, isRenewing: false }
+    const state = { coming: current?.coming ?? 0, isOrdered: false, isRenewing: false }
     known.delete(name)
-    known.set(name, { holder, most, granted, left, tokens, recognisedAtMs, now, ...state })
+    known.set(name, { holder, most, granted: all, left: all - used, tokens, recognisedAtMs, now, ...state })
     if (known.size > maxKeys) known.delete(known.keys().next().value ?? '')
   }
 
@@ -119,7 +122,7 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
         giveBack: () => {
           // A renewal may have come since.
           const current = known.get(name)
-          if (current) current.left += 1
+          if (current?.holder.quota === prepaid.holder.quota) current.left += 1
         },
       }
     },
@@ -136,12 +139,10 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
         returned,
         deliver: (got) => {
           if (before) arrived(name, wanted)
-          // What a renewal delivered meanwhile is paid for, whatever became of this.
-          const current = known.get(name)
-          const more = current?.left ?? 0
           // The request that ordered has used the first.
-          if (got !== null) keep(name, got, got.granted + more, got.granted + more - 1)
-          else if (current === before) known.delete(name)
+          if (got !== null) keep(name, got, 1)
+          // But not what a renewal has delivered meanwhile.
+          else if (known.get(name) === before) known.delete(name)
         },
       }
     },
@@ -155,8 +156,7 @@ export function createPasses(elapsedMs: () => number = () => performance.now(), 
         returned: 0,
         deliver: (got) => {
           if (before) arrived(name, wanted)
-          const left = (known.get(name)?.left ?? 0) + (got?.granted ?? 0)
-          if (got !== null) keep(name, got, left, left)
+          if (got !== null) keep(name, got, 0)
         },
       }
     },
