@@ -2,7 +2,17 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createSessionCache } from '../../packages/server/src/sessions/session-cache.js'
 import { loadSession, type SessionRow } from '../../packages/server/src/store/sessions.js'
-import { ALL_TOOLS, type GovernedSession, LOOKUP, openSession, refund, succeeded } from '../support/governed-session.js'
+import {
+  ALL_TOOLS,
+  attachSession,
+  type GovernedSession,
+  LOOKUP,
+  openSession,
+  refund,
+  reserve,
+  succeeded,
+} from '../support/governed-session.js'
+import { HELP_DESK, planOf } from '../support/plans.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
 
 let runtime: Runtime
@@ -41,6 +51,26 @@ describe('a session as this process last wrote it', () => {
     const changed = await session.receipts(forged)
     expect(changed.problem.code).toBe('ARGUMENTS_CHANGED')
     await expectSame(session)
+  })
+
+  test('has the recent calls as they are stored: what repeats itself is seen by another instance, too', async () => {
+    const plan = planOf(HELP_DESK, { session_limits: { loop_detection: { window: 4, threshold: 2 } } })
+    const session = await openSession(runtime.api(), { plan })
+    const recent = async () =>
+      (await loadSession(runtime.sql, runtime.tenantId, session.sessionId))?.state.recent.map(({ tool }) => tool)
+    const { decisions } = await session.decide([LOOKUP, reserve(1, 'r')])
+    await expectSame(session)
+    expect(await recent()).toEqual(['lookup_order', 'reserve'])
+    const [, reserved] = succeeded(decisions)
+    session.stateVersion = (await session.receipts(succeeded(decisions).slice(0, 1))).body.state_version
+    await expectSame(session)
+    // A call that was not made did not repeat anything.
+    await session.receipts([{ ...reserved!, outcome: 'not_executed', evidence_level: 'reported' }])
+    await expectSame(session)
+    expect(await recent()).toEqual(['lookup_order'])
+    const elsewhere = attachSession(runtime.api(runtime.key, runtime.instances[1]), session)
+    elsewhere.stateVersion = (await session.load()).session.state_version
+    expect((await elsewhere.decide([LOOKUP])).decisions).toMatchObject([{ decision: 'block', reason: 'loop_detected' }])
   })
 
   test('is not used once another instance has written: a label and a kill count at once', async () => {
