@@ -96,7 +96,7 @@ async function storeSessions(count: number): Promise<void> {
   const sql = postgres(crowdedUrl, { max: 1, onnotice: () => {} })
   const tables = ['sessions', 'session_heads', 'session_events', 'receipts', 'content']
   const [source] =
-    await sql`select tenant_id, session_id from session_heads where (head::json #>> '{state,stateVersion}')::int >= 10 limit 1`
+    await sql`select tenant_id, session_id from session_heads where (state::json ->> 'stateVersion')::int >= 10 limit 1`
   if (source === undefined) throw new Error('no session to copy')
   for (const table of tables) {
     const columns = await sql<{ name: string }[]>`
