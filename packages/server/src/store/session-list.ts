@@ -48,11 +48,13 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
   const lead = first === undefined ? 's' : 'f'
   const from =
     first === undefined
-      ? sql`sessions s ${JOIN_HEAD(sql)} where s.tenant_id = ${tenantId}`
-      : sql`session_facets f join sessions s using (tenant_id, session_id) ${JOIN_HEAD(sql)}
+      ? sql`sessions s where s.tenant_id = ${tenantId}`
+      : sql`session_facets f join sessions s using (tenant_id, session_id)
           where f.tenant_id = ${tenantId} and f.kind = ${first.kind} and f.value = ${first.value}`
+  // The page first: PostgreSQL would look into the heads of all sessions of a small tenant to sort them afterwards.
   return sql<ListedSession[]>`
-    select ${columns(sql)} from ${from}
+    with page as materialized (
+      select s.* from ${from}
       ${below === null ? sql`` : sql`and (${sql(lead)}.created_at, ${sql(lead)}.session_id) < ${pageEnd(sql, below)}`}
       ${filter.from === null ? sql`` : sql`and ${sql(lead)}.created_at >= ${filter.from}`}
       ${filter.to === null ? sql`` : sql`and ${sql(lead)}.created_at < ${filter.to}`}
@@ -60,8 +62,10 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
       ${filter.status === null ? sql`` : sql`and s.status = ${filter.status}`}
       ${second === undefined ? sql`` : withFacet(sql, second)}
       ${filter.search === null ? sql`` : sql`and s.session_id = any (array(${foundBy(sql, filter, filter.search)}))`}
-    order by ${sql(lead)}.created_at desc, ${sql(lead)}.session_id desc
-    limit ${filter.limit}`
+      order by ${sql(lead)}.created_at desc, ${sql(lead)}.session_id desc
+      limit ${filter.limit}
+    )
+    select ${columns(sql)} from page s ${JOIN_HEAD(sql)} order by s.created_at desc, s.session_id desc`
 }
 
 const withFacet = (sql: Queryable, { kind, value }: { kind: string; value: string }) => sql`
@@ -95,7 +99,7 @@ export async function loadListedSession(
 
 const JOIN_HEAD = (sql: Queryable) => sql`
   join session_heads h on h.tenant_id = s.tenant_id and h.session_id = s.session_id
-  cross join lateral (select h.facts::json as facts, h.state::json as state) as l`
+  cross join lateral (select h.facts::json as facts, h.state::json as state offset 0) as l`
 
 const columns = (sql: Queryable) => sql`
   s.session_id, s.agent, s.environment, s.status, l.state ->> 'phase' as phase,
