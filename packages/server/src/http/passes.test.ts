@@ -23,6 +23,19 @@ function bucketOf(passes: Passes, capacity: number) {
   }
 }
 
+/** What comes of an order, in a bucket of ten thousand a minute unless said. */
+const delivery = (granted: number, tokens = 0, perMinute = 10_000) => {
+  return { holder: HOLDER, perMinute, granted, tokens, now: NOW }
+}
+
+/** The passes of a key that has made so many requests. */
+function busy(requests: number, elapsedMs: () => number = () => 0, capacity = 10_000): Passes {
+  const passes = createPasses(elapsedMs)
+  const { request } = bucketOf(passes, capacity)
+  for (let made = 0; made < requests; made++) request()
+  return passes
+}
+
 describe('requests paid for in advance', () => {
   test('a busy key takes twice as many as it needed, up to a hundredth of the bucket', () => {
     const passes = createPasses(() => 0)
@@ -96,12 +109,10 @@ describe('requests paid for in advance', () => {
 
   test('are renewed for a busy key before they end, and those that are left stay good meanwhile', () => {
     let elapsedMs = 0
-    const passes = createPasses(() => elapsedMs)
-    const { request } = bucketOf(passes, 10_000)
-    for (let made = 0; made < 63; made++) request()
+    const passes = busy(63, () => elapsedMs)
     const first = passes.order(KEY, 'write')
     expect(first.wanted).toBe(64)
-    first.deliver({ holder: HOLDER, perMinute: 10_000, granted: 64, tokens: 9_000, now: NOW })
+    first.deliver(delivery(64, 9_000))
     const found = (times: number) => Array.from({ length: times }, () => passes.find(KEY, 'write')?.isDue)
     expect(found(47)).toEqual(Array(47).fill(false))
     // A quarter is left: the next is told to see to it, and nobody else.
@@ -109,7 +120,7 @@ describe('requests paid for in advance', () => {
     const renewal = passes.renewal(KEY, 'write')
     expect(renewal).toMatchObject({ wanted: 100 - 13, returned: 0 })
     expect(found(1)).toEqual([false])
-    renewal.deliver({ holder: HOLDER, perMinute: 10_000, granted: 87, tokens: 8_913, now: NOW })
+    renewal.deliver(delivery(87, 8_913))
     expect(found(20)).toEqual(Array(20).fill(false))
     elapsedMs = 501
     expect(found(2)).toEqual([true, false])
@@ -119,47 +130,38 @@ describe('requests paid for in advance', () => {
 
   test('that were renewed and then not needed let the next request take its own', () => {
     let elapsedMs = 0
-    const passes = createPasses(() => elapsedMs)
-    const { request } = bucketOf(passes, 10_000)
-    for (let made = 0; made < 15; made++) request()
-    const delivery = { holder: HOLDER, perMinute: 10_000, granted: 16, tokens: 0, now: NOW }
-    passes.renewal(KEY, 'write').deliver(delivery)
+    const passes = busy(15, () => elapsedMs)
+    passes.renewal(KEY, 'write').deliver(delivery(16))
     elapsedMs = 1_500
     expect(passes.find(KEY, 'write')).toBeNull()
     expect(passes.order(KEY, 'write')).toMatchObject({ wanted: 1, returned: 16 })
   })
 
   test('that come back after a renewal are there for the next request', () => {
-    const passes = createPasses(() => 0)
-    const { request } = bucketOf(passes, 10_000)
-    for (let made = 0; made < 13; made++) request()
+    const passes = busy(13)
     const pass = passes.find(KEY, 'write')
     const renewal = passes.renewal(KEY, 'write')
-    renewal.deliver({ holder: HOLDER, perMinute: 10_000, granted: 2, tokens: 0, now: NOW })
+    renewal.deliver(delivery(2))
     // One was left.
     pass?.giveBack()
     expect(passes.order(KEY, 'write')).toMatchObject({ wanted: 1, returned: 1 + 2 + 1 })
   })
 
   test('that a renewal paid for stay when the order that it crossed got nothing', () => {
-    const passes = createPasses(() => 0)
-    const { request } = bucketOf(passes, 10_000)
-    for (let made = 0; made < 15; made++) request()
+    const passes = busy(15)
     const renewal = passes.renewal(KEY, 'write')
     const order = passes.order(KEY, 'write')
-    renewal.deliver({ holder: HOLDER, perMinute: 10_000, granted: 16, tokens: 0, now: NOW })
+    renewal.deliver(delivery(16))
     order.deliver(null)
     expect(passes.find(KEY, 'write')?.tokens).toBe(15)
   })
 
   test('are no more than a hundredth of the bucket, also where orders and renewals cross', () => {
-    const passes = createPasses(() => 0)
-    const { request } = bucketOf(passes, 2_000)
-    for (let made = 0; made < 51; made++) request()
+    const passes = busy(51, () => 0, 2_000)
     const crossing = [passes.renewal(KEY, 'write'), passes.order(KEY, 'write')]
     expect(crossing.map(({ wanted }) => wanted)).toEqual([20, 1])
     for (const { wanted, deliver } of crossing) {
-      deliver({ holder: HOLDER, perMinute: 2_000, granted: wanted, tokens: 0, now: NOW })
+      deliver(delivery(wanted, 0, 2_000))
     }
     for (let made = 0; made < 20; made++) expect(passes.find(KEY, 'write')).not.toBeNull()
     expect(passes.find(KEY, 'write')).toBeNull()
@@ -167,13 +169,11 @@ describe('requests paid for in advance', () => {
   })
 
   test('under one quota are none under the next', () => {
-    const passes = createPasses(() => 0)
-    const { request } = bucketOf(passes, 10_000)
-    for (let made = 0; made < 63; made++) request()
+    const passes = busy(63)
     const order = passes.order(KEY, 'write')
-    order.deliver({ holder: HOLDER, perMinute: 10_000, granted: 64, tokens: 9_000, now: NOW })
+    order.deliver(delivery(64, 9_000))
     const pass = passes.find(KEY, 'write')
-    const free = { holder: { ...HOLDER, quota: 'free' as const }, perMinute: 30, granted: 1, tokens: 29, now: NOW }
+    const free = { ...delivery(1, 29, 30), holder: { ...HOLDER, quota: 'free' as const } }
     passes.renewal(KEY, 'write').deliver(free)
     pass?.giveBack()
     expect(passes.find(KEY, 'write')?.tokens).toBe(29)
@@ -181,13 +181,11 @@ describe('requests paid for in advance', () => {
   })
 
   test('lose nothing when an order and a renewal cross', () => {
-    const passes = createPasses(() => 0)
-    const { request } = bucketOf(passes, 10_000)
-    for (let made = 0; made < 15; made++) request()
+    const passes = busy(15)
     const renewal = passes.renewal(KEY, 'write')
     const order = passes.order(KEY, 'write')
-    renewal.deliver({ holder: HOLDER, perMinute: 10_000, granted: 16, tokens: 0, now: NOW })
-    order.deliver({ holder: HOLDER, perMinute: 10_000, granted: 16, tokens: 0, now: NOW })
+    renewal.deliver(delivery(16))
+    order.deliver(delivery(16))
     for (let made = 0; made < 31; made++) expect(passes.find(KEY, 'write')).not.toBeNull()
     expect(passes.find(KEY, 'write')).toBeNull()
   })
