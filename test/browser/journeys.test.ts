@@ -65,6 +65,8 @@ describe.skipIf(trouble !== null)(
       await page.goto(url)
       await page.waitForURL(/\/sign-in$/)
       await page.getByRole('link', { name: 'Create an account' }).click()
+      // The page before it has fields of the same names, and stays until this one has loaded.
+      await page.getByRole('heading', { name: 'Create an account' }).waitFor()
       await page.getByLabel('E-mail').fill(EMAIL)
       await page.getByLabel('Password').fill(PASSWORD)
       await page.getByLabel(/Organisation/).fill('Northwind')
@@ -292,6 +294,7 @@ describe.skipIf(trouble !== null)(
       await other.page.getByRole('button', { name: 'Set password' }).click()
       await other.page.getByRole('heading', { name: 'The new password is set' }).waitFor()
       await other.page.getByRole('link', { name: 'Sign in' }).click()
+      await other.page.getByRole('heading', { name: 'Sign in' }).waitFor()
       await other.page.getByLabel('E-mail').fill(EMAIL)
       await other.page.getByLabel('Password').fill(`${PASSWORD} 2`)
       await other.page.getByRole('button', { name: 'Sign in' }).click()

@@ -1,8 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { findChromium } from '../../scripts/chromium.mjs'
+import { rounds } from './rounds.js'
 
 export const DASHBOARD_FOLDER = fileURLToPath(new URL('../../packages/dashboard/dist', import.meta.url))
 
@@ -48,6 +50,15 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
   page.setDefaultTimeout(15_000)
+  // In long rounds each answer is late: a test that takes the page before for the one it wants fails then, not by chance.
+  const delayMs = rounds(0, 700)
+  if (delayMs > 0) {
+    await page.route('**/*', async (route) => {
+      await setTimeout(delayMs)
+      // A page that was left has no use for its answers.
+      await route.continue().catch(() => {})
+    })
+  }
   const complaints: string[] = []
   page.on('console', (message) => {
     if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
