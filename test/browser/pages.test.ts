@@ -234,6 +234,61 @@ describe.skipIf(trouble !== null)(
       await page.getByText('Not up to date').waitFor({ state: 'detached', timeout: 30_000 })
     })
 
+    test('a sign-in shows that it is under way until the next page is there', async () => {
+      const watched = await newPage()
+      const page = await visit(watched, '/sign-in?next=%2Flimits', { signedIn: false })
+      let letGo = () => {}
+      const held = new Promise<void>((done) => {
+        letGo = done
+      })
+      await page.route('**/api/auth/me', async (route) => {
+        await held
+        await route.continue()
+      })
+      await page.getByLabel('E-mail').fill('dana@northwind.example')
+      await page.getByLabel('Password').fill('correct horse battery')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.locator('.under-way').waitFor()
+      expect(await page.getByRole('button', { name: 'Sign in' }).isDisabled()).toBe(true)
+      letGo()
+      await page.getByRole('heading', { name: 'Limits and usage' }).waitFor()
+      await page.locator('.under-way').waitFor({ state: 'detached' })
+    })
+
+    test('a sign-in that the browser does not keep is explained, and can be tried again', async () => {
+      const watched = await newPage()
+      const page = await visit(watched, '/sign-in', { signedIn: false })
+      server.use({ ...dashboardFixtures(new Date()), me: () => 401 })
+      await page.getByLabel('E-mail').fill('dana@northwind.example')
+      await page.getByLabel('Password').fill('correct horse battery')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByText('the browser did not keep the sign-in').waitFor()
+      server.use(dashboardFixtures(new Date()))
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    })
+
+    test('a dialog gives the focus back and forgets what went wrong; a sign-in that ended leads to a new one and back', async () => {
+      const watched = await newPage()
+      const page = await visit(watched, `/sessions/${MAIN_SESSION}`)
+      const opener = page.getByRole('button', { name: 'Kill session' })
+      const dialog = page.getByRole('dialog', { name: 'Kill this session?' })
+      const killAnswers = (status: number) =>
+        server.use({ ...dashboardFixtures(new Date()), killSessionByPerson: () => status })
+      killAnswers(503)
+      await opener.click()
+      await dialog.getByRole('button', { name: 'Kill session' }).click()
+      await dialog.getByText('nothing was decided').waitFor()
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      expect(await opener.evaluate((button) => button === document.activeElement)).toBe(true)
+      killAnswers(401)
+      await opener.click()
+      expect(await dialog.getByRole('alert').count()).toBe(0)
+      await dialog.getByRole('button', { name: 'Kill session' }).click()
+      await page.waitForURL(/\/sign-in\?next=%2Fsessions%2F/)
+    })
+
     test('blockers keep a draft from approval; a draft without them is approved with a reason', async () => {
       const watched = await newPage()
       const blocked = await visit(watched, PAGES.find(({ name }) => name === 'plan-blocked')?.path ?? '')

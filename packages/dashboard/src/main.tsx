@@ -1,4 +1,4 @@
-import { QueryCache, QueryClientProvider } from '@tanstack/react-query'
+import { MutationCache, QueryCache, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
@@ -11,18 +11,19 @@ import './styles/controls.css'
 import './styles/shell.css'
 import './styles/content.css'
 
-const queries = newQueryClient(
-  new QueryCache({
-    // A sign-in that ran out while a page was open: sign in again, then come back to the same place.
-    onError: (error) => {
-      const inside = router.state.matches.some((match) => match.routeId === '/signed-in')
-      if (!inside || !(error instanceof ApiProblem) || error.status !== 401) return
-      const next = router.state.location.href
-      queries.clear()
-      void router.navigate({ to: '/sign-in', search: { next } })
-    },
-  }),
-)
+/** A sign-in that ran out while a page was open: sign in again, then come back to the same place. */
+function onError(error: Error): void {
+  const inside = router.state.matches.some((match) => match.routeId === '/signed-in')
+  if (!inside || !(error instanceof ApiProblem) || error.status !== 401) return
+  const next = router.state.location.href
+  queries.clear()
+  void router.navigate({ to: '/sign-in', search: { next } })
+}
+
+const queries = newQueryClient({
+  queryCache: new QueryCache({ onError }),
+  mutationCache: new MutationCache({ onError }),
+})
 const router = newRouter(queries)
 
 declare module '@tanstack/react-router' {

@@ -1,14 +1,8 @@
 import type { QueryClient } from '@tanstack/react-query'
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  Outlet,
-  redirect,
-} from '@tanstack/react-router'
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { ApiProblem } from './api.js'
 import { Crash } from './components/crash.js'
+import { Frame } from './components/frame.js'
 import { Shell } from './components/shell.js'
 import { Loading } from './components/states.js'
 import { NotFoundPage } from './pages/not-found.js'
@@ -16,7 +10,7 @@ import { reading } from './use-api.js'
 
 /** Every page of the dashboard; each is loaded when it is first visited. */
 export function newRouter(queries: QueryClient) {
-  const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPage, errorComponent: Crash })
+  const root = createRootRoute({ component: Frame, notFoundComponent: NotFoundPage, errorComponent: Crash })
   const open = {
     getParentRoute: () => root,
     validateSearch: (search: Record<string, unknown>): { next?: string } =>

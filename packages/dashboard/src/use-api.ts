@@ -1,7 +1,7 @@
 import {
   type Query,
-  type QueryCache,
   QueryClient,
+  type QueryClientConfig,
   type UseQueryResult,
   useMutation,
   useQuery,
@@ -50,9 +50,9 @@ export function useChange<N extends Callable>(name: N, stale: readonly Callable[
 }
 
 /** Refusals are answers and not tried again; a silent or busy server is, twice. */
-export const newQueryClient = (queryCache: QueryCache): QueryClient =>
+export const newQueryClient = (caches: Pick<QueryClientConfig, 'queryCache' | 'mutationCache'>): QueryClient =>
   new QueryClient({
-    queryCache,
+    ...caches,
     defaultOptions: {
       queries: {
         staleTime: 2_000,

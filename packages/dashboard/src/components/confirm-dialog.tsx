@@ -1,15 +1,20 @@
-import { type ReactNode, useEffect, useId, useRef } from 'react'
+import { type ReactNode, useId, useLayoutEffect, useRef } from 'react'
 import type { ApiProblem } from '../api.js'
-import { sentence } from '../format.js'
 import { Button } from './button.js'
-import { Text } from './text.js'
+import { FormProblem } from './door.js'
+
+/** What the dialog asks about: how far it is, what went wrong, and the way to forget that. */
+export interface Asked {
+  readonly isPending: boolean
+  readonly error: ApiProblem | null
+  readonly reset: () => void
+}
 
 interface ConfirmDialogProps {
   readonly title: string
   readonly confirm: string
   readonly kind?: 'primary' | 'danger'
-  readonly busy: boolean
-  readonly problem: ApiProblem | null
+  readonly change: Asked
   readonly onConfirm: () => void
   readonly onClose: () => void
   readonly children: ReactNode
@@ -20,19 +25,24 @@ export function ConfirmDialog({
   title,
   confirm,
   kind = 'primary',
-  busy,
-  problem,
+  change: { isPending, error, reset },
   onConfirm,
   onClose,
   children,
 }: ConfirmDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const titleId = useId()
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = dialog.current
+    // What went wrong when this was asked before is over.
+    reset()
     element?.showModal()
-    return () => element?.close()
-  }, [])
+    return () => {
+      // Closed while it is still in the page, it gives the focus back to the button that opened it.
+      element?.close()
+      if (document.activeElement === document.body) document.getElementById('content')?.focus({ preventScroll: true })
+    }
+  }, [reset])
   return (
     <dialog ref={dialog} className="dialog" aria-labelledby={titleId} onClose={onClose}>
       <form
@@ -44,16 +54,10 @@ export function ConfirmDialog({
       >
         <h2 id={titleId}>{title}</h2>
         <div className="dialog-body">{children}</div>
-        {problem === null ? null : (
-          <p className="field-problem" role="alert">
-            {sentence(problem.message)}
-            {problem.detail === undefined ? '.' : ': '}
-            {problem.detail === undefined ? null : <Text value={problem.detail} />}
-          </p>
-        )}
+        <FormProblem problem={error} />
         <div className="dialog-actions">
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind={kind} type="submit" busy={busy}>
+          <Button kind={kind} type="submit" busy={isPending}>
             {confirm}
           </Button>
         </div>

@@ -1,21 +1,19 @@
 import { type ReactNode, useState } from 'react'
-import type { ApiProblem } from '../api.js'
 import { Button } from './button.js'
-import { ConfirmDialog } from './confirm-dialog.js'
+import { type Asked, ConfirmDialog } from './confirm-dialog.js'
 import { Field } from './field.js'
 
 interface KillButtonProps {
   /** What is killed, in a word. */
   readonly what: string
-  readonly busy: boolean
-  readonly problem: ApiProblem | null
+  readonly change: Asked
   readonly onKill: (body: { reason?: string }, done: { onSuccess: () => void }) => void
   /** What it means. */
   readonly children: ReactNode
 }
 
 /** Stops something for good, after asking, with the reason why for the audit trail. */
-export function KillButton({ what, busy, problem, onKill, children }: KillButtonProps) {
+export function KillButton({ what, change, onKill, children }: KillButtonProps) {
   const [asking, setAsking] = useState(false)
   const [reason, setReason] = useState('')
   const close = () => setAsking(false)
@@ -30,8 +28,7 @@ export function KillButton({ what, busy, problem, onKill, children }: KillButton
           title={`Kill this ${what}?`}
           confirm={`Kill ${what}`}
           kind="danger"
-          busy={busy}
-          problem={problem}
+          change={change}
           onConfirm={confirm}
           onClose={close}
         >

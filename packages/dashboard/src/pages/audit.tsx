@@ -143,7 +143,7 @@ function Actor({ entry: { action, actor, key } }: { entry: AuditEntry }) {
 
 function Subject({ entry: { action, subject } }: { entry: AuditEntry }) {
   if (subject === null) return null
-  if (action === 'session_killed' || action === 'content_erased') {
+  if (action === 'session_killed' || action === 'content_erased' || action === 'label_added') {
     return (
       <Link to="/sessions/$sessionId" params={{ sessionId: subject }}>
         <Name value={subject} />

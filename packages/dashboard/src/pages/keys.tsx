@@ -88,8 +88,7 @@ function ActiveKeys({ keys }: { keys: readonly KeyView[] }) {
           title="Revoke this key?"
           confirm="Revoke key"
           kind="danger"
-          busy={revoke.isPending}
-          problem={revoke.error}
+          change={revoke}
           onClose={() => setRevoking(null)}
           onConfirm={() =>
             revoke.mutate({ params: { key_id: revoking.key_id } }, { onSuccess: () => setRevoking(null) })

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useRouter, useSearch } from '@tanstack/react-router'
-import type { FormEvent } from 'react'
+import { type FormEvent, useState } from 'react'
 import { Button } from '../components/button.js'
 import { Door, FormProblem } from '../components/door.js'
 import { Field } from '../components/field.js'
@@ -10,21 +10,24 @@ export function SignInPage() {
   const { next } = useSearch({ from: '/sign-in' })
   const login = useChange('login')
   const navigate = useNavigate()
-  const { history } = useRouter()
+  const router = useRouter()
   const queries = useQueryClient()
+  const [entering, setEntering] = useState(false)
+  const [turnedBack, setTurnedBack] = useState(false)
+  /** The button stays busy until the next page is there, which on a slow line is long after the answer. */
+  const enter = async () => {
+    queries.clear()
+    setEntering(true)
+    await navigate({ to: '/', ...(isOwnPath(next) ? { href: next } : {}) })
+    setEntering(false)
+    setTurnedBack(router.state.location.pathname === '/sign-in')
+  }
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
+    setTurnedBack(false)
     const form = new FormData(event.currentTarget)
-    login.mutate(
-      { body: { email: String(form.get('email')), password: String(form.get('password')) } },
-      {
-        onSuccess: () => {
-          queries.clear()
-          if (isOwnPath(next)) history.push(next)
-          else void navigate({ to: '/' })
-        },
-      },
-    )
+    const body = { email: String(form.get('email')), password: String(form.get('password')) }
+    login.mutate({ body }, { onSuccess: enter })
   }
   return (
     <Door title="Sign in" lead="See what your agents did, what was stopped, and why.">
@@ -38,7 +41,13 @@ export function SignInPage() {
         ) : (
           <FormProblem problem={login.error} />
         )}
-        <Button kind="primary" type="submit" busy={login.isPending}>
+        {turnedBack ? (
+          <p className="form-problem" role="alert">
+            The password is right, but the browser did not keep the sign-in. Allow cookies for this site; a service
+            whose address is https must be opened by that address.
+          </p>
+        ) : null}
+        <Button kind="primary" type="submit" busy={login.isPending || entering}>
           Sign in
         </Button>
       </form>

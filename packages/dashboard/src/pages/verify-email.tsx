@@ -32,7 +32,16 @@ export function VerifyEmailPage() {
     )
   }
   if (verify.isError) {
-    const again = verify.error.status === 400 ? null : () => mutate({ body: { token } })
+    if (verify.error.status !== 400) {
+      return (
+        <Door title="Your address is not verified yet" lead="The link may well be good; the service could not look.">
+          <FormProblem problem={verify.error} />
+          <Button kind="primary" onClick={() => mutate({ body: { token } })}>
+            Try again
+          </Button>
+        </Door>
+      )
+    }
     return (
       <Door
         title="This link does not work"
@@ -40,7 +49,6 @@ export function VerifyEmailPage() {
       >
         <FormProblem problem={verify.error} />
         <p className="door-links">
-          {again === null ? null : <Button onClick={again}>Try again</Button>}
           <Link to="/">Sign in and send a new link</Link>
         </p>
       </Door>

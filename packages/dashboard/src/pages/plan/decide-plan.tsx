@@ -48,8 +48,7 @@ export function DecidePlan({ detail: { plan, blockers } }: { detail: PlanDetail 
           title={asking === 'approve' ? 'Approve this plan?' : 'Reject this draft?'}
           confirm={asking === 'approve' ? 'Approve plan' : 'Reject draft'}
           kind={asking === 'approve' ? 'primary' : 'danger'}
-          busy={deciding.isPending}
-          problem={deciding.error}
+          change={deciding}
           onConfirm={confirm}
           onClose={() => setAsking(null)}
         >

@@ -14,7 +14,6 @@ export function AddLabel({ session }: { session: SessionView }) {
   const close = () => {
     setAsking(false)
     setLabel('')
-    add.reset()
   }
   return (
     <>
@@ -25,8 +24,7 @@ export function AddLabel({ session }: { session: SessionView }) {
         <ConfirmDialog
           title="Add a label to this session?"
           confirm="Add label"
-          busy={add.isPending}
-          problem={add.error}
+          change={add}
           onConfirm={() =>
             add.mutate({ params: { session_id: session.session_id }, body: { label } }, { onSuccess: close })
           }

@@ -17,8 +17,7 @@ export function EraseContent({ sessionId }: { sessionId: string }) {
           title="Erase the content of this session?"
           confirm="Erase content"
           kind="danger"
-          busy={erase.isPending}
-          problem={erase.error}
+          change={erase}
           onConfirm={() => erase.mutate({ params: { session_id: sessionId } }, { onSuccess: () => setAsking(false) })}
           onClose={() => setAsking(false)}
         >

@@ -9,12 +9,7 @@ export function KillSession({ session }: { session: SessionView }) {
   if (session.status === 'KILLED') return null
   const params = { session_id: session.session_id }
   return (
-    <KillButton
-      what="session"
-      busy={kill.isPending}
-      problem={kill.error}
-      onKill={(body, done) => kill.mutate({ params, body }, done)}
-    >
+    <KillButton what="session" change={kill} onKill={(body, done) => kill.mutate({ params, body }, done)}>
       <Text value={session.session_id} className="name" /> can propose nothing from now on, and calls that wait to run
       do not start. What runs already may still finish, and its receipt is kept.
     </KillButton>

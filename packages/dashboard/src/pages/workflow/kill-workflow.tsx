@@ -15,12 +15,7 @@ export function KillWorkflow({ workflow }: { workflow: Answer<'loadWorkflowDetai
   const params = { workflow_id: workflow.workflow_id }
   const alive = workflow.sessions.filter(({ status }) => status !== 'KILLED').length
   return (
-    <KillButton
-      what="workflow"
-      busy={kill.isPending}
-      problem={kill.error}
-      onKill={(body, done) => kill.mutate({ params, body }, done)}
-    >
+    <KillButton what="workflow" change={kill} onKill={(body, done) => kill.mutate({ params, body }, done)}>
       {plural(alive, 'session stops', 'sessions stop')} at once, and nobody can join any more.
     </KillButton>
   )
