@@ -11,6 +11,8 @@ import { readRequest } from './http-request.js'
 import { handlers as builtHandlers, provesKey, readsSession } from './operations/index.js'
 
 export interface AppParts extends AuthorizationParts {
+  /** The database is newer than this code, so nothing may be decided here any more. */
+  isOutdated: () => boolean
   /** Checks every answer against the route's shape, for tests. */
   checkReplies?: boolean
   handlers?: Readonly<Partial<Record<RouteName, AnyHandler>>>
@@ -31,6 +33,7 @@ export function createApp(parts: AppParts): RequestListener {
 
   const serve = (name: RouteName, route: Route, handler: AnyHandler) =>
     frame(name, async (open, params) => {
+      if (parts.isOutdated()) throw outdated()
       const sessionId = readsSession.has(name) ? params.session_id : undefined
       const ctx = await authorize(open, route, { sessionId, mayPass: provesKey.has(name) })
       const { passing } = ctx
@@ -83,5 +86,15 @@ export function createApp(parts: AppParts): RequestListener {
     })
   }
 }
+
+/** Somebody else may answer: where one instance is newer than another, there are several. */
+const outdated = () =>
+  new ApiError(
+    'UNAVAILABLE',
+    {
+      detail: 'the database is newer than this instance; ask another one, or stop this one and start the newer version',
+    },
+    { 'retry-after': '1' },
+  )
 
 const JSON_HEADERS = { 'content-type': 'application/json' }

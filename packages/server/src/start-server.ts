@@ -16,7 +16,8 @@ import { createSessionCache } from './sessions/session-cache.js'
 import { createDatabase, type Database } from './store/database.js'
 import { makeDriverFast } from './store/fast-driver.js'
 import { countLedgerEvents } from './store/health.js'
-import { migrate } from './store/migrate.js'
+import { codeVersion, migrate } from './store/migrate.js'
+import { createVersionWatch } from './version-watch.js'
 
 export interface StartOptions {
   log?: Log
@@ -62,6 +63,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     await makeDriverFast(runtime.parts.database.sql)
     const jobs = startJobs(runtime.parts)
     undo.push(jobs.close)
+    runtime.version.start({ known: await codeVersion(), onOutdated: () => void jobs.close() })
     const server = await listen(runtime.app, config)
     undo.push(() => drain(server))
     runtime.listensAt(urlOf(server, config))
@@ -94,6 +96,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   metrics.gauge('countersign_ledger_height', 'Ledger events kept, as PostgreSQL estimates it', () =>
     countLedgerEvents(database.sql),
   )
+  const version = createVersionWatch({ sql: database.sql, log })
   const publicUrl = () => url
   const { mailer, say } = options
   const accounts = createAccounts({
@@ -115,11 +118,13 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     accounts,
     keyUsage,
     isReady: () => ready,
+    isOutdated: version.isOutdated,
     ...options.parts,
   }
   return {
     app: createApp(parts),
     parts,
+    version,
     listensAt: (address: string) => {
       url = config.publicUrl ?? address
     },
@@ -127,6 +132,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
       ready = false
     },
     close: async () => {
+      await version.close()
       await accounts.mail.close()
       await keyUsage.close()
       await captures.close()

@@ -7,8 +7,10 @@ import type { Router } from './router.js'
 
 const READY_PATIENCE_MS = 2_000
 
+type PageServices = Services & { readonly isOutdated: () => boolean }
+
 /** What is no operation: health, readiness, metrics, the reference for programs and for people. */
-export function registerPages(router: Router<Serve>, services: Services, frame: Frame): void {
+export function registerPages(router: Router<Serve>, services: PageServices, frame: Frame): void {
   const page = (path: string, answer: () => Reply | Promise<Reply>) =>
     router.add(
       'GET',
@@ -43,8 +45,9 @@ function once(make: () => string): () => string {
 }
 
 /** Why no traffic should come here now, or null. */
-async function unreadiness({ database, isReady }: Services): Promise<string | null> {
+async function unreadiness({ database, isReady, isOutdated }: PageServices): Promise<string | null> {
   if (!isReady()) return 'the server is shutting down'
+  if (isOutdated()) return 'the database is newer than this instance: stop it'
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<string>((resolve) => {
     timer = setTimeout(() => resolve('the database does not answer'), READY_PATIENCE_MS)

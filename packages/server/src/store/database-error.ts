@@ -13,6 +13,10 @@ const TROUBLE_BY_SQLSTATE: Readonly<Record<string, DatabaseTrouble>> = {
   '58': 'unavailable', // system errors below PostgreSQL
   '25006': 'unavailable', // read-only
   '3D000': 'unavailable', // the database is gone
+  // The database has another version than this code: a newer instance has just changed it.
+  '42P01': 'unavailable', // no such table
+  '42703': 'unavailable', // no such column
+  '0A000': 'unavailable', // a prepared statement whose columns have changed
   '25P03': 'busy', // idle in transaction for too long
   '40001': 'busy', // serialization failure
   '40P01': 'busy', // deadlock

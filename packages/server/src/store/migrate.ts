@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { connect, type Tx } from './database.js'
+import { connect, type Sql, type Tx } from './database.js'
 import { firstAnswer } from './first-answer.js'
 
 export interface Migration {
@@ -47,6 +47,17 @@ export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.PO
   } finally {
     await sql.end({ timeout: 5 })
   }
+}
+
+/** The newest migration that the database holds. */
+export async function databaseVersion(sql: Sql): Promise<number> {
+  const [row] = await sql<{ newest: number | null }[]>`select max(number) as newest from schema_migrations`
+  return row?.newest ?? 0
+}
+
+/** The newest migration of this code. */
+export async function codeVersion(): Promise<number> {
+  return (await readMigrations(MIGRATIONS)).at(-1)?.number ?? 0
 }
 
 export async function readMigrations(folder: string): Promise<Migration[]> {
