@@ -12,10 +12,13 @@ const alias = {
   '@countersign/sdk': source('sdk'),
 }
 
+/** Patience costs nothing where things go well: it is for a machine that is slow, and busy with other work. */
+const expect = { poll: { timeout: 30_000 } }
+
 /** A stage is a folder of tests. `unit` needs no database; the others share one PostgreSQL. */
 const stage = (name: string, include: string[], options: Record<string, unknown> = {}) => ({
   resolve: { alias },
-  test: { name, include, pool: 'forks' as const, testTimeout: 30_000, hookTimeout: 60_000, ...options },
+  test: { name, include, pool: 'forks' as const, testTimeout: 120_000, hookTimeout: 180_000, expect, ...options },
 })
 
 const database = { globalSetup: ['./test/support/postgres-setup.ts'] }
@@ -34,8 +37,8 @@ export default defineConfig({
       stage('server', ['test/server/**/*.test.ts'], database),
       stage('scenarios', ['test/scenarios/**/*.test.ts'], database),
       stage('faults', ['test/faults/**/*.test.ts'], database),
-      stage('browser', ['test/browser/**/*.test.ts'], { ...database, testTimeout: 120_000 }),
-      stage('examples', ['test/examples/**/*.test.ts'], { ...database, testTimeout: 120_000 }),
+      stage('browser', ['test/browser/**/*.test.ts'], { ...database, testTimeout: 300_000 }),
+      stage('examples', ['test/examples/**/*.test.ts'], { ...database, testTimeout: 300_000 }),
     ],
   },
 })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { faultyDatabase } from '../support/faulty-database.js'
 import { succeeded } from '../support/governed-session.js'
 import { type Attempt, describeLostWrites } from '../support/lost-writes.js'
+import { NOTHING_BESIDE } from '../support/nothing-beside.js'
 import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
 import {
   join,
@@ -21,9 +22,7 @@ const store = faultyDatabase()
 let runtime: Runtime
 let api: Api
 beforeAll(async () => {
-  // Captures are written beside the requests, a moment later: not what is counted here.
-  const captures = { note: () => {}, flush: async () => {}, close: async () => {} }
-  runtime = await startRuntime({ wrapDatabase: store.wrap, parts: { captures } })
+  runtime = await startRuntime({ wrapDatabase: store.wrap, parts: NOTHING_BESIDE })
   api = runtime.api()
 })
 afterAll(() => runtime.close())

@@ -8,6 +8,7 @@ import { handlers } from '../../packages/server/src/operations/index.js'
 import { createRuntime } from '../../packages/server/src/start-server.js'
 import { appFetch } from '../support/app-fetch.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/governed-session.js'
+import { NOTHING_BESIDE } from '../support/nothing-beside.js'
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.js'
 import { createApi, type Runtime, routeRequest, startRuntime } from '../support/runtime.js'
 import { VALID_BODIES } from '../support/valid-bodies.js'
@@ -22,7 +23,7 @@ beforeAll(async () => {
   proxy = await startPostgresProxy(runtime.databaseUrl)
   far = createRuntime(readConfig({ COUNTERSIGN_POOL_SIZE: '6' }), proxy.url, {
     log: createLog({ level: 'info', write: (line) => logLines.push(line) }),
-    parts: { checkReplies: true, passes: NO_PASSES },
+    parts: { ...NOTHING_BESIDE, checkReplies: true, passes: NO_PASSES },
   })
 })
 afterAll(async () => {
@@ -111,7 +112,7 @@ describe('the connection breaks after PostgreSQL has done the write, before it c
   test('of a proposal whose only statement is its write: 503, and the retry carries the decisions', async () => {
     const swift = createRuntime(readConfig({ COUNTERSIGN_POOL_SIZE: '6' }), proxy.url, {
       log: createLog({ level: 'silent' }),
-      parts: { checkReplies: true, passes: createPasses(() => 0) },
+      parts: { ...NOTHING_BESIDE, checkReplies: true, passes: createPasses(() => 0) },
     })
     const api = createApi(appFetch(swift.app), runtime.key)
     const session = await openSession(api)

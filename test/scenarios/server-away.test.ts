@@ -176,15 +176,8 @@ proves(
     expect(session.getHealth()).toMatchObject({ status: 'inactive', authorityState: 'killed', killed: true })
     expect(diagnostics).toContainEqual(expect.objectContaining({ type: 'replay_killed', cause: 'unguarded' }))
     line.fault = 'none'
-    await expect
-      .poll(
-        async () =>
-          (await runtime.api().loadSession({ params: { session_id: session.sessionId } })).body.session.status,
-        {
-          timeout: 10_000,
-        },
-      )
-      .toBe('KILLED')
+    const onServer = () => runtime.api().loadSession({ params: { session_id: session.sessionId } })
+    await expect.poll(async () => (await onServer()).body.session.status).toBe('KILLED')
   },
 )
 

@@ -202,13 +202,16 @@ proves(
 
 proves('turn.cycle', 'turns with tools wait for one another; a turn without tools passes them', async () => {
   const { ask } = withTools({ look: () => null, pay: () => null })
-  agent.provider.enqueue({ ...says('slow'), delayMs: 300 }, says('one'), says('two'))
+  let answerSlow = (): void => {}
+  const isTime = new Promise<void>((resolve) => (answerSlow = resolve))
+  agent.provider.enqueue({ ...says('slow'), after: isTime }, says('one'), says('two'))
   const order: string[] = []
   const note = (name: string) => (): void => void order.push(name)
   const slow = ask(['look']).then(note('slow'))
   const queued = ask(['look']).then(note('queued'))
-  await vi.waitFor(() => expect(agent.provider.requests.at(-1)?.body?.tools).toHaveLength(1))
+  await expect.poll(() => agent.provider.requests.at(-1)?.body?.tools).toHaveLength(1)
   await ask([]).then(note('beside'))
+  answerSlow()
   await Promise.all([slow, queued])
   expect(order).toEqual(['beside', 'slow', 'queued'])
 })
@@ -270,9 +273,9 @@ proves(
         },
       },
     )
-    await vi.waitFor(() =>
-      expect(session.getHealth()).toMatchObject({ authorityState: 'recovering', unresolvedReceiptCount: 2 }),
-    )
+    await expect
+      .poll(() => session.getHealth())
+      .toMatchObject({ authorityState: 'recovering', unresolvedReceiptCount: 2 })
     await ask(['look'])
     expect(asked.sort()).toEqual(['look', 'pay'])
     expect(session.getHealth()).toMatchObject({ authorityState: 'active', unresolvedReceiptCount: 0 })

@@ -40,7 +40,7 @@ const askAll = async () => {
 }
 const allUnavailable = KEYED.map(([name]) => [name, 503, 'UNAVAILABLE'])
 
-async function until(what: () => Promise<boolean>, withinMs = 5_000) {
+async function until(what: () => Promise<boolean>, withinMs = 30_000) {
   const end = Date.now() + withinMs
   while (!(await what())) {
     if (Date.now() > end) throw new Error('it did not happen in time')

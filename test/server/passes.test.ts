@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createPasses } from '../../packages/server/src/http/passes.js'
 import { handlers } from '../../packages/server/src/operations/index.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/governed-session.js'
+import { NOTHING_BESIDE } from '../support/nothing-beside.js'
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.js'
 import { type Runtime, routeRequest, startRuntime, type TestTenant } from '../support/runtime.js'
 
@@ -13,7 +14,7 @@ let proxy: PostgresProxy
 beforeAll(async () => {
   runtime = await startRuntime({
     instances: 2,
-    parts: { passes: createPasses(() => 0) },
+    parts: { ...NOTHING_BESIDE, passes: createPasses(() => 0) },
     through: async (url) => {
       proxy = await startPostgresProxy(url)
       return proxy.url

@@ -24,7 +24,7 @@ const fixture = (name: string, ...calls: RunFixture['turns'][number]['calls']): 
 const body = (fixtures: RunFixture[], run_id: string = randomUUID()) => ({ run_id, plan, against: { fixtures } })
 
 async function finished(run: Reply<Routes['createRun']>): Promise<Reply<Routes['loadRun']>['run']> {
-  for (let wait = 0; wait < 200; wait++) {
+  for (let wait = 0; wait < 1_200; wait++) {
     const answer = (await api.loadRun({ params: { run_id: run.run.run_id } })).body.run
     if (answer.status === 'done' || answer.status === 'failed') return answer
     await new Promise((done) => setTimeout(done, 50))

@@ -28,6 +28,12 @@ async function burst(tenant: TestTenant, name: RouteName, count: number): Promis
   return byStatus
 }
 
+/** Time is the database's: instead of waiting, the row is moved. Below zero it stands still, and nothing flows in. */
+const leave = (tenant: TestTenant, tokens: number, secondsAgo: number) =>
+  runtime.sql`
+    update buckets set tokens = ${tokens}, refilled_at = clock_timestamp() - make_interval(secs => ${secondsAgo})
+    where owner = ${tenant.tenantId}`
+
 const limited = (counts: Record<number, number>) => counts[429] ?? 0
 
 /** The whole bucket got through, and besides only what flowed into it while the burst went on. */
@@ -63,7 +69,7 @@ proves('limit.runs-also-post', 'of 20 runs and 20 other POSTs at once the 30 of 
 
 test('an exhausted tenant can still be stopped, still prove what ran, and does not touch another tenant', async () => {
   const [tenant, other] = [await runtime.createTenant({ quota: 'free' }), await runtime.createTenant({ quota: 'free' })]
-  expect(limited(await burst(tenant, 'setToolFilter', 31))).toBe(1)
+  expect(limited(await burst(tenant, 'setToolFilter', 60))).toBeGreaterThan(0)
   expect(limited(await burst(tenant, 'killSession', 5))).toBe(0)
   expect(limited(await burst(tenant, 'addLabel', 5))).toBe(0)
   expect(limited(await burst(tenant, 'loadSession', 5))).toBe(0)
@@ -72,7 +78,8 @@ test('an exhausted tenant can still be stopped, still prove what ran, and does n
 
 test('a refusal says how long to wait, and after that long one more request gets through', async () => {
   const tenant = await runtime.createTenant({ quota: 'free' })
-  await burst(tenant, 'setToolFilter', 30)
+  await burst(tenant, 'setToolFilter', 1)
+  await leave(tenant, 0, -60)
   const request = () => routeRequest('setToolFilter', { key: tenant.key, params, body: { tools: null, fence: 1 } })
   const refused = await runtime.fetch(request())
   expect(refused.status).toBe(429)
@@ -80,8 +87,7 @@ test('a refusal says how long to wait, and after that long one more request gets
   expect(refused.headers.get('retry-after')).toBe('2')
   expect(refused.headers.get('ratelimit')).toMatch(/^"write";r=0;t=60$/)
   expect(refused.headers.get('ratelimit-policy')).toBe('"write";q=30;w=60')
-  // Two seconds pass for the bucket: time is the database's, so the row is moved instead of waiting.
-  await runtime.sql`update buckets set refilled_at = refilled_at - interval '2 seconds' where owner = ${tenant.tenantId}`
+  await leave(tenant, 0, 2)
   expect((await runtime.fetch(request())).status).not.toBe(429)
   expect((await runtime.fetch(request())).status).toBe(429)
 })
@@ -89,22 +95,22 @@ test('a refusal says how long to wait, and after that long one more request gets
 test('a bucket never holds more than its capacity, however long it rests', async () => {
   const tenant = await runtime.createTenant({ quota: 'free' })
   await burst(tenant, 'setToolFilter', 1)
-  await runtime.sql`update buckets set refilled_at = refilled_at - interval '1 year' where owner = ${tenant.tenantId}`
-  expect(100 - limited(await burst(tenant, 'setToolFilter', 100))).toBe(QUOTAS.free.write)
+  await leave(tenant, QUOTAS.free.write - 1, 365 * 24 * 3_600)
+  await expectBucket(QUOTAS.free.write, () => [burst(tenant, 'setToolFilter', 100)])
 })
 
 test('a request over the limit is 429 even with a body that is not JSON; below it, 400', async () => {
   const tenant = await runtime.createTenant({ quota: 'free' })
   const request = () => routeRequest('setToolFilter', { key: tenant.key, params, rawBody: '{"tools":' })
   expect((await runtime.fetch(request())).status).toBe(400)
-  await burst(tenant, 'setToolFilter', 30)
+  await leave(tenant, 0, -60)
   expect((await runtime.fetch(request())).status).toBe(429)
 })
 
 test('a higher quota has larger buckets at once', async () => {
   const tenant = await runtime.createTenant({ quota: 'free' })
-  await burst(tenant, 'setToolFilter', 31)
+  await burst(tenant, 'setToolFilter', 1)
   await runtime.sql`update tenants set quota = 'team' where tenant_id = ${tenant.tenantId}`
-  await runtime.sql`update buckets set refilled_at = refilled_at - interval '1 minute' where owner = ${tenant.tenantId}`
+  await leave(tenant, 0, 60)
   expect(limited(await burst(tenant, 'setToolFilter', 100))).toBe(0)
 })

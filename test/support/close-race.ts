@@ -13,11 +13,12 @@ interface Round<A, B> {
 }
 
 const STEP_MS = 0.25
-const MAX_STEP_MS = 16
+const MAX_STEP_MS = 256
 
 /**
  * A race that stays close on any machine. Started at the same moment, the shorter way would always win, and a fixed head
- * start would decide for the other: so the head start follows the outcome, in larger steps while one side keeps winning.
+ * start would decide for the other: so the head start follows the outcome, in larger steps while one side keeps winning,
+ * and in smaller ones once the other has won.
  */
 export function closeRace(): CloseRace {
   const wins = { first: 0, second: 0 }
@@ -41,7 +42,7 @@ export function closeRace(): CloseRace {
       const [a, b] = await results
       const winner = firstWon(a, b) ? 'first' : 'second'
       wins[winner]++
-      stepMs = winner === lastWinner ? Math.min(stepMs * 2, MAX_STEP_MS) : STEP_MS
+      stepMs = winner === lastWinner ? Math.min(stepMs * 2, MAX_STEP_MS) : Math.max(stepMs / 4, STEP_MS)
       lastWinner = winner
       headStartMs += winner === 'first' ? -stepMs : stepMs
       return [a, b]

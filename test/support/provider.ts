@@ -38,6 +38,8 @@ export type Answer =
 
 interface Timing {
   delayMs?: number
+  /** The answer does not come before this has happened. */
+  after?: Promise<unknown>
   headers?: Record<string, string>
 }
 
@@ -59,6 +61,7 @@ export async function startProvider(): Promise<LoopbackProvider> {
     const answer = queue.shift() ??
       (await fallback?.(request)) ?? { status: 500, error: { message: 'nothing to answer' } }
     if (answer.delayMs !== undefined) await wait(answer.delayMs)
+    await answer.after
     await send(outgoing, request, answer)
   }
 

@@ -3,7 +3,7 @@ export const rounds = (short: number, long: number): number =>
   process.env.COUNTERSIGN_TEST_ROUNDS === 'long' ? long : short
 
 /** Time for a test that runs `rounds`: as much as both machines and rounds need. */
-export const PATIENCE_MS = process.env.COUNTERSIGN_TEST_ROUNDS === 'long' ? 3_600_000 : 120_000
+export const PATIENCE_MS = process.env.COUNTERSIGN_TEST_ROUNDS === 'long' ? 3_600_000 : 300_000
 
 /** What chance starts from; printed, so that a run can be repeated. */
 export function testSeed(): number {

@@ -27,11 +27,11 @@ test('as deep as JSON may be is read', () => {
 })
 
 test('a long line with a fault in every word is refused without showing it for each of them', () => {
-  const before = performance.now()
+  const started = process.cpuUsage()
   const compiled = compilePlan({ contracts: [{ file: 'faults.yaml', text: '- !!a &b '.repeat(20_000) }] })
   expect(compiled).toMatchObject({ ok: false, errors: [{ line: 1 }, {}, {}, {}, {}] })
   // It was twenty-six seconds.
-  expect(performance.now() - before).toBeLessThan(8_000)
+  expect(process.cpuUsage(started).user / 1_000).toBeLessThan(12_000)
 })
 
 test('a second document is refused in a contract, and left aside in a result', () => {

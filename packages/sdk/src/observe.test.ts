@@ -333,7 +333,7 @@ describe('what the program notices', () => {
   test('a program that leaves a stream still aborts its request', async () => {
     const client = anthropic()
     watch(client)
-    provider.enqueue({ events: Array(50).fill({ type: 'note' }), eventDelayMs: 20 })
+    provider.enqueue({ events: Array(1_000).fill({ type: 'note' }), eventDelayMs: 20 })
     for await (const _event of await client.messages.create({ ...message, stream: true })) break
     await expect.poll(() => provider.requests[0]?.aborted).toBe(true)
   })

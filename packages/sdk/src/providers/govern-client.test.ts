@@ -190,7 +190,7 @@ describe('streams', () => {
 
   test('a consumer that leaves early aborts the request and nothing is judged', async () => {
     provider.enqueue({
-      events: [{ type: 'message_start', message: {} }, ...Array(50).fill({ type: 'ping2' })],
+      events: [{ type: 'message_start', message: {} }, ...Array(1_000).fill({ type: 'ping2' })],
       eventDelayMs: 20,
     })
     const { client, recorded } = governed(anthropic(), release)

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createPostgresSockets, type PostgresAddress } from './postgres-sockets.js'
 
 /** Says a word to whoever connects, unless it drops them; `far` are its ends of the connections, in order. */
@@ -74,6 +74,7 @@ test('a connection that is dropped unheard is an error, and a failure when no ot
 })
 
 test('connections that stay silent are broken; those that speak, and those made since, are not', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const sockets = createPostgresSockets()
   const silent = await heardOn(sockets.open(at))
   const speaking = await heardOn(sockets.open(at))
@@ -81,9 +82,12 @@ test('connections that stay silent are broken; those that speak, and those made 
   const fresh = await heardOn(sockets.open(at))
   const broken = ended(silent)
   far[1]?.write('y')
+  await once(speaking, 'data')
+  vi.advanceTimersByTime(100)
   expect(await broken).toBe('CONNECTION_CLOSED')
   expect([speaking.destroyed, fresh.destroyed]).toEqual([false, false])
   for (const socket of [speaking, fresh]) socket.destroy()
+  vi.useRealTimers()
 })
 
 test('a connection on which nothing is sent is broken, so that the next is tried', async () => {
