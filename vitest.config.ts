@@ -32,7 +32,7 @@ export default defineConfig({
         'unit',
         ['packages/*/src/**/*.test.ts', 'test/*.test.ts', 'test/cases/**/*.test.ts', 'test/conformance/**/*.test.ts'],
         // Pure code: a worker may keep the modules it has loaded for its next file.
-        { isolate: false },
+        { isolate: false, setupFiles: ['./test/support/seeded-properties.ts'] },
       ),
       stage('server', ['test/server/**/*.test.ts'], database),
       stage('scenarios', ['test/scenarios/**/*.test.ts'], database),

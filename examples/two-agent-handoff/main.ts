@@ -72,9 +72,9 @@ async function research(workflowId: string, { reads }: Story): Promise<readonly 
     const { handoff_id: handoffId } = await session.handoff({
       toRole: 'payer',
       note: 'Please settle this invoice.',
-      expiresInSeconds: 60,
+      expiresInSeconds: 600,
     })
-    const done = await session.waitForHandoff(handoffId, { timeoutMs: 30_000, pollMs: 50 })
+    const done = await session.waitForHandoff(handoffId, { timeoutMs: 120_000, pollMs: 50 })
     assert.equal(done?.state, 'completed')
     const workflow = await session.getWorkflowState()
     return workflow.sessions.find(({ session_id }) => session_id === session.sessionId)?.labels ?? []
@@ -86,7 +86,7 @@ async function research(workflowId: string, { reads }: Story): Promise<readonly 
 
 /** The payer waits for an offer, takes it by joining, does what it may, and completes. */
 async function pay(workflowId: string, { wants }: Story) {
-  const offer = await waitForOffer({ workflowId, role: 'payer', timeoutMs: 30_000, pollMs: 50 })
+  const offer = await waitForOffer({ workflowId, role: 'payer', timeoutMs: 120_000, pollMs: 50 })
   assert(offer, 'an offer comes in time')
   const model = await scriptedModel()
   model.say(...wants, says('done'))

@@ -23,7 +23,7 @@ beforeAll(async () => {
   mkdirSync(join(root, 'build'), { recursive: true })
   folder = mkdtempSync(join(root, 'build', 'docs-'))
   runtime = await startRuntime()
-}, 120_000)
+})
 afterAll(async () => {
   await runtime.close()
   rmSync(folder, { recursive: true, force: true })

@@ -25,7 +25,7 @@ beforeAll(() => {
   const tarballs = (JSON.parse(packed) as { filename: string }[]).map(({ filename }) => `./${filename}`)
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'empty', private: true }))
   run('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', ...tarballs)
-}, 180_000)
+}, 300_000)
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
 const PROGRAM = `

@@ -18,7 +18,7 @@ beforeAll(async () => {
   mkdirSync(join(folder, 'contracts'))
   writeFileSync(join(folder, 'contracts', 'issue_refund.yaml'), snippets.contractSnippet)
   runtime = await startRuntime()
-}, 120_000)
+})
 afterAll(async () => {
   await runtime.close()
   rmSync(folder, { recursive: true, force: true })

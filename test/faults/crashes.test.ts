@@ -27,7 +27,7 @@ beforeAll(async () => {
   const tenant = await createTenant('crash', 'scale', { 'database-url': postgres.url })
   key = tenant.key
   sql = connect({ url: postgres.url }, { max: 2 })
-}, 120_000)
+})
 afterAll(async () => {
   await sql.end({ timeout: 1 })
   await postgres.stop()
@@ -89,7 +89,7 @@ async function work(told: Told, isOver: () => boolean): Promise<void> {
 async function untilToldMore(all: readonly Told[], more: number, { command }: Service): Promise<void> {
   const wanted = all.map(({ receipts }) => receipts.length + more)
   const isBehind = ({ receipts }: Told, at: number) => receipts.length < (wanted[at] ?? 0)
-  const patienceEnds = Date.now() + 60_000
+  const patienceEnds = Date.now() + 200_000
   while (all.some(isBehind)) {
     if (Date.now() > patienceEnds)
       throw new Error(`clients are not served any more; the service said:\n${command.output()}`)

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Case, compareTurn, isTurn, loadCases, type ObservedTurn } from '../support/cases.js'
 import { proves } from '../support/proves.js'
+import { PATIENCE_MS } from '../support/rounds.js'
 import { runCaseLocally, runCaseOnServer } from '../support/run-case-sdk.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
 
@@ -46,5 +47,5 @@ proves(
     for (let at = 0; at < cases.length; at += 8) await Promise.all(cases.slice(at, at + 8).map(judge))
     expect(wrong).toEqual([])
   },
-  120_000,
+  PATIENCE_MS,
 )

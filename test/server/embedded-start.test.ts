@@ -14,7 +14,7 @@ const folders: string[] = []
 const commands: Command[] = []
 const databases: EmbeddedPostgres[] = []
 
-beforeAll(() => buildOnce(), 60_000)
+beforeAll(() => buildOnce())
 afterEach(async () => {
   for (const command of commands.splice(0)) {
     command.child.kill('SIGTERM')
