@@ -108,6 +108,23 @@ test('a backup restored elsewhere holds every row, and every chain verifies ther
   expect(trail.items.map(({ action }) => action)).toEqual(['login', 'signup'])
 })
 
+test('a key, a sign-in and a mailed link of the backup open nothing once it is restored without them', async () => {
+  const file = join(folder, 'revoked.gz')
+  await backUp(runtime.databaseUrl, file)
+  const url = await emptyDatabase()
+  await restoreBackup(file, url, { revokeAccess: true })
+  const restored = await startRuntime({ through: async () => url })
+  const byKey = await restored.api(runtime.key).loadSession({ params: { session_id: 'any' } })
+  const visitor = new Person(restored.fetch, { email: person.email })
+  for (const [name, value] of person.cookies) visitor.cookies.set(name, value)
+  const { status: bySignIn } = await visitor.call('listAudit')
+  const { status: byPassword } = await visitor.login(person.password)
+  await restored.close()
+  expect([byKey.status, bySignIn, byPassword]).toEqual([401, 401, 200])
+  const open = await read(url, (sql) => sql`select 1 from mail_tokens where used_at is null and voided_at is null`)
+  expect(open).toHaveLength(0)
+})
+
 test('a backup is refused into a database in use; one that is cut short or no backup changes nothing', async () => {
   const file = join(folder, 'whole.gz')
   await backUp(runtime.databaseUrl, file)

@@ -68,20 +68,28 @@ export async function backUp(url: string, file: string): Promise<number> {
   }
 }
 
+export interface RestoreOptions {
+  /** Revokes every API key, sign-in and mailed link: the backup may hold some that were taken away after it was made. */
+  readonly revokeAccess?: boolean
+}
+
 /** Fills an empty database from a backup and brings it to the version of this code. All of it or nothing. */
-export async function restoreBackup(file: string, url: string): Promise<number> {
+export async function restoreBackup(file: string, url: string, options: RestoreOptions = {}): Promise<number> {
   const packed = (await openFile(file, () => open(file))).createReadStream()
   const unpacked = packed.pipe(createGunzip()).setEncoding('utf8')
   packed.once('error', (error) => unpacked.destroy(error))
   try {
-    return await restoreLines(unpackedLines(unpacked, file), file, url)
+    return await restoreLines(unpackedLines(unpacked, file), { file, url, ...options })
   } finally {
     packed.destroy()
     unpacked.destroy()
   }
 }
 
-async function restoreLines(input: AsyncIterator<string>, file: string, url: string): Promise<number> {
+async function restoreLines(
+  input: AsyncIterator<string>,
+  { file, url, revokeAccess = false }: RestoreOptions & { file: string; url: string },
+): Promise<number> {
   const header = readHeader((await input.next()).value, file)
   const newest = (await readMigrations(MIGRATIONS)).at(-1)?.number ?? 0
   if (header.migration > newest) {
@@ -99,6 +107,7 @@ async function restoreLines(input: AsyncIterator<string>, file: string, url: str
         rows += await copyIn(tx, JSON.parse(line.value) as TableHeader, input)
       }
       await continueNumbers(tx)
+      if (revokeAccess) await revokeAll(tx)
     })
     await migrate(url)
     return rows
@@ -239,6 +248,12 @@ async function continueNumbers(tx: Tx): Promise<void> {
       select setval(pg_get_serial_sequence(${table}, ${column}),
         (select coalesce(max(${tx(column)}), 0) + 1 from ${tx(table)}), false)`
   }
+}
+
+async function revokeAll(tx: Tx): Promise<void> {
+  await tx`update api_keys set revoked_at = clock_timestamp() where revoked_at is null`
+  await tx`update refresh_tokens set revoked_at = clock_timestamp() where revoked_at is null`
+  await tx`update mail_tokens set voided_at = clock_timestamp() where used_at is null and voided_at is null`
 }
 
 async function requireEmpty(tx: Tx): Promise<void> {

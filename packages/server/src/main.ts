@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Quota } from '@countersign/protocol'
-import { backUp, restoreBackup } from './backup.js'
+import { backUp, type RestoreOptions, restoreBackup } from './backup.js'
 import { type Config, readConfig } from './config.js'
 import { makeApiKey, makeId } from './crypto/secrets.js'
 import { openDemo } from './demo.js'
@@ -69,8 +69,8 @@ export async function createTenant(name: string, quota: Quota | null, flags: Fla
 export const backUpTo = (file: string, flags: Flags): Promise<number> => withDatabase(flags, (url) => backUp(url, file))
 
 /** Fills the configured database, which must be empty, from a backup. Returns the rows read. */
-export const restoreFrom = (file: string, flags: Flags): Promise<number> =>
-  withDatabase(flags, (url) => restoreBackup(file, url), 'old or new')
+export const restoreFrom = (file: string, flags: Flags, options: RestoreOptions = {}): Promise<number> =>
+  withDatabase(flags, (url) => restoreBackup(file, url, options), 'old or new')
 
 /**
  * The configured database, that of a running server, or the embedded one, started for as long as it is needed. A new

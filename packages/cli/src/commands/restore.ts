@@ -4,14 +4,22 @@ import { type Command, UsageError } from '../command.js'
 import { SETTING_FLAGS } from './start.js'
 
 export const restore: Command = {
-  usage: 'restore FILE [--data-folder FOLDER | --database-url URL]',
+  usage: 'restore FILE [--revoke-access] [--data-folder FOLDER | --database-url URL]',
   summary: 'fill an empty database from a backup',
   run: async (args, { note }) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: SETTING_FLAGS, allowPositionals: true })
+    const options = { ...SETTING_FLAGS, 'revoke-access': { type: 'boolean' as const } }
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     const [file, ...rest] = positionals
     if (file === undefined || rest.length > 0) throw new UsageError('expected one file')
-    const rows = await restoreFrom(file, values as Record<string, string | undefined>)
+    const { 'revoke-access': revokeAccess = false, ...flags } = values
+    const rows = await restoreFrom(file, flags as Record<string, string | undefined>, { revokeAccess })
     note(`${rows} rows from ${file}`)
+    note('Everything is as it was when the backup was made: sessions killed and content erased since then are back.')
+    note(
+      revokeAccess
+        ? 'Every key and sign-in is revoked: sign in anew, make new keys, kill what must not go on.'
+        : 'So are keys and sign-ins revoked since then; --revoke-access revokes them all.',
+    )
     return 0
   },
 }
