@@ -15,6 +15,7 @@ import {
 import { type FixtureServer, startFixtureServer } from '../support/dashboard/fixture-server.js'
 import { dashboardFixtures, HOSTILE_SESSION, MAIN_SESSION } from '../support/dashboard/fixtures.js'
 import { DRAFT } from '../support/dashboard/governance-story.js'
+import { longSession } from '../support/dashboard/long-session.js'
 import { HOSTILE } from '../support/dashboard/overview-figures.js'
 import { PAGES } from '../support/dashboard/pages.js'
 import { renamed } from '../support/dashboard/renamed.js'
@@ -203,6 +204,34 @@ describe.skipIf(trouble !== null)(
       await page.getByRole('heading', { name: 'State after event 2' }).waitFor()
       expect(await version.innerText()).toBe('0')
       expect(await state.locator('.changed dt').allInnerTexts()).toContain('Tool calls')
+    })
+
+    test('of a session with ten thousand events the newest are one click away, and no older state is called the newest', async () => {
+      const watched = await newPage()
+      const { page } = watched
+      server.use(longSession(dashboardFixtures(new Date()), 10_000))
+      await page.goto(`${server.url}/sessions/${MAIN_SESSION}`)
+      await page.getByRole('heading', { name: 'State after event 100' }).waitFor()
+      await page.getByRole('button', { name: 'Newest events' }).click()
+      await page.getByRole('heading', { name: 'State now' }).waitFor()
+      expect(await page.locator('.state div', { hasText: 'Version' }).locator('dd').innerText()).toBe('10000')
+      await page.getByText('9,991 to 10,000 of 10,000 events').waitFor()
+      await page.getByRole('button', { name: 'Earlier events' }).click()
+      await page.getByText('9,891 to 10,000 of 10,000 events').waitFor()
+      // A link to an event that is not on the page brings it there.
+      await page.evaluate(() => {
+        location.hash = '#event-42'
+      })
+      await page.getByRole('heading', { name: 'State after event 42' }).waitFor()
+      await page.locator('#event-42').waitFor()
+    })
+
+    test('a link to an event that no session has leads to the newest', async () => {
+      const watched = await newPage()
+      server.use(longSession(dashboardFixtures(new Date()), 300))
+      await watched.page.goto(`${server.url}/sessions/${MAIN_SESSION}#event-99999`)
+      await watched.page.getByRole('heading', { name: 'State now' }).waitFor()
+      await watched.page.locator('#event-300').waitFor()
     })
 
     test('the menu of a phone opens, leads on, and closes by keyboard', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { afterName, ago, count, duration, money, percent, plural } from './format.js'
+import { afterName, ago, count, duration, fullTime, money, percent, plural, timeAfter, zoneName } from './format.js'
 
 test('shares are never rounded to all or nothing', () => {
   expect([0, 0.0004, 0.5, 0.125, 0.99999, 1].map(percent)).toEqual(['0%', '< 0.1%', '50%', '12.5%', '> 99.9%', '100%'])
@@ -23,6 +23,15 @@ test('numbers, money and times read well', () => {
     '2 days ago',
   ])
   expect(duration('2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.500Z')).toBe('1.5 s')
+})
+
+test('a whole time names its zone; in a row of times the day stands where it changes', () => {
+  const noon = '2026-03-04T12:00:00Z'
+  expect(fullTime(noon)).toMatch(/^4 Mar 2026, \d{2}:00:00 \S+$/)
+  expect(fullTime(noon).endsWith(zoneName(new Date(noon)))).toBe(true)
+  expect(timeAfter(noon, undefined)).toMatch(/^4 Mar 2026, \d{2}:00:00$/)
+  expect(timeAfter(noon, '2026-03-04T11:59:00Z')).toMatch(/^\d{2}:00:00$/)
+  expect(timeAfter(noon, '2026-03-02T12:00:00Z')).toMatch(/^4 Mar 2026, /)
 })
 
 test('a tool that stands beside a sentence is not named twice', () => {

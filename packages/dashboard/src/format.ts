@@ -1,6 +1,14 @@
 const numbers = new Intl.NumberFormat('en-US')
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
-const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+const moment = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  timeZoneName: 'short',
+})
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const dayAndYear = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
@@ -20,11 +28,22 @@ export const percent = (share: number): string => {
 export const money = (value: number): string =>
   value === 0 ? '0' : value < 1 ? String(Number(value.toPrecision(3))) : value.toFixed(2)
 
+/** With its zone: it is held against logs of machines that keep another. */
 export const fullTime = (iso: string): string => moment.format(new Date(iso))
-export const clockTime = (iso: string): string => clock.format(new Date(iso))
+const clockTime = (iso: string): string => clock.format(new Date(iso))
 export const shortTime = (date: Date, spanSeconds: number): string =>
   spanSeconds >= 20 * 3_600 ? day.format(date) : clockMinutes.format(date)
 export const dayTime = (date: Date): string => `${day.format(date)}, ${clockMinutes.format(date)}`
+/** The day before the time where it is not the day of the moment before. */
+export const timeAfter = (iso: string, before: string | undefined): string => {
+  const date = dayAndYear.format(new Date(iso))
+  return before !== undefined && dayAndYear.format(new Date(before)) === date
+    ? clockTime(iso)
+    : `${date}, ${clockTime(iso)}`
+}
+/** The zone of the times that are shown without one, such as `GMT+1`. */
+export const zoneName = (at = new Date()): string =>
+  moment.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? 'UTC'
 
 /** `4 min ago`; a date once it is older than a week. */
 export function ago(iso: string, now = Date.now()): string {

@@ -8,7 +8,7 @@ import { Empty, Loaded } from '../components/states.js'
 import { Name, Text } from '../components/text.js'
 import { Tile } from '../components/tile.js'
 import { Ago } from '../components/time.js'
-import { count, percent, plural } from '../format.js'
+import { count, percent, plural, zoneName } from '../format.js'
 import { reasonMeaning, reasonTitle } from '../reasons.js'
 import { useApi } from '../use-api.js'
 import { DecisionsPlot } from './overview/decisions-plot.js'
@@ -102,7 +102,7 @@ function Figures({ overview }: { overview: Overview }) {
           search={{ status: 'KILLED' }}
         />
       </div>
-      <Panel title="Decisions over time">
+      <Panel title="Decisions over time" aside={`times in ${zoneName()}`}>
         {decided === 0 ? (
           <p className="quiet">Nothing was decided in this time.</p>
         ) : (

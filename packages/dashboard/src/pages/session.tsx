@@ -4,13 +4,14 @@ import { useCallback, useRef, useState } from 'react'
 import { Freshness, Page, Panel } from '../components/page.js'
 import { Loaded, Loading } from '../components/states.js'
 import { Text } from '../components/text.js'
+import { count, plural, zoneName } from '../format.js'
 import { useApi } from '../use-api.js'
 import { KillSession } from './session/kill-session.js'
 import { Proof } from './session/proof.js'
 import { SessionFacts } from './session/session-facts.js'
 import { StatePanel } from './session/state-panel.js'
 import { Timeline } from './session/timeline.js'
-import { useTimeline } from './session/use-timeline.js'
+import { type TimelineReading, useTimeline } from './session/use-timeline.js'
 
 /** One session: what happened, moment by moment, with the state as it was at each. */
 export function SessionPage() {
@@ -24,6 +25,10 @@ export function SessionPage() {
     // Beside the timeline the state is in sight already; below it, on a narrow screen, it is brought there.
     if (look) side.current?.scrollIntoView({ block: 'nearest' })
   }, [])
+  const toNewest = () => {
+    setChosen(null)
+    if (timeline.hasLater && detail.data !== undefined) timeline.goTo(detail.data.session.ledger.seq)
+  }
   const shown = timeline.items.find(({ seq }) => seq === chosen) ?? timeline.items.at(-1)
   const before = shown === undefined ? undefined : timeline.items[timeline.items.indexOf(shown) - 1]
   return (
@@ -42,17 +47,17 @@ export function SessionPage() {
           <>
             <SessionFacts detail={data} />
             <div className="session-columns">
-              <Panel title="Timeline" aside={`${data.session.ledger.seq} events`}>
+              <Panel title="Timeline" aside={`${extent(timeline, data.session.ledger.seq)}, times in ${zoneName()}`}>
                 {timeline.problem === null && timeline.items.length === 0 ? <Loading rows={6} /> : null}
-                <Timeline timeline={timeline} chosen={shown?.seq ?? null} onChoose={choose} />
+                <Timeline timeline={timeline} chosen={shown?.seq ?? null} onChoose={choose} onNewest={toNewest} />
               </Panel>
               <div className="session-side" ref={side}>
                 {shown === undefined ? null : (
                   <StatePanel
                     item={shown}
                     before={before}
-                    newest={shown.seq === timeline.items.at(-1)?.seq}
-                    onNewest={() => setChosen(null)}
+                    newest={!timeline.hasLater && shown.seq === timeline.items.at(-1)?.seq}
+                    onNewest={toNewest}
                   />
                 )}
                 <Proof sessionId={sessionId} head={data.session.ledger} />
@@ -63,4 +68,11 @@ export function SessionPage() {
       </Loaded>
     </Page>
   )
+}
+
+/** All events, or which of them are on the page. */
+function extent({ items, hasEarlier, hasLater }: TimelineReading, all: number): string {
+  const [first, last] = [items[0], items.at(-1)]
+  if (first === undefined || last === undefined || !(hasEarlier || hasLater)) return plural(all, 'event')
+  return `${count(first.seq)} to ${count(last.seq)} of ${plural(all, 'event')}`
 }

@@ -8,7 +8,7 @@ import { Freshness, Page, Panel } from '../components/page.js'
 import { Loaded, Loading } from '../components/states.js'
 import { Name, Text } from '../components/text.js'
 import { Ago } from '../components/time.js'
-import { clockTime } from '../format.js'
+import { fullTime } from '../format.js'
 import { useApi } from '../use-api.js'
 import { KillWorkflow } from './workflow/kill-workflow.js'
 
@@ -112,7 +112,7 @@ function Resources({ workflow: { resources } }: { workflow: Workflow }) {
             <Link to="/sessions/$sessionId" params={{ sessionId: resource.session_id }}>
               <Name value={resource.session_id} />
             </Link>
-            {resource.ends_at === null ? null : `, which was killed; held until ${clockTime(resource.ends_at)}`}
+            {resource.ends_at === null ? null : `, which was killed; held until ${fullTime(resource.ends_at)}`}
           </p>
         </li>
       ))}

@@ -1,11 +1,11 @@
 import type { TimelineItem } from '@countersign/protocol'
 import { useLocation } from '@tanstack/react-router'
-import { useEffect } from 'react'
+import { useEffect, useRef } from 'react'
 import { Button } from '../../components/button.js'
 import { Hash } from '../../components/hash.js'
 import { Failure } from '../../components/states.js'
 import { Text } from '../../components/text.js'
-import { clockTime, fullTime, plural } from '../../format.js'
+import { fullTime, plural, timeAfter } from '../../format.js'
 import { narrowingMeaning } from '../../reasons.js'
 import { CallCard } from './call-card.js'
 import { eventWords } from './event-words.js'
@@ -15,20 +15,32 @@ interface TimelineProps {
   readonly timeline: TimelineReading
   readonly chosen: number | null
   readonly onChoose: (seq: number, look?: boolean) => void
+  readonly onNewest: () => void
 }
 
-export function Timeline({ timeline, chosen, onChoose }: TimelineProps) {
-  useDeepLink(timeline.items.length > 0, onChoose)
+export function Timeline({ timeline, chosen, onChoose, onNewest }: TimelineProps) {
+  useDeepLink(timeline, onChoose)
   return (
     <>
-      {timeline.hasEarlier ? (
-        <Button busy={timeline.busy} onClick={timeline.loadEarlier}>
-          Earlier events
-        </Button>
+      {timeline.hasEarlier || timeline.hasLater ? (
+        <div className="timeline-ends">
+          {timeline.hasEarlier ? (
+            <Button busy={timeline.busy} onClick={timeline.loadEarlier}>
+              Earlier events
+            </Button>
+          ) : null}
+          {timeline.hasLater ? <Button onClick={onNewest}>Newest events</Button> : null}
+        </div>
       ) : null}
       <ol className="timeline">
-        {timeline.items.map((item) => (
-          <Moment key={item.seq} item={item} chosen={item.seq === chosen} onChoose={onChoose} />
+        {timeline.items.map((item, at) => (
+          <Moment
+            key={item.seq}
+            item={item}
+            before={timeline.items[at - 1]?.at}
+            chosen={item.seq === chosen}
+            onChoose={onChoose}
+          />
         ))}
       </ol>
       {timeline.problem === null ? null : <Failure problem={timeline.problem} onRetry={timeline.retry} />}
@@ -41,33 +53,41 @@ export function Timeline({ timeline, chosen, onChoose }: TimelineProps) {
   )
 }
 
-/** The call that the address names is brought into sight and chosen, once it is there. */
-function useDeepLink(ready: boolean, onChoose: (seq: number) => void): void {
+/** The call that the address names is brought into sight and chosen, once it is there, and once only. */
+function useDeepLink({ items, head = 0, goTo }: TimelineReading, onChoose: (seq: number) => void): void {
   const { hash } = useLocation()
+  const shown = useRef('')
+  const seq = Number(/^(?:call|event)-(\d+)/.exec(hash)?.[1] ?? 0)
+  const ready = items.length > 0 && seq > 0 && seq <= head
   useEffect(() => {
-    const seq = /^(?:call|event)-(\d+)/.exec(hash)?.[1]
-    if (!ready || seq === undefined) return
-    onChoose(Number(seq))
-    const element = document.getElementById(hash)
-    element?.scrollIntoView({ block: 'center' })
-    element?.focus({ preventScroll: true })
-  }, [ready, hash, onChoose])
+    if (!ready || shown.current === hash) return
+    // An event that is not on the page is fetched; the page has none meanwhile, and then this runs again.
+    const event = document.getElementById(`event-${seq}`)
+    if (event === null) return goTo(seq)
+    shown.current = hash
+    onChoose(seq)
+    const element = document.getElementById(hash) ?? event
+    element.scrollIntoView({ block: 'center' })
+    element.focus({ preventScroll: true })
+  }, [ready, hash, seq, onChoose, goTo])
 }
 
 interface MomentProps {
   readonly item: TimelineItem
+  /** When the moment before it was. */
+  readonly before: string | undefined
   readonly chosen: boolean
   readonly onChoose: (seq: number, look?: boolean) => void
 }
 
-function Moment({ item, chosen, onChoose }: MomentProps) {
+function Moment({ item, before, chosen, onChoose }: MomentProps) {
   const { title, tone, facts } = eventWords(item)
   return (
     <li className={`moment moment-${tone}`} id={`event-${item.seq}`} tabIndex={-1} data-chosen={chosen || undefined}>
       <div className="moment-head">
         <h3>{title}</h3>
         <time dateTime={item.at} title={fullTime(item.at)}>
-          {clockTime(item.at)}
+          {timeAfter(item.at, before)}
         </time>
         <button
           type="button"

@@ -2,6 +2,7 @@ import { type FormEvent, useEffect, useRef } from 'react'
 import { Button } from '../../components/button.js'
 import { Select } from '../../components/field.js'
 import { Icon } from '../../components/icon.js'
+import { zoneName } from '../../format.js'
 import { REASON_OPTIONS } from '../../reasons.js'
 import { useApi } from '../../use-api.js'
 import { plainText } from '../../visible-text.js'
@@ -53,8 +54,8 @@ export function Filters({ search, onChange }: { search: Search; onChange: (next:
       <Select label="Time" value={search.since ?? ''} options={TIMES} onChange={(value) => set('since', value)} />
       {times ? (
         <>
-          <TimeFilter label="From" name="from" value={search.from ?? ''} onChange={set} />
-          <TimeFilter label="To" name="to" value={search.to ?? ''} onChange={set} />
+          <TimeFilter label={`From (${zoneName()})`} name="from" value={search.from ?? ''} onChange={set} />
+          <TimeFilter label={`To (${zoneName()})`} name="to" value={search.to ?? ''} onChange={set} />
         </>
       ) : null}
       {active === 0 ? null : (
