@@ -321,7 +321,11 @@ proves(
     expect(await count()).toBe(2)
     const day = 24 * 3_600_000
     const removeAt = (days: number) =>
-      deleteEndedRefreshTokens(runtime.sql, new Date(now.getTime() + (days - LIMITS.refreshTokenRetentionDays) * day))
+      deleteEndedRefreshTokens(
+        runtime.sql,
+        new Date(now.getTime() + (days - LIMITS.refreshTokenRetentionDays) * day),
+        100,
+      )
     await removeAt(29.9)
     expect(await count()).toBe(2)
     await removeAt(30.1)

@@ -3,9 +3,11 @@ import { flowOf, newTrail, type ToolSummary } from '@countersign/engine'
 import type { JsonObject } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
+import { FIRST_PUPIL, takePupil } from '../../packages/server/src/store/captures.js'
 import { batchOf, mailConversation } from '../support/captures.js'
 import { expectStatus, LOOKUP, openSession, receiptFor, refund } from '../support/governed-session.js'
 import { proves } from '../support/proves.js'
+import { rowsRead } from '../support/rows-read.js'
 import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
 
 let runtime: Runtime
@@ -175,6 +177,51 @@ describe('learning', () => {
       { samples: 0, judged: 1, passed: 0 },
       { samples: 0, judged: 1, passed: 0 },
     ])
+  })
+})
+
+/** Captures that hold nothing to learn from, many at once. */
+const insertIdle = async (agent: string, { count, governed }: { count: number; governed: boolean }) => {
+  const item = { request: { tools: [] }, response: { tool_calls: [] } }
+  await runtime.sql`
+    insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, item, governed)
+    select ${runtime.tenantId}, ${agent} || n, ${agent}, 'c', now(), 'metadata', '{}', ${JSON.stringify(item)}::text::json,
+      ${governed}
+    from generate_series(1, ${count}) n`
+  await runtime.sql`insert into learned_agents (tenant_id, agent, salt) values (${runtime.tenantId}, ${agent}, 's')`
+}
+
+describe('an agent with a long backlog', () => {
+  const learnedOf = async (agent: string) =>
+    (await runtime.sql`select 1 from captures where agent = ${agent} and learned`).length
+  const databaseOf = (instance: 0 | 1) => runtime.instances[instance]!.parts.database
+
+  test('gets its turn, and then the others get theirs', async () => {
+    await insertIdle('long-a', { count: 5_600, governed: false })
+    await insertIdle('long-b', { count: 3, governed: false })
+    const turn = { last: FIRST_PUPIL }
+    const learn = () => databaseOf(0).transaction('jobs', (tx) => learnCaptures(tx, turn))
+    expect([await learn(), await learn(), await learn()]).toEqual([500, 3, 500])
+    expect([await learnedOf('long-a'), await learnedOf('long-b')]).toEqual([1_000, 3])
+  })
+
+  test('does not hide the others from an instance that finds it taken', async () => {
+    await insertIdle('long-c', { count: 3, governed: false })
+    await databaseOf(0).transaction('jobs', async (tx) => {
+      expect((await takePupil(tx, FIRST_PUPIL))?.agent).toBe('long-a')
+      expect(await databaseOf(1).transaction('jobs', learnCaptures)).toBe(3)
+    })
+    expect([await learnedOf('long-a'), await learnedOf('long-c')]).toEqual([1_000, 3])
+    await runtime.sql`update captures set learned = true where agent = 'long-a'`
+  })
+
+  test('whose receipts are waited for is passed over without a look at each of its captures', async () => {
+    await insertIdle('long-d', { count: 2_000, governed: true })
+    const read = await databaseOf(0).transaction('jobs', (tx) =>
+      rowsRead(tx, 'captures', async () => expect(await takePupil(tx, FIRST_PUPIL)).toBeNull()),
+    )
+    expect(read).toBeLessThan(20)
+    await runtime.sql`update captures set learned = true where agent = 'long-d'`
   })
 })
 

@@ -1,9 +1,10 @@
 import type { RequestBody, Routes } from '@countersign/protocol'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Job, RETENTIONS, runJob, type SharedJob, startJobs } from '../../packages/server/src/jobs.js'
 import { createLog } from '../../packages/server/src/log.js'
 import { openSession } from '../support/governed-session.js'
 import { planOf } from '../support/plans.js'
+import { rowsRead } from '../support/rows-read.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
 
 let runtime: Runtime
@@ -156,4 +157,69 @@ test('the audit trail is kept, unless a setting says for how many days', async (
   expect([await remove('audit', 90, 401), (await left()).length]).toEqual([0, 2])
   expect(await remove('audit', 90, 365)).toBe(1)
   expect(await left()).toEqual([{ subject: 'audited-new' }])
+})
+
+/** How a row of each is written that came at the time `at`: its table, columns and values. */
+const AGED_ROWS: Record<string, [table: string, columns: string, values: string]> = {
+  'refresh-tokens': [
+    'refresh_tokens',
+    'tenant_id, refresh_id, user_id, token_hash, created_at, expires_at',
+    "tenant, id, 'aged', sha256(id::bytea), at, at",
+  ],
+  'prepared-requests': [
+    'set_aside_requests',
+    'tenant_id, session_id, prepared_request_id, expires_at, request',
+    "tenant, 'aged', id, at, '{}'",
+  ],
+  'late-receipts': [
+    'late_receipts',
+    `tenant_id, session_id, pending_call_id, number, seq, fence, body_hash, outcome, evidence_level, argument_hash,
+      recorded_at`,
+    "tenant, 'aged', id, 1, 1, 1, 'h', 'failed', 'executed', 'h', at",
+  ],
+  content: ['content', 'tenant_id, session_id, kind, ref, body, created_at', "tenant, 'aged', 'reason', id, '{}', at"],
+  captures: [
+    'captures',
+    'tenant_id, capture_id, agent, conversation_id, at, received_at, capture_level, tool_names, item, learned',
+    "tenant, id, 'aged', 'c', at, at, 'metadata', '{}', '{}', true",
+  ],
+  mail: [
+    'mail_queue',
+    'tenant_id, mail_id, user_id, kind, created_at, next_attempt_at, sent_at',
+    "tenant, id, 'aged', 'verify', at, at, at",
+  ],
+  'mail-tokens': [
+    'mail_tokens',
+    'tenant_id, token_id, user_id, kind, token_hash, created_at, expires_at, used_at',
+    "tenant, id, 'aged', 'verify', sha256(id::bytea), at, at, at",
+  ],
+}
+
+describe.each(Object.entries(AGED_ROWS))('retention of %s', (name, [table, columns, values]) => {
+  const insert = (age: string, count: number) =>
+    runtime.sql.unsafe(
+      `insert into ${table} (${columns}) select ${values} from (
+        select $1::text as tenant, md5(random()::text) as id, now() - $2::text::interval as at from generate_series(1, $3::int)
+      ) aged`,
+      [runtime.tenantId, age, count],
+    )
+  beforeAll(async () => {
+    await runtime.sql`
+      insert into users (tenant_id, user_id, email, email_key, password_hash)
+      values (${runtime.tenantId}, 'aged', 'aged', 'aged', '') on conflict do nothing`
+  })
+
+  test('removes as many rows at once as it is told, and reads none of those that stay', async () => {
+    await insert('200 days', 105)
+    expect([await remove(name, 90), await remove(name, 90), await remove(name, 90)]).toEqual([100, 5, 0])
+    // The new ones take the room of the old.
+    await runtime.sql.unsafe(`vacuum ${table}`)
+    await insert('0 days', 300)
+    const retention = RETENTIONS.find((row) => row.name === name)!
+    const options = { olderThanDays: 90, auditDays: null, limit: 100, now: new Date() }
+    const read = await services()[0]!.database.transaction('jobs', (tx) =>
+      rowsRead(tx, table, async () => expect(await retention.remove(tx, options)).toBe(0)),
+    )
+    expect(read).toBe(0)
+  })
 })

@@ -1,7 +1,7 @@
 import { LIMITS } from '@countersign/protocol'
 import type { Services } from './context.js'
 import { createLastingTrouble } from './lasting-trouble.js'
-import { learnCaptures } from './learning/learn-captures.js'
+import { learnCaptures, turnOf } from './learning/learn-captures.js'
 import { judgeWaitingRun } from './runs/judge-run.js'
 import { deleteOldAuditEntries } from './store/audit.js'
 import { deleteIdleBuckets } from './store/buckets.js'
@@ -11,7 +11,7 @@ import type { Tx } from './store/database.js'
 import { countDecisions } from './store/decision-counts.js'
 import { eraseOldNotes } from './store/handoffs.js'
 import { claimJob } from './store/jobs.js'
-import { deleteOldMail } from './store/mail.js'
+import { deleteOldMail, deleteOldMailTokens } from './store/mail.js'
 import { deleteUnusedPlans } from './store/plans.js'
 import { deleteOldPreparedRequests } from './store/prepared-requests.js'
 import { deleteOldLateReceipts } from './store/receipts.js'
@@ -54,10 +54,11 @@ interface RetentionOptions {
 }
 
 export const RETENTIONS: readonly Retention[] = [
-  { name: 'idle-buckets', remove: (tx, { limit }) => deleteIdleBuckets(tx, limit) },
+  { name: 'idle-buckets', everySeconds: 3_600, remove: (tx, { limit }) => deleteIdleBuckets(tx, limit) },
   {
     name: 'refresh-tokens',
-    remove: (tx, { now }) => deleteEndedRefreshTokens(tx, daysBefore(now, LIMITS.refreshTokenRetentionDays)),
+    remove: (tx, { now, limit }) =>
+      deleteEndedRefreshTokens(tx, daysBefore(now, LIMITS.refreshTokenRetentionDays), limit),
   },
   {
     name: 'prepared-requests',
@@ -73,6 +74,7 @@ export const RETENTIONS: readonly Retention[] = [
   },
   {
     name: 'erasure-marks',
+    everySeconds: 3_600,
     remove: (tx, { now, limit }) => deleteOldErasures(tx, daysBefore(now, 1), limit),
   },
   {
@@ -101,7 +103,14 @@ export const RETENTIONS: readonly Retention[] = [
     name: 'handoff-notes',
     remove: (tx, { now, olderThanDays, limit }) => eraseOldNotes(tx, daysBefore(now, olderThanDays), limit),
   },
-  { name: 'mail', remove: (tx, { now, olderThanDays }) => deleteOldMail(tx, daysBefore(now, olderThanDays)) },
+  {
+    name: 'mail',
+    remove: (tx, { now, olderThanDays, limit }) => deleteOldMail(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'mail-tokens',
+    remove: (tx, { now, olderThanDays, limit }) => deleteOldMailTokens(tx, daysBefore(now, olderThanDays), limit),
+  },
 ]
 
 const daysBefore = (now: Date, days: number) => new Date(now.getTime() - days * 24 * 3_600_000)
@@ -140,7 +149,8 @@ const decisionCountsJob: Job = {
 const learningJob: SharedJob = {
   name: 'learning',
   shared: true,
-  run: async ({ database }) => (await database.transaction(JOBS_SHARE, learnCaptures)) > 0,
+  run: async ({ database }) =>
+    (await database.transaction(JOBS_SHARE, (tx) => learnCaptures(tx, turnOf(database)))) > 0,
 }
 
 /** Runs are judged as soon as they are started; this is for those whose instance went away. */

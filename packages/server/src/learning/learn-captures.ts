@@ -1,6 +1,6 @@
 import { addCall, addColumns, newSummary, parseStrictJson, type ToolSummary } from '@countersign/engine'
 import { LIMITS } from '@countersign/protocol'
-import { type Lesson, type Pupil, takeLessons, takePupil } from '../store/captures.js'
+import { FIRST_PUPIL, type Lesson, type Pupil, type PupilName, takeLessons, takePupil } from '../store/captures.js'
 import type { Tx } from '../store/database.js'
 import { countLearnedTools, type LearnedChange, loadLearnedTools, saveLearnedTools } from '../store/learned-tools.js'
 
@@ -14,8 +14,8 @@ export const MAX_TOOLS = 2 * LIMITS.toolsPerPreflight
  * Learns from captures that nobody learned from yet, of one agent, and returns how many there were. The agent is locked
  * meanwhile and other instances take other agents, so that each capture counts once and no summary is lost.
  */
-export async function learnCaptures(tx: Tx): Promise<number> {
-  const pupil = await takePupil(tx)
+export async function learnCaptures(tx: Tx, turn: Turn = { last: FIRST_PUPIL }): Promise<number> {
+  const pupil = await nextPupil(tx, turn)
   if (pupil === null) return 0
   const lessons = await takeLessons(tx, pupil, LESSONS_PER_BATCH)
   const known = await loadLearnedTools(tx, { ...pupil, tools: toolsIn(lessons) })
@@ -30,6 +30,27 @@ export async function learnCaptures(tx: Tx): Promise<number> {
   const kept = changes.filter((change) => !fresh.includes(change) || fresh.indexOf(change) < room)
   if (kept.length > 0) await saveLearnedTools(tx, pupil, kept)
   return lessons.length
+}
+
+/** Whose turn it was last. The next one comes first: an agent with a long backlog, or a broken one, keeps nobody waiting. */
+export interface Turn {
+  last: PupilName
+}
+
+const turns = new WeakMap<object, Turn>()
+
+/** The turn of an instance, by its database. */
+export function turnOf(database: object): Turn {
+  const turn = turns.get(database) ?? { last: FIRST_PUPIL }
+  turns.set(database, turn)
+  return turn
+}
+
+async function nextPupil(tx: Tx, turn: Turn): Promise<Pupil | null> {
+  const { last } = turn
+  const pupil = (await takePupil(tx, last)) ?? (last === FIRST_PUPIL ? null : await takePupil(tx, FIRST_PUPIL))
+  turn.last = pupil ?? FIRST_PUPIL
+  return pupil
 }
 
 export function learnLessons(

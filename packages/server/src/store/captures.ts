@@ -98,39 +98,56 @@ export async function keepOfferedTools(
     where excluded.schema is not null and known.schema::text is distinct from excluded.schema::text`
 }
 
-export interface Pupil {
-  tenantId: string
-  agent: string
-  salt: string
+export interface PupilName {
+  readonly tenantId: string
+  readonly agent: string
 }
+
+export interface Pupil extends PupilName {
+  readonly salt: string
+}
+
+/** Before every agent there is. */
+export const FIRST_PUPIL: PupilName = { tenantId: '', agent: '' }
 
 /** How long a governed call may take to leave a receipt: what has none by then teaches nothing. */
 export const RECEIPT_WAIT = '3 minutes'
 
-/** Not learned from yet, and old enough for receipts where there will be some. */
-const learnable = (sql: Queryable) => sql`
-  not learned and (not governed or received_at < clock_timestamp() - ${RECEIPT_WAIT}::interval)`
+/** Old enough for receipts where there will be some. Those that wait for none come first, as the index has them. */
+const isDue = (sql: Queryable) => sql`(governed, received_at) < (true, now() - ${RECEIPT_WAIT}::interval)`
 
-/** Takes an agent with captures to learn from, for this transaction. Null when there is none that nobody else has. */
-export async function takePupil(tx: Tx): Promise<Pupil | null> {
+/**
+ * Takes an agent with captures to learn from, for this transaction: the next one after `after`, by tenant and name. Null
+ * when there is none that nobody else has. Of each agent one capture is looked at, however many it has.
+ */
+export async function takePupil(tx: Tx, after: PupilName): Promise<Pupil | null> {
   const [pupil] = await tx<Pupil[]>`
-    with waiting as (
-      select distinct tenant_id, agent
-      from (select tenant_id, agent from captures where ${learnable(tx)} limit 5000) unlearned
+    with recursive waiting as (
+      select ${after.tenantId}::text as tenant_id, ${after.agent}::text as agent, true as governed,
+        timestamptz 'infinity' as received_at
+      union all
+      select next.* from waiting w cross join lateral (
+        select tenant_id, agent, governed, received_at from captures c
+        where not learned and (c.tenant_id, c.agent) > (w.tenant_id, w.agent)
+        order by c.tenant_id, c.agent, c.governed, c.received_at limit 1
+      ) next
     )
-    select a.tenant_id, a.agent, a.salt from learned_agents a join waiting using (tenant_id, agent)
-    limit 1 for update of a skip locked`
+    select a.tenant_id, a.agent, a.salt
+    from (select tenant_id, agent from waiting where ${isDue(tx)}) w cross join lateral (
+      select * from learned_agents l where l.tenant_id = w.tenant_id and l.agent = w.agent for update skip locked
+    ) a
+    limit 1`
   return pupil ?? null
 }
 
-/** Marks the oldest unlearned captures of an agent as learned and returns them. */
+/** Marks the oldest captures of an agent that can be learned from as learned, and returns them. */
 export async function takeLessons(tx: Tx, { tenantId, agent }: Pupil, limit: number): Promise<Lesson[]> {
   const rows = await tx<{ item: StoredCapture; governed: boolean }[]>`
-    update captures set learned = true
-    where (tenant_id, capture_id) in (
-      select tenant_id, capture_id from captures
-      where tenant_id = ${tenantId} and agent = ${agent} and ${learnable(tx)} limit ${limit}
-    )
+    update captures set learned = true where ctid = any (array(
+      select ctid from captures
+      where tenant_id = ${tenantId} and agent = ${agent} and not learned and ${isDue(tx)}
+      order by governed, received_at limit ${limit}
+    ))
     returning item, governed`
   const governed = rows.filter((row) => row.governed).map(({ item }) => item)
   const outcomes = governed.length === 0 ? null : await loadOutcomes(tx, tenantId, governed)

@@ -93,10 +93,21 @@ export async function consumeMailToken(
   return row
 }
 
-/** Removes one-time tokens and settled mails older than `before`. Returns how many rows. */
-export async function deleteOldMail(sql: Queryable, before: Date): Promise<number> {
-  const tokens = await sql`delete from mail_tokens where expires_at < ${before}`
-  const mails =
-    await sql`delete from mail_queue where (sent_at is not null or given_up_at is not null) and created_at < ${before}`
-  return tokens.count + mails.count
+/** Removes one-time tokens that expired before a time, some at once. Returns how many went. */
+export async function deleteOldMailTokens(sql: Queryable, before: Date, limit: number): Promise<number> {
+  const rows = await sql`
+    delete from mail_tokens where ctid = any (array(
+      select ctid from mail_tokens where expires_at < ${before} limit ${limit}
+    )) returning 1`
+  return rows.length
+}
+
+/** Removes mails from before a time that were sent or given up, some at once. Returns how many went. */
+export async function deleteOldMail(sql: Queryable, before: Date, limit: number): Promise<number> {
+  const rows = await sql`
+    delete from mail_queue where ctid = any (array(
+      select ctid from mail_queue where (sent_at is not null or given_up_at is not null) and created_at < ${before}
+      limit ${limit}
+    )) returning 1`
+  return rows.length
 }

@@ -94,9 +94,12 @@ export async function revokeRefreshTokensOf(
     where tenant_id = ${user.tenantId} and user_id = ${user.userId} and revoked_at is null`
 }
 
-/** Removes what ended, by expiry or revocation, before `endedBefore`. Returns how many. */
-export async function deleteEndedRefreshTokens(sql: Queryable, endedBefore: Date): Promise<number> {
-  const { count } = await sql`
-    delete from refresh_tokens where least(expires_at, coalesce(revoked_at, expires_at)) < ${endedBefore}`
-  return count
+/** Removes what ended, by expiry or revocation, before `endedBefore`, some at once. Returns how many went. */
+export async function deleteEndedRefreshTokens(sql: Queryable, endedBefore: Date, limit: number): Promise<number> {
+  const rows = await sql`
+    delete from refresh_tokens where ctid = any (array(
+      select ctid from refresh_tokens where least(expires_at, coalesce(revoked_at, expires_at)) < ${endedBefore}
+      limit ${limit}
+    )) returning 1`
+  return rows.length
 }
