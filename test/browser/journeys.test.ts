@@ -74,14 +74,12 @@ describe.skipIf(trouble !== null)(
       await page.getByRole('heading', { name: 'Your first API key' }).waitFor()
       apiKey = await page.locator('.new-key-value code').innerText()
       expect(apiKey).toMatch(/^csk_[\w-]{32}$/)
-      await expect
-        .poll(() => page.getByText(`export COUNTERSIGN_API_KEY=${apiKey}`).count(), { timeout: 15_000 })
-        .toBe(1)
+      await expect.poll(() => page.getByText(`export COUNTERSIGN_API_KEY=${apiKey}`).count()).toBe(1)
       await page.getByRole('button', { name: /go to the dashboard/ }).click()
       await page.getByText('Verify your e-mail address.').waitFor()
       await page.getByRole('heading', { name: 'Nothing has happened yet' }).waitFor()
       await page.reload()
-      await expect.poll(() => page.getByText(apiKey).count(), { timeout: 15_000 }).toBe(0)
+      await expect.poll(() => page.getByText(apiKey).count()).toBe(0)
     })
 
     test('verifies by the mailed link, whose token leaves the address', async () => {
@@ -91,7 +89,7 @@ describe.skipIf(trouble !== null)(
       expect(page.url()).not.toContain('token')
       await page.getByRole('link', { name: 'Go to the dashboard' }).click()
       await page.getByRole('heading', { name: 'Nothing has happened yet' }).waitFor()
-      await expect.poll(() => page.getByText('Verify your e-mail address.').count(), { timeout: 15_000 }).toBe(0)
+      await expect.poll(() => page.getByText('Verify your e-mail address.').count()).toBe(0)
     })
 
     test('sees the first governed call appear without reloading', async () => {
@@ -101,7 +99,7 @@ describe.skipIf(trouble !== null)(
       agent.provider.enqueue(calls(['find_order', { order: 'A-1042' }, 'c1']))
       await ask(TOOLS)
       await session.tools?.find_order?.({ order: 'A-1042' }, { callId: 'c1' })
-      await page.getByRole('img', { name: /Decisions over time: 1 allowed/ }).waitFor({ timeout: 60_000 })
+      await page.getByRole('img', { name: /Decisions over time: 1 allowed/ }).waitFor({ timeout: 120_000 })
       await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Sessions' }).click()
       await page.getByRole('link', { name: 'case-1' }).click()
       await page.getByText('Calls proposed and allowed').waitFor()
@@ -156,13 +154,13 @@ describe.skipIf(trouble !== null)(
     })
 
     test('erases the content: what was asked for is gone, what was decided stays and still verifies', async () => {
-      await expect.poll(() => page.getByText('A-1042').count(), { timeout: 15_000 }).toBeGreaterThan(0)
+      await expect.poll(() => page.getByText('A-1042').count()).toBeGreaterThan(0)
       await page.getByRole('button', { name: 'Erase the content' }).click()
       const dialog = page.getByRole('dialog', { name: 'Erase the content of this session?' })
       await dialog.getByRole('button', { name: 'Erase content' }).click()
       await dialog.waitFor({ state: 'detached' })
       await page.getByText('The arguments were not kept, or were erased.').first().waitFor()
-      await expect.poll(() => page.getByText('A-1042').count(), { timeout: 15_000 }).toBe(0)
+      await expect.poll(() => page.getByText('A-1042').count()).toBe(0)
       await page.getByText('Argument value mismatch').first().waitFor()
       await page.getByRole('button', { name: 'Verify again' }).click()
       await page.getByText(/Verified: \d+ events/).waitFor()
@@ -197,7 +195,7 @@ describe.skipIf(trouble !== null)(
       await dialog.getByRole('button', { name: 'Kill session' }).click()
       await page.getByText('by a person, from the dashboard').waitFor()
       await expect(ask(TOOLS)).rejects.toBeInstanceOf(ReplayKillError)
-      await expect.poll(() => page.getByRole('button', { name: 'Kill session' }).count(), { timeout: 15_000 }).toBe(0)
+      await expect.poll(() => page.getByRole('button', { name: 'Kill session' }).count()).toBe(0)
       await page.goto(`${url}/audit`)
       await page.getByText('Session killed').waitFor()
     })

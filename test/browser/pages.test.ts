@@ -21,8 +21,6 @@ import { PAGES } from '../support/dashboard/pages.js'
 import { renamed } from '../support/dashboard/renamed.js'
 
 const trouble = noBrowser()
-/** A loaded machine may take more than the usual second. */
-const PATIENT = { timeout: 15_000 }
 
 describe.skipIf(trouble !== null)(
   `every page of the dashboard${trouble === null ? '' : ` (skipped: ${trouble})`}`,
@@ -164,21 +162,21 @@ describe.skipIf(trouble !== null)(
       const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
       const dark = await ground()
       await page.getByRole('button', { name: 'Light' }).click()
-      await expect.poll(ground, PATIENT).not.toBe(dark)
+      await expect.poll(ground).not.toBe(dark)
       const light = await ground()
       await page.reload()
       await settled(page)
       expect(await ground()).toBe(light)
       await page.emulateMedia({ colorScheme: 'light' })
       await page.getByRole('button', { name: 'Dark' }).click()
-      await expect.poll(ground, PATIENT).toBe(dark)
+      await expect.poll(ground).toBe(dark)
     })
 
     test('filters are in the address, survive a reload, and page on by cursor', async () => {
       const watched = await newPage()
       const page = await visit(watched, '/sessions')
       const rows = page.locator('tbody tr')
-      await expect.poll(() => rows.count(), { timeout: 15_000 }).toBe(20)
+      await expect.poll(() => rows.count()).toBe(20)
       await page.getByRole('link', { name: 'Older sessions' }).click()
       await page.waitForURL(/cursor=20/)
       await page.getByLabel('State').selectOption('KILLED')
@@ -202,8 +200,8 @@ describe.skipIf(trouble !== null)(
       expect(await version.innerText()).toBe('2')
       await page.getByRole('button', { name: 'State after 2', exact: true }).click()
       await page.getByRole('heading', { name: 'State after event 2' }).waitFor()
-      expect(await version.innerText()).toBe('0')
-      expect(await state.locator('.changed dt').allInnerTexts()).toContain('Tool calls')
+      await expect.poll(() => version.innerText()).toBe('0')
+      await expect.poll(() => state.locator('.changed dt').allInnerTexts()).toContain('Tool calls')
     })
 
     test('of a session with ten thousand events the newest are one click away, and no older state is called the newest', async () => {
@@ -239,6 +237,7 @@ describe.skipIf(trouble !== null)(
       const page = await visit(watched, '/')
       await page.getByRole('button', { name: 'Menu' }).click()
       const menu = page.getByRole('dialog', { name: 'Menu' })
+      await menu.waitFor()
       await page.keyboard.press('Escape')
       await menu.waitFor({ state: 'hidden' })
       await page.getByRole('button', { name: 'Menu' }).click()
@@ -260,7 +259,7 @@ describe.skipIf(trouble !== null)(
       expect(await page.getByText('Requests a minute').isVisible()).toBe(true)
       server.use(dashboardFixtures(new Date()))
       await page.clock.fastForward(60_000)
-      await page.getByText('Not up to date').waitFor({ state: 'detached', timeout: 30_000 })
+      await page.getByText('Not up to date').waitFor({ state: 'detached' })
     })
 
     test('a sign-in shows that it is under way until the next page is there', async () => {
@@ -310,7 +309,7 @@ describe.skipIf(trouble !== null)(
       await dialog.getByText('nothing was decided').waitFor()
       await dialog.getByRole('button', { name: 'Cancel' }).click()
       await dialog.waitFor({ state: 'detached' })
-      expect(await opener.evaluate((button) => button === document.activeElement)).toBe(true)
+      await expect.poll(() => opener.evaluate((button) => button === document.activeElement)).toBe(true)
       killAnswers(401)
       await opener.click()
       expect(await dialog.getByRole('alert').count()).toBe(0)
@@ -331,7 +330,7 @@ describe.skipIf(trouble !== null)(
       await dialog.getByRole('button', { name: 'Approve plan' }).click()
       await dialog.waitFor({ state: 'detached' })
       await page.getByText('The backtest is clean').waitFor()
-      await expect.poll(() => page.getByRole('button', { name: 'Approve' }).count(), { timeout: 15_000 }).toBe(0)
+      await expect.poll(() => page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
     })
   },
 )

@@ -49,7 +49,7 @@ export interface WatchedPage {
 export async function openPage(browser: Browser, options: BrowserContextOptions = DESKTOP): Promise<WatchedPage> {
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(60_000)
   // In long rounds each answer is late: a test that takes the page before for the one it wants fails then, not by chance.
   const delayMs = rounds(0, 700)
   if (delayMs > 0) {
@@ -105,7 +105,7 @@ export async function settled(page: Page): Promise<void> {
       if (performance.now() > untilMs) throw new Error(`the page did not settle: ${trouble}`)
     }
     observer.disconnect()
-  }, 15_000)
+  }, 60_000)
 }
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
