@@ -84,7 +84,9 @@ const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
     <thead>
       <tr>
         <th scope="col">What</th>
-        <th scope="col">Who</th>
+        <th scope="col" className="column-who">
+          Who
+        </th>
         <th scope="col">About</th>
         <th scope="col">From</th>
         <th scope="col" className="right">
