@@ -109,7 +109,7 @@ describe('whatever is no answer is tried again, with the same request', () => {
 })
 
 test.each<[string, Answer, RegExp]>([
-  ['a broken connection', breaks, /got no answer/],
+  ['a broken connection', breaks, /got no answer.*check that the service runs.*COUNTERSIGN_API_URL/],
   ['500', json(500, problem(500, 'INTERNAL')), /answered 500 INTERNAL/],
   ['502 of a proxy', text(502, '<html>'), /answered 502 without problem details/],
   ['garbage', text(200, '<html>'), /is not JSON/],

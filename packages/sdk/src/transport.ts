@@ -120,7 +120,7 @@ async function once<Name extends RouteName>(
     response = answer.response
     text = answer.text
   } catch (cause) {
-    return failed(`${method} ${whereOf(url)} got no answer: ${reasonOf(cause)}`, { cause })
+    return failed(`${method} ${whereOf(url)} got no answer: ${reasonOf(cause)}; ${NOBODY_THERE}`, { cause })
   }
   if (response.ok) return replied(name, text, `${method} ${whereOf(url)}`)
   const problem = readProblem(text)
@@ -147,6 +147,7 @@ function replied<Name extends RouteName>(name: Name, text: string, what: string)
   )
 }
 
+const NOBODY_THERE = 'check that the service runs, and that runtimeUrl or COUNTERSIGN_API_URL is its address'
 const OTHER_SERVICE = 'check that runtimeUrl or COUNTERSIGN_API_URL is the address of a Countersign service'
 
 function failed(message: string, options: ErrorOptions = {}, retryAfter: number | null = null) {

@@ -21,6 +21,7 @@ export function welcome({ url, config, demo, byNpmStart }: Welcome): string[] {
     '',
     `  dashboard   ${url}/`,
     ...(demo ? demoLines(demo) : []),
+    ...(url === USUAL_URL ? [] : [`  programs    look at ${USUAL_URL} unless told: export COUNTERSIGN_API_URL=${url}`]),
     `  reference   ${url}/docs`,
     '',
     'Next:',
@@ -33,6 +34,9 @@ export function welcome({ url, config, demo, byNpmStart }: Welcome): string[] {
     '',
   ]
 }
+
+/** Where programs look for the service unless they are told. */
+const USUAL_URL = `http://${SETTINGS.host.default}:${SETTINGS.port.default}`
 
 const step = (command: string, what: string): string => `  ${command.padEnd(36)} ${what}`
 
