@@ -7,6 +7,7 @@ import { detectClient } from '../../packages/sdk/src/providers/clients.js'
 import { type ClientGovernor, governClient } from '../../packages/sdk/src/providers/govern-client.js'
 import { openaiChat } from '../../packages/sdk/src/providers/openai-chat.js'
 import { openaiResponses } from '../../packages/sdk/src/providers/openai-responses.js'
+import type { StreamGate } from '../../packages/sdk/src/providers/provider.js'
 import type { ModelAnswer, TurnHooks, Verdict } from '../../packages/sdk/src/providers/turn-hooks.js'
 import { describeShared } from '../support/describe-shared.js'
 import { type LoopbackProvider, startProvider } from '../support/provider.js'
@@ -99,10 +100,14 @@ const keepSome = ({ response }: ModelAnswer): Verdict => ({
 })
 
 /** What the gate reads out of the events, whatever becomes of them. */
-function assembled({ format, events }: { format: ModelApi; events: unknown[] }): JsonObject {
+function assembled(stream: { format: ModelApi; events: unknown[] }): JsonObject {
+  return gateOver(stream).response()
+}
+
+function gateOver({ format, events }: { format: ModelApi; events: unknown[] }): StreamGate {
   const gate = PROVIDERS[format].readStream({})
   for (const event of events) if (typeof event === 'object' && event !== null) gate.take(event as JsonObject)
-  return gate.response()
+  return gate
 }
 
 describeShared('recorded streams', 'conformance/streams', () => {
@@ -126,6 +131,10 @@ describeShared('recorded streams', 'conformance/streams', () => {
       expect(await readEvents(format, clients(release, held))).toEqual(bare)
       const final = await readFinal(format, clients(null))
       expect(await readFinal(format, clients(release, held))).toEqual(final)
+    })
+
+    test('what a provider really says contradicts itself nowhere', () => {
+      expect(gateOver(recorded).contradiction()).toBeNull()
     })
 
     test('blocked calls are in no event, and the client still reads the stream', async () => {

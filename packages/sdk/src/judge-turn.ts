@@ -48,9 +48,7 @@ export function judgeTurn(
   session.assertUsable()
   const stance = session.stance(prepared.by)
   if (stance !== 'enforce') return watchTurn(judging, prepared, stance)
-  const proposing = isCutShort(answer, response)
-    ? rejectCutShort(session, prepared, response)
-    : proposeTurn(judging, prepared)
+  const proposing = proposeTurn(judging, prepared, session.settings.gate)
   return isPromised(proposing) ? proposing.then((judgement) => decide(judging, judgement)) : decide(judging, proposing)
 }
 
@@ -75,23 +73,31 @@ function noteAnswer(judging: Judging, stance: Stance, decisions: readonly Decisi
   session.notes.answered({ provider, view, answer, response, opened, flows, stance, decisions, by })
 }
 
-const isCutShort = (answer: ModelAnswer, { calls }: ReadResponse): boolean => !answer.complete && calls.length > 0
+/** Why none of an answer's calls can be judged, with what to do. */
+interface Fault {
+  readonly detail: string
+  readonly remedy: string
+}
 
-/** A stream that broke off inside its calls: none of them can be trusted to be whole. Its cost counts. */
-async function rejectCutShort(
-  session: TurnSession,
-  prepared: PreparedTurn,
-  response: ReadResponse,
-): Promise<Judgement> {
+const CUT_SHORT: Fault = {
+  detail: 'the stream was cut short',
+  remedy: 'The stream ended before the answer was whole. Ask again.',
+}
+
+/** A stream that broke off inside its calls, or of which a program could read other calls than those in the response. */
+function faultOf({ complete, contradiction }: ModelAnswer, { calls }: ReadResponse): Fault | null {
+  if (contradiction !== null) {
+    return { detail: contradiction, remedy: `The stream contradicts itself: ${contradiction}. Ask again.` }
+  }
+  return complete || calls.length === 0 ? null : CUT_SHORT
+}
+
+/** Blocks every call of an answer; one that shows none stands for a call without a name. Its cost counts. */
+async function rejectAnswer({ session, response }: Judging, prepared: PreparedTurn, fault: Fault): Promise<Judgement> {
   const { by } = await session.authority().propose(costOnly(prepared, response, session.settings.gate))
-  const remedy = 'The stream ended before the answer was whole. Ask again.'
-  const decisions = response.calls.map(({ id, name, index }) =>
-    blockedDecision(
-      { call_id: id, tool_name: name, index },
-      'response_format_invalid',
-      remedy,
-      'the stream was cut short',
-    ),
+  const calls = response.calls.length > 0 ? response.calls : [{ id: '', name: '', index: 0 }]
+  const decisions = calls.map(({ id, name, index }) =>
+    blockedDecision({ call_id: id, tool_name: name, index }, 'response_format_invalid', fault.remedy, fault.detail),
   )
   return { by, outcome: 'blocked', decisions }
 }
@@ -102,11 +108,10 @@ export function costOnly(prepared: PreparedTurn, { model, usage }: ReadResponse,
   return { prepared, response, read: readResponse(response), gate, flows: undefined }
 }
 
-function proposeTurn(
-  { session, answer, response, flows }: Judging,
-  prepared: PreparedTurn,
-): KnownOrPromised<Judgement> {
-  const { gate } = session.settings
+function proposeTurn(judging: Judging, prepared: PreparedTurn, gate: Gate): KnownOrPromised<Judgement> {
+  const { session, answer, response, flows } = judging
+  const fault = faultOf(answer, response)
+  if (fault !== null) return rejectAnswer(judging, prepared, fault)
   const ask = { prepared, response: answer.response, read: response, gate, flows }
   const judgement = session.authority().propose(ask)
   return isPromised(judgement) ? judgement.catch((error) => proposeAgain(session, ask, error)) : judgement
@@ -127,11 +132,10 @@ const isStale = (error: unknown): boolean =>
 
 /** Judges without a consequence: not even a failure of the judgement has one. */
 async function watchTurn(judging: Judging, prepared: PreparedTurn, stance: Stance): Promise<Judged> {
-  const { session, asked, answer, response, flows } = judging
+  const { session, asked } = judging
   let watched: readonly Decision[] = []
   try {
-    const ask = { prepared, response: answer.response, read: response, gate: 'strip_blocked', flows } as const
-    const judgement = await session.authority().propose(ask)
+    const judgement = await proposeTurn(judging, prepared, 'strip_blocked')
     asked.trace.decided(judgement.decisions)
     const { open, decisions } = await judgeCalls(judgement, made(judging), null)
     session.book.open(open)

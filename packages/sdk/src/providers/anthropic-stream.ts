@@ -1,12 +1,18 @@
 import { parseStrictJson } from '@countersign/engine'
+import { quoteName } from '../gate.js'
 import { isObject, type JsonObject, objects, text, without } from '../json-object.js'
 import { type Numbered, newIndex, nextIndex, runOf } from './numbering.js'
 import type { StreamGate } from './provider.js'
+import { sameArguments } from './same-arguments.js'
 
 interface Block extends Numbered {
   fields: JsonObject
   /** The input as it came, in pieces; null while none came. */
   inputJson: string | null
+  /** The program saw it begin before the hold. */
+  flowed: boolean
+  /** A program may have taken it for whole. */
+  ended: boolean
 }
 
 interface Held {
@@ -19,8 +25,11 @@ interface Held {
 export function readMessageStream(_request: JsonObject, { holdAll = false } = {}): StreamGate {
   const blocks: Block[] = []
   const open = new Map<unknown, Block>()
+  /** The blocks of the message in the order they came: the client puts its parts together by place. */
+  let placed: Block[] = []
   const held: Held[] = []
   let message: JsonObject = {}
+  let crossed: string | null = null
   let holding = holdAll
   let complete = false
 
@@ -28,9 +37,10 @@ export function readMessageStream(_request: JsonObject, { holdAll = false } = {}
     const last = blocks.at(-1)
     const index = typeof event.index === 'number' ? event.index : (last?.index ?? -1) + 1
     const fields = isObject(event.content_block) ? { ...event.content_block } : {}
-    const block: Block = { index, run: runOf(blocks, index), fields, inputJson: null }
-    blocks.push(block)
     holding ||= fields.type === 'tool_use'
+    const block = { index, run: runOf(blocks, index), fields, inputJson: null, flowed: !holding, ended: false }
+    blocks.push(block)
+    placed.push(block)
     open.set(event.index, block)
     return block
   }
@@ -43,8 +53,10 @@ export function readMessageStream(_request: JsonObject, { holdAll = false } = {}
 
   const take = (event: JsonObject): JsonObject[] => {
     const block = blockOf(event)
+    if (block !== null || 'index' in event) crossed ??= crossing(event, block, placed)
     if (event.type === 'message_start' && isObject(event.message)) {
       message = { ...message, ...event.message }
+      placed = []
       for (const content_block of objects(event.message.content)) start({ index: undefined, content_block })
     }
     if (event.type === 'content_block_delta' && block !== null && isObject(event.delta)) addDelta(block, event.delta)
@@ -55,22 +67,55 @@ export function readMessageStream(_request: JsonObject, { holdAll = false } = {}
     return []
   }
 
+  const contradiction = (): string | null => crossed ?? blocks.map(twoInputs).find((two) => two !== null) ?? null
+
   return {
     take,
     holding: () => holding,
     complete: () => complete,
     response: () => ({ ...message, content: blocks.map(wholeBlock) }),
+    contradiction,
     release: () => held.map(({ event }) => event),
     releaseOnly: (allowedIds, said) => {
-      const gone = new Set(
-        blocks.filter(({ fields }) => fields.type === 'tool_use' && !allowedIds.has(text(fields.id))),
-      )
-      const callsLeft = blocks.some((block) => block.fields.type === 'tool_use' && !gone.has(block))
-      const events = held.flatMap((one) => rewrite(one, gone, callsLeft))
+      const contradicts = contradiction() !== null
+      const isGone = (block: Block): boolean =>
+        contradicts ? !block.flowed : isCall(block) && !allowedIds.has(text(block.fields.id))
+      const gone = new Set(blocks.filter(isGone))
+      const callsLeft = blocks.some((block) => isCall(block) && !gone.has(block))
+      const left = contradicts ? held.filter(({ event }) => text(event.type).startsWith('message_')) : held
+      const events = left.flatMap((one) => rewrite(one, gone, callsLeft))
       return said === undefined ? events : withText(events, said, nextIndex(blocks, gone))
     },
   }
 }
+
+const isCall = (block: Block | null | undefined): boolean => block?.fields.type === 'tool_use'
+
+/**
+ * Why a part of a block may be read in two ways: the client finds its block by place, and takes the last block for
+ * whole at the end of any.
+ */
+function crossing(event: JsonObject, block: Block | null, placed: readonly Block[]): string | null {
+  const atPlace = placed.at(event.index as number)
+  if (event.type === 'content_block_stop') {
+    for (const one of [block, atPlace, placed.at(-1)]) if (one) one.ended = true
+  }
+  const added = isObject(event.delta) && event.delta.type === 'input_json_delta' ? event.delta.partial_json : undefined
+  if (added === undefined || !(isCall(block) || isCall(atPlace))) return null
+  if (block !== atPlace) return `input under the number ${JSON.stringify(event.index ?? null)} may belong to two blocks`
+  return block?.ended && added !== '' ? `the input of ${nameOf(block)} goes on after its end` : null
+}
+
+/** A block begins with an empty input, or with the whole. The deltas replace it, even when they are empty. */
+function twoInputs(block: Block): string | null {
+  const { input } = block.fields
+  if (!isCall(block) || block.inputJson === null || sameArguments(input ?? '', '')) return null
+  return sameArguments(input, block.inputJson)
+    ? null
+    : `${nameOf(block)} has two inputs, as its block begins and in its deltas`
+}
+
+const nameOf = ({ fields }: Block): string => `call ${quoteName(text(fields.id))} of ${quoteName(text(fields.name))}`
 
 function addDelta(block: Block, delta: JsonObject): void {
   const { fields } = block

@@ -67,7 +67,7 @@ async function* replay(events: readonly unknown[]): AsyncGenerator<unknown> {
 
 function judgeWhole(asked: Asked, data: unknown): KnownOrPromised<Judged> {
   const { provider, hooks } = asked
-  const judging = hooks.judge(answerOf(asked, data, { complete: true, streamed: false }))
+  const judging = hooks.judge(answerOf(asked, data, WHOLE))
   return isPromised(judging)
     ? judging.then((verdict) => wholeAnswer(provider, data, verdict))
     : wholeAnswer(provider, data, judging)
@@ -169,12 +169,16 @@ function released(gate: StreamGate, verdict: Verdict): JsonObject[] {
 }
 
 function streamAnswer(asked: Asked, gate: StreamGate): ModelAnswer {
-  return answerOf(asked, gate.response(), { complete: gate.complete(), streamed: true })
+  const came = { complete: gate.complete(), contradiction: gate.contradiction(), streamed: true }
+  return answerOf(asked, gate.response(), came)
 }
 
-function answerOf({ sent, startedAt }: Asked, data: unknown, { complete, streamed }: Came): ModelAnswer {
+function answerOf({ sent, startedAt }: Asked, data: unknown, came: Came): ModelAnswer {
+  const { complete, contradiction, streamed } = came
   const response = isObject(data) ? data : {}
-  return { request: sent, response, complete, streamed, latencyMs: performance.now() - startedAt }
+  return { request: sent, response, complete, contradiction, streamed, latencyMs: performance.now() - startedAt }
 }
 
-type Came = Pick<ModelAnswer, 'complete' | 'streamed'>
+type Came = Pick<ModelAnswer, 'complete' | 'contradiction' | 'streamed'>
+
+const WHOLE: Came = { complete: true, contradiction: null, streamed: false }

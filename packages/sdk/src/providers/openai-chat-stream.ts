@@ -1,31 +1,8 @@
 import { readResponse } from '@countersign/engine'
-import { isObject, type JsonObject, objects, text, without } from '../json-object.js'
+import { isObject, type JsonObject, objects, without } from '../json-object.js'
+import { addDelta, type Call, type Choice, choiceAt, wholeChoice } from './openai-chat-choice.js'
+import { holdsCalls, unheardCall } from './openai-chat-contradiction.js'
 import type { StreamGate } from './provider.js'
-
-interface Call {
-  choice: number
-  index: number
-  /** Everything but the parts that grow; the legacy kind has no id on the wire. */
-  fields: JsonObject
-  legacy: boolean
-  id: string
-  name: string
-  /** The arguments of a function, the input of a custom tool. */
-  body: string
-  /** Both, where a provider mixes them up: such a call is judged as malformed. */
-  custom: boolean
-  function: boolean
-}
-
-interface Choice {
-  index: number
-  message: JsonObject
-  calls: Call[]
-  legacyCall: Call | null
-  finishReason: string | null
-  logprobs: JsonObject | null
-  rest: JsonObject
-}
 
 /** Chunks hold deltas of choices; a delta of `tool_calls` or `function_call` is a part of a call. */
 export function readChatStream(request: JsonObject, { holdAll = false } = {}): StreamGate {
@@ -56,11 +33,20 @@ export function readChatStream(request: JsonObject, { holdAll = false } = {}): S
     choices: inOrder(choices).map(wholeChoice),
   })
 
+  const contradiction = (): string | null => {
+    for (const choice of choices.values()) {
+      const found = choice.contradiction ?? unheardCall(choice.messages, wholeChoice(choice).message)
+      if (found !== null) return found
+    }
+    return null
+  }
+
   return {
     take,
     holding: () => holding,
     complete: () => choices.size > 0 && [...choices.values()].every((choice) => choice.finishReason !== null),
     response,
+    contradiction,
     release: () => {
       if (isNumbered(choices, callOf)) return held
       const all = allIndices(choices)
@@ -68,7 +54,8 @@ export function readChatStream(request: JsonObject, { holdAll = false } = {}): S
     },
     releaseOnly: (allowedIds, said) => {
       const kept = keptIndices(choices, allowedIds, choicesWithLegacyCall(response(), allowedIds))
-      const events = held.flatMap((chunk) => rewrite(chunk, kept, callOf))
+      const left = contradiction() === null ? held : held.map(withoutDeltas)
+      const events = left.flatMap((chunk) => rewrite(chunk, kept, callOf))
       return said === undefined ? events : withText(events, said, envelope)
     },
   }
@@ -76,110 +63,6 @@ export function readChatStream(request: JsonObject, { holdAll = false } = {}): S
 
 function isUsageOnly(chunk: JsonObject): boolean {
   return Array.isArray(chunk.choices) && chunk.choices.length === 0 && isObject(chunk.usage)
-}
-
-function choiceAt(choices: Map<number, Choice>, part: JsonObject): Choice {
-  const index = typeof part.index === 'number' ? part.index : 0
-  let choice = choices.get(index)
-  if (choice === undefined) {
-    const rest = without(part, 'index', 'delta', 'finish_reason', 'logprobs')
-    choice = { index, message: {}, calls: [], legacyCall: null, finishReason: null, logprobs: null, rest }
-    choices.set(index, choice)
-  }
-  return choice
-}
-
-/** True when the delta held a part of a call. */
-function addDelta(choice: Choice, part: JsonObject, callOf: Map<JsonObject, Call>): boolean {
-  if (typeof part.finish_reason === 'string') choice.finishReason = part.finish_reason
-  if (isObject(part.logprobs)) choice.logprobs = joinedLogprobs(choice.logprobs, part.logprobs)
-  const delta = isObject(part.delta) ? part.delta : {}
-  for (const [key, value] of Object.entries(delta)) {
-    if (key === 'function_call' || (key === 'tool_calls' && Array.isArray(value))) continue
-    const before = choice.message[key]
-    // Texts grow: content, refusal, and the reasoning that some providers add. The role is said once.
-    if (typeof value === 'string' && typeof before === 'string' && key !== 'role') choice.message[key] = before + value
-    else if (value !== null || before === undefined) choice.message[key] = value
-  }
-  const parts = objects(delta.tool_calls)
-  for (const [position, call] of parts.entries()) addCallPart(choice, call, position, callOf)
-  if (isObject(delta.function_call)) addLegacyPart(choice, delta.function_call)
-  // Calls in a shape that cannot be read are held too: the response that keeps them is then judged as malformed.
-  return parts.length > 0 || isObject(delta.function_call) || isOddList(delta.tool_calls)
-}
-
-/** Calls that are there and no list. */
-export function isOddList(calls: unknown): boolean {
-  return calls !== undefined && calls !== null && !Array.isArray(calls)
-}
-
-function addCallPart(choice: Choice, part: JsonObject, position: number, callOf: Map<JsonObject, Call>): void {
-  const index = typeof part.index === 'number' ? part.index : position
-  const id = text(part.id)
-  // Some providers give parallel calls one index, or none: another id is another call.
-  let call = choice.calls.findLast(
-    (known) => known.index === index && (id === '' || known.id === '' || known.id === id),
-  )
-  if (call === undefined) {
-    call = newCall(choice.index, index)
-    choice.calls.push(call)
-  }
-  callOf.set(part, call)
-  Object.assign(call.fields, without(part, 'index', 'id', 'function', 'custom'))
-  if (id !== '') call.id = id
-  const detail = isObject(part.custom) ? part.custom : isObject(part.function) ? part.function : {}
-  call.custom ||= isObject(part.custom)
-  call.function ||= isObject(part.function)
-  if (text(detail.name) !== '') call.name = text(detail.name)
-  call.body += text(detail.arguments) + text(detail.input)
-}
-
-function addLegacyPart(choice: Choice, part: JsonObject): void {
-  choice.legacyCall ??= { ...newCall(choice.index, 0), legacy: true }
-  if (text(part.name) !== '') choice.legacyCall.name = text(part.name)
-  choice.legacyCall.body += text(part.arguments)
-}
-
-function newCall(choice: number, index: number): Call {
-  return { choice, index, fields: {}, legacy: false, id: '', name: '', body: '', custom: false, function: false }
-}
-
-function joinedLogprobs(before: JsonObject | null, added: JsonObject): JsonObject {
-  const joined: JsonObject = { ...before, ...added }
-  for (const key of ['content', 'refusal']) {
-    const lists = [before?.[key], added[key]].filter(Array.isArray)
-    if (lists.length > 0) joined[key] = lists.flat()
-  }
-  return joined
-}
-
-function wholeChoice(choice: Choice): JsonObject {
-  const calls = choice.calls.toSorted((a, b) => a.index - b.index).map(wholeCall)
-  const { legacyCall } = choice
-  return {
-    ...choice.rest,
-    index: choice.index,
-    message: {
-      role: 'assistant',
-      content: null,
-      ...choice.message,
-      ...(calls.length > 0 ? { tool_calls: calls } : {}),
-      ...(legacyCall === null ? {} : { function_call: { name: legacyCall.name, arguments: legacyCall.body } }),
-    },
-    logprobs: choice.logprobs,
-    finish_reason: choice.finishReason,
-  }
-}
-
-function wholeCall(call: Call): JsonObject {
-  const { name, body } = call
-  return {
-    ...call.fields,
-    id: call.id,
-    type: call.custom ? 'custom' : 'function',
-    ...(call.custom && { custom: { name, input: body } }),
-    ...((call.function || !call.custom) && { function: { name, arguments: body } }),
-  }
 }
 
 function inOrder(choices: Map<number, Choice>): Choice[] {
@@ -203,7 +86,7 @@ function keptIndices(
 
 /**
  * No two calls share an index, and every part of a call in several parts names its own. Otherwise a client, which knows
- * calls by their index, would put together a call that nobody judged.
+ * calls by their index, would put together a call that nobody judged. So with choices.
  */
 function isNumbered(choices: Map<number, Choice>, callOf: ReadonlyMap<JsonObject, Call>): boolean {
   const unnumbered = new Set<Call>()
@@ -213,7 +96,9 @@ function isNumbered(choices: Map<number, Choice>, callOf: ReadonlyMap<JsonObject
     if (seen.has(call) && unnumbered.has(call)) return false
     seen.add(call)
   }
-  return [...choices.values()].every(({ calls }) => new Set(calls.map(({ index }) => index)).size === calls.length)
+  return [...choices.values()].every(
+    ({ numbered, calls }) => numbered && new Set(calls.map(({ index }) => index)).size === calls.length,
+  )
 }
 
 /** All calls, each with an index of its own. */
@@ -238,7 +123,9 @@ function rewriteChoice(part: JsonObject, kept: Map<Call, number>, callOf: Map<Js
   const index = typeof part.index === 'number' ? part.index : 0
   const keptHere = [...kept.keys()].filter((call) => call.choice === index)
   const finish = endedByCalls(part.finish_reason) && keptHere.length === 0 ? { finish_reason: 'stop' } : {}
-  if (!isObject(part.delta)) return [{ ...part, ...finish }]
+  // What a whole message says of calls was said by the deltas too.
+  if (holdsCalls(part.message)) return rewriteChoice(without(part, 'message'), kept, callOf)
+  if (!isObject(part.delta)) return [{ ...part, index, ...finish }]
   const calls = objects(part.delta.tool_calls).flatMap((call) => {
     const owner = callOf.get(call)
     const newIndex = owner === undefined ? undefined : kept.get(owner)
@@ -253,7 +140,13 @@ function rewriteChoice(part: JsonObject, kept: Map<Call, number>, callOf: Map<Js
   const heldCalls = 'tool_calls' in part.delta || 'function_call' in part.delta
   const nothingLeft = Object.values(delta).every((value) => value === null || value === undefined)
   if (heldCalls && nothingLeft && typeof part.finish_reason !== 'string') return []
-  return [{ ...part, delta, ...finish }]
+  return [{ ...part, index, delta, ...finish }]
+}
+
+/** What is left of a chunk of which nothing can be shown: the choices, and that they end. */
+function withoutDeltas(chunk: JsonObject): JsonObject {
+  const choices = objects(chunk.choices).map((part) => ({ ...without(part, 'message', 'logprobs'), delta: {} }))
+  return { ...chunk, choices }
 }
 
 function withText(events: JsonObject[], said: string, envelope: JsonObject): JsonObject[] {

@@ -7,7 +7,8 @@ import {
   withHiddenPropertiesOf,
   without,
 } from '../json-object.js'
-import { choicesWithLegacyCall, endedByCalls, isOddList, readChatStream } from './openai-chat-stream.js'
+import { isOddList } from './openai-chat-choice.js'
+import { choicesWithLegacyCall, endedByCalls, readChatStream } from './openai-chat-stream.js'
 import type { MessageCall, MessageView, OfferedTool, Provider, RequestView, SaidInstead } from './provider.js'
 
 /** OpenAI `chat.completions`, and the many clients that speak it. */

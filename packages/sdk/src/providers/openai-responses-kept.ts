@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, objects, text, without } from '../json-object.js'
 import type { KeptConversations, Thread } from './kept-conversations.js'
-import { callsExcept } from './openai-responses-stream.js'
+import { callsExcept } from './openai-responses-calls.js'
 
 /** Responses are kept by the provider, alone (`previous_response_id`) or in a `conversation`. */
 export const keptResponses: KeptConversations = {

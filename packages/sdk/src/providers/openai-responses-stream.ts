@@ -1,9 +1,25 @@
 import { isObject, type JsonObject, objects, text } from '../json-object.js'
 import { type Numbered, newIndex, nextIndex, runOf } from './numbering.js'
+import { callsExcept, isProviderRun, mayBeCall } from './openai-responses-calls.js'
+import {
+  contradictionIn,
+  type Part,
+  partOf,
+  type Said,
+  type Spoken,
+  type Told,
+  twoItems,
+} from './openai-responses-contradiction.js'
 import type { StreamGate } from './provider.js'
 
-interface Item extends Numbered {
+interface Item extends Spoken, Numbered {
   fields: JsonObject
+  begun: boolean
+  run: number
+  /** The program saw it begin before the hold. */
+  flowed: boolean
+  readonly said: Said[]
+  readonly parts: Map<string, Part>
 }
 
 interface Held {
@@ -17,103 +33,111 @@ const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response
 /** Output items are numbered by `output_index`; the terminal event holds the whole response again. */
 export function readResponseStream(_request: JsonObject, { holdAll = false } = {}): StreamGate {
   const items: Item[] = []
-  const open = new Map<unknown, Item>()
+  /** Items of which only parts came. */
+  const strays = new Set<Item>()
+  /** By number, and by id: either may be missing on the wire. */
+  const open = new Map<number | string, Item>()
   const held: Held[] = []
-  const ended: JsonObject[] = []
+  const told: Told[] = []
   let begun: JsonObject = {}
+  let crossed: string | null = null
   let holding = holdAll
 
   const itemOf = (event: JsonObject): Item | null => {
-    const place = placeOf(event)
-    if (place === null) return null
-    const known = open.get(place)
-    if (event.type !== 'response.output_item.added' || !isObject(event.item)) {
-      if (known !== undefined && event.type === 'response.output_item.done' && isObject(event.item)) {
-        known.fields = { ...event.item }
-      }
-      if (known !== undefined || !isObject(event.item)) return known ?? null
-    }
-    const index = typeof event.output_index === 'number' ? event.output_index : (items.at(-1)?.index ?? -1) + 1
-    const item: Item = { index, run: runOf(items, index), fields: { ...event.item } }
-    items.push(item)
-    open.set(place, item)
+    const places = placesOf(event)
+    const [known, other] = places.map((place) => open.get(place)).filter((item) => item !== undefined)
+    if (known !== undefined && other !== undefined && known !== other) crossed ??= twoItems(event, known, other)
+    const isNew = known === undefined || (known.begun && event.type === 'response.output_item.added')
+    if (!isObject(event.item) && (!isNew || partOf(event) === null)) return known ?? null
+    const item = isNew ? newItem(numberOf(event) ?? (items.at(-1)?.index ?? -1) + 1) : known
+    for (const place of places) if (isNew || !open.has(place)) open.set(place, item)
+    if (isObject(event.item)) begin(item, event.item, event)
+    else strays.add(item)
     return item
   }
 
+  const begin = (item: Item, fields: JsonObject, event: JsonObject): void => {
+    item.said.push({ by: text(event.type), fields })
+    if (!item.begun || event.type === 'response.output_item.done') item.fields = { ...fields }
+    if (item.begun) return
+    item.begun = true
+    item.run = runOf(items, item.index)
+    items.push(item)
+    strays.delete(item)
+  }
+
   const take = (event: JsonObject): JsonObject[] => {
-    const item = itemOf(event)
-    if (item !== null) addDelta(item, event)
     const response = isObject(event.response) ? event.response : {}
-    if (event.type === 'response.created') begun = response
-    if (TERMINAL.has(text(event.type))) ended.push(response)
-    holding ||= (item !== null && mayBeCall(item.fields)) || objects(response.output).some(mayBeCall)
+    if (event.type === 'response.created') {
+      begun = response
+      open.clear()
+    }
+    const item = itemOf(event)
+    const isPart = item !== null && addPart(item, event)
+    if (item !== null) addDelta(item, event)
+    const output = objects(response.output)
+    const last = TERMINAL.has(text(event.type))
+    if (last || output.length > 0) told.push({ by: text(event.type), response, last })
+    holding ||= isPart || (item !== null && mayBeCall(item.fields)) || output.some(mayBeCall)
+    if (item !== null) item.flowed ||= !holding
     if (!holding) return [event]
     held.push({ event, item })
     return []
   }
 
+  const contradiction = (): string | null =>
+    crossed ?? contradictionIn({ items, strays: [...strays], told, judged: wholeOutput(told, items) })
+
   return {
     take,
     holding: () => holding,
-    complete: () => ended.length > 0,
-    response: () => ({ ...begun, ...ended.at(-1), output: wholeOutput(ended, items) }),
+    complete: () => told.some(({ last }) => last),
+    response: () => ({
+      ...begun,
+      ...told.findLast(({ last }) => last)?.response,
+      output: wholeOutput(told, items),
+    }),
+    contradiction,
     release: () => held.map(({ event }) => event),
     releaseOnly: (allowedIds, said) => {
+      const contradicts = contradiction() !== null
       const goneFields = callsExcept(
         items.map(({ fields }) => fields),
         allowedIds,
       )
-      const gone = new Set(items.filter(({ fields }) => goneFields.has(fields)))
-      const events = held.flatMap((one) => rewrite(one, gone, allowedIds))
+      const gone = new Set(items.filter(({ fields, flowed }) => goneFields.has(fields) || (contradicts && !flowed)))
+      const left = contradicts ? held.filter(({ event }) => isObject(event.response)) : held
+      const events = left.flatMap((one) => rewrite(one, gone, allowedIds))
       const first = held.find(({ event }) => typeof event.sequence_number === 'number')?.event.sequence_number
       return renumbered(said === undefined ? events : withText(events, said, nextIndex(items, gone)), first)
     },
   }
 }
 
-/** Which item an event is about: its number may be missing on the wire. Null for events about the response. */
-function placeOf(event: JsonObject): number | string | null {
-  if (typeof event.output_index === 'number') return event.output_index
-  if (isObject(event.item)) return text(event.item.id) || text(event.item.call_id)
-  return typeof event.item_id === 'string' ? event.item_id : null
+function newItem(index: number): Item {
+  return { index, run: 0, fields: {}, begun: false, flowed: false, said: [], parts: new Map() }
 }
 
-/** Built-in tools that only the provider can run. */
-const PROVIDER_RUN = new Set([
-  'web_search_call',
-  'file_search_call',
-  'code_interpreter_call',
-  'image_generation_call',
-  'mcp_call',
-])
+const numberOf = (event: JsonObject): number | null =>
+  typeof event.output_index === 'number' ? event.output_index : null
 
-/** An item that may turn out to be a call. While it is streamed, its end and its output are not known yet. */
-function mayBeCall(item: JsonObject): boolean {
-  const type = text(item.type)
-  return type.endsWith('_call') && !PROVIDER_RUN.has(type) && !isInContainer(item) && item.execution !== 'server'
+/** Which item an event is about, by its number and by its id. None for events about the response. */
+function placesOf(event: JsonObject): (number | string)[] {
+  const number = numberOf(event)
+  const id = isObject(event.item) ? text(event.item.id) || text(event.item.call_id) : text(event.item_id)
+  return [...(number === null ? [] : [number]), ...(id === '' ? [] : [id])]
 }
 
-function isInContainer(item: JsonObject): boolean {
-  return isObject(item.environment) && text(item.environment.type).startsWith('container')
-}
-
-/**
- * The items of an output that ask the program to run something. What the provider ran itself is no call: it waits
- * for no answer, or its output is there too. It was judged when it was offered.
- */
-export function callsOf(output: readonly JsonObject[]): Set<JsonObject> {
-  const ran = new Set(output.filter((item) => text(item.type).endsWith('_output')).map((item) => item.call_id))
-  const isCall = (item: JsonObject): boolean => {
-    if (item.type === 'function_call' || item.type === 'custom_tool_call') return true
-    if (!text(item.type).endsWith('_call') || isInContainer(item)) return false
-    return item.call_id !== undefined && item.call_id !== null && !ran.has(item.call_id)
-  }
-  return new Set(output.filter(isCall))
-}
-
-/** The calls of an output that are not among these. */
-export function callsExcept(output: readonly JsonObject[], allowedIds: ReadonlySet<string>): Set<JsonObject> {
-  return new Set([...callsOf(output)].filter((item) => !allowedIds.has(text(item.call_id))))
+/** True when the event is a part of what the program may be asked to run. */
+function addPart(item: Item, event: JsonObject): boolean {
+  const part = partOf(event)
+  if (part === null) return false
+  const before = item.parts.get(part.key) ?? { type: part.type, grown: '', ends: [] }
+  item.parts.set(part.key, before)
+  before.grown += part.grown
+  if (part.end !== undefined) before.ends.push({ by: text(event.type), fields: { [part.key]: part.end } })
+  if (typeof event.name === 'string') item.said.push({ by: text(event.type), fields: { name: event.name } })
+  return !isProviderRun(item.fields)
 }
 
 function addDelta(item: Item, event: JsonObject): void {
@@ -123,13 +147,13 @@ function addDelta(item: Item, event: JsonObject): void {
       fields.arguments = text(fields.arguments) + text(event.delta)
       break
     case 'response.function_call_arguments.done':
-      fields.arguments = event.arguments
+      fields.arguments = event.arguments ?? fields.arguments
       break
     case 'response.custom_tool_call_input.delta':
       fields.input = text(fields.input) + text(event.delta)
       break
     case 'response.custom_tool_call_input.done':
-      fields.input = event.input
+      fields.input = event.input ?? fields.input
       break
     case 'response.content_part.added':
     case 'response.content_part.done':
@@ -154,30 +178,21 @@ function withGrownText(content: unknown, event: JsonObject): unknown {
   return withPart(content, event.content_index, { ...part, text: text(part.text) + text(event.delta) })
 }
 
-/** What the terminal events say, and whatever was streamed but is missing there, or was not the same. */
-function wholeOutput(ended: JsonObject[], items: Item[]): JsonObject[] {
-  const told = ended.flatMap((response) => objects(response.output))
-  const known = new Set(told.flatMap((item) => [text(item.id), text(item.call_id)]).filter((id) => id !== ''))
-  const meanings = new Set(told.map(meaningOf))
-  const untold = items.filter(({ fields }) =>
-    known.has(text(fields.id)) || known.has(text(fields.call_id))
-      ? callsOf([fields]).size > 0 && !meanings.has(meaningOf(fields))
-      : true,
-  )
-  return [...told, ...untold.map(({ fields }) => fields)]
+/** What the terminal events say, and whatever was streamed but is missing there. */
+function wholeOutput(told: readonly Told[], items: readonly Item[]): JsonObject[] {
+  const output = told.flatMap(({ last, response }) => (last ? objects(response.output) : []))
+  const known = new Set(output.flatMap((item) => [text(item.id), text(item.call_id)]).filter((id) => id !== ''))
+  const untold = items.filter(({ fields }) => !known.has(text(fields.id)) && !known.has(text(fields.call_id)))
+  return [...output, ...untold.map(({ fields }) => fields)]
 }
-
-/** A call that was streamed otherwise than it is told at the end is another one: the program may take either. */
-const meaningOf = ({ type, call_id, name, arguments: args, input }: JsonObject): string =>
-  JSON.stringify([type, call_id, name, args, input])
 
 function rewrite({ event, item }: Held, gone: ReadonlySet<Item>, allowedIds: ReadonlySet<string>): JsonObject[] {
   if (item !== null) {
-    if (gone.has(item)) return []
+    // A part of an item that no event brought belongs to nothing that was judged.
+    if (gone.has(item) || !item.begun) return []
     return [{ ...event, output_index: newIndex(item, gone) }]
   }
-  // A part of an item that was never added belongs to nothing that was judged.
-  if (placeOf(event) !== null) return []
+  if (placesOf(event).length > 0) return []
   if (!isObject(event.response) || !Array.isArray(event.response.output)) return [event]
   const output = objects(event.response.output)
   const dropped = callsExcept(output, allowedIds)

@@ -7,8 +7,9 @@ import {
   withHiddenPropertiesOf,
   without,
 } from '../json-object.js'
+import { callsExcept } from './openai-responses-calls.js'
 import { inputItems, keptResponses, saidInsteadId } from './openai-responses-kept.js'
-import { callsExcept, messageItem, readResponseStream } from './openai-responses-stream.js'
+import { messageItem, readResponseStream } from './openai-responses-stream.js'
 import type { MessageView, OfferedTool, Provider, RequestView, SaidInstead } from './provider.js'
 
 /** OpenAI `responses`. */

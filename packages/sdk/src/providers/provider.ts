@@ -95,8 +95,16 @@ export interface StreamGate {
   complete(): boolean
   /** The response as the provider's own client would have put it together from the events so far. */
   response(): JsonObject
+  /**
+   * What the events say in two ways about calls, so that a program could read a call that is not in `response()`;
+   * null when every way to read them gives the same calls.
+   */
+  contradiction(): string | null
   /** All held events, unchanged. */
   release(): JsonObject[]
-  /** The held events as if the other calls had never been made; `text` is then said before the end. */
+  /**
+   * The held events as if the other calls had never been made; `text` is then said before the end. Of a stream that
+   * contradicts itself only the events that begin and end an answer are left.
+   */
   releaseOnly(allowedIds: ReadonlySet<string>, text?: string): JsonObject[]
 }

@@ -23,6 +23,8 @@ export interface ModelAnswer {
   response: JsonObject
   /** False when a stream ended before the event that ends a response: its calls may be cut short. */
   complete: boolean
+  /** What a stream says in two ways about its calls; null when it does not. */
+  contradiction: string | null
   streamed: boolean
   latencyMs: number
 }
