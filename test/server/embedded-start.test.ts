@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer, Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
@@ -8,7 +10,7 @@ import { connect } from '../../packages/server/src/store/database.js'
 import { buildOnce, type Command, countersign } from '../support/command-line.js'
 
 // Several servers and databases start one after another; a busy machine needs its time for that.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 const folders: string[] = []
 const commands: Command[] = []
@@ -102,6 +104,21 @@ test('a port that is taken is named in words', async () => {
   const second = startCommand(await newFolder(), '--port', port)
   expect(await second.ended).toBe(1)
   expect(second.output()).toMatch(new RegExp(`127.0.0.1:${port} is taken by another program`))
+})
+
+test('a port for the database that another program took just before gives way to another', async () => {
+  const other = createServer()
+  await once(other.listen(0, '127.0.0.1'), 'listening')
+  const taken = other.address() as AddressInfo
+  const address = vi.spyOn(Server.prototype, 'address').mockReturnValueOnce(taken)
+  try {
+    const database = await start({ dataFolder: await newFolder() })
+    expect(address).toHaveBeenCalledTimes(2)
+    expect(Number(new URL(database.url).port)).not.toBe(taken.port)
+  } finally {
+    address.mockRestore()
+    other.close()
+  }
 })
 
 test('SIGTERM ends the server with code 0, PostgreSQL with it, and frees the folder', async () => {

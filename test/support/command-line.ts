@@ -35,7 +35,7 @@ export function countersign(args: readonly string[], env: Record<string, string>
   const ended = new Promise<number | NodeJS.Signals | null>((done) =>
     child.once('close', (code, signal) => done(signal ?? code)),
   )
-  const says = (pattern: RegExp, withinMs = 60_000) =>
+  const says = (pattern: RegExp, withinMs = 180_000) =>
     new Promise<RegExpExecArray>((done, fail) => {
       const settle = (finish: () => void) => {
         clearTimeout(timer)

@@ -46,6 +46,9 @@ const SYSTEM_FOLDER = process.platform === 'darwin' ? '/usr/local/var/countersig
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024
 const START_PATIENCE_MS = 60_000
 const TELLING_FROM_MS = 800
+const PORTS_TRIED = 5
+/** PostgreSQL's word for a port that it did not get. */
+const NO_SOCKET = 'could not create any TCP/IP sockets'
 
 /** What the folder remembers between starts, readable by its owner only. */
 interface Remembered {
@@ -133,9 +136,20 @@ interface Supervised {
 }
 
 async function supervise({ cluster, dataFolder, password, say }: Supervised) {
-  const port = await freePort()
+  let port = await freePort()
   let stopping = false
-  let current = await startOnce()
+  let current = await startFirst()
+
+  /** Another program may take a port between its being found free and its being used. */
+  async function startFirst(tries = 1): ReturnType<typeof startOnce> {
+    try {
+      return await startOnce()
+    } catch (error) {
+      if (tries === PORTS_TRIED || !(error instanceof Error && error.message.includes(NO_SOCKET))) throw error
+      port = await freePort()
+      return startFirst(tries + 1)
+    }
+  }
 
   async function startOnce(): Promise<{ child: ChildProcess; pid: number; identity: string }> {
     const log = await openLog(join(dataFolder, 'postgres.log'))
