@@ -2,6 +2,7 @@ import type { RequestBody, Routes } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Job, RETENTIONS, runJob, type SharedJob, startJobs } from '../../packages/server/src/jobs.js'
 import { createLog } from '../../packages/server/src/log.js'
+import { countDecisions } from '../../packages/server/src/store/decision-counts.js'
 import { openSession } from '../support/governed-session.js'
 import { planOf } from '../support/plans.js'
 import { rowsRead } from '../support/rows-read.js'
@@ -157,6 +158,20 @@ test('the audit trail is kept, unless a setting says for how many days', async (
   expect([await remove('audit', 90, 401), (await left()).length]).toEqual([0, 2])
   expect(await remove('audit', 90, 365)).toBe(1)
   expect(await left()).toEqual([{ subject: 'audited-new' }])
+})
+
+test('after a long pause every session is counted once, whichever of the pieces of time it began in', async () => {
+  await runtime.sql`
+    insert into sessions (tenant_id, session_id, status, compiled_hash, plan_source, unmatched_policy, capture_level,
+      agent, hash_salt, body_hash, created_at)
+    select ${runtime.tenantId}, 'paused-' || n, 'ACTIVE', 'h', 'client', 'block', 'metadata', 'paused', 's', 'h',
+      date_trunc('hour', now()) - n * interval '1 hour'
+    from generate_series(1, 60) n`
+  await runtime.sql`delete from session_counts`
+  await runtime.sql`update decision_counts_until set until = '2000-01-01'`
+  await runtime.sql.begin(countDecisions)
+  const rows = await runtime.sql`select sessions from session_counts where agent = 'paused' order by hour`
+  expect(rows.map(({ sessions }) => sessions)).toEqual(Array(60).fill(1))
 })
 
 /** How a row of each is written that came at the time `at`: its table, columns and values. */

@@ -15,6 +15,9 @@ const SETTLED_AFTER = '30 seconds'
 const GRAINS = ['minute', 'hour'] as const
 const HOUR_SECONDS = 3_600
 
+/** What one statement counts at most: long enough that few are needed, and short enough for a statement's time. */
+const SLICE_MS = 6 * HOUR_SECONDS * 1_000
+
 /** Adds the decisions and sessions that have settled since the last time. Returns how many rows of decisions changed. */
 export async function countDecisions(tx: Tx): Promise<number> {
   const [range] = await tx<{ since: Date; until: Date }[]>`
@@ -23,7 +26,31 @@ export async function countDecisions(tx: Tx): Promise<number> {
     set until = greatest(before.until, date_trunc('minute', clock_timestamp() - ${SETTLED_AFTER}::interval))
     from before
     returning before.until as since, decision_counts_until.until`
-  if (range === undefined || range.since >= range.until) return 0
+  let rows = 0
+  if (range !== undefined) for (const slice of await slicesOf(tx, range)) rows += await countSlice(tx, slice)
+  return rows
+}
+
+interface Range {
+  readonly since: Date
+  readonly until: Date
+}
+
+/** A minute as a rule. After a long pause in pieces, from the first session on, or somewhat before: clocks are set back. */
+async function slicesOf(tx: Tx, { since, until }: Range): Promise<Range[]> {
+  let start = since.getTime()
+  if (until.getTime() - start > SLICE_MS) {
+    const [first] = await tx<{ at: Date | null }[]>`select min(created_at) as at from sessions`
+    start = Math.max(start, (first?.at ?? until).getTime() - SLICE_MS)
+  }
+  const slices: Range[] = []
+  for (let at = start; at < until.getTime(); at += SLICE_MS) {
+    slices.push({ since: new Date(at), until: new Date(Math.min(at + SLICE_MS, until.getTime())) })
+  }
+  return slices
+}
+
+async function countSlice(tx: Tx, range: Range): Promise<number> {
   let rows = 0
   for (const grain of GRAINS) {
     const { count } = await tx`
