@@ -281,8 +281,10 @@ test.each([
   ['57014', 'busy'],
   ['40P01', 'busy'],
   ['40001', 'busy'],
+  ['42P01', 'unavailable'],
+  ['42703', 'unavailable'],
   ['23505', null],
-  ['42P01', null],
+  ['42601', null],
 ])('SQLSTATE %s means %s', (code, trouble) => {
   expect(databaseTrouble(pgError(code))).toBe(trouble)
 })
