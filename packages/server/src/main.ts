@@ -12,7 +12,7 @@ import { startServer } from './start-server.js'
 import { insertKey } from './store/api-keys.js'
 import { createDatabase } from './store/database.js'
 import { migrate } from './store/migrate.js'
-import { insertTenant } from './store/tenants.js'
+import { insertTenant, updateQuota } from './store/tenants.js'
 import { strayVariables } from './stray-variables.js'
 import { welcome } from './welcome.js'
 
@@ -53,6 +53,7 @@ function endSignal(say: (sentence: string) => void): Promise<void> {
 
 export interface CreatedTenant {
   tenantId: string
+  quota: Quota
   /** Shown once and kept nowhere. */
   key: string
 }
@@ -62,6 +63,19 @@ export async function createTenant(name: string, quota: Quota | null, flags: Fla
   return withDatabase(flags, async (url, config) => {
     await migrate(url)
     return storeTenant(url, name, quota ?? config.defaultQuota)
+  })
+}
+
+/** Gives a tenant another quota, whether or not the service is running. False when there is no such tenant. */
+export async function changeQuota(tenantId: string, quota: Quota, flags: Flags): Promise<boolean> {
+  return withDatabase(flags, async (url) => {
+    await migrate(url)
+    const database = createDatabase({ url, poolSize: 4 })
+    try {
+      return await updateQuota(database.sql, tenantId, quota)
+    } finally {
+      await database.close()
+    }
   })
 }
 
@@ -109,7 +123,7 @@ async function storeTenant(url: string, name: string, quota: Quota): Promise<Cre
       const keyId = makeId(randomBytes, 'key')
       await insertKey(tx, { tenantId, keyId, userId: null, name: 'first key', prefix: key.prefix, keyHash: key.hash })
     })
-    return { tenantId, key: key.raw }
+    return { tenantId, quota, key: key.raw }
   } finally {
     await database.close()
   }

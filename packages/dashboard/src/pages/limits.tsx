@@ -1,3 +1,4 @@
+import type { Quota } from '@countersign/protocol'
 import { Bar } from '../components/bar.js'
 import { Freshness, Page, Panel } from '../components/page.js'
 import { Loaded } from '../components/states.js'
@@ -40,8 +41,9 @@ export function LimitsPage() {
               </ul>
               <p className="quiet">
                 A bucket fills evenly over a minute. An empty one answers 429 with Retry-After, and the SDK waits it
-                out.
+                out. A turn of an agent takes two writes.
               </p>
+              <MoreRoom quota={quota} />
             </Panel>
             <div className="columns">
               <Panel title="Runs, last 30 days" aside={percent(runs.limit === 0 ? 0 : runs.used / runs.limit)}>
@@ -74,4 +76,17 @@ interface MeterProps {
 function Meter({ value, max, kind = 'left' }: MeterProps) {
   const left = max === 0 ? 0 : (kind === 'left' ? value : max - value) / max
   return <Bar value={value} max={max} tone={left < 0.15 ? 'block' : 'calm'} />
+}
+
+/** Who can change the quota, and how: nothing on this page does. */
+function MoreRoom({ quota }: { quota: Quota }) {
+  const { data } = useApi('me', {})
+  if (data === undefined || quota === 'scale') return null
+  const more = quota === 'free' ? 'team' : 'scale'
+  return (
+    <p className="quiet">
+      Too little? Whoever runs the service gives your organisation more:{' '}
+      <code>{`npx countersign tenant quota ${data.user.tenant_id} ${more}`}</code>
+    </p>
+  )
 }

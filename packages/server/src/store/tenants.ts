@@ -15,6 +15,12 @@ export async function insertTenant(tx: Queryable, tenant: NewTenant): Promise<vo
     values (${tenant.tenantId}, ${tenant.name}, ${tenant.quota}, case when ${tenant.verified} then clock_timestamp() end)`
 }
 
+/** False when there is no such tenant. Requests count against the new quota from the next one on. */
+export async function updateQuota(tx: Queryable, tenantId: string, quota: Quota): Promise<boolean> {
+  const rows = await tx`update tenants set quota = ${quota} where tenant_id = ${tenantId} returning 1`
+  return rows.length === 1
+}
+
 /** Holds the tenant's row until the transaction ends. False when there is no such tenant. */
 export async function lockTenant(tx: Queryable, tenantId: string): Promise<boolean> {
   const rows = await tx`select 1 from tenants where tenant_id = ${tenantId} for update`
