@@ -1,7 +1,8 @@
 // npm run bench -- captures [CAPTURES]: what ingesting and learning from captures costs.
 // The floor is the same rows inserted in batches of the same size with the same driver and no HTTP, turn about with the
 // service in one run; the ratio is captures a second over the floor's. Growth is what learning from a capture costs
-// after CAPTURES (200,000) against what it costs after 1,000, through the database, medians of batches.
+// after CAPTURES (200,000) against what it costs after 1,000, through the database: batches of two databases turn about,
+// so that both meet the same machine and the same warm code, and the median of their ratios.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +12,7 @@ import { learnCaptures } from '../packages/server/src/learning/learn-captures.js
 import { stripCapture } from '../packages/server/src/learning/strip-capture.js'
 import { insertCaptures } from '../packages/server/src/store/captures.js'
 import { createDatabase, type Database } from '../packages/server/src/store/database.js'
+import { migrate } from '../packages/server/src/store/migrate.js'
 import { mailConversation } from '../test/support/captures.js'
 import { startBenchServer } from './support/bench-server.js'
 
@@ -20,19 +22,26 @@ const BATCH = 250
 const CONCURRENCY = 4
 const ROUNDS = 5
 const BATCHES_PER_ROUND = 16
+const LESSONS = 500
+const LEARNING_TURNS = 20
 
 let serial = 0
 const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
 const postgres = await startEmbeddedPostgres({ dataFolder: folder })
 const server = await startBenchServer(postgres.url)
 const database = createDatabase({ url: postgres.url, poolSize: 12 })
+const youngUrl = postgres.url.replace(/[^/]*$/, 'young')
+const young = createDatabase({ url: youngUrl, poolSize: 4 })
 try {
   const ratio = await measureIngest(database)
   // Learning is measured alone: the service has a learner of its own.
   await server.stop()
-  const growth = await measureLearning(database)
+  await database.sql`create database young`
+  await migrate(youngUrl)
+  const growth = await measureLearning(young, database)
   console.log(JSON.stringify({ bench: 'captures', ratio_to_floor: round(ratio), learn_growth: round(growth) }))
 } finally {
+  await young.close()
   await database.close()
   await postgres.stop()
   await rm(folder, { recursive: true, force: true })
@@ -92,27 +101,33 @@ async function rate(send: (items: readonly CaptureItem[]) => Promise<void>): Pro
   return (BATCHES_PER_ROUND * BATCH * 1_000) / (performance.now() - started)
 }
 
-async function measureLearning(db: Database): Promise<number> {
-  const [tenant] = await db.sql<{ tenantId: string }[]>`select tenant_id from tenants limit 1`
-  if (tenant === undefined) throw new Error('the service has no tenant')
-  await db.sql`update captures set learned = true`
-  const teach = async (count: number): Promise<number[]> => {
-    const costs: number[] = []
-    for (let done = 0; done < count; done += 500) {
-      const salts = new Map([['pupil', 'salt']])
-      await insertCaptures(db.sql, tenant.tenantId, newBatch('pupil', 500).map(stripCapture), salts)
-      const started = performance.now()
-      const learned = await db.transaction('bench', learnCaptures)
-      costs.push((performance.now() - started) / learned)
-    }
-    return costs
+async function measureLearning(fresh: Database, grown: Database): Promise<number> {
+  const afterFew = await pupilIn(fresh)
+  const afterMany = await pupilIn(grown)
+  for (let done = 0; done < FEW; done += LESSONS) await afterFew()
+  for (let done = 0; done < MANY; done += LESSONS) await afterMany()
+  const pairs: { early: number; late: number }[] = []
+  for (let turn = 0; turn < LEARNING_TURNS; turn++) {
+    if (turn % 2 === 0) pairs.push({ early: await afterFew(), late: await afterMany() })
+    else pairs.push({ late: await afterMany(), early: await afterFew() })
   }
-  await teach(FEW)
-  const early = median(await teach(5_000))
-  await teach(Math.max(0, MANY - FEW - 5_000))
-  const late = median(await teach(5_000))
+  const [early, late] = [median(pairs.map((pair) => pair.early)), median(pairs.map((pair) => pair.late))]
   console.log(`learning costs ${early.toFixed(3)} ms a capture after ${FEW}, ${late.toFixed(3)} ms after ${MANY}`)
-  return late / early
+  return median(pairs.map((pair) => pair.late / pair.early))
+}
+
+/** An agent of a tenant of its own. Each call inserts a batch, learns it, and returns what learning a capture cost, in ms. */
+async function pupilIn(db: Database): Promise<() => Promise<number>> {
+  await db.sql`insert into tenants (tenant_id, name) values ('school', 'school')`
+  await db.sql`update captures set learned = true where not learned`
+  return async () => {
+    const items = newBatch('pupil', LESSONS).map(stripCapture)
+    await insertCaptures(db.sql, 'school', items, new Map([['pupil', 'salt']]))
+    const started = performance.now()
+    const learned = await db.transaction('bench', (tx) => learnCaptures(tx))
+    if (learned !== LESSONS) throw new Error(`${learned} captures were learned of ${LESSONS}`)
+    return (performance.now() - started) / learned
+  }
 }
 
 function median(values: readonly number[]): number {

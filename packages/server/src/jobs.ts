@@ -39,7 +39,7 @@ export interface SharedJob {
 /** What only grows is cut back here. One row per kind of record. */
 export interface Retention {
   readonly name: string
-  /** A minute unless said: what has no index by its time is looked through less often. */
+  /** A minute unless said: what cannot be found by its age alone is looked through less often. */
   readonly everySeconds?: number
   /** Deletes up to `limit` records that are older than the configured days, and returns how many. */
   readonly remove: (tx: Tx, options: RetentionOptions) => Promise<number>
@@ -83,6 +83,7 @@ export const RETENTIONS: readonly Retention[] = [
   },
   {
     name: 'unused-plans',
+    everySeconds: 3_600,
     remove: (tx, { now, olderThanDays, limit }) => deleteUnusedPlans(tx, daysBefore(now, olderThanDays), limit),
   },
   {
