@@ -68,10 +68,9 @@ async function serve(tell: (message: Addresses | Service) => void): Promise<void
   })
   const captures = await startCaptureSink()
   process.once('message', async (folder: string) => {
-    const flags = { 'data-folder': folder }
-    const config = readConfig({ COUNTERSIGN_PORT: '0', COUNTERSIGN_LOG_LEVEL: 'silent' }, flags)
+    const config = readConfig({ COUNTERSIGN_PORT: '0', COUNTERSIGN_LOG_LEVEL: 'silent' }, { 'data-folder': folder })
     const server = await startServer(config)
-    const { key } = await createTenant('bench', 'scale', flags)
+    const { key } = await createTenant('bench', 'scale', config)
     const end = () => server.close().then(() => process.exit(0))
     process.once('message', end)
     // Whoever measures was stopped: its database must not stay behind.

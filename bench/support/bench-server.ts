@@ -1,6 +1,6 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { createTenant } from '@countersign/server'
+import { createTenant, readConfig } from '@countersign/server'
 import type { Order } from './cycle-client.js'
 import type { Measured } from './governed-cycles.js'
 
@@ -16,7 +16,7 @@ export interface BenchServer {
 
 /** The service as a user starts it, in a process of its own, with limits that nobody meets. */
 export async function startBenchServer(databaseUrl: string): Promise<BenchServer> {
-  const { key } = await createTenant('bench', 'scale', { 'database-url': databaseUrl })
+  const { key } = await createTenant('bench', 'scale', readConfig({ DATABASE_URL: databaseUrl }))
   const child = spawn(process.execPath, [`${root}packages/cli/dist/main.js`, 'start', '--port', '0'], {
     env: { ...process.env, DATABASE_URL: databaseUrl, COUNTERSIGN_QUOTAS: HIGH, COUNTERSIGN_LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'inherit', 'pipe'],

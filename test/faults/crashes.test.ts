@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LedgerHead } from '@countersign/protocol'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { readConfig } from '../../packages/server/src/config.js'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../packages/server/src/embedded-postgres.js'
-import { createTenant } from '../../packages/server/src/main.js'
+import { createTenant } from '../../packages/server/src/operator.js'
 import { connect, type Sql } from '../../packages/server/src/store/database.js'
 import { buildOnce, type Command, countersign } from '../support/command-line.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor, reserve } from '../support/governed-session.js'
@@ -24,7 +25,7 @@ beforeAll(async () => {
   buildOnce()
   folder = await mkdtemp(join(tmpdir(), 'countersign-crash-'))
   postgres = await startEmbeddedPostgres({ dataFolder: folder })
-  const tenant = await createTenant('crash', 'scale', { 'database-url': postgres.url })
+  const tenant = await createTenant('crash', 'scale', readConfig({ DATABASE_URL: postgres.url }))
   key = tenant.key
   sql = connect({ url: postgres.url }, { max: 2 })
 })

@@ -63,6 +63,7 @@ const PLAIN = new Set([
   'MigrationError',
   'NoFolder',
   'NoPostgres',
+  'OperatorError',
   'Unreadable',
   'UsageError',
 ])

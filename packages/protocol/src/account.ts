@@ -69,6 +69,7 @@ export const AUDIT_ACTIONS = [
   'email_verified',
   'key_created',
   'key_revoked',
+  'quota_changed',
   'plan_submitted',
   'plan_approved',
   'plan_rejected',
@@ -81,7 +82,7 @@ export const auditEntrySchema = z.strictObject({
   audit_id: z.string(),
   at: timeSchema,
   action: z.enum(AUDIT_ACTIONS),
-  /** The person, by address; null for what a program did, or somebody who was not signed in. */
+  /** The person, by address, or `operator` for whoever has the database; null for what a program did, or somebody who was not signed in. */
   actor: z.string().nullable(),
   /** The API key that acted, as it was called then. */
   key: z.strictObject({ key_id: z.string(), name: z.string(), prefix: z.string() }).nullable(),

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { backUpTo } from '@countersign/server'
+import { backUpTo, configOf, type Flags } from '@countersign/server'
 import { type Command, UsageError } from '../command.js'
 import { SETTING_FLAGS } from './start.js'
 
@@ -10,7 +10,7 @@ export const backup: Command = {
     const { values, positionals } = parseArgs({ args: [...args], options: SETTING_FLAGS, allowPositionals: true })
     const [file, ...rest] = positionals
     if (file === undefined || rest.length > 0) throw new UsageError('expected one file')
-    const rows = await backUpTo(file, values as Record<string, string | undefined>)
+    const rows = await backUpTo(file, configOf(values as Flags))
     note(`${rows} rows in ${file}; keep it as safe as the database`)
     return 0
   },

@@ -1,6 +1,7 @@
 import type { Command } from '../command.js'
 import { backup } from './backup.js'
 import { compile } from './compile.js'
+import { key } from './key.js'
 import { plan } from './plan.js'
 import { restore } from './restore.js'
 import { run } from './run.js'
@@ -13,6 +14,7 @@ import { verify } from './verify.js'
 export const COMMANDS: Readonly<Record<string, Command>> = {
   start,
   tenant,
+  key,
   compile,
   validate,
   plan,

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { restoreFrom } from '@countersign/server'
+import { configOf, type Flags, restoreFrom } from '@countersign/server'
 import { type Command, UsageError } from '../command.js'
 import { SETTING_FLAGS } from './start.js'
 
@@ -12,12 +12,12 @@ export const restore: Command = {
     const [file, ...rest] = positionals
     if (file === undefined || rest.length > 0) throw new UsageError('expected one file')
     const { 'revoke-access': revokeAccess = false, ...flags } = values
-    const rows = await restoreFrom(file, flags as Record<string, string | undefined>, { revokeAccess })
+    const rows = await restoreFrom(file, configOf(flags as Flags), { revokeAccess })
     note(`${rows} rows from ${file}`)
     note('Everything is as it was when the backup was made: sessions killed and content erased since then are back.')
     note(
       revokeAccess
-        ? 'Every key and sign-in is revoked: sign in anew, make new keys, kill what must not go on.'
+        ? 'Every key and sign-in is revoked: sign in anew, make new keys (countersign key create), kill what must not go on.'
         : 'So are keys and sign-ins revoked since then; --revoke-access revokes them all.',
     )
     return 0

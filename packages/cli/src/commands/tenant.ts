@@ -1,46 +1,58 @@
 import { parseArgs } from 'node:util'
 import { QUOTA_NAMES, type Quota } from '@countersign/protocol'
-import { changeQuota, createTenant } from '@countersign/server'
+import { changeQuota, configOf, createTenant, type Flags, tenantsOf } from '@countersign/server'
+import { columns } from '../columns.js'
 import { type Command, UsageError } from '../command.js'
 import { SETTING_FLAGS } from './start.js'
 
 export const tenant: Command = {
   usage:
-    'tenant create NAME [--quota free|team|scale] | tenant quota TENANT_ID free|team|scale [--data-folder FOLDER | --database-url URL]',
-  summary: 'make a tenant and its API key, which is shown once, or give a tenant another quota',
+    'tenant create NAME [--quota free|team|scale] | tenant list [--json] | tenant quota TENANT free|team|scale, ' +
+    'each with [--data-folder FOLDER | --database-url URL]',
+  summary: 'make a tenant with an API key, which is shown once; list tenants; change how much one may ask',
   help: () =>
     'What each quota may use is under Quotas in the reference of limits. Without --quota a tenant gets that of the\n' +
     'setting COUNTERSIGN_DEFAULT_QUOTA. A changed one holds from the next request on; the dashboard shows the id of a\n' +
     'tenant under Limits and usage. Exit code 0: done; 1: there is no such tenant, or no database; 2: wrong usage.',
   run: async (args, { print, note }) => {
-    const options = { ...SETTING_FLAGS, quota: { type: 'string' as const } }
+    const options = { ...SETTING_FLAGS, quota: { type: 'string' as const }, json: { type: 'boolean' as const } }
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
-    const { quota: given, ...flags } = values as Record<string, string | undefined>
-    const [verb, subject, named, ...rest] = positionals
-    if (verb === 'quota' && subject && named && rest.length === 0 && given === undefined) {
-      const quota = quotaOf(named, 'the quota')
-      if (!(await changeQuota(subject, quota, flags))) {
-        note(
-          `there is no tenant ${subject}: its id begins with tnt_, and the dashboard shows it under Limits and usage`,
-        )
-        return 1
-      }
-      note(`tenant ${subject} has the quota ${quota} from its next request on`)
-      return 0
-    }
-    if (verb !== 'create' || !subject || named !== undefined) {
-      throw new UsageError('expected: tenant create NAME, or tenant quota TENANT_ID free|team|scale')
-    }
-    const quota = given === undefined ? null : quotaOf(given, '--quota')
-    const created = await createTenant(subject, quota, flags)
-    note(`tenant ${created.tenantId} (${subject}, quota ${created.quota}); its key is shown this once:`)
-    print(created.key)
+    const { quota, json = false, ...settings } = values
+    const [verb = '', ...names] = positionals
+    const [first = '', second] = names
+    if (verb === 'create' && names.length === 1 && first !== '' && !json) {
+      const created = await createTenant(
+        first,
+        quota === undefined ? null : quotaOf(quota),
+        configOf(settings as Flags),
+      )
+      note(`tenant ${created.tenantId} (${first}, quota ${created.quota}); its key is shown this once:`)
+      print(created.key)
+    } else if (verb === 'list' && names.length === 0 && quota === undefined) {
+      const tenants = await tenantsOf(configOf(settings as Flags))
+      if (json) print(JSON.stringify(tenants, null, 2))
+      else for (const line of columns(tenants.map(lineOf))) print(line)
+    } else if (verb === 'quota' && names.length === 2 && second !== undefined && quota === undefined && !json) {
+      await changeQuota(first, quotaOf(second), configOf(settings as Flags))
+      note(`tenant ${first} has the quota ${second} from its next request on`)
+    } else throw new UsageError('expected: tenant create NAME, tenant list, or tenant quota TENANT QUOTA')
     return 0
   },
 }
 
-function quotaOf(word: string, what: string): Quota {
-  const quota = QUOTA_NAMES.find((known) => known === word)
-  if (quota === undefined) throw new UsageError(`${what} is one of ${QUOTA_NAMES.join(', ')}`)
+function quotaOf(given: string): Quota {
+  const quota = QUOTA_NAMES.find((known) => known === given)
+  if (quota === undefined) throw new UsageError(`a quota is one of ${QUOTA_NAMES.join(', ')}, not ${given}`)
   return quota
 }
+
+type Tenant = Awaited<ReturnType<typeof tenantsOf>>[number]
+
+const lineOf = ({ tenantId, name, quota, verified, activeKeys, createdAt }: Tenant): string[] => [
+  tenantId,
+  quota,
+  activeKeys === 1 ? '1 key' : `${activeKeys} keys`,
+  verified ? 'verified' : 'not verified',
+  createdAt.toISOString(),
+  name,
+]

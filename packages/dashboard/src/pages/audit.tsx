@@ -28,6 +28,7 @@ const WORDS: Record<AuditEntry['action'], string> = {
   email_verified: 'E-mail verified',
   key_created: 'Key created',
   key_revoked: 'Key revoked',
+  quota_changed: 'Quota changed',
   plan_submitted: 'Plan submitted',
   plan_approved: 'Plan approved',
   plan_rejected: 'Plan rejected',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { connect, type Sql, type Tx } from './database.js'
+import { connect, type Queryable, type Tx } from './database.js'
 import { firstAnswer } from './first-answer.js'
 
 export interface Migration {
@@ -50,7 +50,7 @@ export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.PO
 }
 
 /** The newest migration that the database holds. */
-export async function databaseVersion(sql: Sql): Promise<number> {
+export async function databaseVersion(sql: Queryable): Promise<number> {
   const [row] = await sql<{ newest: number | null }[]>`select max(number) as newest from schema_migrations`
   return row?.newest ?? 0
 }

@@ -15,10 +15,26 @@ export async function insertTenant(tx: Queryable, tenant: NewTenant): Promise<vo
     values (${tenant.tenantId}, ${tenant.name}, ${tenant.quota}, case when ${tenant.verified} then clock_timestamp() end)`
 }
 
-/** False when there is no such tenant. Requests count against the new quota from the next one on. */
-export async function updateQuota(tx: Queryable, tenantId: string, quota: Quota): Promise<boolean> {
-  const rows = await tx`update tenants set quota = ${quota} where tenant_id = ${tenantId} returning 1`
-  return rows.length === 1
+export interface TenantRow {
+  tenantId: string
+  name: string
+  quota: Quota
+  verified: boolean
+  activeKeys: number
+  createdAt: Date
+}
+
+/** Oldest first. */
+export function listTenants(sql: Queryable): Promise<TenantRow[]> {
+  return sql<TenantRow[]>`
+    select t.tenant_id, t.name, t.quota, t.verified_at is not null as verified, t.created_at,
+      (select count(*) from api_keys k where k.tenant_id = t.tenant_id and k.revoked_at is null) as active_keys
+    from tenants t order by t.created_at, t.tenant_id`
+}
+
+/** Counts from the next request on. */
+export async function setQuota(tx: Queryable, tenantId: string, quota: Quota): Promise<void> {
+  await tx`update tenants set quota = ${quota} where tenant_id = ${tenantId}`
 }
 
 /** Holds the tenant's row until the transaction ends. False when there is no such tenant. */
