@@ -92,17 +92,19 @@ export function readMessageStream(_request: JsonObject, { holdAll = false } = {}
 const isCall = (block: Block | null | undefined): boolean => block?.fields.type === 'tool_use'
 
 /**
- * Why a part of a block may be read in two ways: the client finds its block by place, and takes the last block for
- * whole at the end of any.
+ * Why a part of a block may be read in two ways: the client finds its block by place, counted from the end where the
+ * number is negative, and puts it back at the number as it stands. It takes the last block for whole at the end of any.
  */
 function crossing(event: JsonObject, block: Block | null, placed: readonly Block[]): string | null {
   const atPlace = placed.at(event.index as number)
+  const back = typeof event.index === 'number' ? placed[event.index] : undefined
   if (event.type === 'content_block_stop') {
     for (const one of [block, atPlace, placed.at(-1)]) if (one) one.ended = true
   }
   const added = isObject(event.delta) && event.delta.type === 'input_json_delta' ? event.delta.partial_json : undefined
   if (added === undefined || !(isCall(block) || isCall(atPlace))) return null
-  if (block !== atPlace) return `input under the number ${JSON.stringify(event.index ?? null)} may belong to two blocks`
+  if (block !== atPlace || block !== back)
+    return `input under the number ${JSON.stringify(event.index ?? null)} may belong to two blocks`
   return block?.ended && added !== '' ? `the input of ${nameOf(block)} goes on after its end` : null
 }
 
