@@ -23,7 +23,11 @@ export const REPLAY_OPTIONS: Readonly<Record<keyof ReplayOptions, OptionRow>> = 
     default: '`reject_all`',
     what: 'what becomes of a response in which a call is blocked: an error; the rest, or an error when nothing is left; the rest, or text',
   },
-  onError: { type: '`block`, `allow`', default: '`block`', what: 'what happens when the service cannot be reached' },
+  onError: {
+    type: '`block`, `allow`',
+    default: '`block`',
+    what: 'what happens when the service cannot be reached: calls are blocked, or decided here by the same rules, from what the server told last; where it told nothing yet, with budgets of which nothing is used',
+  },
   unmatchedPolicy: { type: '`block`, `allow`', default: '`block`', what: 'tools without a contract' },
   compatEnforcement: {
     type: '`protective`, `advisory`',
@@ -117,7 +121,8 @@ export const DIAGNOSTICS: Readonly<Record<DiagnosticType, string>> = {
   replay_compile_warning: 'contracts compile, and something in them is odd',
   capture_error: 'captures could not be sent',
   replay_killed: 'the session was killed, and why',
-  replay_degraded: 'the service failed; from here on the client enforces alone, or blocks',
+  replay_degraded:
+    'the service failed; from here on the client enforces alone, or blocks: the detail says which, and from what state',
   replay_recovered: 'the service is back, or the session was recovered',
   replay_protection_level: 'the session can do less than the program may expect, and why',
   replay_advisory_block: 'advisory enforcement: this would have been blocked',

@@ -152,6 +152,7 @@ describe.each(FAULTS)('a server that is %s', (fault) => {
       expect(session.getState()).toMatchObject({ totalUnguardedCalls: 2, stateVersion: 1 })
       expect(session.getHealth()).toMatchObject({ status: 'healthy', tier: 'strong', durability: 'server' })
       expect(diagnostics.map(({ type }) => type)).toEqual(['replay_degraded', 'replay_recovered'])
+      expect(diagnostics[0]).toMatchObject({ detail: expect.stringContaining('by what the server told last') })
     },
   )
 })
@@ -195,9 +196,10 @@ proves(
   async () => {
     const { line, start } = faulty()
     line.fault = 'away'
-    const { session, ask } = start({ onError: 'allow' })
+    const { session, ask, diagnostics } = start({ onError: 'allow' })
     agent.provider.enqueue(calls(['look', {}, 'c1']), says('done'))
     const first = await ask(['look'])
+    expect(diagnostics).toMatchObject([{ detail: expect.stringContaining('with nothing of its budgets used') }])
     expect(await session.tools?.look?.({})).toEqual({ found: true })
     await serverAnswers()
     line.fault = 'none'

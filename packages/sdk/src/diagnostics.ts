@@ -15,7 +15,7 @@ export interface DiagnosticEvents {
   replay_compile_warning: { warnings: readonly string[] }
   capture_error: { detail: string }
   replay_killed: { session_id: string; cause: string }
-  /** The server failed; from here on the client enforces alone, or blocks. */
+  /** The server failed; from here on the client enforces alone, or blocks: the detail says which, and from what state. */
   replay_degraded: { session_id: string; detail: string }
   replay_recovered: { session_id: string; detail: string }
   /** What the session can do with what it was given, where that is less than the program may expect. */

@@ -42,6 +42,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     sessionId,
     onError: options.onError,
     maxUnguardedCalls: options.maxUnguardedCalls,
+    isToldOf: () => sync.isOpen(),
     report,
     onRefusal: (found) => noteStanding(found),
     onTooMany: () => kill('unguarded'),

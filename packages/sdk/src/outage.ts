@@ -19,6 +19,8 @@ export interface OutageOptions {
   readonly sessionId: string
   readonly onError: 'block' | 'allow'
   readonly maxUnguardedCalls: number
+  /** Whether the server has ever told of the session. */
+  readonly isToldOf: () => boolean
   readonly report: Report
   readonly onRefusal: (found: Standing) => void
   readonly onTooMany: () => void
@@ -32,7 +34,8 @@ export function createOutage(options: OutageOptions): Outage {
 
   function failed(error: unknown): void {
     errors++
-    if (isReachable) report({ type: 'replay_degraded', session_id: sessionId, detail: messageOf(error) })
+    const detail = `${messageOf(error)}; ${consequence(options)}`
+    if (isReachable) report({ type: 'replay_degraded', session_id: sessionId, detail })
     isReachable = false
   }
 
@@ -60,6 +63,14 @@ export function createOutage(options: OutageOptions): Outage {
     },
     counts: () => ({ errors, unguarded }),
   }
+}
+
+function consequence({ onError, maxUnguardedCalls, isToldOf }: OutageOptions): string {
+  if (onError === 'block') return 'until it answers, calls are blocked (onError: block)'
+  const state = isToldOf()
+    ? 'by what the server told last'
+    : 'as those of a new session with nothing of its budgets used, since the server has told nothing of this one'
+  return `until it answers, at most ${maxUnguardedCalls} calls are decided here (onError: allow), ${state}`
 }
 
 function unavailable(onError: 'block' | 'allow', cause: ServiceFailure): ReplayUnavailableError {

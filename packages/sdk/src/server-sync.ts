@@ -13,6 +13,8 @@ import { type CallLimits, ServiceFailure, ServiceRefusal } from './transport.js'
 export interface ServerSync {
   /** Opens the session once; an attempt that failed is made again by the next turn. */
   open(): Promise<void>
+  /** True once the server has told of the session. */
+  isOpen(): boolean
   /** Resolves to true once the session exists on the server, to false when it could not be opened. */
   settled(): Promise<boolean>
   /** Resolves to true unless the server has no such session, as far as can be told: the answer to its create may be lost. */
@@ -131,6 +133,7 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
 
   return {
     open,
+    isOpen: () => isOpen,
     async settled() {
       await opening?.catch(() => {})
       return isOpen
