@@ -31,6 +31,16 @@ export const CHAT: Contradiction[] = [
   ['a second name', chatStream(parts(part('look', '')), parts(part('pay', LITTLE))), /two names, "look" and "pay"/],
   ['a name in pieces', chatStream(parts(part('no', '')), parts(part('te', '{}'))), /two names/],
   [
+    'a second name that is a list, which names a member as its text does',
+    chatStream(parts(part('look', '')), parts({ index: 0, function: { name: ['pay'], arguments: LITTLE } })),
+    /two names/,
+  ],
+  [
+    'arguments that are a list, which joins a text as its own',
+    chatStream(parts(part('pay', '')), parts({ index: 0, function: { arguments: [MUCH] } })),
+    /not a JSON object/,
+  ],
+  [
     'a second name of a legacy call',
     chatStream(
       choice({ function_call: { name: 'look', arguments: '' } }),

@@ -14,7 +14,7 @@ const use = (name: string, rest: JsonObject = {}): JsonObject => ({
   input: {},
   ...rest,
 })
-const input = (index: unknown, partial_json: string): JsonObject => ({
+const input = (index: unknown, partial_json: unknown): JsonObject => ({
   type: 'content_block_delta',
   index,
   delta: { type: 'input_json_delta', partial_json },
@@ -39,6 +39,11 @@ const messageStream = (content: JsonObject[], ...events: JsonObject[]): JsonObje
 ]
 
 export const MESSAGES: Contradiction[] = [
+  [
+    'input that is a list, which joins a text as its own',
+    messageStream([], start(0, use('pay')), input(0, [MUCH]), stop(0)),
+    /not a JSON object/,
+  ],
   [
     'two blocks under one number',
     messageStream([], start(0, use('look')), start(0, use('pay', { id: 't2' })), input(0, LITTLE), stop(0)),

@@ -33,7 +33,7 @@ const done = (item: JsonObject, output_index = 0): JsonObject => ({
   output_index,
   item,
 })
-const grows = (delta: string, rest: JsonObject = {}): JsonObject => ({
+const grows = (delta: unknown, rest: JsonObject = {}): JsonObject => ({
   type: 'response.function_call_arguments.delta',
   output_index: 0,
   item_id: 'fc_1',
@@ -66,6 +66,16 @@ const inShell = (command: string): JsonObject => ({
 })
 
 export const RESPONSES: Contradiction[] = [
+  [
+    'a delta that is a list, which joins a text as its own',
+    [created(), begun, grows([MUCH]), done(little), completed(little)],
+    /two arguments/,
+  ],
+  [
+    'an item whose name is a list, which names a member as its text does',
+    [created(), added({ ...little, name: ['look'] }), done(little), completed(little)],
+    /two names/,
+  ],
   [
     'deltas against the end of the arguments',
     [created(), begun, grows(MUCH), grown(LITTLE), done(little), completed(little)],

@@ -3,7 +3,7 @@ import { quoteName } from '../gate.js'
 import { isObject, type JsonObject, objects, text, without } from '../json-object.js'
 import { type Numbered, newIndex, nextIndex, runOf } from './numbering.js'
 import type { StreamGate } from './provider.js'
-import { sameArguments } from './same-arguments.js'
+import { pieceText, sameArguments } from './same-arguments.js'
 
 interface Block extends Numbered {
   fields: JsonObject
@@ -135,7 +135,7 @@ function addDelta(block: Block, delta: JsonObject): void {
       fields.citations = [...(Array.isArray(fields.citations) ? fields.citations : []), delta.citation]
       break
     case 'input_json_delta':
-      block.inputJson = (block.inputJson ?? '') + text(delta.partial_json)
+      block.inputJson = (block.inputJson ?? '') + pieceText(delta.partial_json)
       break
     case 'compaction_delta':
       fields.content = delta.content

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, objects, text, without } from '../json-object.js'
-import { bodyOf, goesOn, holdsCalls, twoNames } from './openai-chat-contradiction.js'
+import { goesOn, holdsCalls, twoNames } from './openai-chat-contradiction.js'
+import { pieceText } from './same-arguments.js'
 
 /** One of the alternatives of a chat stream, as far as it has come. */
 export interface Choice {
@@ -109,17 +110,19 @@ function addCallPart(choice: Choice, part: JsonObject, position: number, callOf:
   const detail = isObject(part.custom) ? part.custom : isObject(part.function) ? part.function : {}
   call.custom ||= isObject(part.custom)
   call.function ||= isObject(part.function)
-  grow(choice, call, detail.name, bodyOf(isObject(part.custom) ? detail.input : detail.arguments))
+  grow(choice, call, detail.name, isObject(part.custom) ? detail.input : detail.arguments)
 }
 
 function addLegacyPart(choice: Choice, part: JsonObject): void {
   choice.legacyCall ??= { ...newCall(choice.index, 0), legacy: true }
-  grow(choice, choice.legacyCall, part.name, bodyOf(part.arguments))
+  grow(choice, choice.legacyCall, part.name, part.arguments)
 }
 
-function grow(choice: Choice, call: Call, name: unknown, added: string): void {
-  choice.contradiction ??= twoNames(call, text(name)) ?? goesOn(call, added)
-  if (text(name) !== '') call.name = text(name)
+function grow(choice: Choice, call: Call, namePiece: unknown, bodyPiece: unknown): void {
+  const name = pieceText(namePiece)
+  const added = pieceText(bodyPiece)
+  choice.contradiction ??= twoNames(call, name) ?? goesOn(call, added)
+  if (name !== '') call.name = name
   call.body += added
 }
 

@@ -26,12 +26,6 @@ export function goesOn(call: GrowingCall, added: string): string | null {
   return `call ${quoteName(call.id)} of ${quoteName(call.name)} goes on after its end`
 }
 
-/** The text that a part adds. Arguments that are a value instead are that value, which nothing may be added to. */
-export function bodyOf(value: unknown): string {
-  if (typeof value === 'string') return value
-  return value === undefined || value === null ? '' : JSON.stringify(value)
-}
-
 export function holdsCalls(message: unknown): message is JsonObject {
   if (!isObject(message)) return false
   const { tool_calls: calls, function_call: legacy } = message

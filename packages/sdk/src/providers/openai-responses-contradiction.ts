@@ -1,7 +1,7 @@
 import { quoteName } from '../gate.js'
 import { isObject, type JsonObject, objects, text, without } from '../json-object.js'
 import { callsOf, isProviderRun, mayBeCall } from './openai-responses-calls.js'
-import { sameArguments, sameValues } from './same-arguments.js'
+import { pieceText, sameArguments, sameValues } from './same-arguments.js'
 
 /** What events said of an item: the event, and the fields it named. */
 export interface Said {
@@ -118,7 +118,7 @@ const isCallType = ({ type }: JsonObject): boolean => text(type).endsWith('_call
 function differingKey(fields: JsonObject, end: JsonObject, isAdded: boolean): string | null {
   const isBuiltIn = isCallType(fields) && fields.type !== 'function_call' && fields.type !== 'custom_tool_call'
   for (const key of isAdded && isBuiltIn ? ['type'] : ['type', 'call_id', 'name']) {
-    if (text(fields[key]) !== '' && fields[key] !== end[key]) return key
+    if (pieceText(fields[key]) !== '' && fields[key] !== end[key]) return key
   }
   if (isBuiltIn) {
     const asked = isAdded ? {} : without(fields, 'id', 'status')
@@ -166,7 +166,7 @@ export function partOf(event: JsonObject): NewPart | null {
   const kind = PARTS.find(({ prefix }) => type.startsWith(prefix))
   if (kind === undefined) return null
   const key = kind.key === 'command' ? `command ${event.command_index}` : kind.key
-  const grown = type.endsWith('.delta') ? text(event.delta) : ''
+  const grown = type.endsWith('.delta') ? pieceText(event.delta) : ''
   return { key, type: kind.type, grown, end: type.endsWith('.done') ? event[kind.key] : undefined }
 }
 

@@ -11,6 +11,7 @@ import {
   twoItems,
 } from './openai-responses-contradiction.js'
 import type { StreamGate } from './provider.js'
+import { pieceText } from './same-arguments.js'
 
 interface Item extends Spoken, Numbered {
   fields: JsonObject
@@ -136,7 +137,7 @@ function addPart(item: Item, event: JsonObject): boolean {
   item.parts.set(part.key, before)
   before.grown += part.grown
   if (part.end !== undefined) before.ends.push({ by: text(event.type), fields: { [part.key]: part.end } })
-  if (typeof event.name === 'string') item.said.push({ by: text(event.type), fields: { name: event.name } })
+  if (pieceText(event.name) !== '') item.said.push({ by: text(event.type), fields: { name: event.name } })
   return !isProviderRun(item.fields)
 }
 
@@ -144,13 +145,13 @@ function addDelta(item: Item, event: JsonObject): void {
   const { fields } = item
   switch (event.type) {
     case 'response.function_call_arguments.delta':
-      fields.arguments = text(fields.arguments) + text(event.delta)
+      fields.arguments = text(fields.arguments) + pieceText(event.delta)
       break
     case 'response.function_call_arguments.done':
       fields.arguments = event.arguments ?? fields.arguments
       break
     case 'response.custom_tool_call_input.delta':
-      fields.input = text(fields.input) + text(event.delta)
+      fields.input = text(fields.input) + pieceText(event.delta)
       break
     case 'response.custom_tool_call_input.done':
       fields.input = event.input ?? fields.input

@@ -17,3 +17,12 @@ function meant(args: unknown): unknown {
   const parsed = parseStrictJson(args === '' ? '{}' : args)
   return parsed.ok ? parsed.value : args
 }
+
+/**
+ * The text that a piece adds to those before it. Where it is a value instead, it is that value's JSON, which nothing may
+ * be added to: the clients join it all the same, and a list of one text joins as the text that it holds.
+ */
+export function pieceText(piece: unknown): string {
+  if (typeof piece === 'string') return piece
+  return piece === undefined || piece === null ? '' : JSON.stringify(piece)
+}
