@@ -256,10 +256,23 @@ describe.skipIf(trouble !== null)(
       await page.clock.fastForward(500)
       await page.clock.fastForward(1_000)
       await page.getByText('Not up to date').waitFor()
+      await page.getByRole('button', { name: /^Not live/ }).waitFor()
       expect(await page.getByText('Requests a minute').isVisible()).toBe(true)
       server.use(dashboardFixtures(new Date()))
       await page.clock.fastForward(60_000)
       await page.getByText('Not up to date').waitFor({ state: 'detached' })
+    })
+
+    test('a page that cannot even begin says so, and begins by itself when the service answers', async () => {
+      const watched = await newPage()
+      const { page } = watched
+      await page.clock.install()
+      server.use({ ...dashboardFixtures(new Date()), me: () => 503 })
+      await page.goto(`${server.url}/limits`)
+      await page.getByRole('button', { name: 'Try again' }).waitFor()
+      server.use(dashboardFixtures(new Date()))
+      await page.clock.fastForward(5_000)
+      await page.getByRole('heading', { name: 'Limits and usage' }).waitFor()
     })
 
     test('a sign-in shows that it is under way until the next page is there', async () => {

@@ -1,9 +1,18 @@
-import type { ErrorComponentProps } from '@tanstack/react-router'
+import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
+import { useEffect } from 'react'
 import { ApiProblem } from '../api.js'
 import { Failure } from './states.js'
 
-/** What is shown when a page cannot be shown at all. */
-export function Crash({ error, reset }: ErrorComponentProps) {
+const AGAIN_MS = 5_000
+
+/** What is shown when a page cannot be shown at all. Where the service did not answer it is asked again, by itself too. */
+export function Crash({ error }: ErrorComponentProps) {
+  const router = useRouter()
+  const unanswered = error instanceof ApiProblem
+  useEffect(() => {
+    const timer = unanswered ? setInterval(() => void router.invalidate(), AGAIN_MS) : undefined
+    return () => clearInterval(timer)
+  }, [unanswered, router])
   const problem =
     error instanceof ApiProblem
       ? error
@@ -16,7 +25,7 @@ export function Crash({ error, reset }: ErrorComponentProps) {
   return (
     <main className="door">
       <title>Trouble · Countersign</title>
-      <Failure problem={problem} onRetry={() => (error instanceof ApiProblem ? reset() : location.reload())} />
+      <Failure problem={problem} onRetry={() => (unanswered ? router.invalidate() : location.reload())} />
     </main>
   )
 }

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react'
 import { ago } from '../format.js'
 import { plainText } from '../visible-text.js'
 import { Icon } from './icon.js'
+import { useNow } from './time.js'
 
 interface PageProps {
   readonly title: string
@@ -29,19 +30,25 @@ export function Page({ title, heading, lead, actions, children }: PageProps) {
 }
 
 interface FreshnessProps {
-  readonly reading: { dataUpdatedAt: number; isFetching: boolean; refetch: () => unknown }
+  readonly reading: { dataUpdatedAt: number; isFetching: boolean; error: unknown; refetch: () => unknown }
 }
 
 /** When the page last heard from the server; a click asks again. */
-export function Freshness({ reading: { dataUpdatedAt, isFetching, refetch } }: FreshnessProps) {
+export function Freshness({ reading: { dataUpdatedAt, isFetching, error, refetch } }: FreshnessProps) {
+  const now = useNow()
+  const failing = error !== null
   return (
     <button type="button" className="freshness" onClick={() => void refetch()} title="Read again now">
-      <span className={isFetching ? 'pulse pulse-on' : 'pulse'} aria-hidden="true" />
+      <span
+        className={['pulse', isFetching && 'pulse-on', failing && 'pulse-off'].filter(Boolean).join(' ')}
+        aria-hidden="true"
+      />
       {dataUpdatedAt === 0
         ? isFetching
           ? 'Loading'
           : 'Not read'
-        : `Live, updated ${ago(new Date(dataUpdatedAt).toISOString())}`}
+        : // The clock of the page goes on in steps, so an answer may seem to come from the future.
+          `${failing ? 'Not live' : 'Live'}, updated ${ago(new Date(dataUpdatedAt).toISOString(), Math.max(now, dataUpdatedAt))}`}
       <Icon name="refresh" size={14} />
     </button>
   )

@@ -11,7 +11,8 @@ export function Ago({ at }: { at: string }) {
   )
 }
 
-function useNow(): number {
+/** The time, about, as it goes on. */
+export function useNow(): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 10_000)
