@@ -2,6 +2,9 @@ import { LIMITS } from '@countersign/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { key } from '../../packages/cli/src/commands/key.js'
 import { tenant } from '../../packages/cli/src/commands/tenant.js'
+import { readConfig } from '../../packages/server/src/config.js'
+import { createTenant, tenantsOf } from '../../packages/server/src/operator.js'
+import { createEmptyDatabase } from '../support/database.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
@@ -105,8 +108,22 @@ test.each([
   await expect(run(name as 'tenant' | 'key', ...args)).rejects.toThrow(told)
 })
 
+test('the first tenant may be made before the first start', async () => {
+  const { url, drop } = await createEmptyDatabase()
+  try {
+    const config = readConfig({ DATABASE_URL: url })
+    await expect(tenantsOf(config)).rejects.toThrow('the database has version 0')
+    const { tenantId, quota } = await createTenant('early', null, config)
+    expect(await tenantsOf(config)).toMatchObject([{ tenantId, quota, activeKeys: 1 }])
+  } finally {
+    await drop()
+  }
+})
+
 test('a database of another version is left as it is', async () => {
   await runtime.sql`insert into schema_migrations (number, name, checksum) values (9999, 'newer', 'none')`
-  await expect(run('tenant', 'list')).rejects.toThrow(/the database has version 9999 and this command is made for \d+/)
+  const other = /the database has version 9999 and this command is made for \d+/
+  await expect(run('tenant', 'list')).rejects.toThrow(other)
+  await expect(run('tenant', 'create', 'late')).rejects.toThrow(other)
   await runtime.sql`delete from schema_migrations where number = 9999`
 })

@@ -7,7 +7,7 @@ import { makeApiKey, makeId } from './crypto/secrets.js'
 import { countActiveKeys, insertKey, type KeyRow, listKeys, revokeKey } from './store/api-keys.js'
 import { insertAuditEntry, type NewAuditEntry } from './store/audit.js'
 import { createDatabase, type Tx } from './store/database.js'
-import { codeVersion, databaseVersion, migrate } from './store/migrate.js'
+import { codeVersion, databaseVersion, holdsNothing, migrate } from './store/migrate.js'
 import { insertTenant, listTenants, lockTenant, setQuota, type TenantRow } from './store/tenants.js'
 
 /** What whoever has the database may do from the command line, whether or not the service runs. */
@@ -24,11 +24,11 @@ export interface CreatedTenant {
   key: string
 }
 
-/** Makes a verified tenant with one key. May come before the first start, so it brings the database to its version. */
+/** Makes a verified tenant with one key. It may come before the first start, in a database that holds nothing yet. */
 export const createTenant = (name: string, given: Quota | null, config: Config): Promise<CreatedTenant> =>
   withDatabase(config, async (url) => {
-    await migrate(url)
-    return transact(url, async (tx) => {
+    if (await transact(url, holdsNothing)) await migrate(url)
+    return transactAtVersion(url, async (tx) => {
       const tenantId = makeId(randomBytes, 'tnt')
       const quota = given ?? config.defaultQuota
       await insertTenant(tx, { tenantId, name, quota, verified: true })
@@ -88,20 +88,19 @@ export const backUpTo = (file: string, config: Config): Promise<number> =>
 export const restoreFrom = (file: string, config: Config, options: RestoreOptions = {}): Promise<number> =>
   withDatabase(config, (url) => restoreBackup(file, url, options), 'old or new')
 
-/** Migrates nothing: a service of another version may be running on the database. */
 const inTransaction = <T>(config: Config, work: (tx: Tx) => Promise<T>): Promise<T> =>
-  withDatabase(config, async (url) =>
-    transact(url, async (tx) => {
-      const [found, known] = [await databaseVersion(tx), await codeVersion()]
-      if (found !== known) {
-        throw new OperatorError(
-          `the database has version ${found} and this command is made for ${known}: ` +
-            'use the command of the version that runs on it, or start this version once',
-        )
-      }
-      return work(tx)
-    }),
-  )
+  withDatabase(config, (url) => transactAtVersion(url, work))
+
+/** Migrates nothing: a service of another version may be running on the database. */
+const transactAtVersion = <T>(url: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  transact(url, async (tx) => {
+    const [found, known] = [(await holdsNothing(tx)) ? 0 : await databaseVersion(tx), await codeVersion()]
+    if (found === known) return work(tx)
+    throw new OperatorError(
+      `the database has version ${found} and this command is made for ${known}: ` +
+        'use the command of the version that runs on it, or start this version once',
+    )
+  })
 
 async function transact<T>(url: string, work: (tx: Tx) => Promise<T>): Promise<T> {
   const database = createDatabase({ url, poolSize: 4 })

@@ -49,6 +49,12 @@ export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.PO
   }
 }
 
+/** True for a database in which Countersign was never started. */
+export async function holdsNothing(sql: Queryable): Promise<boolean> {
+  const [row] = await sql<{ empty: boolean }[]>`select to_regclass('schema_migrations') is null as empty`
+  return row?.empty ?? true
+}
+
 /** The newest migration that the database holds. */
 export async function databaseVersion(sql: Queryable): Promise<number> {
   const [row] = await sql<{ newest: number | null }[]>`select max(number) as newest from schema_migrations`
