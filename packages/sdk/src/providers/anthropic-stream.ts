@@ -53,7 +53,7 @@ export function readMessageStream(_request: JsonObject, { holdAll = false } = {}
 
   const take = (event: JsonObject): JsonObject[] => {
     const block = blockOf(event)
-    if (block !== null || 'index' in event) crossed ??= crossing(event, block, placed)
+    if (holding) crossed ??= crossing(event, block, placed)
     if (event.type === 'message_start' && isObject(event.message)) {
       message = { ...message, ...event.message }
       placed = []
