@@ -159,7 +159,7 @@ describe('learning', () => {
       { toolName: 'find_person', samples: 6 },
       { toolName: 'send_mail', samples: 6 },
     ])
-    const [left] = await runtime.sql`select count(*)::int as count from captures where not learned`
+    const [left] = await runtime.sql`select count(*)::int as count from unlearned_captures`
     expect(left?.count).toBe(0)
   })
 
@@ -181,47 +181,59 @@ describe('learning', () => {
 })
 
 /** Captures that hold nothing to learn from, many at once. */
-const insertIdle = async (agent: string, { count, governed }: { count: number; governed: boolean }) => {
+const insertIdle = async (agent: string, count: number, due = '0 s') => {
   const item = { request: { tools: [] }, response: { tool_calls: [] } }
   await runtime.sql`
-    insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, item, governed)
-    select ${runtime.tenantId}, ${agent} || n, ${agent}, 'c', now(), 'metadata', '{}', ${JSON.stringify(item)}::text::json,
-      ${governed}
-    from generate_series(1, ${count}) n`
+    with kept as (
+      insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, item)
+      select ${runtime.tenantId}, ${agent} || n, ${agent}, 'c', now(), 'metadata', '{}',
+        ${JSON.stringify(item)}::text::json
+      from generate_series(1, ${count}) n
+      returning tenant_id, agent, capture_id
+    )
+    insert into unlearned_captures (tenant_id, agent, due_at, first_id, capture_ids, captures)
+    select tenant_id, agent, now() + ${due}::interval, capture_id, array[capture_id], 1 from kept`
   await runtime.sql`insert into learned_agents (tenant_id, agent, salt) values (${runtime.tenantId}, ${agent}, 's')`
 }
 
 describe('an agent with a long backlog', () => {
-  const learnedOf = async (agent: string) =>
-    (await runtime.sql`select 1 from captures where agent = ${agent} and learned`).length
+  const leftOf = async (agent: string) =>
+    (await runtime.sql`select 1 from unlearned_captures where agent = ${agent}`).length
   const databaseOf = (instance: 0 | 1) => runtime.instances[instance]!.parts.database
 
   test('gets its turn, and then the others get theirs', async () => {
-    await insertIdle('long-a', { count: 5_600, governed: false })
-    await insertIdle('long-b', { count: 3, governed: false })
+    await insertIdle('long-a', 5_600)
+    await insertIdle('long-b', 3)
     const turn = { last: FIRST_PUPIL }
     const learn = () => databaseOf(0).transaction('jobs', (tx) => learnCaptures(tx, turn))
     expect([await learn(), await learn(), await learn()]).toEqual([500, 3, 500])
-    expect([await learnedOf('long-a'), await learnedOf('long-b')]).toEqual([1_000, 3])
+    expect([await leftOf('long-a'), await leftOf('long-b')]).toEqual([4_600, 0])
   })
 
   test('does not hide the others from an instance that finds it taken', async () => {
-    await insertIdle('long-c', { count: 3, governed: false })
+    await insertIdle('long-c', 3)
     await databaseOf(0).transaction('jobs', async (tx) => {
       expect((await takePupil(tx, FIRST_PUPIL))?.agent).toBe('long-a')
       expect(await databaseOf(1).transaction('jobs', learnCaptures)).toBe(3)
     })
-    expect([await learnedOf('long-a'), await learnedOf('long-c')]).toEqual([1_000, 3])
-    await runtime.sql`update captures set learned = true where agent = 'long-a'`
+    expect([await leftOf('long-a'), await leftOf('long-c')]).toEqual([4_600, 0])
+    await runtime.sql`delete from unlearned_captures where agent = 'long-a'`
+  })
+
+  test('of which all was removed before anybody learned from it keeps nobody waiting', async () => {
+    await insertIdle('long-e', 3)
+    await runtime.sql`delete from captures where agent = 'long-e'`
+    expect(await databaseOf(0).transaction('jobs', learnCaptures)).toBe(3)
+    expect(await leftOf('long-e')).toBe(0)
   })
 
   test('whose receipts are waited for is passed over without a look at each of its captures', async () => {
-    await insertIdle('long-d', { count: 2_000, governed: true })
+    await insertIdle('long-d', 2_000, '1 minute')
     const read = await databaseOf(0).transaction('jobs', (tx) =>
-      rowsRead(tx, 'captures', async () => expect(await takePupil(tx, FIRST_PUPIL)).toBeNull()),
+      rowsRead(tx, 'unlearned_captures', async () => expect(await takePupil(tx, FIRST_PUPIL)).toBeNull()),
     )
     expect(read).toBeLessThan(20)
-    await runtime.sql`update captures set learned = true where agent = 'long-d'`
+    await runtime.sql`delete from unlearned_captures where agent = 'long-d'`
   })
 })
 
@@ -276,7 +288,7 @@ describe('a governed session', () => {
     const learned = () => runtime.sql<{ summary: ToolSummary }[]>`
       select summary from learned_tools where agent = ${agent} and tool_name = 'lookup_order'`
     expect(await learned()).toHaveLength(0)
-    await runtime.sql`update captures set received_at = received_at - interval '1 hour' where agent = ${agent}`
+    await runtime.sql`update unlearned_captures set due_at = due_at - interval '1 hour' where agent = ${agent}`
     await learnAll()
     const [row] = await learned()
     expect(row?.summary.samples).toBe(3)

@@ -43,7 +43,7 @@ test('what was learned of a session is forgotten with its content, and what othe
     await session.turn([{ name: 'send', args }])
   }
   await captures.flush()
-  await runtime.sql`update captures set received_at = received_at - interval '1 hour'`
+  await runtime.sql`update unlearned_captures set due_at = due_at - interval '1 hour'`
   while ((await database.transaction('jobs', learnCaptures)) > 0) {
     // Until nothing is left.
   }

@@ -195,8 +195,8 @@ const AGED_ROWS: Record<string, [table: string, columns: string, values: string]
   content: ['content', 'tenant_id, session_id, kind, ref, body, created_at', "tenant, 'aged', 'reason', id, '{}', at"],
   captures: [
     'captures',
-    'tenant_id, capture_id, agent, conversation_id, at, received_at, capture_level, tool_names, item, learned',
-    "tenant, id, 'aged', 'c', at, at, 'metadata', '{}', '{}', true",
+    'tenant_id, capture_id, agent, conversation_id, at, received_at, capture_level, tool_names, item',
+    "tenant, id, 'aged', 'c', at, at, 'metadata', '{}', '{}'",
   ],
   mail: [
     'mail_queue',

@@ -4,7 +4,7 @@ import { FIRST_PUPIL, type Lesson, type Pupil, type PupilName, takeLessons, take
 import type { Tx } from '../store/database.js'
 import { countLearnedTools, type LearnedChange, loadLearnedTools, saveLearnedTools } from '../store/learned-tools.js'
 
-/** Captures learned in one transaction. */
+/** Captures learned in one transaction, and the rest of the batch that the last of them came in. */
 export const LESSONS_PER_BATCH = 500
 
 /** Tools of one agent that are remembered: twice what a request may offer. Later ones are not learned. */
@@ -17,7 +17,7 @@ export const MAX_TOOLS = 2 * LIMITS.toolsPerPreflight
 export async function learnCaptures(tx: Tx, turn: Turn = { last: FIRST_PUPIL }): Promise<number> {
   const pupil = await nextPupil(tx, turn)
   if (pupil === null) return 0
-  const lessons = await takeLessons(tx, pupil, LESSONS_PER_BATCH)
+  const { taken, lessons } = await takeLessons(tx, pupil, LESSONS_PER_BATCH)
   const known = await loadLearnedTools(tx, { ...pupil, tools: toolsIn(lessons) })
   const changes = learnLessons(
     lessons,
@@ -29,7 +29,7 @@ export async function learnCaptures(tx: Tx, turn: Turn = { last: FIRST_PUPIL }):
   const room = fresh.length === 0 ? 0 : MAX_TOOLS - (await countLearnedTools(tx, pupil))
   const kept = changes.filter((change) => !fresh.includes(change) || fresh.indexOf(change) < room)
   if (kept.length > 0) await saveLearnedTools(tx, pupil, kept)
-  return lessons.length
+  return taken
 }
 
 /** Whose turn it was last. The next one comes first: an agent with a long backlog, or a broken one, keeps nobody waiting. */

@@ -20,6 +20,9 @@ export type StoredCapture = Omit<CaptureItem, 'request'> & {
   request: { messages?: JsonValue[]; tools: string[]; tool_choice?: JsonValue }
 }
 
+/** How long a governed call may take to leave a receipt: what has none by then teaches nothing. */
+export const RECEIPT_WAIT = '3 minutes'
+
 /** Keeps captures that the service made of its own sessions, but those of sessions that were erased since. */
 export async function keepGovernedCaptures(
   tx: Tx,
@@ -61,7 +64,12 @@ export async function insertCaptures(
           where p.tenant_id = e.tenant_id and p.session_id = e.session_id and p.proposal_id = c.capture_id
             and p.seq > e.seq))
       on conflict do nothing
-      returning 1
+      returning capture_id, agent, received_at, governed
+    ), waiting as (
+      insert into unlearned_captures (tenant_id, agent, due_at, first_id, capture_ids, captures)
+      select ${tenantId}, agent, max(received_at) + case when governed then ${RECEIPT_WAIT}::interval else interval '0' end,
+        min(capture_id), array_agg(capture_id), count(*)
+      from kept group by agent, governed
     ), agents as (
       insert into learned_agents (tenant_id, agent, salt)
       select ${tenantId}, a.agent, a.salt
@@ -110,12 +118,6 @@ export interface Pupil extends PupilName {
 /** Before every agent there is. */
 export const FIRST_PUPIL: PupilName = { tenantId: '', agent: '' }
 
-/** How long a governed call may take to leave a receipt: what has none by then teaches nothing. */
-export const RECEIPT_WAIT = '3 minutes'
-
-/** Old enough for receipts where there will be some. Those that wait for none come first, as the index has them. */
-const isDue = (sql: Queryable) => sql`(governed, received_at) < (true, now() - ${RECEIPT_WAIT}::interval)`
-
 /**
  * Takes an agent with captures to learn from, for this transaction: the next one after `after`, by tenant and name. Null
  * when there is none that nobody else has. Of each agent one capture is looked at, however many it has.
@@ -123,38 +125,57 @@ const isDue = (sql: Queryable) => sql`(governed, received_at) < (true, now() - $
 export async function takePupil(tx: Tx, after: PupilName): Promise<Pupil | null> {
   const [pupil] = await tx<Pupil[]>`
     with recursive waiting as (
-      select ${after.tenantId}::text as tenant_id, ${after.agent}::text as agent, true as governed,
-        timestamptz 'infinity' as received_at
+      select ${after.tenantId}::text as tenant_id, ${after.agent}::text as agent, timestamptz 'infinity' as due_at
       union all
       select next.* from waiting w cross join lateral (
-        select tenant_id, agent, governed, received_at from captures c
-        where not learned and (c.tenant_id, c.agent) > (w.tenant_id, w.agent)
-        order by c.tenant_id, c.agent, c.governed, c.received_at limit 1
+        select tenant_id, agent, due_at from unlearned_captures u
+        where (u.tenant_id, u.agent) > (w.tenant_id, w.agent)
+        order by u.tenant_id, u.agent, u.due_at limit 1
       ) next
     )
     select a.tenant_id, a.agent, a.salt
-    from (select tenant_id, agent from waiting where ${isDue(tx)}) w cross join lateral (
+    from (select tenant_id, agent from waiting where due_at <= now()) w cross join lateral (
       select * from learned_agents l where l.tenant_id = w.tenant_id and l.agent = w.agent for update skip locked
     ) a
     limit 1`
   return pupil ?? null
 }
 
-/** Marks the oldest captures of an agent that can be learned from as learned, and returns them. */
-export async function takeLessons(tx: Tx, { tenantId, agent }: Pupil, limit: number): Promise<Lesson[]> {
-  const rows = await tx<{ item: StoredCapture; governed: boolean }[]>`
-    update captures set learned = true where ctid = any (array(
-      select ctid from captures
-      where tenant_id = ${tenantId} and agent = ${agent} and not learned and ${isDue(tx)}
-      order by governed, received_at limit ${limit}
-    ))
-    returning item, governed`
+/**
+ * Takes the batches of an agent's captures that have waited longest, for this transaction, until they come to `atLeast`.
+ * `taken` counts captures that were removed meanwhile, too.
+ */
+export async function takeLessons(
+  tx: Tx,
+  { tenantId, agent }: Pupil,
+  atLeast: number,
+): Promise<{ taken: number; lessons: Lesson[] }> {
+  const taken = await tx<{ item: StoredCapture | null; governed: boolean | null }[]>`
+    with oldest as (
+      select ctid as row, captures, sum(captures) over (order by due_at, first_id) as captures_so_far
+      from (
+        select ctid, due_at, first_id, captures from unlearned_captures
+        where tenant_id = ${tenantId} and agent = ${agent} and due_at <= now()
+        order by due_at, first_id limit ${atLeast}
+      ) due
+    ), taken as (
+      delete from unlearned_captures
+      where ctid = any (array(select row from oldest where captures_so_far - captures < ${atLeast}))
+      returning capture_ids
+    )
+    select c.item, c.governed from (select unnest(capture_ids) as capture_id from taken) t
+    left join lateral (
+      -- One by one, however many PostgreSQL thinks there are: a plan for all reads every capture of the tenant.
+      select item, governed from captures where tenant_id = ${tenantId} and capture_id = t.capture_id limit 1
+    ) c on true`
+  const rows = taken.flatMap(({ item, governed }) => (item === null ? [] : [{ item, governed }]))
   const governed = rows.filter((row) => row.governed).map(({ item }) => item)
   const outcomes = governed.length === 0 ? null : await loadOutcomes(tx, tenantId, governed)
-  return rows.map(({ item, governed: own }) => ({
+  const lessons = rows.map(({ item, governed: own }) => ({
     item,
-    outcomes: own ? (outcomes?.get(item.capture_id) ?? new Map()) : null,
+    outcomes: own === true ? (outcomes?.get(item.capture_id) ?? new Map()) : null,
   }))
+  return { taken: taken.length, lessons }
 }
 
 /** A capture to learn from. */

@@ -78,7 +78,9 @@ export async function lockLessonsOf(
     for update`
   const lessons = new Map<string, StoredCapture[]>()
   for (const { agent, item } of await tx<{ agent: string; item: StoredCapture }[]>`
-    select c.agent, c.item ${own} and c.learned`) {
+    select c.agent, c.item ${own} and not exists (
+      select 1 from unlearned_captures u
+      where u.tenant_id = c.tenant_id and u.agent = c.agent and c.capture_id = any (u.capture_ids))`) {
     const items = lessons.get(agent)
     if (items === undefined) lessons.set(agent, [item])
     else items.push(item)
