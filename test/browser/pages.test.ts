@@ -275,6 +275,23 @@ describe.skipIf(trouble !== null)(
       await page.getByRole('heading', { name: 'Limits and usage' }).waitFor()
     })
 
+    test('two clicks at once make one key', async () => {
+      const watched = await newPage()
+      const page = await visit(watched, '/keys')
+      const sent: string[] = []
+      page.on('request', (request) => {
+        if (request.method() === 'POST') sent.push(new URL(request.url()).pathname)
+      })
+      await page.getByLabel('Name of a new key').fill('nightly')
+      await page.getByRole('button', { name: 'Make a key' }).dblclick()
+      await page.getByRole('heading', { name: 'Your new key' }).waitFor()
+      expect(sent).toEqual(['/api/dashboard/keys'])
+      await page.getByLabel('Name of a new key').fill('weekly')
+      const again = page.waitForRequest((request) => request.method() === 'POST')
+      await page.getByRole('button', { name: 'Make a key' }).click()
+      await again
+    })
+
     test('a sign-in shows that it is under way until the next page is there', async () => {
       const watched = await newPage()
       const page = await visit(watched, '/sign-in?next=%2Flimits', { signedIn: false })

@@ -7,6 +7,7 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query'
+import { useCallback, useRef } from 'react'
 import { type Answer, ApiProblem, type Callable, type CallInput, call } from './api.js'
 import { pollEvery } from './polling.js'
 
@@ -40,13 +41,36 @@ export const reading = <N extends Callable>(name: N, input: CallInput<N>) => ({
   queryFn: ({ signal }: { signal: AbortSignal }) => call(name, input, signal),
 })
 
-/** Sends one route that changes something; afterwards the named readings are stale. */
+/**
+ * Sends one route that changes something; afterwards the named readings are stale. A second click that comes before
+ * the button is seen to be busy sends nothing: a key made twice would be shown once.
+ */
 export function useChange<N extends Callable>(name: N, stale: readonly Callable[] = []) {
   const client = useQueryClient()
-  return useMutation<Answer<N>, ApiProblem, CallInput<N>>({
+  const underWay = useRef(false)
+  const change = useMutation<Answer<N>, ApiProblem, CallInput<N>>({
     mutationFn: (input) => call(name, input),
     onSuccess: () => Promise.all(stale.map((reading) => client.invalidateQueries({ queryKey: [reading] }))),
+    onSettled: () => {
+      underWay.current = false
+    },
   })
+  const { mutate, reset } = change
+  return {
+    ...change,
+    mutate: useCallback<typeof mutate>(
+      (...given) => {
+        if (underWay.current) return
+        underWay.current = true
+        mutate(...given)
+      },
+      [mutate],
+    ),
+    reset: useCallback(() => {
+      underWay.current = false
+      reset()
+    }, [reset]),
+  }
 }
 
 /** Refusals are answers and not tried again; a silent or busy server is, twice. */
