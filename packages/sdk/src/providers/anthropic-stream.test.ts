@@ -2,6 +2,7 @@ import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream'
 import { readResponse } from '@countersign/engine'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { eventLines } from '../../../../test/support/event-lines.js'
 import { isObject, type JsonObject } from '../json-object.js'
 import { anthropic } from './anthropic.js'
 
@@ -19,18 +20,12 @@ function judged(events: readonly JsonObject[]): { calls: string[]; released: Jso
 
 /** Every call that the client's own helper shows, at the end of a block, at the end of the message, or afterwards. */
 async function seen(events: readonly JsonObject[]): Promise<string[]> {
-  const lines = new ReadableStream<Uint8Array>({
-    start(controller) {
-      for (const event of events) controller.enqueue(new TextEncoder().encode(`${JSON.stringify(event)}\n`))
-      controller.close()
-    },
-  })
   const calls: string[] = []
   const see = (block: unknown): void => {
     if (!isObject(block) || block.type !== 'tool_use') return
     calls.push(JSON.stringify([block.id, block.name, block.input === '' ? {} : block.input]))
   }
-  const stream = MessageStream.fromReadableStream(lines)
+  const stream = MessageStream.fromReadableStream(eventLines(events))
   stream.on('contentBlock', see)
   stream.on('message', ({ content }) => content.forEach(see))
   try {

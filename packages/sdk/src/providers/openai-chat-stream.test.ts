@@ -2,6 +2,7 @@ import { readResponse } from '@countersign/engine'
 import fc from 'fast-check'
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import { expect, test } from 'vitest'
+import { eventLines } from '../../../../test/support/event-lines.js'
 import { type JsonObject, objects } from '../json-object.js'
 import { openaiChat } from './openai-chat.js'
 
@@ -34,13 +35,7 @@ const meaning = ({ id, name, arguments: args }: { id: string; name: string; argu
 /** The calls as the client's own helper puts them together, at the end of each and of all; none where it refuses. */
 async function seen(events: readonly JsonObject[]): Promise<string[]> {
   const whole: string[] = []
-  const lines = new ReadableStream<Uint8Array>({
-    start(controller) {
-      for (const event of events) controller.enqueue(new TextEncoder().encode(`${JSON.stringify(event)}\n`))
-      controller.close()
-    },
-  })
-  const stream = ChatCompletionStream.fromReadableStream(lines)
+  const stream = ChatCompletionStream.fromReadableStream(eventLines(events))
   let lastSeen: readonly { message?: { tool_calls?: unknown[] } }[] = []
   stream.on('chunk', (_chunk, { choices }) => {
     lastSeen = choices

@@ -2,6 +2,7 @@ import { readResponse } from '@countersign/engine'
 import fc from 'fast-check'
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { expect, test } from 'vitest'
+import { eventLines } from '../../../../test/support/event-lines.js'
 import { isObject, type JsonObject, objects, text } from '../json-object.js'
 import { openaiResponses } from './openai-responses.js'
 
@@ -28,12 +29,6 @@ const meaning = (name: unknown, args: unknown): string => {
 
 /** Every whole call that a program can read: by the client's helper, of items that are done, of the ends of arguments. */
 async function seen(events: readonly JsonObject[]): Promise<string[]> {
-  const lines = new ReadableStream<Uint8Array>({
-    start(controller) {
-      for (const event of events) controller.enqueue(new TextEncoder().encode(`${JSON.stringify(event)}\n`))
-      controller.close()
-    },
-  })
   const calls: string[] = []
   const see = (item: unknown): void => {
     if (isObject(item) && item.type === 'function_call') calls.push(meaning(item.name, item.arguments))
@@ -47,7 +42,7 @@ async function seen(events: readonly JsonObject[]): Promise<string[]> {
   }
   calls.push(...piecedTogether(events, 'output_index'), ...piecedTogether(events, 'item_id'))
   try {
-    for (const item of (await ResponseStream.fromReadableStream(lines).finalResponse()).output) see(item)
+    for (const item of (await ResponseStream.fromReadableStream(eventLines(events)).finalResponse()).output) see(item)
   } catch {
     // The client refuses the stream.
   }

@@ -1,5 +1,6 @@
 import type { AUDIT_ACTIONS } from '@countersign/protocol'
 import type { Queryable } from './database.js'
+import { deleteSome } from './delete-some.js'
 
 export interface NewAuditEntry {
   tenantId: string
@@ -59,10 +60,6 @@ export function listAuditEntries(
 }
 
 /** Removes entries from before a time, some at once. Returns how many went. */
-export async function deleteOldAuditEntries(sql: Queryable, before: Date, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from audit_entries where ctid = any (array(
-      select ctid from audit_entries where at < ${before} limit ${limit}
-    )) returning 1`
-  return rows.length
+export function deleteOldAuditEntries(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'audit_entries', sql`at < ${before}`, limit)
 }

@@ -1,5 +1,6 @@
 import type { CaptureItem, CaptureLevel, JsonValue, Outcome } from '@countersign/protocol'
 import type { Queryable, Tx } from './database.js'
+import { deleteSome } from './delete-some.js'
 import { type PageEnd, pageEnd, pageTime } from './page-time.js'
 
 export interface NewCapture {
@@ -267,10 +268,6 @@ export async function loadConversations(
 }
 
 /** Removes captures that came before a time, some at once. What was learned from them stays. */
-export async function deleteOldCaptures(sql: Queryable, before: Date, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from captures where ctid = any (array(
-      select ctid from captures where received_at < ${before} limit ${limit}
-    )) returning 1`
-  return rows.length
+export function deleteOldCaptures(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'captures', sql`received_at < ${before}`, limit)
 }

@@ -1,5 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import type { Queryable, Tx } from './database.js'
+import { deleteSome } from './delete-some.js'
 
 export type ContentKind = 'arguments' | 'decisions' | 'response' | 'result' | 'approval' | 'reason'
 
@@ -80,19 +81,11 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
 }
 
 /** Removes marks of erasures before a time, when nobody can hold a capture of what was erased any more. */
-export async function deleteOldErasures(sql: Queryable, before: Date, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from erased_sessions where ctid = any (array(
-      select ctid from erased_sessions where erased_at < ${before} limit ${limit}
-    )) returning 1`
-  return rows.length
+export function deleteOldErasures(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'erased_sessions', sql`erased_at < ${before}`, limit)
 }
 
 /** Removes content that was kept before a time, some at once. Returns how many items went. */
-export async function deleteOldContent(sql: Queryable, before: Date, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from content where ctid = any (array(
-      select ctid from content where created_at < ${before} limit ${limit}
-    )) returning 1`
-  return rows.length
+export function deleteOldContent(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'content', sql`created_at < ${before}`, limit)
 }

@@ -1,5 +1,6 @@
 import type { MailKind } from '../mail/messages.js'
 import type { Queryable, Tx } from './database.js'
+import { deleteSome } from './delete-some.js'
 
 export interface QueuedMail {
   tenantId: string
@@ -94,20 +95,16 @@ export async function consumeMailToken(
 }
 
 /** Removes one-time tokens that expired before a time, some at once. Returns how many went. */
-export async function deleteOldMailTokens(sql: Queryable, before: Date, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from mail_tokens where ctid = any (array(
-      select ctid from mail_tokens where expires_at < ${before} limit ${limit}
-    )) returning 1`
-  return rows.length
+export function deleteOldMailTokens(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'mail_tokens', sql`expires_at < ${before}`, limit)
 }
 
 /** Removes mails from before a time that were sent or given up, some at once. Returns how many went. */
-export async function deleteOldMail(sql: Queryable, before: Date, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from mail_queue where ctid = any (array(
-      select ctid from mail_queue where (sent_at is not null or given_up_at is not null) and created_at < ${before}
-      limit ${limit}
-    )) returning 1`
-  return rows.length
+export function deleteOldMail(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(
+    sql,
+    'mail_queue',
+    sql`(sent_at is not null or given_up_at is not null) and created_at < ${before}`,
+    limit,
+  )
 }

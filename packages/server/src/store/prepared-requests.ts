@@ -1,5 +1,6 @@
 import type { ContractFailure, NarrowedTool } from '@countersign/protocol'
 import type { Queryable } from './database.js'
+import { deleteSome } from './delete-some.js'
 import { textOf } from './session-head.js'
 import type { SessionRow } from './sessions.js'
 
@@ -59,10 +60,6 @@ export async function findPreparedRequest(
 }
 
 /** Removes unused requests that expired before a time. Returns how many went. */
-export async function deleteOldPreparedRequests(sql: Queryable, before: Date, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from set_aside_requests where ctid = any (array(
-      select ctid from set_aside_requests where expires_at < ${before} limit ${limit}
-    )) returning 1`
-  return rows.length
+export function deleteOldPreparedRequests(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'set_aside_requests', sql`expires_at < ${before}`, limit)
 }

@@ -1,5 +1,6 @@
 import type { Outcome, Receipt } from '@countersign/protocol'
 import type { Queryable } from './database.js'
+import { deleteSome } from './delete-some.js'
 import { jsonText } from './fixed-statement.js'
 import type { KeyProof } from './key-proof.js'
 import { type ChangePart, changeOf, changeStatement, type SessionChange } from './session-change.js'
@@ -132,10 +133,6 @@ export async function findCalls(sql: Queryable, session: SessionRow, ids: readon
 }
 
 /** Removes late evidence that was recorded before a time. Returns how much went. */
-export async function deleteOldLateReceipts(sql: Queryable, before: Date, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from late_receipts where ctid = any (array(
-      select ctid from late_receipts where recorded_at < ${before} limit ${limit}
-    )) returning 1`
-  return rows.length
+export function deleteOldLateReceipts(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'late_receipts', sql`recorded_at < ${before}`, limit)
 }

@@ -1,5 +1,6 @@
 import type { Quota } from '@countersign/protocol'
 import type { Queryable } from './database.js'
+import { deleteSome } from './delete-some.js'
 
 export interface NewRefreshToken {
   tenantId: string
@@ -95,11 +96,11 @@ export async function revokeRefreshTokensOf(
 }
 
 /** Removes what ended, by expiry or revocation, before `endedBefore`, some at once. Returns how many went. */
-export async function deleteEndedRefreshTokens(sql: Queryable, endedBefore: Date, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from refresh_tokens where ctid = any (array(
-      select ctid from refresh_tokens where least(expires_at, coalesce(revoked_at, expires_at)) < ${endedBefore}
-      limit ${limit}
-    )) returning 1`
-  return rows.length
+export function deleteEndedRefreshTokens(sql: Queryable, endedBefore: Date, limit: number): Promise<number> {
+  return deleteSome(
+    sql,
+    'refresh_tokens',
+    sql`least(expires_at, coalesce(revoked_at, expires_at)) < ${endedBefore}`,
+    limit,
+  )
 }

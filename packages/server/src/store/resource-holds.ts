@@ -1,5 +1,6 @@
 import { LIMITS } from '@countersign/protocol'
 import type { Queryable } from './database.js'
+import { deleteSome } from './delete-some.js'
 import type { SessionRow } from './sessions.js'
 import type { WorkflowRow } from './workflows.js'
 
@@ -68,10 +69,6 @@ export const END_HOLDS = `ended as (
   )`
 
 /** Removes holds that ended before a time. Returns how many. */
-export async function deleteEndedHolds(sql: Queryable, before: Date, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from resource_holds where ctid = any (array(
-      select ctid from resource_holds where ends_at < ${before} limit ${limit}
-    )) returning 1`
-  return rows.length
+export function deleteEndedHolds(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'resource_holds', sql`ends_at < ${before}`, limit)
 }

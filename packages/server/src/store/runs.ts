@@ -1,5 +1,6 @@
 import type { JsonValue, RunReport, RunView } from '@countersign/protocol'
 import type { Queryable, Tx } from './database.js'
+import { deleteSome } from './delete-some.js'
 import { type PageEnd, pageEnd, pageTime } from './page-time.js'
 
 export interface RunRow {
@@ -127,10 +128,6 @@ export function listRuns(
 }
 
 /** Removes runs that were started before a time and have ended, some at once. Returns how many went. */
-export async function deleteOldRuns(sql: Queryable, before: Date, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from runs where ctid = any (array(
-      select ctid from runs where created_at < ${before} and status in ('done', 'failed') limit ${limit}
-    )) returning 1`
-  return rows.length
+export function deleteOldRuns(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'runs', sql`created_at < ${before} and status in ('done', 'failed')`, limit)
 }

@@ -1,0 +1,16 @@
+import type postgres from 'postgres'
+import type { Queryable } from './database.js'
+
+/** Deletes at most `limit` rows, so that no statement holds many for long. Returns how many went. */
+export async function deleteSome(
+  sql: Queryable,
+  table: string,
+  condition: postgres.PendingQuery<postgres.Row[]>,
+  limit: number,
+): Promise<number> {
+  const rows = await sql`
+    delete from ${sql(table)} where ctid = any (array(
+      select ctid from ${sql(table)} where ${condition} limit ${limit}
+    )) returning 1`
+  return rows.length
+}
