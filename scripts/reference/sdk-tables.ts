@@ -129,6 +129,7 @@ export const DIAGNOSTICS: Readonly<Record<DiagnosticType, string>> = {
   replay_advisory_narrow: 'advisory enforcement: these tools would have been removed',
   replay_judgement_failed: 'nothing is enforced, and a judgement failed',
   replay_control_refused: 'the service does not take a label or a filter',
+  replay_throttled: 'the quota of the tenant is used up for now; the call waits and is sent again',
   replay_turn_waiting: 'a call waits long for the one before it, most likely for a stream that is not read',
   governance_attachment: 'what became of the lookup of an approved plan',
   checkpoint_requested: 'a person is asked',

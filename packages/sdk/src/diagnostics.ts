@@ -27,6 +27,8 @@ export interface DiagnosticEvents {
   replay_judgement_failed: { session_id: string; detail: string }
   /** The server will not take a label or filter of the session. */
   replay_control_refused: { session_id: string; detail: string }
+  /** The service takes no more requests of this tenant just now; the call waits, and is sent again. */
+  replay_throttled: { session_id: string; wait_ms: number; detail: string }
   /** A call waits long for the one before it, most likely for a stream that the program does not read. */
   replay_turn_waiting: { session_id: string; detail: string }
   governance_attachment: { session_id: string; state: string; detail: string }

@@ -59,7 +59,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
   const report = createReport(settings.diagnostics)
   const book = createCallBook()
   const killing = new AbortController()
-  const transport = transportFor(settings)
+  const transport = transportFor(settings, report)
   let rules = firstRules(settings, report)
   let isRestored = false
   const endListeners: (() => void)[] = []
@@ -216,6 +216,13 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
   }
 }
 
-function transportFor({ apiKey, runtimeUrl, timeoutMs, fetch }: ReplaySettings): Transport | null {
-  return apiKey === null ? null : createTransport({ baseUrl: runtimeUrl, apiKey, timeoutMs, fetch })
+function transportFor(settings: ReplaySettings, report: Report): Transport | null {
+  const { apiKey, runtimeUrl: baseUrl, timeoutMs, fetch, sessionId: session_id } = settings
+  const onThrottled = (wait: number) =>
+    report({ type: 'replay_throttled', session_id, wait_ms: Math.round(wait), detail: THROTTLED })
+  return apiKey === null ? null : createTransport({ baseUrl, apiKey, timeoutMs, fetch, onThrottled })
 }
+
+const THROTTLED =
+  'the quota of the tenant is used up for now, so calls wait; the dashboard shows it under Limits and usage, ' +
+  'and the operator of the service gives more'

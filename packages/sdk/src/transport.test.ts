@@ -178,6 +178,18 @@ describe('Retry-After', () => {
     expect((seen[1]?.at ?? 0) - (seen[0]?.at ?? 0)).toBeGreaterThanOrEqual(290)
   })
 
+  test('of a 429 is told before it is waited out; that of a 503, and one beyond the timeout, are not', async () => {
+    const waits: number[] = []
+    const onThrottled = (waitMs: number) => void waits.push(waitMs)
+    const limited = json(429, problem(429, 'RATE_LIMITED'), { 'retry-after': '0.02' })
+    answers = [limited, json(503, problem(503, 'BUSY'), { 'retry-after': '0.01' }), limited, labels]
+    expect(await addLabel({ onThrottled })).toEqual(LABELS)
+    expect(waits).toEqual([20, 20])
+    answers = [json(429, problem(429, 'RATE_LIMITED'), { 'retry-after': '3600' })]
+    await expect(addLabel({ onThrottled })).rejects.toThrow(/is rate limited/)
+    expect(waits).toEqual([20, 20])
+  })
+
   test('as a date is understood', async () => {
     const headers = { 'retry-after': new Date(Date.now() + 10_000).toUTCString() }
     const limited = async () => Response.json(problem(429, 'RATE_LIMITED'), { status: 429, headers })

@@ -35,6 +35,8 @@ export interface TransportSettings {
   readonly fetch: typeof globalThis.fetch
   /** Between 0 and 1; spreads retries. */
   readonly random?: () => number
+  /** Told when a call is about to wait because its tenant has asked for too much. */
+  readonly onThrottled?: (waitMs: number) => void
 }
 
 /** The service answered: the request cannot be done as asked. */
@@ -79,6 +81,7 @@ export function createTransport(settings: TransportSettings): Transport {
         const delayMs = result.retryAfterMs ?? jittered(attempt, random())
         const last = attempt >= attempts || performance.now() + delayMs >= deadline
         if (last) throw result.failure
+        if (result.throttled) settings.onThrottled?.(delayMs)
         await sleep(delayMs)
       }
     },
@@ -87,7 +90,7 @@ export function createTransport(settings: TransportSettings): Transport {
 
 type Attempt<Name extends RouteName> =
   | { reply: ReplyOf<Name> }
-  | { failure: ServiceFailure; retryAfterMs: number | null }
+  | { failure: ServiceFailure; retryAfterMs: number | null; throttled?: boolean }
 
 async function once<Name extends RouteName>(
   settings: TransportSettings,
@@ -124,7 +127,9 @@ async function once<Name extends RouteName>(
   }
   if (response.ok) return replied(name, text, `${method} ${whereOf(url)}`)
   const problem = readProblem(text)
-  if (response.status === 429) return failed(`${method} ${whereOf(url)} is rate limited`, {}, retryAfterMs(response))
+  if (response.status === 429) {
+    return { ...failed(`${method} ${whereOf(url)} is rate limited`, {}, retryAfterMs(response)), throttled: true }
+  }
   if (problem !== null && response.status >= 400 && response.status < 500) throw new ServiceRefusal(problem)
   return failed(
     `${method} ${whereOf(url)} answered ${response.status}${problem === null ? ' without problem details' : ` ${problem.code}`}`,
