@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { key } from '../../packages/cli/src/commands/key.js'
 import { tenant } from '../../packages/cli/src/commands/tenant.js'
 import { readConfig } from '../../packages/server/src/config.js'
-import { createTenant, tenantsOf } from '../../packages/server/src/operator.js'
+import { createKey, createTenant, tenantsOf } from '../../packages/server/src/operator.js'
 import { createEmptyDatabase } from '../support/database.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
@@ -90,6 +90,15 @@ test('no more keys are made than a tenant may have', async () => {
   const tenantId = tenantIn(noted)
   for (let made = 1; made < LIMITS.activeKeysPerTenant; made++) await run('key', 'create', tenantId)
   await expect(run('key', 'create', tenantId)).rejects.toThrow('can be active; revoke one first')
+})
+
+test('of several that are made at once no more are kept either', async () => {
+  const config = readConfig({ DATABASE_URL: runtime.databaseUrl })
+  const { tenantId } = await createTenant('many at once', null, config)
+  const made = await Promise.allSettled(Array.from({ length: 8 }, () => createKey(tenantId, 'at once', config)))
+  expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(LIMITS.activeKeysPerTenant - 1)
+  const refused = made.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []))
+  for (const reason of refused) expect(reason).toContain('can be active; revoke one first')
 })
 
 test.each([
