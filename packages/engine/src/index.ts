@@ -1,6 +1,3 @@
-export { applyEvent, foldEvents } from './advance.js'
-export { analyzePlan, type PlanRemark } from './analyze-plan.js'
-export { applyProposal, type ProposalFacts } from './apply-proposal.js'
 export {
   type BacktestOptions,
   backtestSession,
@@ -8,9 +5,19 @@ export {
   type PastCall,
   type PastSession,
   type PastTurn,
-} from './backtest.js'
-export { addToTally, type BacktestTally, type Expected, newTally, reportOf } from './backtest-report.js'
-export { canonicalJson } from './canonical-json.js'
+} from './backtest/backtest.js'
+export { addToTally, type BacktestTally, type Expected, newTally, reportOf } from './backtest/backtest-report.js'
+export { type CompileResult, compilePlan, compilePlanInSteps, type PlanSources } from './compile/compile-plan.js'
+export { compileWorkflow, type WorkflowCompilation } from './compile/compile-workflow.js'
+export type { PhaseGraph } from './compile/phase-graph.js'
+export {
+  hashPlan,
+  type Preparation,
+  type PrepareOptions,
+  preparePlan,
+  preparePlanInSteps,
+} from './compile/prepare-plan.js'
+export { type CompileNote, type ContractSource, describeNote } from './compile/read-source.js'
 export {
   type CedarModule,
   type CedarRequest,
@@ -19,16 +26,33 @@ export {
   type PolicyEvaluator,
   type PolicyQuestion,
   type PreparedPolicy,
-} from './cedar.js'
-export { chainEvent, verifyChain, verifyExport } from './chain.js'
-export { readByPath } from './check-invariant.js'
-export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './checkpoint.js'
-export { closestName, suggestName } from './closest-name.js'
-export type { Steps } from './compile-budget.js'
-export { type CompileResult, compilePlan, compilePlanInSteps, type PlanSources } from './compile-plan.js'
-export { compileWorkflow, type WorkflowCompilation } from './compile-workflow.js'
-export { modesConflict, type ResourceMode, renderResource } from './conflicts.js'
-export { copyState } from './copy-state.js'
+} from './contract/cedar.js'
+export { readByPath } from './contract/check-invariant.js'
+export {
+  isOperatorName,
+  OPERATORS,
+  type Operator,
+  type OperatorName,
+  type OperatorTest,
+  type PreparedOperator,
+  prepareOperator,
+} from './contract/operators.js'
+export type { Plan, PreparedContract } from './contract/plan.js'
+export { modelPattern } from './contract/pricing.js'
+export { modesConflict, type ResourceMode, renderResource } from './contract/resource.js'
+export {
+  type Offer,
+  type OfferTerms,
+  rootRoles,
+  termsOfOffer,
+  toolsOfRole,
+  type WorkflowProblem,
+  workflowProblems,
+} from './contract/workflow-roles.js'
+export { analyzePlan, type PlanRemark } from './explain/analyze-plan.js'
+export { describeContract } from './explain/describe-contract.js'
+export { diffPlans, type PlanChange } from './explain/diff-plans.js'
+export { canonicalJson } from './json/canonical-json.js'
 export {
   addDecimals,
   compareDecimals,
@@ -38,22 +62,42 @@ export {
   multiplyDecimals,
   subtractDecimals,
   toDecimal,
-} from './decimal.js'
-export { describeContract } from './describe-contract.js'
-export { diffPlans, type PlanChange } from './diff-plans.js'
-export { doubtfulJson } from './doubtful-json.js'
-export { equalValues } from './equal-values.js'
-export { evaluateProposal } from './evaluate-proposal.js'
-export { checkExecution } from './execution.js'
-export { hashValue, saltedHash, sha256Hex } from './hash.js'
-export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json-path.js'
+} from './json/decimal.js'
+export { doubtfulJson } from './json/doubtful-json.js'
+export { equalValues } from './json/equal-values.js'
+export { hashValue, saltedHash, sha256Hex } from './json/hash.js'
+export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json/json-path.js'
 export {
   type CompiledSchema,
   compileSchema,
   type SchemaCompilation,
   type SchemaProblem,
-} from './json-schema.js'
-export { LADDER, REASONS_AFTER_THE_DECISION } from './ladder.js'
+} from './json/json-schema.js'
+export { leavesOf } from './json/leaves.js'
+export {
+  checkStrictValue,
+  FORBIDDEN_KEYS,
+  holdsNul,
+  parseStrictJson,
+  type StrictJson,
+} from './json/strict-json.js'
+export { checkExecution } from './judge/check-execution.js'
+export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './judge/checkpoint.js'
+export { evaluateProposal } from './judge/evaluate-proposal.js'
+export { LADDER, REASONS_AFTER_THE_DECISION } from './judge/ladder.js'
+export { type Narrowing, narrowTools } from './judge/narrow.js'
+export {
+  checkPreflight,
+  judgeInputInvariants,
+  type Preflight,
+  type PreflightBlock,
+  preflightBlock,
+  readInputValues,
+} from './judge/preflight.js'
+export type { Proposal, Verdict } from './judge/proposal.js'
+export { judgeReceipts, type ReceiptBatch, type ReceiptVerdict } from './judge/receipts.js'
+export { judgeSources, type SourceContext, type SourceViolation } from './judge/rules/sources.js'
+export { type ValidationResult, validateResponse } from './judge/validate.js'
 export { upperBound } from './learn/bound.js'
 export {
   type Draft,
@@ -65,7 +109,6 @@ export {
 export type { Suggestion } from './learn/draft-suggestions.js'
 export { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './learn/flows.js'
 export { forgetCall } from './learn/forget.js'
-export { leavesOf } from './learn/leaves.js'
 export { parseResultText } from './learn/read-result.js'
 export {
   addCall,
@@ -77,29 +120,9 @@ export {
   type ToolSummary,
 } from './learn/summary.js'
 export { describeDraft, draftNotes, writeContract } from './learn/write-contract.js'
-export { type Narrowing, narrowTools } from './narrow.js'
-export {
-  isOperatorName,
-  OPERATORS,
-  type Operator,
-  type OperatorName,
-  type OperatorTest,
-  type PreparedOperator,
-  prepareOperator,
-} from './operators.js'
-export type { PhaseGraph } from './phase-graph.js'
-export type { Plan, PreparedContract } from './plan.js'
-export {
-  checkPreflight,
-  judgeInputInvariants,
-  type Preflight,
-  type PreflightBlock,
-  preflightBlock,
-  readInputValues,
-} from './preflight.js'
-export { hashPlan, type Preparation, type PrepareOptions, preparePlan, preparePlanInSteps } from './prepare-plan.js'
-export { modelPattern } from './pricing.js'
-export type { Proposal, Verdict } from './proposal.js'
+export { chainEvent, verifyChain, verifyExport } from './ledger/chain.js'
+export { type ChainCheck, GENESIS_HASH } from './ledger/verify-links.js'
+export { chainWorkflowEvent, verifyWorkflowChain, verifyWorkflowExport } from './ledger/workflow-chain.js'
 export {
   normalizeResponse,
   type ProviderRun,
@@ -107,31 +130,14 @@ export {
   type ResponseFormat,
   readResponse,
   type ToolCall,
-} from './read-calls.js'
-export { type CompileNote, type ContractSource, describeNote } from './read-source.js'
-export { judgeReceipts, type ReceiptBatch, type ReceiptVerdict } from './receipts.js'
-export { compileRegex, type Regex, RegexTooCostlyError } from './regex.js'
-export { type ResponseView, viewResponse } from './response-view.js'
-export { judgeSources, type SourceContext, type SourceViolation } from './rules/sources.js'
-export { type CreatedEvent, initialState } from './session-start.js'
-export { forbiddenTools, snapshotOf } from './snapshot.js'
-export type { OpenStep, PendingCall, SessionState } from './state.js'
-export {
-  checkStrictValue,
-  FORBIDDEN_KEYS,
-  holdsNul,
-  parseStrictJson,
-  type StrictJson,
-} from './strict-json.js'
-export { type ValidationResult, validateResponse } from './validate.js'
-export { type ChainCheck, GENESIS_HASH } from './verify-links.js'
-export { chainWorkflowEvent, verifyWorkflowChain, verifyWorkflowExport } from './workflow-chain.js'
-export {
-  type Offer,
-  type OfferTerms,
-  rootRoles,
-  termsOfOffer,
-  toolsOfRole,
-  type WorkflowProblem,
-  workflowProblems,
-} from './workflow-rules.js'
+} from './response/read-response.js'
+export { type ResponseView, viewResponse } from './response/response-view.js'
+export { applyEvent, foldEvents } from './state/apply-event.js'
+export { applyProposal, type ProposalFacts } from './state/apply-proposal.js'
+export { copyState } from './state/copy-state.js'
+export { type CreatedEvent, initialState } from './state/session-start.js'
+export { forbiddenTools, snapshotOf } from './state/snapshot.js'
+export type { OpenStep, PendingCall, SessionState } from './state/state.js'
+export { closestName, suggestName } from './text/closest-name.js'
+export type { Steps } from './text/compile-budget.js'
+export { compileRegex, type Regex, RegexTooCostlyError } from './text/regex.js'

@@ -51,7 +51,7 @@ export function resolveRelative(project: Project, from: string, specifier: strin
 
 export const isTest = (path: string): boolean => /\.test\.tsx?$/.test(path)
 
-/** `engine` for `packages/engine/src/hash.ts`; null outside the packages' sources. */
+/** `engine` for `packages/engine/src/json/hash.ts`; null outside the packages' sources. */
 export const packageOf = (path: string): string | null => /^packages\/([^/]+)\/src\//.exec(path)?.[1] ?? null
 
 /** What ships: the packages' sources without their tests. */

@@ -1,4 +1,4 @@
-import { argumentName } from '../rules/sources.js'
+import { argumentName } from '../judge/rules/sources.js'
 
 /** The words that a programmer's name is made of. */
 export const wordsOf = (name: string): string[] =>

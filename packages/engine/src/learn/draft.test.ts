@@ -1,6 +1,6 @@
 import type { JsonObject } from '@countersign/protocol'
 import { describe, expect, it } from 'vitest'
-import { finish } from '../compile-budget.js'
+import { finish } from '../text/compile-budget.js'
 import { type Draft, draftContracts, draftContractsInSteps } from './draft.js'
 import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from './flows.js'
 import { addCall, addColumns, newSummary, readSummary, type ToolSummary } from './summary.js'

@@ -1,5 +1,5 @@
 import { type Contract, confidenceOf, LIMITS, type SideEffect, type SourceRule } from '@countersign/protocol'
-import { finish, type Steps } from '../compile-budget.js'
+import { finish, type Steps } from '../text/compile-budget.js'
 import { upperBound } from './bound.js'
 import { type DeclaredValue, declaredTexts, readDeclared } from './declared-schema.js'
 import { draftRefs, type LearnedRef } from './draft-refs.js'

@@ -1,4 +1,4 @@
-import { UNSPACED } from './value-kind.js'
+import { UNSPACED } from '../json/value-kind.js'
 
 /**
  * How a value stands in a text: null when it is not there as a whole word, `line` when it has a line, a labelled line or

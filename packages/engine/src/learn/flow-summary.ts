@@ -1,9 +1,9 @@
 import type { LeafFlow, ValueKind, ValueSource } from '@countersign/protocol'
-import { knownHash } from '../rules/sources.js'
+import type { Leaf } from '../json/leaves.js'
+import { comparable, tokensOf } from '../json/value-kind.js'
+import { knownHash } from '../judge/rules/sources.js'
 import { namesByNumber } from './argument-words.js'
-import type { Leaf } from './leaves.js'
 import { addToSketch, mergeSamples, mergeSketches, newSample, type Sample, type Sketch, sampled } from './sketch.js'
-import { comparable, tokensOf } from './value-kind.js'
 
 /** Where the values of one argument came from. */
 export interface FlowSummary {

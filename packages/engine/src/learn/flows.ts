@@ -6,11 +6,11 @@ import {
   type ValueKind,
   type ValueSource,
 } from '@countersign/protocol'
-import { saltedHash } from '../hash.js'
+import { saltedHash } from '../json/hash.js'
+import { leavesOf } from '../json/leaves.js'
+import { comparable, isAddress, kindOf, tokensOf, withoutSchemes } from '../json/value-kind.js'
 import { findInText } from './find-in-text.js'
-import { leavesOf } from './leaves.js'
 import { type Cell, readResult } from './read-result.js'
-import { comparable, isAddress, kindOf, tokensOf, withoutSchemes } from './value-kind.js'
 
 /** What a conversation has shown so far, in bounded memory: the user's words, calls that were allowed, their results. */
 export interface Trail {

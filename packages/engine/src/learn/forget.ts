@@ -1,9 +1,9 @@
 import type { ValueKind } from '@countersign/protocol'
+import { kindOf } from '../json/value-kind.js'
 import { keysAreNames } from './read-result.js'
 import { type JsonType, maskOf, SHAPE_LIMITS, type Shape, typeOf } from './shape.js'
 import { getSampled, type Sample, sketchHash } from './sketch.js'
 import type { ToolSummary } from './summary.js'
-import { kindOf } from './value-kind.js'
 
 /**
  * Takes the words of one call out of what was learned: values, spellings and keys that no other call had, and the paths

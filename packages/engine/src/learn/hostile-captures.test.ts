@@ -1,7 +1,7 @@
 import type { JsonValue } from '@countersign/protocol'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compilePlan } from '../compile-plan.js'
+import { compilePlan } from '../compile/compile-plan.js'
 import { draftContracts } from './draft.js'
 import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from './flows.js'
 import { addCall, addColumns, newSummary, type ToolSummary } from './summary.js'

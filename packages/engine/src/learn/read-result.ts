@@ -1,5 +1,5 @@
-import { parseYaml } from '../parse-yaml.js'
-import { kindOf } from './value-kind.js'
+import { kindOf } from '../json/value-kind.js'
+import { parseYaml } from '../text/parse-yaml.js'
 
 /** A piece of a result: a value at a generalised path, or a key of a map whose keys are data. */
 export interface Cell {

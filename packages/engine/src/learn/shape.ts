@@ -1,8 +1,8 @@
 import type { ValueKind } from '@countersign/protocol'
-import { FORBIDDEN_KEYS } from '../strict-json.js'
+import { FORBIDDEN_KEYS } from '../json/strict-json.js'
+import { kindOf } from '../json/value-kind.js'
 import { keysAreNames } from './read-result.js'
 import { mergeSamples, newSample, type Sample, sampled } from './sketch.js'
-import { kindOf } from './value-kind.js'
 
 export const JSON_TYPES = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'] as const
 export type JsonType = (typeof JSON_TYPES)[number]

@@ -1,8 +1,8 @@
 import type { CallFlow, Column, ValueKind } from '@countersign/protocol'
-import type { Steps } from '../compile-budget.js'
-import { argumentName } from '../rules/sources.js'
+import { leavesOf } from '../json/leaves.js'
+import { argumentName } from '../judge/rules/sources.js'
+import type { Steps } from '../text/compile-budget.js'
 import { addCounts, addLeaf, type Count, type FlowSummary, mergeFlows, newCount, newFlow } from './flow-summary.js'
-import { leavesOf } from './leaves.js'
 import { addShape, mergeShapes, newShape, type Shape } from './shape.js'
 import {
   addToSketch,

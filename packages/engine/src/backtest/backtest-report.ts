@@ -1,0 +1,142 @@
+import type { CompiledContract, RunReport, UnjudgedRule } from '@countersign/protocol'
+import type { Plan } from '../contract/plan.js'
+import { leavesOf } from '../json/leaves.js'
+import type { CallVerdict, PastSession } from './backtest.js'
+
+/** What a backtest found so far. Sessions are added one by one, so that a long run needs little memory. */
+export interface BacktestTally {
+  readonly plan: Plan
+  sessions: number
+  sessionsPassed: number
+  calls: number
+  callsBlocked: number
+  readonly tools: Map<string, { calls: number; paths: Map<string, number> }>
+  readonly wouldBlock: Map<string, number>
+  readonly notJudged: Map<UnjudgedRule, number>
+  readonly divergences: RunReport['divergences']
+}
+
+/** Sessions beyond these still count; only their first divergence is not listed. */
+const MAX_DIVERGENCES = 200
+const MAX_PATHS = 200
+
+export const newTally = (plan: Plan): BacktestTally => ({
+  plan,
+  sessions: 0,
+  sessionsPassed: 0,
+  calls: 0,
+  callsBlocked: 0,
+  tools: new Map(),
+  wouldBlock: new Map(),
+  notJudged: new Map(),
+  divergences: [],
+})
+
+export type Expected = (turn: number, call: number) => 'allow' | 'block'
+
+/**
+ * Adds a judged session. A call diverges when the verdict is not the one that was expected of it. `unjudged` names, by
+ * tool, the rules that could not be applied to this session.
+ */
+export function addToTally(
+  tally: BacktestTally,
+  session: PastSession & { readonly name: string },
+  verdicts: readonly CallVerdict[],
+  expected: Expected,
+  unjudged: ReadonlyMap<string, readonly UnjudgedRule[]> = NOTHING_UNJUDGED,
+): void {
+  tally.sessions++
+  const first = verdicts.find(({ turn, call, decision }) => decision !== expected(turn, call))
+  if (first === undefined) tally.sessionsPassed++
+  else if (tally.divergences.length < MAX_DIVERGENCES) {
+    tally.divergences.push({
+      session: session.name,
+      turn: first.turn,
+      call: first.call,
+      tool_name: first.tool,
+      expected: expected(first.turn, first.call),
+      decision: first.decision,
+      reasons: first.reasons.map(({ reason }) => reason),
+      remedy: first.reasons[0]?.remedy ?? null,
+    })
+  }
+  for (const verdict of verdicts) {
+    countCall(tally, verdict, session)
+    for (const rule of unjudged.get(verdict.tool) ?? []) {
+      tally.notJudged.set(rule, (tally.notJudged.get(rule) ?? 0) + 1)
+    }
+  }
+}
+
+const NOTHING_UNJUDGED: ReadonlyMap<string, readonly UnjudgedRule[]> = new Map()
+
+function countCall(
+  tally: BacktestTally,
+  { turn, call, tool, decision, reasons }: CallVerdict,
+  session: PastSession,
+): void {
+  tally.calls++
+  if (decision === 'block') {
+    tally.callsBlocked++
+    const reason = reasons[0]?.reason ?? 'response_format_invalid'
+    tally.wouldBlock.set(reason, (tally.wouldBlock.get(reason) ?? 0) + 1)
+  }
+  const seen = tally.tools.get(tool) ?? { calls: 0, paths: new Map<string, number>() }
+  tally.tools.set(tool, seen)
+  seen.calls++
+  const paths = new Set(leavesOf(session.turns[turn]?.calls[call]?.arguments).leaves.map(({ path }) => path))
+  for (const path of paths) {
+    if (seen.paths.has(path) || seen.paths.size < MAX_PATHS) seen.paths.set(path, (seen.paths.get(path) ?? 0) + 1)
+  }
+}
+
+export function reportOf(tally: BacktestTally): RunReport {
+  const tools = [...tally.tools].sort(([a], [b]) => (a < b ? -1 : 1))
+  const covered = tools.filter(([tool]) => tally.plan.contracts.has(tool))
+  const coveredCalls = covered.reduce((sum, [, { calls }]) => sum + calls, 0)
+  return {
+    sessions: tally.sessions,
+    sessions_passed: tally.sessionsPassed,
+    calls: tally.calls,
+    calls_blocked: tally.callsBlocked,
+    pass_rate: tally.sessions === 0 ? 1 : tally.sessionsPassed / tally.sessions,
+    coverage: tally.calls === 0 ? 1 : coveredCalls / tally.calls,
+    coverage_by_tool: tools.map(([tool, { calls, paths }]) => {
+      const contract = tally.plan.contracts.get(tool)?.definition
+      return {
+        tool_name: tool,
+        calls,
+        covered: contract !== undefined,
+        argument_paths: [...paths]
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([path, seen]) => ({
+            path,
+            seen,
+            constrained: contract !== undefined && isConstrained(contract, path),
+          })),
+      }
+    }),
+    would_block: Object.fromEntries([...tally.wouldBlock].sort(([a], [b]) => (a < b ? -1 : 1))),
+    not_judged: Object.fromEntries([...tally.notJudged].sort(([a], [b]) => (a < b ? -1 : 1))),
+    divergences: tally.divergences,
+  }
+}
+
+/** A rule reads this very path, or the schema says something about the field it lies in. */
+function isConstrained(contract: CompiledContract, path: string): boolean {
+  const rules = [
+    ...(contract.sources ?? []),
+    ...(contract.refs ?? []),
+    ...(contract.argument_value_invariants ?? []),
+    ...(contract.aggregates ?? []),
+    ...(contract.envelopes ?? []),
+    ...(contract.execution_constraints?.arguments ?? []),
+  ]
+  if (rules.some((rule) => rule.path === path)) return true
+  const schema = typeof contract.arguments === 'object' ? contract.arguments : {}
+  const field = /^\$\.([A-Za-z_]\w*)/.exec(path)?.[1]
+  const properties = schema.properties
+  return (
+    field !== undefined && typeof properties === 'object' && properties !== null && Object.hasOwn(properties, field)
+  )
+}

@@ -1,0 +1,206 @@
+import type { Block, CallFlow, Decision, Flows, JsonValue, Receipt, UnmatchedPolicy } from '@countersign/protocol'
+import { readByPath } from '../contract/check-invariant.js'
+import type { Plan } from '../contract/plan.js'
+import { hashValue } from '../json/hash.js'
+import { compilePath } from '../json/json-path.js'
+import { checkStrictValue } from '../json/strict-json.js'
+import { evaluateProposal } from '../judge/evaluate-proposal.js'
+import type { Verdict } from '../judge/proposal.js'
+import { judgeReceipts } from '../judge/receipts.js'
+import { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail } from '../learn/flows.js'
+import { parseResultText } from '../learn/read-result.js'
+import { readResponse } from '../response/read-response.js'
+import { applyEvent } from '../state/apply-event.js'
+import { initialState } from '../state/session-start.js'
+import type { SessionState } from '../state/state.js'
+
+/** A session that took place, or is made up as a test: what the user said, and the calls of each turn. */
+export interface PastSession {
+  readonly agent?: string | null
+  readonly labels?: readonly string[]
+  readonly principal?: JsonValue | undefined
+  readonly user: readonly string[]
+  readonly turns: readonly PastTurn[]
+}
+
+export interface PastTurn {
+  /** What the user said before this turn, beside the session's first words. */
+  readonly user?: readonly string[]
+  readonly calls: readonly PastCall[]
+}
+
+export interface PastCall {
+  readonly name: string
+  readonly arguments: JsonValue
+  /** Undefined where it was not recorded. More than one: the tool's answers, all of which later calls have seen. */
+  readonly results?: readonly unknown[]
+  readonly failed?: boolean
+  /** As recorded; computed from the session where it is left out. */
+  readonly flow?: CallFlow
+}
+
+export interface CallVerdict {
+  readonly turn: number
+  readonly call: number
+  readonly tool: string
+  readonly decision: 'allow' | 'block'
+  /** A person was asked first. */
+  readonly asked: boolean
+  readonly reasons: readonly Block[]
+}
+
+export interface BacktestOptions {
+  readonly plan: Plan
+  readonly unmatchedPolicy: UnmatchedPolicy
+  /** Answers for the person who is asked; approves where it is left out. */
+  approve?(call: { readonly turn: number; readonly call: number }): boolean
+}
+
+/**
+ * Judges a past session call by call with the functions that judge a live one. A call that the plan blocks, or that the
+ * person refuses, does not run: neither it nor its result is seen by the rest.
+ */
+export function backtestSession(session: PastSession, options: BacktestOptions): CallVerdict[] {
+  const replay: Replay = { session, options, state: startState(session, options.plan), trail: newTrail() }
+  for (const text of session.user) sawUser(replay.trail, text)
+  return session.turns.flatMap((turn, index) => playTurn(replay, turn, index))
+}
+
+interface Replay {
+  readonly session: PastSession
+  readonly options: BacktestOptions
+  readonly trail: Trail
+  state: SessionState
+}
+
+/** Times do not pass in a backtest: limits per minute would judge the replay, not the session. */
+const AT = '2000-01-01T00:00:00.000Z'
+const SALT = 'backtest'
+const NO_HASH = '0'.repeat(64)
+
+function startState(session: PastSession, plan: Plan): SessionState {
+  return initialState(plan, {
+    type: 'created',
+    at: AT,
+    body: {
+      agent: session.agent ?? null,
+      environment: null,
+      holder_id: SALT,
+      compiled_hash: plan.hash,
+      plan_source: 'client',
+      unmatched_policy: 'block',
+      capture_level: 'metadata',
+      labels: [...(session.labels ?? [])],
+      has_principal: session.principal !== undefined,
+      initial_phase: plan.phases?.initial ?? null,
+      fence: 1,
+      workflow: null,
+    },
+  })
+}
+
+function playTurn(replay: Replay, turn: PastTurn, index: number): CallVerdict[] {
+  const { trail } = replay
+  for (const text of turn.user ?? []) sawUser(trail, text)
+  const calls = turn.calls.map((call, at) => ({ ...call, id: `${index}.${at}` }))
+  const flows: Flows = {
+    calls: calls.map(({ id, name, arguments: given, flow }) =>
+      flow === undefined ? flowOf(trail, { id, tool: name, arguments: given }) : { ...flow, call_id: id },
+    ),
+  }
+  const verdict = propose(replay, calls, flows, index)
+  const refused = new Set<number>()
+  verdict.decisions.forEach(({ checkpoint_required }, call) => {
+    if (checkpoint_required && replay.options.approve?.({ turn: index, call }) === false) refused.add(call)
+  })
+  settle(replay, calls, verdict, refused)
+  return verdict.decisions.map((decision, call) => ({
+    turn: index,
+    call,
+    tool: decision.tool_name,
+    decision: decision.decision,
+    asked: decision.checkpoint_required,
+    reasons: decision.reasons,
+  }))
+}
+
+type NamedCall = PastCall & { readonly id: string }
+
+function propose(replay: Replay, calls: readonly NamedCall[], flows: Flows, index: number): Verdict {
+  const { session, options, state } = replay
+  const response = readResponse({
+    tool_calls: calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given })),
+    content: null,
+    finish_reason: 'tool_calls',
+  })
+  const verdict = evaluateProposal({
+    plan: options.plan,
+    state,
+    response,
+    gate: 'strip_partial',
+    unmatchedPolicy: options.unmatchedPolicy,
+    principal: session.principal,
+    agent: session.agent ?? null,
+    salt: SALT,
+    nowMs: Date.parse(AT),
+    offered: null,
+    toolless: false,
+    flows,
+    ids: { sessionId: SALT, proposalId: String(index), pendingCallId: (call) => `${index}.${call}` },
+  })
+  const body = { ...verdict.event, prepared_request_id: String(index), prepared_digest: NO_HASH }
+  replay.state = applyEvent(state, { type: 'proposal', at: AT, body }, options.plan)
+  return verdict
+}
+
+/** Reports what became of the allowed calls, as the wrapper would, and shows their results to the calls that follow. */
+function settle(replay: Replay, calls: readonly NamedCall[], verdict: Verdict, refused: ReadonlySet<number>): void {
+  const { trail, options } = replay
+  const receipts: Receipt[] = []
+  verdict.decisions.forEach((decision, index) => {
+    const call = calls[index]
+    if (call === undefined || decision.pending_call_id === null || decision.argument_hash === null) return
+    const ran = !refused.has(index)
+    receipts.push(receiptOf(decision, call, ran, options.plan))
+    if (!ran) return
+    sawCall(trail, call.name, call.arguments)
+    for (const result of call.results ?? []) sawResult(trail, call.name, result, call.failed)
+  })
+  if (receipts.length === 0) return
+  const batch = { plan: options.plan, state: replay.state, receipts, fence: replay.state.fence, salt: SALT, at: AT }
+  const { event } = judgeReceipts(batch)
+  replay.state = applyEvent(replay.state, { type: 'receipts', at: AT, body: event }, options.plan)
+}
+
+function receiptOf(decision: Decision, call: PastCall, ran: boolean, plan: Plan): Receipt {
+  const argument_hash = decision.argument_hash ?? NO_HASH
+  const base = { pending_call_id: decision.pending_call_id ?? '', argument_hash, evidence_level: 'executed' as const }
+  if (!ran) return { ...base, outcome: 'not_executed' }
+  const output = outputOf(call)
+  const paths = (plan.contracts.get(call.name)?.outputPaths ?? []).flatMap((expression) => {
+    const compiled = compilePath(expression)
+    return compiled.ok ? [compiled.path] : []
+  })
+  return {
+    ...base,
+    outcome: call.failed === true ? 'failed' : 'succeeded',
+    result_hash: hashValue(output),
+    started_at: AT,
+    finished_at: AT,
+    outputs: readByPath(paths, output),
+    approvals: decision.checkpoints.map(({ checkpoint_id }) => ({
+      checkpoint_id,
+      decision: 'approve',
+      argument_hash,
+      decided_by: SALT,
+      decided_at: AT,
+    })),
+  }
+}
+
+/** A result in text is read as the tool's structure where it has one; what is not plain JSON counts as no output. */
+function outputOf({ results }: PastCall): JsonValue {
+  const last = results?.at(-1)
+  const value = typeof last === 'string' ? parseResultText(last) : last
+  return value === undefined || checkStrictValue(value) !== null ? null : (value as JsonValue)
+}

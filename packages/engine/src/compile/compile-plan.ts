@@ -1,0 +1,142 @@
+import {
+  type CompiledContract,
+  type CompiledSession,
+  contractSchema,
+  type JsonValue,
+  sessionDefinitionSchema,
+} from '@countersign/protocol'
+import type { PolicyEvaluator } from '../contract/cedar.js'
+import type { Plan } from '../contract/plan.js'
+import { finish, type Steps } from '../text/compile-budget.js'
+import { compileContract, compileDefinition } from './compile-contract.js'
+import { compileNotes } from './plan-warnings.js'
+import { type PlanProblem, prepareParts } from './prepare-plan.js'
+import { type CompileNote, type ContractSource, type ReadSource, readSource } from './read-source.js'
+import { shapeNotes, writePlace } from './shape-notes.js'
+
+export interface PlanSources {
+  readonly contracts: readonly ContractSource[]
+  readonly session?: ContractSource | undefined
+}
+
+export type CompileResult =
+  | {
+      readonly ok: true
+      readonly compiled_session: CompiledSession
+      readonly compiled_hash: string
+      readonly contractFiles: Map<string, string>
+      /** What is known but not enforced, and what looks odd across rules. */
+      readonly warnings: CompileNote[]
+      readonly plan: Plan
+    }
+  | { readonly ok: false; readonly errors: CompileNote[] }
+
+/** Compiles contracts and the session's definition into a plan, or says everything that is wrong with them. */
+export function compilePlan(
+  sources: PlanSources,
+  options: { policy?: PolicyEvaluator | undefined } = {},
+): CompileResult {
+  return finish(compilePlanInSteps(sources, options))
+}
+
+/** The same, file by file and contract by contract, for a process that has others to serve. */
+export function* compilePlanInSteps(
+  sources: PlanSources,
+  options: { policy?: PolicyEvaluator | undefined } = {},
+): Steps<CompileResult> {
+  const errors: CompileNote[] = []
+  const contracts: CompiledSource<CompiledContract>[] = []
+  for (const source of sources.contracts) {
+    contracts.push(...readContract(source, errors))
+    yield
+  }
+  const session = sources.session === undefined ? null : readDefinition(sources.session, errors)
+  reportDuplicates(contracts, errors)
+  if (errors.length > 0) return { ok: false, errors: inOrder(errors) }
+
+  contracts.sort((a, b) => (a.compiled.tool < b.compiled.tool ? -1 : 1))
+  const compiled: CompiledSession = {
+    plan_version: 1,
+    session: session?.compiled ?? {},
+    contracts: contracts.map((contract) => contract.compiled),
+  }
+  const files = contracts.filter(({ source }) => source.isFile)
+  const contractFiles = new Map(files.map(({ source, compiled: { tool } }) => [tool, source.file]))
+  const { plan, problems } = yield* prepareParts(compiled, { policy: options.policy, contractFiles })
+  if (problems.length > 0) {
+    const sourceOf = ({ index }: PlanProblem) => (index === null ? session?.source : contracts[index]?.source)
+    return { ok: false, errors: inOrder(problems.map((problem) => toNote(problem, sourceOf(problem)))) }
+  }
+  const warnings = inOrder(compileNotes(plan, contracts, session))
+  return { ok: true, compiled_session: compiled, compiled_hash: plan.hash, contractFiles, warnings, plan }
+}
+
+/** A contract as it was read, beside what it became. */
+export interface CompiledSource<T> {
+  readonly source: ReadSource
+  readonly compiled: T
+}
+
+function readContract(source: ContractSource, errors: CompileNote[]): CompiledSource<CompiledContract>[] {
+  const reading = readSource(source)
+  if (!reading.ok) {
+    errors.push(...reading.notes)
+    return []
+  }
+  const shape = contractSchema.safeParse(reading.source.value)
+  if (shape.success) return [{ source: reading.source, compiled: compileContract(shape.data) }]
+  errors.push(...shapeNotes(shape.error.issues, reading.source, contractSchema))
+  return []
+}
+
+function readDefinition(
+  source: ContractSource,
+  errors: CompileNote[],
+): CompiledSource<CompiledSession['session']> | null {
+  const reading = readSource(source)
+  if (!reading.ok) {
+    errors.push(...reading.notes)
+    return null
+  }
+  const shape = sessionDefinitionSchema.safeParse(emptyAsObject(reading.source.value))
+  if (shape.success) return { source: reading.source, compiled: compileDefinition(shape.data) }
+  errors.push(...shapeNotes(shape.error.issues, reading.source, sessionDefinitionSchema))
+  return null
+}
+
+/** A session.yaml that holds comments alone defines nothing. */
+const emptyAsObject = (value: JsonValue): JsonValue => (value === null ? {} : value)
+
+function reportDuplicates(contracts: readonly CompiledSource<CompiledContract>[], errors: CompileNote[]): void {
+  const files = new Map<string, string>()
+  for (const { source, compiled } of contracts) {
+    const first = files.get(compiled.tool)
+    files.set(compiled.tool, first ?? source.file)
+    if (first === undefined) continue
+    errors.push({
+      file: source.file,
+      line: source.lineAt(['tool']),
+      path: 'tool',
+      message: `a second contract for the tool "${compiled.tool}"; the first is in ${first}`,
+      mend: 'keep one contract for each tool',
+    })
+  }
+}
+
+function toNote({ tool, path, message, mend }: PlanProblem, source: ReadSource | undefined): CompileNote {
+  const file = source?.file ?? (tool === null ? 'session.yaml' : tool)
+  return { file, line: source?.lineAt(path) ?? null, path: writePlace(path), message, mend }
+}
+
+/** By file and line, whatever the order of the sources was. */
+export function inOrder(notes: CompileNote[]): CompileNote[] {
+  return notes.sort(
+    (a, b) =>
+      compare(a.file, b.file) ||
+      (a.line ?? 0) - (b.line ?? 0) ||
+      compare(a.path, b.path) ||
+      compare(a.message, b.message),
+  )
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,0 +1,46 @@
+import { type WorkflowDefinition, workflowDefinitionSchema } from '@countersign/protocol'
+import { rootRoles, type WorkflowProblem, workflowProblems } from '../contract/workflow-roles.js'
+import { inOrder } from './compile-plan.js'
+import { type CompileNote, type ContractSource, type ReadSource, readSource } from './read-source.js'
+import { shapeNotes, writePlace } from './shape-notes.js'
+
+export type WorkflowCompilation =
+  | { readonly ok: true; readonly definition: WorkflowDefinition; readonly warnings: CompileNote[] }
+  | { readonly ok: false; readonly errors: CompileNote[] }
+
+/** Reads workflow.yaml, or says everything that is wrong with it. */
+export function compileWorkflow(source: ContractSource): WorkflowCompilation {
+  const reading = readSource(source)
+  if (!reading.ok) return { ok: false, errors: reading.notes }
+  const shape = workflowDefinitionSchema.safeParse(reading.source.value)
+  if (!shape.success) {
+    const errors = shapeNotes(shape.error.issues, reading.source, workflowDefinitionSchema)
+    return { ok: false, errors: inOrder(errors) }
+  }
+  const toNotes = (problems: WorkflowProblem[]) => inOrder(problems.map((problem) => noteOf(problem, reading.source)))
+  const errors = toNotes(workflowProblems(shape.data))
+  if (errors.length > 0) return { ok: false, errors }
+  return { ok: true, definition: shape.data, warnings: toNotes(unreachableRoles(shape.data)) }
+}
+
+function unreachableRoles(definition: WorkflowDefinition): WorkflowProblem[] {
+  const reached = new Set(rootRoles(definition))
+  for (const role of reached) {
+    for (const { from, to } of definition.handoffs ?? []) if (from === role) reached.add(to)
+  }
+  return Object.keys(definition.roles)
+    .filter((role) => !reached.has(role))
+    .map((role) => ({
+      path: ['roles', role],
+      message: `no handoff leads from a root role to "${role}", so no session can take it`,
+      mend: 'add the handoff, or mark the role with `root: true`',
+    }))
+}
+
+const noteOf = ({ path, message, mend }: WorkflowProblem, source: ReadSource): CompileNote => ({
+  file: source.file,
+  line: source.lineAt(path),
+  path: writePlace(path),
+  message,
+  mend,
+})

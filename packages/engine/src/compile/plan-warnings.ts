@@ -1,0 +1,122 @@
+import { type CompiledContract, type CompiledSession, LIMITS, UNENFORCED_KEYS } from '@countersign/protocol'
+import type { Plan, PreparedContract } from '../contract/plan.js'
+import type { CompiledSource } from './compile-plan.js'
+import type { CompileNote } from './read-source.js'
+import { noteUnchecked } from './schema-notes.js'
+import { writePlace } from './shape-notes.js'
+
+type Note = (path: readonly (string | number)[], message: string, mend: string) => void
+
+/** What compiles and is worth a second look: keys that nothing enforces, and rules that are odd together. */
+export function compileNotes(
+  plan: Plan,
+  contracts: readonly CompiledSource<CompiledContract>[],
+  session: CompiledSource<CompiledSession['session']> | null,
+): CompileNote[] {
+  const notes: CompileNote[] = []
+  const noteTo =
+    (source: CompiledSource<unknown>['source']): Note =>
+    (path, message, mend) => {
+      notes.push({ file: source.file, line: source.lineAt(path), path: writePlace(path), message, mend })
+    }
+  for (const { source, compiled } of contracts) {
+    const note = noteTo(source)
+    noteUnenforced(source.value, note)
+    noteClampedTimeouts(source.value, note)
+    noteUnchecked(compiled.arguments, ['arguments'], note)
+    const contract = plan.contracts.get(compiled.tool)
+    if (contract !== undefined) noteUncallable(contract, plan, note)
+  }
+  if (session !== null) noteSession(plan, noteTo(session.source))
+  return notes
+}
+
+function noteUnenforced(value: unknown, note: Note): void {
+  for (const key of UNENFORCED_KEYS) {
+    if (typeof value === 'object' && value !== null && Object.hasOwn(value, key)) {
+      note([key], `\`${key}\` is kept and not enforced`, 'do not rely on it')
+    }
+  }
+}
+
+function noteClampedTimeouts(value: unknown, note: Note): void {
+  const written = (value as { checkpoint?: unknown }).checkpoint
+  const list = [written].flat() as ({ timeout_seconds?: number } | undefined)[]
+  list.forEach((checkpoint, index) => {
+    const seconds = checkpoint?.timeout_seconds
+    if (seconds === undefined) return
+    const { checkpointTimeoutMinSeconds: min, checkpointTimeoutMaxSeconds: max } = LIMITS
+    if (seconds >= min && seconds <= max) return
+    const path = Array.isArray(written) ? ['checkpoint', index, 'timeout_seconds'] : ['checkpoint', 'timeout_seconds']
+    note(path, `the timeout of ${seconds} s becomes ${seconds < min ? min : max} s`, `write ${min} to ${max}`)
+  })
+}
+
+/** Rules that are each right, and together leave no way to call the tool. */
+function noteUncallable(contract: PreparedContract, plan: Plan, note: Note): void {
+  const { transitions, labels, sources } = contract.definition
+  const target = transitions?.advances_to
+  if (target !== undefined && plan.phases !== null) {
+    const { moves, names } = plan.phases
+    const phases = transitions?.valid_in_phases ?? [...names]
+    if (!phases.some((phase) => phase === target || moves.get(phase)?.has(target) === true)) {
+      note(
+        ['transitions', 'advances_to'],
+        `no phase that allows the tool leads to "${target}"`,
+        'add the transition to session.yaml',
+      )
+    }
+  }
+  if (needsItself(contract.tool, plan)) {
+    note(['preconditions'], 'the tool waits for tools that wait for it', 'remove one of the preconditions')
+  }
+  const forbidding = contract.preconditions.find(
+    (item) => item.kind === 'tool' && plan.forbiddenBy.get(contract.tool)?.includes(item.tool) === true,
+  )
+  if (forbidding !== undefined) {
+    note(['preconditions'], 'the tool requires a call that forbids it', 'remove the precondition or the forbids_after')
+  }
+  const own = labels?.adds?.find((label) => labels.deny_when?.includes(label))
+  if (own !== undefined)
+    note(['labels'], `the first call adds "${own}", which denies the second`, 'check that this is meant')
+  sources?.forEach(({ from }, index) => {
+    for (const origin of from) {
+      if (typeof origin === 'object' && 'result' in origin && !plan.contracts.has(origin.result)) {
+        note(
+          ['sources', index, 'from'],
+          `no contract covers the tool "${origin.result}"`,
+          'add one, or remove the source',
+        )
+      }
+    }
+  })
+}
+
+function needsItself(tool: string, plan: Plan): boolean {
+  const needed = new Set(requiredTools(tool, plan))
+  for (const name of needed) for (const next of requiredTools(name, plan)) needed.add(next)
+  return needed.has(tool)
+}
+
+function requiredTools(tool: string, plan: Plan): string[] {
+  return (plan.contracts.get(tool)?.preconditions ?? []).flatMap((item) => (item.kind === 'tool' ? [item.tool] : []))
+}
+
+function noteSession(plan: Plan, note: Note): void {
+  const limits = plan.session.session_limits
+  if (limits?.max_cost_per_session !== undefined && plan.session.pricing === undefined) {
+    note(
+      ['session_limits', 'max_cost_per_session'],
+      'a cost limit without `pricing` blocks every model call',
+      'add `pricing`',
+    )
+  }
+  const loops = limits?.loop_detection
+  if (loops !== undefined && loops.threshold > loops.window) {
+    note(
+      ['session_limits', 'loop_detection'],
+      'the threshold is above the window, so no loop is found',
+      'widen the window',
+    )
+  }
+}

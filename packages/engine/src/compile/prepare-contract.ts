@@ -1,0 +1,203 @@
+import type { Checkpoint, CompiledContract, CompiledSession } from '@countersign/protocol'
+import type { PolicyEvaluator, PreparedPolicy } from '../contract/cedar.js'
+import type {
+  PreparedAggregate,
+  PreparedBind,
+  PreparedCheckpoint,
+  PreparedContract,
+  PreparedEnvelope,
+  PreparedInvariant,
+  PreparedPrecondition,
+  PreparedResource,
+  Provision,
+} from '../contract/plan.js'
+import { sourceSteps } from '../contract/source-path.js'
+import { decimalText } from '../json/decimal.js'
+import type { CompiledPath } from '../json/json-path.js'
+import { type CompiledSchema, compileSchema } from '../json/json-schema.js'
+import type { PreparedSource } from '../judge/rules/sources.js'
+import { prepareInvariants, preparePath, type Report } from './prepare-invariant.js'
+
+export interface ContractSurroundings {
+  readonly file: string | undefined
+  readonly session: CompiledSession['session']
+  readonly policy: PolicyEvaluator | undefined
+  readonly preconditions: readonly PreparedPrecondition[]
+  readonly provides: readonly Provision[]
+  readonly report: Report
+}
+
+/** Compiles every path, pattern and schema of one contract, and reports what cannot be. */
+export function prepareContract(contract: CompiledContract, around: ContractSurroundings): PreparedContract {
+  const { report } = around
+  const invariants = (list: Parameters<typeof prepareInvariants>[0], at: string[], allowsRef: boolean) =>
+    prepareInvariants(list, { at, report, allowsRef })
+  const binds = prepareBinds(contract.binds, 'binds', report)
+  const establishes = prepareBinds(contract.establishes, 'establishes', report)
+  const outputInvariants = invariants(contract.assertions?.output_invariants, ['assertions', 'output_invariants'], true)
+  const argumentInvariants = invariants(contract.argument_value_invariants, ['argument_value_invariants'], true)
+  const refs = prepareRefs(contract.refs, report)
+  return {
+    tool: contract.tool,
+    file: around.file,
+    definition: contract,
+    argumentsSchema: prepareSchema(contract.arguments, report),
+    inputInvariants: invariants(contract.assertions?.input_invariants, ['assertions', 'input_invariants'], true),
+    outputInvariants,
+    argumentInvariants,
+    executionConstraints: invariants(
+      contract.execution_constraints?.arguments,
+      ['execution_constraints', 'arguments'],
+      false,
+    ),
+    refs,
+    usesRefs: refs.length > 0 || [...outputInvariants, ...argumentInvariants].some(({ ref }) => ref !== null),
+    sources: prepareSources(contract.sources, report),
+    preconditions: around.preconditions,
+    provides: around.provides,
+    binds,
+    establishes,
+    aggregates: prepareAggregates(contract.aggregates, report),
+    envelopes: prepareEnvelopes(contract.envelopes, report),
+    resources: prepareResources(contract.resources, report),
+    checkpoints: prepareCheckpoints(contract.checkpoint, report),
+    policy: preparePolicy(contract.policy?.cedar, around.policy, report),
+    risk: riskOf(contract, around.session.risk_defaults ?? {}),
+    commitRequirement: contract.commit_requirement,
+    rollsBack: contract.evidence_class === 'local_transaction',
+    outputPaths: outputPathsOf([...binds, ...establishes], around.provides),
+  }
+}
+
+export function preparePolicy(
+  text: string | undefined,
+  evaluator: PolicyEvaluator | undefined,
+  report: Report,
+): PreparedPolicy | null {
+  if (text === undefined || evaluator === undefined) return null
+  const problems = evaluator.check(text)
+  if (problems.length === 0) return evaluator.prepare(text)
+  report(['policy', 'cedar'], `the policy cannot be used: ${problems.join('; ')}`, 'correct the Cedar policy')
+  return null
+}
+
+/** A contract's own gate wins; admin and financial tools are as dangerous as destructive ones unless said otherwise. */
+function riskOf(
+  contract: CompiledContract,
+  defaults: NonNullable<CompiledSession['session']['risk_defaults']>,
+): PreparedContract['risk'] {
+  if (contract.gate !== undefined) return contract.gate
+  const effect = contract.side_effect
+  const own = defaults[effect]
+  if (own !== undefined) return own
+  return effect === 'admin' || effect === 'financial' ? (defaults.destructive ?? 'allow') : 'allow'
+}
+
+function prepareSchema(schema: CompiledContract['arguments'], report: Report): CompiledSchema | null {
+  if (schema === undefined) return null
+  const compiled = compileSchema(schema)
+  if (compiled.ok) return compiled
+  report(['arguments'], compiled.problem, 'write JSON Schema 2020-12 without remote references, with RE2 patterns')
+  return null
+}
+
+function prepareBinds(list: CompiledContract['binds'], key: string, report: Report): PreparedBind[] {
+  const singular = key === 'binds' ? 'a binding holds one' : 'an envelope is established by one'
+  return (list ?? []).flatMap(({ name, from, path }, index) => {
+    const compiled = preparePath(path, [key, index, 'path'], report, { singular })
+    return compiled === null ? [] : [{ name, from, path: compiled }]
+  })
+}
+
+function prepareRefs(list: CompiledContract['refs'], report: Report): PreparedContract['refs'] {
+  return (list ?? []).flatMap(({ path, ref }, index) => {
+    const compiled = preparePath(path, ['refs', index, 'path'], report)
+    return compiled === null ? [] : [{ path: compiled, ref }]
+  })
+}
+
+function prepareSources(list: CompiledContract['sources'], report: Report): PreparedSource[] {
+  return (list ?? []).flatMap((rule, index) => {
+    const steps = sourceSteps(rule.path)
+    if (steps !== null) return [{ rule, steps }]
+    const mend = 'use names, indices and *, such as $.message.to[*]'
+    report(['sources', index, 'path'], 'the path of a source names arguments, and this one cannot', mend)
+    return []
+  })
+}
+
+function prepareAggregates(list: CompiledContract['aggregates'], report: Report): PreparedAggregate[] {
+  return (list ?? []).map((item, index) => {
+    const smallest = item.function === 'count' ? 1 : 0
+    if ((item.lte !== undefined && item.lte < smallest) || (item.lt !== undefined && item.lt <= smallest)) {
+      const message = `no call can pass this rule: the least that a call adds is ${smallest}`
+      report(['aggregates', index], message, 'raise the bound; to forbid the tool, use `gate: block`')
+    }
+    return {
+      name: item.name,
+      function: item.function,
+      path: item.path === undefined ? null : preparePath(item.path, ['aggregates', index, 'path'], report),
+      lte: item.lte === undefined ? null : decimalText(item.lte),
+      lt: item.lt === undefined ? null : decimalText(item.lt),
+    }
+  })
+}
+
+function prepareEnvelopes(list: CompiledContract['envelopes'], report: Report): PreparedEnvelope[] {
+  return (list ?? []).flatMap((item, index) => {
+    const path = preparePath(item.path, ['envelopes', index, 'path'], report)
+    if (path === null) return []
+    const tolerancePercent = decimalText(item.tolerance_percent)
+    return [{ name: item.name, path, direction: item.direction, tolerancePercent }]
+  })
+}
+
+function prepareResources(list: CompiledContract['resources'], report: Report): PreparedResource[] {
+  return (list ?? []).map(({ key, mode }, index) => ({
+    parts: keyParts(key, ['resources', index, 'key'], report),
+    mode,
+  }))
+}
+
+/** Splits `order:{$.order_id}` into its literal parts and its paths. */
+function keyParts(key: string, at: (string | number)[], report: Report): (string | CompiledPath)[] {
+  const parts: (string | CompiledPath)[] = []
+  let rest = key
+  for (;;) {
+    const open = rest.indexOf('{')
+    const literal = open === -1 ? rest : rest.slice(0, open)
+    if (literal.includes('}')) report(at, 'the key has a `}` without its `{`', KEY_MEND)
+    if (literal !== '') parts.push(literal)
+    if (open === -1) return parts
+    const close = rest.indexOf('}', open)
+    if (close === -1) {
+      report(at, 'the key has a `{` without its `}`', KEY_MEND)
+      return parts
+    }
+    const path = preparePath(rest.slice(open + 1, close), at, report, { singular: 'a key is made of one' })
+    if (path !== null) parts.push(path)
+    rest = rest.slice(close + 1)
+  }
+}
+
+const KEY_MEND = 'write paths in braces, such as "order:{$.order_id}"'
+
+function prepareCheckpoints(checkpoint: CompiledContract['checkpoint'], report: Report): PreparedCheckpoint[] {
+  const list: readonly Checkpoint[] =
+    checkpoint === undefined ? [] : Array.isArray(checkpoint) ? checkpoint : [checkpoint as Checkpoint]
+  return list.map((definition, index) => {
+    definition.context.forEach(({ path }, item) => {
+      preparePath(path, ['checkpoint', index, 'context', item, 'path'], report)
+    })
+    const when = prepareInvariants(definition.when, { at: ['checkpoint', index, 'when'], report, allowsRef: false })
+    return { definition, when }
+  })
+}
+
+function outputPathsOf(binds: readonly PreparedBind[], provides: readonly Provision[]): string[] {
+  const paths = new Set<string>()
+  for (const { from, path } of binds) if (from === 'output') paths.add(path.expression)
+  const invariants: PreparedInvariant[] = provides.flatMap(({ withOutput }) => [...withOutput])
+  for (const { path } of invariants) paths.add(path.expression)
+  return [...paths].sort()
+}

@@ -1,0 +1,194 @@
+import {
+  type CompiledContract,
+  type CompiledSession,
+  compiledSessionSchema,
+  type JsonValue,
+  LIMITS,
+} from '@countersign/protocol'
+import type { PolicyEvaluator } from '../contract/cedar.js'
+import type { Plan, PreparedContract, PreparedPrecondition, Provision } from '../contract/plan.js'
+import { preparePricing } from '../contract/pricing.js'
+import { canonicalJson } from '../json/canonical-json.js'
+import { hashValue, sha256Hex } from '../json/hash.js'
+import { checkStrictValue } from '../json/strict-json.js'
+import { finish, type Steps, withinCompileBudget } from '../text/compile-budget.js'
+import { checkReferences } from './check-references.js'
+import { buildPhaseGraph } from './phase-graph.js'
+import { prepareContract, preparePolicy } from './prepare-contract.js'
+import { preparePrecondition } from './prepare-precondition.js'
+
+export interface PrepareOptions {
+  /** Without it a plan with policies can be prepared, and every call that a policy covers is denied. */
+  readonly policy?: PolicyEvaluator | undefined
+  readonly contractFiles?: ReadonlyMap<string, string> | undefined
+}
+
+export type Preparation = { ok: true; plan: Plan } | { ok: false; problems: string[] }
+
+/**
+ * Makes a compiled session ready to judge. It may come from anybody, so everything that compilation demands is
+ * demanded again: a plan is used whole or not at all.
+ */
+export function preparePlan(compiled: unknown, options: PrepareOptions = {}): Preparation {
+  return finish(preparePlanInSteps(compiled, options))
+}
+
+/** The same, contract by contract, for a process that has others to serve. */
+export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions = {}): Steps<Preparation> {
+  const strictProblem = checkStrictValue(compiled)
+  if (strictProblem !== null)
+    return { ok: false, problems: [`the compiled session is not plain JSON: ${strictProblem}`] }
+  const shape = compiledSessionSchema.safeParse(compiled)
+  if (!shape.success) {
+    return { ok: false, problems: shape.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) }
+  }
+  const { plan, problems } = yield* prepareParts(shape.data, options)
+  if (problems.length === 0) return { ok: true, plan }
+  return {
+    ok: false,
+    problems: problems.map(({ tool, path, message, mend }) => {
+      const place = [tool === null ? 'session' : `contract of ${tool}`, ...path].join('.')
+      return `${place}: ${message} (${mend})`
+    }),
+  }
+}
+
+export function hashPlan(compiled: CompiledSession): string {
+  return hashValue(compiled as unknown as JsonValue)
+}
+
+/** What is wrong in a compiled session, by the contract's tool; null stands for the session's own definition. */
+export interface PlanProblem {
+  readonly tool: string | null
+  /** Tells apart two contracts for one tool. */
+  readonly index: number | null
+  readonly path: readonly (string | number)[]
+  readonly message: string
+  readonly mend: string
+}
+
+/** For a compiled session of the right shape: the plan, and what is wrong with it. With a problem the plan is no plan. */
+export function prepareParts(
+  compiled: CompiledSession,
+  options: PrepareOptions,
+): Steps<{ plan: Plan; problems: PlanProblem[] }> {
+  return withinCompileBudget(preparePartsOf(compiled, options))
+}
+
+function* preparePartsOf(
+  compiled: CompiledSession,
+  options: PrepareOptions,
+): Steps<{ plan: Plan; problems: PlanProblem[] }> {
+  const problems: PlanProblem[] = []
+  const reportTo =
+    (tool: string | null, index: number | null) =>
+    (path: readonly (string | number)[], message: string, mend: string) => {
+      problems.push({ tool, index, path, message, mend })
+    }
+  const { session } = compiled
+  const sessionReport = reportTo(null, null)
+  const canonical = canonicalJson(compiled as unknown as JsonValue)
+  if (Buffer.byteLength(canonical) > LIMITS.planBytes) {
+    sessionReport([], `the plan is larger than ${LIMITS.planBytes} bytes`, 'split it between agents')
+  }
+  const { graph, problems: graphProblems } = buildPhaseGraph(session)
+  for (const { path, message, mend } of graphProblems) sessionReport(path, message, mend)
+
+  const { demands, provisions } = yield* collectPreconditions(compiled.contracts, reportTo)
+  const contracts = new Map<string, PreparedContract>()
+  for (const [index, contract] of compiled.contracts.entries()) {
+    yield
+    const report = reportTo(contract.tool, index)
+    if (contracts.has(contract.tool)) {
+      report(['tool'], `a second contract for the tool "${contract.tool}"`, 'keep one contract for each tool')
+      continue
+    }
+    const prepared = prepareContract(contract, {
+      file: options.contractFiles?.get(contract.tool),
+      session,
+      policy: options.policy,
+      preconditions: demands[index] ?? [],
+      provides: provisions.get(contract.tool) ?? [],
+      report,
+    })
+    contracts.set(contract.tool, prepared)
+  }
+  yield
+  checkReferences(compiled, graph, reportTo)
+  const plan: Plan = {
+    hash: sha256Hex(canonical),
+    session,
+    contracts,
+    phases: graph,
+    policy: preparePolicy(session.policy?.cedar, options.policy, sessionReport),
+    ...derivedFrom(compiled, contracts),
+    priceOf: preparePricing(session.pricing, sessionReport),
+    longestTimeoutMs: (tools) => longestTimeout(contracts, tools),
+  }
+  return { plan, problems }
+}
+
+function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, PreparedContract>) {
+  const all = [...contracts.values()]
+  const inputPaths = new Set(all.flatMap((contract) => contract.inputInvariants.map(({ path }) => path.expression)))
+  const forbiddenBy = new Map<string, string[]>()
+  for (const { tool, definition } of all) {
+    for (const forbidden of definition.forbids_after ?? []) {
+      forbiddenBy.set(forbidden, [...(forbiddenBy.get(forbidden) ?? []), tool])
+    }
+  }
+  const asks = (contract: PreparedContract) =>
+    contract.checkpoints.length > 0 ||
+    contract.risk === 'checkpoint' ||
+    (contract.definition.sources ?? []).some(({ otherwise }) => otherwise === 'ask')
+  return {
+    usesPolicy: compiled.session.policy !== undefined || all.some(({ definition }) => definition.policy !== undefined),
+    hasCheckpoints: all.some(asks),
+    inputPaths: [...inputPaths].sort(),
+    forbiddenBy,
+  }
+}
+
+type ReportTo = (
+  tool: string,
+  index: number,
+) => (path: readonly (string | number)[], message: string, mend: string) => void
+
+/** What each contract demands of earlier calls, and what each tool's calls must prove for that. */
+function* collectPreconditions(
+  contracts: readonly CompiledContract[],
+  reportTo: ReportTo,
+): Steps<{ demands: PreparedPrecondition[][]; provisions: Map<string, Provision[]> }> {
+  const provisions = new Map<string, Provision[]>()
+  const demands: PreparedPrecondition[][] = []
+  for (const [index, contract] of contracts.entries()) {
+    if (contract.preconditions !== undefined) yield
+    const report = reportTo(contract.tool, index)
+    const own = (contract.preconditions ?? []).map((precondition, item) => {
+      const { demand, provision } = preparePrecondition(precondition, ['preconditions', item], report)
+      if (provision !== null) {
+        const known = provisions.get(provision.tool) ?? []
+        if (!known.some(({ key }) => key === provision.key)) provisions.set(provision.tool, [...known, provision])
+      }
+      return demand
+    })
+    demands.push(own)
+  }
+  return { demands, provisions }
+}
+
+const DEFAULT_TOOL_TIMEOUT_MS = 60_000
+
+function longestTimeout(contracts: ReadonlyMap<string, PreparedContract>, tools: Iterable<string>): number {
+  let longest = 0
+  for (const tool of tools) {
+    const contract = contracts.get(tool)
+    const run = contract?.definition.timeouts?.total_ms ?? DEFAULT_TOOL_TIMEOUT_MS
+    const asking = (contract?.checkpoints ?? []).map(({ definition }) => definition.timeout_seconds * 1_000)
+    const bySource =
+      contract?.risk === 'checkpoint' || contract?.definition.sources?.some((rule) => rule.otherwise === 'ask')
+    if (bySource) asking.push(LIMITS.checkpointTimeoutDefaultSeconds * 1_000)
+    longest = Math.max(longest, run + asking.reduce((sum, ms) => sum + ms, 0))
+  }
+  return longest
+}

@@ -1,0 +1,46 @@
+import type { JsonValue, Precondition } from '@countersign/protocol'
+import type { PreparedPrecondition, Provision } from '../contract/plan.js'
+import { hashValue } from '../json/hash.js'
+import type { CompiledPath } from '../json/json-path.js'
+import { prepareInvariants, preparePath, type Report } from './prepare-invariant.js'
+
+/** What a precondition demands, and what the prior tool's call must prove for it. */
+export interface PreconditionParts {
+  readonly demand: PreparedPrecondition
+  readonly provision: (Provision & { readonly tool: string }) | null
+}
+
+export function preparePrecondition(
+  precondition: Precondition,
+  at: readonly (string | number)[],
+  report: Report,
+): PreconditionParts {
+  if ('requires_step_count' in precondition) {
+    return { demand: { kind: 'steps', atLeast: precondition.requires_step_count.gte }, provision: null }
+  }
+  const here: CompiledPath[] = []
+  const there: CompiledPath[] = []
+  const one = { singular: 'one value must be the same in both calls' }
+  precondition.same?.forEach(({ path, as }, index) => {
+    const mine = preparePath(path, [...at, 'same', index, 'path'], report, one)
+    const theirs = preparePath(as, [...at, 'same', index, 'as'], report, one)
+    if (mine !== null) here.push(mine)
+    if (theirs !== null) there.push(theirs)
+  })
+  const withOutput = prepareInvariants(precondition.with_output, {
+    at: [...at, 'with_output'],
+    report,
+    allowsRef: false,
+  })
+  const tool = precondition.requires_prior_tool
+  const key = preconditionKey(precondition)
+  return { demand: { kind: 'tool', key, tool, same: here }, provision: { tool, key, withOutput, same: there } }
+}
+
+/** The tool's name where any call of it will do; otherwise a digest tells the demands on one tool apart. */
+function preconditionKey(precondition: Extract<Precondition, { requires_prior_tool: string }>): string {
+  const { requires_prior_tool: tool, with_output: withOutput, same } = precondition
+  if ((withOutput ?? []).length === 0 && (same ?? []).length === 0) return tool
+  const terms = { with_output: withOutput ?? [], same: (same ?? []).map(({ as }) => as) }
+  return `${tool}#${hashValue(terms as unknown as JsonValue).slice(0, 16)}`
+}

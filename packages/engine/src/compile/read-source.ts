@@ -1,0 +1,143 @@
+import { type JsonValue, LIMITS } from '@countersign/protocol'
+import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, type Node, visit } from 'yaml'
+import { checkStrictValue } from '../json/strict-json.js'
+import { parseYaml } from '../text/parse-yaml.js'
+
+/** A contract, or a session definition: its text in YAML or JSON, or the object itself. */
+export interface ContractSource {
+  readonly file: string
+  readonly text?: string | undefined
+  readonly value?: unknown
+}
+
+/** What was wrong, where, and how to mend it. */
+export interface CompileNote {
+  readonly file: string
+  readonly line: number | null
+  /** Where in the file, such as `preconditions[0].same`; empty for the whole. */
+  readonly path: string
+  readonly message: string
+  readonly mend: string
+}
+
+/** `refund.yaml:12 aggregates[0].path: what is wrong (how to mend it)` */
+export function describeNote({ file, line, path, message, mend }: CompileNote): string {
+  const place = line === null ? file : `${file}:${line}`
+  return `${place}${path === '' ? '' : ` ${path}`}: ${message} (${mend})`
+}
+
+export interface ReadSource {
+  /** A path, or a name for what was handed over as an object. */
+  readonly file: string
+  readonly isFile: boolean
+  readonly value: JsonValue
+  /** The line of the deepest part of the path that was written down; null for objects. */
+  lineAt(path: readonly (string | number)[]): number | null
+}
+
+export type SourceReading = { ok: true; source: ReadSource } | { ok: false; notes: CompileNote[] }
+
+/** Reads a source into plain JSON. YAML that can mean anything else (aliases without end, tags, odd keys) is refused. */
+export function readSource(source: ContractSource): SourceReading {
+  const { file } = source
+  const fail = (message: string, mend: string, line: number | null = null): SourceReading => ({
+    ok: false,
+    notes: [{ file, line, path: '', message, mend }],
+  })
+  if (source.text === undefined) {
+    const problem = checkStrictValue(source.value)
+    if (problem !== null)
+      return fail(`the value is not plain JSON: ${problem}`, 'hand over plain objects, arrays and scalars')
+    // Of one's own: the program may go on to change its object, and the plan must stay what its hash says.
+    const value = structuredClone(source.value) as JsonValue
+    return { ok: true, source: { file, isFile: false, value, lineAt: () => null } }
+  }
+  if (Buffer.byteLength(source.text) > LIMITS.planBytes) {
+    return fail(`the file is larger than ${LIMITS.planBytes} bytes`, 'split it')
+  }
+  const lines = new LineCounter()
+  try {
+    const document = parseYaml(source.text, { stringKeys: true, uniqueKeys: false }, lines)
+    if (document === null) return fail('the file is nested too deeply', 'remove deep nesting', 1)
+    const faults = [...document.errors, ...document.warnings].slice(0, MAX_FAULTS)
+    if (faults.length > 0) {
+      const notes = faults.map((fault) => {
+        const { line } = lines.linePos(fault.pos[0])
+        return { file, line, path: '', ...(FAULTS[fault.code] ?? { message: firstLine(fault.message), mend: MEND }) }
+      })
+      return { ok: false, notes }
+    }
+    const twice = repeatedKey(document)
+    if (twice !== null) {
+      return fail('Map keys must be unique', 'keep one of the two', lineOf(twice, lines))
+    }
+    // Anchors can share parts, but not multiply them.
+    const value = document.toJS({ maxAliasCount: 100 })
+    const problem = checkStrictValue(value)
+    if (problem !== null) return fail(problem, 'use plain JSON values only', 1)
+    return { ok: true, source: { file, isFile: true, value, lineAt: (path) => lineAt(document, lines, path) } }
+  } catch (error) {
+    const reason = error instanceof RangeError ? 'it is nested too deeply' : firstLine(String((error as Error).message))
+    return fail(`the file cannot be read: ${reason}`, 'remove aliases that multiply and deep nesting', 1)
+  }
+}
+
+/** The first key that its map has already. The library would compare each key with all before it. */
+function repeatedKey(document: Document): unknown {
+  let twice: unknown = null
+  visit(document, {
+    Map(_step, { items }) {
+      const seen = new Set<unknown>()
+      for (const { key } of items) {
+        const name = isScalar(key) ? key.value : key
+        if (seen.has(name)) {
+          twice = key
+          return visit.BREAK
+        }
+        seen.add(name)
+      }
+      return undefined
+    },
+  })
+  return twice
+}
+
+function lineAt(document: Document, lines: LineCounter, path: readonly (string | number)[]): number | null {
+  let node: unknown = document.contents
+  let line = lineOf(node, lines)
+  for (const step of path) {
+    const next = childOf(node, step)
+    if (next === null) break
+    line = next.line === null ? line : (lineOf(next.line, lines) ?? line)
+    node = next.node
+  }
+  return line
+}
+
+/** The part of a node under a key or index, and the node that marks its line: for a key, the key itself. */
+function childOf(node: unknown, step: string | number): { node: unknown; line: unknown } | null {
+  if (isSeq(node)) {
+    const item = typeof step === 'number' ? node.items[step] : undefined
+    return item === undefined ? null : { node: item, line: item }
+  }
+  if (!isMap(node)) return null
+  const pair = node.items.find((item) => isPair(item) && isScalar(item.key) && item.key.value === step)
+  return pair === undefined ? null : { node: pair.value, line: pair.key }
+}
+
+function lineOf(node: unknown, lines: LineCounter): number | null {
+  const range = (node as Node | null)?.range
+  return range === undefined || range === null ? null : lines.linePos(range[0]).line
+}
+
+/** One fault in YAML makes many. */
+const MAX_FAULTS = 5
+
+const MEND = 'correct the YAML or JSON here'
+
+/** Faults that the library explains to programmers who call it. */
+const FAULTS: Readonly<Record<string, { readonly message: string; readonly mend: string }>> = {
+  MULTIPLE_DOCS: { message: 'the file holds more than one document', mend: 'make a file of each, split at ---' },
+}
+
+const firstLine = (text: string): string => text.split('\n')[0] ?? text

@@ -1,0 +1,33 @@
+import { FORMATS } from '../json/formats.js'
+
+type Place = readonly (string | number)[]
+
+/** Keywords of a JSON Schema that its author may take for checks, and that check nothing, or not what is meant. */
+export function noteUnchecked(
+  schema: unknown,
+  at: Place,
+  note: (path: Place, message: string, mend: string) => void,
+): void {
+  if (typeof schema !== 'object' || schema === null) return
+  const given = new Map(Object.entries(schema))
+  for (const [key, value] of given) {
+    const path = [...at, Array.isArray(schema) ? Number(key) : key]
+    if (key === 'format' && typeof value === 'string' && !FORMATS.has(value)) {
+      note(
+        path,
+        `the format "${value}" is not checked`,
+        `use a \`pattern\`, or one of ${[...FORMATS.keys()].join(', ')}`,
+      )
+    } else if (CONTENT.has(key) && typeof value !== 'object') {
+      note(path, `\`${key}\` is kept and not checked`, 'do not rely on it')
+    } else if (BOUNDS.has(key) && typeof value === 'number' && !TYPING.some((typing) => given.has(typing))) {
+      note(path, `\`${key}\` is about numbers alone: a text passes`, 'add `type: number`')
+    } else if (!VALUES.has(key)) noteUnchecked(value, path, note)
+  }
+}
+
+const CONTENT = new Set(['contentEncoding', 'contentMediaType'])
+const BOUNDS = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'])
+const TYPING = ['type', 'const', 'enum', '$ref']
+/** What stands below these is no schema. */
+const VALUES = new Set(['const', 'enum', 'default', 'examples'])

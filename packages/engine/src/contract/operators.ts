@@ -1,0 +1,256 @@
+import type { JsonValue } from '@countersign/protocol'
+import { equalValues } from '../json/equal-values.js'
+import { compileSchema } from '../json/json-schema.js'
+import { checkStrictValue } from '../json/strict-json.js'
+import { compileRegex } from '../text/regex.js'
+
+/** Judges the value a path found; `undefined` means that the path found none. */
+export type OperatorTest = (found: JsonValue | undefined) => boolean
+
+/** True for a value about which the operator can say nothing: of another type, or too costly to look at. */
+export type Beyond = (found: JsonValue) => boolean
+
+/** `test` is null for `ref` alone: whoever holds the session's bindings compares. */
+export type PreparedOperator =
+  | { ok: true; test: OperatorTest | null; isBeyond: Beyond }
+  | { ok: false; problem: string }
+
+export interface Operator {
+  /** What the operand must be, for messages and docs. */
+  readonly operand: string
+  readonly meaning: string
+  prepare(operand: JsonValue): PreparedOperator
+}
+
+/**
+ * Every comparison a contract can make. An absent value passes `exists: false` and fails all others, also the
+ * negative ones: a rule about a value demands the value. A value of another type fails too, except that it is
+ * truly not equal. No case folding, no Unicode folding, no conversion of strings to numbers.
+ */
+export const OPERATORS = {
+  exists: {
+    operand: 'true or false',
+    meaning: 'the path finds a value (null is one), or finds none',
+    prepare: (operand) =>
+      typeof operand === 'boolean' ? ready((found) => (found !== undefined) === operand) : wrong('true or false'),
+  },
+  type: {
+    operand: 'string, number, integer, boolean, object, array or null, or a list of these',
+    meaning: 'the value has one of these types; 1.0 is an integer',
+    prepare: prepareType,
+  },
+  equals: {
+    operand: 'any value',
+    meaning: 'the same JSON value; 1 equals 1.0, the order of keys does not count',
+    prepare: (operand) => ready(present((found) => equalValues(found, operand))),
+  },
+  not_equals: {
+    operand: 'any value',
+    meaning: 'present, and another JSON value',
+    prepare: (operand) => ready(present((found) => !equalValues(found, operand))),
+  },
+  one_of: {
+    operand: 'a list of at least one value',
+    meaning: 'equals one of the list',
+    prepare: (operand) => withList(operand, (contains) => contains),
+  },
+  not_one_of: {
+    operand: 'a list of at least one value',
+    meaning: 'present, and equals none of the list',
+    prepare: (operand) => withList(operand, (contains) => (found) => !contains(found)),
+  },
+  gt: { operand: 'a number', meaning: 'a number greater than this', prepare: numeric((found, bound) => found > bound) },
+  gte: {
+    operand: 'a number',
+    meaning: 'a number of at least this',
+    prepare: numeric((found, bound) => found >= bound),
+  },
+  lt: { operand: 'a number', meaning: 'a number less than this', prepare: numeric((found, bound) => found < bound) },
+  lte: { operand: 'a number', meaning: 'a number of at most this', prepare: numeric((found, bound) => found <= bound) },
+  regex: {
+    operand: 'an RE2 regular expression',
+    meaning: 'a string in which the expression is found; anchor it with ^ and $ to match the whole',
+    prepare: (operand) => withRegex(operand, true),
+  },
+  not_regex: {
+    operand: 'an RE2 regular expression',
+    meaning: 'a string in which the expression is not found',
+    prepare: (operand) => withRegex(operand, false),
+  },
+  contains: {
+    operand: 'any value',
+    meaning: 'a string with this part, or an array with an item equal to this',
+    prepare: (operand) =>
+      ready(
+        (found) => {
+          if (Array.isArray(found)) return found.some((item) => equalValues(item, operand))
+          return typeof found === 'string' && typeof operand === 'string' && found.includes(operand)
+        },
+        (found) => typeof found === 'string' && typeof operand !== 'string',
+      ),
+  },
+  starts_with: {
+    operand: 'a string of at least one character',
+    meaning: 'a string that starts with this',
+    prepare: textual((found, part) => found.startsWith(part)),
+  },
+  ends_with: {
+    operand: 'a string of at least one character',
+    meaning: 'a string that ends with this',
+    prepare: textual((found, part) => found.endsWith(part)),
+  },
+  length_gte: {
+    operand: 'a whole number from 0',
+    meaning: 'a string of at least so many characters (code points), or an array of at least so many items',
+    prepare: sized((length, bound) => length >= bound),
+  },
+  length_lte: {
+    operand: 'a whole number from 0',
+    meaning: 'a string of at most so many characters (code points), or an array of at most so many items',
+    prepare: sized((length, bound) => length <= bound),
+  },
+  schema: {
+    operand: 'a JSON Schema (2020-12)',
+    meaning: 'valid against the schema',
+    prepare: (operand) => {
+      const schema = compileSchema(operand)
+      return schema.ok ? ready(present(schema.test), schema.givesUp) : schema
+    },
+  },
+  ref: {
+    operand: 'the name of a binding',
+    meaning: 'equals the value that the session has bound under this name',
+    prepare: (operand) =>
+      typeof operand === 'string' && BINDING_NAME.test(operand)
+        ? { ok: true, test: null, isBeyond: NEVER }
+        : wrong('the name of a binding'),
+  },
+} as const satisfies Record<string, Operator>
+
+const NUMBERS = ['number', 'integer']
+
+/** The types that an operator can judge, where it cannot judge all of them. */
+export const TYPED_OPERATORS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['gt', NUMBERS],
+  ['gte', NUMBERS],
+  ['lt', NUMBERS],
+  ['lte', NUMBERS],
+  ['regex', ['string']],
+  ['not_regex', ['string']],
+  ['starts_with', ['string']],
+  ['ends_with', ['string']],
+  ['contains', ['string', 'array']],
+  ['length_gte', ['string', 'array']],
+  ['length_lte', ['string', 'array']],
+])
+
+export type OperatorName = keyof typeof OPERATORS
+
+export function isOperatorName(name: string): name is OperatorName {
+  return Object.hasOwn(OPERATORS, name)
+}
+
+/** Checks an operand and makes its test, once, when a contract is compiled. */
+export function prepareOperator(name: OperatorName, operand: JsonValue): PreparedOperator {
+  const problem = checkStrictValue(operand)
+  if (problem !== null) return { ok: false, problem }
+  const prepared = OPERATORS[name].prepare(operand)
+  const types = TYPED_OPERATORS.get(name)
+  if (!prepared.ok || types === undefined) return prepared
+  const { test, isBeyond } = prepared
+  return { ok: true, test, isBeyond: (found) => !types.includes(typeName(found)) || isBeyond(found) }
+}
+
+const typeName = (value: JsonValue): string => (Array.isArray(value) ? 'array' : typeof value)
+
+const BINDING_NAME = /^[A-Za-z0-9_.:-]{1,128}$/
+
+const NEVER: Beyond = () => false
+
+const ready = (test: OperatorTest, isBeyond: Beyond = NEVER): PreparedOperator => ({ ok: true, test, isBeyond })
+
+const wrong = (expected: string): PreparedOperator => ({ ok: false, problem: `the operand must be ${expected}` })
+
+function present(test: (found: JsonValue) => boolean): OperatorTest {
+  return (found) => found !== undefined && test(found)
+}
+
+const TYPE_TESTS: ReadonlyMap<string, (value: JsonValue) => boolean> = new Map([
+  ['string', (value: JsonValue) => typeof value === 'string'],
+  ['number', (value: JsonValue) => typeof value === 'number'],
+  ['integer', (value: JsonValue) => Number.isInteger(value)],
+  ['boolean', (value: JsonValue) => typeof value === 'boolean'],
+  ['object', (value: JsonValue) => typeof value === 'object' && value !== null && !Array.isArray(value)],
+  ['array', (value: JsonValue) => Array.isArray(value)],
+  ['null', (value: JsonValue) => value === null],
+])
+
+function prepareType(operand: JsonValue): PreparedOperator {
+  const tests = (Array.isArray(operand) ? operand : [operand]).map((name) =>
+    typeof name === 'string' ? TYPE_TESTS.get(name) : undefined,
+  )
+  const known = tests.filter((test) => test !== undefined)
+  if (known.length === 0 || known.length < tests.length) return wrong(OPERATORS.type.operand)
+  const [only] = known
+  if (known.length === 1 && only !== undefined) return ready(present(only))
+  return ready(present((found) => known.some((test) => test(found))))
+}
+
+function withList(
+  operand: JsonValue,
+  decide: (contains: (found: JsonValue) => boolean) => (found: JsonValue) => boolean,
+): PreparedOperator {
+  if (!Array.isArray(operand) || operand.length === 0) return wrong('a list of at least one value')
+  const scalars = new Set<JsonValue>()
+  const containers: JsonValue[] = []
+  for (const item of operand) {
+    if (typeof item === 'object' && item !== null) containers.push(item)
+    else scalars.add(item)
+  }
+  const contains = (found: JsonValue) => scalars.has(found) || containers.some((item) => equalValues(item, found))
+  return ready(present(decide(contains)))
+}
+
+function numeric(compare: (found: number, bound: number) => boolean): Operator['prepare'] {
+  return (operand) =>
+    typeof operand === 'number'
+      ? ready((found) => typeof found === 'number' && compare(found, operand))
+      : wrong('a number')
+}
+
+function textual(compare: (found: string, part: string) => boolean): Operator['prepare'] {
+  return (operand) =>
+    typeof operand === 'string' && operand !== ''
+      ? ready((found) => typeof found === 'string' && compare(found, operand))
+      : wrong('a string of at least one character')
+}
+
+function withRegex(operand: JsonValue, expected: boolean): PreparedOperator {
+  if (typeof operand !== 'string') return wrong('an RE2 regular expression')
+  const regex = compileRegex(operand)
+  if (!regex.ok) return regex
+  return ready(
+    // Too costly to answer is no pass, for the negative operator either.
+    (found) => typeof found === 'string' && regex.canTest(found) && regex.test(found) === expected,
+    (found) => typeof found === 'string' && !regex.canTest(found),
+  )
+}
+
+function sized(compare: (length: number, bound: number) => boolean): Operator['prepare'] {
+  return (operand) =>
+    Number.isInteger(operand) && (operand as number) >= 0
+      ? ready((found) => {
+          if (Array.isArray(found)) return compare(found.length, operand as number)
+          return typeof found === 'string' && compare(codePoints(found), operand as number)
+        })
+      : wrong('a whole number from 0')
+}
+
+function codePoints(text: string): number {
+  let count = text.length
+  for (let at = 1; at < text.length; at++) {
+    const isLow = (text.charCodeAt(at) & 0xfc00) === 0xdc00
+    if (isLow && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) count--
+  }
+  return count
+}

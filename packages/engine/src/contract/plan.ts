@@ -1,0 +1,123 @@
+import type {
+  Checkpoint,
+  CompiledContract,
+  CompiledSession,
+  EvidenceLevel,
+  JsonValue,
+  Operator,
+} from '@countersign/protocol'
+import type { PhaseGraph } from '../compile/phase-graph.js'
+import type { CompiledPath } from '../json/json-path.js'
+import type { CompiledSchema } from '../json/json-schema.js'
+import type { PreparedSource } from '../judge/rules/sources.js'
+import type { PreparedPolicy } from './cedar.js'
+import type { Beyond, OperatorTest } from './operators.js'
+
+/** A compiled session made ready to judge: every path, pattern, schema and policy is compiled once, here. */
+export interface Plan {
+  readonly hash: string
+  readonly session: CompiledSession['session']
+  readonly contracts: ReadonlyMap<string, PreparedContract>
+  readonly phases: PhaseGraph | null
+  readonly policy: PreparedPolicy | null
+  readonly usesPolicy: boolean
+  readonly hasCheckpoints: boolean
+  /** Paths of the request that the input invariants of any contract read. */
+  readonly inputPaths: readonly string[]
+  /** Tool -> the tools whose use forbids it. */
+  readonly forbiddenBy: ReadonlyMap<string, readonly string[]>
+  readonly priceOf: (provider: string | null, model: string | null) => Price | null
+  /** The longest that calls of these tools may take, their checkpoints included: the lease must cover it. */
+  readonly longestTimeoutMs: (tools: Iterable<string>) => number
+}
+
+export interface Price {
+  readonly input: string
+  readonly output: string
+}
+
+export interface PreparedContract {
+  readonly tool: string
+  readonly file: string | undefined
+  readonly definition: CompiledContract
+  readonly argumentsSchema: CompiledSchema | null
+  readonly inputInvariants: readonly PreparedInvariant[]
+  readonly outputInvariants: readonly PreparedInvariant[]
+  readonly argumentInvariants: readonly PreparedInvariant[]
+  readonly executionConstraints: readonly PreparedInvariant[]
+  readonly refs: readonly { readonly path: CompiledPath; readonly ref: string }[]
+  /** True when a value of a call must equal a binding: by `refs`, or by `ref` inside an invariant. */
+  readonly usesRefs: boolean
+  readonly sources: readonly PreparedSource[]
+  readonly preconditions: readonly PreparedPrecondition[]
+  /** What a committed call of this tool proves for the preconditions of others. */
+  readonly provides: readonly Provision[]
+  readonly binds: readonly PreparedBind[]
+  readonly establishes: readonly PreparedBind[]
+  readonly aggregates: readonly PreparedAggregate[]
+  readonly envelopes: readonly PreparedEnvelope[]
+  readonly resources: readonly PreparedResource[]
+  readonly checkpoints: readonly PreparedCheckpoint[]
+  readonly policy: PreparedPolicy | null
+  readonly risk: 'allow' | 'block' | 'checkpoint'
+  readonly commitRequirement: EvidenceLevel
+  readonly rollsBack: boolean
+  /** Paths of the result that the receipt must report. */
+  readonly outputPaths: readonly string[]
+}
+
+export interface PreparedInvariant {
+  readonly path: CompiledPath
+  readonly tests: readonly {
+    readonly operator: Operator
+    readonly operand: JsonValue
+    readonly test: OperatorTest
+    readonly isBeyond: Beyond
+  }[]
+  /** The binding that the value must equal. */
+  readonly ref: string | null
+  readonly message: string | undefined
+}
+
+export type PreparedPrecondition =
+  | { readonly kind: 'steps'; readonly atLeast: number }
+  | { readonly kind: 'tool'; readonly key: string; readonly tool: string; readonly same: readonly CompiledPath[] }
+
+export interface Provision {
+  readonly key: string
+  readonly withOutput: readonly PreparedInvariant[]
+  /** Where in this tool's arguments the values lie that the later call must repeat. */
+  readonly same: readonly CompiledPath[]
+}
+
+export interface PreparedBind {
+  readonly name: string
+  readonly from: 'output' | 'argument'
+  readonly path: CompiledPath
+}
+
+export interface PreparedAggregate {
+  readonly name: string
+  readonly function: 'sum' | 'count' | 'max'
+  readonly path: CompiledPath | null
+  readonly lte: string | null
+  readonly lt: string | null
+}
+
+export interface PreparedEnvelope {
+  readonly name: string
+  readonly path: CompiledPath
+  readonly direction: 'at_most' | 'at_least' | 'within'
+  readonly tolerancePercent: string
+}
+
+export interface PreparedResource {
+  /** Literal parts and paths in turn: `order:{$.order_id}`. */
+  readonly parts: readonly (string | CompiledPath)[]
+  readonly mode: 'exclusive' | 'shared'
+}
+
+export interface PreparedCheckpoint {
+  readonly definition: Checkpoint
+  readonly when: readonly PreparedInvariant[]
+}

@@ -1,0 +1,54 @@
+import type { CompiledSession, Usage } from '@countersign/protocol'
+import type { Report } from '../compile/prepare-invariant.js'
+import { addDecimals, decimalText, multiplyDecimals } from '../json/decimal.js'
+import type { Plan, Price } from './plan.js'
+
+/** Finds the price of a model by the patterns of session.yaml; of several that match, the most exact one. */
+export function preparePricing(pricing: CompiledSession['session']['pricing'], report: Report): Plan['priceOf'] {
+  const rows = Object.entries(pricing ?? {}).map(([pattern, price]) => {
+    if (pattern.trim() !== pattern) {
+      report(['pricing', pattern], 'the pattern has blanks around it', 'write it as provider/model, * for the rest')
+    }
+    return {
+      matches: modelPattern(pattern),
+      exactness: pattern.replaceAll('*', '').length,
+      pattern,
+      price: { input: decimalText(price.input), output: decimalText(price.output) },
+    }
+  })
+  rows.sort((a, b) => b.exactness - a.exactness || (a.pattern < b.pattern ? -1 : 1))
+  return (provider, model) => rows.find(({ matches }) => matches(provider, model))?.price ?? null
+}
+
+/** `openai/gpt-4o*`: a literal text with `*` for any part. Without `/` it names the provider or the model alone. */
+export function modelPattern(pattern: string): (provider: string | null, model: string | null) => boolean {
+  const parts = pattern.split('*')
+  const names = pattern.includes('/')
+    ? (provider: string | null, model: string) => (provider === null ? [model] : [`${provider}/${model}`, model])
+    : (provider: string | null, model: string) => (provider === null ? [model] : [provider, model])
+  return (provider, model) => names(provider, model ?? '').some((name) => matchesParts(name, parts))
+}
+
+/** Linear in the text: each part is looked for after the one before. */
+function matchesParts(text: string, parts: readonly string[]): boolean {
+  const [first = '', ...rest] = parts
+  const last = rest.pop()
+  if (last === undefined) return text === first
+  if (!text.startsWith(first)) return false
+  let at = first.length
+  for (const part of rest) {
+    const found = text.indexOf(part, at)
+    if (found === -1) return false
+    at = found + part.length
+  }
+  return text.length - last.length >= at && text.endsWith(last)
+}
+
+const PER_TOKEN = '0.000001'
+
+/** What a model call cost: exact, in the currency of the price list. */
+export function costOf(price: Price, usage: Usage): string {
+  const input = multiplyDecimals(price.input, String(usage.input_tokens))
+  const output = multiplyDecimals(price.output, String(usage.output_tokens))
+  return multiplyDecimals(addDecimals(input, output), PER_TOKEN)
+}

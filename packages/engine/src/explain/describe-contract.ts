@@ -1,0 +1,181 @@
+import type { Contract, Invariant, JsonValue, Operator, Precondition } from '@countersign/protocol'
+import { describeOrigin } from '../judge/rules/sources.js'
+
+/** A contract in sentences that a person can agree or disagree with, one for each rule. */
+export function describeContract(contract: Contract): string[] {
+  return [
+    describeRisk(contract),
+    ...describeArguments(contract.arguments),
+    ...rulesOn('', contract.argument_value_invariants),
+    ...rulesOn('In the request, ', contract.assertions?.input_invariants),
+    ...rulesOn('In the response, ', contract.assertions?.output_invariants),
+    ...(contract.preconditions ?? []).map(describePrecondition),
+    ...describeOrder(contract),
+    ...(contract.sources ?? []).map(
+      ({ path, from, otherwise }) =>
+        `${path} comes from ${from.map(describeOrigin).join(', or ')}; otherwise ${otherwise === 'ask' ? 'a person is asked' : 'the call is blocked'}.`,
+    ),
+    ...(contract.refs ?? []).map(({ path, ref }) => `${path} equals what was bound as ${ref}.`),
+    ...describeBudgets(contract),
+    ...describeLabels(contract),
+    ...(contract.resources ?? []).map(
+      ({ key, mode }) => `Holds ${key} ${mode === 'shared' ? 'with others' : 'alone'}.`,
+    ),
+    ...rulesOn('Right before it runs, ', contract.execution_constraints?.arguments),
+    ...describeCheckpoints(contract),
+    ...(contract.policy === undefined ? [] : ['Its policy must permit the call.']),
+  ]
+}
+
+const EFFECTS = {
+  read: 'Reads only',
+  egress_read: 'Reads from outside',
+  write: 'Changes data',
+  destructive: 'May destroy data',
+  admin: 'Administers the system',
+  financial: 'Moves money',
+} as const
+
+function describeRisk({ side_effect, gate }: Contract): string {
+  const effect = side_effect === undefined ? 'Its effect is not stated' : EFFECTS[side_effect]
+  if (gate === 'block') return `${effect}: no call passes.`
+  if (gate === 'allow') return `${effect}: calls that fit are allowed.`
+  return `${effect}: the session's defaults for that risk apply.`
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  null: 'null',
+}
+
+/** The first level of the schema; what lies deeper is in the YAML. */
+function describeArguments(schema: Contract['arguments']): string[] {
+  if (typeof schema !== 'object') return schema === false ? ['It can have no arguments.'] : []
+  const { properties, required, additionalProperties } = schema
+  const needed = new Set(Array.isArray(required) ? required : [])
+  const fields = isObject(properties) ? Object.entries(properties) : []
+  return [
+    ...fields.map(([name, field]) => `${name} is ${describeField(field)}${needed.has(name) ? '' : ', or left out'}.`),
+    ...(additionalProperties === false ? ['No other argument may be given.'] : []),
+  ]
+}
+
+function describeField(field: JsonValue): string {
+  if (!isObject(field)) return field === false ? 'never given' : 'anything'
+  const { type, pattern, format, minimum, maximum, minLength, maxLength, minItems, maxItems } = field
+  const types = (Array.isArray(type) ? type : [type]).filter((name) => typeof name === 'string')
+  return [
+    types.length === 0 ? 'a value' : types.map((name) => TYPES[name] ?? name).join(' or '),
+    field.const === undefined ? '' : ` equal to ${show(field.const)}`,
+    Array.isArray(field.enum) ? ` out of ${field.enum.map(show).join(', ')}` : '',
+    typeof format === 'string' ? ` of the form ${format}` : '',
+    typeof pattern === 'string' ? ` that matches ${pattern}` : '',
+    between(minimum, maximum, ''),
+    between(minLength, maxLength, ' characters'),
+    between(minItems, maxItems, ' items'),
+  ].join('')
+}
+
+function between(least: JsonValue | undefined, most: JsonValue | undefined, unit: string): string {
+  if (typeof least !== 'number') return typeof most === 'number' ? ` of at most ${most}${unit}` : ''
+  return typeof most === 'number' ? ` from ${least} to ${most}${unit}` : ` of at least ${least}${unit}`
+}
+
+const COMPARISONS: Readonly<Record<Operator, (operand: JsonValue) => string>> = {
+  exists: (wanted) => (wanted === true ? 'is given' : 'is not given'),
+  type: (type) => `is ${TYPES[String(type)] ?? String(type)}`,
+  equals: (value) => `equals ${show(value)}`,
+  not_equals: (value) => `is not ${show(value)}`,
+  one_of: (values) => `is one of ${showAll(values)}`,
+  not_one_of: (values) => `is none of ${showAll(values)}`,
+  gt: (value) => `is above ${show(value)}`,
+  gte: (value) => `is at least ${show(value)}`,
+  lt: (value) => `is below ${show(value)}`,
+  lte: (value) => `is at most ${show(value)}`,
+  regex: (pattern) => `matches ${String(pattern)}`,
+  not_regex: (pattern) => `does not match ${String(pattern)}`,
+  contains: (value) => `contains ${show(value)}`,
+  starts_with: (text) => `starts with ${show(text)}`,
+  ends_with: (text) => `ends with ${show(text)}`,
+  length_gte: (length) => `has a length of at least ${show(length)}`,
+  length_lte: (length) => `has a length of at most ${show(length)}`,
+  schema: () => 'fits a schema',
+  ref: (name) => `equals what was bound as ${String(name)}`,
+}
+
+const rulesOn = (where: string, invariants: readonly Invariant[] = []): string[] =>
+  invariants.map((invariant) => `${where}${describeInvariant(invariant)}.`)
+
+function describeInvariant({ path, message: _, ...operators }: Invariant): string {
+  const parts = (Object.entries(operators) as [Operator, JsonValue | undefined][]).flatMap(([operator, operand]) =>
+    operand === undefined ? [] : [COMPARISONS[operator](operand)],
+  )
+  return `${path} ${parts.join(' and ')}`
+}
+
+function describePrecondition(precondition: Precondition): string {
+  if ('requires_step_count' in precondition) {
+    return `Comes after at least ${precondition.requires_step_count.gte} committed steps.`
+  }
+  const { requires_prior_tool, same = [], with_output = [] } = precondition
+  return [
+    `Comes after ${requires_prior_tool}`,
+    same.length === 0 ? '' : ` with the same ${same.map(({ path }) => path).join(', ')}`,
+    with_output.length === 0 ? '' : `, in whose result ${with_output.map(describeInvariant).join(' and ')}`,
+    '.',
+  ].join('')
+}
+
+function describeOrder({ transitions, forbids_after = [] }: Contract): string[] {
+  return [
+    ...(transitions?.valid_in_phases === undefined
+      ? []
+      : [`Possible in the phase ${transitions.valid_in_phases.join(' or ')}.`]),
+    ...(transitions?.advances_to === undefined ? [] : [`Leads on to the phase ${transitions.advances_to}.`]),
+    ...(forbids_after.length === 0 ? [] : [`Afterwards ${forbids_after.join(', ')} may not be called.`]),
+  ]
+}
+
+const DIRECTIONS = { at_most: 'at most', at_least: 'at least', within: 'as much as' } as const
+
+function describeBudgets({ aggregates = [], envelopes = [] }: Contract): string[] {
+  return [
+    ...aggregates.map((item) => {
+      const what =
+        item.function === 'count'
+          ? 'The number of calls'
+          : `The ${item.function === 'sum' ? 'sum' : 'highest'} of ${item.path}`
+      return `${what} in a session is ${item.lte === undefined ? `below ${item.lt}` : `at most ${item.lte}`}.`
+    }),
+    ...envelopes.map(({ name, path, direction, tolerance_percent = 0 }) => {
+      const tolerance = tolerance_percent === 0 ? '' : `, give or take ${tolerance_percent} %`
+      return `${path} is ${DIRECTIONS[direction]} what was established as ${name}${tolerance}.`
+    }),
+  ]
+}
+
+function describeLabels({ labels }: Contract): string[] {
+  const { deny_when = [], adds = [] } = labels ?? {}
+  return [
+    ...(deny_when.length === 0 ? [] : [`Not in a session labelled ${deny_when.join(' or ')}.`]),
+    ...(adds.length === 0 ? [] : [`Labels the session ${adds.join(', ')}.`]),
+  ]
+}
+
+function describeCheckpoints({ checkpoint = [] }: Contract): string[] {
+  return (Array.isArray(checkpoint) ? checkpoint : [checkpoint]).map(({ when = [], reason }) =>
+    when.length === 0
+      ? `A person is asked: ${reason}.`
+      : `A person is asked where ${when.map(describeInvariant).join(' and ')}: ${reason}.`,
+  )
+}
+
+const show = (value: JsonValue): string => (typeof value === 'string' ? `“${value}”` : JSON.stringify(value))
+const showAll = (values: JsonValue): string => (Array.isArray(values) ? values : [values]).map(show).join(', ')
+const isObject = (value: JsonValue | undefined): value is Record<string, JsonValue> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,72 @@
+import { type FilterFunction, FunctionExpressionType } from 'json-p3'
+import { compileRegex, type Regex } from '../text/regex.js'
+
+/** `match` and `search` of RFC 9535 in linear time. The library's own use the backtracking RegExp. */
+export function regexFunctions(): [name: string, fn: FilterFunction][] {
+  return Object.entries(WRAPPED).map(([name, wrap]) => [name, regexFunction(wrap)])
+}
+
+/** Why a pattern would match nothing, whatever the text: such a filter would let everything through. Null for a sound one. */
+export function patternProblem(pattern: string): string | null {
+  const regex = compilePattern(pattern, WRAPPED.match)
+  return regex.ok ? null : regex.problem
+}
+
+type Wrap = (pattern: string) => string
+
+const WRAPPED = {
+  match: (pattern) => `^(?:${pattern})$`,
+  search: (pattern) => pattern,
+} as const satisfies Record<string, Wrap>
+
+function compilePattern(pattern: string, wrap: Wrap): Regex {
+  if (isIRegexp(pattern)) return compileRegex(wrap(toRe2(pattern)))
+  const problem = `${JSON.stringify(pattern)} is no I-Regexp (RFC 9485): no flags, groups with ?, lazy repeats or \\d`
+  return { ok: false, problem }
+}
+
+function regexFunction(wrap: Wrap): FilterFunction {
+  const compiled = new Map<string, Regex>()
+  const regexOf = (pattern: string): Regex => {
+    const known = compiled.get(pattern)
+    if (known !== undefined) return known
+    const regex = compilePattern(pattern, wrap)
+    if (compiled.size >= MAX_PATTERNS) compiled.clear()
+    compiled.set(pattern, regex)
+    return regex
+  }
+  return {
+    argTypes: [FunctionExpressionType.ValueType, FunctionExpressionType.ValueType],
+    returnType: FunctionExpressionType.LogicalType,
+    call(text: unknown, pattern: unknown): boolean {
+      if (typeof text !== 'string' || typeof pattern !== 'string') return false
+      const regex = regexOf(pattern)
+      return regex.ok && regex.test(text)
+    },
+  }
+}
+
+/** A path of a contract holds its patterns; only an unlimited path can bring new ones with the data. */
+const MAX_PATTERNS = 16
+
+/** I-Regexp (RFC 9485) has no anchors, no lazy or possessive repeats, no flags or named groups, few escapes. */
+function isIRegexp(pattern: string): boolean {
+  return !/\(\?|[*+?}][?+]|\\(?![nrt(){}[\]|.*+?\\^$-]|[pP]\{)/.test(pattern)
+}
+
+/** The dot of I-Regexp excludes CR as well as LF; everything else means the same in RE2. */
+function toRe2(pattern: string): string {
+  let re2 = ''
+  let inClass = false
+  for (let at = 0; at < pattern.length; at++) {
+    const char = pattern[at] as string
+    if (char === '\\') re2 += char + (pattern[++at] ?? '')
+    else if (char === '.' && !inClass) re2 += '[^\\r\\n]'
+    else {
+      if (char === '[') inClass = true
+      else if (char === ']') inClass = false
+      re2 += char
+    }
+  }
+  return re2
+}

@@ -1,0 +1,188 @@
+import { type JsonValue, LIMITS } from '@countersign/protocol'
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import { spendOnCompiling } from '../text/compile-budget.js'
+import { cutText } from '../text/cut-text.js'
+import { compileRegex } from '../text/regex.js'
+import { canonicalJson } from './canonical-json.js'
+import { locationPath, type PathStep } from './json-path.js'
+import { createStepBudget, refuseLoneIf, replaceKeywords } from './json-schema-keywords.js'
+import { checkStrictValue } from './strict-json.js'
+
+export interface SchemaProblem {
+  /** Where in the value, as a JSONPath. */
+  readonly path: string
+  readonly keyword: string
+  readonly expected: JsonValue
+  /** Null also where nothing was found. */
+  readonly found: JsonValue
+  readonly message: string
+}
+
+export interface CompiledSchema {
+  readonly ok: true
+  test(value: JsonValue): boolean
+  /** True where `test` is false only because the validation had to be given up. */
+  givesUp(value: JsonValue): boolean
+  /** Empty when the value is valid; at most 32. */
+  validate(value: JsonValue): SchemaProblem[]
+}
+
+export type SchemaCompilation = CompiledSchema | { readonly ok: false; readonly problem: string }
+
+/**
+ * JSON Schema 2020-12 by Ajv, made safe for schemas that others write: no remote references, RE2 patterns, and a
+ * budget, so that no schema can freeze the process. Each schema has its own Ajv: none can refer to another, and
+ * nothing outlives the plan.
+ */
+export function compileSchema(schema: JsonValue): SchemaCompilation {
+  // Before anything is looked at: of what is refused for its cost there may be very much.
+  const overspent = spendOnCompiling(COST_OF_SCHEMA)
+  if (overspent !== null) return { ok: false, problem: overspent }
+  const problem = schemaProblem(schema)
+  if (problem !== null) return { ok: false, problem }
+  const text = canonicalJson(schema)
+  const tooLong = spendOnCompiling(text.length * COST_OF_CHARACTER)
+  if (tooLong !== null) return { ok: false, problem: tooLong }
+  const budget = createStepBudget()
+  try {
+    const ajv = replaceKeywords(new Ajv2020(AJV_OPTIONS), budget)
+    if (text.includes('"unevaluatedProperties"')) refuseLoneIf(ajv)
+    const validator = ajv.compile(schema as object | boolean)
+    if ('$async' in validator) return { ok: false, problem: 'the schema must not be $async' }
+    const run = (value: JsonValue): ErrorObject[] | null => {
+      budget.reset()
+      return validator(value) ? null : (validator.errors ?? [])
+    }
+    return {
+      ok: true,
+      test: (value) => guarded(run, value) === null,
+      givesUp: (value) => typeof guarded(run, value) === 'string',
+      validate: (value) => problemsOf(run, value),
+    }
+  } catch (error) {
+    return { ok: false, problem: `the JSON Schema cannot be compiled: ${reasonOf(error)}` }
+  }
+}
+
+const MAX_SCHEMA_LENGTH = 131_072
+
+/** As measured, in microseconds. */
+const COST_OF_SCHEMA = 1_300
+const COST_OF_CHARACTER = 10
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
+
+const AJV_OPTIONS = {
+  strictSchema: true,
+  strictNumbers: true,
+  allowMatchingProperties: true,
+  allErrors: true,
+  verbose: true,
+  // Without it `required: [toString]` is met by every object.
+  ownProperties: true,
+  inlineRefs: 16,
+  // The meta-schema is applied by `metaSchema`, made once: it holds nothing of anybody's.
+  meta: false,
+  validateSchema: false,
+  logger: false,
+  code: { regExp: Object.assign(re2Engine, { code: 're2Engine' }) },
+} as const
+
+let metaSchema: Ajv2020 | undefined
+
+function schemaProblem(schema: JsonValue): string | null {
+  if (typeof schema === 'boolean') return null
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
+    return 'a JSON Schema is an object, true or false'
+  }
+  const strictProblem = checkStrictValue(schema)
+  if (strictProblem !== null) return `the JSON Schema is not plain JSON: ${strictProblem}`
+  if (canonicalJson(schema).length > MAX_SCHEMA_LENGTH) {
+    return `the JSON Schema is longer than ${MAX_SCHEMA_LENGTH} characters`
+  }
+  if (schema.$schema !== undefined && schema.$schema !== DIALECT && schema.$schema !== `${DIALECT}#`) {
+    return `$schema must be ${DIALECT}, or left out`
+  }
+  metaSchema ??= new Ajv2020({ logger: false })
+  if (metaSchema.validate(DIALECT, schema)) return null
+  return `the JSON Schema is invalid: ${metaSchema.errorsText(metaSchema.errors, { dataVar: 'schema' })}`
+}
+
+/** A validation that had to be given up is an error like any other: the value did not pass. */
+function guarded(run: (value: JsonValue) => ErrorObject[] | null, value: JsonValue): ErrorObject[] | string | null {
+  try {
+    return run(value)
+  } catch (error) {
+    return reasonOf(error)
+  }
+}
+
+function problemsOf(run: (value: JsonValue) => ErrorObject[] | null, value: JsonValue): SchemaProblem[] {
+  const errors = guarded(run, value)
+  if (errors === null) return []
+  if (typeof errors === 'string') {
+    const message = `the value could not be validated: ${errors}`
+    return [{ path: '$', keyword: 'schema', expected: null, found: null, message }]
+  }
+  return errors.slice(0, LIMITS.failuresPerRule).map((error) => toProblem(error, value))
+}
+
+function toProblem(error: ErrorObject, root: JsonValue): SchemaProblem {
+  const location = locate(root, error.instancePath)
+  const { missingProperty, additionalProperty, unevaluatedProperty } = error.params as Record<
+    string,
+    string | undefined
+  >
+  const message = error.message ?? `fails ${error.keyword}`
+  if (missingProperty !== undefined) {
+    const path = locationPath([...location, missingProperty])
+    return { path, keyword: error.keyword, expected: 'a value', found: null, message }
+  }
+  const extra = additionalProperty ?? unevaluatedProperty
+  if (extra !== undefined) {
+    const found = (error.data as Record<string, JsonValue>)[extra] ?? null
+    const path = locationPath([...location, extra])
+    return {
+      path,
+      keyword: error.keyword,
+      expected: 'no such property',
+      found,
+      message: `${message}: ${JSON.stringify(cutText(extra, 64))}`,
+    }
+  }
+  const expected = (error.schema ?? null) as JsonValue
+  return {
+    path: locationPath(location),
+    keyword: error.keyword,
+    expected,
+    found: (error.data ?? null) as JsonValue,
+    message,
+  }
+}
+
+/** Turns Ajv's JSON Pointer into a location; only the value tells whether a digit is an index or a name. */
+function locate(root: JsonValue, pointer: string): PathStep[] {
+  const location: PathStep[] = []
+  let value: JsonValue | undefined = root
+  for (const part of pointer.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (Array.isArray(value)) {
+      location.push(Number(name))
+      value = value[Number(name)]
+    } else {
+      location.push(name)
+      value = typeof value === 'object' && value !== null ? value[name] : undefined
+    }
+  }
+  return location
+}
+
+function re2Engine(pattern: string): { test(text: string): boolean } {
+  const regex = compileRegex(pattern)
+  if (!regex.ok) throw new Error(regex.problem)
+  // Ajv tells patterns apart by their text.
+  return { test: regex.test, toString: () => pattern } as { test(text: string): boolean }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,49 @@
+import { FLOW_LIMITS } from '@countersign/protocol'
+import { childPath, keysAreNames } from '../learn/read-result.js'
+
+/** A string or a number among a call's arguments. */
+export interface Leaf {
+  /** Generalised: indexes and keys that may be data are `*`. */
+  readonly path: string
+  readonly value: string | number
+  /** Where it lies in these very arguments. */
+  readonly location: readonly (string | number)[]
+}
+
+export interface Leaves {
+  readonly leaves: readonly Leaf[]
+  readonly cut: boolean
+}
+
+const MAX_DEPTH = 16
+
+/** The leaves in one fixed order (keys sorted), so that client and server pair them without naming concrete paths. */
+export function leavesOf(argumentsValue: unknown): Leaves {
+  const leaves: Leaf[] = []
+  const cut = walk(argumentsValue, '$', [], leaves)
+  return { leaves, cut }
+}
+
+function walk(value: unknown, path: string, location: Leaf['location'], leaves: Leaf[]): boolean {
+  if (typeof value === 'string' || typeof value === 'number') {
+    if (leaves.length >= FLOW_LIMITS.leavesPerCall) return true
+    leaves.push({ path, value, location })
+    return false
+  }
+  if (typeof value !== 'object' || value === null) return false
+  if (location.length >= MAX_DEPTH || path.length > FLOW_LIMITS.pathLength - 56) return true
+  const children: Child[] = Array.isArray(value)
+    ? value.map((item, index) => [`${path}[*]`, index, item])
+    : fieldPaths(value, path)
+  let cut = false
+  for (const [child, key, item] of children) cut = walk(item, child, [...location, key], leaves) || cut
+  return cut
+}
+
+type Child = readonly [path: string, key: string | number, value: unknown]
+
+function fieldPaths(value: object, path: string): Child[] {
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  const named = path === '$' || keysAreNames(entries)
+  return entries.map(([key, item]) => [named ? childPath(path, key) : `${path}.*`, key, item])
+}

@@ -1,0 +1,105 @@
+import { type Block, type CheckpointTrigger, type JsonObject, type LedgerCall, LIMITS } from '@countersign/protocol'
+import { findIn, holdsSomewhere } from '../contract/check-invariant.js'
+import type { Plan, PreparedContract } from '../contract/plan.js'
+import { block } from './rules/rule.js'
+import type { SourceViolation } from './rules/sources.js'
+
+/** A call as far as its checkpoints go. `idPrefix` is the pending call's id: an approval is for one call alone. */
+export interface CheckedCall {
+  readonly tool: string
+  readonly arguments: JsonObject
+  readonly idPrefix: string
+}
+
+/**
+ * The checkpoints that a call must pass before it runs: those of its contract whose conditions hold, one where
+ * risk_defaults ask for it, and one for values whose source must be asked about.
+ */
+export function triggeredCheckpoints(
+  plan: Plan,
+  call: CheckedCall,
+  sourceViolations: readonly SourceViolation[],
+): CheckpointTrigger[] {
+  const contract = plan.contracts.get(call.tool)
+  if (contract === undefined) return []
+  const triggers: CheckpointTrigger[] = []
+  if (contract.checkpoints.length > 0) {
+    const finder = findIn(call.arguments)
+    contract.checkpoints.forEach(({ definition, when }, index) => {
+      if (!when.every((condition) => holdsSomewhere(condition, finder))) return
+      const { reason, timeout_seconds, on_timeout, context } = definition
+      triggers.push({ checkpoint_id: `${call.idPrefix}#${index}`, reason, timeout_seconds, on_timeout, context })
+    })
+  }
+  if (contract.risk === 'checkpoint') {
+    triggers.push(defaultTrigger(call, 'risk', `"${call.tool}" is ${contract.definition.side_effect}`, []))
+  }
+  const asked = sourceViolations.filter(({ otherwise }) => otherwise === 'ask')
+  if (asked.length > 0) {
+    const paths = [...new Set(asked.map(({ path }) => path))]
+    const reason = `unusual source: ${asked.map(({ remedy }) => remedy).join('; ')}`.slice(0, MAX_REASON_LENGTH)
+    triggers.push(
+      defaultTrigger(
+        call,
+        'source',
+        reason,
+        paths.map((path) => ({ label: path, path })),
+      ),
+    )
+  }
+  return triggers
+}
+
+const MAX_REASON_LENGTH = 500
+
+function defaultTrigger(
+  call: CheckedCall,
+  suffix: string,
+  reason: string,
+  context: CheckpointTrigger['context'],
+): CheckpointTrigger {
+  return {
+    checkpoint_id: `${call.idPrefix}#${suffix}`,
+    reason,
+    timeout_seconds: LIMITS.checkpointTimeoutDefaultSeconds,
+    on_timeout: 'deny',
+    context,
+  }
+}
+
+/** True when every checkpoint of a call ended in its favour, for just the arguments that were allowed. */
+export function isApproved(
+  call: Pick<LedgerCall, 'tool_name' | 'argument_hash' | 'checkpoints'>,
+  approvals: readonly { checkpoint_id: string; decision: 'approve' | 'deny' | 'timeout'; argument_hash: string }[],
+  plan: Plan,
+): boolean {
+  return call.checkpoints.every((id) =>
+    approvals.some(
+      (approval) =>
+        approval.checkpoint_id === id &&
+        approval.argument_hash === call.argument_hash &&
+        (approval.decision === 'approve' ||
+          (approval.decision === 'timeout' && allowsTimeout(call.tool_name, id, plan))),
+    ),
+  )
+}
+
+function allowsTimeout(tool: string, checkpointId: string, plan: Plan): boolean {
+  const index = Number(checkpointId.slice(checkpointId.lastIndexOf('#') + 1))
+  const checkpoint = plan.contracts.get(tool)?.checkpoints[index]
+  return checkpoint?.definition.on_timeout === 'allow'
+}
+
+/** The block for a call whose checkpoint was denied or not answered in time. */
+export function checkpointBlock(
+  contract: PreparedContract | null,
+  tool: string,
+  ended: 'checkpoint_denied' | 'checkpoint_timeout',
+  reason?: string,
+): Block {
+  const remedy =
+    ended === 'checkpoint_denied'
+      ? `A person refused this call of "${tool}"${reason === undefined ? '' : `: ${reason}`}. Do not repeat it; ask what to do instead.`
+      : `Nobody approved this call of "${tool}" in time. Do not repeat it; say that it waits for approval.`
+  return block(ended, contract, { remedy, ...(reason === undefined ? {} : { detail: reason }) })
+}

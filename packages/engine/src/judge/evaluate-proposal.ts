@@ -1,0 +1,116 @@
+import type { Decision, Gate, LedgerCall } from '@countersign/protocol'
+import { costOf } from '../contract/pricing.js'
+import { addDecimals } from '../json/decimal.js'
+import { sha256Hex } from '../json/hash.js'
+import type { ReadResponse, ToolCall } from '../response/read-response.js'
+import type { SessionState } from '../state/state.js'
+import { addToTally, EMPTY_TALLY, type Tally } from '../state/tally.js'
+import { type JudgedOutcome, judgeReadable, shareResponse } from './judge-call.js'
+import type { Proposal, Verdict } from './proposal.js'
+import { settle } from './record-decision.js'
+import { totalWith } from './rules/amounts.js'
+
+/** Judges every call of a response. All rules run for each; what narrows sees the calls allowed before it. */
+export function evaluateProposal(proposal: Proposal): Verdict {
+  const { state, response, gate } = proposal
+  const cost = costOfResponse(proposal)
+  const shared = shareResponse(proposal)
+  let tally = EMPTY_TALLY
+  const judged: JudgedOutcome[] = []
+  const calls = callsToJudge(response)
+  const spent = cost === '0' ? state.actualCost : addDecimals(state.actualCost, cost)
+  for (const call of calls) {
+    const outcome = judgeReadable(proposal, shared, call, tally, spent)
+    judged.push(outcome)
+    const isFollowed = judged.length < calls.length
+    if (isFollowed && outcome.blocks.length === 0) tally = tallyWith(tally, outcome, state)
+  }
+  let blocked = 0
+  for (const { blocks } of judged) if (blocks.length > 0) blocked++
+  const outcome = outcomeOf(judged.length, blocked, gate)
+  const registers = outcome === 'allowed' || outcome === 'partial'
+  const isHashed = proposal.keepsHashes !== false || blocked > 0 || judged.some(needsPerson)
+  const decisions: Decision[] = []
+  const records: LedgerCall[] = []
+  let resources = NOTHING_HELD
+  for (const one of judged) {
+    const { decision, record, holds } = settle(proposal, one, registers, isHashed)
+    decisions.push(decision)
+    records.push(record)
+    if (holds.length > 0) resources = new Map(resources).set(one.pendingCallId, holds)
+  }
+  return {
+    outcome,
+    decisions,
+    cost,
+    event: {
+      proposal_id: proposal.ids.proposalId,
+      response_hash: proposal.responseHash ?? hashOfReading(proposal.salt, response, judged),
+      gate,
+      model: proposal.model ?? response.model,
+      usage: proposal.usage ?? response.usage,
+      cost,
+      outcome,
+      calls: records,
+      provider_run: response.providerRun.map(({ type, name }) => name ?? type),
+    },
+    resources,
+    breaker: trips(proposal, outcome),
+  }
+}
+
+const NOTHING_HELD: Verdict['resources'] = new Map()
+
+/** Of what was read: the calls by the hashes of their arguments, and what stood beside them. */
+function hashOfReading(
+  salt: string,
+  { finishReason, content }: ReadResponse,
+  judged: readonly JudgedOutcome[],
+): string {
+  const calls = judged.map(({ call, argumentHash }) => [call.id, call.name, argumentHash ?? call.argumentsText])
+  return sha256Hex(`${salt.length}:${salt}:${JSON.stringify([finishReason, content, calls])}`)
+}
+
+function tallyWith(tally: Tally, allowed: JudgedOutcome, state: SessionState): Tally {
+  const { call, contract, argumentHash, amounts, checkpoints } = allowed
+  const aggregates = new Map(
+    amounts.added.map(({ aggregate, amount }) => [aggregate.name, totalWith(aggregate, amount, state, tally)]),
+  )
+  const counted = {
+    tool: call.name,
+    contract,
+    argumentHash: argumentHash ?? '',
+    aggregates,
+    checkpoints: checkpoints.length,
+  }
+  return addToTally(tally, counted, state)
+}
+
+/** A response that cannot be read and shows no calls still gets a verdict: it stands for one call without a name. */
+function callsToJudge(response: ReadResponse): readonly ToolCall[] {
+  if (response.calls.length > 0 || response.problems.length === 0) return response.calls
+  const problem = 'the response could not be read'
+  return [{ id: '', name: '', index: 0, choice: 0, kind: 'function', argumentsText: '', arguments: null, problem }]
+}
+
+/** Where usage or price is unknown, a response is taken to have cost as much as the dearest so far. */
+function costOfResponse({ plan, state, response, provider, model, usage }: Proposal): string {
+  if (plan.session.pricing === undefined) return '0'
+  const price = plan.priceOf(provider ?? null, model ?? response.model)
+  const tokens = usage ?? response.usage
+  return price === null || tokens === null ? state.highestCost : costOf(price, tokens)
+}
+
+function outcomeOf(calls: number, blocked: number, gate: Gate): Verdict['outcome'] {
+  if (calls === 0) return 'no_calls'
+  if (blocked === 0) return 'allowed'
+  return gate === 'reject_all' || blocked === calls ? 'blocked' : 'partial'
+}
+
+function trips({ plan, state }: Proposal, outcome: Verdict['outcome']): boolean {
+  const most = plan.session.session_limits?.circuit_breaker?.consecutive_blocks
+  if (most === undefined || (outcome !== 'blocked' && outcome !== 'partial')) return false
+  return state.consecutiveBlocks + 1 >= most
+}
+
+const needsPerson = ({ checkpoints }: JudgedOutcome): boolean => checkpoints.length > 0

@@ -1,0 +1,140 @@
+import type { Block, CheckpointTrigger, ContractFailure, JsonObject } from '@countersign/protocol'
+import { checkInvariants } from '../contract/check-invariant.js'
+import type { Plan, PreparedContract } from '../contract/plan.js'
+import { saltedHash } from '../json/hash.js'
+import type { ReadResponse, ToolCall } from '../response/read-response.js'
+import { type ResponseView, viewResponse } from '../response/response-view.js'
+import type { Tally } from '../state/tally.js'
+import { RegexTooCostlyError } from '../text/regex.js'
+import { triggeredCheckpoints } from './checkpoint.js'
+import { climb } from './ladder.js'
+import type { Proposal } from './proposal.js'
+import { amountsOf, NO_AMOUNTS } from './rules/amounts.js'
+import type { JudgedCall, JudgedResponse } from './rules/rule.js'
+import { judgeSources, type SourceContext, type SourceViolation } from './rules/sources.js'
+
+/** What the rules say of one call. */
+export interface JudgedOutcome {
+  readonly call: ToolCall
+  readonly contract: PreparedContract | null
+  readonly argumentHash: string | null
+  readonly pendingCallId: string
+  readonly blocks: readonly Block[]
+  readonly checkpoints: readonly CheckpointTrigger[]
+  readonly amounts: JudgedCall['amounts']
+}
+
+/** A text that a pattern of the contract cannot be asked about blocks the call that brings it, and fails nothing else. */
+export function judgeReadable(
+  proposal: Proposal,
+  response: JudgedResponse,
+  call: ToolCall,
+  tally: Tally,
+  spent: string,
+): JudgedOutcome {
+  try {
+    return judgeCall(proposal, response, call, tally, spent)
+  } catch (error) {
+    if (!(error instanceof RegexTooCostlyError)) throw error
+    const unreadable = { ...call, arguments: null, problem: error.message }
+    return judgeCall(proposal, response, unreadable, tally, spent)
+  }
+}
+
+function judgeCall(
+  proposal: Proposal,
+  response: JudgedResponse,
+  call: ToolCall,
+  tally: Tally,
+  spent: string,
+): JudgedOutcome {
+  const { plan, state, salt } = proposal
+  const contract = plan.contracts.get(call.name) ?? null
+  const args = call.arguments
+  const pendingCallId = proposal.ids.pendingCallId(call.index)
+  const isCompared = plan.session.session_limits?.loop_detection !== undefined
+  const isHashed = args !== null && (isCompared || proposal.keepsHashes !== false)
+  const argumentHash = isHashed ? saltedHash(salt, args) : null
+  const amounts = args === null || contract === null ? NO_AMOUNTS : amountsOf(contract, args)
+  const sourceViolations = args === null || contract === null ? [] : violationsOf(proposal, contract, call, args)
+  const checkpoints =
+    args === null || proposal.asks === false
+      ? []
+      : triggeredCheckpoints(plan, { tool: call.name, arguments: args, idPrefix: pendingCallId }, sourceViolations)
+  const blocks = climb(
+    {
+      tool: call.name,
+      call,
+      contract,
+      plan,
+      state,
+      tally,
+      unmatchedPolicy: proposal.unmatchedPolicy,
+      principal: proposal.principal,
+      agent: proposal.agent,
+      argumentHash,
+      amounts,
+      checkpoints: checkpoints.length,
+      sourceViolations,
+      response,
+      salt,
+      nowMs: proposal.nowMs,
+      spent,
+      inputFailures: proposal.inputFailures?.get(call.name) ?? [],
+      heldResources: proposal.heldResources ?? null,
+    },
+    proposal.offered,
+  )
+  return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, amounts }
+}
+
+function violationsOf(
+  { plan, flows }: Proposal,
+  contract: PreparedContract,
+  call: ToolCall,
+  args: JsonObject,
+): SourceViolation[] {
+  if (contract.sources.length === 0) return []
+  const flow = flows?.calls.find((item) => item.call_id === call.id && item.tool === call.name) ?? null
+  const context: SourceContext = {
+    columnsOf: (tool) => plan.contracts.get(tool)?.definition.columns ?? null,
+    isGuarded: (tool) => (plan.contracts.get(tool)?.sources ?? []).length > 0,
+  }
+  return judgeSources(contract.sources, { arguments: args, flow }, context)
+}
+
+export function shareResponse({ plan, response, toolless }: Proposal): JudgedResponse {
+  let view: ResponseView | undefined
+  const viewOnce = () => {
+    view ??= viewResponse(response)
+    return view
+  }
+  let failures: Map<string, readonly ContractFailure[]> | undefined
+  return {
+    read: response,
+    toolless,
+    targets: targetsOf(plan, response),
+    view: viewOnce,
+    outputFailures(contract) {
+      failures ??= new Map()
+      const known = failures.get(contract.tool)
+      if (known !== undefined) return known
+      const found = checkInvariants(contract.outputInvariants, viewOnce(), (path) => path)
+      failures.set(contract.tool, found)
+      return found
+    },
+  }
+}
+
+const NO_TARGETS: ReadonlySet<string> = new Set()
+
+function targetsOf(plan: Plan, { calls }: ReadResponse): ReadonlySet<string> {
+  let targets: Set<string> | undefined
+  for (const { name } of calls) {
+    const target = plan.contracts.get(name)?.definition.transitions?.advances_to
+    if (target === undefined) continue
+    targets ??= new Set()
+    targets.add(target)
+  }
+  return targets ?? NO_TARGETS
+}

@@ -1,0 +1,115 @@
+import * as cedar from '@cedar-policy/cedar-wasm/nodejs'
+import { describe, expect } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
+import { compilePlan } from '../compile/compile-plan.js'
+import { createPolicyEvaluator } from '../contract/cedar.js'
+import { initialState } from '../state/session-start.js'
+import type { SessionState } from '../state/state.js'
+import { narrowTools } from './narrow.js'
+
+const CONTRACTS = [
+  'tool: look\n',
+  'tool: refund\nlabels: { deny_when: [untrusted] }\n',
+  'tool: close\nforbids_after: [look]\ntransitions: { valid_in_phases: [late] }\n',
+  'tool: ship\npreconditions: [{ requires_prior_tool: look }]\n',
+  'tool: wipe\npolicy: { cedar: "permit (principal == Principal::\\"root\\", action, resource);" }\n',
+]
+const SESSION =
+  'phases: [{ name: early, initial: true }, { name: late, terminal: true }]\ntransitions: { early: [late] }\n'
+
+const result = compilePlan(
+  {
+    contracts: CONTRACTS.map((text) => ({ file: `${/tool: (\w+)/.exec(text)?.[1]}.yaml`, text })),
+    session: { file: 'session.yaml', text: SESSION },
+  },
+  { policy: createPolicyEvaluator(cedar) },
+)
+if (!result.ok) throw new Error(JSON.stringify(result.errors))
+const { plan } = result
+const created = {
+  agent: null,
+  environment: null,
+  holder_id: 'h',
+  compiled_hash: plan.hash,
+  plan_source: 'client',
+} as const
+const fresh = initialState(plan, {
+  type: 'created',
+  at: '2026-01-01T00:00:00.000Z',
+  body: {
+    ...created,
+    unmatched_policy: 'block',
+    capture_level: 'redacted',
+    labels: [],
+    has_principal: true,
+    initial_phase: 'early',
+    fence: 1,
+    workflow: null,
+  },
+})
+
+function narrow(tool: string, state: Partial<SessionState> = {}, principal = 'ann') {
+  const tools = [{ name: tool }]
+  return narrowTools({ plan, state: { ...fresh, ...state }, tools, unmatchedPolicy: 'block', principal, agent: null })
+}
+
+describe('narrowing', () => {
+  proves(['narrow-result.removed', 'narrowed-tool.tool'], () => {
+    const tools = ['look', 'close', 'mint'].map((name) => ({ name }))
+    const { allowed, removed } = narrowTools({
+      plan,
+      state: fresh,
+      tools,
+      unmatchedPolicy: 'block',
+      principal: 'ann',
+      agent: null,
+    })
+    expect(allowed).toEqual(['look'])
+    expect(removed.map(({ tool }) => tool)).toEqual(['close', 'mint'])
+  })
+
+  proves('narrowed-tool.wrong-phase', () => {
+    expect(narrow('close').removed).toMatchObject([{ reason: 'wrong_phase' }])
+    expect(narrow('close', { phase: 'late' }).allowed).toEqual(['close'])
+  })
+
+  proves('narrowed-tool.precondition-not-met', () => {
+    expect(narrow('ship').removed).toMatchObject([{ reason: 'precondition_not_met' }])
+    expect(narrow('ship', { satisfied: { look: true } }).allowed).toEqual(['ship'])
+  })
+
+  proves('narrowed-tool.forbidden-in-state', () => {
+    expect(narrow('look', { used: { close: 1 } }).removed).toMatchObject([{ reason: 'forbidden_in_state' }])
+    expect(narrow('look').allowed).toEqual(['look'])
+  })
+
+  proves('narrowed-tool.no-contract', () => {
+    expect(narrow('mint').removed).toMatchObject([{ tool: 'mint', reason: 'no_contract' }])
+    const tools = [{ name: 'mint', kind: 'provider' as const }]
+    const about = { plan, state: fresh, tools, principal: 'ann', agent: null }
+    expect(narrowTools({ ...about, unmatchedPolicy: 'allow' }).allowed).toEqual(['mint'])
+  })
+
+  proves('narrowed-tool.policy-denied', () => {
+    expect(narrow('wipe').removed).toEqual([{ tool: 'wipe', reason: 'policy_denied', contract_file: 'wipe.yaml' }])
+    expect(narrow('wipe', {}, 'root').allowed).toEqual(['wipe'])
+  })
+
+  proves('narrowed-tool.manual-filter', () => {
+    expect(narrow('look', { toolFilter: ['refund'] }).removed).toMatchObject([{ reason: 'manual_filter' }])
+    expect(narrow('look', { offeredTools: ['refund'] }).removed).toMatchObject([{ reason: 'manual_filter' }])
+    expect(narrow('refund', { toolFilter: ['refund'], offeredTools: ['refund'] }).allowed).toEqual(['refund'])
+  })
+
+  proves('narrowed-tool.label-gate', () => {
+    expect(narrow('refund', { labels: ['untrusted'] }).removed).toMatchObject([{ reason: 'label_gate' }])
+    expect(narrow('refund', { labels: ['other'] }).allowed).toEqual(['refund'])
+  })
+
+  proves(['narrowed-tool.detail', 'narrowed-tool.contract-file'], () => {
+    const detail = '"close" can be called in phase late; the session is in early.'
+    expect(narrow('close').removed).toEqual([
+      { tool: 'close', reason: 'wrong_phase', detail, contract_file: 'close.yaml' },
+    ])
+  })
+})

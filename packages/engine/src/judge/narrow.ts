@@ -1,0 +1,71 @@
+import type { JsonValue, NarrowedTool, NarrowingReason, UnmatchedPolicy } from '@countersign/protocol'
+import type { Plan } from '../contract/plan.js'
+import type { SessionState } from '../state/state.js'
+import { EMPTY_TALLY } from '../state/tally.js'
+import {
+  forbiddenByCall,
+  labelGate,
+  manualFilter,
+  outsideHandoff,
+  policyDeniesTool,
+  unmatchedTool,
+} from './rules/access.js'
+import { preconditionMissing } from './rules/order.js'
+import { illegalPhase } from './rules/phase.js'
+import type { JudgedTool, ToolRule } from './rules/rule.js'
+
+export interface Narrowing {
+  readonly plan: Plan
+  readonly state: SessionState
+  /** `provider` tools are judged by the name of their type. */
+  readonly tools: readonly { readonly name: string; readonly kind?: 'function' | 'custom' | 'provider' | undefined }[]
+  readonly unmatchedPolicy: UnmatchedPolicy
+  readonly principal?: JsonValue | undefined
+  readonly agent: string | null
+}
+
+/** Leaves out of a request every tool whose calls would be blocked whatever their arguments are. */
+export function narrowTools(narrowing: Narrowing): { allowed: string[]; removed: NarrowedTool[] } {
+  const allowed: string[] = []
+  const removed: NarrowedTool[] = []
+  for (const { name } of narrowing.tools) {
+    const judged: JudgedTool = {
+      tool: name,
+      contract: narrowing.plan.contracts.get(name) ?? null,
+      plan: narrowing.plan,
+      state: narrowing.state,
+      tally: EMPTY_TALLY,
+      unmatchedPolicy: narrowing.unmatchedPolicy,
+      principal: narrowing.principal,
+      agent: narrowing.agent,
+    }
+    const gone = removal(judged)
+    if (gone === null) allowed.push(name)
+    else removed.push(gone)
+  }
+  return { allowed, removed }
+}
+
+/** In the precedence of the block reasons: the first that applies is shown. */
+const NARROWING: readonly { readonly reason: NarrowingReason; readonly rule: ToolRule }[] = [
+  { reason: 'no_contract', rule: unmatchedTool },
+  { reason: 'policy_denied', rule: policyDeniesTool },
+  { reason: 'forbidden_in_state', rule: forbiddenByCall },
+  { reason: 'label_gate', rule: labelGate },
+  { reason: 'manual_filter', rule: manualFilter },
+  { reason: 'manual_filter', rule: outsideHandoff },
+  { reason: 'wrong_phase', rule: illegalPhase },
+  { reason: 'precondition_not_met', rule: preconditionMissing },
+]
+
+function removal(judged: JudgedTool): NarrowedTool | null {
+  for (const { reason, rule } of NARROWING) {
+    const found = rule(judged)
+    if (found === null) continue
+    // The policy is nobody's business but the owner's.
+    const detail = reason === 'policy_denied' ? {} : { detail: found.remedy }
+    const file = found.contract_file === undefined ? {} : { contract_file: found.contract_file }
+    return { tool: judged.tool, reason, ...detail, ...file }
+  }
+  return null
+}

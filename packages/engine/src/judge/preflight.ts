@@ -1,0 +1,143 @@
+import { type ContractFailure, type JsonValue, LIMITS, type Remaining } from '@countersign/protocol'
+import { checkInvariants, findAmong, readByPath } from '../contract/check-invariant.js'
+import type { Plan, PreparedContract } from '../contract/plan.js'
+import { compareDecimals, decimalText, subtractDecimals } from '../json/decimal.js'
+import { saltedHash } from '../json/hash.js'
+import type { SessionState } from '../state/state.js'
+import { MINUTE_MS } from './rules/budget.js'
+import { lookUp } from './rules/rule.js'
+
+export interface Preflight {
+  readonly plan: Plan
+  readonly state: SessionState
+  readonly nowMs: number
+  readonly provider?: string | null | undefined
+  readonly model?: string | null | undefined
+  /** A request without tools can take no step, so that only what it costs is checked. */
+  readonly toolless?: boolean | undefined
+}
+
+export interface PreflightBlock {
+  readonly reason: 'session_limit_exceeded'
+  readonly detail: string
+  readonly remedy: string
+}
+
+/** Says before the model is called that nothing it proposes could be allowed. */
+export function checkPreflight(preflight: Preflight): { blocked: PreflightBlock | null; remaining: Remaining } {
+  const remaining = remainingOf(preflight)
+  return { blocked: blockBy(preflight, remaining), remaining }
+}
+
+/** The same for those who do not ask what remains. Most sessions have no limits. */
+export function preflightBlock(preflight: Preflight): PreflightBlock | null {
+  return preflight.plan.session.session_limits === undefined ? null : blockBy(preflight, remainingOf(preflight))
+}
+
+const blockBy = (preflight: Preflight, remaining: Remaining): PreflightBlock | null =>
+  costBlock(preflight) ?? (preflight.toolless === true ? null : callBlock(preflight, remaining))
+
+const exceeded = (detail: string, remedy: string): PreflightBlock => ({
+  reason: 'session_limit_exceeded',
+  detail,
+  remedy,
+})
+
+function costBlock({ plan, state, provider, model }: Preflight): PreflightBlock | null {
+  const most = plan.session.session_limits?.max_cost_per_session
+  if (most === undefined) return null
+  if (plan.priceOf(provider ?? null, model ?? null) === null) {
+    const name = [provider, model].filter((part) => part != null).join('/') || 'this model'
+    return exceeded('no_price', `The session has a cost limit and no price for ${name}: add it to \`pricing\`.`)
+  }
+  if (compareDecimals(state.actualCost, decimalText(most)) < 0) return null
+  return exceeded('max_cost_per_session', `The session has spent its ${most}. Start a new one to go on.`)
+}
+
+function callBlock({ plan, state }: Preflight, remaining: Remaining): PreflightBlock | null {
+  const limits = plan.session.session_limits
+  if (remaining.steps === 0) {
+    return exceeded('max_steps', `The session has used its ${limits?.max_steps} steps. Start a new one to go on.`)
+  }
+  if (remaining.tool_calls === 0) {
+    return exceeded(
+      'max_tool_calls',
+      `The session has used its ${limits?.max_tool_calls} tool calls. Start a new one to go on.`,
+    )
+  }
+  if (remaining.calls_this_minute === 0) {
+    return exceeded(
+      'max_calls_per_minute',
+      'The session has made its tool calls for this minute. Wait, then try again.',
+    )
+  }
+  const breaker = limits?.circuit_breaker
+  const blocks = breaker?.consecutive_blocks !== undefined && state.consecutiveBlocks >= breaker.consecutive_blocks
+  const errors = breaker?.consecutive_errors !== undefined && state.consecutiveErrors >= breaker.consecutive_errors
+  if (!blocks && !errors) return null
+  return exceeded('circuit_breaker', 'The circuit breaker of the session has tripped. Start a new one to go on.')
+}
+
+function remainingOf({ plan, state, nowMs }: Preflight): Remaining {
+  const limits = plan.session.session_limits ?? {}
+  const left = (most: number | undefined, used: number) => (most === undefined ? null : Math.max(0, most - used))
+  const recent = state.recentTimes.filter((time) => time > nowMs - MINUTE_MS).length
+  const cost = limits.max_cost_per_session
+  return {
+    steps: left(limits.max_steps, state.stateVersion),
+    tool_calls: left(limits.max_tool_calls, state.usedCalls),
+    cost: cost === undefined ? null : Math.max(0, Number(subtractDecimals(decimalText(cost), state.actualCost))),
+    calls_this_minute: left(limits.max_calls_per_minute, recent),
+    calls_per_tool: limits.max_calls_per_tool === undefined ? {} : callsLeft(limits.max_calls_per_tool, state),
+    checkpoints: Math.max(0, LIMITS.checkpointTriggersPerSession - state.checkpointsTriggered),
+  }
+}
+
+function callsLeft(most: Readonly<Record<string, number>>, { used }: SessionState): Remaining['calls_per_tool'] {
+  const left = Object.entries(most).map(([tool, count]) => [tool, Math.max(0, count - (lookUp(used, tool) ?? 0))])
+  return Object.fromEntries(left)
+}
+
+/** The values of a request that the plan's input invariants read, by path: all that preflight sends of it. */
+export function readInputValues(plan: Plan, request: JsonValue): Record<string, JsonValue> {
+  const paths = [...plan.contracts.values()].flatMap((contract) => contract.inputInvariants.map(({ path }) => path))
+  return readByPath(paths, request)
+}
+
+/** Judges the request by every contract's input invariants. Holds the tools that fail alone. */
+export function judgeInputInvariants(
+  { plan, state, salt }: { readonly plan: Plan; readonly state: SessionState; readonly salt: string },
+  request: Readonly<Record<string, JsonValue>>,
+): ReadonlyMap<string, ContractFailure[]> {
+  if (plan.inputPaths.length === 0) return NO_FAILURES
+  const failures = new Map<string, ContractFailure[]>()
+  for (const contract of plan.contracts.values()) {
+    if (contract.inputInvariants.length === 0) continue
+    const found = [
+      ...checkInvariants(contract.inputInvariants, findAmong(request), (path) => path),
+      ...refFailures(contract, request, state, salt),
+    ]
+    if (found.length > 0) failures.set(contract.tool, found)
+  }
+  return failures
+}
+
+const NO_FAILURES: ReadonlyMap<string, ContractFailure[]> = new Map()
+
+function refFailures(
+  contract: PreparedContract,
+  request: Readonly<Record<string, JsonValue>>,
+  state: SessionState,
+  salt: string,
+): ContractFailure[] {
+  const finder = findAmong(request)
+  return contract.inputInvariants.flatMap(({ path, ref }): ContractFailure[] => {
+    if (ref === null) return []
+    const bound = lookUp(state.bindings, ref)
+    const values = path.singular ? [finder.first(path)] : finder.nodes(path).map(({ value }) => value)
+    const isSame =
+      values.length > 0 && values.every((value) => value !== undefined && bound?.hash === saltedHash(salt, value))
+    const message = `must be the value bound as "${ref}"`
+    return isSame ? [] : [{ path: path.expression, operator: 'ref', expected: { ref }, message }]
+  })
+}

@@ -1,0 +1,128 @@
+import type { JsonValue, LedgerBody, LedgerReceipt, Receipt, ReceiptsReply } from '@countersign/protocol'
+import { checkInvariants, findAmong } from '../contract/check-invariant.js'
+import type { Plan } from '../contract/plan.js'
+import { applyReceipts } from '../state/apply-receipts.js'
+import type { PendingCall, SessionState } from '../state/state.js'
+import { bindFacts, establishedValues } from './call-effects.js'
+import { isApproved } from './checkpoint.js'
+
+export interface ReceiptBatch {
+  readonly plan: Plan
+  readonly state: SessionState
+  readonly receipts: readonly Receipt[]
+  /** The fence that the batch came with. An old one makes its receipts late evidence, which resolves nothing. */
+  readonly fence: number
+  readonly salt: string
+  readonly at: string
+}
+
+export interface ReceiptVerdict {
+  readonly event: LedgerBody<'receipts'>
+  /** The session after the event. */
+  readonly state: SessionState
+  readonly results: ReceiptsReply['results']
+  /** Pending calls that ran with other arguments than allowed: the session is compromised. */
+  readonly argumentsChanged: string[]
+  /** The session's circuit breaker has tripped: it must be killed. */
+  readonly breaker: boolean
+}
+
+/** Weighs the evidence of a batch. The event holds facts only; what they do to the session `applyEvent` says. */
+export function judgeReceipts(batch: ReceiptBatch): ReceiptVerdict {
+  const { plan, state, at } = batch
+  const argumentsChanged: string[] = []
+  const receipts = batch.receipts.map((receipt, index): LedgerReceipt => {
+    const id = receipt.pending_call_id
+    const call = state.open?.calls.find(({ pending_call_id: pending }) => pending === id)
+    const isRepeated = batch.receipts.findIndex(({ pending_call_id: other }) => other === id) < index
+    const isLate = batch.fence !== state.fence || call?.state === 'resolved' || isRepeated
+    if (call === undefined || isLate) return evidence(receipt, { late: true })
+    if (receipt.argument_hash !== call.argument_hash) {
+      argumentsChanged.push(id)
+      return evidence(receipt, { outcome: 'unknown' })
+    }
+    return isAtLevel(receipt, call, plan) ? proof(receipt, call, batch) : evidence(receipt, {})
+  })
+  const next = applyReceipts(state, { type: 'receipts', at, body: { receipts, committed: false } })
+  const isStopped = state.status === 'KILLED' || state.status === 'COMPROMISED'
+  const mostErrors = plan.session.session_limits?.circuit_breaker?.consecutive_errors
+  return {
+    event: { receipts, committed: next.stateVersion > state.stateVersion },
+    state: next,
+    results: receipts.map(({ pending_call_id, outcome, at_level, late }) => ({
+      pending_call_id,
+      outcome,
+      at_level,
+      late: late || isStopped,
+    })),
+    argumentsChanged,
+    breaker:
+      mostErrors !== undefined &&
+      next.consecutiveErrors >= mostErrors &&
+      next.consecutiveErrors > state.consecutiveErrors,
+  }
+}
+
+type Weighed = Partial<Pick<LedgerReceipt, 'outcome' | 'at_level' | 'late' | 'binds' | 'establishes' | 'satisfies'>>
+
+/** Written out, like `copyState`: a spread here is several times dearer than all the rest. */
+function evidence(receipt: Receipt, changes: Weighed): LedgerReceipt {
+  return {
+    pending_call_id: receipt.pending_call_id,
+    outcome: changes.outcome ?? receipt.outcome,
+    evidence_level: receipt.evidence_level,
+    argument_hash: receipt.argument_hash,
+    result_hash: receipt.result_hash ?? null,
+    started_at: receipt.started_at ?? null,
+    finished_at: receipt.finished_at ?? null,
+    at_level: changes.at_level ?? false,
+    late: changes.late ?? false,
+    approvals: (receipt.approvals ?? []).map(({ checkpoint_id, decision, argument_hash }) => ({
+      checkpoint_id,
+      decision,
+      argument_hash,
+    })),
+    binds: changes.binds ?? {},
+    establishes: changes.establishes ?? {},
+    satisfies: changes.satisfies ?? [],
+  }
+}
+
+/** `executed` is shown by a result hash and times; a call that had to be approved also by the approvals. */
+function isAtLevel(receipt: Receipt, call: PendingCall, plan: Plan): boolean {
+  if (receipt.outcome !== 'succeeded' || !isApproved(call, receipt.approvals ?? [], plan)) return false
+  if (call.commit_requirement === 'reported') return true
+  return (
+    receipt.evidence_level === 'executed' &&
+    receipt.result_hash !== undefined &&
+    receipt.started_at !== undefined &&
+    receipt.finished_at !== undefined
+  )
+}
+
+/** What a success at its level widens: bindings, envelopes, and the preconditions whose terms its output meets. */
+function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch): LedgerReceipt {
+  const contract = plan.contracts.get(call.tool_name)
+  if (contract === undefined) return evidence(receipt, { at_level: true })
+  const outputs = findAmong((receipt.outputs ?? {}) as Record<string, JsonValue>)
+  // A result that was never read shows nothing, and not that something is absent from it.
+  const isRead = receipt.outputs !== undefined
+  const satisfies = contract.provides.filter(
+    ({ key, withOutput, same }) =>
+      (isRead || withOutput.length === 0) &&
+      checkInvariants(withOutput, outputs, (path) => path).length === 0 &&
+      (same.length === 0 || Object.hasOwn(call.witnesses, key)),
+  )
+  const establishes = establishedValues(contract.establishes, 'output', outputs.first)
+  const proven = evidence(receipt, {
+    at_level: true,
+    binds: bindFacts(contract.binds, 'output', outputs.first, salt),
+    establishes,
+    satisfies: satisfies.map(({ key }) => key),
+  })
+  if (contract.establishes.length === 0) return proven
+  const ends = contract.establishes.flatMap(({ name }) =>
+    Object.hasOwn(establishes, name) || Object.hasOwn(call.establishes, name) ? [] : [name],
+  )
+  return ends.length === 0 ? proven : { ...proven, ends }
+}

@@ -1,0 +1,50 @@
+import type { Decision, LedgerCall } from '@countersign/protocol'
+import { saltedHash, sha256Hex } from '../json/hash.js'
+import { callRecord, effectsOf, type Held, resourcesOf } from './call-effects.js'
+import type { JudgedOutcome } from './judge-call.js'
+import type { Proposal } from './proposal.js'
+
+export interface Settled {
+  readonly decision: Decision
+  readonly record: LedgerCall
+  readonly holds: readonly Held[]
+}
+
+/** Turns the judgement of one call into its decision on the wire and its record in the ledger. */
+export function settle(proposal: Proposal, judged: JudgedOutcome, registers: boolean, isHashed: boolean): Settled {
+  const { call, contract, blocks, checkpoints } = judged
+  const isAllowed = blocks.length === 0
+  const isRegistered = isAllowed && registers
+  const pendingCallId = isRegistered ? judged.pendingCallId : null
+  const level = proposal.evidence === 'reported' ? 'reported' : (contract?.commitRequirement ?? 'executed')
+  const decision: Decision = {
+    index: call.index,
+    call_id: call.id,
+    tool_name: call.name,
+    decision: isAllowed ? 'allow' : 'block',
+    pending_call_id: pendingCallId,
+    idempotency_key: isRegistered && isHashed ? sha256Hex(`${proposal.ids.sessionId}:${judged.pendingCallId}`) : null,
+    argument_hash: hashOfArguments(proposal, judged, isHashed),
+    reason: blocks[0]?.reason ?? null,
+    reasons: [...blocks],
+    remedy: isAllowed ? null : [...new Set(blocks.map(({ remedy }) => remedy))].join(' '),
+    failures: isAllowed ? [] : blocks.flatMap(({ failures }) => failures),
+    contract_file: contract?.file ?? null,
+    checkpoint_required: isAllowed && checkpoints.length > 0,
+    checkpoints: isAllowed ? [...checkpoints] : [],
+    output_paths: isRegistered ? [...(contract?.outputPaths ?? [])] : [],
+    commit_requirement: level,
+  }
+  if (!isRegistered || call.arguments === null) return { decision, record: callRecord(decision), holds: [] }
+  const holds = contract === null ? [] : resourcesOf(contract, call.arguments)
+  const effects = effectsOf(contract, call.arguments, judged.amounts, { holds, salt: proposal.salt })
+  return { decision, record: callRecord(decision, effects), holds }
+}
+
+/** Stands where a hash would that nobody can ask for. */
+const NOT_HASHED = ''
+
+function hashOfArguments({ salt }: Proposal, { call, argumentHash }: JudgedOutcome, isHashed: boolean): string | null {
+  if (argumentHash !== null || call.arguments === null) return argumentHash
+  return isHashed ? saltedHash(salt, call.arguments) : NOT_HASHED
+}

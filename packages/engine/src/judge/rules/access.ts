@@ -1,0 +1,102 @@
+import type { Block, JsonObject } from '@countersign/protocol'
+import { RESTRICTED } from '@countersign/protocol'
+import type { PolicyDecision, PreparedPolicy } from '../../contract/cedar.js'
+import { block, type JudgedTool, lookUp, quoted, type Rule, type ToolRule } from './rule.js'
+
+export const killed: ToolRule = ({ state, contract }) =>
+  state.status === 'KILLED'
+    ? block('killed', contract, { remedy: 'The session was stopped. Make no more tool calls.' })
+    : null
+
+export const unmatchedTool: ToolRule = ({ tool, contract, unmatchedPolicy }) => {
+  if (contract !== null || unmatchedPolicy === 'allow') return null
+  return block('unmatched_tool_blocked', null, {
+    remedy: `No contract covers the tool ${quoted(tool)}. Use one of the tools that were offered.`,
+  })
+}
+
+export const policyDenied: Rule = (judged) => {
+  if (judged.call.arguments === null) return null
+  const verdict = askPolicies(judged, judged.call.arguments)
+  return verdict === 'allow' ? null : block('policy_denied', judged.contract, RESTRICTED_FINDING)
+}
+
+/** Before arguments are known only a clear deny counts: a policy that asks for them has not decided yet. */
+export const policyDeniesTool: ToolRule = (judged) =>
+  askPolicies(judged, null) === 'deny' ? block('policy_denied', judged.contract, RESTRICTED_FINDING) : null
+
+/** The model must not learn the policy, so that no detail is given. */
+const RESTRICTED_FINDING = {
+  remedy: `This tool is ${RESTRICTED} here. Go on without it and do not call it again.`,
+}
+
+/** The session's policy and the tool's are two sets, and both must allow. */
+function askPolicies(judged: JudgedTool, args: JsonObject | null): PolicyDecision['decision'] {
+  const { plan, contract } = judged
+  if (!plan.usesPolicy) return 'allow'
+  const verdicts = [
+    plan.session.policy === undefined ? 'allow' : askPolicy(plan.policy, judged, args),
+    contract?.definition.policy === undefined ? 'allow' : askPolicy(contract.policy, judged, args),
+  ] as const
+  return verdicts.find((verdict) => verdict === 'deny') ?? verdicts.find((verdict) => verdict === 'error') ?? 'allow'
+}
+
+function askPolicy(
+  policy: PreparedPolicy | null,
+  { tool, agent, principal }: JudgedTool,
+  args: JsonObject | null,
+): PolicyDecision['decision'] {
+  // No evaluator or nobody to authorize: nothing can be allowed.
+  if (policy === null || principal === undefined) return 'deny'
+  return policy.decide({ principal, tool, agent: agent ?? '', arguments: args }).decision
+}
+
+export const forbiddenByCall: ToolRule = ({ tool, plan, state, tally, contract }) => {
+  const forbidding = plan.forbiddenBy
+    .get(tool)
+    ?.find((other) => (lookUp(state.used, other) ?? 0) > 0 || tally.used.has(other))
+  if (forbidding === undefined) return null
+  return block('forbidden_tool', contract, {
+    detail: 'forbids_after',
+    remedy: `${quoted(tool)} may not be called after "${forbidding}". Go on without it.`,
+  })
+}
+
+export const labelGate: ToolRule = ({ tool, contract, state, tally }) => {
+  if (state.labels.length === 0 && tally.labels.size === 0) return null
+  const label = contract?.definition.labels?.deny_when?.find(
+    (name) => state.labels.includes(name) || tally.labels.has(name),
+  )
+  if (label === undefined) return null
+  return block('forbidden_tool', contract, {
+    detail: 'label_gate',
+    remedy: `${quoted(tool)} may not be used in a session labelled "${label}". Go on without it.`,
+  })
+}
+
+export const manualFilter: ToolRule = ({ tool, contract, state }) => {
+  if (state.toolFilter === null || state.toolFilter.includes(tool)) return null
+  return block('forbidden_tool', contract, {
+    detail: 'manual_filter',
+    remedy: `The session's tool filter leaves out ${quoted(tool)}. Use one of the tools that were offered.`,
+  })
+}
+
+export const outsideHandoff: ToolRule = ({ tool, contract, state }) => {
+  if (state.offeredTools === null || state.offeredTools.includes(tool)) return null
+  return block('forbidden_tool', contract, {
+    detail: 'handoff',
+    remedy:
+      state.offeredTools.length === 0
+        ? 'Nothing is handed to this session any more. Make no more tool calls.'
+        : `The session's part in its workflow leaves out ${quoted(tool)}. Use one of the tools that were offered.`,
+  })
+}
+
+/** A tool that the request did not offer, and that no other rule refuses: the model made it up. */
+export function notOffered(tool: string): Block {
+  return block('forbidden_tool', null, {
+    detail: 'not_offered',
+    remedy: `${quoted(tool)} was not among the tools of the request. Use one of the tools that were offered.`,
+  })
+}

@@ -1,0 +1,54 @@
+import type { JsonObject, JsonValue } from '@countersign/protocol'
+import type { PreparedAggregate, PreparedContract } from '../../contract/plan.js'
+import { addDecimals, compareDecimals, decimalText } from '../../json/decimal.js'
+import type { SessionState } from '../../state/state.js'
+import type { Tally } from '../../state/tally.js'
+import { lookUp } from './rule.js'
+
+/** What a call adds to each of its contract's aggregates. */
+export interface Amounts {
+  readonly added: readonly { readonly aggregate: PreparedAggregate; readonly amount: string }[]
+  readonly unusable: readonly { readonly aggregate: PreparedAggregate; readonly found: JsonValue | undefined }[]
+}
+
+export const NO_AMOUNTS: Amounts = { added: [], unusable: [] }
+
+export function amountsOf(contract: PreparedContract, args: JsonObject): Amounts {
+  if (contract.aggregates.length === 0) return NO_AMOUNTS
+  const added: { aggregate: PreparedAggregate; amount: string }[] = []
+  const unusable: { aggregate: PreparedAggregate; found: JsonValue | undefined }[] = []
+  for (const aggregate of contract.aggregates) {
+    const values = aggregate.path === null ? null : aggregate.path.find(args)
+    const wrong = values === null ? null : unusableValue(aggregate, values)
+    if (wrong !== null) unusable.push({ aggregate, found: wrong.found })
+    else added.push({ aggregate, amount: amountOf(aggregate, values) })
+  }
+  return { added, unusable }
+}
+
+/** The sum or count of the session as it would be with this call; for `max` the call's own highest value. */
+export function totalWith(aggregate: PreparedAggregate, amount: string, state: SessionState, tally: Tally): string {
+  if (aggregate.function === 'max') return amount
+  const before = tally.aggregates.get(aggregate.name) ?? lookUp(state.aggregates, aggregate.name) ?? '0'
+  return addDecimals(before, amount)
+}
+
+/** A negative amount would refill a budget, and what is not a number cannot be summed. */
+function unusableValue(
+  aggregate: PreparedAggregate,
+  values: readonly JsonValue[],
+): { readonly found: JsonValue | undefined } | null {
+  if (values.length === 0) return { found: undefined }
+  if (aggregate.function === 'count') return null
+  for (const value of values) {
+    if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) return { found: value }
+  }
+  return null
+}
+
+function amountOf(aggregate: PreparedAggregate, values: readonly JsonValue[] | null): string {
+  if (aggregate.function === 'count') return String(values === null ? 1 : values.length)
+  const amounts = (values ?? []).map((value) => decimalText(value as number))
+  if (aggregate.function === 'sum') return amounts.reduce(addDecimals, '0')
+  return amounts.reduce((highest, amount) => (compareDecimals(amount, highest) > 0 ? amount : highest), '0')
+}

@@ -1,0 +1,123 @@
+import { type ContractFailure, LIMITS } from '@countersign/protocol'
+import { compareDecimals, decimalText } from '../../json/decimal.js'
+import { totalWith } from './amounts.js'
+import { argumentPath, argumentsAt, block, type Finding, type JudgedCall, lookUp, quoted, type Rule } from './rule.js'
+
+/** The first limit of the session that this call would pass. */
+export const sessionLimit: Rule = (judged) => {
+  for (const limit of LIMIT_CHECKS) {
+    const finding = limit(judged)
+    if (finding !== null) return block('session_limit_exceeded', judged.contract, finding)
+  }
+  return null
+}
+
+type LimitCheck = (judged: JudgedCall) => Finding | null
+
+const steps: LimitCheck = ({ plan, state }) => {
+  const most = plan.session.session_limits?.max_steps
+  if (most === undefined || state.stateVersion < most) return null
+  return { detail: 'max_steps', remedy: `The session has used its ${most} steps. Finish without more tool calls.` }
+}
+
+const toolCalls: LimitCheck = ({ plan, state, tally }) => {
+  const most = plan.session.session_limits?.max_tool_calls
+  if (most === undefined || state.usedCalls + tally.calls < most) return null
+  return { detail: 'max_tool_calls', remedy: `The session has used its ${most} tool calls. Finish without more.` }
+}
+
+const cost: LimitCheck = ({ plan, spent }) => {
+  const most = plan.session.session_limits?.max_cost_per_session
+  if (most === undefined || compareDecimals(spent, decimalText(most)) <= 0) return null
+  return {
+    detail: 'max_cost_per_session',
+    remedy: `The session has spent ${spent} of ${most}. Finish without more tool calls.`,
+  }
+}
+
+const callsOfTool: LimitCheck = ({ plan, state, tally, tool }) => {
+  const limits = plan.session.session_limits?.max_calls_per_tool
+  const most = limits === undefined ? undefined : lookUp(limits, tool)
+  if (most === undefined) return null
+  const used = (lookUp(state.used, tool) ?? 0) + (tally.used.get(tool) ?? 0)
+  if (used < most) return null
+  const remedy = `${quoted(tool)} may be called ${most} times in a session, and was. Go on without it.`
+  return { detail: 'max_calls_per_tool', remedy }
+}
+
+export const MINUTE_MS = 60_000
+
+const callsAMinute: LimitCheck = ({ plan, state, tally, nowMs }) => {
+  const most = plan.session.session_limits?.max_calls_per_minute
+  if (most === undefined) return null
+  const recent = state.recentTimes.filter((time) => time > nowMs - MINUTE_MS)
+  if (recent.length + tally.calls < most) return null
+  const remedy = `The session may make ${most} tool calls a minute. Wait a minute, then call again.`
+  return { detail: 'max_calls_per_minute', remedy }
+}
+
+/** Without contracts the model chooses the names, and the state must stay small. */
+const toolNames: LimitCheck = ({ state, tally, tool }) => {
+  if (Object.hasOwn(state.used, tool) || tally.used.has(tool)) return null
+  if (Object.keys(state.used).length + tally.newNames < LIMITS.countedToolNamesPerSession) return null
+  const remedy = `The session has used ${LIMITS.countedToolNamesPerSession} different tools. Use one of those.`
+  return { detail: 'tool_names', remedy }
+}
+
+const LIMIT_CHECKS: readonly LimitCheck[] = [steps, toolCalls, cost, callsOfTool, callsAMinute, toolNames]
+
+/** The call that would be the `threshold`th like it among the last `window` calls, itself included, is a loop. */
+export const loopDetected: Rule = ({ plan, state, tally, tool, argumentHash, contract }) => {
+  const loops = plan.session.session_limits?.loop_detection
+  if (loops === undefined || loops.window < 2 || argumentHash === null) return null
+  const before = tally.recent.length === 0 ? state.recent : [...state.recent, ...tally.recent]
+  let same = 0
+  for (let at = Math.max(0, before.length - loops.window + 1); at < before.length; at++) {
+    if (before[at]?.hash === argumentHash && before[at]?.tool === tool) same++
+  }
+  if (same + 1 < loops.threshold) return null
+  return block('loop_detected', contract, {
+    detail: `${same + 1} of ${loops.window}`,
+    remedy: `${quoted(tool)} was called with the same arguments ${same} times. Use its result, or change the arguments.`,
+  })
+}
+
+export const aggregatePathMissing: Rule = ({ call, contract, amounts }) => {
+  if (amounts.unusable.length === 0) return null
+  const failures = amounts.unusable.map(({ aggregate, found }): ContractFailure => {
+    const path = aggregate.path === null ? argumentsAt(call.index) : argumentPath(call.index, aggregate.path.expression)
+    const expected = aggregate.function === 'count' ? 'a value' : 'a number of at least 0'
+    const message = `"${aggregate.name}" counts this value, and it ${found === undefined ? 'is missing' : 'cannot be used'}`
+    return { path, operator: aggregate.function, expected, ...(found === undefined ? {} : { found }), message }
+  })
+  const paths = amounts.unusable.map(({ aggregate }) => aggregate.path?.expression ?? '$').join(', ')
+  return block('aggregate_path_missing', contract, {
+    detail: amounts.unusable.map(({ aggregate }) => aggregate.name).join(', '),
+    remedy: `Give ${paths} as a number of at least 0, not as text.`,
+    failures,
+  })
+}
+
+export const aggregateLimit: Rule = ({ call, contract, amounts, state, tally }) => {
+  if (amounts.added.length === 0) return null
+  const failures: ContractFailure[] = []
+  const remedies: string[] = []
+  for (const { aggregate, amount } of amounts.added) {
+    const total = totalWith(aggregate, amount, state, tally)
+    const tooHigh = aggregate.lte !== null && compareDecimals(total, aggregate.lte) > 0
+    const notBelow = aggregate.lt !== null && compareDecimals(total, aggregate.lt) >= 0
+    if (!tooHigh && !notBelow) continue
+    const [operator, bound] = tooHigh ? (['lte', aggregate.lte] as const) : (['lt', aggregate.lt] as const)
+    const path = aggregate.path === null ? argumentsAt(call.index) : argumentPath(call.index, aggregate.path.expression)
+    const message = `${aggregate.function} "${aggregate.name}" would be ${total}`
+    failures.push({ path, operator, expected: Number(bound), found: Number(total), message })
+    const limit = operator === 'lte' ? `at most ${bound}` : `less than ${bound}`
+    remedies.push(`"${aggregate.name}" may be ${limit} in this session and would become ${total}.`)
+  }
+  if (failures.length === 0) return null
+  return block('aggregate_limit_exceeded', contract, {
+    detail: amounts.added.map(({ aggregate }) => aggregate.name).join(', '),
+    remedy: `${remedies.join(' ')} Lower the value or go on without the call.`,
+    failures,
+  })
+}

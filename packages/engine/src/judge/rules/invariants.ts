@@ -1,0 +1,131 @@
+import type { ContractFailure } from '@countersign/protocol'
+import { checkInvariants, findIn } from '../../contract/check-invariant.js'
+import type { PreparedContract } from '../../contract/plan.js'
+import type { ReadResponse, ToolCall } from '../../response/read-response.js'
+import { cutText } from '../../text/cut-text.js'
+import { argumentPath, argumentsAt, block, type JudgedCall, type Rule } from './rule.js'
+
+/** The response as a whole, the form of the call, and what the contract demands of finish reason and content. */
+export const responseFormat: Rule = (judged) => {
+  const whole = wholeFailures(judged)
+  const own = formatFailures(judged.call)
+  const demanded = contractFormatFailures(judged.contract, judged.response.read)
+  if (whole.length + own.length + demanded.length === 0) return null
+  const failures = [...whole, ...own, ...demanded]
+  return block('response_format_invalid', judged.contract, {
+    remedy: `Answer again in the right form: ${messages(failures)}.`,
+    failures,
+  })
+}
+
+const NONE: ContractFailure[] = []
+
+function wholeFailures({ response }: JudgedCall): ContractFailure[] {
+  if (response.read.problems.length === 0 && !response.toolless) return NONE
+  const failures = response.read.problems.map(
+    (message): ContractFailure => ({ path: '$', operator: 'format', message }),
+  )
+  if (response.toolless) {
+    const message = 'the request offered no tools, so that the response may hold no calls'
+    failures.push({ path: '$.tool_calls', operator: 'length_lte', expected: 0, message })
+  }
+  return failures
+}
+
+/** Why a call cannot be read at all. */
+export function formatFailures(call: ToolCall): ContractFailure[] {
+  if (call.problem === null) return NONE
+  return [{ path: argumentsAt(call.index), operator: 'format', expected: 'a JSON object', message: call.problem }]
+}
+
+export function contractFormatFailures(contract: PreparedContract | null, read: ReadResponse): ContractFailure[] {
+  const format = contract?.definition.response_format_invariants
+  if (format === undefined) return NONE
+  const { finishReason, content } = read
+  const failures: ContractFailure[] = []
+  const { finish_reason: named } = format
+  const reasons = typeof named === 'string' ? [named] : named
+  if (reasons !== undefined && (finishReason === null || !reasons.includes(finishReason))) {
+    const message = `the finish reason must be ${reasons.join(' or ')}`
+    failures.push({ path: '$.finish_reason', operator: 'one_of', expected: reasons, found: finishReason, message })
+  }
+  const isEmpty = content === null || content.trim() === ''
+  if (format.content === 'empty' && !isEmpty) {
+    const message = 'the call must come without text beside it'
+    failures.push({ path: '$.content', operator: 'length_lte', expected: 0, found: content, message })
+  }
+  if (format.content === 'present' && isEmpty) {
+    const message = 'the call must come with text beside it'
+    failures.push({ path: '$.content', operator: 'length_gte', expected: 1, found: content, message })
+  }
+  return failures
+}
+
+/** Judged at preflight on the request; a failure blocks the calls of this contract's tool. */
+export const inputInvariant: Rule = ({ contract, inputFailures, tool }) => {
+  if (inputFailures.length === 0) return null
+  const failures = inputFailures.filter(({ operator }) => operator !== 'ref')
+  if (failures.length === 0) return null
+  return block('input_invariant_failed', contract, {
+    remedy: `"${tool}" is not available for this request (${places(failures)}). Go on without it.`,
+    failures,
+  })
+}
+
+export const argumentSchema: Rule = ({ call, contract }) => {
+  const failures = contract === null ? NONE : schemaFailures(call, contract)
+  if (failures.length === 0) return null
+  return block('argument_value_mismatch', contract, { detail: 'arguments', remedy: correct(failures), failures })
+}
+
+export function schemaFailures(call: ToolCall, { argumentsSchema }: PreparedContract): ContractFailure[] {
+  if (call.arguments === null || argumentsSchema === null || argumentsSchema.test(call.arguments)) return NONE
+  return argumentsSchema.validate(call.arguments).map(({ path, keyword, expected, found, message }) => ({
+    path: argumentPath(call.index, path),
+    operator: keyword,
+    expected,
+    ...(keyword === 'required' ? {} : { found }),
+    message,
+  }))
+}
+
+export const argumentInvariants: Rule = ({ call, contract }) => {
+  const failures = contract === null ? NONE : argumentFailures(call, contract)
+  if (failures.length === 0) return null
+  return block('argument_value_mismatch', contract, { remedy: correct(failures), failures })
+}
+
+export function argumentFailures(call: ToolCall, contract: PreparedContract): ContractFailure[] {
+  if (call.arguments === null || contract.argumentInvariants.length === 0) return NONE
+  return checkInvariants(contract.argumentInvariants, findIn(call.arguments), (path) => argumentPath(call.index, path))
+}
+
+export const outputInvariant: Rule = ({ contract, response }) => {
+  if (contract === null || contract.outputInvariants.length === 0) return null
+  const failures = response.outputFailures(contract)
+  if (failures.length === 0) return null
+  return block('output_invariant_failed', contract, { remedy: correct(failures), failures })
+}
+
+/** Steps of a path can be keys that the model made up. */
+const SHOWN_PATH_LENGTH = 256
+
+/** `Correct $.tool_calls[0].arguments.amount: must be a number of at most 500.` */
+export function correct(failures: readonly ContractFailure[]): string {
+  return `Correct ${failures
+    .slice(0, 5)
+    .map(({ path, message }) => `${cutText(path, SHOWN_PATH_LENGTH)}: ${message}`)
+    .join('; ')}.`
+}
+
+const messages = (failures: readonly ContractFailure[]): string =>
+  failures
+    .slice(0, 5)
+    .map(({ message }) => message)
+    .join('; ')
+
+const places = (failures: readonly ContractFailure[]): string =>
+  failures
+    .slice(0, 5)
+    .map(({ path, message }) => `${cutText(path, SHOWN_PATH_LENGTH)} ${message}`)
+    .join('; ')

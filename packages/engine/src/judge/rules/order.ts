@@ -1,0 +1,78 @@
+import type { JsonObject, JsonValue } from '@countersign/protocol'
+import type { PreparedPrecondition } from '../../contract/plan.js'
+import { renderResource } from '../../contract/resource.js'
+import { saltedHash } from '../../json/hash.js'
+import type { CompiledPath } from '../../json/json-path.js'
+import { block, type JudgedTool, lookUp, quoted, type Rule, type ToolRule } from './rule.js'
+
+/** A precondition that no arguments could meet yet. */
+export const preconditionMissing: ToolRule = (judged) => {
+  for (const precondition of judged.contract?.preconditions ?? []) {
+    const missing = missingFor(precondition, judged)
+    if (missing !== null) return block('precondition_not_met', judged.contract, missing)
+  }
+  return null
+}
+
+export const preconditionNotMet: Rule = (judged) => {
+  const { call, contract, state, salt, tool } = judged
+  const missing = preconditionMissing(judged)
+  if (missing !== null || contract === null || call.arguments === null) return missing
+  for (const precondition of contract.preconditions) {
+    if (precondition.kind !== 'tool' || precondition.same.length === 0) continue
+    const witness = witnessOf(precondition.same, call.arguments, salt)
+    const known = lookUp(state.satisfied, precondition.key)
+    if (witness !== null && Array.isArray(known) && known.includes(witness)) continue
+    const paths = precondition.same.map(({ expression }) => expression).join(', ')
+    return block('precondition_not_met', contract, {
+      detail: `${precondition.tool}: another ${paths}`,
+      remedy: `Call "${precondition.tool}" first for the same ${paths} as in this call of ${quoted(tool)}.`,
+    })
+  }
+  return null
+}
+
+/** The values that two calls must share, as one hash; null when one of them is absent. */
+export function witnessOf(paths: readonly CompiledPath[], args: JsonObject, salt: string): string | null {
+  const values: JsonValue[] = []
+  for (const path of paths) {
+    const value = path.first(args)
+    if (value === undefined) return null
+    values.push(value)
+  }
+  return saltedHash(salt, values)
+}
+
+function missingFor(precondition: PreparedPrecondition, { tool, state }: JudgedTool) {
+  if (precondition.kind === 'steps') {
+    const { atLeast } = precondition
+    if (state.stateVersion >= atLeast) return null
+    return {
+      detail: `steps ${state.stateVersion} of ${atLeast}`,
+      remedy: `${quoted(tool)} needs ${atLeast} completed steps before it; there are ${state.stateVersion}.`,
+    }
+  }
+  if (lookUp(state.satisfied, precondition.key) !== undefined) return null
+  const hadCalls = (lookUp(state.committed, precondition.tool) ?? 0) > 0
+  return {
+    detail: precondition.tool,
+    remedy: hadCalls
+      ? `${quoted(tool)} needs a call of "${precondition.tool}" with another result than the ones so far.`
+      : `Call "${precondition.tool}" first and wait for its result, then call ${quoted(tool)}.`,
+  }
+}
+
+/** Another session of the workflow works on the same thing. */
+export const resourceHeld: Rule = ({ call, contract, heldResources, tool }) => {
+  if (heldResources === null || contract === null || call.arguments === null) return null
+  for (const resource of contract.resources) {
+    const key = renderResource(resource, call.arguments)
+    const holder = key === null ? null : heldResources(key, resource.mode)
+    if (holder === null) continue
+    return block('precondition_not_met', contract, {
+      detail: 'resource_conflict',
+      remedy: `Another session (${holder}) is working on ${quoted(key ?? '')}. Wait for it, then call ${quoted(tool)} again.`,
+    })
+  }
+  return null
+}

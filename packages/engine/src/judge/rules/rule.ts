@@ -1,0 +1,116 @@
+import {
+  type Block,
+  type BlockReason,
+  type ContractFailure,
+  type JsonValue,
+  LIMITS,
+  type UnmatchedPolicy,
+} from '@countersign/protocol'
+import type { Plan, PreparedContract } from '../../contract/plan.js'
+import type { ReadResponse, ToolCall } from '../../response/read-response.js'
+import type { ResponseView } from '../../response/response-view.js'
+import type { SessionState } from '../../state/state.js'
+import type { Tally } from '../../state/tally.js'
+import { cutText } from '../../text/cut-text.js'
+import type { Amounts } from './amounts.js'
+import type { SourceViolation } from './sources.js'
+
+/** A rule looks at one call and says why it must not be, or null. It never changes anything. */
+export type Rule = (judged: JudgedCall) => Block | null
+
+/** A rule that needs no arguments, so that preflight can apply it before the model has proposed anything. */
+export type ToolRule = (judged: JudgedTool) => Block | null
+
+/** A tool in a session: what is known before a call of it is proposed. */
+export interface JudgedTool {
+  readonly tool: string
+  readonly contract: PreparedContract | null
+  readonly plan: Plan
+  readonly state: SessionState
+  /** The calls of the same response that were allowed before this one: what narrows sees them already. */
+  readonly tally: Tally
+  readonly unmatchedPolicy: UnmatchedPolicy
+  /** Undefined where the program named none. */
+  readonly principal: JsonValue | undefined
+  readonly agent: string | null
+}
+
+export interface JudgedCall extends JudgedTool {
+  readonly call: ToolCall
+  /** Null when the arguments could not be read, and where no rule of the plan compares them. */
+  readonly argumentHash: string | null
+  readonly amounts: Amounts
+  readonly checkpoints: number
+  readonly sourceViolations: readonly SourceViolation[]
+  readonly response: JudgedResponse
+  readonly salt: string
+  readonly nowMs: number
+  /** What this response cost, added to what the session has spent. */
+  readonly spent: string
+  readonly inputFailures: readonly ContractFailure[]
+  readonly heldResources: ((key: string, mode: 'exclusive' | 'shared') => string | null) | null
+}
+
+/** What the calls of one response share. */
+export interface JudgedResponse {
+  readonly read: ReadResponse
+  /** The request offered no tools, so that no call can be right. */
+  readonly toolless: boolean
+  /** The phases that calls of this response want to move to. */
+  readonly targets: ReadonlySet<string>
+  readonly view: () => ResponseView
+  readonly outputFailures: (contract: PreparedContract) => readonly ContractFailure[]
+}
+
+export interface Finding {
+  /** One sentence that the model can act on. */
+  readonly remedy: string
+  readonly detail?: string
+  readonly failures?: readonly ContractFailure[]
+}
+
+export function block(reason: BlockReason, contract: PreparedContract | null, finding: Finding): Block {
+  const file = contract?.file
+  const named = file === undefined ? {} : { contract_file: file }
+  return {
+    reason,
+    ...(finding.detail === undefined ? {} : { detail: finding.detail }),
+    remedy: finding.remedy,
+    failures: (finding.failures ?? [])
+      .slice(0, LIMITS.failuresPerRule)
+      .map((failure) => ({ ...failure, ...shownValue(failure.found), ...named })),
+    ...named,
+  }
+}
+
+const SHOWN_VALUE_LENGTH = 1_024
+
+/** A value as it is told with a failure: a long text is cut, a large value not shown, since many failures may tell it. */
+function shownValue(found: ContractFailure['found']): Pick<ContractFailure, 'found'> {
+  if (typeof found === 'string') return { found: cutText(found, SHOWN_VALUE_LENGTH) }
+  if (typeof found !== 'object' || found === null || JSON.stringify(found).length <= SHOWN_VALUE_LENGTH) return {}
+  return { found: Array.isArray(found) ? '(a long list)' : '(a large object)' }
+}
+
+/** Records of the state are keyed by names from outside: `__proto__` and `toString` are just names. */
+export function lookUp<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(record, name) ? record[name] : undefined
+}
+
+const SHOWN_NAME_LENGTH = 128
+
+/** Names and keys that the model made up: quoted and cut, so that none can pass for a sentence of ours. */
+export const quoted = (name: string): string => JSON.stringify(cutText(name, SHOWN_NAME_LENGTH))
+
+/** Where the arguments of a call lie in the response. */
+export const argumentsAt = (index: number): string => `$.tool_calls[${index}].arguments`
+
+/** A path inside the arguments, written from the response's root. */
+export const argumentPath = (index: number, path: string): string => `${argumentsAt(index)}${path.slice(1)}`
+
+/** A list for a sentence: `a, b or c`. */
+export function oneOf(names: readonly string[]): string {
+  const shown = names.slice(0, 8)
+  if (shown.length <= 1) return shown.join('')
+  return `${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`
+}

@@ -1,0 +1,199 @@
+import type {
+  CallFlow,
+  JsonObject,
+  JsonValue,
+  LeafFlow,
+  ResultColumn,
+  SourceOrigin,
+  SourceRule,
+  ValueKind,
+  ValueSource,
+} from '@countersign/protocol'
+import { FLOW_LIMITS } from '@countersign/protocol'
+import { countCovered, coversLocation, type SourceStep } from '../../contract/source-path.js'
+import { saltedHash } from '../../json/hash.js'
+import { type Leaf, leavesOf } from '../../json/leaves.js'
+import { comparable, kindOf, tokensOf } from '../../json/value-kind.js'
+
+export interface PreparedSource {
+  readonly rule: SourceRule
+  readonly steps: readonly SourceStep[]
+}
+
+export interface SourceViolation {
+  readonly rule: SourceRule
+  /** Generalised path of the argument. */
+  readonly path: string
+  readonly kind: ValueKind
+  /** Where the value was seen, first sight first; empty when it was seen nowhere. */
+  readonly seen: readonly ValueSource[]
+  readonly otherwise: 'block' | 'ask'
+  readonly remedy: string
+}
+
+/** What the judge needs to know about the other tools of the plan. */
+export interface SourceContext {
+  /** Null for a tool whose results nobody described. */
+  columnsOf(tool: string): readonly ResultColumn[] | null
+  /** True for a tool whose arguments are judged themselves, so that they can vouch for later ones. */
+  isGuarded(tool: string): boolean
+}
+
+/**
+ * Says which arguments took their value from where the contract does not allow. A call without a flow proves nothing,
+ * and neither does a flow about values that are too many or too deep to be told.
+ */
+export function judgeSources(
+  sources: readonly PreparedSource[],
+  call: { readonly arguments: JsonObject; readonly flow: CallFlow | null },
+  context: SourceContext,
+): SourceViolation[] {
+  if (sources.length === 0) return []
+  const { leaves, cut } = leavesOf(call.arguments)
+  const violations: SourceViolation[] = []
+  leaves.forEach((leaf, index) => {
+    const rule = ruleFor(leaf, sources)
+    if (rule === undefined || (typeof leaf.value === 'number' && rule.numbers !== true)) return
+    const claimed = call.flow?.leaves[index]
+    const flow = claimed?.path === leaf.path && claimed.kind === kindOf(leaf.value) ? claimed : null
+    for (const part of partsToJudge(rule, leaf.value, flow)) {
+      if (isUnjudged(part.kind, rule)) continue
+      if (part.told && isAllowed(rule, part, call.flow?.incomplete === true, context)) continue
+      violations.push(violationOf(rule, leaf.path, part))
+    }
+  })
+  return cut ? [...violations, ...untold(sources, call.arguments, leaves)] : violations
+}
+
+/** The rule that names the value, else the one that comes closest to it. */
+function ruleFor(leaf: Leaf, sources: readonly PreparedSource[]): SourceRule | undefined {
+  let closest: PreparedSource | undefined
+  for (const source of sources) {
+    if (source.rule.path === leaf.path) return source.rule
+    if (!coversLocation(source.steps, leaf.location)) continue
+    if (closest === undefined || source.steps.length > closest.steps.length) closest = source
+  }
+  return closest?.rule
+}
+
+/** The rules about values that no flow can tell of: there are too many, or they lie too deep. */
+function untold(sources: readonly PreparedSource[], args: JsonObject, leaves: readonly Leaf[]): SourceViolation[] {
+  return sources.flatMap(({ rule, steps }) => {
+    const isJudged = (value: JsonValue) => typeof value === 'string' || (typeof value === 'number' && !!rule.numbers)
+    const seen = leaves.filter(({ value, location }) => isJudged(value) && coversLocation(steps, location)).length
+    if (countCovered(args, steps, isJudged) <= seen) return []
+    return [violationOf(rule, rule.path, { text: '', kind: 'prose', sources: [], told: false })]
+  })
+}
+
+const UNJUDGED_KINDS: ReadonlySet<ValueKind> = new Set(['empty', 'boolean', 'number', 'date'])
+
+/** Amounts, dates and flags are bounded by other rules; a number counts where the rule says that it names something. */
+export const isUnjudged = (kind: ValueKind, { numbers }: { numbers?: boolean | undefined }): boolean =>
+  UNJUDGED_KINDS.has(kind) && !(kind === 'number' && numbers === true)
+
+const ACTIONABLE_KINDS: ReadonlySet<ValueKind> = new Set(['email', 'url', 'id'])
+
+interface Part {
+  readonly text: string
+  readonly kind: ValueKind
+  readonly sources: readonly ValueSource[]
+  /** False where the client did not say where the value was seen. */
+  readonly told: boolean
+}
+
+/** A reference is judged whole; of content the addresses and identifiers inside it. */
+function partsToJudge(rule: SourceRule, value: string | number, flow: LeafFlow | null): Part[] {
+  const kind = kindOf(value)
+  const whole = { text: comparable(value, kind), kind, sources: flow?.sources ?? [], told: flow !== null }
+  const role = rule.role ?? (kind === 'prose' ? 'content' : 'reference')
+  if (role === 'reference' || typeof value === 'number') return [whole]
+  if (!/\s/.test(value)) return ACTIONABLE_KINDS.has(kind) ? [whole] : []
+  // One more than a flow can tell of: it stands for all that follow.
+  return tokensOf(value, FLOW_LIMITS.tokensPerLeaf + 1).map((token, index) => {
+    const sources = flow?.tokens?.[index]?.sources
+    return { ...token, sources: sources ?? [], told: sources !== undefined }
+  })
+}
+
+function isAllowed(rule: SourceRule, part: Part, incomplete: boolean, context: SourceContext): boolean {
+  return rule.from.some((origin) => allows(origin, rule, part, incomplete, context))
+}
+
+function allows(
+  origin: SourceOrigin,
+  rule: SourceRule,
+  part: Part,
+  incomplete: boolean,
+  context: SourceContext,
+): boolean {
+  if (origin === 'user') return part.sources.some(({ seen }) => seen === 'user')
+  if (origin === 'argument')
+    return part.sources.some((source) => source.seen === 'argument' && context.isGuarded(source.tool))
+  if (origin === 'identifier') return part.sources.some((source) => isIdentifierCell(source, part.kind, context))
+  if (origin === 'known') return rule.known?.hashes.includes(knownHash(rule.known.salt, rule.path, part.text)) === true
+  if (origin === 'generated') return part.sources.length === 0 && !incomplete
+  if ('generated' in origin) return part.sources.length === 0 && !incomplete && origin.generated.includes(part.kind)
+  return part.sources.some((source) => comesFrom(source, origin))
+}
+
+function comesFrom(source: ValueSource, origin: { result: string; path: string; as?: string | undefined }): boolean {
+  if (source.seen === 'user' || source.seen === 'argument') return false
+  if (source.tool !== origin.result || source.path !== origin.path) return false
+  return source.seen === (origin.as ?? 'cell') || (origin.as === 'prose' && source.seen === 'line')
+}
+
+/**
+ * A whole cell of a column that never held prose and that holds this kind of value. A tool that ever answered with free
+ * text vouches for no cell: whoever wrote that text could have written it as a table.
+ */
+export function isIdentifierCell(source: ValueSource, kind: ValueKind, context: SourceContext): boolean {
+  if (source.seen !== 'cell' && source.seen !== 'key') return false
+  const columns = context.columnsOf(source.tool)
+  if (columns?.some(({ path, holds }) => path === '$' && holds.includes('prose'))) return false
+  const described = columns?.find(({ path, place }) => path === source.path && place === source.seen)
+  const holds = described?.holds ?? source.holds ?? []
+  return (
+    !holds.includes('prose') &&
+    (holds.includes(kind) || (kind === 'id' && holds.includes('number')) || (kind === 'number' && holds.includes('id')))
+  )
+}
+
+/** Of an argument's name and value: the same recipient is known to every tool that takes one under that name. */
+export const knownHash = (salt: string, path: string, value: string): string =>
+  saltedHash(salt, [argumentName(path).toWellFormed(), value.toWellFormed()])
+
+/** The last name in a generalised path: `recipient` of `$.message.recipient[*]`. */
+export const argumentName = (path: string): string =>
+  [...path.matchAll(/\.([A-Za-z_]\w*)|\['([^']*)'\]/g)].map(([, plain, quoted]) => plain ?? quoted).at(-1) ?? path
+
+function violationOf(rule: SourceRule, path: string, part: Part): SourceViolation {
+  const where = !part.told
+    ? 'the client did not say where it was seen'
+    : part.sources.length === 0
+      ? 'it was seen nowhere before'
+      : `it was seen in ${part.sources.slice(0, 3).map(describeSource).join(', ')}`
+  const remedy = `take ${path} from ${rule.from.map(describeOrigin).join(', or ')}; ${where}`
+  return { rule, path, kind: part.kind, seen: part.sources, otherwise: rule.otherwise, remedy }
+}
+
+export function describeSource(source: ValueSource): string {
+  if (source.seen === 'user') return "the user's words"
+  if (source.seen === 'argument') return `argument ${source.path} of ${source.tool}`
+  const place = { cell: '', key: 'a key of ', line: 'a line of ', prose: 'the middle of the text at ' }[source.seen]
+  return `${place}${source.path} of the result of ${source.tool}`
+}
+
+export function describeOrigin(origin: SourceOrigin): string {
+  if (typeof origin === 'string') return ORIGIN_WORDS[origin]
+  if ('generated' in origin) return `the model itself (${origin.generated.join(', ')})`
+  return describeSource({ seen: origin.as ?? 'cell', tool: origin.result, path: origin.path })
+}
+
+const ORIGIN_WORDS = {
+  user: 'what the user wrote',
+  argument: 'an earlier allowed call',
+  identifier: 'a whole field of a result that holds identifiers',
+  known: 'the values known from earlier sessions',
+  generated: 'the model itself',
+} as const satisfies Record<Exclude<SourceOrigin, object>, string>

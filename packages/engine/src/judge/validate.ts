@@ -1,0 +1,79 @@
+import type { ContractFailure } from '@countersign/protocol'
+import { checkInvariants, findIn } from '../contract/check-invariant.js'
+import type { Plan, PreparedContract } from '../contract/plan.js'
+import { type ReadResponse, readResponse, type ToolCall } from '../response/read-response.js'
+import { viewResponse } from '../response/response-view.js'
+import { argumentFailures, contractFormatFailures, formatFailures, schemaFailures } from './rules/invariants.js'
+import { argumentPath } from './rules/rule.js'
+
+export interface ValidationResult {
+  readonly pass: boolean
+  readonly failures: ContractFailure[]
+  /** How many contracts were applied. */
+  readonly matched_contracts: number
+  /** Tools that were called and have no contract, each once. */
+  readonly unmatched_tools: string[]
+  readonly evaluation_ms: number
+}
+
+/**
+ * Validates one response by what its contracts say of responses and arguments. What depends on a session (order,
+ * budgets, phases, bindings, labels, policies) is not asked: there is no session here.
+ */
+export function validateResponse(
+  response: unknown,
+  plan: Plan,
+  options: { readonly unmatched: 'deny' | 'allow' },
+): Omit<ValidationResult, 'evaluation_ms'> {
+  const read = readResponse(response)
+  const failures: ContractFailure[] = read.problems.map((message) => ({ path: '$', operator: 'format', message }))
+  const matched = new Map<string, PreparedContract>()
+  const unmatched = new Set<string>()
+  for (const call of read.calls) {
+    const contract = plan.contracts.get(call.name)
+    if (contract === undefined) {
+      unmatched.add(call.name)
+      failures.push(...formatFailures(call), ...(options.unmatched === 'deny' ? [unmatchedFailure(call)] : []))
+    } else {
+      matched.set(contract.tool, contract)
+      failures.push(...inFile(contract, callFailures(call, contract)))
+    }
+  }
+  for (const contract of matched.values()) failures.push(...inFile(contract, responseFailures(read, contract)))
+  return {
+    pass: failures.length === 0,
+    failures,
+    matched_contracts: matched.size,
+    unmatched_tools: [...unmatched],
+  }
+}
+
+function unmatchedFailure(call: ToolCall): ContractFailure {
+  return {
+    path: `$.tool_calls[${call.index}].name`,
+    operator: 'contract',
+    expected: 'a tool with a contract',
+    found: call.name,
+    message: `no contract covers the tool "${call.name}"`,
+  }
+}
+
+function callFailures(call: ToolCall, contract: PreparedContract): ContractFailure[] {
+  if (call.arguments === null) return formatFailures(call)
+  return [
+    ...schemaFailures(call, contract),
+    ...argumentFailures(call, contract),
+    ...checkInvariants(contract.executionConstraints, findIn(call.arguments), (path) => argumentPath(call.index, path)),
+  ]
+}
+
+function responseFailures(read: ReadResponse, contract: PreparedContract): ContractFailure[] {
+  const outputs =
+    contract.outputInvariants.length === 0
+      ? []
+      : checkInvariants(contract.outputInvariants, viewResponse(read), (path) => path)
+  return [...contractFormatFailures(contract, read), ...outputs]
+}
+
+const inFile = ({ file }: PreparedContract, failures: readonly ContractFailure[]): ContractFailure[] =>
+  failures.map((failure) => (file === undefined ? failure : { ...failure, contract_file: file }))

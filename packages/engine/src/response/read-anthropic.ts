@@ -1,0 +1,42 @@
+import { asRecord, asText, type RawCall, type RawResponse, readUsage } from './read-call.js'
+import type { FinishReason, ProviderRun } from './read-response.js'
+
+const STOP_REASONS: ReadonlyMap<unknown, FinishReason> = new Map([
+  ['end_turn', 'stop'],
+  ['stop_sequence', 'stop'],
+  ['pause_turn', 'stop'],
+  ['tool_use', 'tool_calls'],
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['refusal', 'content_filter'],
+] as const)
+
+/** Reads a message of the Messages API. */
+export function readAnthropic(response: Record<string, unknown>): RawResponse {
+  const calls: RawCall[] = []
+  const providerRun: ProviderRun[] = []
+  const texts: string[] = []
+  for (const item of response.content as unknown[]) {
+    const block = asRecord(item) ?? {}
+    const type = asText(block.type) ?? ''
+    if (type === 'text') texts.push(asText(block.text) ?? '')
+    else if (type === 'tool_use') {
+      calls.push({ kind: 'function', choice: 0, id: block.id, name: block.name, arguments: block.input })
+    } else if (type.endsWith('tool_use')) {
+      providerRun.push({ type, name: asText(block.name), id: asText(block.id) })
+    }
+  }
+  return {
+    calls,
+    providerRun,
+    content: texts.length === 0 ? null : texts.join(''),
+    finishReason: STOP_REASONS.get(response.stop_reason) ?? null,
+    model: asText(response.model),
+    // Cached tokens are counted apart by this provider, and are input all the same.
+    usage: readUsage(
+      response.usage,
+      ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'],
+      'output_tokens',
+    ),
+  }
+}

@@ -1,0 +1,115 @@
+import { type JsonObject, type JsonValue, LIMITS, type Usage } from '@countersign/protocol'
+import { checkStrictValue, holdsNul, parseStrictJson } from '../json/strict-json.js'
+import { cutText } from '../text/cut-text.js'
+import type { FinishReason, ProviderRun, ToolCall } from './read-response.js'
+
+/** A call as a provider's shape gives it; nothing is trusted yet. */
+export interface RawCall {
+  readonly kind: ToolCall['kind']
+  readonly choice: number
+  readonly id: unknown
+  readonly name: unknown
+  /** JSON text, or the value itself. */
+  readonly arguments: unknown
+  /** Why nobody can say what the call is. */
+  readonly problem?: string
+}
+
+/** What a reader of one provider's shape found. */
+export interface RawResponse {
+  readonly calls?: RawCall[]
+  readonly providerRun?: ProviderRun[]
+  readonly content?: string | null
+  readonly finishReason?: FinishReason | null
+  readonly model?: string | null
+  readonly usage?: Usage | null
+  readonly problems?: string[]
+}
+
+export function toCall(raw: RawCall, index: number, isRepeated: boolean): ToolCall {
+  const read = readArguments(raw.arguments)
+  const problem = raw.problem ?? nameProblem(raw, isRepeated) ?? read.problem
+  return {
+    // Only a call that is blocked for it can have a longer one, and the ledger keeps what stands here for good.
+    id: cutText(asText(raw.id) ?? '', LIMITS.idLength),
+    name: cutText(asText(raw.name) ?? '', LIMITS.toolNameLength),
+    index,
+    choice: raw.choice,
+    kind: raw.kind,
+    argumentsText: read.text,
+    arguments: problem === null ? read.value : null,
+    problem,
+  }
+}
+
+function nameProblem(raw: RawCall, isRepeated: boolean): string | null {
+  if (typeof raw.id !== 'string' || raw.id === '') return 'the call has no id'
+  if (raw.id.length > LIMITS.idLength) return `the call's id is longer than ${LIMITS.idLength} characters`
+  if (typeof raw.name !== 'string' || raw.name === '') return 'the call has no tool name'
+  if (raw.name.length > LIMITS.toolNameLength) return `the tool name is longer than ${LIMITS.toolNameLength} characters`
+  if (checkStrictValue([raw.id, raw.name]) !== null) return 'the id or the tool name is not well-formed text'
+  return isRepeated ? 'two calls have the same id' : null
+}
+
+type ReadArguments = { text: string; value: JsonObject | null; problem: string | null }
+
+function readArguments(raw: unknown): ReadArguments {
+  if (typeof raw !== 'string') return readArgumentValue(raw)
+  if (isTooLong(raw)) return { text: '', value: null, problem: TOO_LONG }
+  // How providers stream a call without arguments.
+  const parsed = raw === '' ? { ok: true as const, value: {} } : parseStrictJson(raw)
+  if (!parsed.ok) return { text: raw, value: null, problem: `the arguments are refused: ${parsed.problem}` }
+  if (holdsNul(raw)) return { text: raw, value: null, problem: HAS_NUL }
+  if (!isObject(parsed.value)) return { text: raw, value: null, problem: NOT_AN_OBJECT }
+  return { text: raw === '' ? '{}' : raw, value: parsed.value, problem: null }
+}
+
+function readArgumentValue(raw: unknown): ReadArguments {
+  if (raw === undefined || raw === null) return { text: '', value: null, problem: 'the call has no arguments' }
+  const problem = checkStrictValue(raw)
+  if (problem !== null) return { text: '', value: null, problem: `the arguments are refused: ${problem}` }
+  const value = raw as JsonValue
+  const text = JSON.stringify(value)
+  if (isTooLong(text)) return { text: '', value: null, problem: TOO_LONG }
+  if (holdsNul(text)) return { text, value: null, problem: HAS_NUL }
+  return isObject(value) ? { text, value, problem: null } : { text, value: null, problem: NOT_AN_OBJECT }
+}
+
+const TOO_LONG = `the arguments are longer than ${LIMITS.argumentBytesPerCall} bytes`
+/** A tool that is written in C would stop reading there, behind what the rules have judged. */
+const HAS_NUL = 'the arguments are refused: a string holds the character NUL'
+const NOT_AN_OBJECT = 'the arguments are not a JSON object'
+
+function isTooLong(text: string): boolean {
+  // A UTF-16 unit takes at most three bytes, so short texts need no count.
+  if (text.length * 3 <= LIMITS.argumentBytesPerCall) return false
+  return Buffer.byteLength(text) > LIMITS.argumentBytesPerCall
+}
+
+function isObject(value: JsonValue): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function asRecord(value: unknown): Record<string, unknown> | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null
+}
+
+export function asText(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+/** Null unless the input counts add up and the output count is there. Absent input counts but the first are 0. */
+export function readUsage(usage: unknown, inputs: readonly [string, ...string[]], output: string): Usage | null {
+  const record = asRecord(usage)
+  if (record === null) return null
+  const counts = inputs.map((name, at) => record[name] ?? (at === 0 ? undefined : 0))
+  const total = counts.reduce<number>((sum, count) => (isCount(count) ? sum + count : Number.NaN), 0)
+  const written = record[output]
+  return isCount(total) && isCount(written) ? { input_tokens: total, output_tokens: written } : null
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}

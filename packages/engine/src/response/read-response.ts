@@ -1,0 +1,138 @@
+import { type JsonObject, LIMITS, type Usage } from '@countersign/protocol'
+import { cutText } from '../text/cut-text.js'
+import { readAnthropic } from './read-anthropic.js'
+import { asRecord, asText, type RawCall, type RawResponse, readUsage, toCall } from './read-call.js'
+import { readOpenAiChat, readOpenAiResponses } from './read-openai.js'
+
+export interface ToolCall {
+  readonly id: string
+  readonly name: string
+  /** Position among all calls of the response. */
+  readonly index: number
+  /** Which of the alternatives of `n` it belongs to. */
+  readonly choice: number
+  /** `builtin`: a tool the provider defines and the program runs, such as a local shell. */
+  readonly kind: 'function' | 'custom' | 'legacy' | 'builtin'
+  readonly argumentsText: string
+  /** Null when there is a problem. */
+  readonly arguments: JsonObject | null
+  /** Why the call cannot be judged; then it must be blocked. */
+  readonly problem: string | null
+}
+
+/** A tool that the provider has run itself: it can be recorded, and no longer stopped. */
+export interface ProviderRun {
+  readonly type: string
+  readonly name: string | null
+  readonly id: string | null
+}
+
+export type ResponseFormat = 'openai-chat' | 'openai-responses' | 'anthropic' | 'normalized' | 'unknown'
+export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter'
+
+export interface ReadResponse {
+  readonly format: ResponseFormat
+  readonly calls: ToolCall[]
+  readonly providerRun: ProviderRun[]
+  readonly content: string | null
+  /** Null when the provider gave none, one we do not know, or different ones for the alternatives of `n`. */
+  readonly finishReason: FinishReason | null
+  readonly model: string | null
+  readonly usage: Usage | null
+  /** What is wrong with the response as a whole. */
+  readonly problems: string[]
+}
+
+/** Reads every tool call out of a model's response. Never throws: what cannot be read is named as a problem. */
+export function readResponse(response: unknown): ReadResponse {
+  const formats = formatsOf(response)
+  const [format] = formats
+  if (format === undefined || formats.length > 1) {
+    const problem =
+      format === undefined
+        ? 'the response is not of a known shape: OpenAI chat, OpenAI Responses, Anthropic or { tool_calls }'
+        : `the response has the marks of several shapes: ${formats.join(', ')}`
+    return finish('unknown', { problems: [problem] })
+  }
+  return finish(format, READERS[format](asRecord(response) ?? {}))
+}
+
+/** The object that contracts make their assertions on. */
+export function normalizeResponse(read: ReadResponse): JsonObject {
+  return {
+    content: read.content,
+    finish_reason: read.finishReason,
+    tool_calls: read.calls.map(({ id, name, argumentsText }) => ({ id, name, arguments: argumentsText })),
+  }
+}
+
+const READERS: Record<Exclude<ResponseFormat, 'unknown'>, (response: Record<string, unknown>) => RawResponse> = {
+  'openai-chat': readOpenAiChat,
+  'openai-responses': readOpenAiResponses,
+  anthropic: readAnthropic,
+  normalized: readNormalized,
+}
+
+function formatsOf(response: unknown): Exclude<ResponseFormat, 'unknown'>[] {
+  const record = asRecord(response)
+  if (record === null) return []
+  const formats: Exclude<ResponseFormat, 'unknown'>[] = []
+  if (Array.isArray(record.choices)) formats.push('openai-chat')
+  if (Array.isArray(record.output)) formats.push('openai-responses')
+  if (Array.isArray(record.content)) formats.push('anthropic')
+  if (Array.isArray(record.tool_calls)) formats.push('normalized')
+  return formats
+}
+
+const FINISH_REASONS: ReadonlySet<string> = new Set<FinishReason>(['stop', 'tool_calls', 'length', 'content_filter'])
+
+function readNormalized(response: Record<string, unknown>): RawResponse {
+  const calls: RawCall[] = (response.tool_calls as unknown[]).map((item) => {
+    const call = asRecord(item) ?? {}
+    return { kind: 'function', choice: 0, id: call.id, name: call.name, arguments: call.arguments }
+  })
+  const reason = response.finish_reason
+  return {
+    calls,
+    content: asText(response.content),
+    finishReason: typeof reason === 'string' && FINISH_REASONS.has(reason) ? (reason as FinishReason) : null,
+    model: asText(response.model),
+    usage: readUsage(response.usage, ['input_tokens'], 'output_tokens'),
+  }
+}
+
+function finish(format: ResponseFormat, raw: RawResponse): ReadResponse {
+  const problems = [...(raw.problems ?? [])]
+  const rawCalls = raw.calls ?? []
+  if (rawCalls.length > LIMITS.callsPerProposal) {
+    problems.push(`the response has ${rawCalls.length} calls: at most ${LIMITS.callsPerProposal} are read`)
+  }
+  const read = rawCalls.slice(0, LIMITS.callsPerProposal)
+  const repeated = repeatedIds(read)
+  return {
+    format,
+    calls: read.map((call, index) => toCall(call, index, repeated.has(call.id))),
+    providerRun: (raw.providerRun ?? []).slice(0, LIMITS.callsPerProposal).map(boundRun),
+    content: raw.content ?? null,
+    finishReason: raw.finishReason ?? null,
+    model: raw.model == null ? null : cutText(raw.model, LIMITS.toolNameLength),
+    usage: raw.usage ?? null,
+    problems,
+  }
+}
+
+const NO_IDS: ReadonlySet<unknown> = new Set()
+
+function repeatedIds(calls: readonly RawCall[]): ReadonlySet<unknown> {
+  if (calls.length < 2) return NO_IDS
+  const seen = new Set<unknown>()
+  const repeated = new Set<unknown>()
+  for (const { id } of calls) (seen.has(id) ? repeated : seen).add(id)
+  return repeated
+}
+
+/** These are recorded as they are, so that they must be small. */
+function boundRun({ type, name, id }: ProviderRun): ProviderRun {
+  const bound = (text: string | null) => (text === null ? null : cutText(text, LIMITS.toolNameLength))
+  return { type: cutText(type, LIMITS.toolNameLength), name: bound(name), id: bound(id) }
+}

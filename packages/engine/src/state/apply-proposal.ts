@@ -1,0 +1,92 @@
+import type { LedgerBody, LedgerCall } from '@countersign/protocol'
+import type { Plan } from '../contract/plan.js'
+import { addDecimals, compareDecimals } from '../json/decimal.js'
+import { MINUTE_MS } from '../judge/rules/budget.js'
+import { lookUp } from '../judge/rules/rule.js'
+import { copyState, pendingCall } from './copy-state.js'
+import type { RegisteredCall, SessionState } from './state.js'
+
+/** What of a proposal changes a session: all but the prepared request that it used up. */
+export type ProposalFacts = Omit<LedgerBody<'proposal'>, 'prepared_request_id' | 'prepared_digest'>
+
+/** Registered calls narrow from now on; nothing widens before their receipts. */
+export function applyProposal(
+  state: SessionState,
+  { body, at }: { readonly body: ProposalFacts; readonly at: string },
+  plan: Plan,
+): SessionState {
+  const next = copyState(state)
+  if (body.cost !== '0') {
+    next.actualCost = addDecimals(state.actualCost, body.cost)
+    if (compareDecimals(body.cost, state.highestCost) > 0) next.highestCost = body.cost
+  }
+  // A response without calls says nothing about the model's obedience.
+  if (body.outcome === 'allowed') next.consecutiveBlocks = 0
+  else if (body.outcome !== 'no_calls') {
+    next.consecutiveBlocks += 1
+    next.totalBlocks += 1
+  }
+  const calls = body.calls.filter(isRegistered)
+  if (calls.length === 0) return next
+  if (state.open !== null) throw new Error('a proposal registered calls while another was open')
+  const limits = plan.session.session_limits
+  next.used = countTools(state.used, calls)
+  next.usedCalls += calls.length
+  if (calls.some(addsAmounts)) next.aggregates = addAmounts(state.aggregates, calls)
+  next.recent = recentCalls(state, calls, limits?.loop_detection?.window ?? 0)
+  next.recentTimes = recentTimes(state, at, calls.length, limits?.max_calls_per_minute ?? 0)
+  for (const { checkpoints } of calls) next.checkpointsTriggered += checkpoints.length
+  next.open = {
+    proposalId: body.proposal_id,
+    cost: body.cost,
+    calls: calls.map((call) => pendingCall(call, 'pending', at)),
+    succeeded: false,
+    advancesTo: null,
+    effects: { tools: [], binds: {}, establishes: {}, satisfied: [] },
+  }
+  return next
+}
+
+const isRegistered = (call: LedgerCall): call is RegisteredCall =>
+  call.pending_call_id !== null && call.argument_hash !== null
+
+function countTools(used: SessionState['used'], calls: readonly RegisteredCall[]): SessionState['used'] {
+  const next = { ...used }
+  for (const { tool_name: tool } of calls) setEntry(next, tool, (lookUp(next, tool) ?? 0) + 1)
+  return next
+}
+
+function addsAmounts({ amounts }: RegisteredCall): boolean {
+  for (const _name in amounts) return true
+  return false
+}
+
+function addAmounts(sums: SessionState['aggregates'], calls: readonly RegisteredCall[]): SessionState['aggregates'] {
+  const next = { ...sums }
+  for (const { amounts } of calls) {
+    for (const [name, amount] of Object.entries(amounts)) {
+      setEntry(next, name, addDecimals(lookUp(next, name) ?? '0', amount))
+    }
+  }
+  return next
+}
+
+/** An own entry whatever its name: a plain assignment to `__proto__` would vanish. */
+export function setEntry<T>(record: Record<string, T>, name: string, value: T): void {
+  if (name in Object.prototype) {
+    Object.defineProperty(record, name, { value, writable: true, enumerable: true, configurable: true })
+  } else record[name] = value
+}
+
+function recentCalls(state: SessionState, calls: readonly RegisteredCall[], window: number): SessionState['recent'] {
+  if (window === 0) return []
+  const added = calls.map((call) => ({ id: call.pending_call_id, tool: call.tool_name, hash: call.argument_hash }))
+  return [...state.recent, ...added].slice(-window)
+}
+
+function recentTimes(state: SessionState, at: string, calls: number, most: number): readonly number[] {
+  if (most === 0) return []
+  const atMs = Date.parse(at)
+  const kept = state.recentTimes.filter((time) => time > atMs - MINUTE_MS)
+  return [...kept, ...Array.from({ length: calls }, () => atMs)].slice(-most)
+}

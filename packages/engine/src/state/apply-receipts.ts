@@ -1,0 +1,137 @@
+import { type LedgerReceipt, LIMITS, type SessionEvent } from '@countersign/protocol'
+import { addDecimals, subtractDecimals } from '../json/decimal.js'
+import { lookUp } from '../judge/rules/rule.js'
+import { setEntry } from './apply-proposal.js'
+import { copyState, type Draft, pendingCall } from './copy-state.js'
+import type { OpenStep, PendingCall, SessionState } from './state.js'
+
+type ReceiptsEvent = Extract<SessionEvent, { type: 'receipts' }>
+
+/** Resolves calls; when the last one of the step is resolved and one succeeded at its level, the step commits. */
+export function applyReceipts(state: SessionState, { body, at }: ReceiptsEvent): SessionState {
+  if (state.open === null) return state
+  const next = copyState(state)
+  let open = state.open
+  let isTampered = false
+  for (const receipt of body.receipts) {
+    const call = open.calls.find(({ pending_call_id: id }) => id === receipt.pending_call_id)
+    if (receipt.late || call === undefined || call.state === 'resolved') continue
+    if (receipt.argument_hash !== call.argument_hash) isTampered = true
+    takeOutcome(next, call, receipt)
+    open = resolved(open, call, receipt)
+  }
+  if (open.calls.some((call) => call.state !== 'resolved')) {
+    next.open = open
+    return next
+  }
+  next.open = null
+  if (next.status === 'RECOVERING') next.status = 'ACTIVE'
+  const isStopped = state.status === 'KILLED' || state.status === 'COMPROMISED'
+  if (open.succeeded && !isStopped && !isTampered) commit(next, open, at)
+  return next
+}
+
+/** What an outcome does at once: it may release a budget, add labels, count an error. Nothing here widens. */
+function takeOutcome(next: Draft<SessionState>, call: PendingCall, { outcome }: LedgerReceipt): void {
+  if (outcome === 'not_executed' || (outcome === 'failed' && call.rolls_back)) release(next, call)
+  if (outcome === 'failed') next.consecutiveErrors += 1
+  if (outcome === 'succeeded') next.consecutiveErrors = 0
+  if (outcome === 'not_executed' || call.adds_labels.length === 0) return
+  const added = call.adds_labels.filter((label) => !next.labels.includes(label))
+  if (added.length === 0) return
+  next.labels = [...next.labels, ...added]
+  next.controlRevision += 1
+}
+
+function release(next: Draft<SessionState>, call: PendingCall): void {
+  const used = { ...next.used }
+  const left = (lookUp(used, call.tool_name) ?? 0) - 1
+  if (left > 0) setEntry(used, call.tool_name, left)
+  else delete used[call.tool_name]
+  const aggregates = { ...next.aggregates }
+  for (const [name, amount] of Object.entries(call.amounts)) {
+    setEntry(aggregates, name, subtractDecimals(lookUp(aggregates, name) ?? '0', amount))
+  }
+  next.used = used
+  next.usedCalls -= 1
+  next.aggregates = aggregates
+  next.recent = next.recent.filter(({ id }) => id !== call.pending_call_id)
+}
+
+function resolved(open: OpenStep, call: PendingCall, receipt: LedgerReceipt): OpenStep {
+  const { proposalId, cost, succeeded, advancesTo, effects } = open
+  const calls = open.calls.map((item) => (item === call ? pendingCall(item, 'resolved', item.proposed_at) : item))
+  if (receipt.outcome !== 'succeeded' || !receipt.at_level) {
+    return { proposalId, cost, calls, succeeded, advancesTo, effects }
+  }
+  return {
+    proposalId,
+    cost,
+    calls,
+    succeeded: true,
+    advancesTo: call.advances_to ?? advancesTo,
+    effects: {
+      tools: [...effects.tools, call.tool_name],
+      binds: { ...effects.binds, ...call.binds, ...receipt.binds },
+      ...establishedAfter(effects, call, receipt),
+      satisfied: [
+        ...effects.satisfied,
+        ...receipt.satisfies.map((key) => ({ key, witness: lookUp(call.witnesses, key) ?? null })),
+      ],
+    },
+  }
+}
+
+/** What is known of envelopes after a call: one that it was to establish and did not has no bound any more. */
+function establishedAfter(
+  effects: OpenStep['effects'],
+  call: PendingCall,
+  receipt: LedgerReceipt,
+): Pick<OpenStep['effects'], 'establishes' | 'ends'> {
+  const establishes = { ...effects.establishes, ...call.establishes, ...receipt.establishes }
+  const ends = [...(effects.ends ?? []), ...(receipt.ends ?? [])]
+  if (ends.length === 0) return { establishes }
+  return { establishes: without(establishes, receipt.ends ?? []), ends }
+}
+
+function without<Value>(record: Readonly<Record<string, Value>>, names: readonly string[]): Record<string, Value> {
+  const left = { ...record }
+  for (const name of names) delete left[name]
+  return left
+}
+
+/** The only place where a session moves on: version, phase, and everything that widens. */
+function commit(next: Draft<SessionState>, { effects, advancesTo, cost }: OpenStep, at: string): void {
+  const counts = { ...next.committed }
+  for (const tool of effects.tools) setEntry(counts, tool, (lookUp(counts, tool) ?? 0) + 1)
+  const step = next.stateVersion + 1
+  const phase = advancesTo ?? next.phase
+  next.stateVersion = step
+  next.phase = phase
+  next.committed = counts
+  next.bindings = { ...next.bindings, ...effects.binds }
+  const bounds = effects.ends === undefined ? next.envelopes : without(next.envelopes, effects.ends)
+  next.envelopes = { ...bounds, ...effects.establishes }
+  next.satisfied = withSatisfied(next.satisfied, effects.satisfied)
+  next.totalCost = addDecimals(next.totalCost, cost)
+  next.consecutiveBlocks = 0
+  next.lastStep = { step, phase, tools: [...effects.tools], cost: Number(cost), completedAt: at }
+}
+
+/** A precondition without a witness is met for good; with one, for the newest values it was met for. */
+function withSatisfied(
+  satisfied: SessionState['satisfied'],
+  added: OpenStep['effects']['satisfied'],
+): SessionState['satisfied'] {
+  if (added.length === 0) return satisfied
+  const next = { ...satisfied }
+  for (const { key, witness } of added) {
+    if (witness === null) setEntry(next, key, true as const)
+    else {
+      const known = lookUp(next, key)
+      const others = Array.isArray(known) ? known.filter((item) => item !== witness) : []
+      setEntry(next, key, [...others, witness].slice(-LIMITS.witnessesPerPrecondition))
+    }
+  }
+  return next
+}

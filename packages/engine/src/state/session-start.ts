@@ -1,0 +1,41 @@
+import type { SessionEvent } from '@countersign/protocol'
+import type { Plan } from '../contract/plan.js'
+import type { SessionState } from './state.js'
+
+export type CreatedEvent = Extract<SessionEvent, { type: 'created' }>
+
+/** The state of a session that has only been created. */
+export function initialState(plan: Plan, { at, body }: CreatedEvent): SessionState {
+  return {
+    agent: body.agent,
+    startedAt: at,
+    status: 'ACTIVE',
+    stateVersion: 0,
+    controlRevision: 0,
+    fence: body.fence,
+    holderId: body.holder_id,
+    phase: body.initial_phase ?? plan.phases?.initial ?? null,
+    committed: {},
+    used: {},
+    usedCalls: 0,
+    totalCost: '0',
+    actualCost: '0',
+    highestCost: '0',
+    aggregates: {},
+    bindings: {},
+    envelopes: {},
+    satisfied: {},
+    recent: [],
+    recentTimes: [],
+    labels: [...new Set(body.labels)],
+    toolFilter: null,
+    offeredTools: body.workflow?.tools ?? null,
+    checkpointsTriggered: 0,
+    consecutiveBlocks: 0,
+    totalBlocks: 0,
+    consecutiveErrors: 0,
+    unguardedCalls: 0,
+    open: null,
+    lastStep: null,
+  }
+}

@@ -1,0 +1,49 @@
+import type { JsonValue, NarrowingSnapshot, StateSnapshot } from '@countersign/protocol'
+import type { Plan } from '../contract/plan.js'
+import type { SessionState } from './state.js'
+
+/** The redacted view of a session, name for name as the specification lists it. Counts are of committed calls. */
+export function snapshotOf(
+  state: SessionState,
+  plan: Plan,
+  about: { readonly sessionId: string; readonly lastNarrowing: NarrowingSnapshot | null },
+): StateSnapshot {
+  return {
+    sessionId: about.sessionId,
+    agent: state.agent,
+    principal: null,
+    startedAt: state.startedAt,
+    stateVersion: state.stateVersion,
+    controlRevision: state.controlRevision,
+    currentPhase: state.phase,
+    totalStepCount: state.stateVersion,
+    totalToolCalls: Object.values(state.committed).reduce((sum, count) => sum + count, 0),
+    totalCost: Number(state.totalCost),
+    actualCost: Number(state.actualCost),
+    toolCallCounts: { ...state.committed },
+    forbiddenTools: forbiddenTools(state, plan),
+    satisfiedPreconditions: satisfiedView(state),
+    lastStep: state.lastStep,
+    lastNarrowing: about.lastNarrowing,
+    killed: state.status === 'KILLED',
+    totalUnguardedCalls: state.unguardedCalls,
+    consecutiveBlockCount: state.consecutiveBlocks,
+    totalBlockCount: state.totalBlocks,
+  }
+}
+
+/** Every tool that a call so far forbids. */
+export function forbiddenTools(state: SessionState, plan: Plan): string[] {
+  const forbidden = new Set<string>()
+  for (const tool of Object.keys(state.used)) {
+    for (const other of plan.contracts.get(tool)?.definition.forbids_after ?? []) forbidden.add(other)
+  }
+  return [...forbidden].sort()
+}
+
+/** Hashes stay inside: a precondition bound to values shows for how many of them it is met. */
+function satisfiedView(state: SessionState): Record<string, JsonValue> {
+  return Object.fromEntries(
+    Object.entries(state.satisfied).map(([key, met]) => [key, met === true ? true : { values: met.length }]),
+  )
+}
