@@ -4,6 +4,7 @@ import {
   LIMITS,
   NARROWING_REASONS,
   openApiDocument,
+  pathTemplate,
   QUOTAS,
   ROUTES,
   type Route,
@@ -40,7 +41,7 @@ function apiPage(): string {
   const rows = Object.entries<Route>(ROUTES).map(([name, route]) => [
     `\`${name}\``,
     route.method,
-    `\`${route.path.replaceAll(/:([a-z_]+)/g, '{$1}')}\``,
+    `\`${pathTemplate(route)}\``,
     AUTHENTICATIONS[route.auth],
     THROTTLES[route.throttle],
     route.summary,

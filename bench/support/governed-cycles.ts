@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { pathOf, ROUTES } from '@countersign/protocol'
 import { benchPlan } from './bench-plan.js'
 import { type HttpConnection, openConnection } from './http-connection.js'
 
@@ -14,14 +15,19 @@ const { compiled_session, compiled_hash, tools } = benchPlan()
 export async function openBenchSession(url: string, key: string): Promise<BenchSession> {
   const connection = await openConnection(url, key)
   const sessionId = randomUUID()
-  const created = await post(connection, '/api/v1/replay/sessions', 201, {
+  const created = await post(connection, pathOf(ROUTES.createSession), 201, {
     session_id: sessionId,
     holder_id: 'bench',
     compiled_hash,
     compiled_session,
   })
   const { fence } = created
-  const path = `/api/v1/replay/sessions/${sessionId}`
+  const params = { session_id: sessionId }
+  const paths = {
+    preflight: pathOf(ROUTES.preflight, params),
+    proposals: pathOf(ROUTES.propose, params),
+    receipts: pathOf(ROUTES.submitReceipts, params),
+  }
   const offered = tools.map((name) => ({ name }))
   let stateVersion = 0
   let made = 0
@@ -29,12 +35,12 @@ export async function openBenchSession(url: string, key: string): Promise<BenchS
     made += 1
     const id = `req-${made}`
     const request = { prepared_request_id: id, fence, state_version: stateVersion, tools: offered, model: 'gpt-4o' }
-    await post(connection, `${path}/preflight`, 200, request)
+    await post(connection, paths.preflight, 200, request)
     const call = { id: `call_${made}`, name: 'tool_1', arguments: `{"order_id":"A-${made}","amount":12.5}` }
     const response = { content: null, finish_reason: 'tool_calls', tool_calls: [call] }
     const usage = { input_tokens: 900, output_tokens: 60 }
     const proposal = { prepared_request_id: id, fence, response, model: 'gpt-4o', usage }
-    const { decisions } = await post(connection, `${path}/proposals`, 200, proposal)
+    const { decisions } = await post(connection, paths.proposals, 200, proposal)
     const { pending_call_id, argument_hash } = decisions[0]
     const receipt = {
       pending_call_id,
@@ -45,7 +51,7 @@ export async function openBenchSession(url: string, key: string): Promise<BenchS
       started_at: '2026-01-01T00:00:00.000Z',
       finished_at: '2026-01-01T00:00:00.100Z',
     }
-    const { state_version } = await post(connection, `${path}/receipts`, 200, { fence, receipts: [receipt] })
+    const { state_version } = await post(connection, paths.receipts, 200, { fence, receipts: [receipt] })
     if (state_version !== stateVersion + 1) throw new Error('a cycle did not commit its step')
     stateVersion = state_version
   }

@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { ROUTES } from '@countersign/protocol'
+import { pathOf, ROUTES } from '@countersign/protocol'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { ReplayKillError } from '../../packages/sdk/src/index.js'
 import { type Agent, says, startAgent } from '../support/agent.js'
@@ -46,7 +46,7 @@ proves('event.none-to-clients', 'no connection can be turned into a channel', as
   const { session, ask } = governed()
   agent.provider.enqueue(says('hello'))
   await ask(['look'])
-  const path = `/api/v1/replay/sessions/${session.sessionId}`
+  const path = pathOf(ROUTES.loadSession, { session_id: session.sessionId })
   const reply = await fetch(`${url}${path}`, { headers: { ...headers, accept: 'text/event-stream' } })
   expect(reply.headers.get('content-type')).toContain('application/json')
   expect(Object.keys(await reply.json())).toContain('session')

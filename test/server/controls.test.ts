@@ -1,3 +1,4 @@
+import { pathOf, ROUTES } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attachSession, LOOKUP, openSession, refund, succeeded } from '../support/governed-session.js'
 import { proves } from '../support/proves.js'
@@ -210,9 +211,9 @@ proves(
   ['endpoint.no-checkpoint-approval', 'checkpoint.no-approval-endpoint'],
   'no route approves a proposal',
   async () => {
-    const { session } = await opened()
+    const { params } = await opened()
     for (const path of ['approve', 'approvals', 'proposals/x/approve', 'proposals/approve', 'checkpoints/x/approve']) {
-      const url = `http://127.0.0.1:4319/api/v1/replay/sessions/${session.sessionId}/${path}`
+      const url = `http://127.0.0.1:4319${pathOf(ROUTES.loadSession, params)}/${path}`
       const headers = { authorization: `Bearer ${runtime.key}`, 'content-type': 'application/json' }
       const response = await runtime.fetch(new Request(url, { method: 'POST', headers, body: '{}' }))
       expect([404, 405]).toContain(response.status)

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
+  pathOf,
   type Quota,
   type Reply,
   type RequestBody,
@@ -190,10 +191,8 @@ export function createApi(send: typeof fetch, key: string): Api {
 /** A request to a route as it would come over the wire. Path parameters that are not given are filled with an id. */
 export function routeRequest(name: RouteName, given: Call<Route> & { key?: string | null; origin?: string }): Request {
   const route: Route = ROUTES[name]
-  const path = route.path.replaceAll(/:([a-z_]+)/g, (_, param: string) =>
-    encodeURIComponent(given.params?.[param] ?? 'unknown'),
-  )
-  const url = new URL(path, given.origin ?? TEST_ORIGIN)
+  const unknown = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, 'unknown']))
+  const url = new URL(pathOf(route, { ...unknown, ...given.params }), given.origin ?? TEST_ORIGIN)
   for (const [field, value] of Object.entries(given.query ?? {})) url.searchParams.set(field, value)
   const headers = new Headers()
   if (given.key) headers.set('authorization', `Bearer ${given.key}`)

@@ -1,4 +1,12 @@
-import { type Answer, type RequestBody, ROUTES, type Route, type RouteName, type Routes } from '@countersign/protocol'
+import {
+  type Answer,
+  pathOf,
+  type RequestBody,
+  ROUTES,
+  type Route,
+  type RouteName,
+  type Routes,
+} from '@countersign/protocol'
 import { readEnvironment } from '@countersign/sdk'
 import { UsageError } from './command.js'
 
@@ -58,10 +66,7 @@ export async function askRoute<Name extends RouteName>(
   given: Given<Name>,
 ): Promise<unknown> {
   const route: Route = ROUTES[name]
-  const path = route.path.replaceAll(/:([a-z_]+)/g, (_, param: string) =>
-    encodeURIComponent(given.params?.[param] ?? ''),
-  )
-  const to = new URL(path, url)
+  const to = new URL(pathOf(route, given.params), url)
   for (const [field, value] of Object.entries(given.query ?? {})) to.searchParams.set(field, value)
   const headers: Record<string, string> = { authorization: `Bearer ${key}` }
   if (given.body !== undefined) headers['content-type'] = 'application/json'

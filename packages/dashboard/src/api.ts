@@ -1,11 +1,12 @@
-import type {
-  ErrorCode,
-  Input,
-  Problem,
-  Answer as ReplyOf,
-  RequestBody,
-  RouteName,
-  Routes,
+import {
+  type ErrorCode,
+  type Input,
+  type Problem,
+  pathOf,
+  type Answer as ReplyOf,
+  type RequestBody,
+  type RouteName,
+  type Routes,
 } from '@countersign/protocol'
 
 /** Sends one request of the protocol's table and answers with its reply; throws ApiProblem for everything else. */
@@ -85,7 +86,7 @@ interface Sent {
 }
 
 function addressOf(path: string, { params, query }: Sent): string {
-  const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params?.[name] ?? ''))
+  const filled = pathOf({ path }, params)
   const search = new URLSearchParams()
   for (const [key, value] of Object.entries(query ?? {})) {
     if (value !== undefined && value !== '') search.set(key, String(value))

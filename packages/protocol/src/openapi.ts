@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { problemSchema } from './errors.js'
 import { API_KEY_PATTERN } from './ids.js'
-import type { Route } from './route.js'
+import { pathTemplate, type Route } from './route.js'
 import { ROUTES } from './routes.js'
 
 type Schema = Record<string, unknown>
@@ -47,7 +47,7 @@ function operation(name: string, route: Route): Schema {
 export function openApiDocument(): Schema {
   const paths: Record<string, Schema> = {}
   for (const [name, route] of Object.entries<Route>(ROUTES)) {
-    const path = route.path.replaceAll(/:([a-z_]+)/g, '{$1}')
+    const path = pathTemplate(route)
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(name, route) }
   }
   return {

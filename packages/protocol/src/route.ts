@@ -45,3 +45,17 @@ export type CheckedReply<R extends Route> = z.output<R['reply']>
 export type RequestBody<R extends Route> = Sent<Field<R, 'body'>>
 /** What a caller receives. */
 export type Answer<R extends Route> = z.output<R['reply']>
+
+/** The path of a route with its parameters filled in. Throws if one is missing, because the path would name something else. */
+export function pathOf({ path }: Pick<Route, 'path'>, params: Readonly<Record<string, string>> = {}): string {
+  return path.replace(PARAMETER, (_, name: string) => {
+    const value = params[name]
+    if (value === undefined) throw new TypeError(`${path} needs the parameter ${name}`)
+    return encodeURIComponent(value)
+  })
+}
+
+/** The path of a route as OpenAPI writes it, with parameters as `{name}`. */
+export const pathTemplate = ({ path }: Pick<Route, 'path'>): string => path.replace(PARAMETER, '{$1}')
+
+const PARAMETER = /:([a-z_]+)/g

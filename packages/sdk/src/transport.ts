@@ -1,6 +1,7 @@
 import {
   type CheckedReply,
   type Problem,
+  pathOf,
   problemSchema,
   type RequestBody,
   ROUTES,
@@ -164,7 +165,7 @@ function urlOf(
   name: RouteName,
   { params = {}, query = {} }: Pick<Sent<RouteName>, 'params' | 'query'>,
 ): string {
-  const path = ROUTES[name].path.replace(/:([a-z_]+)/g, (_, param: string) => encodeURIComponent(params[param] ?? ''))
+  const path = pathOf(ROUTES[name], params)
   const search = new URLSearchParams(query).toString()
   return `${baseUrl.replace(/\/+$/, '')}${path}${search === '' ? '' : `?${search}`}`
 }

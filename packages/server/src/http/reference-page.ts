@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ERRORS, openApiDocument, ROUTES, type Route } from '@countersign/protocol'
+import { ERRORS, openApiDocument, pathTemplate, ROUTES, type Route } from '@countersign/protocol'
 
 const STYLE = `
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
@@ -21,7 +21,7 @@ export function referencePage(): string {
   const { paths } = openApiDocument() as { paths: Record<string, Record<string, Operation>> }
   const routes = Object.entries<Route>(ROUTES)
   const sections = routes.map(([name, route]) => {
-    const path = route.path.replaceAll(/:([a-z_]+)/g, '{$1}')
+    const path = pathTemplate(route)
     return section({ name, path, route, operation: paths[path]?.[route.method.toLowerCase()] })
   })
   const links = routes.map(
