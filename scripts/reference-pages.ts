@@ -58,8 +58,8 @@ const errorsPage = () =>
     'Errors',
     'Every error is an RFC 9457 problem document (`application/problem+json`) with a stable `code`. A blocked tool call is not an error: it is a 200 with decisions.',
     table(
-      ['code', 'status', 'meaning'],
-      Object.entries(ERRORS).map(([code, { status, title }]) => [`\`${code}\``, status, title]),
+      ['code', 'status', 'meaning', 'what to do'],
+      Object.entries(ERRORS).map(([code, { status, title, fix }]) => [`\`${code}\``, status, title, fix]),
     ),
   )
 

@@ -1,5 +1,6 @@
 import {
   type Answer,
+  fixFor,
   pathOf,
   type RequestBody,
   ROUTES,
@@ -85,18 +86,14 @@ export async function askRoute<Name extends RouteName>(
 }
 
 function refusal(url: string, status: number, body: unknown): RefusedError {
-  const { title, detail, problems } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+  const { code, title, detail, problems } = (typeof body === 'object' && body !== null ? body : {}) as Record<
+    string,
+    unknown
+  >
   const why = [title, detail].filter((part) => typeof part === 'string').join(': ') || 'no answer that can be read'
   const list = Array.isArray(problems) ? problems.filter((problem) => typeof problem === 'string') : []
-  const mend = MENDS[status]
-  return new RefusedError(`${url} answered ${status}: ${why}${mend === undefined ? '' : `: ${mend}`}`, list, status)
-}
-
-/** What to do, where the title of the problem leaves it open. */
-const MENDS: Readonly<Record<number, string>> = {
-  401: 'give a key of this service that is not revoked, with --key or in COUNTERSIGN_API_KEY',
-  403: 'open the link of the verification mail first; the dashboard sends it again',
-  429: 'wait a minute and try again',
+  const fix = fixFor(status, code)
+  return new RefusedError(`${url} answered ${status}: ${why}${fix === null ? '' : `: ${fix}`}`, list, status)
 }
 
 /** An error for several addresses of one name has no message of its own. */

@@ -1,66 +1,242 @@
-import { z } from 'zod'
+interface ErrorEntry {
+  readonly status: number
+  /** What is wrong, for people. */
+  readonly title: string
+  /** What to do about it, as an order: it follows "To fix this, ". */
+  readonly fix: string
+}
 
-/** Every error the service answers with. `code` is stable; `title` is for people. A block is not an error. */
+const NEW_SESSION = 'start a new session'
+const NOT_YOURS =
+  'use another session id; if the program that holds this session has ended, wait two minutes or set takeover: true'
+const PREFLIGHT_AGAIN = 'run preflight again and send the new prepared request'
+
+/** Every error the service answers with. `code` is stable; title and fix are for people. A block is not an error. */
 export const ERRORS = {
-  INVALID_REQUEST: { status: 400, title: 'the request does not have the expected shape' },
-  INVALID_TOKEN: { status: 400, title: 'the token is unknown, used or expired' },
-  PLAN_INVALID: { status: 400, title: 'the compiled session is not a valid plan' },
-  PLAN_HASH_MISMATCH: { status: 400, title: 'compiled_hash is not the hash of compiled_session' },
-  UNAUTHENTICATED: { status: 401, title: 'a valid API key or sign-in is required' },
-  EMAIL_NOT_VERIFIED: { status: 403, title: 'the account has not verified its e-mail address' },
-  FORBIDDEN_ORIGIN: { status: 403, title: 'the request comes from another site' },
-  NOT_FOUND: { status: 404, title: 'there is nothing here by that name' },
-  PLAN_UNKNOWN: { status: 404, title: 'the plan with this hash has not been uploaded yet' },
-  WORKFLOWS_DISABLED: { status: 404, title: 'workflow governance is not enabled on this service' },
-  METHOD_NOT_ALLOWED: { status: 405, title: 'this path does not take this method' },
-  REQUEST_TIMEOUT: { status: 408, title: 'the body did not arrive in time' },
-  SESSION_EXISTS: { status: 409, title: 'a session with this id was created with another body' },
-  SESSION_HELD: { status: 409, title: 'another holder has this session; recover takes it over' },
-  SESSION_KILLED: { status: 409, title: 'the session was killed' },
-  SESSION_COMPROMISED: { status: 409, title: 'the session is compromised and takes no more authoritative writes' },
-  SESSION_RECOVERING: { status: 409, title: 'calls of this session are in doubt and need an outcome first' },
-  NOT_RECOVERABLE: { status: 409, title: 'the session cannot be recovered' },
-  LEASE_ACTIVE: { status: 409, title: 'the holder of this session still has its lease' },
-  PLAN_PINNED: { status: 409, title: 'an approved plan governs this agent and environment' },
-  STATE_STALE: { status: 409, title: 'the session has moved on since the client last saw it' },
-  FENCE_STALE: { status: 409, title: 'the session was recovered by another holder' },
-  PENDING_CALLS: { status: 409, title: 'allowed calls of this session have no receipt yet' },
-  PREPARED_REQUEST_STALE: { status: 409, title: 'the session changed since preflight' },
-  PREPARED_REQUEST_CONSUMED: { status: 409, title: 'the prepared request was used already' },
-  PREPARED_REQUEST_EXPIRED: { status: 409, title: 'the prepared request is too old' },
-  PREPARED_REQUEST_EXISTS: { status: 409, title: 'the prepared request id was used for another request' },
-  RECEIPT_CONFLICT: { status: 409, title: 'another receipt was recorded for this call' },
-  ARGUMENTS_CHANGED: { status: 409, title: 'a tool ran with arguments that were not allowed' },
-  LABEL_LIMIT: { status: 409, title: 'the session has as many labels as it may have' },
-  KEY_LIMIT: { status: 409, title: 'the tenant has as many active keys as it may have' },
-  EMAIL_TAKEN: { status: 409, title: 'an account with this e-mail address exists' },
-  PLAN_BLOCKED: { status: 409, title: 'the draft has blockers and cannot be approved' },
-  PLAN_CHANGED: { status: 409, title: 'the draft was edited since it was looked at' },
-  PLAN_DECIDED: { status: 409, title: 'the plan was decided already' },
-  HANDOFF_STATE: { status: 409, title: 'the handoff is not in a state that allows this' },
-  HANDOFF_EXISTS: { status: 409, title: 'a handoff with this id was offered with another body' },
-  HANDOFF_NOT_ALLOWED: { status: 409, title: 'the workflow does not allow this handoff' },
-  HANDOFF_NOT_ELIGIBLE: { status: 409, title: 'the handoff cannot be reclaimed yet' },
-  WORKFLOW_LIMIT: { status: 409, title: 'the workflow has as many of these as it may have' },
-  WORKFLOW_KILLED: { status: 409, title: 'the workflow was killed' },
-  WORKFLOW_EXISTS: { status: 409, title: 'a workflow with this id was opened with another definition' },
-  BODY_TOO_LARGE: { status: 413, title: 'the body is larger than this path takes' },
-  UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'the body must be application/json' },
-  RATE_LIMITED: { status: 429, title: 'too many requests; wait as Retry-After says' },
-  RUN_BUDGET_EXCEEDED: { status: 429, title: 'the run budget of the last 30 days is used up' },
-  INTERNAL: { status: 500, title: 'something went wrong on our side' },
-  UNAVAILABLE: { status: 503, title: 'the store cannot be reached; nothing was decided' },
-  BUSY: { status: 503, title: 'too much is waiting for the same thing; try again' },
-} as const satisfies Record<string, { status: number; title: string }>
+  INVALID_REQUEST: {
+    status: 400,
+    title: 'the request is not valid',
+    fix: 'correct what the detail names; the API reference shows every field',
+  },
+  INVALID_TOKEN: { status: 400, title: 'the token is unknown, used or expired', fix: 'request a new link' },
+  PLAN_INVALID: {
+    status: 400,
+    title: 'the compiled session is not a valid plan',
+    fix: 'correct the problems it lists and compile the contracts again',
+  },
+  PLAN_HASH_MISMATCH: {
+    status: 400,
+    title: 'compiled_hash is not the hash of compiled_session',
+    fix: 'compile the contracts again and send both values unchanged',
+  },
+  UNAUTHENTICATED: {
+    status: 401,
+    title: 'a valid API key or sign-in is required',
+    fix: 'check the API key (COUNTERSIGN_API_KEY): it may be mistyped, revoked or from another server; in the dashboard, sign in',
+  },
+  EMAIL_NOT_VERIFIED: {
+    status: 403,
+    title: 'the email address of this account is not verified',
+    fix: 'open the link in the verification email; the dashboard can send it again',
+  },
+  FORBIDDEN_ORIGIN: {
+    status: 403,
+    title: 'the request comes from another site',
+    fix: 'open the dashboard at its public address (COUNTERSIGN_PUBLIC_URL)',
+  },
+  NOT_FOUND: {
+    status: 404,
+    title: 'nothing was found under this name',
+    fix: 'check the id and the server address (COUNTERSIGN_API_URL); it may also belong to another tenant',
+  },
+  PLAN_UNKNOWN: {
+    status: 404,
+    title: 'the plan with this hash has not been uploaded yet',
+    fix: 'send compiled_session along with its hash',
+  },
+  WORKFLOWS_DISABLED: {
+    status: 404,
+    title: 'workflows are disabled on this server',
+    fix: 'enable them on the server (COUNTERSIGN_WORKFLOWS)',
+  },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    title: 'this path does not accept this method',
+    fix: 'use a method that the Allow header lists',
+  },
+  REQUEST_TIMEOUT: {
+    status: 408,
+    title: 'the request body did not arrive in time',
+    fix: 'send the request again; if this repeats, check the network',
+  },
+  SESSION_EXISTS: {
+    status: 409,
+    title: 'a session with this id was created with a different body',
+    fix: 'use another session id',
+  },
+  SESSION_HELD: { status: 409, title: 'another holder has this session', fix: NOT_YOURS },
+  SESSION_KILLED: { status: 409, title: 'the session was killed', fix: NEW_SESSION },
+  SESSION_COMPROMISED: {
+    status: 409,
+    title: 'the session is compromised and accepts no more writes',
+    fix: 'find the cause in the timeline of the session, then start a new one',
+  },
+  SESSION_RECOVERING: {
+    status: 409,
+    title: 'calls of this session are in doubt and need an outcome first',
+    fix: 'report the outcome of the pending calls it lists',
+  },
+  NOT_RECOVERABLE: { status: 409, title: 'the session cannot be recovered', fix: NEW_SESSION },
+  LEASE_ACTIVE: { status: 409, title: 'the holder of this session still has its lease', fix: NOT_YOURS },
+  PLAN_PINNED: {
+    status: 409,
+    title: 'an approved plan governs this agent and environment',
+    fix: 'use the approved plan, or submit these contracts as a draft and have it approved',
+  },
+  STATE_STALE: {
+    status: 409,
+    title: 'the session has changed since the client last read it',
+    fix: 'read the session again and repeat the request',
+  },
+  FENCE_STALE: {
+    status: 409,
+    title: 'another holder has taken over this session',
+    fix: 'stop using the session here and start a new one',
+  },
+  PENDING_CALLS: {
+    status: 409,
+    title: 'allowed calls of this session have no receipt yet',
+    fix: 'report the outcome of the pending calls it lists',
+  },
+  PREPARED_REQUEST_STALE: { status: 409, title: 'the session changed since preflight', fix: PREFLIGHT_AGAIN },
+  PREPARED_REQUEST_CONSUMED: {
+    status: 409,
+    title: 'the prepared request has already been used',
+    fix: PREFLIGHT_AGAIN,
+  },
+  PREPARED_REQUEST_EXPIRED: { status: 409, title: 'the prepared request has expired', fix: PREFLIGHT_AGAIN },
+  PREPARED_REQUEST_EXISTS: {
+    status: 409,
+    title: 'this prepared request id was used for a different request',
+    fix: 'use a new id for every prepared request',
+  },
+  RECEIPT_CONFLICT: {
+    status: 409,
+    title: 'a different receipt was recorded for this call',
+    fix: 'report one outcome for each call; the first one counts',
+  },
+  ARGUMENTS_CHANGED: {
+    status: 409,
+    title: 'a tool ran with arguments that were not allowed',
+    fix: 'run tools with exactly the arguments that were allowed, in a new session',
+  },
+  LABEL_LIMIT: {
+    status: 409,
+    title: 'the session has reached its limit of labels',
+    fix: 'use labels the session already has',
+  },
+  KEY_LIMIT: {
+    status: 409,
+    title: 'the tenant has reached its limit of active API keys',
+    fix: 'revoke a key that is no longer used',
+  },
+  EMAIL_TAKEN: {
+    status: 409,
+    title: 'an account with this email address already exists',
+    fix: 'sign in, or reset the password',
+  },
+  PLAN_BLOCKED: {
+    status: 409,
+    title: 'the draft has blockers and cannot be approved',
+    fix: 'resolve the blockers it lists',
+  },
+  PLAN_CHANGED: {
+    status: 409,
+    title: 'the draft has changed since you opened it',
+    fix: 'reload the draft and review it again',
+  },
+  PLAN_DECIDED: {
+    status: 409,
+    title: 'the plan has already been approved or rejected',
+    fix: 'submit a new draft',
+  },
+  HANDOFF_STATE: {
+    status: 409,
+    title: 'the handoff is not in a state that allows this',
+    fix: 'read the handoff again and check its state',
+  },
+  HANDOFF_EXISTS: {
+    status: 409,
+    title: 'a handoff with this id was offered with a different body',
+    fix: 'use another handoff id',
+  },
+  HANDOFF_NOT_ALLOWED: {
+    status: 409,
+    title: 'the workflow does not allow this handoff',
+    fix: 'choose a role the definition allows, or add the handoff to the definition',
+  },
+  HANDOFF_NOT_ELIGIBLE: {
+    status: 409,
+    title: 'the handoff cannot be reclaimed yet',
+    fix: 'wait until the time in eligible_at',
+  },
+  WORKFLOW_LIMIT: {
+    status: 409,
+    title: 'the workflow has reached its limit of sessions or handoffs',
+    fix: 'start a new workflow',
+  },
+  WORKFLOW_KILLED: { status: 409, title: 'the workflow was killed', fix: 'start a new workflow' },
+  WORKFLOW_EXISTS: {
+    status: 409,
+    title: 'a workflow with this id was opened with a different definition',
+    fix: 'use another workflow id',
+  },
+  BODY_TOO_LARGE: {
+    status: 413,
+    title: 'the request body is too large for this path',
+    fix: 'send less at once; the reference of limits has the sizes',
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    title: 'the request body must be application/json',
+    fix: 'send the header content-type: application/json',
+  },
+  RATE_LIMITED: {
+    status: 429,
+    title: 'too many requests',
+    fix: 'wait a minute and try again; Retry-After has the seconds',
+  },
+  RUN_BUDGET_EXCEEDED: {
+    status: 429,
+    title: 'the run budget of the last 30 days is used up',
+    fix: 'wait until older runs no longer count, or ask the operator for a larger quota',
+  },
+  INTERNAL: {
+    status: 500,
+    title: 'something went wrong on the server',
+    fix: 'try again; if this repeats, look up the request id in the server log',
+  },
+  UNAVAILABLE: {
+    status: 503,
+    title: 'the database cannot be reached; nothing was decided',
+    fix: "try again; if this repeats, check the server's database",
+  },
+  BUSY: { status: 503, title: 'too many requests are waiting for the same thing', fix: 'try again in a moment' },
+} as const satisfies Record<string, ErrorEntry>
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** RFC 9457 problem details. Further members carry what the client needs to go on. */
-export const problemSchema = z.looseObject({
-  type: z.string(),
-  title: z.string(),
-  status: z.int(),
-  code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
-  detail: z.string().optional(),
-})
-export type Problem = z.infer<typeof problemSchema>
+/** What to do about an error reply. Without a known code the status decides; null where it says too little. */
+export function fixFor(status: number, code?: unknown): string | null {
+  if (typeof code === 'string' && Object.hasOwn(ERRORS, code)) return ERRORS[code as ErrorCode].fix
+  const likely = LIKELY_CODES.get(status)
+  return likely === undefined ? null : ERRORS[likely].fix
+}
+
+const LIKELY_CODES: ReadonlyMap<number, ErrorCode> = new Map([
+  [401, 'UNAUTHENTICATED'],
+  [403, 'EMAIL_NOT_VERIFIED'],
+  [404, 'NOT_FOUND'],
+  [413, 'BODY_TOO_LARGE'],
+  [429, 'RATE_LIMITED'],
+])

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { problemSchema } from './errors.js'
 import { API_KEY_PATTERN } from './ids.js'
+import { problemSchema } from './problem.js'
 import { pathTemplate, type Route } from './route.js'
 import { ROUTES } from './routes.js'
 

@@ -48,7 +48,7 @@ test('a key that the service refuses is told once on the console, and the calls 
     await callOnce(client)
     await handle.flush()
   }
-  expect(warnings).toEqual([expect.stringMatching(/^countersign: .*status 401: check apiKey/)])
+  expect(warnings).toEqual([expect.stringMatching(/^countersign: .*status 401: check the API key/)])
   expect(handle.getHealth()).toMatchObject({ status: 'degraded', totalErrors: 2 })
 })
 

@@ -7,10 +7,10 @@ const refusal = (code: keyof typeof ERRORS) =>
   new ServiceRefusal({ type: `urn:countersign:problem:${code}`, code, ...ERRORS[code] })
 
 test.each([
-  ['EMAIL_NOT_VERIFIED', /403 .*nothing was allowed\. Follow the link/],
-  ['UNAUTHENTICATED', /401 .*nothing was allowed\. Check apiKey or COUNTERSIGN_API_KEY/],
-  ['NOT_FOUND', /404 .*nothing was allowed\. Check runtimeUrl or COUNTERSIGN_API_URL/],
-  ['INTERNAL', /500 .*nothing was allowed$/],
+  ['EMAIL_NOT_VERIFIED', /403 .*nothing was allowed\. To fix this, open the link/],
+  ['UNAUTHENTICATED', /401 .*nothing was allowed\. To fix this, check the API key \(COUNTERSIGN_API_KEY\)/],
+  ['NOT_FOUND', /404 .*nothing was allowed\. To fix this, check the id and the server address \(COUNTERSIGN_API_URL\)/],
+  ['INTERNAL', /500 .*nothing was allowed\. To fix this, try again/],
 ] as const)('%s says what to look at', (code, words) => {
   expect(errorOf(refusal(code))).toMatchObject({
     name: 'ReplayUnavailableError',
@@ -21,6 +21,6 @@ test.each([
 test('a session that another program holds says how to get one', () => {
   expect(errorOf(refusal('LEASE_ACTIVE'))).toMatchObject({
     name: 'ReplayContractError',
-    message: expect.stringMatching(/409 .*nothing was allowed\. Another program has this sessionId.*takeover: true/),
+    message: expect.stringMatching(/409 .*nothing was allowed\. To fix this, use another session id; .*takeover: true/),
   })
 })

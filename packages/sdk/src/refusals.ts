@@ -1,4 +1,4 @@
-import type { SessionStatus } from '@countersign/protocol'
+import { ERRORS, type SessionStatus } from '@countersign/protocol'
 import { ReplayContractError, ReplayKillError, ReplayUnavailableError } from './errors.js'
 import { ServiceRefusal } from './transport.js'
 
@@ -33,21 +33,8 @@ export function standingAfter(error: unknown): Standing {
 export function errorOf(error: ServiceRefusal): Error {
   const standing = standingAfter(error)
   if (standing !== null) return standingError(standing, error)
-  const message = `${error.message}; nothing was allowed${MENDS[error.code] ?? ''}`
+  const message = `${error.message}; nothing was allowed. To fix this, ${ERRORS[error.code].fix}`
   return error.status === 409 ? refused(message, error) : new ReplayUnavailableError(message, { cause: error })
-}
-
-const HELD =
-  '. Another program has this sessionId: take one of your own; or, if that program has ended, try again in two minutes or set takeover: true'
-
-const MENDS: Readonly<Record<string, string>> = {
-  UNAUTHENTICATED:
-    '. Check apiKey or COUNTERSIGN_API_KEY: the key is mistyped, revoked, or of another service than runtimeUrl',
-  EMAIL_NOT_VERIFIED:
-    '. Follow the link in the mail of the sign-up; the dashboard says where it went, and sends another',
-  LEASE_ACTIVE: HELD,
-  SESSION_HELD: HELD,
-  NOT_FOUND: '. Check runtimeUrl or COUNTERSIGN_API_URL, and that apiKey is of the tenant that holds the session',
 }
 
 /** The server cannot take what a request holds: a character, a depth, a size. */

@@ -1,4 +1,4 @@
-import { capturesReply, ROUTES } from '@countersign/protocol'
+import { capturesReply, fixFor, problemSchema, ROUTES } from '@countersign/protocol'
 import { messageOf } from './diagnostics.js'
 import type { Post, PostAnswer } from './post.js'
 
@@ -41,16 +41,20 @@ function outcomeOf({ status, retryAfter, body }: PostAnswer): SendOutcome {
     const seconds = Number(retryAfter)
     return { kind: 'throttled', retryAfterMs: seconds > 0 ? seconds * 1_000 : RETRY_AFTER_DEFAULT_MS }
   }
-  const problem = `the service refused captures with status ${status}${MENDS[status] ?? ''}`
+  const fix = fixFor(status, codeIn(body))
+  const problem = `the service refused captures with status ${status}${fix === null ? '' : `: ${fix}`}`
   if (status === 400 || status === 413) return { kind: 'refused', problem }
   // What is wrong with a request stays wrong; what is wrong with the service may pass.
   return { kind: 'failed', problem, retry: status >= 500 || status === 408 }
 }
 
-const MENDS: Readonly<Record<number, string>> = {
-  401: ': check apiKey or COUNTERSIGN_API_KEY, which is mistyped, revoked, or of another service',
-  403: ': verify the e-mail address of the account first',
-  404: ': check endpoint or COUNTERSIGN_API_URL, which is the address of something else',
+/** The code of a problem document; undefined when the body is none, as from a proxy. */
+function codeIn(body: string): unknown {
+  try {
+    return problemSchema.safeParse(JSON.parse(body)).data?.code
+  } catch {
+    return undefined
+  }
 }
 
 function rejectedIn(body: string): string | null {

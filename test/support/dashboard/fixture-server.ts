@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
+import { ERRORS, type ErrorCode, ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import type { Reply } from '../../../packages/server/src/http/frame.js'
 import { openDashboard } from '../../../packages/server/src/http/serve-dashboard.js'
 import { type HttpRequest, readRequest } from '../../../packages/server/src/http-request.js'
@@ -48,21 +48,17 @@ function answer(fixtures: Fixtures, { method, path, query: search }: HttpRequest
   return problem(404)
 }
 
-const CODES: Readonly<Record<number, string>> = {
+const CODES: Readonly<Record<number, ErrorCode>> = {
   400: 'INVALID_TOKEN',
   401: 'UNAUTHENTICATED',
   404: 'NOT_FOUND',
   503: 'UNAVAILABLE',
 }
-const TITLES: Readonly<Record<number, string>> = {
-  400: 'the token is unknown, used or expired',
-  401: 'a valid API key or sign-in is required',
-  404: 'there is nothing here by that name',
-  503: 'the store cannot be reached; nothing was decided',
-}
 
-const problem = (status: number): Reply =>
-  json(status, { type: 'about:blank', status, code: CODES[status] ?? 'INTERNAL', title: TITLES[status] ?? '' })
+function problem(status: number): Reply {
+  const code = CODES[status] ?? 'INTERNAL'
+  return json(status, { type: 'about:blank', status, code, title: ERRORS[code].title })
+}
 
 const json = (status: number, value: unknown): Reply => ({
   status,

@@ -1,3 +1,4 @@
+import { fixFor } from '@countersign/protocol'
 import type { ReactNode } from 'react'
 import type { ApiProblem } from '../api.js'
 import { sentence } from '../format.js'
@@ -37,12 +38,10 @@ export function Failure({ problem, onRetry }: { problem: ApiProblem; onRetry?: (
   )
 }
 
-function adviceFor({ status, retryAfterSeconds }: ApiProblem): string {
-  if (status === 0) return 'Check that the service runs and that you are online. The page keeps trying.'
-  if (status === 404) return 'It may have another name, or belong to another organisation.'
-  if (status === 429) return `Wait ${retryAfterSeconds ?? 'a few'} seconds; the page then goes on by itself.`
-  if (status >= 500) return 'Nothing was changed. If it stays like this, look at the log of the service.'
-  return 'Go back and try again.'
+function adviceFor({ status, code, retryAfterSeconds }: ApiProblem): string {
+  if (status === 0) return 'Check that the server is running and that you are online. The page keeps trying.'
+  if (status === 429) return `The page tries again in ${retryAfterSeconds ?? 'a few'} seconds.`
+  return sentence(`${fixFor(status, code) ?? 'go back and try again'}.`)
 }
 
 /** Holds the place of what is loading, so that nothing jumps when it arrives. */
