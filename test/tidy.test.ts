@@ -12,16 +12,36 @@ import { machineTraces } from './support/tidy/machine-traces.js'
 import { commandFiles, deadLinks, pinnedDependencies, readmeCommands } from './support/tidy/manifests.js'
 import { type Check, projectOf, readProject } from './support/tidy/project.js'
 import { enginePurity, environmentReaders } from './support/tidy/purity.js'
+import { crowdedFolders, importCircles, ROOMS, roomDirections, roomSentences } from './support/tidy/rooms.js'
 import { ignoredBy } from './support/tracked-files.js'
 
 const S = 'packages/server/src/'
+const E = 'packages/engine/src/'
+const SAMPLE_ROOMS = { engine: ['json', 'judge/rules', 'judge'] }
 const lines = (count: number) => 'x\n'.repeat(count)
+const filesIn = (folder: string, count: number, ending = '.ts') =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${folder}/a${index}${ending}`, '']))
+const inRooms = (files: Record<string, string> = {}) => ({
+  [`${E}json/a.ts`]: '',
+  [`${E}judge/rules/a.ts`]: '',
+  [`${E}judge/a.ts`]: '',
+  ...files,
+})
+const roomsPage = (engine: string) => ({ 'ARCHITECTURE.md': `# A\n\n## Rooms\n\n### engine\n\n${engine}\n\n## Next\n` })
 const lock = (packages: object) => ({ 'package-lock.json': JSON.stringify({ packages }) })
 const binary = (os: string, cpu: string, libc?: string) => ({ os: [os], cpu: [cpu], ...(libc ? { libc: [libc] } : {}) })
 const path = (...parts: string[]) => ['', ...parts].join('/')
 
+interface CheckWithSamples {
+  readonly check: Check
+  /** The same check, for the samples' own table. */
+  readonly onSamples?: Check
+  readonly good: Record<string, string>
+  readonly bad: readonly Record<string, string>[]
+}
+
 /** Each check, what it must let pass, and what it must catch: every entry of `bad` is a project with one fault. */
-const CHECKS: Record<string, { check: Check; good: Record<string, string>; bad: Record<string, string>[] }> = {
+const CHECKS: Record<string, CheckWithSamples> = {
   'packages import in one direction': {
     check: packageDirections,
     good: {
@@ -82,6 +102,78 @@ const CHECKS: Record<string, { check: Check; good: Record<string, string>; bad: 
         [`${S}operations/b/label.ts`]: "import { kill } from '../a/kill.js'",
         [`${S}operations/a/kill.ts`]: '',
       },
+    ],
+  },
+  'rooms import only what stands below them': {
+    check: roomDirections(ROOMS),
+    onSamples: roomDirections(SAMPLE_ROOMS),
+    good: inRooms({
+      [`${E}index.ts`]: "export * from './judge/a.js'\nimport './main.js'",
+      [`${E}main.ts`]: '',
+      [`${E}judge/a.ts`]: "import './b.js'\nimport './rules/a.js'\nimport '../json/deep/a.js'",
+      [`${E}judge/b.ts`]: '',
+      [`${E}judge/a.test.ts`]: "import '../index.js'",
+      [`${E}judge/rules/a.ts`]: "import type { X } from '../../json/a.js'",
+      [`${E}json/deep/a.ts`]: "import '../a.js'",
+    }),
+    bad: [
+      inRooms({ [`${E}json/a.ts`]: "import '../judge/a.js'" }),
+      inRooms({ [`${E}json/a.ts`]: "import type { X } from '../judge/rules/a.js'" }),
+      inRooms({ [`${E}json/deep/a.ts`]: "export * from '../../judge/a.js'" }),
+      inRooms({ [`${E}judge/rules/a.ts`]: "import '../a.js'" }),
+      inRooms({ [`${E}judge/a.ts`]: "import '../index.js'", [`${E}index.ts`]: '' }),
+      inRooms({ [`${E}other/a.ts`]: '' }),
+      inRooms({ 'packages/extra/src/a.ts': '' }),
+      { [`${E}json/a.ts`]: '', [`${E}judge/a.ts`]: '' },
+    ],
+  },
+  'no file imports itself over others': {
+    check: importCircles(),
+    onSamples: importCircles(new Set()),
+    good: {
+      [`${E}a.ts`]: "import './b.js'\nimport './c.js'",
+      [`${E}b.ts`]: "import './c.js'",
+      [`${E}c.ts`]: "// import './a.js'",
+      [`${E}c.test.ts`]: "import './c.test.js'\nimport './a.js'",
+    },
+    bad: [
+      { [`${E}a.ts`]: "import './b.js'", [`${E}b.ts`]: "import './a.js'" },
+      { [`${E}a.ts`]: "import './b.js'", [`${E}b.ts`]: "import type { A } from './a.js'" },
+      {
+        [`${E}a.ts`]: "import './b.js'",
+        [`${E}b.ts`]: "export * from './c/d.js'",
+        [`${E}c/d.ts`]: "import('../a.js')",
+      },
+      { [`${E}a.ts`]: "import './a.js'" },
+    ],
+  },
+  'no folder is crowded': {
+    check: crowdedFolders,
+    good: {
+      ...filesIn(`${E}json`, 20),
+      ...filesIn(`${E}json`, 20, '.test.ts'),
+      ...filesIn(`${E}json/deep`, 20),
+      ...filesIn('packages/dashboard/src/styles', 30, '.css'),
+      ...filesIn('test/browser', 20, '.test.ts'),
+    },
+    bad: [
+      filesIn(`${E}json`, 21),
+      { ...filesIn(`${E}json`, 20), [`${E}json/b.tsx`]: '' },
+      filesIn('test/support/tidy', 21),
+      filesIn('test/faults', 21, '.test.ts'),
+    ],
+  },
+  'every room has its sentence': {
+    check: roomSentences(ROOMS),
+    onSamples: roomSentences(SAMPLE_ROOMS),
+    good: roomsPage('| room | |\n|---|---|\n| `json` | A. |\n| `judge/rules` | B. |\n| `judge` | C. |'),
+    bad: [
+      {},
+      roomsPage('| `json` | A. |\n| `judge` | C. |'),
+      roomsPage('| `json` | A. |\n| `judge/rules` |  |\n| `judge` | C. |'),
+      roomsPage('| `json` | A. |\n| `judge/rules` | B. |\n| `judge` | C. |\n| `gone` | D. |'),
+      roomsPage('| `json` | A. |\n| `judge/rules` | B. |\n| `judge` | C. |\n### sdk\n| `turn` | D. |'),
+      roomsPage('| `json` | A. |\n| `judge/rules` | B. |\n\n## Next\n| `judge` | C. |'),
     ],
   },
   'the environment is read in three places': {
@@ -147,8 +239,8 @@ const CHECKS: Record<string, { check: Check; good: Record<string, string>; bad: 
   },
   'no file is oversized': {
     check: oversizedFiles,
-    good: { 'test/a.ts': lines(600), 'README.md': lines(900) },
-    bad: [{ 'test/a.ts': lines(601) }],
+    good: { 'test/a.ts': lines(600), 'README.md': lines(900), 'packages/dashboard/src/a.css': lines(600) },
+    bad: [{ 'test/a.ts': lines(601) }, { 'packages/dashboard/src/a.css': lines(601) }],
   },
   'names of files say something': {
     check: fileNames,
@@ -254,9 +346,9 @@ describe('the project', () => {
 })
 
 describe('each check can fail:', () => {
-  test.each(Object.entries(CHECKS))('%s', (_, { check, good, bad }) => {
-    expect(check(projectOf(good))).toEqual([])
-    for (const files of bad) expect(check(projectOf(files)), JSON.stringify(files)).not.toEqual([])
+  test.each(Object.entries(CHECKS))('%s', (_, { check, onSamples = check, good, bad }) => {
+    expect(onSamples(projectOf(good))).toEqual([])
+    for (const files of bad) expect(onSamples(projectOf(files)), JSON.stringify(files)).not.toEqual([])
   })
 
   test('the list of files refuses an ignore pattern it cannot read', () => {
