@@ -7,9 +7,9 @@ export {
   type PastTurn,
 } from './backtest/backtest.js'
 export { addToTally, type BacktestTally, type Expected, newTally, reportOf } from './backtest/backtest-report.js'
+export { type CompileNote, describeNote } from './compile/compile-note.js'
 export { type CompileResult, compilePlan, compilePlanInSteps, type PlanSources } from './compile/compile-plan.js'
 export { compileWorkflow, type WorkflowCompilation } from './compile/compile-workflow.js'
-export type { PhaseGraph } from './compile/phase-graph.js'
 export {
   hashPlan,
   type Preparation,
@@ -17,7 +17,8 @@ export {
   preparePlan,
   preparePlanInSteps,
 } from './compile/prepare-plan.js'
-export { type CompileNote, type ContractSource, describeNote } from './compile/read-source.js'
+export type { ContractSource } from './compile/read-source.js'
+export { workflowProblems } from './compile/workflow-problems.js'
 export {
   type CedarModule,
   type CedarRequest,
@@ -37,18 +38,11 @@ export {
   type PreparedOperator,
   prepareOperator,
 } from './contract/operators.js'
-export type { Plan, PreparedContract } from './contract/plan.js'
+export type { PhaseGraph, Plan, PreparedContract } from './contract/plan.js'
 export { modelPattern } from './contract/pricing.js'
 export { modesConflict, type ResourceMode, renderResource } from './contract/resource.js'
-export {
-  type Offer,
-  type OfferTerms,
-  rootRoles,
-  termsOfOffer,
-  toolsOfRole,
-  type WorkflowProblem,
-  workflowProblems,
-} from './contract/workflow-roles.js'
+export type { SourceContext } from './contract/source-rule.js'
+export { type Offer, type OfferTerms, rootRoles, termsOfOffer, toolsOfRole } from './contract/workflow-roles.js'
 export { analyzePlan, type PlanRemark } from './explain/analyze-plan.js'
 export { describeContract } from './explain/describe-contract.js'
 export { diffPlans, type PlanChange } from './explain/diff-plans.js'
@@ -67,20 +61,9 @@ export { doubtfulJson } from './json/doubtful-json.js'
 export { equalValues } from './json/equal-values.js'
 export { hashValue, saltedHash, sha256Hex } from './json/hash.js'
 export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json/json-path.js'
-export {
-  type CompiledSchema,
-  compileSchema,
-  type SchemaCompilation,
-  type SchemaProblem,
-} from './json/json-schema.js'
+export { type CompiledSchema, compileSchema, type SchemaCompilation, type SchemaProblem } from './json/json-schema.js'
 export { leavesOf } from './json/leaves.js'
-export {
-  checkStrictValue,
-  FORBIDDEN_KEYS,
-  holdsNul,
-  parseStrictJson,
-  type StrictJson,
-} from './json/strict-json.js'
+export { checkStrictValue, FORBIDDEN_KEYS, holdsNul, parseStrictJson, type StrictJson } from './json/strict-json.js'
 export { checkExecution } from './judge/check-execution.js'
 export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './judge/checkpoint.js'
 export { evaluateProposal } from './judge/evaluate-proposal.js'
@@ -96,7 +79,7 @@ export {
 } from './judge/preflight.js'
 export type { Proposal, Verdict } from './judge/proposal.js'
 export { judgeReceipts, type ReceiptBatch, type ReceiptVerdict } from './judge/receipts.js'
-export { judgeSources, type SourceContext, type SourceViolation } from './judge/rules/sources.js'
+export { judgeSources, type SourceViolation } from './judge/rules/sources.js'
 export { type ValidationResult, validateResponse } from './judge/validate.js'
 export { upperBound } from './learn/bound.js'
 export {
@@ -123,15 +106,9 @@ export { describeDraft, draftNotes, writeContract } from './learn/write-contract
 export { chainEvent, verifyChain, verifyExport } from './ledger/chain.js'
 export { type ChainCheck, GENESIS_HASH } from './ledger/verify-links.js'
 export { chainWorkflowEvent, verifyWorkflowChain, verifyWorkflowExport } from './ledger/workflow-chain.js'
-export {
-  normalizeResponse,
-  type ProviderRun,
-  type ReadResponse,
-  type ResponseFormat,
-  readResponse,
-  type ToolCall,
-} from './response/read-response.js'
+export { normalizeResponse, type ReadResponse, type ResponseFormat, readResponse } from './response/read-response.js'
 export { type ResponseView, viewResponse } from './response/response-view.js'
+export type { ProviderRun, ToolCall } from './response/tool-call.js'
 export { applyEvent, foldEvents } from './state/apply-event.js'
 export { applyProposal, type ProposalFacts } from './state/apply-proposal.js'
 export { copyState } from './state/copy-state.js'
@@ -139,5 +116,5 @@ export { type CreatedEvent, initialState } from './state/session-start.js'
 export { forbiddenTools, snapshotOf } from './state/snapshot.js'
 export type { OpenStep, PendingCall, SessionState } from './state/state.js'
 export { closestName, suggestName } from './text/closest-name.js'
-export type { Steps } from './text/compile-budget.js'
 export { compileRegex, type Regex, RegexTooCostlyError } from './text/regex.js'
+export type { Steps } from './text/steps.js'

@@ -5,12 +5,10 @@ import {
   LIMITS,
   type SideEffect,
 } from '@countersign/protocol'
+import type { PhaseGraph } from '../contract/plan.js'
 import { FORBIDDEN_KEYS } from '../json/strict-json.js'
 import { suggestName } from '../text/closest-name.js'
-import type { PhaseGraph } from './phase-graph.js'
-import type { Report } from './prepare-invariant.js'
-
-type ReportTo = (tool: string | null, index: number | null) => Report
+import type { Report, ReportTo } from './problem.js'
 
 /** Reports every name that is used and nowhere declared, and what a contract's class does not allow. */
 export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | null, reportTo: ReportTo): void {

@@ -7,12 +7,14 @@ import {
 } from '@countersign/protocol'
 import type { PolicyEvaluator } from '../contract/cedar.js'
 import type { Plan } from '../contract/plan.js'
-import { finish, type Steps } from '../text/compile-budget.js'
+import { runToEnd, type Steps } from '../text/steps.js'
 import { compileContract, compileDefinition } from './compile-contract.js'
-import { compileNotes } from './plan-warnings.js'
+import { type CompileNote, inOrder, writePlace } from './compile-note.js'
+import { planWarnings } from './plan-warnings.js'
 import { type PlanProblem, prepareParts } from './prepare-plan.js'
-import { type CompileNote, type ContractSource, type ReadSource, readSource } from './read-source.js'
-import { shapeNotes, writePlace } from './shape-notes.js'
+import type { CompiledSource } from './read-source.js'
+import { type ContractSource, type ReadSource, readSource } from './read-source.js'
+import { shapeNotes } from './shape-notes.js'
 
 export interface PlanSources {
   readonly contracts: readonly ContractSource[]
@@ -36,7 +38,7 @@ export function compilePlan(
   sources: PlanSources,
   options: { policy?: PolicyEvaluator | undefined } = {},
 ): CompileResult {
-  return finish(compilePlanInSteps(sources, options))
+  return runToEnd(compilePlanInSteps(sources, options))
 }
 
 /** The same, file by file and contract by contract, for a process that has others to serve. */
@@ -67,14 +69,8 @@ export function* compilePlanInSteps(
     const sourceOf = ({ index }: PlanProblem) => (index === null ? session?.source : contracts[index]?.source)
     return { ok: false, errors: inOrder(problems.map((problem) => toNote(problem, sourceOf(problem)))) }
   }
-  const warnings = inOrder(compileNotes(plan, contracts, session))
+  const warnings = inOrder(planWarnings(plan, contracts, session))
   return { ok: true, compiled_session: compiled, compiled_hash: plan.hash, contractFiles, warnings, plan }
-}
-
-/** A contract as it was read, beside what it became. */
-export interface CompiledSource<T> {
-  readonly source: ReadSource
-  readonly compiled: T
 }
 
 function readContract(source: ContractSource, errors: CompileNote[]): CompiledSource<CompiledContract>[] {
@@ -127,16 +123,3 @@ function toNote({ tool, path, message, mend }: PlanProblem, source: ReadSource |
   const file = source?.file ?? (tool === null ? 'session.yaml' : tool)
   return { file, line: source?.lineAt(path) ?? null, path: writePlace(path), message, mend }
 }
-
-/** By file and line, whatever the order of the sources was. */
-export function inOrder(notes: CompileNote[]): CompileNote[] {
-  return notes.sort(
-    (a, b) =>
-      compare(a.file, b.file) ||
-      (a.line ?? 0) - (b.line ?? 0) ||
-      compare(a.path, b.path) ||
-      compare(a.message, b.message),
-  )
-}
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,8 +1,10 @@
 import { type WorkflowDefinition, workflowDefinitionSchema } from '@countersign/protocol'
-import { rootRoles, type WorkflowProblem, workflowProblems } from '../contract/workflow-roles.js'
-import { inOrder } from './compile-plan.js'
-import { type CompileNote, type ContractSource, type ReadSource, readSource } from './read-source.js'
-import { shapeNotes, writePlace } from './shape-notes.js'
+import { rootRoles } from '../contract/workflow-roles.js'
+import { type CompileNote, inOrder, writePlace } from './compile-note.js'
+import type { Problem } from './problem.js'
+import { type ContractSource, type ReadSource, readSource } from './read-source.js'
+import { shapeNotes } from './shape-notes.js'
+import { workflowProblems } from './workflow-problems.js'
 
 export type WorkflowCompilation =
   | { readonly ok: true; readonly definition: WorkflowDefinition; readonly warnings: CompileNote[] }
@@ -17,13 +19,13 @@ export function compileWorkflow(source: ContractSource): WorkflowCompilation {
     const errors = shapeNotes(shape.error.issues, reading.source, workflowDefinitionSchema)
     return { ok: false, errors: inOrder(errors) }
   }
-  const toNotes = (problems: WorkflowProblem[]) => inOrder(problems.map((problem) => noteOf(problem, reading.source)))
+  const toNotes = (problems: Problem[]) => inOrder(problems.map((problem) => noteOf(problem, reading.source)))
   const errors = toNotes(workflowProblems(shape.data))
   if (errors.length > 0) return { ok: false, errors }
   return { ok: true, definition: shape.data, warnings: toNotes(unreachableRoles(shape.data)) }
 }
 
-function unreachableRoles(definition: WorkflowDefinition): WorkflowProblem[] {
+function unreachableRoles(definition: WorkflowDefinition): Problem[] {
   const reached = new Set(rootRoles(definition))
   for (const role of reached) {
     for (const { from, to } of definition.handoffs ?? []) if (from === role) reached.add(to)
@@ -37,7 +39,7 @@ function unreachableRoles(definition: WorkflowDefinition): WorkflowProblem[] {
     }))
 }
 
-const noteOf = ({ path, message, mend }: WorkflowProblem, source: ReadSource): CompileNote => ({
+const noteOf = ({ path, message, mend }: Problem, source: ReadSource): CompileNote => ({
   file: source.file,
   line: source.lineAt(path),
   path: writePlace(path),

@@ -1,25 +1,14 @@
 import type { CompiledSession } from '@countersign/protocol'
-
-export interface PhaseGraph {
-  readonly names: ReadonlySet<string>
-  readonly initial: string
-  readonly terminal: ReadonlySet<string>
-  readonly moves: ReadonlyMap<string, ReadonlySet<string>>
-}
-
-export interface GraphProblem {
-  readonly path: readonly (string | number)[]
-  readonly message: string
-  readonly mend: string
-}
+import type { PhaseGraph } from '../contract/plan.js'
+import type { Problem, Report } from './problem.js'
 
 /** Builds the graph of a session's phases and says what is wrong with it. Null where the session has no phases. */
 export function buildPhaseGraph(session: CompiledSession['session']): {
   graph: PhaseGraph | null
-  problems: GraphProblem[]
+  problems: Problem[]
 } {
-  const problems: GraphProblem[] = []
-  const problem = (path: (string | number)[], message: string, mend: string) => problems.push({ path, message, mend })
+  const problems: Problem[] = []
+  const problem: Report = (path, message, mend) => problems.push({ path, message, mend })
   if (session.phases === undefined) {
     if (session.transitions !== undefined) {
       problem(['transitions'], 'transitions are given without phases', 'list the phases under `phases`')
@@ -45,8 +34,6 @@ export function buildPhaseGraph(session: CompiledSession['session']): {
   if (problems.length === 0) checkReach(graph, session.phases, problem)
   return { graph, problems }
 }
-
-type Report = (path: (string | number)[], message: string, mend: string) => void
 
 function readMoves(session: CompiledSession['session'], names: ReadonlySet<string>, problem: Report) {
   const moves = new Map<string, Set<string>>()

@@ -1,14 +1,14 @@
 import { type CompiledContract, type CompiledSession, LIMITS, UNENFORCED_KEYS } from '@countersign/protocol'
 import type { Plan, PreparedContract } from '../contract/plan.js'
-import type { CompiledSource } from './compile-plan.js'
-import type { CompileNote } from './read-source.js'
+import type { CompileNote } from './compile-note.js'
+import { writePlace } from './compile-note.js'
+import type { CompiledSource } from './read-source.js'
 import { noteUnchecked } from './schema-notes.js'
-import { writePlace } from './shape-notes.js'
 
 type Note = (path: readonly (string | number)[], message: string, mend: string) => void
 
 /** What compiles and is worth a second look: keys that nothing enforces, and rules that are odd together. */
-export function compileNotes(
+export function planWarnings(
   plan: Plan,
   contracts: readonly CompiledSource<CompiledContract>[],
   session: CompiledSource<CompiledSession['session']> | null,

@@ -12,11 +12,12 @@ import type {
   Provision,
 } from '../contract/plan.js'
 import { sourceSteps } from '../contract/source-path.js'
+import type { PreparedSource } from '../contract/source-rule.js'
 import { decimalText } from '../json/decimal.js'
 import type { CompiledPath } from '../json/json-path.js'
 import { type CompiledSchema, compileSchema } from '../json/json-schema.js'
-import type { PreparedSource } from '../judge/rules/sources.js'
-import { prepareInvariants, preparePath, type Report } from './prepare-invariant.js'
+import { prepareInvariants, preparePath } from './prepare-invariant.js'
+import type { Report } from './problem.js'
 
 export interface ContractSurroundings {
   readonly file: string | undefined

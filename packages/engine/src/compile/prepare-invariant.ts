@@ -3,9 +3,7 @@ import { prepareOperator } from '../contract/operators.js'
 import type { PreparedInvariant } from '../contract/plan.js'
 import { type CompiledPath, compilePath } from '../json/json-path.js'
 import { emptyRuleProblem } from './empty-rule.js'
-
-/** Says what is wrong at a place in a contract or session, and how to mend it. */
-export type Report = (path: readonly (string | number)[], message: string, mend: string) => void
+import type { Report } from './problem.js'
 
 export interface InvariantUse {
   readonly at: readonly (string | number)[]

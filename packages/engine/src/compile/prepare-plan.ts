@@ -7,15 +7,17 @@ import {
 } from '@countersign/protocol'
 import type { PolicyEvaluator } from '../contract/cedar.js'
 import type { Plan, PreparedContract, PreparedPrecondition, Provision } from '../contract/plan.js'
-import { preparePricing } from '../contract/pricing.js'
 import { canonicalJson } from '../json/canonical-json.js'
 import { hashValue, sha256Hex } from '../json/hash.js'
 import { checkStrictValue } from '../json/strict-json.js'
-import { finish, type Steps, withinCompileBudget } from '../text/compile-budget.js'
+import { withinCompileBudget } from '../text/compile-budget.js'
+import { runToEnd, type Steps } from '../text/steps.js'
 import { checkReferences } from './check-references.js'
 import { buildPhaseGraph } from './phase-graph.js'
 import { prepareContract, preparePolicy } from './prepare-contract.js'
 import { preparePrecondition } from './prepare-precondition.js'
+import { preparePricing } from './prepare-pricing.js'
+import type { Problem, ReportTo } from './problem.js'
 
 export interface PrepareOptions {
   /** Without it a plan with policies can be prepared, and every call that a policy covers is denied. */
@@ -30,7 +32,7 @@ export type Preparation = { ok: true; plan: Plan } | { ok: false; problems: stri
  * demanded again: a plan is used whole or not at all.
  */
 export function preparePlan(compiled: unknown, options: PrepareOptions = {}): Preparation {
-  return finish(preparePlanInSteps(compiled, options))
+  return runToEnd(preparePlanInSteps(compiled, options))
 }
 
 /** The same, contract by contract, for a process that has others to serve. */
@@ -58,13 +60,10 @@ export function hashPlan(compiled: CompiledSession): string {
 }
 
 /** What is wrong in a compiled session, by the contract's tool; null stands for the session's own definition. */
-export interface PlanProblem {
+export interface PlanProblem extends Problem {
   readonly tool: string | null
   /** Tells apart two contracts for one tool. */
   readonly index: number | null
-  readonly path: readonly (string | number)[]
-  readonly message: string
-  readonly mend: string
 }
 
 /** For a compiled session of the right shape: the plan, and what is wrong with it. With a problem the plan is no plan. */
@@ -80,11 +79,9 @@ function* preparePartsOf(
   options: PrepareOptions,
 ): Steps<{ plan: Plan; problems: PlanProblem[] }> {
   const problems: PlanProblem[] = []
-  const reportTo =
-    (tool: string | null, index: number | null) =>
-    (path: readonly (string | number)[], message: string, mend: string) => {
-      problems.push({ tool, index, path, message, mend })
-    }
+  const reportTo: ReportTo = (tool, index) => (path, message, mend) => {
+    problems.push({ tool, index, path, message, mend })
+  }
   const { session } = compiled
   const sessionReport = reportTo(null, null)
   const canonical = canonicalJson(compiled as unknown as JsonValue)
@@ -148,11 +145,6 @@ function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, P
     forbiddenBy,
   }
 }
-
-type ReportTo = (
-  tool: string,
-  index: number,
-) => (path: readonly (string | number)[], message: string, mend: string) => void
 
 /** What each contract demands of earlier calls, and what each tool's calls must prove for that. */
 function* collectPreconditions(

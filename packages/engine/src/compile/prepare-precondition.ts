@@ -2,7 +2,8 @@ import type { JsonValue, Precondition } from '@countersign/protocol'
 import type { PreparedPrecondition, Provision } from '../contract/plan.js'
 import { hashValue } from '../json/hash.js'
 import type { CompiledPath } from '../json/json-path.js'
-import { prepareInvariants, preparePath, type Report } from './prepare-invariant.js'
+import { prepareInvariants, preparePath } from './prepare-invariant.js'
+import type { Report } from './problem.js'
 
 /** What a precondition demands, and what the prior tool's call must prove for it. */
 export interface PreconditionParts {

@@ -2,28 +2,13 @@ import { type JsonValue, LIMITS } from '@countersign/protocol'
 import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, type Node, visit } from 'yaml'
 import { checkStrictValue } from '../json/strict-json.js'
 import { parseYaml } from '../text/parse-yaml.js'
+import type { CompileNote } from './compile-note.js'
 
 /** A contract, or a session definition: its text in YAML or JSON, or the object itself. */
 export interface ContractSource {
   readonly file: string
   readonly text?: string | undefined
   readonly value?: unknown
-}
-
-/** What was wrong, where, and how to mend it. */
-export interface CompileNote {
-  readonly file: string
-  readonly line: number | null
-  /** Where in the file, such as `preconditions[0].same`; empty for the whole. */
-  readonly path: string
-  readonly message: string
-  readonly mend: string
-}
-
-/** `refund.yaml:12 aggregates[0].path: what is wrong (how to mend it)` */
-export function describeNote({ file, line, path, message, mend }: CompileNote): string {
-  const place = line === null ? file : `${file}:${line}`
-  return `${place}${path === '' ? '' : ` ${path}`}: ${message} (${mend})`
 }
 
 export interface ReadSource {
@@ -33,6 +18,12 @@ export interface ReadSource {
   readonly value: JsonValue
   /** The line of the deepest part of the path that was written down; null for objects. */
   lineAt(path: readonly (string | number)[]): number | null
+}
+
+/** A contract as it was read, beside what it became. */
+export interface CompiledSource<T> {
+  readonly source: ReadSource
+  readonly compiled: T
 }
 
 export type SourceReading = { ok: true; source: ReadSource } | { ok: false; notes: CompileNote[] }

@@ -1,6 +1,8 @@
 import type { contractSchema } from '@countersign/protocol'
 import { closestName } from '../text/closest-name.js'
-import type { CompileNote, ReadSource } from './read-source.js'
+import type { CompileNote } from './compile-note.js'
+import { writePlace } from './compile-note.js'
+import type { ReadSource } from './read-source.js'
 
 type Issue = NonNullable<ReturnType<typeof contractSchema.safeParse>['error']>['issues'][number]
 type Path = readonly (string | number)[]
@@ -13,14 +15,6 @@ export function shapeNotes(issues: readonly Issue[], source: ReadSource, schema:
 
 /** Nobody mends more at once, and every note looks up its line. */
 const MAX_NOTES = 50
-
-/** Writes a place in a file: `preconditions[0].same`. */
-export function writePlace(path: Path): string {
-  return path.reduce<string>((text, step) => {
-    if (typeof step === 'number') return `${text}[${step}]`
-    return text === '' ? step : `${text}.${step}`
-  }, '')
-}
 
 function notesOf(issue: Issue, base: Path, source: ReadSource, schema: SchemaNode): CompileNote[] {
   const path = [...base, ...issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step))]

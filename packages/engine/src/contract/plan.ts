@@ -6,12 +6,11 @@ import type {
   JsonValue,
   Operator,
 } from '@countersign/protocol'
-import type { PhaseGraph } from '../compile/phase-graph.js'
 import type { CompiledPath } from '../json/json-path.js'
 import type { CompiledSchema } from '../json/json-schema.js'
-import type { PreparedSource } from '../judge/rules/sources.js'
 import type { PreparedPolicy } from './cedar.js'
 import type { Beyond, OperatorTest } from './operators.js'
+import type { PreparedSource } from './source-rule.js'
 
 /** A compiled session made ready to judge: every path, pattern, schema and policy is compiled once, here. */
 export interface Plan {
@@ -29,6 +28,14 @@ export interface Plan {
   readonly priceOf: (provider: string | null, model: string | null) => Price | null
   /** The longest that calls of these tools may take, their checkpoints included: the lease must cover it. */
   readonly longestTimeoutMs: (tools: Iterable<string>) => number
+}
+
+/** The phases of a session and the moves between them. */
+export interface PhaseGraph {
+  readonly names: ReadonlySet<string>
+  readonly initial: string
+  readonly terminal: ReadonlySet<string>
+  readonly moves: ReadonlyMap<string, ReadonlySet<string>>
 }
 
 export interface Price {

@@ -1,24 +1,6 @@
-import type { CompiledSession, Usage } from '@countersign/protocol'
-import type { Report } from '../compile/prepare-invariant.js'
-import { addDecimals, decimalText, multiplyDecimals } from '../json/decimal.js'
-import type { Plan, Price } from './plan.js'
-
-/** Finds the price of a model by the patterns of session.yaml; of several that match, the most exact one. */
-export function preparePricing(pricing: CompiledSession['session']['pricing'], report: Report): Plan['priceOf'] {
-  const rows = Object.entries(pricing ?? {}).map(([pattern, price]) => {
-    if (pattern.trim() !== pattern) {
-      report(['pricing', pattern], 'the pattern has blanks around it', 'write it as provider/model, * for the rest')
-    }
-    return {
-      matches: modelPattern(pattern),
-      exactness: pattern.replaceAll('*', '').length,
-      pattern,
-      price: { input: decimalText(price.input), output: decimalText(price.output) },
-    }
-  })
-  rows.sort((a, b) => b.exactness - a.exactness || (a.pattern < b.pattern ? -1 : 1))
-  return (provider, model) => rows.find(({ matches }) => matches(provider, model))?.price ?? null
-}
+import type { Usage } from '@countersign/protocol'
+import { addDecimals, multiplyDecimals } from '../json/decimal.js'
+import type { Price } from './plan.js'
 
 /** `openai/gpt-4o*`: a literal text with `*` for any part. Without `/` it names the provider or the model alone. */
 export function modelPattern(pattern: string): (provider: string | null, model: string | null) => boolean {

@@ -1,57 +1,5 @@
-import { LIMITS, type WorkflowDefinition } from '@countersign/protocol'
+import type { WorkflowDefinition } from '@countersign/protocol'
 import { suggestName } from '../text/closest-name.js'
-
-export interface WorkflowProblem {
-  readonly path: readonly (string | number)[]
-  readonly message: string
-  readonly mend: string
-}
-
-type Edge = NonNullable<WorkflowDefinition['handoffs']>[number]
-
-/** What is wrong with a definition beyond its shape. Empty: it can be used. */
-export function workflowProblems(definition: WorkflowDefinition): WorkflowProblem[] {
-  const roles = Object.keys(definition.roles)
-  const count = roles.length
-  if (count === 0) return [{ path: ['roles'], message: 'there is no role', mend: 'name at least one role' }]
-  if (count > LIMITS.rolesPerWorkflow) {
-    return [{ path: ['roles'], message: `there are ${count} roles`, mend: `keep to ${LIMITS.rolesPerWorkflow}` }]
-  }
-  const problems = (definition.handoffs ?? []).flatMap((edge, index) => edgeProblems(definition, edge, index))
-  if (problems.length === 0 && rootRoles(definition).size === 0) {
-    const message = 'handoffs lead to every role, so no session can be the first'
-    problems.push({ path: ['roles'], message, mend: 'mark the role that starts with `root: true`' })
-  }
-  return problems
-}
-
-function edgeProblems(definition: WorkflowDefinition, edge: Edge, index: number): WorkflowProblem[] {
-  const roles = Object.keys(definition.roles)
-  const path = ['handoffs', index]
-  const unknown = (['from', 'to'] as const)
-    .filter((end) => !Object.hasOwn(definition.roles, edge[end]))
-    .map((end) => ({
-      path: [...path, end],
-      message: `there is no role "${edge[end]}"`,
-      mend: suggestName(edge[end], roles),
-    }))
-  if (unknown.length > 0) return unknown
-  const problems: WorkflowProblem[] = []
-  const first = (definition.handoffs ?? []).findIndex(({ from, to }) => from === edge.from && to === edge.to)
-  if (first !== index) {
-    problems.push({
-      path,
-      message: `the handoff from "${edge.from}" to "${edge.to}" is named twice`,
-      mend: 'keep one of them',
-    })
-  }
-  const known = definition.roles[edge.to]?.tools
-  for (const tool of known === undefined ? [] : (edge.tools ?? []).filter((name) => !known.includes(name))) {
-    const message = `the role "${edge.to}" does not have the tool "${tool}"`
-    problems.push({ path: [...path, 'tools'], message, mend: suggestName(tool, known ?? []) })
-  }
-  return problems
-}
 
 /** Roles whose sessions start without an offer: those marked as root, else those that no handoff leads to. */
 export function rootRoles(definition: WorkflowDefinition): ReadonlySet<string> {

@@ -1,5 +1,5 @@
 import type { Contract, Invariant, JsonValue, Operator, Precondition } from '@countersign/protocol'
-import { describeOrigin } from '../judge/rules/sources.js'
+import { describeOrigin } from '../contract/source-rule.js'
 
 /** A contract in sentences that a person can agree or disagree with, one for each rule. */
 export function describeContract(contract: Contract): string[] {

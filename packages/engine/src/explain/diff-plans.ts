@@ -1,6 +1,6 @@
 import type { CompiledContract, CompiledSession, JsonValue, SourceOrigin, SourceRule } from '@countersign/protocol'
+import { describeOrigin } from '../contract/source-rule.js'
 import { canonicalJson } from '../json/canonical-json.js'
-import { describeOrigin } from '../judge/rules/sources.js'
 import { describeContract } from './describe-contract.js'
 
 /** One difference in words. `allows`: what was blocked may pass. `blocks`: the other way round. `changes`: it depends. */

@@ -1,5 +1,5 @@
 import { FLOW_LIMITS } from '@countersign/protocol'
-import { childPath, keysAreNames } from '../learn/read-result.js'
+import { childPath, keysAreNames } from './general-path.js'
 
 /** A string or a number among a call's arguments. */
 export interface Leaf {

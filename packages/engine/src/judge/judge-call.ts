@@ -1,9 +1,11 @@
 import type { Block, CheckpointTrigger, ContractFailure, JsonObject } from '@countersign/protocol'
 import { checkInvariants } from '../contract/check-invariant.js'
 import type { Plan, PreparedContract } from '../contract/plan.js'
+import type { SourceContext } from '../contract/source-rule.js'
 import { saltedHash } from '../json/hash.js'
-import type { ReadResponse, ToolCall } from '../response/read-response.js'
+import type { ReadResponse } from '../response/read-response.js'
 import { type ResponseView, viewResponse } from '../response/response-view.js'
+import type { ToolCall } from '../response/tool-call.js'
 import type { Tally } from '../state/tally.js'
 import { RegexTooCostlyError } from '../text/regex.js'
 import { triggeredCheckpoints } from './checkpoint.js'
@@ -11,7 +13,7 @@ import { climb } from './ladder.js'
 import type { Proposal } from './proposal.js'
 import { amountsOf, NO_AMOUNTS } from './rules/amounts.js'
 import type { JudgedCall, JudgedResponse } from './rules/rule.js'
-import { judgeSources, type SourceContext, type SourceViolation } from './rules/sources.js'
+import { judgeSources, type SourceViolation } from './rules/sources.js'
 
 /** What the rules say of one call. */
 export interface JudgedOutcome {

@@ -3,9 +3,9 @@ import { checkInvariants, findAmong, readByPath } from '../contract/check-invari
 import type { Plan, PreparedContract } from '../contract/plan.js'
 import { compareDecimals, decimalText, subtractDecimals } from '../json/decimal.js'
 import { saltedHash } from '../json/hash.js'
+import { lookUp } from '../json/look-up.js'
 import type { SessionState } from '../state/state.js'
-import { MINUTE_MS } from './rules/budget.js'
-import { lookUp } from './rules/rule.js'
+import { MINUTE_MS } from '../state/state.js'
 
 export interface Preflight {
   readonly plan: Plan

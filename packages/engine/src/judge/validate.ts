@@ -1,8 +1,9 @@
 import type { ContractFailure } from '@countersign/protocol'
 import { checkInvariants, findIn } from '../contract/check-invariant.js'
 import type { Plan, PreparedContract } from '../contract/plan.js'
-import { type ReadResponse, readResponse, type ToolCall } from '../response/read-response.js'
+import { type ReadResponse, readResponse } from '../response/read-response.js'
 import { viewResponse } from '../response/response-view.js'
+import type { ToolCall } from '../response/tool-call.js'
 import { argumentFailures, contractFormatFailures, formatFailures, schemaFailures } from './rules/invariants.js'
 import { argumentPath } from './rules/rule.js'
 

@@ -1,4 +1,4 @@
-import { argumentName } from '../judge/rules/sources.js'
+import { argumentName } from '../contract/source-rule.js'
 
 /** The words that a programmer's name is made of. */
 export const wordsOf = (name: string): string[] =>

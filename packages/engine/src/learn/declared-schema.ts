@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
+import { childPath } from '../json/general-path.js'
 import { namesByNumber } from './argument-words.js'
-import { childPath } from './read-result.js'
 import { isFieldName, JSON_TYPES, type JsonType, typeOf } from './shape.js'
 
 /** What a tool's own schema says of one value, as far as drafts need it. Options of `anyOf` and the like are united. */

@@ -1,6 +1,6 @@
 import { LIMITS } from '@countersign/protocol'
-import { argumentName } from '../judge/rules/sources.js'
-import type { Steps } from '../text/compile-budget.js'
+import { argumentName } from '../contract/source-rule.js'
+import type { Steps } from '../text/steps.js'
 import { upperBound } from './bound.js'
 import type { FlowSummary } from './flow-summary.js'
 import { countOf } from './sketch.js'

@@ -1,5 +1,5 @@
 import type { ResultColumn, SideEffect, SourceOrigin, SourceRule, ValueKind } from '@countersign/protocol'
-import { argumentName, isIdentifierCell, isUnjudged, type SourceContext } from '../judge/rules/sources.js'
+import { argumentName, isIdentifierCell, isUnjudged, type SourceContext } from '../contract/source-rule.js'
 import { isWritten, namesByNumber } from './argument-words.js'
 import { type FlowSummary, mergeWitnesses, type Place, readOriginKey, type Witnesses } from './flow-summary.js'
 import { countOf, mergeSketches, type Sample, type Sketch } from './sketch.js'

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@countersign/protocol'
 import { describe, expect, it } from 'vitest'
-import { finish } from '../text/compile-budget.js'
+import { runToEnd } from '../text/steps.js'
 import { type Draft, draftContracts, draftContractsInSteps } from './draft.js'
 import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from './flows.js'
 import { addCall, addColumns, newSummary, readSummary, type ToolSummary } from './summary.js'
@@ -45,7 +45,7 @@ describe('an agent of many tools', () => {
     expect(taken).toBeGreaterThan(3 * many.length)
     expect(step.value).toHaveLength(many.length + 1)
     expect(step.value.filter(({ contract }) => contract.refs !== undefined)).toHaveLength(many.length)
-    expect(step.value).toEqual(finish(draftContractsInSteps([get, ...many], options)))
+    expect(step.value).toEqual(runToEnd(draftContractsInSteps([get, ...many], options)))
   })
 })
 

@@ -1,5 +1,5 @@
 import { type Contract, confidenceOf, LIMITS, type SideEffect, type SourceRule } from '@countersign/protocol'
-import { finish, type Steps } from '../text/compile-budget.js'
+import { runToEnd, type Steps } from '../text/steps.js'
 import { upperBound } from './bound.js'
 import { type DeclaredValue, declaredTexts, readDeclared } from './declared-schema.js'
 import { draftRefs, type LearnedRef } from './draft-refs.js'
@@ -49,7 +49,7 @@ export interface DraftOptions {
 
 /** Contracts for every tool that was called or offered, from what was learned of all of them. Sorted by tool. */
 export function draftContracts(summaries: readonly ToolSummary[], options: DraftOptions): Draft[] {
-  return finish(draftContractsInSteps(summaries, options))
+  return runToEnd(draftContractsInSteps(summaries, options))
 }
 
 /** The same, tool by tool, for a process that has others to serve. */

@@ -1,7 +1,7 @@
 import type { LeafFlow, ValueKind, ValueSource } from '@countersign/protocol'
+import { knownHash } from '../contract/source-rule.js'
 import type { Leaf } from '../json/leaves.js'
 import { comparable, tokensOf } from '../json/value-kind.js'
-import { knownHash } from '../judge/rules/sources.js'
 import { namesByNumber } from './argument-words.js'
 import { addToSketch, mergeSamples, mergeSketches, newSample, type Sample, type Sketch, sampled } from './sketch.js'
 

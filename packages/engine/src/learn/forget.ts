@@ -1,6 +1,6 @@
 import type { ValueKind } from '@countersign/protocol'
+import { keysAreNames } from '../json/general-path.js'
 import { kindOf } from '../json/value-kind.js'
-import { keysAreNames } from './read-result.js'
 import { type JsonType, maskOf, SHAPE_LIMITS, type Shape, typeOf } from './shape.js'
 import { getSampled, type Sample, sketchHash } from './sketch.js'
 import type { ToolSummary } from './summary.js'

@@ -1,5 +1,5 @@
 import type { SourceRule, ValueKind } from '@countersign/protocol'
-import { isUnjudged } from '../judge/rules/sources.js'
+import { isUnjudged } from '../contract/source-rule.js'
 import { describePlace, type SourceLearning, SUPPORT, vouches } from './draft-sources.js'
 import { type Place, readOriginKey, type Witnesses } from './flow-summary.js'
 import { mergeSketches, type Sample, type Sketch } from './sketch.js'

@@ -1,7 +1,7 @@
 import type { ValueKind } from '@countersign/protocol'
+import { keysAreNames } from '../json/general-path.js'
 import { FORBIDDEN_KEYS } from '../json/strict-json.js'
 import { kindOf } from '../json/value-kind.js'
-import { keysAreNames } from './read-result.js'
 import { mergeSamples, newSample, type Sample, sampled } from './sketch.js'
 
 export const JSON_TYPES = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'] as const

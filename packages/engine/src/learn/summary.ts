@@ -1,7 +1,7 @@
 import type { CallFlow, Column, ValueKind } from '@countersign/protocol'
+import { argumentName } from '../contract/source-rule.js'
 import { leavesOf } from '../json/leaves.js'
-import { argumentName } from '../judge/rules/sources.js'
-import type { Steps } from '../text/compile-budget.js'
+import type { Steps } from '../text/steps.js'
 import { addCounts, addLeaf, type Count, type FlowSummary, mergeFlows, newCount, newFlow } from './flow-summary.js'
 import { addShape, mergeShapes, newShape, type Shape } from './shape.js'
 import {

@@ -1,5 +1,5 @@
 import { asRecord, asText, type RawCall, type RawResponse, readUsage } from './read-call.js'
-import type { FinishReason, ProviderRun } from './read-response.js'
+import type { FinishReason, ProviderRun } from './tool-call.js'
 
 const STOP_REASONS: ReadonlyMap<unknown, FinishReason> = new Map([
   ['end_turn', 'stop'],

@@ -1,7 +1,7 @@
 import { type JsonObject, type JsonValue, LIMITS, type Usage } from '@countersign/protocol'
 import { checkStrictValue, holdsNul, parseStrictJson } from '../json/strict-json.js'
 import { cutText } from '../text/cut-text.js'
-import type { FinishReason, ProviderRun, ToolCall } from './read-response.js'
+import type { FinishReason, ProviderRun, ToolCall } from './tool-call.js'
 
 /** A call as a provider's shape gives it; nothing is trusted yet. */
 export interface RawCall {

@@ -3,32 +3,9 @@ import { cutText } from '../text/cut-text.js'
 import { readAnthropic } from './read-anthropic.js'
 import { asRecord, asText, type RawCall, type RawResponse, readUsage, toCall } from './read-call.js'
 import { readOpenAiChat, readOpenAiResponses } from './read-openai.js'
-
-export interface ToolCall {
-  readonly id: string
-  readonly name: string
-  /** Position among all calls of the response. */
-  readonly index: number
-  /** Which of the alternatives of `n` it belongs to. */
-  readonly choice: number
-  /** `builtin`: a tool the provider defines and the program runs, such as a local shell. */
-  readonly kind: 'function' | 'custom' | 'legacy' | 'builtin'
-  readonly argumentsText: string
-  /** Null when there is a problem. */
-  readonly arguments: JsonObject | null
-  /** Why the call cannot be judged; then it must be blocked. */
-  readonly problem: string | null
-}
-
-/** A tool that the provider has run itself: it can be recorded, and no longer stopped. */
-export interface ProviderRun {
-  readonly type: string
-  readonly name: string | null
-  readonly id: string | null
-}
+import type { FinishReason, ProviderRun, ToolCall } from './tool-call.js'
 
 export type ResponseFormat = 'openai-chat' | 'openai-responses' | 'anthropic' | 'normalized' | 'unknown'
-export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter'
 
 export interface ReadResponse {
   readonly format: ResponseFormat
@@ -52,9 +29,9 @@ export function readResponse(response: unknown): ReadResponse {
       format === undefined
         ? 'the response is not of a known shape: OpenAI chat, OpenAI Responses, Anthropic or { tool_calls }'
         : `the response has the marks of several shapes: ${formats.join(', ')}`
-    return finish('unknown', { problems: [problem] })
+    return toReadResponse('unknown', { problems: [problem] })
   }
-  return finish(format, READERS[format](asRecord(response) ?? {}))
+  return toReadResponse(format, READERS[format](asRecord(response) ?? {}))
 }
 
 /** The object that contracts make their assertions on. */
@@ -101,7 +78,7 @@ function readNormalized(response: Record<string, unknown>): RawResponse {
   }
 }
 
-function finish(format: ResponseFormat, raw: RawResponse): ReadResponse {
+function toReadResponse(format: ResponseFormat, raw: RawResponse): ReadResponse {
   const problems = [...(raw.problems ?? [])]
   const rawCalls = raw.calls ?? []
   if (rawCalls.length > LIMITS.callsPerProposal) {

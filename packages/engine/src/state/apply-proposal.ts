@@ -1,10 +1,10 @@
 import type { LedgerBody, LedgerCall } from '@countersign/protocol'
 import type { Plan } from '../contract/plan.js'
 import { addDecimals, compareDecimals } from '../json/decimal.js'
-import { MINUTE_MS } from '../judge/rules/budget.js'
-import { lookUp } from '../judge/rules/rule.js'
+import { lookUp, setEntry } from '../json/look-up.js'
 import { copyState, pendingCall } from './copy-state.js'
 import type { RegisteredCall, SessionState } from './state.js'
+import { MINUTE_MS } from './state.js'
 
 /** What of a proposal changes a session: all but the prepared request that it used up. */
 export type ProposalFacts = Omit<LedgerBody<'proposal'>, 'prepared_request_id' | 'prepared_digest'>
@@ -69,13 +69,6 @@ function addAmounts(sums: SessionState['aggregates'], calls: readonly Registered
     }
   }
   return next
-}
-
-/** An own entry whatever its name: a plain assignment to `__proto__` would vanish. */
-export function setEntry<T>(record: Record<string, T>, name: string, value: T): void {
-  if (name in Object.prototype) {
-    Object.defineProperty(record, name, { value, writable: true, enumerable: true, configurable: true })
-  } else record[name] = value
 }
 
 function recentCalls(state: SessionState, calls: readonly RegisteredCall[], window: number): SessionState['recent'] {

@@ -1,7 +1,6 @@
 import { type LedgerReceipt, LIMITS, type SessionEvent } from '@countersign/protocol'
 import { addDecimals, subtractDecimals } from '../json/decimal.js'
-import { lookUp } from '../judge/rules/rule.js'
-import { setEntry } from './apply-proposal.js'
+import { lookUp, setEntry } from '../json/look-up.js'
 import { copyState, type Draft, pendingCall } from './copy-state.js'
 import type { OpenStep, PendingCall, SessionState } from './state.js'
 

@@ -77,4 +77,7 @@ export interface SessionState {
   readonly lastStep: CompletedStep | null
 }
 
+/** How far back `recentTimes` reaches. */
+export const MINUTE_MS = 60_000
+
 export type { EvidenceLevel, LedgerCall }

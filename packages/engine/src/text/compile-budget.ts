@@ -1,3 +1,5 @@
+import type { Steps } from './steps.js'
+
 /**
  * What preparing one plan may cost, in microseconds of a usual machine. A plan of a megabyte can hold tens of thousands
  * of patterns and schemas, each harmless; together they would keep the process from everything else for minutes.
@@ -28,17 +30,6 @@ export function* withinCompileBudget<Result>(steps: Steps<Result>): Steps<Result
     if (step.done === true) return step.value
     own.contract = CONTRACT_COST
     yield
-  }
-}
-
-/** Work that others may come between, at every `yield`. */
-export type Steps<Result> = Generator<void, Result, void>
-
-/** Does all of it at once. */
-export function finish<Result>(steps: Steps<Result>): Result {
-  for (;;) {
-    const step = steps.next()
-    if (step.done === true) return step.value
   }
 }
 

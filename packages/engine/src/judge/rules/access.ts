@@ -1,7 +1,8 @@
 import type { Block, JsonObject } from '@countersign/protocol'
 import { RESTRICTED } from '@countersign/protocol'
 import type { PolicyDecision, PreparedPolicy } from '../../contract/cedar.js'
-import { block, type JudgedTool, lookUp, quoted, type Rule, type ToolRule } from './rule.js'
+import { lookUp } from '../../json/look-up.js'
+import { block, type JudgedTool, quoted, type Rule, type ToolRule } from './rule.js'
 
 export const killed: ToolRule = ({ state, contract }) =>
   state.status === 'KILLED'

@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import type { PreparedAggregate, PreparedContract } from '../../contract/plan.js'
 import { addDecimals, compareDecimals, decimalText } from '../../json/decimal.js'
+import { lookUp } from '../../json/look-up.js'
 import type { SessionState } from '../../state/state.js'
 import type { Tally } from '../../state/tally.js'
-import { lookUp } from './rule.js'
 
 /** What a call adds to each of its contract's aggregates. */
 export interface Amounts {

@@ -1,7 +1,9 @@
 import { type ContractFailure, LIMITS } from '@countersign/protocol'
 import { compareDecimals, decimalText } from '../../json/decimal.js'
+import { lookUp } from '../../json/look-up.js'
+import { MINUTE_MS } from '../../state/state.js'
 import { totalWith } from './amounts.js'
-import { argumentPath, argumentsAt, block, type Finding, type JudgedCall, lookUp, quoted, type Rule } from './rule.js'
+import { argumentPath, argumentsAt, block, type Finding, type JudgedCall, quoted, type Rule } from './rule.js'
 
 /** The first limit of the session that this call would pass. */
 export const sessionLimit: Rule = (judged) => {
@@ -44,8 +46,6 @@ const callsOfTool: LimitCheck = ({ plan, state, tally, tool }) => {
   const remedy = `${quoted(tool)} may be called ${most} times in a session, and was. Go on without it.`
   return { detail: 'max_calls_per_tool', remedy }
 }
-
-export const MINUTE_MS = 60_000
 
 const callsAMinute: LimitCheck = ({ plan, state, tally, nowMs }) => {
   const most = plan.session.session_limits?.max_calls_per_minute

@@ -1,7 +1,8 @@
 import type { ContractFailure } from '@countersign/protocol'
 import { checkInvariants, findIn } from '../../contract/check-invariant.js'
 import type { PreparedContract } from '../../contract/plan.js'
-import type { ReadResponse, ToolCall } from '../../response/read-response.js'
+import type { ReadResponse } from '../../response/read-response.js'
+import type { ToolCall } from '../../response/tool-call.js'
 import { cutText } from '../../text/cut-text.js'
 import { argumentPath, argumentsAt, block, type JudgedCall, type Rule } from './rule.js'
 

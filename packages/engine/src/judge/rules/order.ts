@@ -3,7 +3,8 @@ import type { PreparedPrecondition } from '../../contract/plan.js'
 import { renderResource } from '../../contract/resource.js'
 import { saltedHash } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
-import { block, type JudgedTool, lookUp, quoted, type Rule, type ToolRule } from './rule.js'
+import { lookUp } from '../../json/look-up.js'
+import { block, type JudgedTool, quoted, type Rule, type ToolRule } from './rule.js'
 
 /** A precondition that no arguments could meet yet. */
 export const preconditionMissing: ToolRule = (judged) => {

@@ -7,8 +7,9 @@ import {
   type UnmatchedPolicy,
 } from '@countersign/protocol'
 import type { Plan, PreparedContract } from '../../contract/plan.js'
-import type { ReadResponse, ToolCall } from '../../response/read-response.js'
+import type { ReadResponse } from '../../response/read-response.js'
 import type { ResponseView } from '../../response/response-view.js'
+import type { ToolCall } from '../../response/tool-call.js'
 import type { SessionState } from '../../state/state.js'
 import type { Tally } from '../../state/tally.js'
 import { cutText } from '../../text/cut-text.js'
@@ -90,11 +91,6 @@ function shownValue(found: ContractFailure['found']): Pick<ContractFailure, 'fou
   if (typeof found === 'string') return { found: cutText(found, SHOWN_VALUE_LENGTH) }
   if (typeof found !== 'object' || found === null || JSON.stringify(found).length <= SHOWN_VALUE_LENGTH) return {}
   return { found: Array.isArray(found) ? '(a long list)' : '(a large object)' }
-}
-
-/** Records of the state are keyed by names from outside: `__proto__` and `toString` are just names. */
-export function lookUp<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
-  return Object.hasOwn(record, name) ? record[name] : undefined
 }
 
 const SHOWN_NAME_LENGTH = 128

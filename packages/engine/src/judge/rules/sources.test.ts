@@ -9,9 +9,10 @@ import {
 } from '@countersign/protocol'
 import { describe, expect, it } from 'vitest'
 import { sourceSteps } from '../../contract/source-path.js'
+import { knownHash, type PreparedSource, type SourceContext } from '../../contract/source-rule.js'
 import { kindOf } from '../../json/value-kind.js'
 import { flowOf, newTrail, sawResult, sawUser } from '../../learn/flows.js'
-import { judgeSources, knownHash, type PreparedSource, type SourceContext } from './sources.js'
+import { judgeSources } from './sources.js'
 
 const prepared = (rule: SourceRule): PreparedSource => ({ rule, steps: sourceSteps(rule.path) ?? [] })
 

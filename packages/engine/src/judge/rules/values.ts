@@ -5,7 +5,8 @@ import { renderResource } from '../../contract/resource.js'
 import { addDecimals, compareDecimals, decimalText, multiplyDecimals, subtractDecimals } from '../../json/decimal.js'
 import { saltedHash } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
-import { argumentPath, block, type JudgedCall, lookUp, type Rule } from './rule.js'
+import { lookUp } from '../../json/look-up.js'
+import { argumentPath, block, type JudgedCall, type Rule } from './rule.js'
 
 /** A value from where the contract does not let it come from. */
 export const sourceMismatch: Rule = ({ call, contract, sourceViolations }) => {

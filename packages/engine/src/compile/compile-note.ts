@@ -1,0 +1,36 @@
+/** What was wrong, where, and how to mend it. */
+export interface CompileNote {
+  readonly file: string
+  readonly line: number | null
+  /** Where in the file, such as `preconditions[0].same`; empty for the whole. */
+  readonly path: string
+  readonly message: string
+  readonly mend: string
+}
+
+/** `refund.yaml:12 aggregates[0].path: what is wrong (how to mend it)` */
+export function describeNote({ file, line, path, message, mend }: CompileNote): string {
+  const place = line === null ? file : `${file}:${line}`
+  return `${place}${path === '' ? '' : ` ${path}`}: ${message} (${mend})`
+}
+
+/** By file and line, whatever the order of the sources was. */
+export function inOrder(notes: CompileNote[]): CompileNote[] {
+  return notes.sort(
+    (a, b) =>
+      compare(a.file, b.file) ||
+      (a.line ?? 0) - (b.line ?? 0) ||
+      compare(a.path, b.path) ||
+      compare(a.message, b.message),
+  )
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** Writes a place in a file: `preconditions[0].same`. */
+export function writePlace(path: readonly (string | number)[]): string {
+  return path.reduce<string>((text, step) => {
+    if (typeof step === 'number') return `${text}[${step}]`
+    return text === '' ? step : `${text}.${step}`
+  }, '')
+}

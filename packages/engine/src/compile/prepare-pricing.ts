@@ -1,0 +1,22 @@
+import type { CompiledSession } from '@countersign/protocol'
+import type { Plan } from '../contract/plan.js'
+import { modelPattern } from '../contract/pricing.js'
+import { decimalText } from '../json/decimal.js'
+import type { Report } from './problem.js'
+
+/** Finds the price of a model by the patterns of session.yaml; of several that match, the most exact one. */
+export function preparePricing(pricing: CompiledSession['session']['pricing'], report: Report): Plan['priceOf'] {
+  const rows = Object.entries(pricing ?? {}).map(([pattern, price]) => {
+    if (pattern.trim() !== pattern) {
+      report(['pricing', pattern], 'the pattern has blanks around it', 'write it as provider/model, * for the rest')
+    }
+    return {
+      matches: modelPattern(pattern),
+      exactness: pattern.replaceAll('*', '').length,
+      pattern,
+      price: { input: decimalText(price.input), output: decimalText(price.output) },
+    }
+  })
+  rows.sort((a, b) => b.exactness - a.exactness || (a.pattern < b.pattern ? -1 : 1))
+  return (provider, model) => rows.find(({ matches }) => matches(provider, model))?.price ?? null
+}

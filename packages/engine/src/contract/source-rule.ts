@@ -1,0 +1,68 @@
+import type { ResultColumn, SourceOrigin, SourceRule, ValueKind, ValueSource } from '@countersign/protocol'
+import { saltedHash } from '../json/hash.js'
+import type { SourceStep } from './source-path.js'
+
+/** A rule about where the values of an argument may come from, with its path read. */
+export interface PreparedSource {
+  readonly rule: SourceRule
+  readonly steps: readonly SourceStep[]
+}
+
+/** What the judge needs to know about the other tools of the plan. */
+export interface SourceContext {
+  /** Null for a tool whose results nobody described. */
+  columnsOf(tool: string): readonly ResultColumn[] | null
+  /** True for a tool whose arguments are judged themselves, so that they can vouch for later ones. */
+  isGuarded(tool: string): boolean
+}
+
+const UNJUDGED_KINDS: ReadonlySet<ValueKind> = new Set(['empty', 'boolean', 'number', 'date'])
+
+/** Amounts, dates and flags are bounded by other rules; a number counts where the rule says that it names something. */
+export const isUnjudged = (kind: ValueKind, { numbers }: { numbers?: boolean | undefined }): boolean =>
+  UNJUDGED_KINDS.has(kind) && !(kind === 'number' && numbers === true)
+
+/**
+ * A whole cell of a column that never held prose and that holds this kind of value. A tool that ever answered with free
+ * text vouches for no cell: whoever wrote that text could have written it as a table.
+ */
+export function isIdentifierCell(source: ValueSource, kind: ValueKind, context: SourceContext): boolean {
+  if (source.seen !== 'cell' && source.seen !== 'key') return false
+  const columns = context.columnsOf(source.tool)
+  if (columns?.some(({ path, holds }) => path === '$' && holds.includes('prose'))) return false
+  const described = columns?.find(({ path, place }) => path === source.path && place === source.seen)
+  const holds = described?.holds ?? source.holds ?? []
+  return (
+    !holds.includes('prose') &&
+    (holds.includes(kind) || (kind === 'id' && holds.includes('number')) || (kind === 'number' && holds.includes('id')))
+  )
+}
+
+/** Of an argument's name and value: the same recipient is known to every tool that takes one under that name. */
+export const knownHash = (salt: string, path: string, value: string): string =>
+  saltedHash(salt, [argumentName(path).toWellFormed(), value.toWellFormed()])
+
+/** The last name in a generalised path: `recipient` of `$.message.recipient[*]`. */
+export const argumentName = (path: string): string =>
+  [...path.matchAll(/\.([A-Za-z_]\w*)|\['([^']*)'\]/g)].map(([, plain, quoted]) => plain ?? quoted).at(-1) ?? path
+
+export function describeSource(source: ValueSource): string {
+  if (source.seen === 'user') return "the user's words"
+  if (source.seen === 'argument') return `argument ${source.path} of ${source.tool}`
+  const place = { cell: '', key: 'a key of ', line: 'a line of ', prose: 'the middle of the text at ' }[source.seen]
+  return `${place}${source.path} of the result of ${source.tool}`
+}
+
+export function describeOrigin(origin: SourceOrigin): string {
+  if (typeof origin === 'string') return ORIGIN_WORDS[origin]
+  if ('generated' in origin) return `the model itself (${origin.generated.join(', ')})`
+  return describeSource({ seen: origin.as ?? 'cell', tool: origin.result, path: origin.path })
+}
+
+const ORIGIN_WORDS = {
+  user: 'what the user wrote',
+  argument: 'an earlier allowed call',
+  identifier: 'a whole field of a result that holds identifiers',
+  known: 'the values known from earlier sessions',
+  generated: 'the model itself',
+} as const satisfies Record<Exclude<SourceOrigin, object>, string>
