@@ -180,7 +180,7 @@ const CHECKS: Record<string, CheckWithSamples> = {
     check: environmentReaders,
     good: {
       [`${S}main.ts`]: 'readConfig(process.env)',
-      'packages/sdk/src/options.ts': 'process.env.X',
+      'packages/sdk/src/options/options.ts': 'process.env.X',
       'packages/cli/src/main.ts': 'run(process.argv, process.env)',
       [`${S}log.ts`]: "// process.env\nconst text = 'process.env'",
       'scripts/a.mjs': 'process.env.X',
@@ -244,7 +244,12 @@ const CHECKS: Record<string, CheckWithSamples> = {
   },
   'names of files say something': {
     check: fileNames,
-    good: { 'packages/sdk/src/circuit-breaker.ts': '', 'test/a.test.ts': '', 'vite.config.ts': '', 'x/env.d.ts': '' },
+    good: {
+      'packages/sdk/src/base/circuit-breaker.ts': '',
+      'test/a.test.ts': '',
+      'vite.config.ts': '',
+      'x/env.d.ts': '',
+    },
     bad: [
       'utils.ts',
       'string-utils.ts',

@@ -1,11 +1,11 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
-import { createBypassWatch } from '../../packages/sdk/src/bypass.js'
-import { ReplayConfigError } from '../../packages/sdk/src/errors.js'
-import { type ClientKind, detectClient, memberAt } from '../../packages/sdk/src/providers/clients.js'
-import { type ClientGovernor, governClient } from '../../packages/sdk/src/providers/govern-client.js'
-import type { TurnHooks } from '../../packages/sdk/src/providers/turn-hooks.js'
+import { ReplayConfigError } from '../../packages/sdk/src/base/errors.js'
+import { createBypassWatch } from '../../packages/sdk/src/clients/bypass.js'
+import { type ClientKind, detectClient, memberAt } from '../../packages/sdk/src/clients/clients.js'
+import { type ClientGovernor, governClient } from '../../packages/sdk/src/clients/govern-client.js'
+import type { TurnHooks } from '../../packages/sdk/src/clients/turn-hooks.js'
 import { renderEvents, renderResponse } from '../support/provider-wire.js'
 
 /** What a client sends, as `POST /chat/completions`; ids in paths are `x`. */

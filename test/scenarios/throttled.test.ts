@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { consoleText } from '../../packages/sdk/src/base/warn-on-console.js'
 import type { Diagnostic } from '../../packages/sdk/src/index.js'
-import { consoleText } from '../../packages/sdk/src/warn-on-console.js'
 import { calls } from '../support/agent.js'
 import { startAgentAndRuntime } from '../support/agent-and-runtime.js'
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { forgetWarnings } from '../../packages/sdk/src/base/warn-on-console.js'
 import { type ReplayOptions, replay } from '../../packages/sdk/src/index.js'
-import { forgetWarnings } from '../../packages/sdk/src/warn-on-console.js'
 import { calls, results, says } from '../support/agent.js'
 import { startAgentAndRuntime } from '../support/agent-and-runtime.js'
 

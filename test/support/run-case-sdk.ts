@@ -11,12 +11,12 @@ import {
   snapshotOf,
 } from '@countersign/engine'
 import type { BlockReason, Decision, JsonObject, JsonValue, Receipt, StateSnapshot } from '@countersign/protocol'
-import type { Judgement, Preflight, PreflightAsk, ProposalAsk } from '../../packages/sdk/src/authority.js'
-import { createGovernedAuthority } from '../../packages/sdk/src/governed-authority.js'
-import { createLocalSession, type LocalSessionOptions } from '../../packages/sdk/src/local-session.js'
-import { loadPolicyEvaluator } from '../../packages/sdk/src/policy.js'
-import { createServerSession } from '../../packages/sdk/src/server-session.js'
-import { createTransport } from '../../packages/sdk/src/transport.js'
+import type { Judgement, Preflight, PreflightAsk, ProposalAsk } from '../../packages/sdk/src/authority/authority.js'
+import { createLocalSession, type LocalSessionOptions } from '../../packages/sdk/src/authority/local/local-session.js'
+import { createGovernedAuthority } from '../../packages/sdk/src/authority/server/governed-authority.js'
+import { createServerSession } from '../../packages/sdk/src/authority/server/server-session.js'
+import { createTransport } from '../../packages/sdk/src/authority/transport.js'
+import { loadPolicyEvaluator } from '../../packages/sdk/src/contracts/policy.js'
 import {
   type Case,
   type CaseEnd,

@@ -1,12 +1,4 @@
-export { readPack } from './contract-files.js'
-export {
-  type ContractsInput,
-  compileContracts,
-  type PrepareContractsOptions,
-  type PreparedContracts,
-  prepareContracts,
-} from './contracts.js'
-export type { Diagnostic, DiagnosticEvents, DiagnosticsCallback, DiagnosticType } from './diagnostics.js'
+export type { Diagnostic, DiagnosticEvents, DiagnosticsCallback, DiagnosticType } from './base/diagnostics.js'
 export {
   CONFIG_CONDITIONS,
   type ConfigCondition,
@@ -15,19 +7,34 @@ export {
   ReplayContractError,
   ReplayKillError,
   ReplayUnavailableError,
-} from './errors.js'
-export type { HealthSnapshot } from './health-snapshot.js'
-export { type ObserveHandle, observe } from './observe.js'
-export type { ObserveOptions } from './observe-options.js'
-export { readEnvironment, type SdkEnvironment } from './options.js'
-export { replay } from './replay.js'
-export type { CallInDoubt, NarrowResult, ReplayOptions, ToolContext, ToolExecutor, ToolMap } from './replay-options.js'
-export { ReplaySession } from './replay-session.js'
-export type { SessionStore, StoredSession } from './session-store.js'
-export type { ShadowDelta } from './shadow-delta.js'
-export type { WrappedTool, WrappedTools } from './tools.js'
-export type { TraceEntry } from './trace.js'
-export { type ValidateOptions, validate } from './validate.js'
-export { type OfferWait, waitForOffer } from './wait-for-offer.js'
-export type { HandoffOffer, HandoffWait } from './workflow.js'
-export type { WorkflowOptions } from './workflow-options.js'
+} from './base/errors.js'
+export type { HealthSnapshot } from './base/health-snapshot.js'
+export { readPack } from './contracts/contract-files.js'
+export {
+  type ContractsInput,
+  compileContracts,
+  type PrepareContractsOptions,
+  type PreparedContracts,
+  prepareContracts,
+} from './contracts/contracts.js'
+export { type ValidateOptions, validate } from './contracts/validate.js'
+export { type ObserveHandle, observe } from './observe/observe.js'
+export type { ObserveOptions } from './options/observe-options.js'
+export { readEnvironment, type SdkEnvironment } from './options/options.js'
+export type {
+  CallInDoubt,
+  NarrowResult,
+  ReplayOptions,
+  ToolContext,
+  ToolExecutor,
+  ToolMap,
+} from './options/replay-options.js'
+export type { SessionStore, StoredSession } from './options/session-store.js'
+export type { WorkflowOptions } from './options/workflow-options.js'
+export { replay } from './session/replay.js'
+export { ReplaySession } from './session/replay-session.js'
+export type { ShadowDelta } from './session/shadow-delta.js'
+export { type OfferWait, waitForOffer } from './session/wait-for-offer.js'
+export type { HandoffOffer, HandoffWait } from './session/workflow.js'
+export type { WrappedTool, WrappedTools } from './turn/tools.js'
+export type { TraceEntry } from './turn/trace.js'

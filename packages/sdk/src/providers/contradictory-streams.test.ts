@@ -7,8 +7,8 @@ import { MESSAGES, MESSAGES_LEGAL } from '../../../../test/support/contradiction
 import { RESPONSES, RESPONSES_LEGAL } from '../../../../test/support/contradictions/response-streams.js'
 import type { Contradiction, Legal } from '../../../../test/support/contradictions/stream-case.js'
 import { proves } from '../../../../test/support/proves.js'
+import type { JsonObject } from '../base/json-object.js'
 import { ReplayContractError, type ReplayOptions, replay } from '../index.js'
-import type { JsonObject } from '../json-object.js'
 
 /**
  * A provider, or whoever stands in its place, says two things in one stream: one that may pass, and one that may not

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../json-object.js'
-import type { KeptConversations } from './kept-conversations.js'
+import type { JsonObject } from '../base/json-object.js'
+import type { KeptConversations } from './stored-conversations.js'
 
 /**
  * One API of a model provider: what its requests, responses and streams look like.

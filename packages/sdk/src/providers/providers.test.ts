@@ -1,9 +1,9 @@
 import { readResponse } from '@countersign/engine'
 import { describe, expect, test } from 'vitest'
-import type { JsonObject } from '../json-object.js'
-import { anthropic } from './anthropic.js'
-import { openaiChat } from './openai-chat.js'
-import { openaiResponses } from './openai-responses.js'
+import type { JsonObject } from '../base/json-object.js'
+import { anthropic } from './anthropic/anthropic.js'
+import { openaiChat } from './openai-chat/openai-chat.js'
+import { openaiResponses } from './openai-responses/openai-responses.js'
 import type { Provider } from './provider.js'
 
 const fn = (name: string) => ({ type: 'function', function: { name, parameters: {} } })

@@ -1,0 +1,116 @@
+import type { Plan, ReadResponse } from '@countersign/engine'
+import type {
+  BlockReason,
+  Decision,
+  Flows,
+  Gate,
+  JsonValue,
+  NarrowedTool,
+  NarrowingSnapshot,
+  Receipt,
+  SessionStatus,
+  StateSnapshot,
+} from '@countersign/protocol'
+import type { KnownOrPromised } from '../base/known-or-promised.js'
+import type { OfferedTool } from '../providers/provider.js'
+
+/** Who decides about the calls of a session: the server, or the engine in this process. Both speak in these shapes. */
+export interface Authority {
+  readonly plan: Plan
+  /** Results are hashed with this. */
+  saltOf(by: DecidedBy): string
+  /** Makes the session ready ahead of its first turn. May throw; the first turn then tries again. */
+  start(): Promise<void>
+  preflight(ask: PreflightAsk): KnownOrPromised<Preflight>
+  propose(ask: ProposalAsk): KnownOrPromised<Judgement>
+  /** A prepared turn ends without a proposal. */
+  abandon(prepared: PreparedTurn): void
+  /** Takes evidence. Never throws: what cannot be delivered now is owed. */
+  submit(by: DecidedBy, evidence: readonly Evidence[]): KnownOrPromised<void>
+  /** Throws when a call that was allowed some time ago may no longer run, or when nobody can say. */
+  confirm(call: DecidedCall): Promise<void>
+  addLabel(label: string): void
+  setFilter(tools: readonly string[] | null): void
+  kill(cause: KillCause): void
+  reportBypass(method: string): void
+  snapshot(lastNarrowing: NarrowingSnapshot | null): StateSnapshot
+  labels(): readonly string[]
+  facts(): AuthorityFacts
+  /** Delivers what is owed, as far as it can be. */
+  flush(): Promise<void>
+  /** No turn comes after this. */
+  close(): Promise<void>
+}
+
+/** An allowed call, as whoever allowed it knows it. */
+export interface DecidedCall {
+  readonly by: DecidedBy
+  readonly pendingCallId: string
+}
+
+/** The server where it could be asked; otherwise this process. */
+export type DecidedBy = 'server' | 'local'
+export type KillCause = 'client' | 'breaker' | 'unguarded' | 'server'
+
+export interface PreflightAsk {
+  readonly tools: readonly Pick<OfferedTool, 'name' | 'kind'>[]
+  readonly provider: string
+  readonly model: string
+  /** Values of the request at the paths that the plan reads. */
+  readonly request: Record<string, JsonValue>
+}
+
+export type Preflight = PreparedTurn | BlockedTurn
+
+export interface PreparedTurn {
+  readonly outcome: 'prepared'
+  readonly by: DecidedBy
+  readonly preparedRequestId: string
+  readonly ask: PreflightAsk
+  readonly allowed: readonly string[]
+  readonly removed: readonly NarrowedTool[]
+}
+
+export interface BlockedTurn {
+  readonly outcome: 'blocked'
+  readonly by: DecidedBy
+  readonly reason: BlockReason
+  readonly detail: string | undefined
+  readonly remedy: string
+}
+
+export interface ProposalAsk {
+  readonly prepared: PreparedTurn
+  /** As the model's client gave it. */
+  readonly response: unknown
+  /** The same once it was read. */
+  readonly read: ReadResponse
+  readonly gate: Gate
+  readonly flows: Flows | undefined
+}
+
+export interface Judgement {
+  readonly by: DecidedBy
+  readonly outcome: 'allowed' | 'partial' | 'blocked' | 'no_calls'
+  readonly decisions: readonly Decision[]
+}
+
+export interface Evidence {
+  readonly call: { readonly callId: string; readonly toolName: string }
+  readonly receipt: Receipt
+}
+
+export interface AuthorityFacts {
+  readonly status: SessionStatus
+  /** Another holder has the session now. */
+  readonly lost: boolean
+  /** Whether the server answered last time; null where there is none to ask. */
+  readonly serverReachable: boolean | null
+  /** Decisions are made here although there is a server. */
+  readonly degradedLocal: boolean
+  readonly owedReceipts: number
+  readonly inDoubt: number
+  readonly unguardedCalls: number
+  /** Failures of the server and of callbacks of the session, so far. */
+  readonly errors: number
+}

@@ -1,0 +1,171 @@
+import { createIds } from '../../base/create-ids.js'
+import { ReplayConfigError, ReplayContractError, ReplayKillError } from '../../base/errors.js'
+import type { SessionStore, StoredSession } from '../../options/session-store.js'
+import type { Authority, Judgement, KillCause, Preflight, PreflightAsk } from '../authority.js'
+import { snapshotWith } from '../snapshot-with.js'
+import { createLocalSession, type LocalSessionOptions } from './local-session.js'
+
+export interface LocalAuthorityOptions {
+  readonly local: LocalSessionOptions
+  readonly store: SessionStore | undefined
+  readonly onKilled: (cause: KillCause) => void
+}
+
+/** The engine in this process decides. The state lives in memory, or in the program's store. */
+export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityOptions): Authority {
+  const { plan } = local
+  const { sessionId } = local.identity
+  const newId = createIds()
+  let session = createLocalSession(local)
+  let version = 0
+  let started: Promise<void> | null = store === undefined ? Promise.resolve() : null
+  let saving: Promise<void> = Promise.resolve()
+
+  function take(stored: StoredSession): void {
+    if (stored.compiled_hash !== plan.hash) {
+      throw new ReplayConfigError(
+        `session ${sessionId} was stored under other contracts, and its rules are fixed for life: use another sessionId`,
+        'compilation_failed',
+      )
+    }
+    session = createLocalSession({ ...local, identity: { ...local.identity, salt: stored.hash_salt } }, stored.state)
+    version = stored.version
+  }
+
+  /** Takes a state over without losing what cannot be undone: labels, and a kill. */
+  function adopt(stored: StoredSession): void {
+    const before = session.state()
+    take(stored)
+    for (const label of before.labels) session.addLabel(label)
+    if (before.status === 'KILLED') session.kill('client')
+  }
+
+  async function load(): Promise<void> {
+    const stored = await store?.load(sessionId)
+    if (stored === undefined || stored === null) return
+    const { toolFilter } = session.state()
+    adopt(stored)
+    if (toolFilter !== null) session.setFilter(toolFilter)
+  }
+
+  async function start(): Promise<void> {
+    started ??= load()
+    try {
+      await started
+    } catch (error) {
+      started = null
+      throw error
+    }
+  }
+
+  /**
+   * Saves in order. Where another process was faster, its state holds: this change is made `again` on top of it, or
+   * refused.
+   */
+  async function save(again?: () => void): Promise<void> {
+    if (store === undefined) return
+    const done = saving.then(start).then(async () => {
+      for (let tries = 1; !(await isSaved(store)); tries++) {
+        const newer = await store.load(sessionId)
+        if (newer !== null) adopt(newer)
+        if (again === undefined || tries === SAVE_TRIES) throw changedElsewhere(sessionId)
+        again()
+      }
+    })
+    saving = done.catch(() => {})
+    await done
+  }
+
+  async function isSaved(target: SessionStore): Promise<boolean> {
+    const stored = { version: version + 1, compiled_hash: plan.hash, hash_salt: session.salt, state: session.state() }
+    const isFirst = await target.save(sessionId, stored, version)
+    if (isFirst) version = stored.version
+    return isFirst
+  }
+
+  const saveSoon = (again: () => void): void => {
+    save(again).catch(() => {})
+  }
+
+  function kill(cause: KillCause): void {
+    if (isKilled()) return
+    session.kill('client')
+    onKilled(cause)
+    saveSoon(() => session.kill('client'))
+  }
+
+  const isKilled = (): boolean => session.state().status === 'KILLED'
+
+  function preflight(ask: PreflightAsk): Preflight {
+    if (isKilled()) throw new ReplayKillError()
+    return session.preflight(ask, `prq_${newId()}`)
+  }
+
+  return {
+    plan,
+    saltOf: () => session.salt,
+    start,
+    preflight: (ask) => (store === undefined ? preflight(ask) : start().then(() => preflight(ask))),
+    propose(ask) {
+      const wasKilled = isKilled()
+      const judgement = session.propose(ask, {
+        proposalId: `prp_${newId()}`,
+        pendingCallId: () => `pnd_${newId()}`,
+      })
+      const allowed = (): Judgement => {
+        if (!wasKilled && isKilled()) onKilled('breaker')
+        return judgement
+      }
+      return store === undefined ? allowed() : save().then(allowed)
+    },
+    abandon() {},
+    submit(_by, evidence) {
+      const wasKilled = isKilled()
+      const receive = (): void => session.receive(evidence.map(({ receipt }) => receipt))
+      receive()
+      if (!wasKilled && isKilled()) onKilled('breaker')
+      if (store !== undefined) return save(receive).catch(() => {})
+    },
+    async confirm() {
+      if (isKilled()) throw new ReplayKillError()
+    },
+    addLabel(label) {
+      session.addLabel(label)
+      saveSoon(() => session.addLabel(label))
+    },
+    setFilter(tools) {
+      session.setFilter(tools)
+      saveSoon(() => session.setFilter(tools))
+    },
+    kill,
+    reportBypass() {},
+    snapshot: (lastNarrowing) =>
+      snapshotWith(session.state(), plan, { sessionId, lastNarrowing, killed: false, unguardedCalls: 0 }),
+    labels: () => session.state().labels,
+    facts: () => ({
+      status: session.state().status,
+      lost: false,
+      serverReachable: null,
+      degradedLocal: false,
+      owedReceipts: 0,
+      inDoubt: 0,
+      unguardedCalls: 0,
+      errors: 0,
+    }),
+    async flush() {
+      await saving
+    },
+    async close() {
+      await saving
+    },
+  }
+}
+
+const SAVE_TRIES = 10
+
+const changedElsewhere = (sessionId: string): ReplayContractError =>
+  new ReplayContractError(`session ${sessionId} was changed by another process; nothing was allowed`, {
+    outcome: 'blocked',
+    decisions: [],
+    blocked: [],
+  })

@@ -1,0 +1,208 @@
+import {
+  applyEvent,
+  applyProposal,
+  type CreatedEvent,
+  evaluateProposal,
+  initialState,
+  judgeInputInvariants,
+  judgeReceipts,
+  narrowTools,
+  type Plan,
+  preflightBlock,
+  type SessionState,
+  type Verdict,
+} from '@countersign/engine'
+import type {
+  CaptureLevel,
+  Decision,
+  Environment,
+  JsonValue,
+  LedgerBody,
+  LedgerEventType,
+  Receipt,
+  SessionEvent,
+  UnmatchedPolicy,
+} from '@countersign/protocol'
+import { timeText } from '../../base/time-text.js'
+import type { Judgement, Preflight, PreflightAsk, ProposalAsk } from '../authority.js'
+
+/** What a session is, apart from its state. */
+export interface SessionIdentity {
+  readonly sessionId: string
+  readonly holderId: string
+  readonly agent: string | null
+  readonly environment: Environment | null
+  readonly unmatchedPolicy: UnmatchedPolicy
+  readonly captureLevel: CaptureLevel
+  readonly principal: JsonValue | undefined
+  readonly labels: readonly string[]
+  readonly salt: string
+}
+
+/** A session judged in this process by the same engine as on the server. Nothing here waits. */
+export interface LocalSession {
+  readonly plan: Plan
+  readonly salt: string
+  state(): SessionState
+  preflight(ask: PreflightAsk, preparedRequestId: string): Preflight
+  propose(ask: ProposalAsk, ids: MadeIds): Judgement
+  /** Repeats what the server decided about the same response. Throws when this copy would have decided otherwise. */
+  follow(ask: ProposalAsk, decisions: readonly Decision[], proposalId: string): void
+  receive(receipts: readonly Receipt[]): void
+  addLabel(label: string): void
+  setFilter(tools: readonly string[] | null): void
+  kill(by: LedgerBody<'killed'>['by']): void
+  bypass(method: string): void
+  restore(state: SessionState): void
+  /** An independent copy for the time without a server. */
+  fork(): LocalSession
+}
+
+export interface MadeIds {
+  readonly proposalId: string
+  pendingCallId(index: number): string
+}
+
+export interface LocalSessionOptions {
+  readonly identity: SessionIdentity
+  readonly plan: Plan
+  readonly nowMs: () => number
+  /** Without a server nobody can hold a claim against evidence, so the client's word commits. */
+  readonly commitOnReport: boolean
+  /** True where the session only watches: then nobody is asked and the circuit breaker kills nothing. */
+  readonly watches: boolean
+  /** False where neither a server, nor a store, nor a wrapped tool has a use for the hashes of what was allowed. */
+  readonly keepsHashes: boolean
+}
+
+export function createLocalSession(options: LocalSessionOptions, start?: SessionState): LocalSession {
+  const { identity, plan, nowMs } = options
+  let state = start ?? initialState(plan, createdEvent(identity, plan, nowMs()))
+
+  const apply = <Type extends LedgerEventType>(type: Type, body: LedgerBody<Type>): void => {
+    state = applyEvent(state, { type, at: timeText(nowMs()), body } as SessionEvent, plan)
+  }
+  const kill = (by: LedgerBody<'killed'>['by']): void => {
+    if (state.status !== 'KILLED') apply('killed', { by })
+  }
+  const trip = (breaker: boolean): void => {
+    if (breaker && !options.watches) kill('breaker')
+  }
+  const evaluate = (ask: ProposalAsk, ids: MadeIds, atMs: number): Verdict => {
+    const { tools, provider, model, request } = ask.prepared.ask
+    const response = ask.read
+    return evaluateProposal({
+      plan,
+      state,
+      response,
+      gate: ask.gate,
+      unmatchedPolicy: identity.unmatchedPolicy,
+      principal: identity.principal,
+      agent: identity.agent,
+      salt: identity.salt,
+      nowMs: atMs,
+      offered: ask.prepared.allowed,
+      toolless: tools.length === 0,
+      inputFailures: judgeInputInvariants({ plan, state, salt: identity.salt }, request),
+      flows: ask.flows,
+      ids: { sessionId: identity.sessionId, proposalId: ids.proposalId, pendingCallId: ids.pendingCallId },
+      provider,
+      model: response.model ?? model,
+      usage: response.usage,
+      responseHash: NO_DIGEST,
+      evidence: options.commitOnReport ? 'reported' : 'contract',
+      asks: !options.watches,
+      keepsHashes: options.keepsHashes,
+    })
+  }
+  const record = ({ event, breaker }: Verdict, atMs: number): void => {
+    state = applyProposal(state, { body: event, at: timeText(atMs) }, plan)
+    trip(breaker)
+  }
+
+  return {
+    plan,
+    salt: identity.salt,
+    state: () => state,
+    preflight(ask, preparedRequestId) {
+      const { provider, model } = ask
+      const toolless = ask.tools.length === 0
+      const blocked = preflightBlock({ plan, state, nowMs: nowMs(), provider, model, toolless })
+      if (blocked !== null) {
+        return {
+          outcome: 'blocked',
+          by: 'local',
+          reason: blocked.reason,
+          detail: blocked.detail,
+          remedy: blocked.remedy,
+        }
+      }
+      const { allowed, removed } = narrowTools({
+        plan,
+        state,
+        tools: ask.tools,
+        unmatchedPolicy: identity.unmatchedPolicy,
+        principal: identity.principal,
+        agent: identity.agent,
+      })
+      return { outcome: 'prepared', by: 'local', preparedRequestId, ask, allowed, removed }
+    },
+    propose(ask, ids) {
+      const atMs = nowMs()
+      const verdict = evaluate(ask, ids, atMs)
+      record(verdict, atMs)
+      return { by: 'local', outcome: verdict.outcome, decisions: verdict.decisions }
+    },
+    follow(ask, decisions, proposalId) {
+      const decided = new Map(decisions.map((decision) => [decision.index, decision]))
+      const pendingCallId = (index: number): string => decided.get(index)?.pending_call_id ?? ''
+      const atMs = nowMs()
+      const verdict = evaluate(ask, { proposalId, pendingCallId }, atMs)
+      const agrees = verdict.decisions.every(({ index, decision }) => decided.get(index)?.decision === decision)
+      if (!agrees) throw new Error('the server knows something about the session that this copy does not')
+      record(verdict, atMs)
+    },
+    receive(receipts) {
+      const { fence } = state
+      const at = timeText(nowMs())
+      const judged = judgeReceipts({ plan, state, receipts, fence, salt: identity.salt, at })
+      state = judged.state
+      if (judged.argumentsChanged.length > 0) apply('bypass', { method: null, cause: 'arguments_changed' })
+      trip(judged.breaker)
+    },
+    addLabel(label) {
+      if (!state.labels.includes(label)) apply('label', { label })
+    },
+    setFilter: (tools) => apply('tool_filter', { tools: tools === null ? null : [...tools] }),
+    kill,
+    bypass: (method) => apply('bypass', { method, cause: 'bypass' }),
+    restore(restored) {
+      state = restored
+    },
+    fork: () => createLocalSession({ ...options, commitOnReport: true }, state),
+  }
+}
+
+/** Only a server's ledger has digests of prepared requests. */
+const NO_DIGEST = '0'.repeat(64)
+
+function createdEvent(identity: SessionIdentity, plan: Plan, atMs: number): CreatedEvent {
+  return {
+    type: 'created',
+    at: timeText(atMs),
+    body: {
+      agent: identity.agent,
+      environment: identity.environment,
+      holder_id: identity.holderId,
+      compiled_hash: plan.hash,
+      plan_source: 'client',
+      unmatched_policy: identity.unmatchedPolicy,
+      capture_level: identity.captureLevel,
+      labels: [...identity.labels],
+      has_principal: identity.principal !== undefined,
+      initial_phase: plan.phases?.initial ?? null,
+      fence: 1,
+      workflow: null,
+    },
+  }
+}

@@ -1,0 +1,125 @@
+import { equalValues } from '@countersign/engine'
+import type { Decision, JsonObject, Receipt } from '@countersign/protocol'
+import type { DecidedBy, Evidence } from './authority.js'
+
+export type Approval = NonNullable<Receipt['approvals']>[number]
+
+/** A call that was allowed and whose outcome is not on the way yet. */
+export interface OpenCall {
+  readonly callId: string
+  readonly toolName: string
+  readonly arguments: JsonObject
+  readonly decision: Decision
+  readonly pendingCallId: string
+  readonly argumentHash: string
+  readonly by: DecidedBy
+  /** How long ago it was decided. */
+  readonly ageMs: () => number
+  readonly approvals: readonly Approval[]
+  /** How many results the request that led to this call already had under its id: some providers use ids again. */
+  readonly answeredBefore: number
+  state: 'allowed' | 'running' | 'resolved'
+}
+
+/** The allowed calls of the open step, and which of them run. */
+export interface CallBook {
+  open(calls: readonly OpenCall[]): void
+  /** The oldest allowed call with these marks, now running; null when there is none. */
+  take(call: CallMarks): OpenCall | null
+  /** Puts a call back that did not run after all. */
+  putBack(call: OpenCall): void
+  resolve(call: OpenCall, receipt: Receipt): void
+  allowed(): readonly OpenCall[]
+  /** No wrapped tool runs. */
+  isIdle(): boolean
+  /** Resolves when no wrapped tool runs. */
+  idle(): Promise<void>
+  /** Resolves when every call has its evidence, or the time is up. */
+  resolved(patienceMs: number): Promise<void>
+  /** Evidence that waits for the rest of its step, taken away. */
+  takeEvidence(): readonly EvidenceBatch[]
+  /** Every call of the step has its evidence. */
+  complete(): boolean
+}
+
+/** The evidence for one that decided. */
+export interface EvidenceBatch {
+  readonly by: DecidedBy
+  readonly items: Evidence[]
+}
+
+export interface CallMarks {
+  readonly toolName: string
+  readonly arguments: JsonObject
+  readonly callId: string | undefined
+}
+
+export function createCallBook(): CallBook {
+  let calls: OpenCall[] = []
+  let gathered: EvidenceBatch[] = []
+  let waiters: { until: 'idle' | 'resolved'; wake(): void }[] = []
+
+  const isReached = (until: 'idle' | 'resolved'): boolean =>
+    until === 'idle'
+      ? !calls.some(({ state }) => state === 'running')
+      : calls.every(({ state }) => state === 'resolved')
+  const settleWaiters = (): void => {
+    if (waiters.length === 0) return
+    const ready = waiters.filter(({ until }) => isReached(until))
+    waiters = waiters.filter((waiter) => !ready.includes(waiter))
+    for (const { wake } of ready) wake()
+  }
+  const wait = async (until: 'idle' | 'resolved'): Promise<void> => {
+    if (isReached(until)) return
+    await new Promise<void>((wake) => waiters.push({ until, wake }))
+  }
+
+  return {
+    open(opened) {
+      calls = [...calls.filter(({ state }) => state !== 'resolved'), ...opened]
+    },
+    take({ toolName, arguments: args, callId }) {
+      const found = calls.find(
+        (call) =>
+          call.state === 'allowed' &&
+          call.toolName === toolName &&
+          equalValues(call.arguments, args) &&
+          (callId === undefined || call.callId === callId),
+      )
+      if (found === undefined) return null
+      found.state = 'running'
+      return found
+    },
+    putBack(call) {
+      call.state = 'allowed'
+      settleWaiters()
+    },
+    resolve(call, receipt) {
+      call.state = 'resolved'
+      const { callId, toolName, by } = call
+      const evidence = { call: { callId, toolName }, receipt }
+      const batch = gathered.find((one) => one.by === by)
+      if (batch === undefined) gathered.push({ by, items: [evidence] })
+      else batch.items.push(evidence)
+      settleWaiters()
+    },
+    allowed: () => calls.filter(({ state }) => state === 'allowed'),
+    isIdle: () => isReached('idle'),
+    idle: () => wait('idle'),
+    async resolved(patienceMs) {
+      let timer: NodeJS.Timeout | undefined
+      const timeUp = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, patienceMs)
+      })
+      await Promise.race([wait('resolved'), timeUp])
+      clearTimeout(timer)
+    },
+    takeEvidence() {
+      const taken = gathered
+      gathered = []
+      calls = calls.filter(({ state }) => state !== 'resolved')
+      return taken
+    },
+    complete: () => calls.every(({ state }) => state === 'resolved'),
+  }
+}

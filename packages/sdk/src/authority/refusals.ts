@@ -1,0 +1,64 @@
+import { ERRORS, type SessionStatus } from '@countersign/protocol'
+import { ReplayContractError, ReplayKillError, ReplayUnavailableError } from '../base/errors.js'
+import { ServiceRefusal } from './transport.js'
+
+/** Why a session takes no more calls; null while it does. `lost`: another holder has it. */
+export type Standing = 'killed' | 'compromised' | 'lost' | null
+
+export function standingOf(status: SessionStatus): Standing {
+  if (status === 'KILLED') return 'killed'
+  return status === 'COMPROMISED' ? 'compromised' : null
+}
+
+/** What a refusal by the server reveals; null when it is about the request alone. */
+export function standingAfter(error: unknown): Standing {
+  if (!(error instanceof ServiceRefusal)) return null
+  switch (error.code) {
+    case 'SESSION_KILLED':
+    case 'WORKFLOW_KILLED':
+      return 'killed'
+    case 'SESSION_COMPROMISED':
+    case 'ARGUMENTS_CHANGED':
+      return 'compromised'
+    case 'NOT_RECOVERABLE':
+      return statusIn(error) === 'KILLED' ? 'killed' : 'compromised'
+    case 'FENCE_STALE':
+      return 'lost'
+    default:
+      return null
+  }
+}
+
+/** The error that the program sees for a refusal. A refusal is an answer, so `onError: allow` does not apply to it. */
+export function errorOf(error: ServiceRefusal): Error {
+  const standing = standingAfter(error)
+  if (standing !== null) return standingError(standing, error)
+  const message = `${error.message}; nothing was allowed. To fix this, ${ERRORS[error.code].fix}`
+  return error.status === 409 ? refused(message, error) : new ReplayUnavailableError(message, { cause: error })
+}
+
+/** The server cannot take what a request holds: a character, a depth, a size. */
+export const isAboutContent = (error: ServiceRefusal): boolean => error.status === 400 || error.status === 413
+
+export function assertStanding(standing: Standing): void {
+  if (standing !== null) throw standingError(standing)
+}
+
+const WHY = {
+  compromised: 'the session is compromised and takes no more calls; start a new one to go on',
+  lost: 'another holder has recovered this session; this one may no longer act for it',
+} as const
+
+function standingError(standing: NonNullable<Standing>, cause?: Error): Error {
+  if (standing === 'killed') return new ReplayKillError(undefined, cause && { cause })
+  return refused(WHY[standing], cause)
+}
+
+function refused(message: string, cause?: Error): ReplayContractError {
+  return new ReplayContractError(message, { outcome: 'blocked', decisions: [], blocked: [] }, cause && { cause })
+}
+
+function statusIn(error: ServiceRefusal): unknown {
+  const { session } = error.problem
+  return typeof session === 'object' && session !== null ? Reflect.get(session, 'status') : null
+}

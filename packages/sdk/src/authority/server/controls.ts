@@ -1,0 +1,141 @@
+import { messageOf, type Report } from '../../base/diagnostics.js'
+import type { LocalSession } from '../local/local-session.js'
+import { type CallLimits, ServiceRefusal } from '../transport.js'
+import type { ServerSession } from './server-session.js'
+
+/** Labels, filter, kill and bypass reports on their way to the server. They hold here at once; there they hold for good. */
+export interface Controls {
+  addLabel(label: string): void
+  setFilter(tools: readonly string[] | null): void
+  kill(): void
+  reportBypass(method: string): void
+  /** Labels or a filter wait to be sent. */
+  isOwing(): boolean
+  /** Sends what waits. Throws what the transport throws. */
+  flush(): Promise<void>
+  /** Between preflight and proposal nothing is sent, since it would make the prepared request stale. */
+  hold(): void
+  release(): void
+  /** Repeats on a new mirror what the server has not been told yet. */
+  replayOn(mirror: LocalSession): void
+  /** Resolves when every stop has been tried; one that failed is tried on. */
+  stopsTried(): Promise<void>
+}
+
+export interface ControlsOptions {
+  readonly server: ServerSession
+  /** Resolves to true once the session exists on the server, to false when it could not be opened. */
+  readonly opened: () => Promise<boolean>
+  /** The same, and true where nobody knows. */
+  readonly mayExist: () => Promise<boolean>
+  readonly limits: () => CallLimits | undefined
+  readonly report: Report
+  readonly sessionId: string
+}
+
+const FIRST_RETRY_MS = 250
+const LONGEST_RETRY_MS = 30_000
+
+export function createControls({ server, opened, mayExist, limits, report, sessionId }: ControlsOptions): Controls {
+  let labels: string[] = []
+  let filter: { tools: readonly string[] | null } | null = null
+  let held = 0
+  let flushing: Promise<void> | null = null
+  const stops = new Set<Promise<boolean>>()
+
+  async function sendAll(): Promise<void> {
+    while (labels.length > 0) {
+      const [label = ''] = labels
+      await dropRefused(server.addLabel(label, limits()))
+      labels = labels.filter((other) => other !== label)
+    }
+    while (filter !== null) {
+      const sending: { tools: readonly string[] | null } = filter
+      await server.setFilter(sending.tools, limits())
+      if (filter === sending) filter = null
+    }
+  }
+
+  /** A label beyond the limit can never be taken; it must not block every later turn. */
+  async function dropRefused(sent: Promise<void>): Promise<void> {
+    try {
+      await sent
+    } catch (error) {
+      if (!(error instanceof ServiceRefusal) || error.code !== 'LABEL_LIMIT') throw error
+      report({ type: 'replay_control_refused', session_id: sessionId, detail: error.message })
+    }
+  }
+
+  const isOwing = (): boolean => labels.length > 0 || filter !== null
+
+  async function flush(): Promise<void> {
+    if (!isOwing()) return
+    flushing ??= sendAll().finally(() => {
+      flushing = null
+    })
+    await flushing
+    await flush()
+  }
+
+  /** In the background: the next turn sends it in any case, and tells when that fails. */
+  function flushSoon(): void {
+    if (held > 0) return
+    opened()
+      .then((isOpen) => (isOpen && held === 0 ? flush() : undefined))
+      .catch(() => {})
+  }
+
+  /** True when the server has answered, whatever it said. */
+  async function tryStop(what: string, send: () => Promise<void>): Promise<boolean> {
+    try {
+      if (await mayExist()) await send()
+      return true
+    } catch (error) {
+      if (error instanceof ServiceRefusal && error.status !== 401 && error.status !== 403) return true
+      const detail = `${what} has not reached the server: ${messageOf(error)}`
+      report({ type: 'replay_degraded', session_id: sessionId, detail })
+      return false
+    }
+  }
+
+  /** A stop is tried until the server has answered it. */
+  async function insist(what: string, send: () => Promise<void>): Promise<void> {
+    const first = tryStop(what, send)
+    stops.add(first)
+    let isHeard = await first
+    stops.delete(first)
+    for (let delayMs = FIRST_RETRY_MS; !isHeard; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
+      await new Promise<void>((resolve) => setTimeout(resolve, delayMs).unref())
+      isHeard = await tryStop(what, send)
+    }
+  }
+
+  return {
+    addLabel(label) {
+      if (!labels.includes(label)) labels.push(label)
+      flushSoon()
+    },
+    setFilter(tools) {
+      filter = { tools }
+      flushSoon()
+    },
+    kill: () => void insist('the kill', server.kill),
+    reportBypass: (method) => void insist('the bypass report', () => server.reportBypass(method)),
+    isOwing,
+    flush,
+    hold() {
+      held++
+    },
+    release() {
+      held = Math.max(0, held - 1)
+      if (held === 0) flushSoon()
+    },
+    replayOn(mirror) {
+      for (const label of labels) mirror.addLabel(label)
+      if (filter !== null) mirror.setFilter(filter.tools)
+    },
+    async stopsTried() {
+      await Promise.all(stops)
+    },
+  }
+}

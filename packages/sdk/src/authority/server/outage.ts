@@ -1,0 +1,80 @@
+import { messageOf, type Report } from '../../base/diagnostics.js'
+import { ReplayKillError, ReplayUnavailableError } from '../../base/errors.js'
+import { errorOf, type Standing, standingAfter } from '../refusals.js'
+import { ServiceFailure, ServiceRefusal } from '../transport.js'
+
+/** Whether the server can be reached, and what becomes of a call while it cannot: `onError` and its limit. */
+export interface Outage {
+  /** The server did not answer. Told once, until it has answered again. */
+  failed(error: unknown): void
+  /** The server has answered and decides again. */
+  ended(): void
+  isReachable(): boolean
+  /** Returns when the call may be decided here, and counts it; otherwise throws what the program sees. */
+  assertMayDecideHere(error: unknown, knowsState: boolean): void
+  counts(): { readonly errors: number; readonly unguarded: number }
+}
+
+export interface OutageOptions {
+  readonly sessionId: string
+  readonly onError: 'block' | 'allow'
+  readonly maxUnguardedCalls: number
+  /** Whether the server has ever told of the session. */
+  readonly isToldOf: () => boolean
+  readonly report: Report
+  readonly onRefusal: (found: Standing) => void
+  readonly onTooMany: () => void
+}
+
+export function createOutage(options: OutageOptions): Outage {
+  const { sessionId, onError, maxUnguardedCalls, report } = options
+  let isReachable = true
+  let errors = 0
+  let unguarded = 0
+
+  function failed(error: unknown): void {
+    errors++
+    const detail = `${messageOf(error)}; ${consequence(options)}`
+    if (isReachable) report({ type: 'replay_degraded', session_id: sessionId, detail })
+    isReachable = false
+  }
+
+  return {
+    failed,
+    ended() {
+      if (isReachable) return
+      report({ type: 'replay_recovered', session_id: sessionId, detail: 'the server answers and decides again' })
+      isReachable = true
+    },
+    isReachable: () => isReachable,
+    assertMayDecideHere(error, knowsState) {
+      if (error instanceof ServiceRefusal) {
+        options.onRefusal(standingAfter(error))
+        throw errorOf(error)
+      }
+      if (!(error instanceof ServiceFailure)) throw error
+      failed(error)
+      if (onError === 'block' || !knowsState) throw unavailable(onError, error)
+      unguarded++
+      if (unguarded <= maxUnguardedCalls) return
+      options.onTooMany()
+      const why = `more than ${maxUnguardedCalls} calls (maxUnguardedCalls) without the server`
+      throw new ReplayKillError(`the session was killed: ${why}`, { cause: error })
+    },
+    counts: () => ({ errors, unguarded }),
+  }
+}
+
+function consequence({ onError, maxUnguardedCalls, isToldOf }: OutageOptions): string {
+  if (onError === 'block') return 'until it answers, calls are blocked (onError: block)'
+  const state = isToldOf()
+    ? 'by what the server told last'
+    : 'as those of a new session with nothing of its budgets used, since the server has told nothing of this one'
+  return `until it answers, at most ${maxUnguardedCalls} calls are decided here (onError: allow), ${state}`
+}
+
+function unavailable(onError: 'block' | 'allow', cause: ServiceFailure): ReplayUnavailableError {
+  const why = onError === 'block' ? 'onError is block' : 'this client does not know the state of the session'
+  const message = `the call is blocked, since the server cannot be asked and ${why}: ${cause.message}`
+  return new ReplayUnavailableError(message, { cause })
+}

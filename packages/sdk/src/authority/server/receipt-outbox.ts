@@ -1,0 +1,125 @@
+import { LIMITS, type PendingCallView, type Receipt } from '@countersign/protocol'
+import type { Evidence } from '../authority.js'
+import { isAboutContent } from '../refusals.js'
+import { ServiceRefusal } from '../transport.js'
+
+/** Receipts that were made and have not reached the server. They are kept in order and tried until they do. */
+export interface OwedReceipts {
+  add(receipts: readonly Receipt[]): void
+  /** Sends all that is owed. False when the server cannot be reached; then it is tried again later. */
+  deliver(): Promise<boolean>
+  count(): number
+  /** Keeps the evidence of a call that was decided here, in case the server turns out to have allowed it too. */
+  remember(evidence: Evidence): void
+  /** That evidence, as a receipt for the server's pending call; null when this call did not run here. */
+  evidenceFor(call: PendingCallView): Receipt | null
+  stop(): void
+}
+
+export interface OwedReceiptsOptions {
+  /** Throws what the transport throws. */
+  readonly send: (receipts: readonly Receipt[]) => Promise<void>
+  readonly onFailure: (error: unknown) => void
+  readonly onRefusal: (error: ServiceRefusal) => void
+}
+
+const REMEMBERED = 256
+const FIRST_RETRY_MS = 1_000
+const LONGEST_RETRY_MS = 30_000
+
+export function createOwedReceipts({ send, onFailure, onRefusal }: OwedReceiptsOptions): OwedReceipts {
+  let owed: Receipt[] = []
+  let delivering: Promise<boolean> | null = null
+  let retry: NodeJS.Timeout | undefined
+  let retryMs = FIRST_RETRY_MS
+  let stopped = false
+  const remembered = new Map<string, Evidence>()
+
+  const retryLater = (): void => {
+    if (stopped || retry !== undefined) return
+    retry = setTimeout(() => {
+      retry = undefined
+      void deliver()
+    }, retryMs)
+    retry.unref()
+    retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)
+  }
+
+  async function sendBatch(batch: readonly Receipt[]): Promise<void> {
+    try {
+      await send(batch)
+    } catch (error) {
+      if (!(error instanceof ServiceRefusal) || isAboutTheKey(error)) throw error
+      const [receipt] = batch
+      // One receipt that cannot be taken must not keep the others back.
+      if (batch.length > 1) for (const one of batch) await sendBatch([one])
+      else if (receipt !== undefined && isAboutContent(error) && hasContent(receipt)) await sendBatch([bare(receipt)])
+      else onRefusal(error)
+    }
+  }
+
+  async function deliverAll(): Promise<boolean> {
+    try {
+      while (owed.length > 0) {
+        const batch = owed.slice(0, LIMITS.receiptsPerBatch)
+        await sendBatch(batch)
+        owed = owed.slice(batch.length)
+      }
+      retryMs = FIRST_RETRY_MS
+      return true
+    } catch (error) {
+      onFailure(error)
+      retryLater()
+      return false
+    }
+  }
+
+  async function deliver(): Promise<boolean> {
+    delivering ??= deliverAll().finally(() => {
+      delivering = null
+    })
+    const done = await delivering
+    return done && owed.length > 0 ? deliver() : done
+  }
+
+  return {
+    add(receipts) {
+      owed.push(...receipts)
+    },
+    deliver,
+    count: () => owed.length,
+    remember(evidence) {
+      remembered.set(evidence.call.callId, evidence)
+      const oldest = remembered.keys().next()
+      if (remembered.size > REMEMBERED && !oldest.done) remembered.delete(oldest.value)
+    },
+    evidenceFor({ call_id, tool_name, pending_call_id, argument_hash }) {
+      const known = remembered.get(call_id)
+      if (known === undefined || known.call.toolName !== tool_name) return null
+      const { approvals: _, ...receipt } = known.receipt
+      // A provider may use an id again: what ran is this call only if it ran with these arguments.
+      return receipt.argument_hash === argument_hash ? { ...receipt, pending_call_id } : null
+    },
+    stop() {
+      stopped = true
+      clearTimeout(retry)
+    },
+  }
+}
+
+/** A revoked key says nothing about the receipt: it stays owed. */
+const isAboutTheKey = (error: ServiceRefusal): boolean => error.status === 401 || error.status === 403
+
+const hasContent = ({ outputs, result, error_code, approvals }: Receipt): boolean =>
+  [outputs, result, error_code, approvals].some((part) => part !== undefined)
+
+/** That the tool ran must get through, whatever it returned: without it the call would count as not executed. */
+function bare({
+  outputs: _outputs,
+  result: _result,
+  error_code: _code,
+  approvals: _approvals,
+  ...rest
+}: Receipt): Receipt {
+  return rest
+}

@@ -1,0 +1,249 @@
+import type { SessionState } from '@countersign/engine'
+import {
+  type CompiledSession,
+  type LedgerHead,
+  type PendingCallView,
+  type PreflightReply,
+  type ProposalReply,
+  proposalReply,
+  type Receipt,
+  type ReceiptsReply,
+  type SessionStatus,
+  type Usage,
+} from '@countersign/protocol'
+import { ReplayConfigError, ReplayContractError } from '../../base/errors.js'
+import type { JoinedWorkflow } from '../../options/workflow-options.js'
+import type { PreflightAsk, ProposalAsk } from '../authority.js'
+import type { SessionIdentity } from '../local/local-session.js'
+import { type CallLimits, type ReplyOf, ServiceFailure, ServiceRefusal, type Transport } from '../transport.js'
+import { sendResponse } from './send-response.js'
+
+export interface ServerSessionOptions {
+  readonly transport: Transport
+  readonly identity: Omit<SessionIdentity, 'salt'>
+  readonly compiled: { readonly hash: string; readonly session: CompiledSession }
+  readonly provider: string
+  readonly workflow: JoinedWorkflow | null
+  readonly takeover: boolean
+}
+
+/** The conversation with the server about one session: what it last said, and each thing that can be asked. */
+export interface ServerSession {
+  /** Creates the session, or recovers one that another holder left. */
+  open(limits?: CallLimits): Promise<Opened>
+  preflight(preparedRequestId: string, ask: PreflightAsk, limits?: CallLimits): Promise<PreflightReply>
+  propose(ask: ProposalAsk, usage: ProposalUsage): Promise<ProposalReply>
+  submit(receipts: readonly Receipt[], limits?: CallLimits): Promise<ReceiptsReply>
+  addLabel(label: string, limits?: CallLimits): Promise<void>
+  setFilter(tools: readonly string[] | null, limits?: CallLimits): Promise<void>
+  kill(): Promise<void>
+  reportBypass(method: string): Promise<void>
+  load(): Promise<{ readonly status: SessionStatus; readonly pending: readonly PendingCallView[] }>
+  /** The whole state as the server keeps it. */
+  loadState(): Promise<SessionState>
+  known(): KnownSession
+}
+
+export interface Opened {
+  readonly salt: string
+  readonly startedAt: string
+  /** False when the session had a history before this holder. */
+  readonly fresh: boolean
+  readonly inDoubt: readonly PendingCallView[]
+}
+
+export interface KnownSession {
+  readonly status: SessionStatus
+  readonly fence: number
+  readonly stateVersion: number
+  readonly controlRevision: number
+  readonly ledger: LedgerHead | null
+}
+
+export interface ProposalUsage {
+  readonly model: string
+  readonly usage: Usage | null
+}
+
+export function createServerSession(options: ServerSessionOptions): ServerSession {
+  const { transport, identity } = options
+  const params = { session_id: identity.sessionId }
+  let known: KnownSession = { status: 'ACTIVE', fence: 0, stateVersion: 0, controlRevision: 0, ledger: null }
+  /** Answers may overtake one another: only one that knows as much of the ledger is news. */
+  const learn = (news: Partial<KnownSession>): void => {
+    if (news.ledger && known.ledger && news.ledger.seq < known.ledger.seq) return
+    known = { ...known, ...news }
+  }
+  const heard = (reply: ReplyOf<'createSession'> | ReplyOf<'recoverSession'>): void => {
+    const { status, state_version, control_revision } = reply.session
+    learn({
+      status,
+      fence: reply.fence,
+      stateVersion: state_version,
+      controlRevision: control_revision,
+      ledger: reply.ledger,
+    })
+  }
+
+  return {
+    known: () => known,
+    async open(limits) {
+      const created = await createOrFindHeld(options, limits)
+      if (created !== null) {
+        heard(created)
+        // A workflow gives labels and bounds that only the server knows.
+        const fresh = created.ledger.seq === 1 && options.workflow === null
+        return { salt: created.hash_salt, startedAt: created.session.created_at, fresh, inDoubt: [] }
+      }
+      const body = { holder_id: identity.holderId, takeover: options.takeover }
+      const recovered = await transport.call('recoverSession', { params, body }, limits)
+      if (recovered.session.compiled_hash !== options.compiled.hash) throw otherPlan(identity.sessionId)
+      heard(recovered)
+      const { hash_salt: salt, session, in_doubt: inDoubt } = recovered
+      return { salt, startedAt: session.created_at, fresh: false, inDoubt }
+    },
+    async preflight(preparedRequestId, ask, limits) {
+      const body = {
+        prepared_request_id: preparedRequestId,
+        fence: known.fence,
+        state_version: known.stateVersion,
+        tools: ask.tools.map(({ name, kind }) => ({ name, kind })),
+        provider: ask.provider,
+        model: ask.model.slice(0, 256),
+        request: ask.request,
+      }
+      const seen = known.ledger
+      const reply = await transport.call('preflight', { params, body }, limits)
+      refuseTruncated(seen, reply.ledger)
+      learn({ ledger: reply.ledger })
+      return reply
+    },
+    async propose(ask, { model, usage }) {
+      const body = {
+        prepared_request_id: ask.prepared.preparedRequestId,
+        fence: known.fence,
+        gate: ask.gate,
+        model: model.slice(0, 256),
+        ...(usage !== null && { usage }),
+        ...(ask.flows !== undefined && { flows: ask.flows }),
+      }
+      const reply = await sendResponse(ask, (response) =>
+        transport.call('propose', { params, body: { ...body, response } }),
+      ).catch(storedAnswer)
+      const { status, state_version, control_revision, ledger } = reply
+      learn({ status, stateVersion: state_version, controlRevision: control_revision, ledger })
+      return reply
+    },
+    async submit(receipts, limits) {
+      const body = { fence: known.fence, receipts: [...receipts] }
+      const reply = await transport.call('submitReceipts', { params, body }, limits)
+      const { status, state_version, control_revision, ledger } = reply
+      learn({ status, stateVersion: state_version, controlRevision: control_revision, ledger })
+      return reply
+    },
+    async addLabel(label, limits) {
+      await transport.call('addLabel', { params, body: { label } }, limits)
+    },
+    async setFilter(tools, limits) {
+      const body = { fence: known.fence, tools: tools === null ? null : [...tools] }
+      await transport.call('setToolFilter', { params, body }, limits)
+    },
+    async kill() {
+      const { status } = await transport.call('killSession', { params, body: {} })
+      learn({ status })
+    },
+    async reportBypass(method) {
+      const body = { method: method.slice(0, 128) }
+      const { status } = await transport.call('reportBypass', { params, body })
+      learn({ status })
+    },
+    async load() {
+      const seen = known.ledger
+      const { session, pending, ledger } = await transport.call('loadSession', {
+        params,
+        query: { include: 'pending' },
+      })
+      refuseTruncated(seen, ledger)
+      const { status, state_version, control_revision } = session
+      learn({ status, stateVersion: state_version, controlRevision: control_revision, ledger })
+      return { status, pending: pending ?? [] }
+    },
+    async loadState() {
+      const { state } = await transport.call('exportEvents', { params, query: { limit: '1' } })
+      if (state === null) throw new ServiceFailure('the export of the session holds no state')
+      return state as unknown as SessionState
+    },
+  }
+}
+
+/** Null when another holder has the session: the way in is then to recover it. */
+async function createOrFindHeld(
+  { transport, identity, compiled, provider, workflow }: ServerSessionOptions,
+  limits?: CallLimits,
+): Promise<ReplyOf<'createSession'> | null> {
+  const { sessionId, holderId, agent, environment, unmatchedPolicy, captureLevel, principal, labels } = identity
+  const body = {
+    session_id: sessionId,
+    holder_id: holderId,
+    ...(agent !== null && { agent }),
+    ...(environment !== null && { environment }),
+    compiled_hash: compiled.hash,
+    unmatched_policy: unmatchedPolicy,
+    capture_level: captureLevel,
+    ...(principal !== undefined && { principal }),
+    ...(labels.length > 0 && { labels: [...labels] }),
+    provider,
+    ...(workflow !== null && { workflow: joinOf(workflow) }),
+  }
+  try {
+    return await transport.call('createSession', { body }, limits)
+  } catch (error) {
+    if (!(error instanceof ServiceRefusal)) throw error
+    if (error.code === 'SESSION_HELD') return null
+    if (error.code === 'PLAN_PINNED') throw pinned(agent, environment, error)
+    if (error.code !== 'PLAN_UNKNOWN') throw error
+    return transport.call('createSession', { body: { ...body, compiled_session: compiled.session } }, limits)
+  }
+}
+
+function joinOf({ workflowId, role, handoffId, definition }: JoinedWorkflow) {
+  return {
+    workflow_id: workflowId,
+    role,
+    ...(handoffId !== undefined && { handoff_id: handoffId }),
+    ...(definition !== undefined && { definition }),
+  }
+}
+
+/** The answer to an accepted proposal was lost on the way: the refusal of the second one brings it. */
+function storedAnswer(error: unknown): ProposalReply {
+  if (!(error instanceof ServiceRefusal) || error.code !== 'PREPARED_REQUEST_CONSUMED') throw error
+  const stored = proposalReply.safeParse(error.problem.proposal)
+  if (!stored.success) throw error
+  return stored.data
+}
+
+/** A ledger only grows. One that is shorter than what this client has seen was cut. */
+function refuseTruncated(seen: LedgerHead | null, head: LedgerHead): void {
+  if (seen === null || head.seq > seen.seq || (head.seq === seen.seq && head.hash === seen.hash)) return
+  throw new ReplayContractError(
+    `the ledger of the session has changed behind event ${seen.seq}: the server no longer has what it answered before`,
+    { outcome: 'blocked', decisions: [], blocked: [] },
+  )
+}
+
+function pinned(agent: string | null, environment: string | null, cause: Error): ReplayConfigError {
+  return new ReplayConfigError(
+    `an approved plan governs agent ${agent ?? 'default'} in ${environment}, and the given contracts compile to another one: ` +
+      'leave contracts and contractsDir out to use the approved plan, or have these contracts approved',
+    'compilation_failed',
+    { cause },
+  )
+}
+
+function otherPlan(sessionId: string): ReplayConfigError {
+  return new ReplayConfigError(
+    `session ${sessionId} was created under other contracts, and its rules are fixed for life: use another sessionId`,
+    'compilation_failed',
+  )
+}

@@ -1,0 +1,221 @@
+import {
+  type CheckedReply,
+  type Problem,
+  pathOf,
+  problemSchema,
+  type RequestBody,
+  ROUTES,
+  type RouteName,
+  type Routes,
+} from '@countersign/protocol'
+import { messageOf } from '../base/diagnostics.js'
+
+/** How the SDK speaks to the service: one call, with its retries, inside one deadline. */
+export interface Transport {
+  call<Name extends RouteName>(name: Name, sent: Sent<Name>, limits?: CallLimits): Promise<ReplyOf<Name>>
+}
+
+export type ReplyOf<Name extends RouteName> = CheckedReply<Routes[Name]>
+
+export interface Sent<Name extends RouteName> {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: RequestBody<Routes[Name]>
+}
+
+export interface CallLimits {
+  /** For the call with all its retries. */
+  readonly timeoutMs?: number
+  readonly attempts?: number
+}
+
+export interface TransportSettings {
+  readonly baseUrl: string
+  readonly apiKey: string
+  readonly timeoutMs: number
+  readonly fetch: typeof globalThis.fetch
+  /** Between 0 and 1; spreads retries. */
+  readonly random?: () => number
+  /** Told when a call is about to wait because its tenant has asked for too much. */
+  readonly onThrottled?: (waitMs: number) => void
+}
+
+/** The service answered: the request cannot be done as asked. */
+export class ServiceRefusal extends Error {
+  override readonly name = 'ServiceRefusal'
+  readonly status: number
+  readonly code: Problem['code']
+  /** The problem details, with whatever the client needs to go on. */
+  readonly problem: Problem
+
+  constructor(problem: Problem) {
+    super(`the service answered ${problem.status} ${problem.code}: ${problem.detail ?? problem.title}`)
+    this.status = problem.status
+    this.code = problem.code
+    this.problem = problem
+  }
+}
+
+/** The service did not answer, or not with an answer: nothing is known about what it did. */
+export class ServiceFailure extends Error {
+  override readonly name = 'ServiceFailure'
+}
+
+const ATTEMPTS = 4
+const FIRST_DELAY_MS = 50
+const LONGEST_DELAY_MS = 2_000
+
+/**
+ * Every mutation of the service can be sent again after a lost answer, so whatever is not an answer is retried:
+ * connection errors, timeouts, 5xx, bodies that are not the route's. The service's 4xx are answers.
+ */
+export function createTransport(settings: TransportSettings): Transport {
+  const random = settings.random ?? Math.random
+  return {
+    async call(name, sent, limits = {}) {
+      const deadline = performance.now() + (limits.timeoutMs ?? settings.timeoutMs)
+      const attempts = limits.attempts ?? ATTEMPTS
+      for (let attempt = 1; ; attempt++) {
+        const attemptMs = attemptTimeout(deadline - performance.now(), attempts - attempt)
+        const result = await once(settings, name, sent, attemptMs)
+        if ('reply' in result) return result.reply
+        const delayMs = result.retryAfterMs ?? jittered(attempt, random())
+        const last = attempt >= attempts || performance.now() + delayMs >= deadline
+        if (last) throw result.failure
+        if (result.throttled) settings.onThrottled?.(delayMs)
+        await sleep(delayMs)
+      }
+    },
+  }
+}
+
+type Attempt<Name extends RouteName> =
+  | { reply: ReplyOf<Name> }
+  | { failure: ServiceFailure; retryAfterMs: number | null; throttled?: boolean }
+
+async function once<Name extends RouteName>(
+  settings: TransportSettings,
+  name: Name,
+  sent: Sent<Name>,
+  timeoutMs: number,
+): Promise<Attempt<Name>> {
+  const { method } = ROUTES[name]
+  const url = urlOf(settings.baseUrl, name, sent)
+  const signal = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)))
+  const exchange = async (): Promise<{ response: Response; text: string }> => {
+    const response = await settings.fetch(url, {
+      method,
+      headers: {
+        authorization: `Bearer ${settings.apiKey}`,
+        accept: 'application/json',
+        ...(sent.body !== undefined && { 'content-type': 'application/json' }),
+      },
+      signal,
+      redirect: 'error',
+      ...(sent.body !== undefined && { body: JSON.stringify(sent.body) }),
+    })
+    return { response, text: await response.text() }
+  }
+  let response: Response
+  let text: string
+  try {
+    // A `fetch` that was handed in may not listen to its signal.
+    const answer = await Promise.race([exchange(), aborted(signal)])
+    response = answer.response
+    text = answer.text
+  } catch (cause) {
+    return failed(`${method} ${whereOf(url)} got no answer: ${reasonOf(cause)}; ${NOBODY_THERE}`, { cause })
+  }
+  if (response.ok) return replied(name, text, `${method} ${whereOf(url)}`)
+  const problem = readProblem(text)
+  if (response.status === 429) {
+    return { ...failed(`${method} ${whereOf(url)} is rate limited`, {}, retryAfterMs(response)), throttled: true }
+  }
+  if (problem !== null && response.status >= 400 && response.status < 500) throw new ServiceRefusal(problem)
+  return failed(
+    `${method} ${whereOf(url)} answered ${response.status}${problem === null ? ' without problem details' : ` ${problem.code}`}`,
+    {},
+    response.status === 503 ? retryAfterMs(response) : null,
+  )
+}
+
+function replied<Name extends RouteName>(name: Name, text: string, what: string): Attempt<Name> {
+  const parsed = parseJson(text)
+  if (parsed === undefined) return failed(`${what} answered something that is not JSON; ${OTHER_SERVICE}`)
+  const checked = ROUTES[name].reply.safeParse(parsed)
+  if (checked.success) return { reply: checked.data as ReplyOf<Name> }
+  // A newer service may say more than this client knows.
+  const onlyMore = checked.error.issues.every((issue) => issue.code === 'unrecognized_keys')
+  if (onlyMore) return { reply: parsed as ReplyOf<Name> }
+  const issue = checked.error.issues[0]
+  return failed(
+    `${what} answered another shape than expected at ${issue?.path.join('.') || 'the top'}; ${OTHER_SERVICE}`,
+  )
+}
+
+const NOBODY_THERE = 'check that the service runs, and that runtimeUrl or COUNTERSIGN_API_URL is its address'
+const OTHER_SERVICE = 'check that runtimeUrl or COUNTERSIGN_API_URL is the address of a Countersign service'
+
+function failed(message: string, options: ErrorOptions = {}, retryAfter: number | null = null) {
+  return { failure: new ServiceFailure(message, options), retryAfterMs: retryAfter }
+}
+
+function urlOf(
+  baseUrl: string,
+  name: RouteName,
+  { params = {}, query = {} }: Pick<Sent<RouteName>, 'params' | 'query'>,
+): string {
+  const path = pathOf(ROUTES[name], params)
+  const search = new URLSearchParams(query).toString()
+  return `${baseUrl.replace(/\/+$/, '')}${path}${search === '' ? '' : `?${search}`}`
+}
+
+/** Without what an address may hold besides, which is nobody else's business. */
+function whereOf(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return `${origin}${pathname}`
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+}
+
+function readProblem(text: string): Problem | null {
+  const checked = problemSchema.safeParse(parseJson(text))
+  return checked.success ? checked.data : null
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** An answer that hangs must leave time for another attempt. */
+function attemptTimeout(leftMs: number, attemptsLeft: number): number {
+  return attemptsLeft > 0 ? leftMs / 2 : leftMs
+}
+
+function jittered(attempt: number, random: number): number {
+  const ceiling = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1))
+  return ceiling / 2 + (ceiling / 2) * random
+}
+
+function retryAfterMs(response: Response): number | null {
+  const value = response.headers.get('retry-after')
+  if (value === null) return null
+  const seconds = Number(value)
+  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1_000)
+  const at = Date.parse(value)
+  return Number.isNaN(at) ? null : Math.max(0, at - Date.now())
+}
+
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause)
+  if (cause.name === 'TimeoutError') return 'timed out'
+  return cause.cause instanceof Error ? `${cause.message}: ${messageOf(cause.cause)}` : messageOf(cause)
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -1,0 +1,153 @@
+import { ReplayConfigError } from '../base/errors.js'
+import { isObject, type JsonObject } from '../base/json-object.js'
+import type { Provider } from '../providers/provider.js'
+import { type ClientKind, memberAt, type Treatment } from './clients.js'
+import { governCall } from './govern-call.js'
+import type { Method } from './patch-method.js'
+import type { TurnHooks } from './turn-hooks.js'
+import { unpatched, wrapClient } from './wrapped-clients.js'
+
+export interface ClientGovernor {
+  /** One per call of the model; `path` is the method as the program called it. May throw to refuse the call. */
+  beginTurn(provider: Provider, request: JsonObject, path: string): TurnHooks
+  /** Called before any method is looked at: throws when the wrapper is no longer in use. */
+  assertUsable(): void
+  /** Makes a call of the wrapper's own on the original client, so that it is not taken for the program's. */
+  send<T>(call: () => T): T
+}
+
+/**
+ * A client that looks like the original, and on which every method that could bring a tool call is governed or throws.
+ * Methods are let through by name, so one that a later version of the client adds is refused until it is known.
+ */
+export function governClient<Client extends object>(
+  client: Client,
+  kind: ClientKind,
+  governor: ClientGovernor,
+): Client {
+  // Taken now: what is patched onto the original later, to notice direct calls, is not met from here.
+  const originals = new Map<Provider, Send>()
+  for (const treatment of kind.methods.values()) {
+    if (treatment.as === 'governed') bindOriginal(client, treatment.provider, originals)
+  }
+
+  const create = (provider: Provider, path: string) => (request: unknown, options?: unknown) => {
+    governor.assertUsable()
+    const send = originals.get(provider)
+    if (send === undefined) throw refusal(path)
+    const { body, rest } = sentBy(request, options)
+    const hooks = governor.beginTurn(provider, body, path)
+    return governCall({ provider, request: body, send: (sent) => governor.send(() => send(sent, rest)), hooks })
+  }
+
+  const method = (treatment: Treatment | undefined, path: string, owner: object, original: Method): unknown => {
+    if (treatment === undefined) return () => throwing(refusal(path))
+    switch (treatment.as) {
+      case 'governed':
+        return create(treatment.provider, path)
+      case 'helper':
+        // The helper sees nothing of the original: neither its `create` nor, by `_client`, any other way to a model.
+        return (...args: unknown[]) => {
+          governor.assertUsable()
+          return Reflect.apply(original, { create: create(treatment.provider, path), _client: root }, args)
+        }
+      case 'passes':
+        return (...args: unknown[]) => {
+          governor.assertUsable()
+          return Reflect.apply(original, owner, args)
+        }
+      case 'derives':
+        return (...args: unknown[]) => {
+          governor.assertUsable()
+          const derived: unknown = Reflect.apply(unpatched(original), owner, args)
+          return isObject(derived) ? governClient(derived, kind, governor) : derived
+        }
+    }
+  }
+
+  const facade = (target: object, path: string): object => {
+    const members = new Map<string, { original: object; governed: unknown }>()
+    return facadeOf(target, (name) => {
+      const value: unknown = Reflect.get(target, name, target)
+      // `await client` asks for `then`, and what both clients mark as internal leads to the original.
+      if (name.startsWith('_') || value === undefined) return undefined
+      if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return value
+      // The same function and the same object each time they are asked for, as on the original.
+      const known = members.get(name)
+      if (known !== undefined && (known.original === value || typeof value === 'object')) return known.governed
+      const governed = governedMember(target, path === '' ? name : `${path}.${name}`, value)
+      members.set(name, { original: value, governed })
+      return governed
+    })
+  }
+
+  const governedMember = (owner: object, at: string, value: object): unknown => {
+    if (typeof value === 'function') return method(kind.methods.get(at), at, owner, value as Method)
+    return at === 'logger' ? value : facade(value, at)
+  }
+
+  const root = facade(client, '')
+  wrapClient(root, 'wrapper')
+  return root as Client
+}
+
+/**
+ * What a call really sends. Both clients let the option `body` replace the request, and `path` or `method` send it
+ * elsewhere: the first is governed as the request that it is, the others are refused.
+ */
+function sentBy(request: unknown, options: unknown): { body: JsonObject; rest: unknown } {
+  if (!isObject(options)) return { body: isObject(request) ? request : {}, rest: options }
+  for (const name of ['path', 'method']) {
+    if (options[name] !== undefined) throw elsewhere(name)
+  }
+  const { body: replaced, ...rest } = options
+  const body = replaced === undefined ? request : replaced
+  return { body: isObject(body) ? body : {}, rest }
+}
+
+type Send = (request: JsonObject, options: unknown) => unknown
+
+function bindOriginal(client: object, provider: Provider, originals: Map<Provider, Send>): void {
+  const member = memberAt(client, provider.createPath)
+  if (typeof member?.value !== 'function') return
+  const { owner, value: original } = member
+  originals.set(provider, (request, options) =>
+    Reflect.apply(original as Method, owner, options === undefined ? [request] : [request, options]),
+  )
+}
+
+/** Stands on an empty object of the same prototype, so that `instanceof` holds and nothing real can be reached. */
+function facadeOf(target: object, member: (name: string) => unknown): object {
+  return new Proxy(Object.create(Object.getPrototypeOf(target)), {
+    get: (_stand, name) => (typeof name === 'string' ? member(name) : undefined),
+    has: (_stand, name) => Reflect.has(target, name),
+    set: (_stand, name, value) => {
+      // A key may be renewed; a method may not be put in the place of a governed one.
+      if (typeof value === 'object' || typeof value === 'function') return false
+      return Reflect.set(target, name, value, target)
+    },
+    defineProperty: () => false,
+    deleteProperty: () => false,
+    setPrototypeOf: () => false,
+  })
+}
+
+function throwing(error: Error): never {
+  throw error
+}
+
+function elsewhere(option: string): ReplayConfigError {
+  return new ReplayConfigError(
+    `the option ${option} would send the request elsewhere than it is governed for: leave it out`,
+    null,
+  )
+}
+
+function refusal(path: string): ReplayConfigError {
+  return new ReplayConfigError(
+    `${path} is not governed: it could reach a model without its tool calls being judged. ` +
+      'Use create, parse or stream of chat.completions, responses or messages; ' +
+      'what calls no model can be called on the original client.',
+    null,
+  )
+}

@@ -1,0 +1,49 @@
+import type { JsonObject } from '../base/json-object.js'
+import type { KnownOrPromised } from '../base/known-or-promised.js'
+import type { SaidInstead } from '../providers/provider.js'
+
+/** What decides about one governed call of a model. One object serves one call, with its retries. */
+export interface TurnHooks {
+  /** Before the model is asked, each time. Throwing means that it is not asked. */
+  prepare(request: JsonObject): KnownOrPromised<Prepared>
+  /** Once per answer, before the program sees a part of any tool call. Throwing is what the program then sees. */
+  judge(answer: ModelAnswer): KnownOrPromised<Verdict>
+  /** There is nothing to judge: the model call failed, or the program left the stream. Must not throw. */
+  abandon(answer: AbandonedAnswer): Promise<void>
+  /** Hold streams from their first event, because the answer may be thrown away for a retry. */
+  readonly holdStreams: boolean
+}
+
+/** The request to send, or the text to answer with instead of asking the model. */
+export type Prepared = { request: JsonObject } | { said: SaidInstead }
+
+export interface ModelAnswer {
+  /** As it was sent. */
+  request: JsonObject
+  response: JsonObject
+  /** False when a stream ended before the event that ends a response: its calls may be cut short. */
+  complete: boolean
+  /** What a stream says in two ways about its calls; null when it does not. */
+  contradiction: string | null
+  streamed: boolean
+  latencyMs: number
+}
+
+export interface AbandonedAnswer {
+  request: JsonObject
+  /** What had been received; null when nothing had. */
+  response: JsonObject | null
+  why: 'failed' | 'left'
+  /** True when the program left after the end of the answer, which then held no calls. */
+  complete: boolean
+  error: unknown
+}
+
+export type Verdict =
+  | { action: 'release' }
+  /** Only the calls of these ids stay. */
+  | { action: 'keep'; callIds: ReadonlySet<string> }
+  /** No call stays, and this is said. */
+  | { action: 'answer'; text: string }
+  /** The answer is thrown away, and the model is asked again. Streams only with `holdStreams`. */
+  | { action: 'retry'; request: JsonObject }

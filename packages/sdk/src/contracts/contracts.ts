@@ -1,0 +1,90 @@
+import { basename } from 'node:path'
+import {
+  type CompileNote,
+  type CompileResult,
+  type ContractSource,
+  compilePlan,
+  describeNote,
+  type Plan,
+  type PlanSources,
+  type PolicyEvaluator,
+} from '@countersign/engine'
+import type { CompiledSession, Contract, SessionDefinition } from '@countersign/protocol'
+import { ReplayConfigError } from '../base/errors.js'
+import { readContractFiles, readPack, readSessionFile } from './contract-files.js'
+
+/** A pack's folder, contract files, or contracts as objects. */
+export type ContractsInput = string | readonly string[] | Contract | readonly Contract[]
+
+export interface PrepareContractsOptions {
+  /** The session's definition: the path of a session.yaml, or an object. A pack's own is found by itself. */
+  readonly session?: string | SessionDefinition | undefined
+  /** Where it is given, policies are checked and evaluated. */
+  readonly policy?: PolicyEvaluator | undefined
+}
+
+/** Contracts that compiled as a whole, ready for `validate`. */
+export interface PreparedContracts {
+  readonly plan: Plan
+  readonly compiled_session: CompiledSession
+  readonly compiled_hash: string
+  readonly warnings: readonly CompileNote[]
+}
+
+/** Reads and compiles contracts. Throws ReplayConfigError `compilation_failed` that names every fault; never takes a part. */
+export function prepareContracts(input: ContractsInput, options: PrepareContractsOptions = {}): PreparedContracts {
+  const result = compileContracts(input, options)
+  if (!result.ok) throw compilationFailed(result.errors)
+  const { plan, compiled_session, compiled_hash, warnings } = result
+  return { plan, compiled_session, compiled_hash, warnings }
+}
+
+/** The same, with the faults as data. Throws only where a file cannot be read. */
+export function compileContracts(input: ContractsInput, options: PrepareContractsOptions = {}): CompileResult {
+  return compilePlan(readSources(input, options.session), { policy: options.policy })
+}
+
+export function compilationFailed(
+  errors: readonly CompileNote[],
+  what = 'the contracts do not compile',
+): ReplayConfigError {
+  const list = errors.map((note) => `\n  ${describeNote(note)}`).join('')
+  return new ReplayConfigError(`${what}:${list}`, 'compilation_failed')
+}
+
+function readSources(input: ContractsInput, session: PrepareContractsOptions['session']): PlanSources {
+  const found = typeof input === 'string' ? readPack(input) : readList(input)
+  if (session === undefined) return found
+  return { ...found, session: typeof session === 'string' ? readSessionFile(session) : asSource('session', session) }
+}
+
+function readList(input: Exclude<ContractsInput, string>): PlanSources {
+  if (typeof input !== 'object' || input === null) {
+    throw new ReplayConfigError('give a folder, an array of contract files, or contract objects', 'compilation_failed')
+  }
+  const items: readonly unknown[] = Array.isArray(input) ? input : [input]
+  const paths = items.filter((item) => typeof item === 'string')
+  if (paths.length === 0) {
+    return { contracts: items.map((item, index) => asSource(nameOf(item, index), item)) }
+  }
+  if (paths.length < items.length) {
+    throw new ReplayConfigError('give either contract files or contract objects, not both', 'compilation_failed')
+  }
+  const isSession = (path: string) => SESSION_FILE.test(basename(path))
+  const sessions = paths.filter(isSession)
+  if (sessions.length > 1) {
+    throw new ReplayConfigError(`there are ${sessions.length} session files: keep one`, 'compilation_failed')
+  }
+  const contracts = readContractFiles(paths.filter((path) => !isSession(path)))
+  return sessions[0] === undefined ? { contracts } : { contracts, session: readSessionFile(sessions[0]) }
+}
+
+const SESSION_FILE = /^session\.(ya?ml|json)$/
+
+const asSource = (file: string, value: unknown): ContractSource => ({ file, value })
+
+/** Objects have no file; errors name the tool instead. */
+function nameOf(item: unknown, index: number): string {
+  const tool = typeof item === 'object' && item !== null && 'tool' in item ? item.tool : undefined
+  return typeof tool === 'string' ? tool : `contracts[${index}]`
+}

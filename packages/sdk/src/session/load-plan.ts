@@ -1,0 +1,88 @@
+import { compilePlan, describeNote, type Plan, preparePlan } from '@countersign/engine'
+import type { CompiledSession, PlanLookup } from '@countersign/protocol'
+import { messageOf, type Report } from '../base/diagnostics.js'
+import { ReplayConfigError } from '../base/errors.js'
+import { compilationFailed, compileContracts } from '../contracts/contracts.js'
+import { loadPolicyEvaluator } from '../contracts/policy.js'
+import type { ReplaySettings } from '../options/replay-settings.js'
+
+/** A plan ready to judge, beside the form in which it travels. */
+export interface LoadedPlan {
+  readonly plan: Plan
+  readonly compiled: { readonly hash: string; readonly session: CompiledSession }
+  /** A contract asks where the values of arguments came from. */
+  readonly readsSources: boolean
+}
+
+function loadedPlan(plan: Plan, hash: string, session: CompiledSession): LoadedPlan {
+  const readsSources = session.contracts.some(({ sources }) => sources !== undefined && sources.length > 0)
+  return { plan, compiled: { hash, session }, readsSources }
+}
+
+export function hasContracts({ contracts, contractsDir, sessionYamlPath }: ReplaySettings): boolean {
+  return contracts !== null || contractsDir !== undefined || sessionYamlPath !== undefined
+}
+
+/** Compiles the contracts that the options name. Throws with everything that is wrong with them. */
+export function loadPlan({ contracts, contractsDir, sessionYamlPath }: ReplaySettings, report: Report): LoadedPlan {
+  if (contracts !== null && contractsDir !== undefined) {
+    throw new ReplayConfigError('give either contracts or contractsDir, not both', 'compilation_failed')
+  }
+  const input = contractsDir ?? contracts ?? []
+  const first = compileContracts(input, { session: sessionYamlPath })
+  const needsPolicy = first.ok && first.plan.usesPolicy
+  const compiled = needsPolicy
+    ? compileContracts(input, { session: sessionYamlPath, policy: loadPolicyEvaluator() })
+    : first
+  if (!compiled.ok) {
+    report({ type: 'replay_compile_error', errors: compiled.errors.map(describeNote) })
+    throw compilationFailed(compiled.errors)
+  }
+  if (compiled.warnings.length > 0) {
+    report({ type: 'replay_compile_warning', warnings: compiled.warnings.map(describeNote) })
+  }
+  return loadedPlan(compiled.plan, compiled.compiled_hash, compiled.compiled_session)
+}
+
+/** A session without rules: for the time before a plan is attached, and where nobody judges. */
+export function emptyPlan(): LoadedPlan {
+  const compiled = compilePlan({ contracts: [] })
+  if (!compiled.ok) throw new Error('an empty plan does not compile')
+  return loadedPlan(compiled.plan, compiled.compiled_hash, compiled.compiled_session)
+}
+
+type ReadPlan = { ok: true; loaded: LoadedPlan } | { ok: false; problem: string }
+
+/** The approved plan of a lookup, checked against its hash. */
+export function readApprovedPlan({ compiled_session: session, compiled_hash: hash }: PlanLookup): ReadPlan {
+  if (session === null || hash === null)
+    return { ok: false, problem: 'the lookup names an approved plan and brings none' }
+  try {
+    const first = preparePlan(session)
+    const prepared = first.ok && first.plan.usesPolicy ? preparePlan(session, { policy: loadPolicyEvaluator() }) : first
+    if (!prepared.ok) return { ok: false, problem: prepared.problems.join('; ') }
+    if (prepared.plan.hash !== hash)
+      return { ok: false, problem: 'the plan does not have the hash it was approved under' }
+    return { ok: true, loaded: loadedPlan(prepared.plan, hash, session) }
+  } catch (error) {
+    return { ok: false, problem: messageOf(error) }
+  }
+}
+
+/** Throws when the session was not given what the plan needs. A session that only watches needs less. */
+export function checkPlanUse({ plan }: LoadedPlan, settings: ReplaySettings, isEnforced: boolean): void {
+  if (plan.usesPolicy && settings.principal === undefined) {
+    throw new ReplayConfigError('the contracts have a policy: give the option principal', 'policy_without_principal')
+  }
+  if (!isEnforced) return
+  for (const [tool, { executionConstraints }] of plan.contracts) {
+    if (executionConstraints.length === 0 || settings.tools?.has(tool)) continue
+    throw new ReplayConfigError(
+      `the contract of ${tool} has execution_constraints, which only a wrapper can check: put ${tool} into the option tools`,
+      'constraints_without_wrapper',
+    )
+  }
+  if (plan.hasCheckpoints && settings.onCheckpoint === undefined) {
+    throw new ReplayConfigError('the contracts have checkpoints: give the option onCheckpoint', 'compilation_failed')
+  }
+}

@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto'
+import { type CaptureItem, LIMITS } from '@countersign/protocol'
+import { createCircuitBreaker } from '../base/circuit-breaker.js'
+import { messageOf, type Report } from '../base/diagnostics.js'
+import { postByFetch } from '../base/post.js'
+import { keepableJson } from '../base/written-json.js'
+import { type CaptureBuffer, createCaptureBuffer } from '../observe/capture-buffer.js'
+import { captureItem } from '../observe/capture-item.js'
+import { captureSender } from '../observe/send-captures.js'
+import type { ReplaySettings } from '../options/replay-settings.js'
+import { isBlocked } from '../turn/gate.js'
+import type { AnsweredTurn, Stance } from '../turn/turn-session.js'
+
+/** Captures of a session that no server keeps: sent to the capture endpoint, and given to the program's store. */
+export interface ReplayCaptures {
+  take(turn: AnsweredTurn): void
+  flush(): Promise<void>
+  close(): Promise<void>
+  failures(): number
+  /** False where nobody takes them. */
+  isActive(): boolean
+}
+
+export function createReplayCaptures(settings: ReplaySettings, report: Report): ReplayCaptures {
+  const { apiKey, store, captureDisabled } = settings
+  const buffer = apiKey === null || captureDisabled ? null : bufferFor(settings, apiKey, report)
+  const append = captureDisabled ? undefined : store?.appendCapture?.bind(store)
+  let stored: Promise<void> = Promise.resolve()
+  const tell = (error: unknown): void => report({ type: 'capture_error', detail: messageOf(error) })
+
+  return {
+    take(turn) {
+      // What the server decided it has captured itself.
+      if (turn.by === 'server' || (buffer === null && append === undefined)) return
+      try {
+        const item = itemOf(settings, turn)
+        buffer?.add(() => keepableJson(JSON.stringify(item)))
+        if (append !== undefined) stored = stored.then(() => append(item)).catch(tell)
+      } catch (error) {
+        tell(error)
+      }
+    },
+    async flush() {
+      await Promise.all([stored, buffer?.flush()])
+    },
+    async close() {
+      await Promise.all([stored, buffer?.close()])
+    },
+    failures: () => buffer?.counts().failures ?? 0,
+    isActive: () => buffer !== null || append !== undefined,
+  }
+}
+
+function bufferFor(settings: ReplaySettings, apiKey: string, report: Report): CaptureBuffer {
+  const { runtimeUrl, fetch } = settings
+  const endpoint = runtimeUrl.replace(/\/+$/, '')
+  return createCaptureBuffer({
+    send: captureSender({ endpoint, apiKey, timeoutMs: LIMITS.observeTimeoutMsDefault, post: postByFetch(fetch) }),
+    maxBuffer: LIMITS.observeBufferDefault,
+    flushMs: LIMITS.observeFlushMsDefault,
+    breaker: createCircuitBreaker(),
+    report,
+  })
+}
+
+const VALIDATED_AS = { enforce: 'enforce', advise: 'advisory', shadow: 'shadow' } as const
+
+function itemOf(settings: ReplaySettings, turn: AnsweredTurn): CaptureItem {
+  const { answer, view, response, opened, flows, provider } = turn
+  const validation = validationOf(turn.stance, turn)
+  return captureItem({
+    captureId: randomUUID(),
+    agent: settings.agent ?? 'default',
+    captureLevel: settings.captureLevel,
+    conversationId: opened.conversationId,
+    timestamp: new Date(Date.now() - answer.latencyMs),
+    provider: provider.name,
+    request: answer.request,
+    view,
+    response,
+    latencyMs: answer.latencyMs,
+    flows,
+    sdkSessionId: settings.sessionId,
+    ...(validation !== undefined && { validation }),
+  })
+}
+
+function validationOf(stance: Stance, { decisions }: AnsweredTurn): CaptureItem['validation'] {
+  if (stance === 'log') return undefined
+  return {
+    mode: VALIDATED_AS[stance],
+    pass: !decisions.some(isBlocked),
+    calls: decisions.map(({ index, decision, reasons }) => ({
+      index,
+      decision,
+      reasons: reasons.map(({ reason }) => reason),
+    })),
+  }
+}

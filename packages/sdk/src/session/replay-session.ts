@@ -1,0 +1,225 @@
+import type { HandoffView, StateSnapshot, WorkflowView } from '@countersign/protocol'
+import { deepFreeze } from '../authority/snapshot-with.js'
+import { type HealthSnapshot, isClusterMember } from '../base/health-snapshot.js'
+import { type BypassWatch, createBypassWatch } from '../clients/bypass.js'
+import type { ClientKind } from '../clients/clients.js'
+import { createConversations } from '../clients/conversations.js'
+import { governClient } from '../clients/govern-client.js'
+import { unwrapClient } from '../clients/wrapped-clients.js'
+import type { NarrowResult } from '../options/replay-options.js'
+import { checkLabel, checkToolFilter, type ReplaySettings } from '../options/replay-settings.js'
+import { createContinuations } from '../turn/continuations.js'
+import { reportedReceipt } from '../turn/receipts.js'
+import { type WrappedTool, wrapTools } from '../turn/tools.js'
+import type { TraceEntry } from '../turn/trace.js'
+import { createTurn } from '../turn/turn.js'
+import { createTurnQueue, TURN_PATIENCE_MS } from '../turn/turn-queue.js'
+import { healthOf } from './health.js'
+import { createReplayCaptures, type ReplayCaptures } from './replay-captures.js'
+import { createSessionCore, type SessionCore } from './session-core.js'
+import { createSessionNotes, type SessionNotes } from './session-notes.js'
+import type { ShadowDelta } from './shadow-delta.js'
+import {
+  completeHandoff,
+  type HandoffOffer,
+  type HandoffWait,
+  loadWorkflow,
+  offerHandoff,
+  reclaimHandoff,
+  waitForHandoff,
+} from './workflow.js'
+
+/** The tools of a session of which it is not known whether they were given. */
+export type SomeTools = Readonly<Record<string, WrappedTool | undefined>> | undefined
+
+/** A governed session: calls of the model go through `client`, calls of tools through `tools`. */
+export class ReplaySession<Client extends object, Tools = SomeTools> {
+  readonly client: Client
+  readonly sessionId: string
+  /** The wrapped executors; undefined when the option `tools` was not given. */
+  readonly tools: Tools
+  readonly #original: Client
+  readonly #core: SessionCore
+  readonly #notes: SessionNotes
+  readonly #captures: ReplayCaptures
+  readonly #bypass: BypassWatch
+  #bypassed = false
+
+  constructor(client: Client, kind: ClientKind, settings: ReplaySettings) {
+    const core = createSessionCore(settings, kind.name)
+    this.#original = client
+    this.#core = core
+    this.sessionId = settings.sessionId
+    this.#captures = createReplayCaptures(settings, core.report)
+    this.#notes = createSessionNotes(core, this.#captures)
+    this.tools = toolsOf(core) as Tools
+    this.#bypass = createBypassWatch(kind, (method) => this.#onBypass(method))
+    const governor = { ...governorOf(core, this.#notes, this.#captures), send: this.#bypass.unseen }
+    this.client = governClient(client, kind, governor)
+    this.#bypass.watch(client)
+  }
+
+  /** Sends captures, receipts and controls that are on their way, as far as the server can be reached. */
+  async flush(): Promise<void> {
+    await this.#core.deliver()
+    await Promise.all([this.#captures.flush(), this.#core.authority().flush()])
+  }
+
+  /** Releases the client and ends the session: later calls through the wrapper are refused. */
+  async restore(): Promise<void> {
+    if (this.#core.isRestored()) return
+    this.#core.end()
+    this.#bypass.stop()
+    unwrapClient(this.#original)
+    const { book, settings } = this.#core
+    await book.idle()
+    for (const call of book.allowed()) {
+      book.resolve(call, reportedReceipt(call, settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'))
+    }
+    await this.#core.deliver()
+    await Promise.all([this.#captures.close(), this.#core.authority().close()])
+  }
+
+  /** Stops the session at once and for good; the server is told until it has heard. */
+  kill(): void {
+    this.#core.kill()
+  }
+
+  /** Adds a label, for good. It holds at once here, and on the server before the next turn. */
+  addLabel(label: string): void {
+    checkLabel(label)
+    this.#core.authority().addLabel(label)
+  }
+
+  /** Leaves only these tools usable, until `widen`. */
+  narrow(toolFilter: readonly string[]): void {
+    checkToolFilter(toolFilter)
+    this.#core.setFilter([...toolFilter])
+  }
+
+  widen(): void {
+    this.#core.setFilter(null)
+  }
+
+  getState(): StateSnapshot {
+    return this.#core.snapshot(this.#notes.narrowingSnapshot())
+  }
+
+  getHealth(): HealthSnapshot {
+    const core = this.#core
+    const { mode, compat, governed, refusal, attachment } = core.rules()
+    const { totalStepCount, totalBlockCount } = this.getState()
+    return healthOf({
+      mode,
+      compatEnforcement: compat,
+      governed,
+      refusing: refusal !== null,
+      restored: core.isRestored(),
+      bypassed: this.#bypassed,
+      attachment,
+      authority: core.authority().facts(),
+      clusterDetected: isClusterMember(core.settings.appInstance),
+      totalSteps: totalStepCount,
+      totalBlocks: mode === 'enforce' ? totalBlockCount : 0,
+      otherErrors: this.#notes.errors() + this.#captures.failures(),
+      shadowEvaluations: this.#notes.shadowEvaluations(),
+    })
+  }
+
+  getLastNarrowing(): NarrowResult | null {
+    return this.#notes.lastNarrowing()
+  }
+
+  /** What enforcement would have changed in the latest turn; null outside of shadow mode. */
+  getLastShadowDelta(): ShadowDelta | null {
+    return this.#notes.lastShadowDelta()
+  }
+
+  getLastTrace(): readonly TraceEntry[] {
+    return this.#notes.lastTrace()
+  }
+
+  async getWorkflowState(): Promise<WorkflowView> {
+    return deepFreeze(await loadWorkflow(this.#core))
+  }
+
+  /** Offers work to another role of the workflow. */
+  async handoff(offer: HandoffOffer): Promise<HandoffView> {
+    return deepFreeze(await offerHandoff(this.#core, offer))
+  }
+
+  /** Marks the handoff complete with which this session joined. Its labels go back, and it may use no tool any more. */
+  async completeHandoff(): Promise<HandoffView> {
+    return deepFreeze(await completeHandoff(this.#core))
+  }
+
+  /** Takes back a handoff that this session offered, once nobody took it in time or its holder is gone. */
+  async reclaimHandoff(handoffId: string): Promise<HandoffView> {
+    return deepFreeze(await reclaimHandoff(this.#core, handoffId))
+  }
+
+  /** Waits until a handoff is completed, reclaimed or expired. Null when the time is up before. */
+  async waitForHandoff(handoffId: string, wait: HandoffWait): Promise<HandoffView | null> {
+    return deepFreeze(await waitForHandoff(this.#core, handoffId, wait))
+  }
+
+  #onBypass(method: string): void {
+    if (this.#core.isRestored()) return
+    this.#bypassed = true
+    this.#core.report({ type: 'replay_bypass_detected', session_id: this.sessionId, method })
+    this.#core.authority().reportBypass(method)
+  }
+}
+
+function toolsOf(core: SessionCore): SomeTools {
+  const { settings, book, running, killSignal } = core
+  if (settings.tools === null) return undefined
+  return wrapTools(settings.tools, {
+    book,
+    running,
+    killSignal,
+    captureLevel: settings.captureLevel,
+    authority: core.authority,
+    enforcing: () => core.stance('server') === 'enforce' || core.stance('local') === 'enforce',
+    killed: core.isKilled,
+    deliver: core.deliver,
+    deliverSoon: core.deliverSoon,
+  })
+}
+
+function tellLongWait({ report, settings }: SessionCore): void {
+  const detail =
+    'a call waits for the one before it, which has not ended: if that is a stream, read it to the end, or leave it ' +
+    'with break or abort(); ' +
+    `after ${TURN_PATIENCE_MS / 1_000} s the call goes ahead`
+  report({ type: 'replay_turn_waiting', session_id: settings.sessionId, detail })
+}
+
+function governorOf(core: SessionCore, notes: SessionNotes, captures: ReplayCaptures) {
+  const { settings, book, running, report } = core
+  const queue = createTurnQueue({ onLongWait: () => tellLongWait(core) })
+  core.onEnd(queue.release)
+  const session = {
+    settings,
+    book,
+    running,
+    notes,
+    queue,
+    conversations: createConversations(settings.apiKey),
+    continuations: createContinuations(),
+    followsConversations: () => captures.isActive() || core.rules().governed || core.rules().loaded.readsSources,
+    approver: { sessionId: settings.sessionId, onCheckpoint: settings.onCheckpoint, report, now: () => new Date() },
+    authority: core.authority,
+    stance: core.stance,
+    isReady: core.isReady,
+    ready: core.ready,
+    assertUsable: core.assertUsable,
+    checkProvider: core.checkProvider,
+    deliver: core.deliver,
+  }
+  return {
+    beginTurn: (provider: Parameters<typeof createTurn>[1]) => createTurn(session, provider),
+    // A call that is refused rejects, like any other call of the client that fails.
+    assertUsable: () => {},
+  }
+}

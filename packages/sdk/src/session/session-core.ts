@@ -1,0 +1,229 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { NarrowingSnapshot } from '@countersign/protocol'
+import type { Authority, DecidedBy, KillCause } from '../authority/authority.js'
+import { createLocalAuthority } from '../authority/local/local-authority.js'
+import type { LocalSessionOptions } from '../authority/local/local-session.js'
+import { type CallBook, createCallBook } from '../authority/open-calls.js'
+import { createGovernedAuthority } from '../authority/server/governed-authority.js'
+import { createServerSession, type ServerSession } from '../authority/server/server-session.js'
+import { createTransport, type Transport } from '../authority/transport.js'
+import { createReport } from '../base/create-report.js'
+import type { Report } from '../base/diagnostics.js'
+import { ReplayConfigError, ReplayKillError, ReplayUnavailableError } from '../base/errors.js'
+import { isPromised, type KnownOrPromised } from '../base/known-or-promised.js'
+import type { ReplaySettings } from '../options/replay-settings.js'
+import type { RunningTool } from '../turn/tools.js'
+import type { Stance } from '../turn/turn-session.js'
+import { attachPlan } from './attachment.js'
+import { createProviderCheck } from './provider-pattern.js'
+import { tellProtection } from './report-protection.js'
+import { attachedRules, firstRules, type SessionRules } from './session-rules.js'
+
+/** What a session is made of, apart from its face: its rules, who judges by them, and whether it still takes calls. */
+export interface SessionCore {
+  readonly settings: ReplaySettings
+  readonly report: Report
+  readonly book: CallBook
+  readonly running: AsyncLocalStorage<RunningTool>
+  readonly killSignal: AbortSignal
+  /** Told when the session takes no more calls. */
+  onEnd(listener: () => void): void
+  readonly transport: Transport | null
+  /** Null until the server decides, and where it never does. */
+  server(): ServerSession | null
+  rules(): SessionRules
+  authority(): Authority
+  stance(by: DecidedBy): Stance
+  checkProvider(provider: string, model: string | null): void
+  /** It is known who judges, and somebody can. */
+  isReady(): boolean
+  /** Resolves when it is known who judges; throws when nobody can. */
+  ready(): Promise<void>
+  assertUsable(): void
+  isKilled(): boolean
+  isRestored(): boolean
+  end(): void
+  setFilter(tools: readonly string[] | null): void
+  kill(): void
+  /** Hands the evidence gathered so far to whoever decided. */
+  deliver(): KnownOrPromised<void>
+  deliverSoon(): void
+  snapshot(lastNarrowing: NarrowingSnapshot | null): ReturnType<Authority['snapshot']>
+}
+
+/** Evidence waits this long for that of the step's other calls, so that one request carries it all. */
+const GATHERING_MS = 25
+
+export function createSessionCore(settings: ReplaySettings, providerName: string): SessionCore {
+  const { sessionId } = settings
+  const report = createReport(settings.diagnostics)
+  const book = createCallBook()
+  const killing = new AbortController()
+  const transport = transportFor(settings, report)
+  let rules = firstRules(settings, report)
+  let isRestored = false
+  const endListeners: (() => void)[] = []
+  const tellEnd = (): void => {
+    for (const listener of endListeners) listener()
+  }
+  let filter: readonly string[] | null = null
+  let gathering: NodeJS.Timeout | undefined
+  let server: ServerSession | null = null
+  let checkProvider = providerCheckFor(rules)
+  checkProvider(providerName, null)
+  let authority = authorityFor(rules)
+
+  function providerCheckFor({ loaded }: SessionRules) {
+    const constraints = [settings.providerConstraints, loaded.plan.session.provider_constraints]
+    return createProviderCheck(constraints, { report, sessionId })
+  }
+
+  function onKilled(cause: KillCause): void {
+    if (killing.signal.aborted) return
+    killing.abort(new ReplayKillError())
+    tellEnd()
+    report({ type: 'replay_killed', session_id: sessionId, cause })
+  }
+
+  function authorityFor({ loaded, governed, mode, compat }: SessionRules): Authority {
+    const watches = mode !== 'enforce' || (!governed && compat === 'advisory')
+    const local: LocalSessionOptions = {
+      identity: {
+        sessionId,
+        holderId: `hld_${randomUUID()}`,
+        agent: settings.agent ?? loaded.plan.session.agent ?? null,
+        environment: settings.environment,
+        unmatchedPolicy: settings.unmatchedPolicy,
+        captureLevel: settings.captureLevel,
+        principal: settings.principal,
+        labels: settings.labels,
+        salt: randomBytes(24).toString('base64url'),
+      },
+      plan: loaded.plan,
+      nowMs: () => Date.now(),
+      commitOnReport: !governed,
+      watches,
+      keepsHashes: governed || settings.store !== undefined || settings.tools !== null,
+    }
+    if (!governed || transport === null) return createLocalAuthority({ local, store: settings.store, onKilled })
+    const { workflow, takeover, onError, maxUnguardedCalls, onInDoubt } = settings
+    const { identity } = local
+    server = createServerSession({
+      transport,
+      identity,
+      compiled: loaded.compiled,
+      provider: providerName,
+      workflow,
+      takeover,
+    })
+    return createGovernedAuthority({ server, local, onError, maxUnguardedCalls, onInDoubt, report, onKilled })
+  }
+
+  /** Puts the approved plan in force, with everything that the program did in the meantime. */
+  async function attach(found: Transport): Promise<void> {
+    const attachment = await attachPlan(settings, found)
+    rules = attachedRules(settings, attachment)
+    report({ type: 'governance_attachment', session_id: sessionId, state: attachment.state, detail: attachment.detail })
+    const before = authority.labels()
+    checkProvider = providerCheckFor(rules)
+    authority = authorityFor(rules)
+    for (const label of before) if (!settings.labels.includes(label)) authority.addLabel(label)
+    if (filter !== null) authority.setFilter(filter)
+    if (killing.signal.aborted) authority.kill('client')
+    tellProtection(settings, rules, report)
+    startSoon()
+  }
+
+  /** Ahead of the first turn, which tries again and tells if this fails. */
+  function startSoon(): void {
+    if (rules.mode === 'enforce' && rules.refusal === null) authority.start().catch(() => {})
+  }
+
+  let attaching: Promise<void> | null = null
+  let attachingAgain: Promise<void> | null = null
+  if (rules.attachment === 'pending' && transport !== null) attaching = attach(transport)
+  else {
+    tellProtection(settings, rules, report)
+    startSoon()
+  }
+
+  function deliver(): KnownOrPromised<void> {
+    if (gathering !== undefined) clearTimeout(gathering)
+    gathering = undefined
+    let delivery: Promise<void> | null = null
+    for (const { by, items } of book.takeEvidence()) {
+      const submit = () => authority.submit(by, items)
+      const submitted: KnownOrPromised<void> = delivery === null ? submit() : delivery.then(submit)
+      if (isPromised(submitted)) delivery = submitted
+    }
+    if (delivery !== null) return delivery
+  }
+
+  return {
+    settings,
+    report,
+    book,
+    transport,
+    running: new AsyncLocalStorage(),
+    killSignal: killing.signal,
+    onEnd: (listener) => void endListeners.push(listener),
+    server: () => server,
+    rules: () => rules,
+    authority: () => authority,
+    stance(by) {
+      if (rules.mode === 'log-only') return 'log'
+      if (rules.mode === 'shadow') return 'shadow'
+      return (rules.governed && by === 'server') || rules.compat === 'protective' ? 'enforce' : 'advise'
+    },
+    checkProvider: (provider, model) => checkProvider(provider, model),
+    isReady: () => attaching === null && rules.refusal === null,
+    async ready() {
+      await attaching
+      // A lookup that got no answer is made again, once for all turns that wait: the server may be back.
+      if (rules.attachment === 'fetch_failed' && transport !== null) {
+        attachingAgain ??= attach(transport).finally(() => {
+          attachingAgain = null
+        })
+        await attachingAgain
+      }
+      if (rules.refusal !== null) throw new ReplayUnavailableError(rules.refusal)
+    },
+    assertUsable() {
+      if (isRestored) {
+        throw new ReplayConfigError('the session was restored: call the original client, or start a new session', null)
+      }
+      if (killing.signal.aborted) throw new ReplayKillError()
+    },
+    isKilled: () => killing.signal.aborted,
+    isRestored: () => isRestored,
+    end() {
+      isRestored = true
+      tellEnd()
+    },
+    setFilter(tools) {
+      filter = tools
+      authority.setFilter(tools)
+    },
+    kill() {
+      onKilled('client')
+      authority.kill('client')
+    },
+    deliver,
+    deliverSoon() {
+      gathering ??= setTimeout(() => void deliver(), GATHERING_MS)
+    },
+    snapshot: (lastNarrowing) => authority.snapshot(lastNarrowing),
+  }
+}
+
+function transportFor(settings: ReplaySettings, report: Report): Transport | null {
+  const { apiKey, runtimeUrl: baseUrl, timeoutMs, fetch, sessionId: session_id } = settings
+  const onThrottled = (wait: number) =>
+    report({ type: 'replay_throttled', session_id, wait_ms: Math.round(wait), detail: THROTTLED })
+  return apiKey === null ? null : createTransport({ baseUrl, apiKey, timeoutMs, fetch, onThrottled })
+}
+
+const THROTTLED =
+  'the quota of the tenant is used up for now, so calls wait; the dashboard shows it under Limits and usage, ' +
+  'and the operator of the service gives more'

@@ -1,0 +1,91 @@
+import type { NarrowedTool, NarrowingSnapshot } from '@countersign/protocol'
+import { deepFreeze } from '../authority/snapshot-with.js'
+import { messageOf } from '../base/diagnostics.js'
+import type { NarrowResult } from '../options/replay-options.js'
+import type { OfferedTool } from '../providers/provider.js'
+import { isBlocked } from '../turn/gate.js'
+import type { Trace, TraceEntry } from '../turn/trace.js'
+import type { TurnNotes } from '../turn/turn-session.js'
+import type { ReplayCaptures } from './replay-captures.js'
+import type { SessionCore } from './session-core.js'
+import { type ShadowDelta, shadowDelta } from './shadow-delta.js'
+
+/** What turns leave behind for the accessors, the callbacks and the captures. */
+export interface SessionNotes extends TurnNotes {
+  lastNarrowing(): NarrowResult | null
+  narrowingSnapshot(): NarrowingSnapshot | null
+  lastShadowDelta(): ShadowDelta | null
+  lastTrace(): readonly TraceEntry[]
+  shadowEvaluations(): number
+  errors(): number
+}
+
+export function createSessionNotes(core: SessionCore, captures: ReplayCaptures): SessionNotes {
+  const { settings, report } = core
+  const { sessionId } = settings
+  let narrowing: { allowed: readonly OfferedTool[]; removed: readonly NarrowedTool[] } | null = null
+  let delta: ShadowDelta | null = null
+  let trace: Trace | null = null
+  let shadowEvaluations = 0
+  let errors = 0
+  const unproven = new Set<string>()
+
+  const callBack = <T>(callback: string, call: ((value: T) => void) | undefined, value: T): void => {
+    try {
+      call?.(value)
+    } catch (error) {
+      errors++
+      report({ type: 'callback_error', callback, detail: messageOf(error) })
+    }
+  }
+
+  return {
+    narrowed(allowed, removed) {
+      narrowing = { allowed, removed }
+      if (removed.length > 0 && settings.onNarrow !== undefined) {
+        callBack('onNarrow', settings.onNarrow, narrowResult(allowed, removed))
+      }
+    },
+    blocked: (decision) => callBack('onBlock', settings.onBlock, decision),
+    watched(stance, removed, decisions) {
+      if (stance === 'shadow') {
+        shadowEvaluations++
+        const { plan } = core.authority()
+        delta = deepFreeze(shadowDelta(plan, core.snapshot(null).currentPhase, removed, decisions))
+        return
+      }
+      if (removed.length > 0) report({ type: 'replay_advisory_narrow', session_id: sessionId, removed })
+      for (const { tool_name, reason, remedy } of decisions.filter(isBlocked)) {
+        if (reason !== null) report({ type: 'replay_advisory_block', session_id: sessionId, tool_name, reason, remedy })
+      }
+    },
+    unproven(toolName, isWrapped) {
+      if (unproven.has(toolName)) return
+      unproven.add(toolName)
+      const mend = isWrapped ? `run it by session.tools.${toolName}` : `put ${toolName} into the option tools`
+      const detail = `a call of ${toolName} was answered without its wrapper, so it does not count as executed, which its contract needs: ${mend}`
+      report({ type: 'replay_protection_level', session_id: sessionId, level: 'govern', detail })
+    },
+    traced(begun) {
+      trace = begun
+    },
+    failed(error) {
+      errors++
+      report({ type: 'replay_judgement_failed', session_id: sessionId, detail: messageOf(error) })
+    },
+    answered: captures.take,
+    lastNarrowing: () => narrowing && narrowResult(narrowing.allowed, narrowing.removed),
+    narrowingSnapshot: () =>
+      narrowing && { allowed: narrowing.allowed.map(({ name }) => name), removed: [...narrowing.removed] },
+    lastShadowDelta: () => delta,
+    lastTrace: () => trace?.entries() ?? [],
+    shadowEvaluations: () => shadowEvaluations,
+    errors: () => errors,
+  }
+}
+
+/** A copy: tool definitions belong to the program, which may go on changing them. */
+function narrowResult(allowed: readonly OfferedTool[], removed: readonly NarrowedTool[]): NarrowResult {
+  const definitions = allowed.map(({ definition }) => JSON.parse(JSON.stringify(definition)) as unknown)
+  return deepFreeze({ allowed: definitions, removed: structuredClone(removed) })
+}

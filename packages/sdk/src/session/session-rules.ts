@@ -1,0 +1,70 @@
+import type { Report } from '../base/diagnostics.js'
+import { ReplayConfigError } from '../base/errors.js'
+import type { CompatEnforcement, Mode } from '../options/replay-options.js'
+import type { ReplaySettings } from '../options/replay-settings.js'
+import { ATTACHED_AS, type Attachment, type AttachmentState } from './attachment.js'
+import { checkPlanUse, emptyPlan, hasContracts, type LoadedPlan, loadPlan } from './load-plan.js'
+
+/** What a session goes by: the plan, and what its judgements do. */
+export interface SessionRules {
+  readonly loaded: LoadedPlan
+  readonly mode: Mode
+  readonly compat: CompatEnforcement
+  /** The server decides. */
+  readonly governed: boolean
+  /** Why every call is refused; null when calls can be judged. */
+  readonly refusal: string | null
+  /** Null where contracts were given, so that no plan is looked up. */
+  readonly attachment: AttachmentState | null
+}
+
+/** The rules at the start: from the contracts given, or none yet while the approved plan is looked up. */
+export function firstRules(settings: ReplaySettings, report: Report): SessionRules {
+  const compat = settings.compatEnforcement ?? 'protective'
+  const mode = settings.mode ?? 'enforce'
+  if (hasContracts(settings)) {
+    const loaded = loadPlan(settings, report)
+    checkPlanUse(loaded, settings, mode === 'enforce')
+    return { loaded, mode, compat, governed: isGoverned(settings, mode), refusal: null, attachment: null }
+  }
+  const watching = { loaded: emptyPlan(), mode, compat, governed: false, refusal: null, attachment: null }
+  if (mode === 'log-only') return watching
+  if (settings.apiKey === null) {
+    throw new ReplayConfigError(
+      'there is nothing to go by: give contracts or contractsDir, or an apiKey so that the approved plan can be looked up',
+      'compilation_failed',
+    )
+  }
+  return { ...watching, attachment: 'pending' }
+}
+
+/** The rules once the lookup has answered. Explicit options win over what the environment suggests. */
+export function attachedRules(settings: ReplaySettings, attachment: Attachment): SessionRules {
+  const { state, loaded, detail } = attachment
+  const usual = ATTACHED_AS[settings.environment]
+  const compat = settings.compatEnforcement ?? usual.compat
+  const mode = settings.mode ?? usual.mode
+  if (loaded !== null) {
+    return { loaded, mode, compat, governed: isGoverned(settings, mode), refusal: null, attachment: state }
+  }
+  // Without a plan a session that would only watch has nothing to judge by, and goes on capturing.
+  const refusal = mode === 'enforce' ? refusalFor(settings, detail) : null
+  return {
+    loaded: emptyPlan(),
+    mode: refusal === null ? 'log-only' : mode,
+    compat,
+    governed: false,
+    refusal,
+    attachment: state,
+  }
+}
+
+const isGoverned = (settings: ReplaySettings, mode: Mode): boolean =>
+  mode === 'enforce' && settings.apiKey !== null && settings.tools !== null
+
+function refusalFor({ environment, environmentKnown }: ReplaySettings, detail: string): string {
+  const where = environmentKnown
+    ? environment
+    : 'production, since neither the option environment nor COUNTERSIGN_ENVIRONMENT names development, staging or production'
+  return `calls are blocked in ${where}: ${detail}`
+}

@@ -1,0 +1,33 @@
+import type { Plan, SessionState } from '@countersign/engine'
+import type { BlockReason, Decision, NarrowedTool, NarrowingReason } from '@countersign/protocol'
+import { isBlocked } from '../turn/gate.js'
+
+/** What enforcement would have changed in the latest turn of a session that only watches. */
+export interface ShadowDelta {
+  readonly would_have_narrowed: readonly { readonly tool: string; readonly reason: NarrowingReason }[]
+  readonly would_have_blocked: readonly {
+    readonly tool_name: string
+    readonly reason: BlockReason | null
+    readonly detail: string | null
+  }[]
+  readonly current_phase: string | null
+  readonly legal_next_phases: readonly string[]
+}
+
+export function shadowDelta(
+  plan: Plan,
+  phase: SessionState['phase'],
+  removed: readonly NarrowedTool[],
+  decisions: readonly Decision[],
+): ShadowDelta {
+  return {
+    would_have_narrowed: removed.map(({ tool, reason }) => ({ tool, reason })),
+    would_have_blocked: decisions.filter(isBlocked).map(({ tool_name, reason, reasons }) => ({
+      tool_name,
+      reason,
+      detail: reasons[0]?.detail ?? null,
+    })),
+    current_phase: phase,
+    legal_next_phases: phase === null ? [] : [...(plan.phases?.moves.get(phase) ?? [])],
+  }
+}

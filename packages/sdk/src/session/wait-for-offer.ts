@@ -1,0 +1,70 @@
+import { suggestName } from '@countersign/engine'
+import type { HandoffView, WorkflowView } from '@countersign/protocol'
+import { createTransport, ServiceRefusal, type Transport } from '../authority/transport.js'
+import { ReplayConfigError } from '../base/errors.js'
+import { addressProblem, DEFAULT_BASE_URL, readEnvironment } from '../options/options.js'
+import { POLL_MS, pollUntil, translated } from './workflow-polling.js'
+
+export interface OfferWait {
+  readonly workflowId: string
+  readonly role: string
+  /** Gives up after this long. */
+  readonly timeoutMs: number
+  /** Between two looks. */
+  readonly pollMs?: number
+  readonly apiKey?: string
+  readonly runtimeUrl?: string
+  readonly fetch?: typeof globalThis.fetch
+  /** Gives up at once. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Waits for an offer to a role of a workflow, which need not be open yet, and resolves to the oldest. Null when none
+ * came in time. The offer is taken by starting a session with its id: of two that try, one wins.
+ */
+export async function waitForOffer(wait: OfferWait): Promise<HandoffView | null> {
+  const transport = transportOf(wait)
+  const look = () => findOffer(transport, wait)
+  const { timeoutMs, pollMs = POLL_MS, signal } = wait
+  return pollUntil(look, { timeoutMs, pollMs, ...(signal && { signal }) })
+}
+
+function transportOf({ apiKey, runtimeUrl, fetch }: OfferWait): Transport {
+  const env = readEnvironment()
+  const key = apiKey?.trim() || env.apiKey
+  if (key === null)
+    throw new ReplayConfigError('waitForOffer needs a key: give apiKey or set COUNTERSIGN_API_KEY', null)
+  const baseUrl = runtimeUrl ?? env.apiUrl ?? DEFAULT_BASE_URL
+  const problem = addressProblem(baseUrl)
+  if (problem !== null) throw new ReplayConfigError(`runtimeUrl (or COUNTERSIGN_API_URL) ${problem}`, null)
+  return createTransport({
+    baseUrl,
+    apiKey: key,
+    timeoutMs: 10_000,
+    fetch: fetch ?? ((input, init) => globalThis.fetch(input, init)),
+  })
+}
+
+async function findOffer(transport: Transport, { workflowId, role }: OfferWait): Promise<HandoffView | null> {
+  const view = await transport.call('loadWorkflow', { params: { workflow_id: workflowId } }).catch((error: unknown) => {
+    if (error instanceof ServiceRefusal && error.code === 'NOT_FOUND') return null
+    return translated(error)
+  })
+  if (view?.status === 'KILLED') {
+    throw new ReplayConfigError(`the workflow ${workflowId} was killed: no offer will come`, null)
+  }
+  if (view === null) return null
+  if (!Object.hasOwn(view.definition.roles, role)) {
+    const mend = suggestName(role, Object.keys(view.definition.roles))
+    throw new ReplayConfigError(`the workflow ${workflowId} has no role ${JSON.stringify(role)}: ${mend}`, null)
+  }
+  // Nobody can take the offer of a session that was stopped, though it stands there until it expires.
+  const stopped = new Set(view.sessions.filter(isStopped).map(({ session_id }) => session_id))
+  const isOpen = ({ state, to_role, from_session }: HandoffView) =>
+    state === 'offered' && to_role === role && !stopped.has(from_session)
+  return view.handoffs.find(isOpen) ?? null
+}
+
+const isStopped = ({ status }: WorkflowView['sessions'][number]): boolean =>
+  status === 'KILLED' || status === 'COMPROMISED'

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import type { HandoffView, WorkflowView } from '@countersign/protocol'
+import { ReplayConfigError, ReplayKillError } from '../base/errors.js'
+import type { SessionCore } from './session-core.js'
+import { POLL_MS, pollUntil, translated } from './workflow-polling.js'
+
+/** Work that a session offers to another role of its workflow. */
+export interface HandoffOffer {
+  readonly toRole: string
+  /** The most that the receiving session may use; everything its role has unless said. */
+  readonly tools?: readonly string[]
+  readonly note?: string
+  readonly expiresInSeconds?: number
+  /** Made up unless given; give it to offer the same handoff again after a lost answer. */
+  readonly handoffId?: string
+}
+
+export async function loadWorkflow(core: SessionCore): Promise<WorkflowView> {
+  const { transport, workflowId } = await workflowOf(core)
+  return transport.call('loadWorkflow', { params: { workflow_id: workflowId } }).catch(translated)
+}
+
+export async function offerHandoff(core: SessionCore, offer: HandoffOffer): Promise<HandoffView> {
+  const { transport, server } = await workflowOf(core)
+  const { toRole, tools, note, expiresInSeconds, handoffId } = offer
+  const body = {
+    handoff_id: handoffId ?? `hnd_${randomUUID()}`,
+    fence: server.known().fence,
+    to_role: toRole,
+    ...(tools !== undefined && { tools: [...tools] }),
+    ...(note !== undefined && { note }),
+    ...(expiresInSeconds !== undefined && { expires_in_seconds: expiresInSeconds }),
+  }
+  const params = { session_id: core.settings.sessionId }
+  const { handoff } = await transport.call('offerHandoff', { params, body }).catch(translated)
+  return handoff
+}
+
+/** Marks the handoff complete with which the session joined. Evidence of what it did is delivered before. */
+export async function completeHandoff(core: SessionCore): Promise<HandoffView> {
+  const { workflow } = core.settings
+  if (workflow?.handoffId === undefined) {
+    throw new ReplayConfigError('the session did not join with a handoff, so it has none to complete', null)
+  }
+  return settle(core, 'completeHandoff', workflow.handoffId)
+}
+
+/** Takes a handoff back that nobody took in time, or whose holder is gone. */
+export function reclaimHandoff(core: SessionCore, handoffId: string): Promise<HandoffView> {
+  return settle(core, 'reclaimHandoff', handoffId)
+}
+
+async function settle(
+  core: SessionCore,
+  move: 'completeHandoff' | 'reclaimHandoff',
+  handoffId: string,
+): Promise<HandoffView> {
+  const { transport, server, workflowId } = await workflowOf(core)
+  await core.book.idle()
+  await core.deliver()
+  await core.authority().flush()
+  const params = { workflow_id: workflowId, handoff_id: handoffId }
+  const body = { session_id: core.settings.sessionId, fence: server.known().fence }
+  const { handoff } = await transport.call(move, { params, body }).catch(translated)
+  return handoff
+}
+
+export interface HandoffWait {
+  /** Gives up after this long. */
+  readonly timeoutMs: number
+  /** Between two looks. */
+  readonly pollMs?: number
+}
+
+/** Waits until a handoff is completed, reclaimed or expired. Null when it was not in time. */
+export async function waitForHandoff(
+  core: SessionCore,
+  handoffId: string,
+  { timeoutMs, pollMs = POLL_MS }: HandoffWait,
+): Promise<HandoffView | null> {
+  const look = async () => {
+    const { status, handoffs } = await loadWorkflow(core)
+    if (status === 'KILLED') throw new ReplayKillError('the workflow was killed')
+    const found = handoffs.find(({ handoff_id }) => handoff_id === handoffId)
+    if (found === undefined) throw new ReplayConfigError(`the workflow has no handoff ${handoffId}`, null)
+    return found.state === 'offered' || found.state === 'accepted' ? null : found
+  }
+  return pollUntil(look, { timeoutMs, pollMs, signal: core.killSignal })
+}
+
+/** Workflows live on the server: only a session that it governs has one. */
+async function workflowOf(core: SessionCore) {
+  await core.ready()
+  const { transport } = core
+  const { workflow } = core.settings
+  const server = core.server()
+  if (transport === null || server === null || workflow === null) {
+    throw new ReplayConfigError('the session is in no workflow: give the options workflow, apiKey and tools', null)
+  }
+  await core.authority().start().catch(translated)
+  return { transport, server, workflowId: workflow.workflowId }
+}

@@ -1,0 +1,147 @@
+import { type CompiledPath, compilePath } from '@countersign/engine'
+import {
+  type ApprovalRequest,
+  type ApprovalResponse,
+  approvalResponseSchema,
+  type CheckpointTrigger,
+  type Decision,
+  type JsonObject,
+  LIMITS,
+} from '@countersign/protocol'
+import type { Approval } from '../authority/open-calls.js'
+import { messageOf, type Report } from '../base/diagnostics.js'
+
+export type OnCheckpoint = (request: ApprovalRequest) => Promise<ApprovalResponse> | ApprovalResponse
+
+export interface CheckpointCall {
+  readonly decision: Decision
+  readonly arguments: JsonObject
+}
+
+export interface CheckpointResult {
+  readonly approvals: readonly Approval[]
+  /** Why the call may not go on; null when everyone who was asked agreed. */
+  readonly refused: { readonly reason: 'checkpoint_denied' | 'checkpoint_timeout'; readonly detail: string } | null
+}
+
+export interface Approver {
+  readonly sessionId: string
+  readonly onCheckpoint: OnCheckpoint | undefined
+  readonly report: Report
+  readonly now: () => Date
+}
+
+/**
+ * Asks a person about every checkpoint that a call triggered, all at once, since the lease of the session covers the
+ * longest of them. Only an approval that is whole, in time and about this checkpoint lets the call go on.
+ */
+export async function askForApproval(call: CheckpointCall, approver: Approver): Promise<CheckpointResult> {
+  const answers = await Promise.all(call.decision.checkpoints.map((trigger) => askOne(trigger, call, approver)))
+  const stopped = answers.find(({ refused }) => refused !== null)
+  return { approvals: answers.map(({ approval }) => approval), refused: stopped?.refused ?? null }
+}
+
+interface Answer {
+  readonly approval: Approval
+  readonly refused: CheckpointResult['refused']
+}
+
+async function askOne(trigger: CheckpointTrigger, call: CheckpointCall, approver: Approver): Promise<Answer> {
+  const { decision } = call
+  const timeoutSeconds = clampTimeout(trigger.timeout_seconds)
+  const about = {
+    session_id: approver.sessionId,
+    checkpoint_id: trigger.checkpoint_id,
+    tool_name: decision.tool_name,
+  }
+  approver.report({ type: 'checkpoint_requested', ...about })
+  const answer = await withTimeout(decide(trigger, call, approver, timeoutSeconds), timeoutSeconds * 1_000)
+  const bound = { checkpoint_id: trigger.checkpoint_id, argument_hash: decision.argument_hash ?? '' }
+  approver.report({ type: 'checkpoint_resolved', ...about, decision: answer === null ? 'timeout' : answer.decision })
+  if (answer === null) {
+    const approval: Approval = { ...bound, decision: 'timeout', decided_at: approver.now().toISOString() }
+    if (trigger.on_timeout === 'allow') return { approval, refused: null }
+    const detail = `nobody answered within ${timeoutSeconds} seconds: ${trigger.reason}`
+    return { approval, refused: { reason: 'checkpoint_timeout', detail } }
+  }
+  const { decided_by, decided_at, reason } = answer
+  const approval: Approval = {
+    ...bound,
+    decision: answer.decision,
+    decided_by,
+    decided_at,
+    ...(reason !== undefined && { reason }),
+  }
+  if (answer.decision === 'approve') return { approval, refused: null }
+  return { approval, refused: { reason: 'checkpoint_denied', detail: reason ?? trigger.reason } }
+}
+
+/** The callback's answer, or a denial where it gave none that can be used. */
+async function decide(
+  trigger: CheckpointTrigger,
+  call: CheckpointCall,
+  approver: Approver,
+  timeoutSeconds: number,
+): Promise<ApprovalResponse> {
+  const deny = (reason: string): ApprovalResponse => ({
+    checkpoint_id: trigger.checkpoint_id,
+    decision: 'deny',
+    decided_by: 'countersign',
+    decided_at: approver.now().toISOString(),
+    reason,
+  })
+  if (approver.onCheckpoint === undefined) return deny('nobody can be asked: onCheckpoint is not set')
+  let given: unknown
+  try {
+    given = await approver.onCheckpoint(requestOf(trigger, call, approver, timeoutSeconds))
+  } catch (error) {
+    approver.report({ type: 'callback_error', callback: 'onCheckpoint', detail: messageOf(error) })
+    return deny('the approver could not be asked: onCheckpoint threw')
+  }
+  const checked = approvalResponseSchema.safeParse(given)
+  if (!checked.success) return deny('onCheckpoint did not return an approval response')
+  if (checked.data.checkpoint_id !== trigger.checkpoint_id) return deny('the answer was about another checkpoint')
+  return checked.data
+}
+
+function requestOf(
+  trigger: CheckpointTrigger,
+  { decision, arguments: args }: CheckpointCall,
+  approver: Approver,
+  timeoutSeconds: number,
+): ApprovalRequest {
+  // The approver may change what it is given; the tool must still get what was judged.
+  const shown = structuredClone(args)
+  return {
+    checkpoint_id: trigger.checkpoint_id,
+    session_id: approver.sessionId,
+    tool_name: decision.tool_name,
+    arguments: shown,
+    context: trigger.context.map(({ label, path }) => ({ label, value: compiled(path)?.first(shown) })),
+    reason: trigger.reason,
+    timeout_seconds: timeoutSeconds,
+    requested_at: approver.now().toISOString(),
+  }
+}
+
+export function clampTimeout(seconds: number): number {
+  return Math.min(Math.max(seconds, LIMITS.checkpointTimeoutMinSeconds), LIMITS.checkpointTimeoutMaxSeconds)
+}
+
+function compiled(path: string): CompiledPath | null {
+  const compilation = compilePath(path)
+  return compilation.ok ? compilation.path : null
+}
+
+/** Null when the time is up first; what comes later is not heard. */
+async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined
+  const timeUp = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), ms)
+  })
+  try {
+    return await Promise.race([work, timeUp])
+  } finally {
+    clearTimeout(timer)
+  }
+}

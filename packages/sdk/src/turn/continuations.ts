@@ -1,0 +1,108 @@
+import type { Decision } from '@countersign/protocol'
+import { boundedMap } from '../base/bounded-map.js'
+import { ReplayConfigError } from '../base/errors.js'
+import { type JsonObject, text } from '../base/json-object.js'
+import type { Provider } from '../providers/provider.js'
+import type { KeptConversations, Thread } from '../providers/stored-conversations.js'
+import { explainToModel } from './gate.js'
+
+/**
+ * A provider that keeps conversations keeps what was blocked, too: it would answer the next request with an error,
+ * because a call of the one before has no answer, and the model would not know why. What the program does not see is
+ * answered in its stead, with the next request that goes on from there.
+ */
+export interface Continuations {
+  /** How a request must be changed on its way. Throws when it goes on from what only the program could answer. */
+  mending(provider: Provider, request: JsonObject): (sent: JsonObject) => JsonObject
+  /** The model has answered: what the program does not get of it will have to be answered. */
+  judged(provider: Provider, request: JsonObject, answer: JudgedAnswer): void
+  /** The model was not asked, and the program got this text as the answer of this id. */
+  saidInstead(provider: Provider, request: JsonObject, said: { text: string; id: string }): void
+}
+
+export interface JudgedAnswer {
+  readonly response: JsonObject
+  /** False when the stream broke off: the provider then keeps nothing of it. */
+  readonly complete: boolean
+  /** The calls that the program gets; null when it gets all. */
+  readonly keptIds: ReadonlySet<string> | null
+  readonly blocked: readonly Decision[]
+}
+
+/** Where a request really goes on from, and what it must bring before its own items. */
+interface Owed {
+  readonly thread: Thread | null
+  readonly items: readonly unknown[]
+  /** Names of blocked calls that only the program can answer. */
+  readonly unanswerable: readonly string[]
+}
+
+/** What is forgotten ends in an error of the provider, not in a call. */
+const REMEMBERED = 500
+
+export function createContinuations(): Continuations {
+  const owed = boundedMap<string, Owed | null>(REMEMBERED)
+  const owedOn = (thread: Thread | null): Owed | null => (thread === null ? null : (owed.get(keyOf(thread)) ?? null))
+
+  return {
+    mending({ keeps }, request) {
+      const thread = keeps?.threadOf(request) ?? null
+      const due = owedOn(thread)
+      if (keeps === undefined || due === null) return (sent) => sent
+      if (due.unanswerable.length > 0) throw cannotGoOn(thread, due.unanswerable)
+      return (sent) => keeps.onThread(sent, due.thread, due.items)
+    },
+    judged({ keeps }, request, { response, complete, keptIds, blocked }) {
+      if (keeps === undefined || !complete) return
+      const thread = keeps.threadOf(request)
+      const due = keptIds === null ? null : answersTo(keeps, response, keptIds, blocked)
+      // A conversation has by now what was owed to it; another request may go on from the same response again.
+      if (thread?.kind === 'conversation') owed.set(keyOf(thread), due && { ...due, thread })
+      if (due === null) return
+      const answered: Thread = { kind: 'response', id: text(response.id) }
+      owed.set(keyOf(answered), { ...due, thread: answered })
+    },
+    saidInstead({ keeps }, request, said) {
+      if (keeps === undefined) return
+      const asked = keeps.threadOf(request)
+      const before = owedOn(asked)
+      const thread = before === null ? asked : before.thread
+      const items = [...(before?.items ?? []), ...keeps.itemsOf(request), keeps.saidItem(said.text)]
+      const due: Owed = { thread, items, unanswerable: before?.unanswerable ?? [] }
+      owed.set(keyOf({ kind: 'response', id: keeps.saidInsteadId(said.id) }), due)
+      if (thread?.kind === 'conversation') owed.set(keyOf(thread), due)
+    },
+  }
+}
+
+const keyOf = ({ kind, id }: Thread): string => `${kind}:${id}`
+
+/** Null when every call was kept. */
+function answersTo(
+  keeps: KeptConversations,
+  response: JsonObject,
+  keptIds: ReadonlySet<string>,
+  blocked: readonly Decision[],
+): Omit<Owed, 'thread'> | null {
+  const reasons = new Map(blocked.map((decision) => [decision.call_id, explainToModel([decision])]))
+  const calls = keeps.callsExcept(response, keptIds)
+  if (calls.length === 0) return null
+  const answers = calls.map((call) => ({
+    call,
+    item: keeps.answerTo(call, reasons.get(text(call.call_id)) ?? NOT_RUN),
+  }))
+  return {
+    items: answers.flatMap(({ item }) => (item === null ? [] : [item])),
+    unanswerable: answers.flatMap(({ call, item }) => (item === null ? [text(call.name) || text(call.type)] : [])),
+  }
+}
+
+const NOT_RUN = 'It was not run, since another call of the same answer was blocked.'
+
+function cannotGoOn(thread: Thread | null, names: readonly string[]): ReplayConfigError {
+  return new ReplayConfigError(
+    `${thread?.kind ?? 'response'} ${thread?.id ?? ''} holds blocked calls (${names.join(', ')}) that cannot be answered ` +
+      'in the place of the program: go on from an earlier response, or send the items of the conversation as input',
+    null,
+  )
+}

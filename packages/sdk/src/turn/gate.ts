@@ -1,0 +1,44 @@
+import { type Decision, type Gate, RESTRICTED } from '@countersign/protocol'
+import type { EnforcementDecision } from '../base/errors.js'
+import { quoteName } from '../base/quote-name.js'
+
+/** What the program gets to see of a judged response. */
+export type GateResult =
+  | { readonly action: 'release' }
+  | { readonly action: 'keep'; readonly callIds: ReadonlySet<string>; readonly blocked: readonly Decision[] }
+  | { readonly action: 'answer'; readonly text: string; readonly blocked: readonly Decision[] }
+  | { readonly action: 'refuse' }
+
+/** `reject_all` refuses for one blocked call; the strip gates drop it and differ only when nothing is left. */
+export function passGate(gate: Gate, decisions: readonly Decision[]): GateResult {
+  const blocked = decisions.filter(isBlocked)
+  if (blocked.length === 0) return { action: 'release' }
+  if (gate === 'reject_all') return { action: 'refuse' }
+  const allowed = decisions.filter((call) => !isBlocked(call))
+  if (allowed.length > 0) return { action: 'keep', callIds: new Set(allowed.map(({ call_id }) => call_id)), blocked }
+  return gate === 'strip_partial' ? { action: 'refuse' } : { action: 'answer', text: explainToModel(blocked), blocked }
+}
+
+export const isBlocked = (call: Decision): boolean => call.decision === 'block'
+
+/** `reject_all` lets nothing of a response through when one call is blocked, so that its outcome is `blocked`. */
+export function enforcementOf(decisions: readonly Decision[], gate: Gate): EnforcementDecision {
+  const blocked = decisions.filter(isBlocked)
+  const isPartial = gate !== 'reject_all' && blocked.length < decisions.length
+  const outcome = blocked.length === 0 ? 'allowed' : isPartial ? 'partial' : 'blocked'
+  return { outcome, decisions, blocked }
+}
+
+/** For the program: each blocked call, why, and what to do. */
+export function explain(blocked: readonly Decision[]): string {
+  return blocked.map((call) => sentence(call, call.reason)).join('\n')
+}
+
+/** The same for the model, which is not told of policies. */
+export function explainToModel(blocked: readonly Decision[]): string {
+  return blocked.map((call) => sentence(call, call.reason === 'policy_denied' ? RESTRICTED : call.reason)).join('\n')
+}
+
+function sentence({ tool_name, remedy }: Decision, reason: string | null): string {
+  return `${quoteName(tool_name)} was blocked (${reason}). ${remedy ?? ''}`.trim()
+}

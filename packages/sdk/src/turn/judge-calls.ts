@@ -1,0 +1,107 @@
+import { checkpointBlock, type ToolCall } from '@countersign/engine'
+import type { Decision } from '@countersign/protocol'
+import type { Judgement } from '../authority/authority.js'
+import type { OpenCall } from '../authority/open-calls.js'
+import type { KnownOrPromised } from '../base/known-or-promised.js'
+import { type Approver, askForApproval, type CheckpointResult } from './checkpoints.js'
+
+/** The calls of a response after people have been asked about those that need it. */
+export interface JudgedCalls {
+  readonly decisions: readonly Decision[]
+  /** Registered and free to run. */
+  readonly open: readonly OpenCall[]
+  /** Registered, and stopped since, by a person or a control: they must be resolved as not executed. */
+  readonly stopped: readonly OpenCall[]
+}
+
+export interface MadeCalls {
+  readonly calls: readonly ToolCall[]
+  /** The calls whose results stood in the request. */
+  readonly answeredIds: readonly string[]
+}
+
+export function judgeCalls(
+  judgement: Judgement,
+  made: MadeCalls,
+  approver: Approver | null,
+): KnownOrPromised<JudgedCalls> {
+  const ageMs = startAge()
+  const open: OpenCall[] = []
+  const stopped: OpenCall[] = []
+  for (const decision of judgement.decisions) {
+    const call = openCall(decision, made, judgement, ageMs)
+    if (call !== null) (decision.decision === 'block' ? stopped : open).push(call)
+  }
+  const needsPerson = approver !== null && open.some(({ decision }) => decision.checkpoint_required)
+  if (!needsPerson) return { decisions: judgement.decisions, open, stopped }
+  return askAboutCalls(judgement.decisions, { open, stopped }, approver)
+}
+
+async function askAboutCalls(
+  judged: readonly Decision[],
+  registered: Pick<JudgedCalls, 'open' | 'stopped'>,
+  approver: Approver,
+): Promise<JudgedCalls> {
+  const asked = await Promise.all(
+    judged.map(async (decision) => {
+      const call = registered.open.find((one) => one.decision === decision)
+      const needsPerson = call !== undefined && decision.checkpoint_required
+      return { decision, call, result: needsPerson ? await askForApproval(call, approver) : null }
+    }),
+  )
+  const open: OpenCall[] = []
+  const stopped = [...registered.stopped]
+  const decisions = asked.map(({ decision, call, result }) => {
+    if (call === undefined) return decision
+    const answered = { ...call, approvals: result?.approvals ?? [] }
+    const refused = result?.refused ?? null
+    if (refused === null) {
+      open.push(answered)
+      return decision
+    }
+    stopped.push(answered)
+    return refusedDecision(decision, refused)
+  })
+  return { decisions, open, stopped }
+}
+
+function openCall(
+  decision: Decision,
+  { calls, answeredIds }: MadeCalls,
+  { by }: Judgement,
+  ageMs: () => number,
+): OpenCall | null {
+  const args = calls.find(({ index }) => index === decision.index)?.arguments ?? null
+  if (decision.pending_call_id === null || args === null) return null
+  return {
+    callId: decision.call_id,
+    toolName: decision.tool_name,
+    arguments: args,
+    decision,
+    pendingCallId: decision.pending_call_id,
+    argumentHash: decision.argument_hash ?? '',
+    by,
+    ageMs,
+    approvals: [],
+    answeredBefore: timesIn(answeredIds, decision.call_id),
+    state: 'allowed',
+  }
+}
+
+/** By the clock that has gone on longer: one of them stands still while a machine sleeps, the other can be set. */
+function startAge(): () => number {
+  const sinceMs = performance.now()
+  const sinceWallMs = Date.now()
+  return () => Math.max(performance.now() - sinceMs, Date.now() - sinceWallMs)
+}
+
+export function timesIn(ids: readonly string[], id: string): number {
+  let times = 0
+  for (const other of ids) if (other === id) times++
+  return times
+}
+
+function refusedDecision(decision: Decision, refused: NonNullable<CheckpointResult['refused']>): Decision {
+  const block = checkpointBlock(null, decision.tool_name, refused.reason, refused.detail)
+  return { ...decision, decision: 'block', reason: block.reason, reasons: [block], remedy: block.remedy, failures: [] }
+}

@@ -1,0 +1,95 @@
+import { type CompiledPath, checkStrictValue, compilePath, holdsNul, readByPath, saltedHash } from '@countersign/engine'
+import type { CaptureLevel, JsonValue, Outcome, Receipt } from '@countersign/protocol'
+import type { OpenCall } from '../authority/open-calls.js'
+import { writtenJson } from '../base/written-json.js'
+
+/** What became of a call that the wrapper ran. */
+export interface Execution {
+  readonly outcome: Outcome
+  readonly startedAt: Date
+  readonly finishedAt: Date
+  readonly result?: unknown
+  readonly errorCode?: string
+}
+
+export interface EvidenceSettings {
+  readonly salt: string
+  readonly captureLevel: CaptureLevel
+}
+
+const KEPT_RESULT_LENGTH = 256 * 1024
+
+/** The wrapper's own word: it ran the tool with the allowed arguments and saw this result. */
+export function executedReceipt(
+  call: OpenCall,
+  execution: Execution,
+  { salt, captureLevel }: EvidenceSettings,
+): Receipt {
+  const result = execution.outcome === 'succeeded' ? writtenJson(execution.result) : undefined
+  return {
+    ...reportedReceipt(call, execution.outcome),
+    evidence_level: 'executed',
+    started_at: execution.startedAt.toISOString(),
+    finished_at: execution.finishedAt.toISOString(),
+    ...(result !== undefined && resultEvidence(call, result, salt)),
+    ...(result !== undefined && captureLevel === 'full' && canBeKept(result) && { result }),
+    ...(execution.errorCode !== undefined && { error_code: execution.errorCode.slice(0, 128) }),
+  }
+}
+
+/** The client's word about a call that the wrapper did not run. */
+export function reportedReceipt(call: OpenCall, outcome: Outcome): Receipt {
+  const { pendingCallId, argumentHash, approvals } = call
+  const receipt: Receipt = {
+    pending_call_id: pendingCallId,
+    outcome,
+    argument_hash: argumentHash,
+    evidence_level: 'reported',
+  }
+  if (approvals.length > 0) receipt.approvals = [...approvals]
+  return receipt
+}
+
+function resultEvidence(call: OpenCall, result: JsonValue, salt: string): Pick<Receipt, 'result_hash' | 'outputs'> {
+  const paths = call.decision.output_paths.flatMap((path) => {
+    const compiled = compilePath(path)
+    return compiled.ok ? [compiled.path] : []
+  })
+  const outputs = paths.length === 0 ? undefined : outputsAt(paths, readable(result))
+  const hash = hashOf(result, salt)
+  return { ...(hash !== undefined && { result_hash: hash }), ...(outputs !== undefined && { outputs }) }
+}
+
+/** Undefined where the nesting is deeper than the stack. */
+function hashOf(result: JsonValue, salt: string): string | undefined {
+  try {
+    return saltedHash(salt, result)
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined where a path cannot be asked about this result: the tool ran all the same, and its receipt must be made. */
+function outputsAt(paths: readonly CompiledPath[], result: JsonValue): Receipt['outputs'] {
+  try {
+    return readByPath(paths, result)
+  } catch {
+    return undefined
+  }
+}
+
+/** Tools often return JSON as text, ready for the tool message: paths look inside it. */
+function readable(result: JsonValue): JsonValue {
+  if (typeof result !== 'string' || !/^\s*[[{]/.test(result)) return result
+  try {
+    return JSON.parse(result)
+  } catch {
+    return result
+  }
+}
+
+function canBeKept(result: JsonValue): boolean {
+  if (checkStrictValue(result) !== null) return false
+  const written = JSON.stringify(result)
+  return written.length <= KEPT_RESULT_LENGTH && !holdsNul(written)
+}
