@@ -1,3 +1,4 @@
+import { OPERATORS } from '@countersign/engine'
 import {
   BLOCK_REASONS,
   ERRORS,
@@ -11,7 +12,8 @@ import {
 } from '@countersign/protocol'
 import { SETTINGS } from '@countersign/server'
 import { COMMANDS } from '../packages/cli/src/commands/index.js'
-import { CONTRACT_KEYS, OPERATOR_WORDS, SESSION_KEYS } from './reference/contract-tables.js'
+import { CONTRACT_KEYS, SESSION_KEYS } from './reference/contract-keys.js'
+import { LIMIT_MEANINGS } from './reference/limit-meanings.js'
 import { DIAGNOSTICS, OBSERVE_OPTIONS, REPLAY_OPTIONS } from './reference/sdk-tables.js'
 
 const table = (head: readonly string[], rows: readonly (readonly unknown[])[]) =>
@@ -48,7 +50,7 @@ function apiPage(): string {
   ])
   return page(
     'HTTP API',
-    'Bodies and answers are in [openapi.json](openapi.json); a running server serves it at `/openapi.json` and a readable page at `/docs`.',
+    '[openapi.json](openapi.json) describes every request and response body. A running server serves it at `/openapi.json`, and a readable version at `/docs`.',
     table(['operation', 'method', 'path', 'authentication', 'bucket', 'what it does'], rows),
   )
 }
@@ -66,7 +68,7 @@ const errorsPage = () =>
 const reasonsPage = () =>
   page(
     'Block and narrowing reasons',
-    'In order of precedence: where several apply to one call, the first is its `reason`, and all are in `reasons`.',
+    'In order of precedence: if several reasons apply to one call, `reason` is the first of them and `reasons` lists all.',
     table(
       ['block reason', 'meaning', 'removed at preflight as'],
       Object.entries(BLOCK_REASONS).map(([reason, { meaning, narrowsAs }]) => [
@@ -84,12 +86,16 @@ const reasonsPage = () =>
 const limitsPage = () =>
   page(
     'Limits',
-    'Units are in the names. A request over a bucket is answered 429 with `Retry-After`.',
+    'Units are in the names. When a bucket is empty, the server responds with 429 and `Retry-After`.',
     table(
-      ['limit', 'value'],
-      Object.entries(LIMITS).map(([name, value]) => [`\`${name}\``, value.toLocaleString('en-US')]),
+      ['limit', 'value', 'meaning'],
+      Object.entries(LIMITS).map(([name, value]) => [
+        `\`${name}\``,
+        value.toLocaleString('en-US'),
+        LIMIT_MEANINGS[name as keyof typeof LIMITS],
+      ]),
     ),
-    '## Quotas\n\nRequests a minute for each bucket, runs per rolling 30 days.',
+    '## Quotas\n\nRequests per minute for each bucket; runs per rolling 30 days.',
     table(
       ['quota', ...Object.keys(QUOTAS.free)],
       Object.entries(QUOTAS).map(([quota, numbers]) => [
@@ -103,7 +109,7 @@ const settingsPage = () =>
   pageFrom(
     'packages/server/src/config.ts',
     'Settings',
-    'A flag of `countersign start` wins over the environment variable, and that over the default. Production refuses to start without an https `COUNTERSIGN_PUBLIC_URL` and without `COUNTERSIGN_SIGNING_KEYS`.',
+    'A flag of `countersign start` overrides the environment variable, which overrides the default. In production the server does not start without an https `COUNTERSIGN_PUBLIC_URL` and `COUNTERSIGN_SIGNING_KEYS`.',
     table(
       ['variable', 'flag', 'default', 'what it does'],
       Object.values(SETTINGS).map((row) => [
@@ -147,22 +153,25 @@ const diagnosticsPage = () =>
 
 const contractPage = () =>
   pageFrom(
-    'scripts/reference/contract-tables.ts',
+    'scripts/reference/contract-keys.ts',
     'Contract language',
-    'One YAML or JSON file for each tool, and one optional `session.yaml`. [The guide](../guides/contracts.md) shows them in use.',
+    'One YAML or JSON file per tool, and an optional `session.yaml`. [The guide](../guides/contracts.md) shows them in use.',
     '## A contract',
     wordTable('key', CONTRACT_KEYS),
     '## session.yaml',
     wordTable('key', SESSION_KEYS),
-    '## Operators\n\nIn an invariant, `{ path: $.amount, gt: 0, lte: 500 }`: every operator named must hold. Matching is exact on bytes; numbers are compared exactly.',
-    wordTable('operator', OPERATOR_WORDS),
+    '## Operators\n\nAn invariant such as `{ path: $.amount, gt: 0, lte: 500 }` holds when all its operators hold. A missing value satisfies only `exists: false`. Strings are compared exactly, without case folding or normalization, and numbers without rounding.',
+    table(
+      ['operator', 'operand', 'holds for'],
+      Object.entries(OPERATORS).map(([name, { operand, meaning }]) => [`\`${name}\``, operand, meaning]),
+    ),
   )
 
 const commandsPage = () =>
   pageFrom(
     'packages/cli',
     'Command line',
-    '`npx countersign COMMAND`; `--help` behind a command tells the same.',
+    'Run `npx countersign COMMAND`. `countersign COMMAND --help` prints the same text.',
     ...Object.values(COMMANDS).map(
       ({ usage, summary, help }) =>
         `## countersign ${usage.split(' ')[0]}\n\n\`\`\`\ncountersign ${usage}\n\`\`\`\n\n${sentence(summary)}${help ? `\n\n${help().includes('--host') ? 'Every flag is in [settings](settings.md).' : help()}` : ''}`,

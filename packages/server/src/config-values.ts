@@ -23,7 +23,7 @@ export function integer(min: number, max: number) {
 export function oneOf<const Choice extends string>(choices: readonly Choice[]) {
   return (value: string): Choice => {
     const found = choices.find((choice) => choice === value)
-    if (found === undefined) throw new Error(`"${value}" is none of ${choices.join(', ')}`)
+    if (found === undefined) throw new Error(`"${value}" is not one of ${choices.join(', ')}`)
     return found
   }
 }
@@ -36,15 +36,16 @@ export function onOff(value: string): boolean {
 
 function address(value: string, protocols: readonly string[]): URL {
   const url = URL.canParse(value) ? new URL(value) : null
-  // The value is not repeated: it may hold a password.
+  // The value is not repeated: it may contain a password.
   if (!url || !protocols.includes(url.protocol))
-    throw new Error(`is not an address that starts with ${protocols.join(' or ')}`)
+    throw new Error(`must be a URL that starts with ${protocols.join(' or ')}`)
   return url
 }
 
 export function webAddress(value: string): string {
   const url = address(value, ['http:', 'https:'])
-  if (url.username !== '' || url.search !== '' || url.hash !== '') throw new Error('must be a plain address')
+  if (url.username !== '' || url.search !== '' || url.hash !== '')
+    throw new Error('must be a URL without user name, query or fragment')
   return url.href.replace(/\/$/, '')
 }
 
@@ -67,18 +68,18 @@ export function networks(value: string): readonly string[] {
     const [ip = '', bits] = network.split('/')
     const family = isIP(ip)
     const fits = bits === undefined || (/^[0-9]+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
-    if (family === 0 || !fits) throw new Error(`"${network}" is neither an address nor a network`)
+    if (family === 0 || !fits) throw new Error(`"${network}" is not an IP address or network`)
   }
   return list
 }
 
 export function signingKeys(value: string): readonly string[] {
   const keys = value.split(',').map((part) => part.trim())
-  if (keys.some((key) => key.length < 32)) throw new Error('has a key of fewer than 32 characters')
+  if (keys.some((key) => key.length < 32)) throw new Error('contains a key shorter than 32 characters')
   return keys
 }
 
-/** What each quota may use: requests a minute by bucket, runs in 30 days. */
+/** What each quota allows: requests per minute by bucket, runs per 30 days. */
 export type QuotaNumbers = Readonly<Record<Quota, Readonly<Record<keyof (typeof QUOTAS)['free'], number>>>>
 
 const rate = z.number().positive().max(1e9).optional()
@@ -99,7 +100,7 @@ export function quotas(value: string): QuotaNumbers {
   try {
     parsed = JSON.parse(value)
   } catch {
-    throw new Error('is not JSON')
+    throw new Error('is not valid JSON')
   }
   const result = quotaChanges.safeParse(parsed)
   if (!result.success) throw new Error(z.prettifyError(result.error))

@@ -16,7 +16,7 @@ import {
 interface Setting<Value, Default extends string | null> {
   env: string
   flag: string
-  /** As one would write it; null: not set. */
+  /** As a person would write it; null if there is none. */
   default: Default
   help: string
   parse: (text: string) => Value
@@ -24,55 +24,55 @@ interface Setting<Value, Default extends string | null> {
 
 const setting = <Value, Default extends string | null>(row: Setting<Value, Default>) => row
 
-/** Every setting of the service, once. `--help` and the reference are generated from this table. */
+/** Every setting of the server. `--help` and the reference page are generated from this table. */
 export const SETTINGS = {
   host: setting({
     env: 'COUNTERSIGN_HOST',
     flag: 'host',
     default: '127.0.0.1',
-    help: 'address to listen on; 0.0.0.0 for every interface',
+    help: 'address to listen on; 0.0.0.0 listens on every interface',
     parse: text,
   }),
   port: setting({
     env: 'COUNTERSIGN_PORT',
     flag: 'port',
     default: '4319',
-    help: 'port to listen on; 0 takes a free one',
+    help: 'port to listen on; 0 picks a free one',
     parse: integer(0, 65_535),
   }),
   publicUrl: setting({
     env: 'COUNTERSIGN_PUBLIC_URL',
     flag: 'public-url',
     default: null,
-    help: 'address users reach the service at, for links in mail; https in production',
+    help: 'URL at which users reach the service, used for links in email; https in production',
     parse: webAddress,
   }),
   mode: setting({
     env: 'COUNTERSIGN_MODE',
     flag: 'mode',
     default: 'development',
-    help: 'development or production; production insists on https and signing keys',
+    help: 'development or production; production requires https and signing keys',
     parse: oneOf(['development', 'production']),
   }),
   dataFolder: setting({
     env: 'COUNTERSIGN_DATA_FOLDER',
     flag: 'data-folder',
     default: '.countersign',
-    help: 'folder of the embedded database and of unsent mail',
+    help: 'folder for the embedded database and unsent email',
     parse: text,
   }),
   databaseUrl: setting({
     env: 'DATABASE_URL',
     flag: 'database-url',
     default: null,
-    help: 'PostgreSQL 15 or later to use in place of the embedded one',
+    help: 'PostgreSQL 15 or later, used instead of the embedded database',
     parse: databaseAddress,
   }),
   poolSize: setting({
     env: 'COUNTERSIGN_POOL_SIZE',
     flag: 'pool-size',
     default: '20',
-    help: 'database connections of this process',
+    help: 'database connections this process may open',
     parse: integer(4, 500),
   }),
   logLevel: setting({
@@ -86,21 +86,21 @@ export const SETTINGS = {
     env: 'COUNTERSIGN_TRUSTED_PROXIES',
     flag: 'trusted-proxies',
     default: '',
-    help: 'addresses or networks (10.0.0.0/8) whose X-Forwarded-For is believed, with commas',
+    help: 'comma-separated addresses or networks (10.0.0.0/8) whose X-Forwarded-For is trusted',
     parse: networks,
   }),
   defaultQuota: setting({
     env: 'COUNTERSIGN_DEFAULT_QUOTA',
     flag: 'default-quota',
     default: 'free',
-    help: 'quota of a new account: free, team or scale',
+    help: 'quota of new accounts: free, team or scale',
     parse: oneOf(QUOTA_NAMES),
   }),
   quotas: setting({
     env: 'COUNTERSIGN_QUOTAS',
     flag: 'quotas',
     default: '{}',
-    help: 'numbers in place of the built-in ones, as JSON: {"free":{"write":60}}',
+    help: 'overrides of the built-in quotas, as JSON: {"free":{"write":60}}',
     parse: quotas,
   }),
   workflows: setting({
@@ -114,56 +114,56 @@ export const SETTINGS = {
     env: 'COUNTERSIGN_RETENTION_DAYS',
     flag: 'retention-days',
     default: '90',
-    help: 'days that captures, content, finished requests and runs, and plans that nothing refers to are kept',
+    help: 'days to keep captures, content, finished requests and runs, and plans that nothing refers to',
     parse: integer(1, 36_500),
   }),
   auditRetentionDays: setting({
     env: 'COUNTERSIGN_AUDIT_RETENTION_DAYS',
     flag: 'audit-retention-days',
     default: null,
-    help: 'days that the audit trail is kept; for ever unless set',
+    help: 'days to keep the audit trail; kept forever if unset',
     parse: integer(1, 36_500),
   }),
   smtpUrl: setting({
     env: 'COUNTERSIGN_SMTP_URL',
     flag: 'smtp-url',
     default: null,
-    help: 'mail server, smtp://user:password@host:587; without it mail is written to the data folder',
+    help: 'mail server, smtp://user:password@host:587; without it, email is written to the data folder',
     parse: smtpAddress,
   }),
   mailFrom: setting({
     env: 'COUNTERSIGN_MAIL_FROM',
     flag: 'mail-from',
     default: 'Countersign <countersign@localhost>',
-    help: 'sender of mail',
+    help: 'sender of email',
     parse: oneLine,
   }),
   signingKeys: setting({
     env: 'COUNTERSIGN_SIGNING_KEYS',
     flag: 'signing-keys',
     default: null,
-    help: 'secrets of dashboard tokens, 32 characters or more each, with commas; the first signs, all verify',
+    help: 'comma-separated secrets for dashboard tokens, at least 32 characters each; the first signs, all verify',
     parse: signingKeys,
   }),
   scryptCost: setting({
     env: 'COUNTERSIGN_SCRYPT_COST',
     flag: 'scrypt-cost',
     default: '17',
-    help: 'cost of password hashing as a power of two',
+    help: 'cost of password hashing, as a power of two',
     parse: integer(10, 20),
   }),
   demo: setting({
     env: 'COUNTERSIGN_DEMO',
     flag: 'demo',
     default: 'on',
-    help: 'a demo sign-in and key, in development only: on or off',
+    help: 'demo account and API key, in development only: on or off',
     parse: onOff,
   }),
   dashboardFolder: setting({
     env: 'COUNTERSIGN_DASHBOARD_FOLDER',
     flag: 'dashboard-folder',
     default: null,
-    help: 'folder of the built dashboard; found by itself unless set',
+    help: 'folder of the built dashboard; found automatically if unset',
     parse: text,
   }),
 } as const
@@ -174,12 +174,12 @@ type ValueOf<Row> =
 export type Config = { readonly [Name in SettingName]: ValueOf<(typeof SETTINGS)[Name]> }
 export type { QuotaNumbers } from './config-values.js'
 
-/** What is wrong with the settings, by the names a person knows them by. */
+/** A setting is wrong; the message names its variable or flag. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
-/** A flag wins over the environment, the environment over the default. */
+/** A flag overrides the environment, which overrides the default. */
 export function readConfig(
   env: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Record<string, string | undefined>> = {},
@@ -203,12 +203,10 @@ export function readConfig(
 function refuseUnsafeProduction(config: Config): void {
   if (config.mode !== 'production') return
   if (config.publicUrl === null || !config.publicUrl.startsWith('https://')) {
-    throw new ConfigError(
-      'production needs COUNTERSIGN_PUBLIC_URL to be an https address: cookies and links depend on it',
-    )
+    throw new ConfigError('production needs an https URL in COUNTERSIGN_PUBLIC_URL: cookies and links depend on it')
   }
   if (config.signingKeys === null) {
-    throw new ConfigError('production needs COUNTERSIGN_SIGNING_KEYS: make one with `openssl rand -base64 48`')
+    throw new ConfigError('production needs COUNTERSIGN_SIGNING_KEYS: generate one with `openssl rand -base64 48`')
   }
 }
 

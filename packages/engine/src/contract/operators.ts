@@ -30,7 +30,7 @@ export interface Operator {
 export const OPERATORS = {
   exists: {
     operand: 'true or false',
-    meaning: 'the path finds a value (null is one), or finds none',
+    meaning: '`true`: the path finds a value, which may be null; `false`: it finds none',
     prepare: (operand) =>
       typeof operand === 'boolean' ? ready((found) => (found !== undefined) === operand) : wrong('true or false'),
   },
@@ -41,45 +41,49 @@ export const OPERATORS = {
   },
   equals: {
     operand: 'any value',
-    meaning: 'the same JSON value; 1 equals 1.0, the order of keys does not count',
+    meaning: 'equal as JSON; 1 equals 1.0, and the order of keys does not matter',
     prepare: (operand) => ready(present((found) => equalValues(found, operand))),
   },
   not_equals: {
     operand: 'any value',
-    meaning: 'present, and another JSON value',
+    meaning: 'present, and not equal as JSON',
     prepare: (operand) => ready(present((found) => !equalValues(found, operand))),
   },
   one_of: {
     operand: 'a list of at least one value',
-    meaning: 'equals one of the list',
+    meaning: 'equals one of the values',
     prepare: (operand) => withList(operand, (contains) => contains),
   },
   not_one_of: {
     operand: 'a list of at least one value',
-    meaning: 'present, and equals none of the list',
+    meaning: 'present, and equals none of the values',
     prepare: (operand) => withList(operand, (contains) => (found) => !contains(found)),
   },
   gt: { operand: 'a number', meaning: 'a number greater than this', prepare: numeric((found, bound) => found > bound) },
   gte: {
     operand: 'a number',
-    meaning: 'a number of at least this',
+    meaning: 'a number greater than or equal to this',
     prepare: numeric((found, bound) => found >= bound),
   },
   lt: { operand: 'a number', meaning: 'a number less than this', prepare: numeric((found, bound) => found < bound) },
-  lte: { operand: 'a number', meaning: 'a number of at most this', prepare: numeric((found, bound) => found <= bound) },
+  lte: {
+    operand: 'a number',
+    meaning: 'a number less than or equal to this',
+    prepare: numeric((found, bound) => found <= bound),
+  },
   regex: {
     operand: 'an RE2 regular expression',
-    meaning: 'a string in which the expression is found; anchor it with ^ and $ to match the whole',
+    meaning: 'a string that contains a match; anchor with ^ and $ to match the whole string',
     prepare: (operand) => withRegex(operand, true),
   },
   not_regex: {
     operand: 'an RE2 regular expression',
-    meaning: 'a string in which the expression is not found',
+    meaning: 'a string that contains no match',
     prepare: (operand) => withRegex(operand, false),
   },
   contains: {
     operand: 'any value',
-    meaning: 'a string with this part, or an array with an item equal to this',
+    meaning: 'a string that contains this, or an array with an item equal to this',
     prepare: (operand) =>
       ready(
         (found) => {
@@ -100,13 +104,13 @@ export const OPERATORS = {
     prepare: textual((found, part) => found.endsWith(part)),
   },
   length_gte: {
-    operand: 'a whole number from 0',
-    meaning: 'a string of at least so many characters (code points), or an array of at least so many items',
+    operand: 'a whole number, 0 or more',
+    meaning: 'a string of at least this many characters (code points), or an array of at least this many items',
     prepare: sized((length, bound) => length >= bound),
   },
   length_lte: {
-    operand: 'a whole number from 0',
-    meaning: 'a string of at most so many characters (code points), or an array of at most so many items',
+    operand: 'a whole number, 0 or more',
+    meaning: 'a string of at most this many characters (code points), or an array of at most this many items',
     prepare: sized((length, bound) => length <= bound),
   },
   schema: {
@@ -119,7 +123,7 @@ export const OPERATORS = {
   },
   ref: {
     operand: 'the name of a binding',
-    meaning: 'equals the value that the session has bound under this name',
+    meaning: 'equals the value that the session bound to this name',
     prepare: (operand) =>
       typeof operand === 'string' && BINDING_NAME.test(operand)
         ? { ok: true, test: null, isBeyond: NEVER }

@@ -1,0 +1,53 @@
+import type { Contract, SessionDefinition } from '@countersign/protocol'
+
+/** The keys of a contract. A key without a row does not compile. */
+export const CONTRACT_KEYS: Readonly<Record<keyof Contract, string>> = {
+  schema_version: 'always `"1.0"`',
+  tool: 'the exact name of the tool; required',
+  description: 'a note for people',
+  source: '`inferred` if the server learned the contract, `customer` once a person has edited it',
+  side_effect: 'one of `read`, `egress_read`, `write`, `destructive`, `admin`, `financial`',
+  evidence_class: '`local_transaction` (a failed call is rolled back), `ack_only` or `unverifiable`',
+  commit_requirement:
+    'the evidence a step needs to count: `reported` (default for reads) or `executed` (default for everything else)',
+  gate: '`allow` or `block`; overrides `risk_defaults` of the session',
+  arguments: 'JSON Schema 2020-12 for the arguments',
+  assertions: '`input_invariants` on the request, `output_invariants` on the normalized response',
+  argument_value_invariants: 'rules for the arguments of this call: a list of `{ path, operator: operand }`',
+  response_format_invariants: 'rules for `finish_reason` and `content` of the response that contains the call',
+  transitions: '`valid_in_phases`: where the tool may be called; `advances_to`: the phase that follows',
+  preconditions: '`requires_prior_tool`, optionally with `with_output` and `same`, or `requires_step_count`',
+  forbids_after: 'tools that may not be called after this one',
+  binds: 'names for values from the arguments or the result, set when the call commits',
+  refs: 'arguments that must equal a bound value',
+  sources: 'where the value of an argument may come from; `otherwise: block` or `ask`',
+  columns: 'what the columns of the result contain; written by learning',
+  aggregates: 'limits on the `sum`, `count` or `max` of a value over the session',
+  envelopes: 'limits relative to an established value: `at_most`, `at_least`, `within`',
+  establishes: 'values that envelopes refer to, set when the call commits',
+  labels: '`deny_when`: labels that forbid the call; `adds`: labels that the call adds',
+  resources: 'what the call locks against other sessions of its workflow',
+  execution_constraints: 'rules that the tool wrapper checks just before the tool runs',
+  checkpoint: 'when a person must approve the call; one trigger or a list',
+  policy: '`cedar`: who may call the tool; needs a principal',
+  timeouts: '`total_ms`: how long the tool may run',
+  retries: 'stored, not enforced',
+  rate_limits: 'stored, not enforced',
+  golden_cases: 'stored, not enforced',
+  allowed_errors: 'stored, not enforced',
+}
+
+/** The keys of session.yaml. */
+export const SESSION_KEYS: Readonly<Record<keyof SessionDefinition, string>> = {
+  schema_version: 'always `"1.0"`',
+  agent: 'the name of the agent',
+  description: 'a note for people',
+  phases: 'the phases by name: exactly one `initial`, at least one `terminal`',
+  transitions: 'the phases that may follow each phase',
+  session_limits:
+    '`max_steps`, `max_tool_calls`, `max_cost_per_session`, `max_calls_per_tool`, `max_calls_per_minute`, `loop_detection`, `circuit_breaker`',
+  risk_defaults: '`allow`, `block` or `checkpoint` for each side effect; applies to tools without a `gate`',
+  pricing: 'price per million tokens for each provider/model pattern',
+  policy: '`cedar`: who may use the session at all',
+  provider_constraints: '`block_incompatible` and `warn_incompatible` patterns for provider/model',
+}
