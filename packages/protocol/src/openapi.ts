@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { API_KEY_PATTERN } from './ids.js'
-import { problemSchema } from './problem.js'
-import { pathTemplate, type Route } from './route.js'
+import { API_KEY_PATTERN } from './base/ids.js'
+import { problemSchema } from './http/problem.js'
+import { pathTemplate, type Route } from './http/route.js'
 import { ROUTES } from './routes.js'
 
 type Schema = Record<string, unknown>

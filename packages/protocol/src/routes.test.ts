@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { BLOCK_REASON_NAMES } from './block-reasons.js'
-import { ERRORS } from './errors.js'
+import { BLOCK_REASON_NAMES } from './base/block-reasons.js'
+import { ERRORS } from './base/errors.js'
+import type { Route } from './http/route.js'
 import { openApiDocument } from './openapi.js'
-import type { Route } from './route.js'
 import { ROUTES } from './routes.js'
 
 const routes = Object.entries<Route>(ROUTES)

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { EVIDENCE_LEVELS } from './contract.js'
-import { decimalSchema, environmentSchema, hashSchema, timeSchema } from './ids.js'
-import { jsonSchema } from './json.js'
-import { compiledSessionSchema } from './plan.js'
+import { decimalSchema, environmentSchema, hashSchema, timeSchema } from '../base/ids.js'
+import { jsonSchema } from '../base/json.js'
+import { EVIDENCE_LEVELS } from '../contract/contract.js'
+import { compiledSessionSchema } from '../contract/plan.js'
 import { captureLevelSchema, gateSchema, planSourceSchema, unmatchedPolicySchema } from './session.js'
 import { blockReasonSchema, outcomeSchema, PROPOSAL_OUTCOMES, usageSchema } from './turn.js'
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { resultPlaceSchema, valueKindSchema } from './flow.js'
-import { hashSchema, labelSchema, toolNameSchema } from './ids.js'
-import { jsonSchema } from './json.js'
-import { LIMITS } from './limits.js'
+import { resultPlaceSchema, valueKindSchema } from '../base/flow.js'
+import { hashSchema, labelSchema, toolNameSchema } from '../base/ids.js'
+import { jsonSchema } from '../base/json.js'
+import { LIMITS } from '../base/limits.js'
 
 const path = z.string().min(1).max(1_024)
 const name = z

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { hashSchema, ledgerHeadSchema, timeSchema } from './ids.js'
-import { jsonSchema } from './json.js'
+import { hashSchema, ledgerHeadSchema, timeSchema } from '../base/ids.js'
+import { jsonSchema } from '../base/json.js'
 
 const tools = z.array(z.string()).nullable()
 const handoff = { handoff_id: z.string() }

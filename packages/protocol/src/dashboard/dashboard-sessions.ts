@@ -1,16 +1,16 @@
 import { z } from 'zod'
-import { agentSchema, environmentSchema, labelSchema, ledgerHeadSchema, timeSchema } from './ids.js'
-import { jsonSchema } from './json.js'
-import { exportEventsReply, LEDGER_EVENTS, type LedgerEventType } from './ledger.js'
-import { pageQuery } from './paging.js'
+import { agentSchema, environmentSchema, labelSchema, ledgerHeadSchema, timeSchema } from '../base/ids.js'
+import { jsonSchema } from '../base/json.js'
+import { pageQuery } from '../http/paging.js'
+import { exportEventsReply, LEDGER_EVENTS, type LedgerEventType } from '../session/ledger.js'
 import {
   narrowedToolSchema,
   pendingCallSchema,
   sessionStatusSchema,
   sessionViewSchema,
   stateSnapshotSchema,
-} from './session.js'
-import { blockReasonSchema, blockSchema, outcomeSchema } from './turn.js'
+} from '../session/session.js'
+import { blockReasonSchema, blockSchema, outcomeSchema } from '../session/turn.js'
 
 export const sessionsQuery = pageQuery.extend({
   q: z.string().max(200).optional(),

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Bucket } from './limits.js'
+import type { Bucket } from '../base/limits.js'
 
 export type Method = 'GET' | 'POST' | 'DELETE'
 

@@ -1,4 +1,10 @@
 import { z } from 'zod'
+import { environmentSchema, idSchema, timeSchema } from '../base/ids.js'
+import { pageOf, pageQuery } from '../http/paging.js'
+import type { Route } from '../http/route.js'
+import { addLabelBody, addLabelReply, killBody, stopReply } from '../session/session.js'
+import { blockReasonSchema } from '../session/turn.js'
+import { killWorkflowReply, workflowPath, workflowViewSchema } from '../session/workflow.js'
 import { auditEntrySchema, createKeyBody, createKeyReply, doneReply, keyPath, listKeysReply } from './account.js'
 import {
   proofReply,
@@ -8,13 +14,7 @@ import {
   timelineQuery,
   timelineReply,
 } from './dashboard-sessions.js'
-import { environmentSchema, idSchema, timeSchema } from './ids.js'
-import { pageOf, pageQuery } from './paging.js'
 import { playgroundBody, playgroundReply } from './playground.js'
-import type { Route } from './route.js'
-import { addLabelBody, addLabelReply, killBody, stopReply } from './session.js'
-import { blockReasonSchema } from './turn.js'
-import { killWorkflowReply, workflowPath, workflowViewSchema } from './workflow.js'
 
 const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const
 const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as const

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema } from './ids.js'
-import { jsonSchema } from './json.js'
-import { pageOf, pageQuery } from './paging.js'
-import type { Route } from './route.js'
+import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema } from '../base/ids.js'
+import { jsonSchema } from '../base/json.js'
+import { pageOf, pageQuery } from '../http/paging.js'
+import type { Route } from '../http/route.js'
 import { createRunReply, runViewSchema } from './run.js'
 
 const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const

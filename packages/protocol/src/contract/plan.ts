@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { environmentSchema, hashSchema, timeSchema } from '../base/ids.js'
 import { contractSchema, evidenceLevelSchema, sessionDefinitionSchema, sideEffectSchema } from './contract.js'
-import { environmentSchema, hashSchema, timeSchema } from './ids.js'
 
 /** A contract after compilation: defaults filled in, what is only prose left out. */
 export const compiledContractSchema = contractSchema

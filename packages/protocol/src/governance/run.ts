@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema, toolNameSchema } from './ids.js'
-import { jsonSchema } from './json.js'
-import { compiledSessionSchema } from './plan.js'
+import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema, toolNameSchema } from '../base/ids.js'
+import { jsonSchema } from '../base/json.js'
+import { compiledSessionSchema } from '../contract/plan.js'
 
 /** A session given as data: its calls in order, with the results that the plan may read. */
 export const runFixtureSchema = z.strictObject({

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { flowsSchema } from './flow.js'
-import { agentSchema, idSchema, timeSchema, toolNameSchema } from './ids.js'
-import type { JsonValue } from './json.js'
-import { LIMITS } from './limits.js'
+import { flowsSchema } from '../base/flow.js'
+import { agentSchema, idSchema, timeSchema, toolNameSchema } from '../base/ids.js'
+import type { JsonValue } from '../base/json.js'
+import { LIMITS } from '../base/limits.js'
 import { captureLevelSchema } from './session.js'
 import { usageSchema } from './turn.js'
 

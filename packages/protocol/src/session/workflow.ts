@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { workflowDefinitionSchema } from './contract.js'
-import { idSchema, ledgerHeadSchema, timeSchema, toolNameSchema } from './ids.js'
-import { LIMITS } from './limits.js'
+import { idSchema, ledgerHeadSchema, timeSchema, toolNameSchema } from '../base/ids.js'
+import { LIMITS } from '../base/limits.js'
+import { workflowDefinitionSchema } from '../contract/contract.js'
 
 /** What can become of a handoff. One that expired needs no reclaiming: nobody can take it any more. */
 export const HANDOFF_MOVES = {

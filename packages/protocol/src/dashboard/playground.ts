@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { labelSchema } from './ids.js'
-import { jsonSchema } from './json.js'
-import { narrowedToolSchema } from './session.js'
-import { blockReasonSchema, blockSchema } from './turn.js'
+import { labelSchema } from '../base/ids.js'
+import { jsonSchema } from '../base/json.js'
+import { narrowedToolSchema } from '../session/session.js'
+import { blockReasonSchema, blockSchema } from '../session/turn.js'
 
 export const playgroundBody = z.strictObject({
   contracts: z

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NARROWING_REASON_NAMES } from './block-reasons.js'
+import { NARROWING_REASON_NAMES } from '../base/block-reasons.js'
 import {
   agentSchema,
   environmentSchema,
@@ -9,10 +9,10 @@ import {
   ledgerHeadSchema,
   timeSchema,
   toolNameSchema,
-} from './ids.js'
-import { jsonSchema } from './json.js'
-import { LIMITS } from './limits.js'
-import { compiledSessionSchema } from './plan.js'
+} from '../base/ids.js'
+import { jsonSchema } from '../base/json.js'
+import { LIMITS } from '../base/limits.js'
+import { compiledSessionSchema } from '../contract/plan.js'
 import { workflowJoinSchema } from './workflow.js'
 
 export const SESSION_STATUSES = ['ACTIVE', 'RECOVERING', 'COMPROMISED', 'KILLED'] as const

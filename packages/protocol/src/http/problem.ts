@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ERRORS, type ErrorCode } from './errors.js'
+import { ERRORS, type ErrorCode } from '../base/errors.js'
 
 /** RFC 9457 problem details. Further members carry what the client needs to continue. */
 export const problemSchema = z.looseObject({

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { BLOCK_REASON_NAMES } from './block-reasons.js'
-import { EVIDENCE_LEVELS } from './contract.js'
-import { flowsSchema } from './flow.js'
-import { hashSchema, idSchema, ledgerHeadSchema, timeSchema, toolNameSchema } from './ids.js'
-import { type JsonValue, jsonSchema } from './json.js'
-import { LIMITS } from './limits.js'
+import { BLOCK_REASON_NAMES } from '../base/block-reasons.js'
+import { flowsSchema } from '../base/flow.js'
+import { hashSchema, idSchema, ledgerHeadSchema, timeSchema, toolNameSchema } from '../base/ids.js'
+import { type JsonValue, jsonSchema } from '../base/json.js'
+import { LIMITS } from '../base/limits.js'
+import { EVIDENCE_LEVELS } from '../contract/contract.js'
 import { gateSchema, narrowedToolSchema, sessionStatusSchema } from './session.js'
 
 export const blockReasonSchema = z.enum(BLOCK_REASON_NAMES)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { timeSchema } from './ids.js'
+import { timeSchema } from '../base/ids.js'
 
 /** One address, as people type it: no display name, no list, no line break. */
 export const emailSchema = z
