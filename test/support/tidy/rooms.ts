@@ -5,10 +5,26 @@ export type Rooms = Readonly<Record<string, readonly string[]>>
 
 export const ROOMS: Rooms = {
   protocol: ['base', 'http', 'contract', 'session', 'governance', 'dashboard'],
+  sdk: [
+    'base',
+    'contracts',
+    'options',
+    'providers',
+    'providers/openai-chat',
+    'providers/openai-responses',
+    'providers/anthropic',
+    'clients',
+    'observe',
+    'authority',
+    'authority/local',
+    'authority/server',
+    'turn',
+    'session',
+  ],
 }
 
 /** Packages whose files are being sorted into rooms. */
-const NOT_YET_IN_ROOMS: ReadonlySet<string> = new Set(['engine', 'server', 'sdk', 'cli', 'dashboard'])
+const NOT_YET_IN_ROOMS: ReadonlySet<string> = new Set(['engine', 'server', 'cli', 'dashboard'])
 
 /**
  * A file imports from its own room and from the rooms before it. Files directly in `src` are the top: they may import
@@ -63,7 +79,7 @@ function roomOf(path: string, name: string, order: readonly string[]): string | 
 }
 
 /** Packages whose circles are being undone. */
-const STILL_CIRCULAR: ReadonlySet<string> = new Set(['engine', 'server', 'sdk'])
+const STILL_CIRCULAR: ReadonlySet<string> = new Set(['engine', 'server'])
 
 /** No file reaches itself over what it imports, for types or for values. */
 export const importCircles =
@@ -126,8 +142,6 @@ const STILL_CROWDED: ReadonlySet<string> = new Set([
   'packages/server/src',
   'packages/server/src/store',
   'packages/server/src/http',
-  'packages/sdk/src',
-  'packages/sdk/src/providers',
   'packages/dashboard/src/components',
   'test/support',
   'test/server',
