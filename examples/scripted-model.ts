@@ -2,15 +2,15 @@ import { type Reply, startProvider } from '../test/support/provider.js'
 
 export type { Reply } from '../test/support/provider.js'
 
-/** A model that says what it is told to, over the real wires of OpenAI and Anthropic: examples need no account. */
+/** A scripted model that speaks the real OpenAI and Anthropic APIs, so that the examples need no account. */
 export interface ScriptedModel {
   /** For `new OpenAI({ baseURL })`. */
   readonly openaiUrl: string
   /** For `new Anthropic({ baseURL })`. */
   readonly anthropicUrl: string
-  /** Says these one after another, each in answer to one request. */
+  /** Queues replies; each request gets the next one. */
   say(...replies: Reply[]): void
-  /** The bodies of the requests it was sent. */
+  /** The bodies of the requests it has received. */
   requests(): readonly Readonly<Record<string, unknown>>[]
   close(): Promise<void>
 }

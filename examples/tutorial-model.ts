@@ -1,12 +1,12 @@
-// The model of docs/tutorial.md for those without an account: it speaks OpenAI's wire on loopback and asks for too much
-// at first, as a model might. Run it with `npx tsx examples/tutorial-model.ts`; Ctrl-C stops it.
+// The model of docs/tutorial.md for readers without an account: it speaks OpenAI's API on loopback and asks for too
+// much at first, as a model might. Run it with `npx tsx examples/tutorial-model.ts`; stop it with Ctrl-C.
 import { createServer } from 'node:http'
 import { type Reply, renderResponse } from '../test/support/provider-wire.js'
 import { calls, says } from './scripted-model.js'
 
 const PORT = 4320
 
-/** Decides by what the conversation holds so far. */
+/** Replies according to the conversation so far. */
 function reply(messages: readonly { role: string; content?: unknown }[]): Reply {
   const results = messages.filter(({ role }) => role === 'tool').length
   const wasCorrected = messages.filter(({ role }) => role !== 'tool').length > 2

@@ -1,4 +1,5 @@
-// A governed stream: text flows as it comes, a tool call is held until it is judged. What is blocked is never released.
+// A governed stream: text flows immediately, tool calls are held until they are judged. A blocked call is never
+// released.
 import assert from 'node:assert/strict'
 import Anthropic from '@anthropic-ai/sdk'
 import { replay } from '@countersign/sdk'
@@ -22,7 +23,7 @@ const session = replay(new Anthropic({ apiKey: 'not needed on loopback', baseURL
       argument_value_invariants: [{ path: '$.path', starts_with: '/tmp/' }],
     },
   ],
-  // Blocked calls are taken out and the rest goes on.
+  // Remove blocked calls from the response and return the rest.
   gate: 'strip_blocked',
   tools: {
     search: () => ['found'],

@@ -1,5 +1,5 @@
-// Before contracts are merged: judge known sessions by them and fail when a verdict differs from what is expected. The
-// contracts are those of govern-refunds. Needs COUNTERSIGN_API_KEY and COUNTERSIGN_API_URL.
+// For CI, before contracts are merged: judge known sessions by them and fail if a decision differs from what is
+// expected. Uses the contracts of govern-refunds. Needs COUNTERSIGN_API_KEY and COUNTERSIGN_API_URL.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -1,13 +1,13 @@
 import { calls, type Reply, says } from '../scripted-model.js'
 
-/** A customer's request, what the shop knows, and what the model makes of it. */
+/** A customer's request, what the shop knows, and how the model responds. */
 export interface Customer {
   readonly title: string
   readonly name: string
   readonly asks: string
   readonly order: { readonly order_id: string; readonly paid: number; readonly iban: string }
   readonly document?: string
-  /** What a model might say, mistakes and all. */
+  /** What a model might say, including mistakes. */
   readonly model: readonly Reply[]
 }
 

@@ -1,5 +1,5 @@
-// An agent on a refund desk serves three customers. The model is scripted and speaks OpenAI's wire on loopback; the
-// openai client, the SDK and the server are the real ones. Run it with `npm run demo` while `npm start` runs.
+// A refund agent serves three customers. The model is scripted and speaks OpenAI's API on loopback; the openai
+// client, the SDK and the server are real. Run it with `npm run demo` while `npm start` is running.
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import { replay } from '@countersign/sdk'
@@ -21,7 +21,7 @@ for (const [index, customer] of CUSTOMERS.entries()) {
 }
 show.links(pages)
 
-// What the demo claims, checked.
+// Check what the demo claims.
 assert.deepEqual(
   [...ibansPaid],
   [

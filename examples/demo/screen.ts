@@ -22,7 +22,7 @@ let narrowedBefore = ''
 
 const counted = { ran: 0, stopped: 0 }
 
-/** What the person at the terminal sees of each step. */
+/** What the terminal shows for each step. */
 export const show = {
   beginning() {
     print('A refund desk under the contracts in examples/demo/contracts. The model is scripted; the rest is real.')
@@ -32,7 +32,7 @@ export const show = {
     print(`\n${paint('bold', `${number}. ${title}`)}`)
     step('cyan', name, asks)
   },
-  /** Shown when it differs from the turn before. */
+  /** Shown only if it differs from the previous turn. */
   narrowed(removed: readonly Removed[]) {
     const reasons = [...new Set(removed.map(({ reason }) => reason))]
     const toolsOf = (reason: string) => removed.filter((row) => row.reason === reason).map(({ tool }) => tool)
@@ -52,11 +52,11 @@ export const show = {
     }
   },
   receipt(stateVersion: number, result: unknown) {
-    const kept = JSON.stringify(result)
+    const text = JSON.stringify(result)
     step(
       'blue',
       'receipt',
-      paint('dim', `step ${stateVersion} committed  ${kept.length > 70 ? `${kept.slice(0, 67)}…` : kept}`),
+      paint('dim', `step ${stateVersion} committed  ${text.length > 70 ? `${text.slice(0, 67)}…` : text}`),
     )
   },
   said(text: string) {

@@ -1,4 +1,5 @@
-// Govern: the server decides, remembers, and keeps a receipt of what ran. Needs COUNTERSIGN_API_KEY and the service.
+// Govern: the server decides, stores the state, and records a receipt for each tool call. Needs the running service
+// and COUNTERSIGN_API_KEY.
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import { ReplayContractError, replay } from '@countersign/sdk'
@@ -26,7 +27,7 @@ const session = replay(new OpenAI({ apiKey: 'not needed on loopback', baseURL: m
 })
 
 const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Refund order A-1.' }]
-/** One turn: ask the model, run what was allowed through the wrapped tools, keep the conversation. */
+/** One turn: call the model, run the allowed calls through the wrapped tools, extend the conversation. */
 async function turn(): Promise<void> {
   const tools = ['find_order', 'issue_refund'].map((name) => ({
     type: 'function' as const,
@@ -45,7 +46,7 @@ async function turn(): Promise<void> {
 }
 
 await turn()
-// Before the order was found the model was not even offered the refund.
+// Before the order was found, the model was not offered the refund.
 assert.equal([model.requests()[0]?.tools].flat().length, 1)
 await turn()
 await assert.rejects(turn(), (error) => {

@@ -1,4 +1,4 @@
-// A person decides about large payments. The callback is yours: a chat message, a web page, a question on the terminal.
+// A person approves large payments. The callback is yours: a chat message, a web page, a prompt in the terminal.
 import assert from 'node:assert/strict'
 import { ReplayContractError, replay } from '@countersign/sdk'
 import OpenAI from 'openai'
@@ -61,7 +61,7 @@ await assert.rejects(turn(), (error) => {
   assert.equal(error.decision.blocked[0]?.reason, 'checkpoint_denied')
   return true
 })
-// Small payments ask nobody; a denied one does not run.
+// Small payments need no approval; a denied payment does not run.
 assert.deepEqual(asked, [300, 400])
 assert.deepEqual(paid, [50, 300])
 assert.equal(session.getState().stateVersion, 2)

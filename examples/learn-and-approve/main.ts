@@ -1,6 +1,6 @@
-// Watches an agent, lets the service learn contracts from what it saw, has a person approve them, and governs the agent
-// by the approved plan without a single contract in the program. Besides the key it needs the sign-in of the person who
-// approves: COUNTERSIGN_EMAIL and COUNTERSIGN_PASSWORD, those of the demo for instance.
+// Observes an agent, lets the service learn contracts, has a person approve them, and governs the agent by the
+// approved plan, without a contract in the program. Besides the API key it needs the login of the person who
+// approves, such as the demo login: COUNTERSIGN_EMAIL and COUNTERSIGN_PASSWORD.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { observe, ReplayContractError, replay } from '@countersign/sdk'
@@ -19,7 +19,7 @@ const tools = ['find_person', 'send_mail'].map((name) => ({
 const model = await scriptedModel()
 const newClient = () => new OpenAI({ apiKey: 'not needed on loopback', baseURL: model.openaiUrl })
 
-/** An agent that looks a person up and writes to them. `execute` runs a tool. */
+/** An agent that looks up a person and writes to them. `execute` runs a tool. */
 async function converse(client: OpenAI, name: string, execute: (tool: string, args: string, id: string) => unknown) {
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: `Tell ${name} that lunch is ready.` }]
   for (let turn = 0; turn < 5; turn++) {
@@ -36,7 +36,7 @@ async function converse(client: OpenAI, name: string, execute: (tool: string, ar
   }
 }
 
-// 1. Watch ten conversations.
+// 1. Observe ten conversations.
 const openai = newClient()
 const handle = observe(openai, { agent: AGENT })
 for (const name of NAMES) {
@@ -49,9 +49,9 @@ for (const name of NAMES) {
 }
 await handle.flush()
 handle.restore()
-console.log(`watched ${NAMES.length} conversations`)
+console.log(`observed ${NAMES.length} conversations`)
 
-// 2. The service learns by itself, within seconds.
+// 2. The service learns on its own, within seconds.
 const person = await signIn()
 for (let tries = 0; ; tries++) {
   const { contracts } = await person.get(`/api/dashboard/contracts?agent=${AGENT}`)
@@ -62,7 +62,7 @@ for (let tries = 0; ; tries++) {
 }
 console.log('learned two contracts with high confidence')
 
-// 3. A person reads the draft and approves it.
+// 3. A person reviews the draft and approves it.
 const draft = await person.post('/api/dashboard/plans', { agent: AGENT, environment: 'production' })
 assert.deepEqual(draft.blockers, [])
 const approved = await person.post(`/api/dashboard/plans/${draft.plan.plan_id}/approve`, {
@@ -71,8 +71,8 @@ const approved = await person.post(`/api/dashboard/plans/${draft.plan.plan_id}/a
 assert.equal(approved.plan.state, 'approved')
 console.log(`approved ${approved.plan.compiled_hash.slice(0, 12)}`)
 
-// 4. The program names its agent and has no contracts of its own: the approved plan is attached. It has learned that
-// mail goes to an address that find_person returned. Where an address comes from elsewhere it asks a person.
+// 4. The program names its agent and has no contracts, so the approved plan is attached. The plan has learned that mail
+// goes to an address returned by find_person. If an address comes from elsewhere, a person is asked.
 const sent: string[] = []
 const asked: string[] = []
 const session = replay(newClient(), {
@@ -84,7 +84,7 @@ const session = replay(newClient(), {
     return { checkpoint_id, decision: 'deny', decided_by: 'ann@example.com', decided_at: new Date().toISOString() }
   },
   tools: {
-    // Somebody has written into the note of the address book.
+    // Somebody has planted an instruction in the address book.
     find_person: ({ name }: { name: string }) => ({
       name,
       email: addressOf(name),
@@ -100,7 +100,7 @@ model.say(
   says('Done.'),
 )
 await converse(session.client, 'Kim', execute)
-assert.deepEqual(asked, [], 'what was learned needs no question')
+assert.deepEqual(asked, [], 'a learned flow needs no approval')
 assert.deepEqual(sent, [addressOf('Kim')])
 
 model.say(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 
-/** A person at the dashboard: what its pages do, by hand. */
+/** Does what a person does in the dashboard, through the same API. */
 export async function signIn() {
   const { COUNTERSIGN_API_URL: url = '', COUNTERSIGN_EMAIL: email, COUNTERSIGN_PASSWORD: password } = process.env
   const origin = new URL(url).origin

@@ -1,4 +1,4 @@
-// Watches an agent without changing anything: each call of the model is captured and sent to the service in batches.
+// Observe: captures the model calls of an agent without changing anything, and sends them to the service in batches.
 import assert from 'node:assert/strict'
 import { type Diagnostic, observe } from '@countersign/sdk'
 import OpenAI from 'openai'
@@ -12,7 +12,7 @@ const openai = new OpenAI({ apiKey: 'not needed on loopback', baseURL: model.ope
 const troubles: Diagnostic[] = []
 const handle = observe(openai, { agent: 'weather', diagnostics: (event) => troubles.push(event) })
 
-// From here on the program is as it was: the client is the same object, the answers are untouched.
+// The program continues as before: the client is the same object, and responses are untouched.
 const completion = await openai.chat.completions.create({
   model: 'gpt-4o',
   messages: [{ role: 'user', content: 'How is the weather in Oslo?' }],

@@ -1,4 +1,5 @@
-// Contracts without a server: no key, no network, no account. The same engine judges inside this process.
+// Protect: contracts without a server, a key or an account. The same engine as on the server runs inside this
+// process.
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import { ReplayContractError, replay } from '@countersign/sdk'

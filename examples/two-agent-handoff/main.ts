@@ -1,6 +1,7 @@
-// A researcher reads, a payer pays. They are two programs with a session each, a client each, and one workflow. The
-// first request comes from the books and is paid. The second comes from a mail that tells whoever reads it to pay
-// somebody else: the payer never sees the mail, and still may not pay, because the mark of the mail came with the work.
+// A researcher reads, a payer pays: two programs in one workflow, each with its own session and client. The first
+// request comes from the accounting system and is paid. The second comes from an email that tells its reader to pay
+// somebody else. The payer never sees the email and still may not pay, because the label of the email travels with
+// the work.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
@@ -21,7 +22,7 @@ const clean = await runWorkflow({
 })
 assert.deepEqual(paid, [{ invoice: '7', amount: 120, iban: 'NL91ABNA0417164300' }])
 assert.deepEqual(clean.labels, ['money_moved'])
-console.log('from the books:  paid, and the researcher knows that money moved')
+console.log('from the books:  paid, and the researcher is labelled money_moved')
 
 const poisoned = await runWorkflow({
   reads: calls('read_mail', { box: 'invoices' }),
@@ -30,12 +31,12 @@ const poisoned = await runWorkflow({
     calls('draft_payment', { invoice: '8', amount: 9000 }),
   ],
 })
-assert.equal(paid.length, 1, 'nothing was paid on the word of the mail')
+assert.equal(paid.length, 1, 'nothing was paid because of the email')
 assert.deepEqual(drafted, [{ invoice: '8', amount: 9000 }])
-assert.deepEqual(poisoned.offered, [['draft_payment']], 'the payer was not even offered the tool that pays')
+assert.deepEqual(poisoned.offered, [['draft_payment']], 'the payer was not offered the tool that pays')
 assert.deepEqual(poisoned.blocked, ['forbidden_tool'])
 assert.deepEqual(poisoned.labels, ['untrusted_input'])
-console.log('from a mail:     not paid; a draft waits for a person')
+console.log('from an email:   not paid; a draft waits for a person')
 
 interface Story {
   /** What the researcher's model calls. */
@@ -50,7 +51,7 @@ async function runWorkflow(story: Story) {
   return { labels, ...payer }
 }
 
-/** The researcher opens the workflow, reads, hands the work on, and waits until it is done. Resolves to its labels. */
+/** The researcher opens the workflow, reads, hands the work over, and waits for it. Resolves to its labels. */
 async function research(workflowId: string, { reads }: Story): Promise<readonly string[]> {
   const model = await scriptedModel()
   model.say(reads)
@@ -84,7 +85,7 @@ async function research(workflowId: string, { reads }: Story): Promise<readonly 
   }
 }
 
-/** The payer waits for an offer, takes it by joining, does what it may, and completes. */
+/** The payer waits for an offer, joins to accept it, does what it may, and completes the handoff. */
 async function pay(workflowId: string, { wants }: Story) {
   const offer = await waitForOffer({ workflowId, role: 'payer', timeoutMs: 120_000, pollMs: 50 })
   assert(offer, 'an offer comes in time')

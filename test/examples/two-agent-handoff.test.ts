@@ -12,7 +12,7 @@ test('a researcher hands work to a payer; a poisoned mail that the first read is
   const apiUrl = await runtime.instances[0].listen()
   const output = await runExample('two-agent-handoff/main.ts', { apiUrl, apiKey: runtime.key })
   expect(output).toContain('from the books:  paid')
-  expect(output).toContain('from a mail:     not paid')
+  expect(output).toContain('from an email:   not paid')
   const rows = await runtime.sql<{ role: string; labels: string[]; tools: string[] }[]>`
     select role, state::json -> 'labels' as labels, state::json -> 'committed' as tools
     from sessions join session_heads using (tenant_id, session_id) order by created_at`
