@@ -107,7 +107,7 @@ const limitsPage = () =>
 
 const settingsPage = () =>
   pageFrom(
-    'packages/server/src/config.ts',
+    'packages/server/src/base/config.ts',
     'Settings',
     'A flag of `countersign start` overrides the environment variable, which overrides the default. In production the server does not start without an https `COUNTERSIGN_PUBLIC_URL` and `COUNTERSIGN_SIGNING_KEYS`.',
     table(

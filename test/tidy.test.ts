@@ -1,12 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { AWAITED, deadFiles } from './support/tidy/dead-files.js'
 import { defaultExports, fileNames, focusedTests, largeFiles, oversizedFiles } from './support/tidy/file-shape.js'
-import {
-  declaredDependencies,
-  operationsApart,
-  packageDirections,
-  serverRooms,
-} from './support/tidy/import-directions.js'
+import { declaredDependencies, operationsApart, packageDirections } from './support/tidy/import-directions.js'
 import { lockfileHosts, lockfilePlatforms } from './support/tidy/lockfile.js'
 import { machineTraces } from './support/tidy/machine-traces.js'
 import { commandFiles, deadLinks, pinnedDependencies, readmeCommands } from './support/tidy/manifests.js'
@@ -68,39 +63,28 @@ const CHECKS: Record<string, CheckWithSamples> = {
     },
     bad: [{ 'packages/engine/src/a.ts': "import { z } from 'zod'", 'packages/engine/package.json': '{}' }],
   },
-  'the server is built main, app, http and operations, store': {
-    check: serverRooms,
-    good: {
-      [`${S}main.ts`]: "import './app.js'",
-      [`${S}app.ts`]: "import './http/throttle.js'\nimport './operations/index.js'",
-      [`${S}operations/index.ts`]: "import '../store/sessions.js'",
-      [`${S}http/throttle.ts`]: "import '../store/sessions.js'\nimport '../context.js'",
-      [`${S}store/sessions.ts`]: "import '../context.js'",
-      [`${S}context.ts`]: "import './store/sessions.js'",
-    },
-    bad: [
-      { [`${S}store/a.ts`]: "import '../operations/b.js'", [`${S}operations/b.ts`]: '' },
-      { [`${S}store/a.ts`]: "import type { T } from '../http/b.js'", [`${S}http/b.ts`]: '' },
-      { [`${S}http/a.ts`]: "import '../operations/b.js'", [`${S}operations/b.ts`]: '' },
-      { [`${S}operations/a.ts`]: "import '../http/b.js'", [`${S}http/b.ts`]: '' },
-      { [`${S}operations/a.ts`]: "import '../app.js'", [`${S}app.ts`]: '' },
-      { [`${S}app.ts`]: "import './main.js'", [`${S}main.ts`]: '' },
-      { [`${S}log.ts`]: "import './app.js'", [`${S}app.ts`]: '' },
-    ],
-  },
   'operations do not import each other': {
     check: operationsApart,
     good: {
-      [`${S}operations/index.ts`]: "import './a/kill.js'\nimport './b/label.js'",
-      [`${S}operations/a/kill.ts`]: "import './answer.js'",
-      [`${S}operations/b/label.ts`]: "import '../a/answer.js'",
-      [`${S}operations/a/answer.ts`]: '',
+      [`${S}index.ts`]: "import './main.js'",
+      [`${S}main.ts`]: '',
+      [`${S}http/handlers.ts`]: "import '../a/index.js'\nimport '../b/index.js'",
+      [`${S}a/index.ts`]: "import './kill.js'",
+      [`${S}b/index.ts`]: "import './label.js'",
+      [`${S}a/kill.ts`]: "import './answer.js'",
+      [`${S}b/label.ts`]: "import '../a/answer.js'",
+      [`${S}a/answer.ts`]: '',
     },
     bad: [
       {
-        [`${S}operations/index.ts`]: "import { kill } from './a/kill.js'",
-        [`${S}operations/b/label.ts`]: "import { kill } from '../a/kill.js'",
-        [`${S}operations/a/kill.ts`]: '',
+        [`${S}a/index.ts`]: "import { kill } from './kill.js'",
+        [`${S}b/label.ts`]: "import { kill } from '../a/kill.js'",
+        [`${S}a/kill.ts`]: '',
+      },
+      {
+        [`${S}a/index.ts`]: "import { kill } from './kill.js'",
+        [`${S}a/label.ts`]: "import type { Killed } from './kill.js'",
+        [`${S}a/kill.ts`]: '',
       },
     ],
   },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startJobs } from '../../packages/server/src/jobs.js'
+import { startJobs } from '../../packages/server/src/process/jobs.js'
 import { runExample } from '../support/example.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'

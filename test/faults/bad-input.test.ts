@@ -1,6 +1,6 @@
 import { LIMITS, ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { handlers } from '../../packages/server/src/operations/index.js'
+import { handlers } from '../../packages/server/src/http/handlers.js'
 import { type GovernedSession, openSession } from '../support/governed-session.js'
 import { type Runtime, routeRequest, startRuntime } from '../support/runtime.js'
 import { VALID_BODIES } from '../support/valid-bodies.js'

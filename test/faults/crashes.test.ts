@@ -4,10 +4,14 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LedgerHead } from '@countersign/protocol'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { readConfig } from '../../packages/server/src/config.js'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../packages/server/src/embedded-postgres.js'
-import { createTenant } from '../../packages/server/src/operator.js'
-import { connect, type Sql } from '../../packages/server/src/store/database.js'
+import { readConfig } from '../../packages/server/src/base/config.js'
+import { connect } from '../../packages/server/src/postgres/database.js'
+import type { Sql } from '../../packages/server/src/postgres/sql.js'
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../packages/server/src/process/embedded-postgres/start-embedded-postgres.js'
+import { createTenant } from '../../packages/server/src/process/operator.js'
 import { buildOnce, type Command, countersign } from '../support/command-line.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor, reserve } from '../support/governed-session.js'
 import { exportOf } from '../support/ledger-export.js'

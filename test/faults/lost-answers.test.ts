@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type CaptureRecorder, createCaptureRecorder } from '../../packages/server/src/learning/capture-recorder.js'
+import { createCaptureRecorder } from '../../packages/server/src/captures/capture-recorder.js'
+import type { CaptureRecorder } from '../../packages/server/src/context/context.js'
 import { type Fault, faultyDatabase } from '../support/faulty-database.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/governed-session.js'
 import { exportOf } from '../support/ledger-export.js'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { handlers } from '../../packages/server/src/operations/index.js'
+import { handlers } from '../../packages/server/src/http/handlers.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/governed-session.js'
 import { type Runtime, routeRequest, startRuntime, type TestTenant } from '../support/runtime.js'
 import { VALID_BODIES } from '../support/valid-bodies.js'

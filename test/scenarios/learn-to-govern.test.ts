@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { observe, ReplayContractError, type ReplayOptions } from '../../packages/sdk/src/index.js'
-import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
+import { learnCaptures } from '../../packages/server/src/captures/learn-captures.js'
 import { type Agent, callNames, calls, results, says, startAgent, toolDefinition } from '../support/agent.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'

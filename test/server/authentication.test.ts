@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { KEY_USAGE_DELAY_MS } from '../../packages/server/src/http/key-usage.js'
+import { KEY_USAGE_DELAY_MS } from '../../packages/server/src/entry/key-usage.js'
 import { echoHandlers } from '../support/echo-handlers.js'
 import { proves } from '../support/proves.js'
 import { type Runtime, routeRequest, startRuntime, TEST_ORIGIN } from '../support/runtime.js'

@@ -7,12 +7,12 @@ import {
   createDatabase,
   type Database,
   socketsOf,
-  type Tx,
   within,
-} from '../../packages/server/src/store/database.js'
-import { databaseTrouble } from '../../packages/server/src/store/database-error.js'
-import { DatabaseBusy, DatabaseUnreachable } from '../../packages/server/src/store/gave-up.js'
-import { useAllAtOnce } from '../../packages/server/src/store/idle-connections.js'
+} from '../../packages/server/src/postgres/database.js'
+import { databaseTrouble } from '../../packages/server/src/postgres/database-error.js'
+import { DatabaseBusy, DatabaseUnreachable } from '../../packages/server/src/postgres/gave-up.js'
+import { useAllAtOnce } from '../../packages/server/src/postgres/idle-connections.js'
+import type { Tx } from '../../packages/server/src/postgres/sql.js'
 import { createTestDatabase, type TestDatabase } from '../support/database.js'
 import { startTcpProxy } from '../support/tcp-proxy.js'
 

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Demo, openDemo } from '../../packages/server/src/demo.js'
+import { type Demo, openDemo } from '../../packages/server/src/process/demo.js'
 import { type Runtime, startRuntime, TEST_ORIGIN } from '../support/runtime.js'
 
 let runtime: Runtime

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { readConfig } from '../../packages/server/src/config.js'
-import { startServer } from '../../packages/server/src/start-server.js'
+import { readConfig } from '../../packages/server/src/base/config.js'
+import { startServer } from '../../packages/server/src/process/start-server.js'
 import { createTestDatabase } from '../support/database.js'
 import { echoHandlers } from '../support/echo-handlers.js'
 

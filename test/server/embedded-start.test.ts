@@ -4,9 +4,12 @@ import { type AddressInfo, createServer, Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { processIdentity } from '../../packages/server/src/embedded-postgres/process-identity.js'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../packages/server/src/embedded-postgres.js'
-import { connect } from '../../packages/server/src/store/database.js'
+import { connect } from '../../packages/server/src/postgres/database.js'
+import { processIdentity } from '../../packages/server/src/process/embedded-postgres/process-identity.js'
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../packages/server/src/process/embedded-postgres/start-embedded-postgres.js'
 import { buildOnce, type Command, countersign } from '../support/command-line.js'
 
 // Several servers and databases start one after another; a busy machine needs its time for that.

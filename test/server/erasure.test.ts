@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { learnCaptures } from '../../packages/server/src/learning/learn-captures.js'
+import { learnCaptures } from '../../packages/server/src/captures/learn-captures.js'
 import { openSession } from '../support/governed-session.js'
 import { startOwnedRuntime } from '../support/owned-runtime.js'
 import { planOf } from '../support/plans.js'

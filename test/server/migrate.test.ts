@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { connect } from '../../packages/server/src/store/database.js'
-import { firstAnswer } from '../../packages/server/src/store/first-answer.js'
-import { migrate } from '../../packages/server/src/store/migrate.js'
+import { connect } from '../../packages/server/src/postgres/database.js'
+import { firstAnswer } from '../../packages/server/src/postgres/first-answer.js'
+import { migrate } from '../../packages/server/src/postgres/migrate.js'
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js'
 
 const databases: TestDatabase[] = []

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readConfig } from '../../packages/server/src/config.js'
-import { type RunningServer, startServer } from '../../packages/server/src/start-server.js'
+import { readConfig } from '../../packages/server/src/base/config.js'
+import { type RunningServer, startServer } from '../../packages/server/src/process/start-server.js'
 import { appFetch } from '../support/app-fetch.js'
 import { type GovernedSession, LOOKUP, openSession } from '../support/governed-session.js'
 import { createApi, type Runtime, startRuntime, TEST_ORIGIN } from '../support/runtime.js'

@@ -1,7 +1,7 @@
 import type { PlanDetail } from '@countersign/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { learnCaptures, MAX_TOOLS } from '../../packages/server/src/learning/learn-captures.js'
+import { learnCaptures, MAX_TOOLS } from '../../packages/server/src/captures/learn-captures.js'
 import { batchOf, capturesOf, hostileCapture, mailConversation } from '../support/captures.js'
 import { expectStatus, openSession } from '../support/governed-session.js'
 import { startOwnedRuntime } from '../support/owned-runtime.js'

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createSessionCache } from '../../packages/server/src/sessions/session-cache.js'
-import { loadSession, type SessionRow } from '../../packages/server/src/store/sessions.js'
+import { createSessionCache } from '../../packages/server/src/context/session-cache.js'
+import type { SessionRow } from '../../packages/server/src/store/sessions/session-row.js'
+import { loadSession } from '../../packages/server/src/store/sessions/sessions.js'
 import {
   ALL_TOOLS,
   attachSession,

@@ -1,4 +1,4 @@
-import type { Database } from '../../packages/server/src/store/database.js'
+import type { Database } from '../../packages/server/src/postgres/database.js'
 
 /** `before`: the write never reaches the store. `after`: it is done, and its answer is lost. */
 export type Fault = 'before' | 'after'

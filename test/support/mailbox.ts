@@ -1,5 +1,5 @@
-import type { Mailer } from '../../packages/server/src/mail/mailer.js'
-import type { Message } from '../../packages/server/src/mail/messages.js'
+import type { Mailer } from '../../packages/server/src/process/mail/mailer.js'
+import type { Message } from '../../packages/server/src/process/mail/messages.js'
 
 export interface Mailbox extends Mailer {
   readonly mails: { readonly to: string; readonly message: Message }[]

@@ -1,4 +1,4 @@
-import type { AppParts } from '../../packages/server/src/app.js'
+import type { AppParts } from '../../packages/server/src/http/app.js'
 
 const nothing = { note: () => {}, flush: async () => {}, close: async () => {} }
 

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { startEmbeddedPostgres } from '../../packages/server/src/embedded-postgres.js'
-import { connect } from '../../packages/server/src/store/database.js'
-import { migrate } from '../../packages/server/src/store/migrate.js'
+import { connect } from '../../packages/server/src/postgres/database.js'
+import { migrate } from '../../packages/server/src/postgres/migrate.js'
+import { startEmbeddedPostgres } from '../../packages/server/src/process/embedded-postgres/start-embedded-postgres.js'
 
 declare module 'vitest' {
   interface ProvidedContext {

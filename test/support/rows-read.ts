@@ -1,4 +1,4 @@
-import type { Tx } from '../../packages/server/src/store/database.js'
+import type { Tx } from '../../packages/server/src/postgres/sql.js'
 
 /** How many rows of a table some work looks at, whether or not it wants them. */
 export async function rowsRead(tx: Tx, table: string, work: () => Promise<unknown>): Promise<number> {

@@ -1,6 +1,6 @@
 import { applyEvent, canonicalJson, initialState, type Plan, preparePlan, verifyExport } from '@countersign/engine'
 import type { JsonValue, LedgerExport, SessionEvent } from '@countersign/protocol'
-import type { Sql } from '../../packages/server/src/store/database.js'
+import type { Sql } from '../../packages/server/src/postgres/sql.js'
 
 /** What must hold of every session at any time. Returns what does not, in words; nothing when all holds. */
 export async function checkSession(sql: Sql, sessionId: string, exported: LedgerExport): Promise<string[]> {

@@ -1,4 +1,4 @@
-import type { Sql } from '../../packages/server/src/store/database.js'
+import type { Sql } from '../../packages/server/src/postgres/sql.js'
 
 /** Tells of every statement that goes through this pool outside a transaction, by its text. */
 export function watchedSql(sql: Sql, note: (text: string) => void): Sql {

@@ -1,10 +1,11 @@
-export { type AppParts, createApp } from './app.js'
-export { BackupError } from './backup.js'
-export { type Config, ConfigError, readConfig, SETTINGS, settingsHelp } from './config.js'
-export type { Context, Handlers, OpenContext, Services, UserContext } from './context.js'
-export { FolderInUse } from './embedded-postgres/folder-lock.js'
-export { startEmbeddedPostgres } from './embedded-postgres.js'
+export { type Config, ConfigError, readConfig, SETTINGS, settingsHelp } from './base/config.js'
+export type { Context, Handlers, OpenContext, Services, UserContext } from './context/context.js'
+export { type AppParts, createApp } from './http/app.js'
 export { configOf, type Flags, runServer } from './main.js'
+export { MigrationError, migrate } from './postgres/migrate.js'
+export { BackupError } from './process/backup.js'
+export { FolderInUse } from './process/embedded-postgres/folder-lock.js'
+export { startEmbeddedPostgres } from './process/embedded-postgres/start-embedded-postgres.js'
 export {
   backUpTo,
   changeQuota,
@@ -14,6 +15,5 @@ export {
   restoreFrom,
   revokeKeyOf,
   tenantsOf,
-} from './operator.js'
-export { createRuntime, ListenError, type RunningServer, startServer } from './start-server.js'
-export { MigrationError, migrate } from './store/migrate.js'
+} from './process/operator.js'
+export { createRuntime, ListenError, type RunningServer, startServer } from './process/start-server.js'

@@ -1,9 +1,9 @@
-import { type Config, readConfig } from './config.js'
-import { openDemo } from './demo.js'
-import { createLog } from './log.js'
-import { startServer } from './start-server.js'
-import { strayVariables } from './stray-variables.js'
-import { welcome } from './welcome.js'
+import { type Config, readConfig } from './base/config.js'
+import { createLog } from './base/log.js'
+import { openDemo } from './process/demo.js'
+import { startServer } from './process/start-server.js'
+import { strayVariables } from './process/stray-variables.js'
+import { welcome } from './process/welcome.js'
 
 /** Settings by their flags, as typed. */
 export type Flags = Readonly<Record<string, string | undefined>>

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ERRORS, type ErrorCode, ROUTES, type Route, type RouteName } from '@countersign/protocol'
-import type { Reply } from '../../../packages/server/src/http/frame.js'
+import { type HttpRequest, readRequest } from '../../../packages/server/src/context/http-request.js'
+import type { Reply } from '../../../packages/server/src/http/reply.js'
 import { openDashboard } from '../../../packages/server/src/http/serve-dashboard.js'
-import { type HttpRequest, readRequest } from '../../../packages/server/src/http-request.js'
 import type { Fixtures } from './fixtures.js'
 
 export interface FixtureServer {

@@ -50,36 +50,18 @@ const isBuiltin = (specifier: string) => specifier.startsWith('node:') || builti
 
 const SERVER = 'packages/server/src/'
 
-/** Who may not import whom inside the server: main -> app -> { http, operations } -> store. */
-const CLOSED_TO: Readonly<Record<string, readonly string[]>> = {
-  store: ['main', 'app', 'http', 'operations'],
-  http: ['main', 'app', 'operations'],
-  operations: ['main', 'app', 'http'],
-  app: ['main'],
-  rest: ['main', 'app', 'http', 'operations'],
-}
+const folderOf = (path: string) => path.slice(0, path.lastIndexOf('/'))
 
-export const serverRooms: Check = (project) =>
-  edgesWithin(project, SERVER).flatMap(([from, to]) => {
-    const closed = CLOSED_TO[roomOf(from)] ?? []
-    return closed.includes(roomOf(to)) ? [`${from}: ${roomOf(from)} may not import ${roomOf(to)} (${to})`] : []
-  })
-
-function roomOf(path: string): string {
-  const inside = path.slice(SERVER.length)
-  if (['index.ts', 'main.ts', 'start-server.ts'].includes(inside)) return 'main'
-  if (inside === 'app.ts') return 'app'
-  return /^(http|operations|store)\//.exec(inside)?.[1] ?? 'rest'
-}
-
-/** An operation is what an index of operations/ gathers; what two of them share lies in a file that no index names. */
+/** An operation is what a room's index gathers; what two of them share lies in a file that no index names. */
 export const operationsApart: Check = (project) => {
-  const edges = edgesWithin(project, `${SERVER}operations/`)
-  const isIndex = (path: string) => path.endsWith('/index.ts')
-  const operations = new Set(edges.filter(([from, to]) => isIndex(from) && !isIndex(to)).map(([, to]) => to))
+  const edges = edgesWithin(project, SERVER)
+  const isIndex = (path: string) => /^[^/]+\/index\.ts$/.test(path.slice(SERVER.length))
+  const operations = new Set(
+    edges.filter(([from, to]) => isIndex(from) && folderOf(to) === folderOf(from)).map(([, to]) => to),
+  )
   return edges
     .filter(([from, to]) => !isIndex(from) && operations.has(to))
-    .map(([from, to]) => `${from}: an operation may not be imported by another file of operations/ (${to})`)
+    .map(([from, to]) => `${from}: an operation is imported by its room's index alone (${to})`)
 }
 
 function edgesWithin(project: Project, folder: string): [from: string, to: string][] {

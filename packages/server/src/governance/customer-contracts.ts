@@ -1,5 +1,5 @@
-import type { PlanFile } from '../store/governance-plans.js'
-import type { CustomerContract } from '../store/learned-tools.js'
+import type { CustomerContract } from '../store/captures/learned-tools.js'
+import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { CompiledPack } from './read-pack.js'
 
 /** The contracts of a pack that a person wrote: all that do not say that they were inferred. */

@@ -1,7 +1,7 @@
 import type { PlanDetail } from '@countersign/protocol'
-import { ApiError } from '../api-error.js'
-import type { Context } from '../context.js'
-import { findGovernancePlan } from '../store/governance-plans.js'
+import { ApiError } from '../base/api-error.js'
+import type { Context } from '../context/context.js'
+import { findGovernancePlan } from '../store/governance/governance-plans.js'
 import { comparePlan, planDetail } from './plan-detail.js'
 import { readPack } from './read-pack.js'
 

@@ -1,6 +1,6 @@
 import { type Draft, draftContractsInSteps } from '@countersign/engine'
-import { inTurns } from '../in-turns.js'
-import type { Queryable } from '../store/database.js'
+import { inTurns } from '../base/in-turns.js'
+import type { Queryable } from '../postgres/sql.js'
 import {
   type CustomerContract,
   type LearnedTool,
@@ -8,7 +8,7 @@ import {
   loadCustomerContracts,
   loadLearnedTools,
   loadOfferedTools,
-} from '../store/learned-tools.js'
+} from '../store/captures/learned-tools.js'
 
 /** Everything that is known of an agent's tools. */
 export interface AgentLearning {

@@ -1,6 +1,6 @@
 import type { Draft } from '@countersign/engine'
-import { inTurns } from '../in-turns.js'
-import type { PlanFile } from '../store/governance-plans.js'
+import { inTurns } from '../base/in-turns.js'
+import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { AgentLearning } from './learned-drafts.js'
 import { packOf } from './pack-of.js'
 import { type CompiledPack, compilePack, refusal } from './read-pack.js'

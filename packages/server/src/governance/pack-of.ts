@@ -1,5 +1,5 @@
 import { type Steps, writeContract } from '@countersign/engine'
-import type { PlanFile } from '../store/governance-plans.js'
+import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { AgentLearning } from './learned-drafts.js'
 
 export type Contracts = Pick<AgentLearning, 'drafts' | 'written'>

@@ -1,8 +1,8 @@
 import { analyzePlan, describeNote, diffPlans } from '@countersign/engine'
 import type { PlanDetail, PlanRow } from '@countersign/protocol'
-import type { Queryable } from '../store/database.js'
-import { findPlansOf, type GovernancePlan, type PlanFile, type Scope } from '../store/governance-plans.js'
-import { findPlan } from '../store/plans.js'
+import type { Queryable } from '../postgres/sql.js'
+import { findPlansOf, type GovernancePlan, type PlanFile, type Scope } from '../store/governance/governance-plans.js'
+import { findPlan } from '../store/governance/plans.js'
 import { type AgentLearning, learnedDrafts } from './learned-drafts.js'
 import { type CompiledPack, warningsOf } from './read-pack.js'
 

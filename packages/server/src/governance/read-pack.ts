@@ -1,9 +1,9 @@
 import { type CompileNote, type CompileResult, compilePlanInSteps, describeNote } from '@countersign/engine'
 import { LIMITS } from '@countersign/protocol'
-import { ApiError } from '../api-error.js'
-import { inTurns } from '../in-turns.js'
-import { loadPolicyEvaluator } from '../policy.js'
-import type { PlanFile } from '../store/governance-plans.js'
+import { ApiError } from '../base/api-error.js'
+import { inTurns } from '../base/in-turns.js'
+import { loadPolicyEvaluator } from '../base/policy.js'
+import type { PlanFile } from '../store/governance/governance-plans.js'
 
 export type CompiledPack = Extract<CompileResult, { ok: true }>
 

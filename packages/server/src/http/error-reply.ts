@@ -1,7 +1,7 @@
 import { ERRORS, type Problem } from '@countersign/protocol'
-import { ApiError } from '../api-error.js'
-import { type DatabaseTrouble, databaseTrouble } from '../store/database-error.js'
-import type { Reply } from './frame.js'
+import { ApiError } from '../base/api-error.js'
+import { type DatabaseTrouble, databaseTrouble } from '../postgres/database-error.js'
+import type { Reply } from './reply.js'
 
 const RETRY_AFTER_SECONDS = '1'
 

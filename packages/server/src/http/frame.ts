@@ -1,19 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { OpenContext, Services } from '../context.js'
-import { makeId } from '../crypto/secrets.js'
-import type { HttpRequest } from '../http-request.js'
-import type { Metrics } from '../metrics.js'
-import { ReplyHeaders } from '../reply-headers.js'
+import { makeId } from '../base/crypto/secrets.js'
+import type { Metrics } from '../base/metrics.js'
+import type { OpenContext, Services } from '../context/context.js'
+import type { HttpRequest } from '../context/http-request.js'
+import { ReplyHeaders } from '../context/reply-headers.js'
 import { clientAddressBehind } from './client-address.js'
 import { errorReply, toApiError } from './error-reply.js'
+import type { Reply } from './reply.js'
 import type { Params } from './router.js'
 import { securityHeaders } from './security-headers.js'
 
-export interface Reply {
-  readonly status: number
-  readonly body: string | Buffer
-  readonly headers: Readonly<Record<string, string>>
-}
 export type Answer = (open: OpenContext, params: Params) => Promise<Reply>
 export type Serve = (request: HttpRequest, outgoing: ServerResponse, params: Params) => Promise<void>
 export type Frame = (routeName: string, answer: Answer) => Serve

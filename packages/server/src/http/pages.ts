@@ -1,8 +1,9 @@
 import { openApiDocument } from '@countersign/protocol'
-import type { Services } from '../context.js'
+import type { Services } from '../context/context.js'
 import { isWritable } from '../store/health.js'
-import type { Frame, Reply, Serve } from './frame.js'
+import type { Frame, Serve } from './frame.js'
 import { REFERENCE_HEADERS, referencePage } from './reference-page.js'
+import type { Reply } from './reply.js'
 import type { Router } from './router.js'
 
 const READY_PATIENCE_MS = 2_000

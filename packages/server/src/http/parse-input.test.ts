@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { type JsonObject, type JsonValue, ROUTES, type Route } from '@countersign/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ApiError } from '../api-error.js'
-import { readRequest } from '../http-request.js'
+import { ApiError } from '../base/api-error.js'
+import { readRequest } from '../context/http-request.js'
 import { parseInput } from './parse-input.js'
 
 const HASH = 'a'.repeat(64)

@@ -1,8 +1,8 @@
 import { holdsNul, parseStrictJson } from '@countersign/engine'
 import { type Input, type JsonValue, LIMITS, type Route } from '@countersign/protocol'
 import { z } from 'zod'
-import { ApiError } from '../api-error.js'
-import type { HttpRequest } from '../http-request.js'
+import { ApiError } from '../base/api-error.js'
+import type { HttpRequest } from '../context/http-request.js'
 import { hasBody, readBody } from './read-body.js'
 
 /** What the route's shapes make of the request, or 400 with every fault by its path. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { LIMITS } from '@countersign/protocol'
-import { ApiError } from '../api-error.js'
-import type { HttpRequest } from '../http-request.js'
+import { ApiError } from '../base/api-error.js'
+import type { HttpRequest } from '../context/http-request.js'
 
 /** A body longer than announced, too long, or too slow ends the connection: what is left of it is not read. */
 const CLOSE = { connection: 'close' }

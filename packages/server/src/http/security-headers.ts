@@ -1,4 +1,4 @@
-import type { Config } from '../config.js'
+import type { Config } from '../base/config.js'
 
 /** On every answer that does not set its own. The API serves data only, so nothing may be loaded or framed. */
 export const securityHeaders = (mode: Config['mode']): Readonly<Record<string, string>> => ({

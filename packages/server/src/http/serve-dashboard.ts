@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import type { HttpRequest } from '../http-request.js'
-import type { Reply } from './frame.js'
+import type { HttpRequest } from '../context/http-request.js'
+import type { Reply } from './reply.js'
 
 /** Answers with a file of the dashboard, or null where the path is none of its own. */
 export type Dashboard = (request: Pick<HttpRequest, 'path' | 'header'>) => Reply | null

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { addToTally, backtestSession, newTally, type Plan, reportOf } from '@countersign/engine'
 import type { CompiledSession, RunFixture, RunReport } from '@countersign/protocol'
-import type { Services } from '../context.js'
-import { listConversations, loadConversations } from '../store/captures.js'
-import { findPlan } from '../store/plans.js'
-import { type ClaimedRun, claimRun, finishRun, renewClaim } from '../store/runs.js'
+import type { Services } from '../context/context.js'
+import { listConversations, loadConversations } from '../store/captures/captures.js'
+import { findPlan } from '../store/governance/plans.js'
+import { type ClaimedRun, claimRun, finishRun, renewClaim } from '../store/runs/runs.js'
 import { type JudgeablePlan, judgeablePlan, requestRules } from './judgeable-plan.js'
-import { keptReport, keptVerdict } from './kept-report.js'
 import { capturedExpectation, capturedSession, fixtureSession, hasFlows } from './past-sessions.js'
+import { keptReport, keptVerdict } from './stored-report.js'
 
 /** Judges fixtures. Few and small, so that the answer can wait for it; other requests are let in between. */
 export async function judgeFixtures(

@@ -1,6 +1,6 @@
 import { leavesOf, type PastSession, parseStrictJson } from '@countersign/engine'
 import type { CallFlow, JsonObject, JsonValue, RunFixture } from '@countersign/protocol'
-import type { StoredCapture } from '../store/captures.js'
+import type { StoredCapture } from '../store/captures/captures.js'
 import { isPlainPath } from './judgeable-plan.js'
 
 export interface NamedSession extends PastSession {

@@ -1,8 +1,8 @@
 import { saltedHash } from '@countersign/engine'
 import type { JsonValue, Reply, Routes, RunReport } from '@countersign/protocol'
-import { ApiError } from '../api-error.js'
-import type { Context } from '../context.js'
-import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs.js'
+import { ApiError } from '../base/api-error.js'
+import type { Context } from '../context/context.js'
+import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs/runs.js'
 import { judgeWaitingRun } from './judge-run.js'
 
 type Started = Reply<Routes['createRun']>

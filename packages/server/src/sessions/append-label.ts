@@ -1,10 +1,10 @@
 import { LIMITS, type Reply, type Routes } from '@countersign/protocol'
-import { ApiError } from '../api-error.js'
-import type { Context } from '../context.js'
-import { writeControl } from '../store/sessions.js'
-import { advance, changeSession } from './change-session.js'
-import { requireAuthority } from './guards.js'
-import { standing } from './view.js'
+import { ApiError } from '../base/api-error.js'
+import { advance, changeSession } from '../change/change-session.js'
+import { requireAuthority } from '../change/guards.js'
+import { standing } from '../change/view.js'
+import type { Context } from '../context/context.js'
+import { writeControl } from '../store/sessions/sessions.js'
 
 /** Appends a label, for good. A label that is there already is no error and changes nothing. */
 export function appendLabel(ctx: Context, sessionId: string, label: string): Promise<Reply<Routes['addLabel']>> {

@@ -1,8 +1,8 @@
 import type { Plan } from '@countersign/engine'
 import type { CompiledSession, Input, Routes } from '@countersign/protocol'
-import { ApiError } from '../api-error.js'
-import type { Context } from '../context.js'
-import { claimPlan, findApprovedHash, findPlan } from '../store/plans.js'
+import { ApiError } from '../base/api-error.js'
+import type { Context } from '../context/context.js'
+import { claimPlan, findApprovedHash, findPlan } from '../store/governance/plans.js'
 
 export interface ChosenPlan {
   readonly plan: Plan

@@ -1,9 +1,9 @@
 import type { LedgerBody, Reply, Routes } from '@countersign/protocol'
-import type { Context } from '../context.js'
-import { insertAuditEntry } from '../store/audit.js'
-import type { NewContent } from '../store/content.js'
-import { writeControl } from '../store/sessions.js'
-import { advance, changeSession } from './change-session.js'
+import { advance, changeSession } from '../change/change-session.js'
+import type { Context } from '../context/context.js'
+import { insertAuditEntry } from '../store/accounts/audit.js'
+import type { NewContent } from '../store/sessions/content.js'
+import { writeControl } from '../store/sessions/sessions.js'
 import { stopReply } from './stop-reply.js'
 
 /** Longer than for other writes: a stop must get through. */

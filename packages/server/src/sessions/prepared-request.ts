@@ -1,7 +1,6 @@
-import { ApiError } from '../api-error.js'
-import type { PreparedRequest } from '../store/prepared-requests.js'
-import type { SessionRow } from '../store/sessions.js'
-import { standing } from './view.js'
+import { ApiError } from '../base/api-error.js'
+import { standing } from '../change/view.js'
+import type { PreparedRequest, SessionRow } from '../store/sessions/session-row.js'
 
 /**
  * The unused request may still be used: it is not expired, bound to where the session stands now, and no

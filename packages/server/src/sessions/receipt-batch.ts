@@ -1,9 +1,9 @@
 import { saltedHash } from '@countersign/engine'
 import { type JsonValue, LIMITS, type Receipt } from '@countersign/protocol'
-import { ApiError } from '../api-error.js'
-import type { KnownCall, NewLateReceipt, StoredReceipt } from '../store/receipts.js'
-import type { SessionRow } from '../store/sessions.js'
-import { standing } from './view.js'
+import { ApiError } from '../base/api-error.js'
+import { standing } from '../change/view.js'
+import type { KnownCall, NewLateReceipt, StoredReceipt } from '../store/sessions/receipts.js'
+import type { SessionRow } from '../store/sessions/session-row.js'
 
 /** A batch of receipts, sorted by what each of them can still do. */
 export interface ReceiptBatch {

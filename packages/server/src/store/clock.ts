@@ -1,4 +1,4 @@
-import type { Queryable } from './database.js'
+import type { Queryable } from '../postgres/sql.js'
 
 /** The database's time, which all instances share. */
 export async function readClock(sql: Queryable): Promise<Date> {

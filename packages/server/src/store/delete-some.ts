@@ -1,5 +1,5 @@
 import type postgres from 'postgres'
-import type { Queryable } from './database.js'
+import type { Queryable } from '../postgres/sql.js'
 
 /** Deletes at most `limit` rows, so that no statement holds many for long. Returns how many went. */
 export async function deleteSome(

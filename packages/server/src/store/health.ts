@@ -1,4 +1,4 @@
-import type { Sql } from './database.js'
+import type { Sql } from '../postgres/sql.js'
 
 /** False on a standby or when the database was made read-only. */
 export async function isWritable(sql: Sql): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { Tx } from './database.js'
+import type { Tx } from '../postgres/sql.js'
 
 /** Takes a job for this transaction. False when it ran less than `everySeconds` ago or another instance has it. */
 export async function claimJob(tx: Tx, job: { name: string; everySeconds: number }): Promise<boolean> {

@@ -1,13 +1,5 @@
-import type { Queryable } from './database.js'
-
-/**
- * Where a page of records in the order of their time ended: the time in whole microseconds, as PostgreSQL keeps it (a
- * Date ends at the millisecond, and records of one millisecond would be left out), and the record's id.
- */
-export interface PageEnd {
-  readonly at: string
-  readonly id: string
-}
+import type { PageEnd } from '../base/time-cursor.js'
+import type { Queryable } from '../postgres/sql.js'
 
 type Fragment = ReturnType<Queryable>
 

@@ -1,8 +1,8 @@
-import type { Services } from '../context.js'
-import type { Tx } from '../store/database.js'
-import { findHandoff, type LapsedOffer, listLapsedOffers, moveHandoff } from '../store/handoffs.js'
-import { loadWorkflow, tryLockWorkflow } from '../store/workflows.js'
-import { lockMembers, memberOf, recordOnSession, recordOnWorkflow } from './change-workflow.js'
+import { lockMembers, memberOf, recordOnSession, recordOnWorkflow } from '../change/change-workflow.js'
+import type { Services } from '../context/context.js'
+import type { Tx } from '../postgres/sql.js'
+import { findHandoff, type LapsedOffer, listLapsedOffers, moveHandoff } from '../store/workflows/handoffs.js'
+import { loadWorkflow, tryLockWorkflow } from '../store/workflows/workflows.js'
 import { handoffEvent } from './handoff-view.js'
 
 /**

@@ -1,6 +1,6 @@
 import type { HandoffView, SessionEvent } from '@countersign/protocol'
-import type { Handoff } from '../store/handoffs.js'
-import type { WorkflowRow } from '../store/workflows.js'
+import type { Handoff } from '../store/workflows/handoffs.js'
+import type { WorkflowRow } from '../store/workflows/workflows.js'
 
 /** A handoff as every answer shows it. An offer that nobody took in time shows as expired from that moment. */
 export function handoffView(handoff: Handoff, now: Date): HandoffView {

@@ -7,18 +7,18 @@ import {
   type Verdict,
 } from '@countersign/engine'
 import type { SessionStatus } from '@countersign/protocol'
-import type { Sight } from '../sessions/change-session.js'
-import type { Queryable } from '../store/database.js'
+import type { Sight } from '../change/change-session.js'
+import { recordOnWorkflow } from '../change/change-workflow.js'
+import type { Queryable } from '../postgres/sql.js'
 import {
   deleteHolds,
   holdsEndAfterKill,
   insertHolds,
   listHoldsOfOthers,
   type NewHold,
-} from '../store/resource-holds.js'
-import type { SessionRow } from '../store/sessions.js'
-import type { WorkflowRow } from '../store/workflows.js'
-import { recordOnWorkflow } from './change-workflow.js'
+} from '../store/sessions/resource-holds.js'
+import type { SessionRow } from '../store/sessions/session-row.js'
+import type { WorkflowRow } from '../store/workflows/workflows.js'
 
 /** Whether a response calls tools that work on what the sessions of a workflow share. */
 export function claimsResources(session: SessionRow, plan: Plan, response: ReadResponse): boolean {

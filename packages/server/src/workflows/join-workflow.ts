@@ -8,14 +8,8 @@ import {
   type Routes,
   type WorkflowEvent,
 } from '@countersign/protocol'
-import { ApiError } from '../api-error.js'
-import type { Context } from '../context.js'
-import type { Sight } from '../sessions/change-session.js'
-import { readClock } from '../store/clock.js'
-import type { Tx } from '../store/database.js'
-import { findHandoff, type Handoff, moveHandoff } from '../store/handoffs.js'
-import { insertSession, type NewSession } from '../store/sessions.js'
-import { insertWorkflow, listSessionsOfWorkflow } from '../store/workflows.js'
+import { ApiError } from '../base/api-error.js'
+import type { Sight } from '../change/change-session.js'
 import {
   type LockedWorkflow,
   lockMembers,
@@ -24,7 +18,13 @@ import {
   recordOnSession,
   recordOnWorkflow,
   requireLive,
-} from './change-workflow.js'
+} from '../change/change-workflow.js'
+import type { Context } from '../context/context.js'
+import type { Tx } from '../postgres/sql.js'
+import { readClock } from '../store/clock.js'
+import { insertSession, type NewSession } from '../store/sessions/sessions.js'
+import { findHandoff, type Handoff, moveHandoff } from '../store/workflows/handoffs.js'
+import { insertWorkflow, listSessionsOfWorkflow } from '../store/workflows/workflows.js'
 import { handoffEvent } from './handoff-view.js'
 
 type Body = Input<Routes['createSession']>['body']

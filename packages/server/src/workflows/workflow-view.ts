@@ -1,7 +1,7 @@
 import type { WorkflowView } from '@countersign/protocol'
-import { ApiError } from '../api-error.js'
-import type { Context } from '../context.js'
-import { loadWholeWorkflow } from '../store/workflow-view.js'
+import { ApiError } from '../base/api-error.js'
+import type { Context } from '../context/context.js'
+import { loadWholeWorkflow } from '../store/workflows/workflow-view.js'
 import { handoffView } from './handoff-view.js'
 
 /** The state that all sessions of a workflow share. 404 when the tenant has none by this id. */

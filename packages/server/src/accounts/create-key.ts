@@ -1,0 +1,40 @@
+import { type Input, LIMITS, type Reply, type Routes } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import { makeApiKey, makeId } from '../base/crypto/secrets.js'
+import type { UserContext } from '../context/context.js'
+import { countActiveKeys, insertKey, loadKey } from '../store/accounts/api-keys.js'
+import { insertAuditEntry } from '../store/accounts/audit.js'
+import { lockTenant } from '../store/accounts/tenants.js'
+import { keyView } from './key-view.js'
+
+/** The key is in this answer and nowhere else. Parallel creations wait for one another at the tenant's row. */
+export async function createKey(
+  ctx: UserContext,
+  { body }: Input<Routes['createKey']>,
+): Promise<Reply<Routes['createKey']>> {
+  const { tenantId, userId } = ctx
+  const key = makeApiKey(ctx.random)
+  const keyId = makeId(ctx.random, 'key')
+  return ctx.transaction(async (tx) => {
+    if (!(await lockTenant(tx, tenantId))) throw new ApiError('NOT_FOUND')
+    if ((await countActiveKeys(tx, tenantId)) >= LIMITS.activeKeysPerTenant) {
+      throw new ApiError('KEY_LIMIT', {
+        detail: `at most ${LIMITS.activeKeysPerTenant} keys can be active; revoke one first`,
+      })
+    }
+    await insertKey(tx, { tenantId, keyId, userId, name: body.name, prefix: key.prefix, keyHash: key.hash })
+    await insertAuditEntry(tx, {
+      tenantId,
+      at: ctx.clock(),
+      action: 'key_created',
+      userId,
+      actor: ctx.email,
+      ip: ctx.clientAddress,
+      subject: keyId,
+      detail: body.name,
+    })
+    const row = await loadKey(tx, tenantId, keyId)
+    if (row === undefined) throw new Error('the key was not kept')
+    return { key: keyView(row), api_key: key.raw }
+  })
+}

@@ -1,0 +1,12 @@
+import type { Input, Reply, Routes } from '@countersign/protocol'
+import type { OpenContext } from '../context/context.js'
+import { requestMail } from './request-mail.js'
+
+/** Always 200: whether an account has the address is nobody's business. */
+export async function forgotPassword(
+  ctx: OpenContext,
+  { body }: Input<Routes['forgotPassword']>,
+): Promise<Reply<Routes['forgotPassword']>> {
+  await requestMail(ctx, body, 'reset', 'forgot')
+  return { ok: true, mail: ctx.accounts.mailDelivery }
+}

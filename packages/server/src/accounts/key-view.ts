@@ -1,0 +1,11 @@
+import type { KeyView } from '@countersign/protocol'
+import type { KeyRow } from '../store/accounts/api-keys.js'
+
+export const keyView = (key: KeyRow): KeyView => ({
+  key_id: key.keyId,
+  name: key.name,
+  prefix: key.prefix,
+  created_at: key.createdAt.toISOString(),
+  last_used_at: key.lastUsedAt?.toISOString() ?? null,
+  revoked_at: key.revokedAt?.toISOString() ?? null,
+})

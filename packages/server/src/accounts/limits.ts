@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto'
+import { isIPv6 } from 'node:net'
+import { LIMITS } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import type { OpenContext } from '../context/context.js'
+import { type Take, takeToken } from '../store/accounts/buckets.js'
+
+const HOUR_SECONDS = 3_600
+
+interface Limit {
+  readonly capacity: number
+  readonly fillSeconds: number
+}
+
+/** Limits of what strangers may ask for, by whom they are counted. */
+const ACCOUNT_LIMITS = {
+  signup_ip: { capacity: LIMITS.signupsPerHourPerIp, fillSeconds: HOUR_SECONDS },
+  forgot_email: { capacity: LIMITS.forgotPasswordPerHourPerEmail, fillSeconds: HOUR_SECONDS },
+  forgot_ip: { capacity: 30, fillSeconds: HOUR_SECONDS },
+  resend_email: { capacity: LIMITS.resendVerificationPerHour, fillSeconds: HOUR_SECONDS },
+  resend_ip: { capacity: 30, fillSeconds: HOUR_SECONDS },
+  /** One account from one address: a stranger who has used it up leaves the owner's tries alone. */
+  login_pair: { capacity: 10, fillSeconds: 900 },
+  login_ip: { capacity: 50, fillSeconds: 900 },
+  /** One account from everywhere, so that many addresses together cannot guess on. */
+  login_email: { capacity: 100, fillSeconds: 900 },
+  token_ip: { capacity: 30, fillSeconds: 900 },
+} as const satisfies Record<string, Limit>
+export type AccountLimit = keyof typeof ACCOUNT_LIMITS
+
+/** Whether each of the limits had a token. All are taken, so that the answer says nothing about which one was out. */
+export async function takeAll(ctx: OpenContext, takes: readonly (readonly [AccountLimit, string])[]): Promise<boolean> {
+  let taken = true
+  for (const [limit, owner] of takes) {
+    const answer = await takeToken(ctx.sql, bucketOf(limit, owner))
+    taken = answer.taken && taken
+  }
+  return taken
+}
+
+/** Takes from each limit or refuses with 429. */
+export async function requireAll(ctx: OpenContext, takes: readonly (readonly [AccountLimit, string])[]): Promise<void> {
+  if (await takeAll(ctx, takes)) return
+  const [limit] = takes[0] ?? ['login_ip']
+  const { capacity, fillSeconds } = ACCOUNT_LIMITS[limit]
+  throw new ApiError('RATE_LIMITED', {}, { 'retry-after': String(Math.ceil(fillSeconds / capacity)) })
+}
+
+/** Addresses and e-mails are kept as hashes: the table of buckets is nobody's address book. */
+const bucketOf = (limit: AccountLimit, owner: string): Take => ({
+  owner: createHash('sha256').update(owner).digest('base64url'),
+  bucket: limit,
+  ...ACCOUNT_LIMITS[limit],
+})
+
+/** One household or server has a whole /64 of IPv6: it counts as one address. */
+export function addressKey(address: string): string {
+  if (!isIPv6(address)) return address
+  const [head = '', tail = ''] = address.split('::', 2)
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === '' ? [] : tail.split(':')
+  const groups = [...left, ...Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right]
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+}

@@ -1,0 +1,11 @@
+import type { Reply, Routes } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import type { UserContext } from '../context/context.js'
+import { loadUser } from '../store/accounts/accounts.js'
+import { userView } from './user-view.js'
+
+export async function me(ctx: UserContext): Promise<Reply<Routes['me']>> {
+  const user = await loadUser(ctx.sql, ctx.tenantId, ctx.userId)
+  if (user === undefined) throw new ApiError('UNAUTHENTICATED')
+  return { user: userView(user), mail: ctx.accounts.mailDelivery }
+}

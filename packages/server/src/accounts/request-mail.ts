@@ -1,0 +1,43 @@
+import { emailSchema } from '@countersign/protocol'
+import { z } from 'zod'
+import { makeId } from '../base/crypto/secrets.js'
+import type { OpenContext } from '../context/context.js'
+import { emailKey } from '../store/accounts/accounts.js'
+import { insertAuditEntryByEmail } from '../store/accounts/audit.js'
+import type { MailKind } from '../store/accounts/mail.js'
+import { queueMailByEmail } from '../store/accounts/mail.js'
+import { type AccountLimit, addressKey, takeAll } from './limits.js'
+
+const bodySchema = z.object({ email: emailSchema })
+
+/**
+ * Queues a mail to the account with this address, if there is one. Malformed, unknown, over the limit: nothing is told
+ * apart from outside, by answer or by work done.
+ */
+export async function requestMail(
+  ctx: OpenContext,
+  body: unknown,
+  kind: MailKind,
+  limit: 'forgot' | 'resend',
+): Promise<void> {
+  const parsed = bodySchema.safeParse(body)
+  const key = parsed.success ? emailKey(parsed.data.email) : ''
+  const limits = [`${limit}_email`, `${limit}_ip`] as const satisfies readonly AccountLimit[]
+  const within = await takeAll(ctx, [
+    [limits[0], key],
+    [limits[1], addressKey(ctx.clientAddress)],
+  ])
+  const now = ctx.clock()
+  // An address that no account can have, so that a refused request does the same work.
+  const target = within && parsed.success ? key : ''
+  await queueMailByEmail(ctx.sql, { mailId: makeId(ctx.random, 'mail'), emailKey: target, kind, now })
+  if (kind === 'reset') {
+    await insertAuditEntryByEmail(ctx.sql, {
+      emailKey: target,
+      action: 'password_reset_requested',
+      at: now,
+      ip: ctx.clientAddress,
+    })
+  }
+  ctx.accounts.mail.wake()
+}

@@ -1,0 +1,39 @@
+import type { Input, Reply, Routes } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import { sha256 } from '../base/crypto/secrets.js'
+import type { OpenContext } from '../context/context.js'
+import { updatePassword } from '../store/accounts/accounts.js'
+import { revokeActiveKeys } from '../store/accounts/api-keys.js'
+import { insertAuditEntry } from '../store/accounts/audit.js'
+import { consumeMailToken } from '../store/accounts/mail.js'
+import { revokeRefreshTokensOf } from '../store/accounts/refresh-tokens.js'
+import { addressKey, requireAll } from './limits.js'
+
+/**
+ * Uses the token up, sets the password and signs everyone out, all or nothing. Whoever opened an account whose address
+ * nobody has verified need not be the one who reads its mail: the keys that they were given end, too.
+ */
+export async function resetPassword(
+  ctx: OpenContext,
+  { body }: Input<Routes['resetPassword']>,
+): Promise<Reply<Routes['resetPassword']>> {
+  await requireAll(ctx, [['token_ip', addressKey(ctx.clientAddress)]])
+  const passwordHash = await ctx.accounts.passwords.hash(body.password)
+  const now = ctx.clock()
+  await ctx.database.transaction('accounts', async (tx) => {
+    const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'reset', now })
+    if (owner === undefined) throw new ApiError('INVALID_TOKEN')
+    await updatePassword(tx, owner, passwordHash)
+    await revokeRefreshTokensOf(tx, owner, now)
+    if (!owner.verified) await revokeActiveKeys(tx, owner.tenantId, null)
+    await insertAuditEntry(tx, {
+      ...owner,
+      action: 'password_reset',
+      at: now,
+      actor: owner.email,
+      ip: ctx.clientAddress,
+      detail: owner.verified ? null : 'the address was not verified: its keys are revoked',
+    })
+  })
+  return { ok: true }
+}

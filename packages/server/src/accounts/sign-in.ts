@@ -1,0 +1,36 @@
+import { LIMITS } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import { makeId, makeToken } from '../base/crypto/secrets.js'
+import type { OpenContext } from '../context/context.js'
+import { setSessionCookies } from '../entry/session-cookies.js'
+import type { Queryable } from '../postgres/sql.js'
+import type { Credentials } from '../store/accounts/accounts.js'
+import { insertRefreshToken } from '../store/accounts/refresh-tokens.js'
+
+const REFRESH_MS = LIMITS.refreshTokenDays * 24 * 3_600_000
+
+/**
+ * Starts a dashboard session: a refresh token kept as a hash, an access token kept nowhere, both as cookies. 401 when the
+ * password that was proven is no longer the user's.
+ */
+export async function signIn(
+  ctx: OpenContext,
+  sql: Queryable,
+  { tenantId, userId, passwordHash }: Credentials,
+): Promise<void> {
+  const now = ctx.clock()
+  const refresh = makeToken(ctx.random)
+  const refreshId = makeId(ctx.random, 'rt')
+  const isKept = await insertRefreshToken(sql, {
+    tenantId,
+    userId,
+    passwordHash,
+    refreshId,
+    hash: refresh.hash,
+    now,
+    expiresAt: new Date(now.getTime() + REFRESH_MS),
+  })
+  if (!isKept) throw new ApiError('UNAUTHENTICATED')
+  const access = await ctx.accounts.accessTokens.issue({ tenantId, userId, refreshId }, now)
+  setSessionCookies(ctx.replyHeaders, { access, refresh: refresh.raw }, ctx.accounts.secureCookies)
+}

@@ -1,0 +1,30 @@
+import type { Input, Reply, Routes } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import { sha256 } from '../base/crypto/secrets.js'
+import type { OpenContext } from '../context/context.js'
+import { markVerified } from '../store/accounts/accounts.js'
+import { insertAuditEntry } from '../store/accounts/audit.js'
+import { consumeMailToken } from '../store/accounts/mail.js'
+import { addressKey, requireAll } from './limits.js'
+
+/** Uses the token up; from the next request on the tenant's keys work. */
+export async function verifyEmail(
+  ctx: OpenContext,
+  { body }: Input<Routes['verifyEmail']>,
+): Promise<Reply<Routes['verifyEmail']>> {
+  await requireAll(ctx, [['token_ip', addressKey(ctx.clientAddress)]])
+  const now = ctx.clock()
+  await ctx.database.transaction('accounts', async (tx) => {
+    const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'verify', now })
+    if (owner === undefined) throw new ApiError('INVALID_TOKEN')
+    await markVerified(tx, { ...owner, now })
+    await insertAuditEntry(tx, {
+      ...owner,
+      action: 'email_verified',
+      at: now,
+      actor: owner.email,
+      ip: ctx.clientAddress,
+    })
+  })
+  return { ok: true }
+}

@@ -1,0 +1,33 @@
+import { ApiError } from './api-error.js'
+
+/**
+ * Where a page of records in the order of their time ended: the time in whole microseconds, as PostgreSQL keeps it (a
+ * Date ends at the millisecond, and records of one millisecond would be left out), and the record's id.
+ */
+export interface PageEnd {
+  readonly at: string
+  readonly id: string
+}
+
+/** As text that means nothing to its reader. */
+const writeTimeCursor = ({ at, id }: PageEnd): string => Buffer.from(`${at} ${id}`).toString('base64url')
+
+export function readTimeCursor(cursor: string | undefined): PageEnd | null {
+  if (cursor === undefined) return null
+  const [, at, id] = /^(-?\d{1,18}) ([A-Za-z0-9_.:-]{1,128})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  if (at === undefined || id === undefined) {
+    throw new ApiError('INVALID_REQUEST', { detail: 'query.cursor: not one that this list gave' })
+  }
+  return { at, id }
+}
+
+/** The first `limit` of rows that were asked for one beyond it, and where the next page begins. */
+export function pageByTime<Row extends { readonly pageAt: string }, Item>(
+  rows: readonly Row[],
+  limit: number,
+  { view, id }: { readonly view: (row: Row) => Item; readonly id: (row: Row) => string },
+): { items: Item[]; next: string | null } {
+  const page = rows.slice(0, limit)
+  const last = rows.length > page.length ? page.at(-1) : undefined
+  return { items: page.map(view), next: last === undefined ? null : writeTimeCursor({ at: last.pageAt, id: id(last) }) }
+}

@@ -1,0 +1,6 @@
+import type { Handlers } from '../context/context.js'
+import { ingestCaptures } from './ingest-captures.js'
+import { listCaptures } from './list-captures.js'
+
+/** What was observed of agents. */
+export const captureHandlers = { ingestCaptures, listCaptures } satisfies Partial<Handlers>

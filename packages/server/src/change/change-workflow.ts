@@ -1,0 +1,89 @@
+import { chainWorkflowEvent } from '@countersign/engine'
+import type { LedgerHead, SessionEvent, WorkflowEvent } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import type { Context } from '../context/context.js'
+import type { PlanCache } from '../context/plan-cache.js'
+import type { WorkOptions } from '../postgres/database.js'
+import type { Queryable, Tx } from '../postgres/sql.js'
+import type { NewContent } from '../store/sessions/content.js'
+import { loadSessions, lockSessions, writeControl } from '../store/sessions/sessions.js'
+import { appendWorkflowEvents, loadWorkflow, lockWorkflow, type WorkflowRow } from '../store/workflows/workflows.js'
+import { advance, type Sight } from './change-session.js'
+
+/** A workflow behind its lock: nothing of it, its handoffs and holds can change until the transaction ends. */
+export interface LockedWorkflow {
+  readonly tx: Tx
+  readonly workflow: WorkflowRow
+  readonly plans: PlanCache
+}
+
+/** Decides on a workflow and writes the decision in one transaction. 404 when the tenant has none by this id. */
+export async function changeWorkflow<T>(
+  ctx: Context,
+  workflowId: string,
+  change: (locked: LockedWorkflow) => Promise<T>,
+  options: WorkOptions = {},
+): Promise<T> {
+  return ctx.transaction(async (tx) => change(await openLocked(ctx, tx, workflowId)), options)
+}
+
+export async function openLocked(ctx: Context, tx: Tx, workflowId: string): Promise<LockedWorkflow> {
+  const isThere = await lockWorkflow(tx, ctx.tenantId, workflowId)
+  const workflow = isThere ? await loadWorkflow(tx, ctx.tenantId, workflowId) : null
+  if (workflow === null) throw new ApiError('NOT_FOUND')
+  return { tx, workflow, plans: ctx.plans }
+}
+
+export function requireLive({ workflow }: LockedWorkflow): void {
+  if (workflow.status === 'KILLED') throw new ApiError('WORKFLOW_KILLED')
+}
+
+/** Sessions of the workflow behind their locks. 404 for one that is not in it. */
+export async function lockMembers(
+  { tx, workflow, plans }: LockedWorkflow,
+  sessionIds: readonly string[],
+): Promise<ReadonlyMap<string, Sight>> {
+  await lockSessions(tx, workflow.tenantId, sessionIds)
+  const rows = await loadSessions(tx, workflow.tenantId, sessionIds)
+  const members = new Map<string, Sight>()
+  for (const session of rows) {
+    if (session.workflowId !== workflow.workflowId) continue
+    const plan = await plans.ofSession(tx, session)
+    members.set(session.sessionId, { session, plan, sql: tx, locked: true, workflow })
+  }
+  if (sessionIds.some((id) => !members.has(id))) throw new ApiError('NOT_FOUND')
+  return members
+}
+
+export function memberOf(members: ReadonlyMap<string, Sight>, sessionId: string): Sight {
+  const member = members.get(sessionId)
+  if (member === undefined) throw new ApiError('NOT_FOUND')
+  return member
+}
+
+/** Writes events of a locked session. Returns where its ledger stands then. */
+export async function recordOnSession(
+  sight: Sight,
+  events: readonly SessionEvent[],
+  { leaseUntil = sight.session.leaseUntil, content = [] }: { leaseUntil?: Date; content?: readonly NewContent[] } = {},
+): Promise<LedgerHead> {
+  const next = advance(sight, events)
+  const isWritten = await writeControl(sight.sql, { session: sight.session, leaseUntil, content, ...next })
+  if (!isWritten) throw new Error('a locked session was changed')
+  return next.ledger
+}
+
+/** Writes events of a locked workflow. Once in a transaction: the events are chained to the ledger as it was read. */
+export async function recordOnWorkflow(
+  sql: Queryable,
+  workflow: WorkflowRow,
+  events: readonly WorkflowEvent[],
+): Promise<void> {
+  let head: LedgerHead | null = workflow.ledger.seq === 0 ? null : workflow.ledger
+  const chained = events.map((event) => {
+    const { workflow_id: _, ...link } = chainWorkflowEvent(head, workflow.workflowId, event)
+    head = { seq: link.seq, hash: link.hash }
+    return link
+  })
+  if (!(await appendWorkflowEvents(sql, workflow, chained))) throw new Error('a locked workflow was changed')
+}

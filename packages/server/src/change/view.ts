@@ -1,0 +1,61 @@
+import { type Plan, sha256Hex, snapshotOf } from '@countersign/engine'
+import type { JsonObject, PendingCallView, SessionView } from '@countersign/protocol'
+import type { SessionRow } from '../store/sessions/session-row.js'
+
+/** The server's record of a session as every answer shows it: no principal, no holder, no content. */
+export function sessionView(session: SessionRow, plan: Plan): SessionView {
+  const { state } = session
+  return {
+    session_id: session.sessionId,
+    mode: 'AUTHORITATIVE',
+    status: state.status,
+    agent: state.agent,
+    environment: session.environment,
+    state_version: state.stateVersion,
+    control_revision: state.controlRevision,
+    fence: state.fence,
+    lease_until: session.leaseUntil.toISOString(),
+    plan_source: session.planSource,
+    compiled_hash: session.compiledHash,
+    unmatched_policy: session.unmatchedPolicy,
+    capture_level: session.captureLevel,
+    labels: [...state.labels],
+    tool_filter: state.toolFilter === null ? null : [...state.toolFilter],
+    workflow_id: session.workflowId,
+    role: session.role,
+    created_at: session.createdAt.toISOString(),
+    state: snapshotOf(state, plan, { sessionId: session.sessionId, lastNarrowing: session.lastNarrowing }),
+    ledger: session.ledger,
+  }
+}
+
+/** Calls that were allowed and have no outcome yet. */
+export function pendingCalls({ sessionId, state }: Pick<SessionRow, 'sessionId' | 'state'>): PendingCallView[] {
+  return (state.open?.calls ?? [])
+    .filter((call) => call.state !== 'resolved')
+    .map((call) => ({
+      pending_call_id: call.pending_call_id,
+      call_id: call.call_id,
+      tool_name: call.tool_name,
+      argument_hash: call.argument_hash,
+      state: call.state,
+      checkpoint_required: call.checkpoints.length > 0,
+      idempotency_key: sha256Hex(`${sessionId}:${call.pending_call_id}`),
+      proposed_at: call.proposed_at,
+    }))
+}
+
+/** Where a session stands, in problem details: what a client needs to go on after a refusal. */
+export function standing({ state, ledger, leaseUntil }: SessionRow): { session: JsonObject } {
+  return {
+    session: {
+      status: state.status,
+      state_version: state.stateVersion,
+      control_revision: state.controlRevision,
+      fence: state.fence,
+      lease_until: leaseUntil.toISOString(),
+      labels: [...state.labels],
+      ledger: { seq: ledger.seq, hash: ledger.hash },
+    },
+  }
+}

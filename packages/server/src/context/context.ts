@@ -1,0 +1,115 @@
+import type { CaptureItem, Input, MailDelivery, Quota, Reply, Route, RouteName, Routes } from '@countersign/protocol'
+import type { Config } from '../base/config.js'
+import type { Passwords } from '../base/crypto/passwords.js'
+import type { Random } from '../base/crypto/secrets.js'
+import type { AccessTokens } from '../base/crypto/tokens.js'
+import type { Log } from '../base/log.js'
+import type { Metrics } from '../base/metrics.js'
+import type { Database, WorkOptions } from '../postgres/database.js'
+import type { Sql, Tx } from '../postgres/sql.js'
+import type { KeyProof } from '../store/sessions/key-proof.js'
+import type { SessionRow } from '../store/sessions/session-row.js'
+import type { HttpRequest } from './http-request.js'
+import type { PlanCache } from './plan-cache.js'
+import type { ReplyHeaders } from './reply-headers.js'
+import type { SessionCache } from './session-cache.js'
+
+/** What lives as long as the process. Time, chance and the store arrive here and nowhere else. */
+export interface Services {
+  readonly config: Config
+  readonly database: Database
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly plans: PlanCache
+  readonly sessions: SessionCache
+  readonly captures: CaptureRecorder
+  readonly clock: () => Date
+  readonly random: Random
+  /** Where users reach the service, for links. */
+  readonly publicUrl: () => string
+  readonly accounts: Accounts
+  /** False while the server drains. */
+  readonly isReady: () => boolean
+}
+
+/** Captures of governed sessions, which the server makes itself: written in batches, so that no proposal waits for it. */
+export interface CaptureRecorder {
+  note(tenantId: string, item: CaptureItem): void
+  /** Writes what was noted, now. */
+  flush(): Promise<void>
+  /** Writes what was noted and stops. */
+  close(): Promise<void>
+}
+
+export interface MailWorker {
+  /** Looks at the queue soon; never waits. */
+  wake(): void
+  /** Waits until nothing is due any more. */
+  idle(): Promise<void>
+  close(): Promise<void>
+}
+
+/** What the account operations need beside the store. */
+export interface Accounts {
+  readonly passwords: Passwords
+  readonly accessTokens: AccessTokens
+  /** Cookies are Secure and bound to the host. */
+  readonly secureCookies: boolean
+  readonly mail: MailWorker
+  /** What people are told of a mail to them. */
+  readonly mailDelivery: MailDelivery
+}
+
+/** What an operation that needs no sign-in gets. */
+export interface OpenContext extends Services {
+  /** For short statements outside a transaction. */
+  readonly sql: Sql
+  readonly requestId: string
+  readonly request: HttpRequest
+  /** The caller's address: of the connection, or as a trusted proxy says. */
+  readonly clientAddress: string
+  /** Headers of the answer; cookies are appended here. */
+  readonly replyHeaders: ReplyHeaders
+}
+
+/** What an operation of a tenant gets. Everything inside `transaction` uses its `tx`, never `sql`. */
+export interface Context extends OpenContext {
+  readonly tenantId: string
+  readonly quota: Quota
+  /** Null for a person who is signed in. */
+  readonly keyId: string | null
+  readonly userId: string | null
+  readonly transaction: <T>(fn: (tx: Tx) => Promise<T>, options?: WorkOptions) => Promise<T>
+  readonly single: <T>(fn: (sql: Sql) => Promise<T>) => Promise<T>
+  /** The session of the path, read together with the key. Null: it is not there, or the route reads none. */
+  readonly session: SessionRow | null
+  /** Set where the key was not asked for yet. Then `session` is what this process wrote last. */
+  readonly passing: Passing | null
+}
+
+/**
+ * A request that came in by a pass. Either its first write proves the key in its own statement, or it enters like any
+ * other request, and what was decided before is decided again.
+ */
+export interface Passing {
+  readonly proof: KeyProof
+  /** False once the key was proven or asked for. */
+  isOpen: boolean
+  /** 401, 403 and 429 come from here. */
+  readonly enter: () => Promise<Context>
+}
+
+/** What an operation of the dashboard gets: a tenant's, with a signed-in person. */
+export interface UserContext extends Context {
+  readonly userId: string
+  readonly email: string
+}
+
+type ContextOf<R extends Route> = R['auth'] extends 'api_key'
+  ? Context
+  : R['auth'] extends 'cookie'
+    ? UserContext
+    : OpenContext
+
+export type Handler<R extends Route> = (ctx: ContextOf<R>, input: Input<R>) => Promise<Reply<R>>
+export type Handlers = { readonly [Name in RouteName]: Handler<Routes[Name]> }

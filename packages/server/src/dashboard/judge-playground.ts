@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto'
+import {
+  compilePlanInSteps,
+  evaluateProposal,
+  initialState,
+  narrowTools,
+  type Plan,
+  readResponse,
+} from '@countersign/engine'
+import { BLOCK_REASON_NAMES, type Input, type PlaygroundView, type Routes } from '@countersign/protocol'
+import { inTurns } from '../base/in-turns.js'
+import { loadPolicyEvaluator } from '../base/policy.js'
+import type { UserContext } from '../context/context.js'
+
+type Body = Input<Routes['judgePlayground']>['body']
+
+/** Judges a pasted response against a pasted pack, as the first proposal of a new session, and keeps nothing of either. */
+export async function judgePlayground(
+  ctx: UserContext,
+  { body }: Input<Routes['judgePlayground']>,
+): Promise<PlaygroundView> {
+  const session = body.session === undefined ? undefined : { file: 'session.yaml', text: body.session }
+  const policy = await loadPolicyEvaluator()
+  const compiled = await inTurns(compilePlanInSteps({ contracts: body.contracts, session }, { policy }))
+  if (!compiled.ok) {
+    return {
+      ok: false,
+      errors: compiled.errors.map(noteView),
+      warnings: [],
+      compiled_hash: null,
+      narrowing: null,
+      calls: [],
+    }
+  }
+  return {
+    ok: true,
+    errors: [],
+    warnings: compiled.warnings.map(noteView),
+    compiled_hash: compiled.compiled_hash,
+    ...judge(compiled.plan, body, ctx.clock()),
+  }
+}
+
+type Note = PlaygroundView['errors'][number]
+const noteView = ({ file, line, message, mend }: Note): Note => ({ file, line, message, mend })
+
+function judge(plan: Plan, body: Body, now: Date): Pick<PlaygroundView, 'narrowing' | 'calls'> {
+  const response = readResponse(body.response)
+  const state = initialState(plan, {
+    type: 'created',
+    at: now.toISOString(),
+    body: {
+      agent: null,
+      environment: null,
+      holder_id: 'playground',
+      compiled_hash: plan.hash,
+      plan_source: 'client',
+      unmatched_policy: body.unmatched_policy,
+      capture_level: 'metadata',
+      labels: body.labels,
+      has_principal: body.principal !== undefined,
+      initial_phase: null,
+      fence: 1,
+      workflow: null,
+    },
+  })
+  const asked = { plan, state, unmatchedPolicy: body.unmatched_policy, principal: body.principal, agent: null }
+  const names = new Set([...plan.contracts.keys(), ...response.calls.map(({ name }) => name)])
+  const { decisions } = evaluateProposal({
+    ...asked,
+    response,
+    gate: 'strip_partial',
+    salt: randomUUID(),
+    nowMs: now.getTime(),
+    offered: null,
+    toolless: false,
+    ids: { sessionId: 'playground', proposalId: 'playground', pendingCallId: String },
+  })
+  return {
+    narrowing: narrowTools({ ...asked, tools: [...names].map((name) => ({ name })) }),
+    calls: decisions.map((decision) => ({
+      call_id: decision.call_id,
+      tool_name: decision.tool_name,
+      decision: decision.decision,
+      ladder: BLOCK_REASON_NAMES.map((reason) => ({
+        reason,
+        applies: decision.reasons.some((block) => block.reason === reason),
+      })),
+      reasons: decision.reasons,
+      checkpoints: decision.checkpoints.map(({ reason }) => reason),
+    })),
+  }
+}

@@ -1,0 +1,25 @@
+import type { Input, Reply, Routes } from '@countersign/protocol'
+import { pageByTime, readTimeCursor } from '../base/time-cursor.js'
+import type { UserContext } from '../context/context.js'
+import { listSessions as listStoredSessions } from '../store/dashboard/session-list.js'
+import { sessionRow } from './session-row.js'
+
+/** Sessions newest first, filtered, page by page. */
+export async function listSessions(
+  ctx: UserContext,
+  { query }: Input<Routes['listSessions']>,
+): Promise<Reply<Routes['listSessions']>> {
+  const sessions = await listStoredSessions(ctx.sql, {
+    tenantId: ctx.tenantId,
+    search: query.q === undefined || query.q === '' ? null : query.q,
+    agent: query.agent ?? null,
+    status: query.status ?? null,
+    reason: query.reason ?? null,
+    label: query.label ?? null,
+    from: query.from === undefined ? null : new Date(query.from),
+    to: query.to === undefined ? null : new Date(query.to),
+    below: readTimeCursor(query.cursor),
+    limit: query.limit + 1,
+  })
+  return pageByTime(sessions, query.limit, { view: sessionRow, id: ({ sessionId }) => sessionId })
+}

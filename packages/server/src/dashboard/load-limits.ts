@@ -1,0 +1,32 @@
+import { type Bucket, LIMITS, type Reply, type Routes } from '@countersign/protocol'
+import type { UserContext } from '../context/context.js'
+import { countActiveKeys } from '../store/accounts/api-keys.js'
+import { readBuckets } from '../store/accounts/buckets.js'
+import { countRecentRuns } from '../store/runs/run-budget.js'
+
+const BUCKETS: readonly Bucket[] = ['write', 'read', 'stop', 'evidence', 'dashboard']
+
+/** What the tenant may use, and what is left of it now. */
+export async function loadLimits(ctx: UserContext): Promise<Reply<Routes['loadLimits']>> {
+  const numbers = ctx.config.quotas[ctx.quota]
+  const [levels, runs, keys] = await Promise.all([
+    readBuckets(ctx.sql, ctx.tenantId),
+    countRecentRuns(ctx.sql, ctx.tenantId, ctx.clock()),
+    countActiveKeys(ctx.sql, ctx.tenantId),
+  ])
+  const available = (bucket: Bucket): number => {
+    const level = levels.find((row) => row.bucket === bucket)
+    if (level === undefined) return numbers[bucket]
+    return Math.min(numbers[bucket], level.tokens + (level.idleSeconds * numbers[bucket]) / 60)
+  }
+  return {
+    quota: ctx.quota,
+    buckets: BUCKETS.map((bucket) => ({
+      bucket,
+      per_minute: numbers[bucket],
+      available: Math.floor(available(bucket)),
+    })),
+    runs: { used: runs, limit: numbers.runs },
+    keys: { active: keys, limit: LIMITS.activeKeysPerTenant },
+  }
+}

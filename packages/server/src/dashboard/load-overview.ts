@@ -1,0 +1,77 @@
+import type { BlockReason, Input, OverviewView, Reply, Routes } from '@countersign/protocol'
+import type { UserContext } from '../context/context.js'
+import { type Span, sumDecisions, sumSessions } from '../store/dashboard/decision-counts.js'
+import { listRecentBlocks } from '../store/dashboard/recent-blocks.js'
+import { countTroubles } from '../store/dashboard/session-list.js'
+
+const MINUTE = 60
+const RECENT_BLOCKS = 10
+const HOUR = 3_600
+
+/** How far back each range looks, and into how many equal spans it is cut. */
+const RANGES = {
+  '1h': { spans: 60, spanSeconds: MINUTE },
+  '24h': { spans: 96, spanSeconds: 15 * MINUTE },
+  '7d': { spans: 84, spanSeconds: 2 * HOUR },
+  '30d': { spans: 90, spanSeconds: 8 * HOUR },
+} as const
+
+/** What was decided lately, by whom it was asked, and what needs attention. */
+export async function loadOverview(
+  ctx: UserContext,
+  { query }: Input<Routes['loadOverview']>,
+): Promise<Reply<Routes['loadOverview']>> {
+  const { spans, spanSeconds } = RANGES[query.range]
+  const spanMs = spanSeconds * 1_000
+  const since = new Date((Math.floor(ctx.clock().getTime() / spanMs) - spans + 1) * spanMs)
+  const [decisions, troubles, agents, blocks] = await Promise.all([
+    sumDecisions(ctx.sql, { tenantId: ctx.tenantId, since, spanSeconds }),
+    countTroubles(ctx.sql, { tenantId: ctx.tenantId, since, now: ctx.clock() }),
+    sumSessions(ctx.sql, { tenantId: ctx.tenantId, since }),
+    listRecentBlocks(ctx.sql, ctx.tenantId, RECENT_BLOCKS),
+  ])
+  return {
+    range: query.range,
+    span_seconds: spanSeconds,
+    spans: Array.from({ length: spans }, (_, index) => ({
+      at: new Date(since.getTime() + index * spanMs).toISOString(),
+      ...tally(decisions.filter(({ span }) => span === index)),
+    })),
+    totals: {
+      ...pick(tally(decisions)),
+      sessions: agents.reduce((sum, { sessions }) => sum + sessions, 0),
+      active_sessions: troubles.activeSessions,
+      calls_in_doubt: troubles.callsInDoubt,
+      killed: troubles.killed,
+      compromised: troubles.compromised,
+    },
+    reasons: Object.entries(tally(decisions).by_reason)
+      .map(([reason, count]) => ({ reason: reason as BlockReason, count }))
+      .sort((a, b) => b.count - a.count),
+    agents: agents.map(({ agent, sessions, lastSeen }) => ({
+      agent: agent === '' ? null : agent,
+      sessions,
+      ...pick(tally(decisions.filter((decision) => decision.agent === agent))),
+      last_seen: lastSeen.toISOString(),
+    })),
+    recent_blocks: blocks.map(({ at, sessionId, agent, seq, index, toolName, reason }) => ({
+      ...{ at: at.toISOString(), session_id: sessionId, agent, seq, index, tool_name: toolName, reason },
+    })),
+  }
+}
+
+const pick = ({ allowed, blocked }: { allowed: number; blocked: number }) => ({ allowed, blocked })
+
+function tally(decisions: readonly Span[]): Omit<OverviewView['spans'][number], 'at'> {
+  const byReason = new Map<string, number>()
+  let allowed = 0
+  let blocked = 0
+  for (const { reason, calls } of decisions) {
+    if (reason === '') allowed += calls
+    else {
+      blocked += calls
+      byReason.set(reason, (byReason.get(reason) ?? 0) + calls)
+    }
+  }
+  return { allowed, blocked, by_reason: Object.fromEntries(byReason) }
+}

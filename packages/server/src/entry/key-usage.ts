@@ -1,0 +1,60 @@
+import type { Services } from '../context/context.js'
+import { touchKeys } from '../store/accounts/api-keys.js'
+
+/** Remembers which keys were used and writes it down in batches, so that no request waits for it. */
+export interface KeyUsage {
+  note(tenantId: string, keyId: string): void
+  /** Writes what was noted, now. */
+  flush(): Promise<void>
+  /** Writes what was noted and stops. */
+  close(): Promise<void>
+}
+
+/** The longest that a use stays unwritten. */
+export const KEY_USAGE_DELAY_MS = 1_000
+
+export function createKeyUsage({ database, clock, log }: Pick<Services, 'database' | 'clock' | 'log'>): KeyUsage {
+  const noted = new Map<string, { tenantId: string; keyId: string; at: Date }>()
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> = Promise.resolve()
+
+  const write = async () => {
+    // In one order on every instance, so that two batches cannot wait for each other.
+    const batch = [...noted.values()].sort((a, b) => (a.keyId < b.keyId ? -1 : 1))
+    noted.clear()
+    if (batch.length === 0) return
+    try {
+      await touchKeys(database.sql, batch)
+    } catch (error) {
+      // Kept for the next round: the use happened, whether or not it could be written down.
+      for (const use of batch) if (!noted.has(use.keyId)) noted.set(use.keyId, use)
+      log.warn({ error, keys: batch.length }, 'could not write down the last use of API keys')
+      schedule()
+    }
+  }
+
+  const flush = () => {
+    clearTimeout(timer)
+    timer = undefined
+    writing = writing.then(write)
+    return writing
+  }
+
+  const schedule = () => {
+    if (timer !== undefined) return
+    timer = setTimeout(() => void flush(), KEY_USAGE_DELAY_MS)
+    timer.unref()
+  }
+
+  return {
+    note: (tenantId, keyId) => {
+      noted.set(keyId, { tenantId, keyId, at: clock() })
+      schedule()
+    },
+    flush,
+    close: async () => {
+      await flush()
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import type { Input, PlanDetail, Routes } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import type { UserContext } from '../context/context.js'
+import { insertAuditEntry } from '../store/accounts/audit.js'
+import { dropEarlierContracts } from '../store/captures/learned-tools.js'
+import { approveGovernancePlan } from '../store/governance/governance-plans.js'
+import { detailOf } from './detail-of.js'
+
+/** Approves a draft without blockers: what was looked at is what the SDK attaches, by hash. Again: the same answer. */
+export async function approvePlan(
+  ctx: UserContext,
+  { params, body }: Input<Routes['approvePlan']>,
+): Promise<PlanDetail> {
+  const { plan, blockers } = await detailOf(ctx, params.plan_id)
+  if (body.compiled_hash !== undefined && body.compiled_hash !== plan.compiled_hash) throw changed(plan)
+  if (plan.state === 'approved') return detailOf(ctx, plan.plan_id)
+  if (plan.state !== 'draft') throw new ApiError('PLAN_DECIDED', { state: plan.state })
+  if (blockers.length > 0) throw new ApiError('PLAN_BLOCKED', { blockers: blockers.map(({ message }) => message) })
+  const { tenantId, email, userId } = ctx
+  const { agent, environment, compiled_hash: compiledHash } = plan
+  const approved = await ctx.transaction(async (tx) => {
+    const decision = { tenantId, planId: plan.plan_id, agent, environment, compiledHash, by: email, why: body.why }
+    if (!(await approveGovernancePlan(tx, decision))) return false
+    await dropEarlierContracts(tx, { tenantId, agent, planId: plan.plan_id })
+    await insertAuditEntry(tx, {
+      tenantId,
+      at: ctx.clock(),
+      action: 'plan_approved',
+      userId,
+      actor: email,
+      ip: ctx.clientAddress,
+      subject: plan.plan_id,
+      detail: body.why,
+    })
+    return true
+  })
+  const detail = await detailOf(ctx, plan.plan_id)
+  if (!approved && detail.plan.state === 'draft') throw changed(detail.plan)
+  if (!approved && detail.plan.state !== 'approved') throw new ApiError('PLAN_DECIDED', { state: detail.plan.state })
+  return detail
+}
+
+const changed = ({ compiled_hash }: PlanDetail['plan']): ApiError => new ApiError('PLAN_CHANGED', { compiled_hash })

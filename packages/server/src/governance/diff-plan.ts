@@ -1,0 +1,12 @@
+import type { Input, Reply, Routes } from '@countersign/protocol'
+import type { Context } from '../context/context.js'
+import { comparePlan } from './plan-detail.js'
+import { readPack } from './read-pack.js'
+
+/** Compares a pack with the plan in force and keeps nothing of it. */
+export async function diffPlan(ctx: Context, { body }: Input<Routes['diffPlan']>): Promise<Reply<Routes['diffPlan']>> {
+  const pack = await readPack(body.files)
+  const { agent, environment } = body
+  const { running, ...comparison } = await comparePlan(ctx.sql, { tenantId: ctx.tenantId, agent, environment }, pack)
+  return { compiled_hash: pack.compiled_hash, running_hash: running?.compiledHash ?? null, ...comparison }
+}

@@ -1,0 +1,37 @@
+import type { Input, PlanDetail, Routes } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import type { UserContext } from '../context/context.js'
+import { keepCustomerContracts } from '../store/captures/learned-tools.js'
+import { findGovernancePlan, type GovernancePlan, replaceFiles } from '../store/governance/governance-plans.js'
+import { keepPlan } from '../store/governance/plans.js'
+import { asCustomer, customerContracts } from './customer-contracts.js'
+import { detailOf } from './detail-of.js'
+import { readPack } from './read-pack.js'
+
+/** Replaces the files of a draft. What a person changed is theirs: learning does not touch it again. */
+export async function editPlan(ctx: UserContext, { params, body }: Input<Routes['editPlan']>): Promise<PlanDetail> {
+  const { tenantId, email } = ctx
+  const plan = await findGovernancePlan(ctx.sql, tenantId, params.plan_id)
+  if (plan === null) throw new ApiError('NOT_FOUND')
+  if ((body.compiled_hash ?? plan.compiledHash) !== plan.compiledHash) throw refusalOf(plan)
+  const before = new Map(plan.files.map(({ file, text }) => [file, text]))
+  const files = body.files.map((given) => (before.get(given.file) === given.text ? given : asCustomer(given)))
+  const pack = await readPack(files)
+  const { agent, planId, compiledHash: replaces } = plan
+  const contracts = pack.compiled_session.contracts.length
+  const isKept = await ctx.transaction(async (tx) => {
+    // The draft before the plan, as an approval takes them: in another order each would wait for the other.
+    const change = { tenantId, planId, replaces, compiledHash: pack.compiled_hash, files, contracts }
+    if (!(await replaceFiles(tx, change))) return false
+    await keepPlan(tx, { tenantId, compiledHash: pack.compiled_hash, compiledSession: pack.compiled_session })
+    await keepCustomerContracts(tx, { tenantId, agent, planId, by: email }, customerContracts(files, pack))
+    return true
+  })
+  if (!isKept) throw refusalOf((await findGovernancePlan(ctx.sql, tenantId, planId)) ?? plan)
+  return detailOf(ctx, planId)
+}
+
+const refusalOf = ({ state, compiledHash }: GovernancePlan): ApiError =>
+  state === 'draft'
+    ? new ApiError('PLAN_CHANGED', { compiled_hash: compiledHash })
+    : new ApiError('PLAN_DECIDED', { state })

@@ -1,0 +1,25 @@
+import type { Handlers } from '../context/context.js'
+import { approvePlan } from './approve-plan.js'
+import { diffPlan } from './diff-plan.js'
+import { draftPlan } from './draft-plan.js'
+import { editPlan } from './edit-plan.js'
+import { listContracts } from './list-contracts.js'
+import { listPlans } from './list-plans.js'
+import { loadPlan } from './load-plan.js'
+import { lookupPlan } from './lookup-plan.js'
+import { rejectPlan } from './reject-plan.js'
+import { submitPlan } from './submit-plan.js'
+
+/** From what was observed to an approved plan. */
+export const governanceHandlers = {
+  lookupPlan,
+  submitPlan,
+  diffPlan,
+  listContracts,
+  listPlans,
+  draftPlan,
+  loadPlan,
+  editPlan,
+  approvePlan,
+  rejectPlan,
+} satisfies Partial<Handlers>

@@ -1,0 +1,21 @@
+import type { Input, Reply, Routes } from '@countersign/protocol'
+import { pageByTime, readTimeCursor } from '../base/time-cursor.js'
+import type { UserContext } from '../context/context.js'
+import { listGovernancePlans } from '../store/governance/governance-plans.js'
+import { planRow } from './plan-detail.js'
+
+/** Plans newest first, page by page. */
+export async function listPlans(
+  ctx: UserContext,
+  { query }: Input<Routes['listPlans']>,
+): Promise<Reply<Routes['listPlans']>> {
+  const plans = await listGovernancePlans(ctx.sql, {
+    tenantId: ctx.tenantId,
+    agent: query.agent ?? null,
+    environment: query.environment ?? null,
+    state: query.state ?? null,
+    below: readTimeCursor(query.cursor),
+    limit: query.limit + 1,
+  })
+  return pageByTime(plans, query.limit, { view: planRow, id: ({ planId }) => planId })
+}

@@ -1,0 +1,100 @@
+import type { RequestListener } from 'node:http'
+import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import { readRequest } from '../context/http-request.js'
+import { type AuthorizationParts, createAuthorization } from '../entry/authorize.js'
+import { createFrame, type Serve } from './frame.js'
+import { handlers as builtHandlers, provesKey, readsSession } from './handlers.js'
+import { registerPages } from './pages.js'
+import { parseInput } from './parse-input.js'
+import { createRouter } from './router.js'
+import { openDashboard } from './serve-dashboard.js'
+
+export interface AppParts extends AuthorizationParts {
+  /** The database is newer than this code, so nothing may be decided here any more. */
+  isOutdated: () => boolean
+  /** Checks every answer against the route's shape, for tests. */
+  checkReplies?: boolean
+  handlers?: Readonly<Partial<Record<RouteName, AnyHandler>>>
+}
+
+/** What the loop below sees of a handler; the table in `operations` has checked each against its own route. */
+type AnyHandler = (ctx: never, input: never) => Promise<unknown>
+
+/**
+ * The way of every request, written once: authenticate, throttle, parse, operate, reply.
+ * So refusals come in this order: 401, 403, 429, 400 (and 408, 413, 415), 404, 409.
+ */
+export function createApp(parts: AppParts): RequestListener {
+  const router = createRouter<Serve>()
+  const frame = createFrame(parts)
+  const { authorize, refuse } = createAuthorization(parts)
+  const handlers: Readonly<Partial<Record<RouteName, AnyHandler>>> = parts.handlers ?? builtHandlers
+
+  const serve = (name: RouteName, route: Route, handler: AnyHandler) =>
+    frame(name, async (open, params) => {
+      if (parts.isOutdated()) throw outdated()
+      const sessionId = readsSession.has(name) ? params.session_id : undefined
+      const ctx = await authorize(open, route, { sessionId, mayPass: provesKey.has(name) })
+      const { passing } = ctx
+      let reply: unknown
+      try {
+        const input = await parseInput(route, open.request, params)
+        if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
+        reply = await handler(ctx as never, input as never)
+      } catch (error) {
+        // Whoever comes in by a pass is told first whether the key is good.
+        if (passing?.isOpen) await passing.enter()
+        throw error
+      }
+      if (passing?.isOpen) throw new Error(`${name} answered somebody whose key nobody has proven`)
+      if (parts.checkReplies) route.reply.parse(reply)
+      return { status: route.status ?? 200, body: JSON.stringify(reply), headers: JSON_HEADERS }
+    })
+
+  const methodsByPath = new Map<string, Route[]>()
+  for (const [name, route] of Object.entries(ROUTES) as [RouteName, Route][]) {
+    const handler = handlers[name]
+    if (handler === undefined) continue
+    router.add(route.method, route.path, serve(name, route, handler))
+    methodsByPath.set(route.path, [...(methodsByPath.get(route.path) ?? []), route])
+  }
+  registerPages(router, parts, frame)
+  for (const [path, routes] of methodsByPath) {
+    const allow = routes.map((route) => route.method).join(', ')
+    router.add(
+      '*',
+      path,
+      frame('unknown', (open) => refuse(open, new ApiError('METHOD_NOT_ALLOWED', {}, { allow }))),
+    )
+  }
+  const dashboard = openDashboard(parts.config.dashboardFolder)
+  const page = frame('dashboard', async (open) => dashboard(open.request) ?? refuse(open, new ApiError('NOT_FOUND')))
+  const nowhere = frame('unknown', (open) => refuse(open, new ApiError('NOT_FOUND')))
+  const noPath = frame('unknown', (open) =>
+    refuse(open, new ApiError('INVALID_REQUEST', { detail: 'what is asked for has no path' })),
+  )
+  return (incoming, outgoing) => {
+    const request = readRequest(incoming)
+    const { method, path } = request
+    const found = path === null ? null : router.find(method, path)
+    const otherwise = path === null ? noPath : method === 'GET' || method === 'HEAD' ? page : nowhere
+    const { target, params } = found ?? { target: otherwise, params: {} }
+    target(request, outgoing, params).catch((error: unknown) => {
+      parts.log.error({ error }, 'an answer could not be sent')
+      outgoing.destroy()
+    })
+  }
+}
+
+/** Somebody else may answer: where one instance is newer than another, there are several. */
+const outdated = () =>
+  new ApiError(
+    'UNAVAILABLE',
+    {
+      detail: 'the database is newer than this instance; ask another one, or stop this one and start the newer version',
+    },
+    { 'retry-after': '1' },
+  )
+
+const JSON_HEADERS = { 'content-type': 'application/json' }

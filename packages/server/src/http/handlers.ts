@@ -1,0 +1,30 @@
+import type { RouteName } from '@countersign/protocol'
+import { accountHandlers, keyHandlers } from '../accounts/index.js'
+import { captureHandlers } from '../captures/index.js'
+import type { Handlers } from '../context/context.js'
+import { dashboardHandlers } from '../dashboard/index.js'
+import { governanceHandlers } from '../governance/index.js'
+import { runHandlers } from '../runs/index.js'
+import { cycleRoutes, sessionHandlers, sessionRoutes } from '../sessions/index.js'
+import { workflowHandlers } from '../workflows/index.js'
+
+/** The function behind each route. */
+export const handlers = {
+  ...accountHandlers,
+  ...keyHandlers,
+  ...captureHandlers,
+  ...governanceHandlers,
+  ...runHandlers,
+  ...sessionHandlers,
+  ...workflowHandlers,
+  ...dashboardHandlers,
+} satisfies Partial<Handlers>
+
+/** Routes whose path names a session that they need: it is read together with the key, in the same statement. */
+export const readsSession: ReadonlySet<RouteName> = new Set(sessionRoutes)
+
+/** Routes that do nothing but change their session, so that the key can be proven by the statement that writes. */
+export const provesKey: ReadonlySet<RouteName> = new Set(cycleRoutes)
+
+/** Routes that have no function yet. They are not registered and answer 404; a route in neither list does not compile. */
+export const NOT_BUILT = {} satisfies Record<Exclude<RouteName, keyof typeof handlers>, true>

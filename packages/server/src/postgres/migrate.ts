@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { connect } from './database.js'
+import { firstAnswer } from './first-answer.js'
+import type { Queryable, Tx } from './sql.js'
+
+export interface Migration {
+  number: number
+  name: string
+  text: string
+  checksum: string
+}
+
+/** Why a database cannot be used with this code. The message says what to do. */
+export class MigrationError extends Error {
+  override name = 'MigrationError'
+}
+
+/** Any number will do while all instances share it: it names the lock that only one migrating instance holds. */
+const MIGRATION_LOCK = 4_319_001
+const MIGRATION_LOCK_WAIT_MS = 120_000
+
+/** Those of this code. */
+export const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
+
+/**
+ * Brings the database to the version of this code, in one transaction, and returns the numbers it applied.
+ * Instances that start at once wait for one another. A database newer than the code is refused. `upTo` stops at an
+ * earlier version, for a backup that was made by one.
+ */
+export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.POSITIVE_INFINITY): Promise<number[]> {
+  const migrations = (await readMigrations(folder)).filter(({ number }) => number <= upTo)
+  const sql = connect({ url, statementTimeoutMs: 0, lockTimeoutMs: MIGRATION_LOCK_WAIT_MS }, { max: 1 })
+  try {
+    await firstAnswer(sql)
+    const applied: number[] = []
+    await sql.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(${MIGRATION_LOCK})`
+      await createMigrationTable(tx)
+      const pending = pendingMigrations(migrations, await loadApplied(tx))
+      for (const migration of pending) {
+        await apply(tx, migration)
+        applied.push(migration.number)
+      }
+    })
+    return applied
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+/** True for a database in which Countersign was never started. */
+export async function holdsNothing(sql: Queryable): Promise<boolean> {
+  const [row] = await sql<{ empty: boolean }[]>`select to_regclass('schema_migrations') is null as empty`
+  return row?.empty ?? true
+}
+
+/** The newest migration that the database holds. */
+export async function databaseVersion(sql: Queryable): Promise<number> {
+  const [row] = await sql<{ newest: number | null }[]>`select max(number) as newest from schema_migrations`
+  return row?.newest ?? 0
+}
+
+/** The newest migration of this code. */
+export async function codeVersion(): Promise<number> {
+  return (await readMigrations(MIGRATIONS)).at(-1)?.number ?? 0
+}
+
+export async function readMigrations(folder: string): Promise<Migration[]> {
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort()
+  const migrations = await Promise.all(files.map((file) => readMigration(folder, file)))
+  for (const [index, migration] of migrations.entries()) {
+    if (migrations[index + 1]?.number === migration.number) {
+      throw new MigrationError(`two migrations have the number ${migration.number}: give one of them the next number`)
+    }
+  }
+  return migrations
+}
+
+async function readMigration(folder: string, file: string): Promise<Migration> {
+  const match = /^([0-9]{4})_([a-z0-9_]+)\.sql$/.exec(file)
+  if (!match?.[1] || !match[2]) throw new MigrationError(`${file}: a migration is named 0001_what_it_makes.sql`)
+  const text = await readFile(`${folder}/${file}`, 'utf8')
+  return { number: Number(match[1]), name: match[2], text, checksum: createHash('sha256').update(text).digest('hex') }
+}
+
+interface AppliedMigration {
+  number: number
+  name: string
+  checksum: string
+}
+
+/** What is still to be applied. Throws when the database holds what this code does not know, or knows otherwise. */
+export function pendingMigrations(known: readonly Migration[], applied: readonly AppliedMigration[]): Migration[] {
+  const byNumber = new Map(known.map((migration) => [migration.number, migration]))
+  for (const row of applied) {
+    const migration = byNumber.get(row.number)
+    if (!migration) {
+      throw new MigrationError(
+        `the database is newer than this version of Countersign: it holds migration ${row.number} (${row.name}), ` +
+          `and the newest known here is ${known.at(-1)?.number ?? 0}. Start the newer version, or restore a backup.`,
+      )
+    }
+    if (migration.checksum !== row.checksum) {
+      throw new MigrationError(
+        `migration ${row.number} (${row.name}) was changed after it was applied to this database. ` +
+          'Restore the file as it was released, and put the change into a new migration.',
+      )
+    }
+  }
+  const done = new Set(applied.map((row) => row.number))
+  return known.filter((migration) => !done.has(migration.number))
+}
+
+async function createMigrationTable(tx: Tx): Promise<void> {
+  await tx`
+    create table if not exists schema_migrations (
+      number int primary key,
+      name text not null,
+      checksum text not null,
+      applied_at timestamptz not null default clock_timestamp()
+    )`
+}
+
+async function loadApplied(tx: Tx): Promise<AppliedMigration[]> {
+  return tx<AppliedMigration[]>`select number, name, checksum from schema_migrations order by number`
+}
+
+async function apply(tx: Tx, { number, name, text, checksum }: Migration): Promise<void> {
+  await tx.unsafe(text)
+  await tx`insert into schema_migrations (number, name, checksum) values (${number}, ${name}, ${checksum})`
+}

@@ -1,0 +1,268 @@
+import { once } from 'node:events'
+import { chmod, type FileHandle, open, rename, rm } from 'node:fs/promises'
+import type { Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+import { connect } from '../postgres/database.js'
+import { firstAnswer } from '../postgres/first-answer.js'
+import { MIGRATIONS, migrate, readMigrations } from '../postgres/migrate.js'
+import type { Tx } from '../postgres/sql.js'
+
+/** Why a backup cannot be made or read back. The message says what to do. */
+export class BackupError extends Error {
+  override name = 'BackupError'
+}
+
+const FORMAT = 'countersign-backup-1'
+/** Filled by the migrations themselves, or worth nothing later. */
+const LEFT_OUT = new Set(['schema_migrations', 'buckets'])
+const END_OF_TABLE = '.'
+/** Rows that are read at once; the largest have some 4 MB. */
+const READ_ROWS = 40
+/** What is written by one statement: as many rows as come to about this. */
+const WRITTEN_CHARACTERS = 4_000_000
+const WRITTEN_ROWS = 500
+
+interface Header {
+  readonly format: string
+  readonly migration: number
+}
+interface TableHeader {
+  readonly table: string
+  readonly columns: readonly string[]
+}
+
+/**
+ * Writes everything the service keeps into one compressed file, as of one moment, while it runs. The file holds what
+ * the database holds, hashed keys and passwords included: keep it as safe as the database. Returns the rows written.
+ */
+export async function backUp(url: string, file: string): Promise<number> {
+  const draft = `${file}.draft`
+  const handle = await openFile(file, () => open(draft, 'w', 0o600))
+  const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
+  const packed = createGzip()
+  const written = pipeline(packed, handle.createWriteStream())
+  // Awaited below; a disk that fills up before that must not end the process.
+  written.catch(() => {})
+  try {
+    await firstAnswer(sql)
+    let rows = 0
+    await sql.begin('isolation level repeatable read read only', async (tx) => {
+      await write(
+        packed,
+        `${JSON.stringify({ format: FORMAT, migration: await newestMigration(tx) } satisfies Header)}\n`,
+      )
+      for (const table of await listTables(tx)) rows += await copyOut(tx, table, packed)
+    })
+    packed.end()
+    await written
+    await chmod(draft, 0o600)
+    await rename(draft, file)
+    return rows
+  } catch (error) {
+    packed.destroy()
+    await written.catch(() => {})
+    await rm(draft, { force: true })
+    throw error
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+export interface RestoreOptions {
+  /** Revokes every API key, sign-in and mailed link: the backup may hold some that were taken away after it was made. */
+  readonly revokeAccess?: boolean
+}
+
+/** Fills an empty database from a backup and brings it to the version of this code. All of it or nothing. */
+export async function restoreBackup(file: string, url: string, options: RestoreOptions = {}): Promise<number> {
+  const packed = (await openFile(file, () => open(file))).createReadStream()
+  const unpacked = packed.pipe(createGunzip()).setEncoding('utf8')
+  packed.once('error', (error) => unpacked.destroy(error))
+  try {
+    return await restoreLines(unpackedLines(unpacked, file), { file, url, ...options })
+  } finally {
+    packed.destroy()
+    unpacked.destroy()
+  }
+}
+
+async function restoreLines(
+  input: AsyncIterator<string>,
+  { file, url, revokeAccess = false }: RestoreOptions & { file: string; url: string },
+): Promise<number> {
+  const header = readHeader((await input.next()).value, file)
+  const newest = (await readMigrations(MIGRATIONS)).at(-1)?.number ?? 0
+  if (header.migration > newest) {
+    throw new BackupError(`${file} is of a newer version of Countersign: restore it with that one`)
+  }
+  await migrate(url, MIGRATIONS, header.migration)
+  const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
+  try {
+    let rows = 0
+    await sql.begin(async (tx) => {
+      await requireEmpty(tx)
+      // Migrations put first rows into some tables; those of the backup take their place.
+      for (const { table } of (await listTables(tx)).reverse()) await tx`delete from ${tx(table)}`
+      for (let line = await input.next(); !line.done; line = await input.next()) {
+        rows += await copyIn(tx, JSON.parse(line.value) as TableHeader, input)
+      }
+      await continueNumbers(tx)
+      if (revokeAccess) await revokeAll(tx)
+    })
+    await migrate(url)
+    return rows
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+async function openFile(file: string, opening: () => Promise<FileHandle>): Promise<FileHandle> {
+  try {
+    return await opening()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? 'there is no such file or folder' : (code ?? String(error))
+    throw new BackupError(`${file} cannot be opened: ${why}`)
+  }
+}
+
+async function* unpackedLines(chunks: AsyncIterable<string>, file: string): AsyncGenerator<string, undefined> {
+  try {
+    yield* linesOf(chunks)
+  } catch (error) {
+    const broken = error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
+    throw broken
+      ? new BackupError(`${file} cannot be unpacked (${error.message}): it was cut short, or is no backup`)
+      : error
+  }
+}
+
+/** A line ends with a line feed alone: `readline` ends one at U+2028, too, from Node 24 on, and JSON text holds that as it is. */
+async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string, undefined> {
+  let line: string[] = []
+  for await (const chunk of chunks) {
+    const [end = '', ...next] = chunk.split('\n')
+    line.push(end)
+    for (const start of next) {
+      yield line.join('')
+      line = [start]
+    }
+  }
+  const last = line.join('')
+  if (last !== '') yield last
+}
+
+function readHeader(line: string | undefined, file: string): Header {
+  try {
+    const header = JSON.parse(line ?? '') as Header
+    if (header.format === FORMAT) return header
+  } catch {
+    // Said below.
+  }
+  throw new BackupError(`${file} is no backup of Countersign, or one of a newer version`)
+}
+
+async function newestMigration(tx: Tx): Promise<number> {
+  const [row] = await tx<{ number: number }[]>`select max(number) as number from schema_migrations`
+  if (!row?.number) throw new BackupError('the database holds nothing of Countersign')
+  return row.number
+}
+
+async function listTables(tx: Tx): Promise<TableHeader[]> {
+  const rows = await tx<{ table: string; columns: string[] }[]>`
+    select c.relname as table, array_agg(a.attname::text order by a.attnum) as columns
+    from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
+      and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+    group by c.relname order by c.relname`
+  const references = await tx<{ from: string; to: string }[]>`
+    select f.relname as from, t.relname as to
+    from pg_constraint k join pg_class f on f.oid = k.conrelid join pg_class t on t.oid = k.confrelid
+    where k.contype = 'f' and k.conrelid <> k.confrelid and f.relnamespace = current_schema()::regnamespace`
+  return referencedFirst(
+    rows.filter(({ table }) => !LEFT_OUT.has(table)),
+    references,
+  )
+}
+
+/** In an order in which each table comes after those its rows point to. */
+function referencedFirst(tables: TableHeader[], references: readonly { from: string; to: string }[]): TableHeader[] {
+  const ordered: TableHeader[] = []
+  const waiting = [...tables]
+  while (waiting.length > 0) {
+    const isWaiting = (table: string) => waiting.some((other) => other.table === table)
+    const next = waiting.findIndex(({ table }) => !references.some(({ from, to }) => from === table && isWaiting(to)))
+    if (next < 0)
+      throw new BackupError(`tables point to each other in a ring: ${waiting.map((t) => t.table).join(', ')}`)
+    ordered.push(...waiting.splice(next, 1))
+  }
+  return ordered
+}
+
+/** Rows as PostgreSQL itself writes and reads them: no number and no time passes through JavaScript. */
+async function copyOut(tx: Tx, { table, columns }: TableHeader, to: Writable): Promise<number> {
+  await write(to, `${JSON.stringify({ table, columns })}\n`)
+  let rows = 0
+  for await (const batch of tx<{ row: string }[]>`select to_json(t)::text as row from ${tx(table)} t`.cursor(
+    READ_ROWS,
+  )) {
+    rows += batch.length
+    // One by one: together they may be longer than a text can be.
+    for (const { row } of batch) await write(to, `${row}\n`)
+  }
+  await write(to, `${END_OF_TABLE}\n`)
+  return rows
+}
+
+async function copyIn(tx: Tx, header: TableHeader, input: AsyncIterator<string>): Promise<number> {
+  const known = (await listTables(tx)).find(({ table }) => table === header.table)
+  if (known === undefined) throw new BackupError(`the backup holds a table ${header.table}, which is not known here`)
+  let rows = 0
+  const batch: string[] = []
+  let characters = 0
+  const insert = async () => {
+    characters = 0
+    const columns = tx([...header.columns])
+    await tx`
+      insert into ${tx(header.table)} (${columns}) overriding system value
+      select ${columns} from json_populate_recordset(null::${tx(header.table)}, ${`[${batch.splice(0).join()}]`}::text::json)`
+  }
+  for (let line = await input.next(); line.value !== END_OF_TABLE; line = await input.next()) {
+    if (line.done) throw new BackupError('the backup ends in the middle: it was cut short')
+    rows += 1
+    characters += line.value.length
+    if (batch.push(line.value) >= WRITTEN_ROWS || characters >= WRITTEN_CHARACTERS) await insert()
+  }
+  if (batch.length > 0) await insert()
+  return rows
+}
+
+/** Numbers that PostgreSQL hands out go on after those of the backup. */
+async function continueNumbers(tx: Tx): Promise<void> {
+  const numbered = await tx<{ table: string; column: string }[]>`
+    select c.relname as table, a.attname as column
+    from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and a.attidentity <> ''`
+  for (const { table, column } of numbered) {
+    await tx`
+      select setval(pg_get_serial_sequence(${table}, ${column}),
+        (select coalesce(max(${tx(column)}), 0) + 1 from ${tx(table)}), false)`
+  }
+}
+
+async function revokeAll(tx: Tx): Promise<void> {
+  await tx`update api_keys set revoked_at = clock_timestamp() where revoked_at is null`
+  await tx`update refresh_tokens set revoked_at = clock_timestamp() where revoked_at is null`
+  await tx`update mail_tokens set voided_at = clock_timestamp() where used_at is null and voided_at is null`
+}
+
+async function requireEmpty(tx: Tx): Promise<void> {
+  const [row] = await tx<{ used: boolean }[]>`select exists (select from tenants) as used`
+  if (row?.used) throw new BackupError('the database is not empty: restore into a new one')
+}
+
+/** Waits while the other side cannot keep up, so that a backup of any size needs little memory. */
+async function write(to: Writable, chunk: string | Buffer): Promise<void> {
+  if (!to.write(chunk)) await once(to, 'drain')
+}

@@ -1,0 +1,46 @@
+import { resolve } from 'node:path'
+import type { Config } from '../base/config.js'
+import { createPasswords } from '../base/crypto/passwords.js'
+import type { Random } from '../base/crypto/secrets.js'
+import { keptSigningKeys } from '../base/crypto/signing-keys.js'
+import { createAccessTokens } from '../base/crypto/tokens.js'
+import type { Log } from '../base/log.js'
+import type { Accounts } from '../context/context.js'
+import type { Database } from '../postgres/database.js'
+import { startMailWorker } from './mail/mail-worker.js'
+import { createOutboxMailer, createSmtpMailer, type Mailer } from './mail/mailer.js'
+
+export interface AccountParts {
+  readonly config: Config
+  readonly database: Database
+  readonly log: Log
+  readonly clock: () => Date
+  readonly random: Random
+  readonly publicUrl: () => string
+  readonly mailer?: Mailer
+  /** Shows a line to the person at the terminal. */
+  readonly say?: (sentence: string) => void
+}
+
+export function createAccounts(parts: AccountParts): Accounts {
+  const { config } = parts
+  const dataFolder = resolve(config.dataFolder)
+  const mailer = parts.mailer ?? createMailer(parts, resolve(dataFolder, 'outbox'))
+  return {
+    passwords: createPasswords({ cost: config.scryptCost }),
+    accessTokens: createAccessTokens(config.signingKeys ?? keptSigningKeys(dataFolder, parts.random)),
+    secureCookies: config.mode === 'production' || (config.publicUrl?.startsWith('https://') ?? false),
+    mail: startMailWorker({ ...parts, mailer }),
+    mailDelivery: mailer.delivery,
+  }
+}
+
+function createMailer({ config, log, say }: AccountParts, outbox: string): Mailer {
+  if (config.smtpUrl !== null) return createSmtpMailer({ url: config.smtpUrl, from: config.mailFrom })
+  return createOutboxMailer({
+    folder: outbox,
+    tell: (file) => log.info({ file }, 'no mail server is configured: the mail is in a file'),
+    // A link is a credential: only a developer's terminal may show it.
+    show: config.mode === 'development' ? say : undefined,
+  })
+}

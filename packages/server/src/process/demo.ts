@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, readFile, rename, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { LIMITS } from '@countersign/protocol'
+import { makeApiKey, makeId } from '../base/crypto/secrets.js'
+import { makeFolder } from '../base/make-folder.js'
+import type { Services } from '../context/context.js'
+import { findCredentials, insertAccount, markVerified, updatePassword } from '../store/accounts/accounts.js'
+import { countActiveKeys, insertKey, revokeActiveKeys } from '../store/accounts/api-keys.js'
+import { revokeRefreshTokensOf } from '../store/accounts/refresh-tokens.js'
+import { lockTenant } from '../store/accounts/tenants.js'
+
+/** A sign-in and a key to try the service with. Kept beside the database, readable by its owner only. */
+export interface Demo {
+  readonly url: string
+  readonly email: string
+  readonly password: string
+  /** Null when people made so many keys in the demo tenant that none is left to make. */
+  readonly api_key: string | null
+}
+
+const EMAIL = 'demo@countersign.local'
+const KEY_NAME = 'demo key'
+const demoFile = (dataFolder: string) => join(resolve(dataFolder), 'demo.json')
+
+/**
+ * Opens the demo tenant of a development server: the same sign-in at every start, a new key, the old one revoked.
+ * In production a tenant that an earlier development start left in the database is closed, and null is returned.
+ */
+export async function openDemo(services: Services, url: string): Promise<Demo | null> {
+  const { config, database, accounts } = services
+  const known = await findCredentials(database.sql, EMAIL)
+  if (config.mode !== 'development' || !config.demo) {
+    if (known !== undefined) await closeDemo(services, known)
+    return null
+  }
+  const kept = await readPassword(config.dataFolder)
+  const fits = known !== undefined && kept !== null && (await accounts.passwords.verify(kept, known.passwordHash))
+  const password = fits ? kept : randomBytes(9).toString('base64url')
+  const passwordHash = fits ? known.passwordHash : await accounts.passwords.hash(password)
+  const demo = { url, email: EMAIL, password, api_key: await storeDemo(services, known, passwordHash) }
+  await writePrivately(demoFile(config.dataFolder), `${JSON.stringify(demo, null, 2)}\n`)
+  return demo
+}
+
+interface DemoUser {
+  readonly tenantId: string
+  readonly userId: string
+  readonly passwordHash: string
+}
+
+/** The new key, or null when the tenant has as many keys as it may have. */
+async function storeDemo(
+  { database, clock, random }: Services,
+  known: DemoUser | undefined,
+  passwordHash: string,
+): Promise<string | null> {
+  const tenantId = known?.tenantId ?? makeId(random, 'tn')
+  const userId = known?.userId ?? makeId(random, 'us')
+  const key = makeApiKey(random)
+  return database.transaction(tenantId, async (tx) => {
+    if (known === undefined) {
+      const account = { tenantId, userId, email: EMAIL, name: 'Demo', organisation: 'Demo' }
+      await insertAccount(tx, { ...account, passwordHash, quota: 'scale', now: clock() })
+      await markVerified(tx, { tenantId, userId, now: clock() })
+    } else if (known.passwordHash !== passwordHash) await updatePassword(tx, known, passwordHash)
+    await lockTenant(tx, tenantId)
+    await revokeActiveKeys(tx, tenantId, KEY_NAME)
+    if ((await countActiveKeys(tx, tenantId)) >= LIMITS.activeKeysPerTenant) return null
+    const keyId = makeId(random, 'key')
+    await insertKey(tx, { tenantId, keyId, userId, name: KEY_NAME, prefix: key.prefix, keyHash: key.hash })
+    return key.raw
+  })
+}
+
+/** Nobody knows the new password, no key works, nobody stays signed in. What the tenant did is kept. */
+async function closeDemo({ database, accounts, clock }: Services, user: DemoUser): Promise<void> {
+  const passwordHash = await accounts.passwords.hash(randomBytes(32).toString('base64url'))
+  await database.transaction(user.tenantId, async (tx) => {
+    await lockTenant(tx, user.tenantId)
+    await updatePassword(tx, user, passwordHash)
+    await revokeActiveKeys(tx, user.tenantId, null)
+    await revokeRefreshTokensOf(tx, user, clock())
+  })
+}
+
+async function readPassword(dataFolder: string): Promise<string | null> {
+  try {
+    const { password }: Partial<Demo> = JSON.parse(await readFile(demoFile(dataFolder), 'utf8'))
+    return typeof password === 'string' ? password : null
+  } catch {
+    return null
+  }
+}
+
+async function writePrivately(file: string, text: string): Promise<void> {
+  const draft = `${file}.draft`
+  makeFolder(resolve(file, '..'), 0o700)
+  await writeFile(draft, text, { mode: 0o600 })
+  // An old draft keeps the rights it had.
+  await chmod(draft, 0o600)
+  await rename(draft, file)
+}

@@ -1,0 +1,109 @@
+import { LIMITS } from '@countersign/protocol'
+import type { Random } from '../../base/crypto/secrets.js'
+import { makeId, makeToken } from '../../base/crypto/secrets.js'
+import { createLastingTrouble } from '../../base/lasting-trouble.js'
+import type { Log } from '../../base/log.js'
+import type { MailWorker } from '../../context/context.js'
+import type { Database } from '../../postgres/database.js'
+import type { MailKind } from '../../store/accounts/mail.js'
+import {
+  beginAttempt,
+  giveUp,
+  markSent,
+  type QueuedMail,
+  replaceMailToken,
+  takeDueMail,
+} from '../../store/accounts/mail.js'
+import type { Mailer } from './mailer.js'
+import { writeMessage } from './messages.js'
+
+export interface MailWorkerParts {
+  readonly database: Database
+  readonly mailer: Mailer
+  readonly log: Log
+  readonly clock: () => Date
+  readonly random: Random
+  readonly publicUrl: () => string
+}
+
+const TOKEN_LIFE_MS = {
+  reset: LIMITS.resetTokenMinutes * 60_000,
+  verify: LIMITS.verificationTokenHours * 3_600_000,
+} as const satisfies Record<MailKind, number>
+
+/** 1, 2, 4 … minutes apart; after the last one the person has to ask again. */
+const MAX_ATTEMPTS = 8
+const retryDelayMs = (attempts: number) => 60_000 * 2 ** attempts
+
+const SHARE = 'mail'
+
+/**
+ * Sends one mail that is due. The token is made here and kept only as a hash: a crash before the mail went out costs
+ * nothing, the next attempt makes a new one. False when nothing was due.
+ */
+export async function sendDueMail(parts: MailWorkerParts): Promise<boolean> {
+  const { database, mailer, log, clock, random, publicUrl } = parts
+  const token = makeToken(random)
+  const mail = await database.transaction(SHARE, async (tx): Promise<QueuedMail | undefined> => {
+    const now = clock()
+    const due = await takeDueMail(tx, now)
+    if (due === undefined) return undefined
+    const { tenantId, userId, kind } = due
+    await beginAttempt(tx, due, new Date(now.getTime() + retryDelayMs(due.attempts)))
+    const expiresAt = new Date(now.getTime() + TOKEN_LIFE_MS[kind])
+    await replaceMailToken(tx, {
+      tenantId,
+      userId,
+      kind,
+      tokenId: makeId(random, 'tk'),
+      hash: token.hash,
+      now,
+      expiresAt,
+    })
+    return due
+  })
+  if (mail === undefined) return false
+  try {
+    await mailer.send(mail.email, writeMessage(mail.kind, publicUrl(), token.raw), mail.mailId)
+    await markSent(database.sql, mail, clock())
+    log.info({ mail_id: mail.mailId, kind: mail.kind }, 'a mail was sent')
+  } catch (error) {
+    const attempts = mail.attempts + 1
+    log.warn({ mail_id: mail.mailId, kind: mail.kind, attempts, error }, 'a mail could not be sent')
+    if (attempts >= MAX_ATTEMPTS) await giveUp(database.sql, mail, clock())
+  }
+  return true
+}
+
+/** One loop per process; instances share the queue by row locks. */
+export function startMailWorker(parts: MailWorkerParts, everyMs = 15_000): MailWorker {
+  let stopped = false
+  let running: Promise<void> = Promise.resolve()
+  const trouble = createLastingTrouble(parts.log)
+  const drain = async () => {
+    try {
+      while (!stopped && (await sendDueMail(parts)));
+      trouble.worked('mail queue')
+    } catch (error) {
+      trouble.failed('mail queue', error)
+    }
+  }
+  const wake = () => {
+    running = running.then(drain)
+  }
+  const timer = setInterval(wake, everyMs)
+  timer.unref()
+  return {
+    wake,
+    idle: async () => {
+      wake()
+      await running
+    },
+    close: async () => {
+      stopped = true
+      clearInterval(timer)
+      await running
+      parts.mailer.close()
+    },
+  }
+}

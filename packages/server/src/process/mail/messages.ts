@@ -1,0 +1,62 @@
+import type { MailKind } from '../../store/accounts/mail.js'
+
+export interface Message {
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+  /** What the mail is about: a credential, never logged. */
+  readonly link: string
+}
+
+interface Wording {
+  readonly path: string
+  readonly subject: string
+  readonly lines: readonly [string, string]
+  readonly action: string
+}
+
+const WORDINGS = {
+  verify: {
+    path: '/verify-email',
+    subject: 'Verify your e-mail address',
+    lines: [
+      'Please confirm that this address is yours. API calls work once it is verified.',
+      'The link is good for 24 hours. If you did not sign up, ignore this mail.',
+    ],
+    action: 'Verify e-mail address',
+  },
+  reset: {
+    path: '/reset-password',
+    subject: 'Reset your password',
+    lines: [
+      'Somebody asked to reset the password of your Countersign account.',
+      'The link is good for one hour and can be used once. If it was not you, ignore this mail: nothing has changed.',
+    ],
+    action: 'Set a new password',
+  },
+} as const satisfies Record<MailKind, Wording>
+
+/** The token travels in the fragment, which browsers send to no server and no referrer. */
+const mailLink = (kind: MailKind, publicUrl: string, token: string): string =>
+  `${publicUrl}${WORDINGS[kind].path}#token=${encodeURIComponent(token)}`
+
+/** Plain and short, as text and as HTML. The host of the link comes from the configuration alone. */
+export function writeMessage(kind: MailKind, publicUrl: string, token: string): Message {
+  const { subject, lines, action } = WORDINGS[kind]
+  const link = mailLink(kind, publicUrl, token)
+  const [first, last] = lines
+  return {
+    link,
+    subject: `${subject} · Countersign`,
+    text: `${first}\n\n${action}:\n${link}\n\n${last}\n`,
+    html: `<!doctype html><html lang="en"><body style="font:16px/1.5 system-ui,sans-serif;color:#1c2430;margin:32px auto;max-width:32em;padding:0 16px">
+<p>${escapeHtml(first)}</p>
+<p><a href="${escapeHtml(link)}" style="display:inline-block;padding:10px 18px;border-radius:6px;background:#1f4fd8;color:#fff;text-decoration:none">${escapeHtml(action)}</a></p>
+<p style="color:#5a6675">${escapeHtml(last)}</p>
+</body></html>
+`,
+  }
+}
+
+const escapeHtml = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')

@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto'
+import { LIMITS, type Quota } from '@countersign/protocol'
+import type { Config } from '../base/config.js'
+import { makeApiKey, makeId } from '../base/crypto/secrets.js'
+import { createDatabase } from '../postgres/database.js'
+import { codeVersion, databaseVersion, holdsNothing, migrate } from '../postgres/migrate.js'
+import type { Tx } from '../postgres/sql.js'
+import { countActiveKeys, insertKey, type KeyRow, listKeys, revokeKey } from '../store/accounts/api-keys.js'
+import { insertAuditEntry, type NewAuditEntry } from '../store/accounts/audit.js'
+import { insertTenant, listTenants, lockTenant, setQuota, type TenantRow } from '../store/accounts/tenants.js'
+import { backUp, type RestoreOptions, restoreBackup } from './backup.js'
+import { withDatabase } from './configured-database.js'
+
+/** What whoever has the database may do from the command line, whether or not the service runs. */
+
+/** It cannot be done as asked. The message says what to do. */
+export class OperatorError extends Error {
+  override name = 'OperatorError'
+}
+
+export interface CreatedTenant {
+  tenantId: string
+  quota: Quota
+  /** Shown once and kept nowhere. */
+  key: string
+}
+
+/** Makes a verified tenant with one key. It may come before the first start, in a database that holds nothing yet. */
+export const createTenant = (name: string, given: Quota | null, config: Config): Promise<CreatedTenant> =>
+  withDatabase(config, async (url) => {
+    if (await transact(url, holdsNothing)) await migrate(url)
+    return transactAtVersion(url, async (tx) => {
+      const tenantId = makeId(randomBytes, 'tnt')
+      const quota = given ?? config.defaultQuota
+      await insertTenant(tx, { tenantId, name, quota, verified: true })
+      return { tenantId, quota, key: (await keepKey(tx, tenantId, 'first key')).key }
+    })
+  })
+
+export const tenantsOf = (config: Config): Promise<TenantRow[]> => inTransaction(config, listTenants)
+
+export const changeQuota = (tenantId: string, quota: Quota, config: Config): Promise<void> =>
+  inTransaction(config, async (tx) => {
+    await holdTenant(tx, tenantId)
+    await setQuota(tx, tenantId, quota)
+    await note(tx, { tenantId, action: 'quota_changed', subject: tenantId, detail: quota })
+  })
+
+export interface CreatedKey {
+  keyId: string
+  /** Shown once and kept nowhere. */
+  key: string
+}
+
+export const createKey = (tenantId: string, name: string, config: Config): Promise<CreatedKey> =>
+  inTransaction(config, async (tx) => {
+    await holdTenant(tx, tenantId)
+    if ((await countActiveKeys(tx, tenantId)) >= LIMITS.activeKeysPerTenant) {
+      throw new OperatorError(`at most ${LIMITS.activeKeysPerTenant} keys can be active; revoke one first`)
+    }
+    const made = await keepKey(tx, tenantId, name)
+    await note(tx, { tenantId, action: 'key_created', subject: made.keyId, detail: name })
+    return made
+  })
+
+export const keysOf = (tenantId: string, config: Config): Promise<KeyRow[]> =>
+  inTransaction(config, async (tx) => {
+    await holdTenant(tx, tenantId)
+    return listKeys(tx, tenantId)
+  })
+
+/** The next request with the key is refused, on every instance. */
+export const revokeKeyOf = (tenantId: string, keyId: string, config: Config): Promise<void> =>
+  inTransaction(config, async (tx) => {
+    await holdTenant(tx, tenantId)
+    if (!(await revokeKey(tx, tenantId, keyId))) {
+      throw new OperatorError(
+        `the tenant has no active key ${keyId}: countersign key list ${tenantId} shows those it has`,
+      )
+    }
+    await note(tx, { tenantId, action: 'key_revoked', subject: keyId })
+  })
+
+/** Backs up what the service keeps. Returns the rows written. */
+export const backUpTo = (file: string, config: Config): Promise<number> =>
+  withDatabase(config, (url) => backUp(url, file))
+
+/** Fills the configured database, which must be empty, from a backup. Returns the rows read. */
+export const restoreFrom = (file: string, config: Config, options: RestoreOptions = {}): Promise<number> =>
+  withDatabase(config, (url) => restoreBackup(file, url, options), 'old or new')
+
+const inTransaction = <T>(config: Config, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  withDatabase(config, (url) => transactAtVersion(url, work))
+
+/** Migrates nothing: a service of another version may be running on the database. */
+const transactAtVersion = <T>(url: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  transact(url, async (tx) => {
+    const [found, known] = [(await holdsNothing(tx)) ? 0 : await databaseVersion(tx), await codeVersion()]
+    if (found === known) return work(tx)
+    throw new OperatorError(
+      `the database has version ${found} and this command is made for ${known}: ` +
+        'use the command of the version that runs on it, or start this version once',
+    )
+  })
+
+async function transact<T>(url: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const database = createDatabase({ url, poolSize: 4 })
+  try {
+    return await database.transaction('operator', work)
+  } finally {
+    await database.close()
+  }
+}
+
+async function holdTenant(tx: Tx, tenantId: string): Promise<void> {
+  if (await lockTenant(tx, tenantId)) return
+  throw new OperatorError(`there is no tenant ${tenantId}: countersign tenant list shows those there are`)
+}
+
+async function keepKey(tx: Tx, tenantId: string, name: string): Promise<CreatedKey> {
+  const key = makeApiKey(randomBytes)
+  const keyId = makeId(randomBytes, 'key')
+  await insertKey(tx, { tenantId, keyId, userId: null, name, prefix: key.prefix, keyHash: key.hash })
+  return { keyId, key: key.raw }
+}
+
+const note = (tx: Tx, entry: Omit<NewAuditEntry, 'at' | 'actor'>): Promise<void> =>
+  insertAuditEntry(tx, { ...entry, at: new Date(), actor: 'operator' })

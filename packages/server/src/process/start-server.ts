@@ -1,0 +1,199 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { resolve } from 'node:path'
+import type { Config } from '../base/config.js'
+import { secureRandom } from '../base/crypto/secrets.js'
+import { createLog, type Log } from '../base/log.js'
+import { createMetrics } from '../base/metrics.js'
+import { createCaptureRecorder } from '../captures/capture-recorder.js'
+import { createPlanCache } from '../context/plan-cache.js'
+import { createSessionCache } from '../context/session-cache.js'
+import { createKeyUsage } from '../entry/key-usage.js'
+import { type AppParts, createApp } from '../http/app.js'
+import { createDatabase, type Database } from '../postgres/database.js'
+import { makeDriverFast } from '../postgres/fast-driver.js'
+import { codeVersion, migrate } from '../postgres/migrate.js'
+import { countLedgerEvents } from '../store/health.js'
+import { createAccounts } from './create-accounts.js'
+import { startEmbeddedPostgres } from './embedded-postgres/start-embedded-postgres.js'
+import { startJobs } from './jobs.js'
+import type { Mailer } from './mail/mailer.js'
+import { createVersionWatch } from './version-watch.js'
+
+export interface StartOptions {
+  log?: Log
+  /** Told in plain sentences what the person at the terminal should know. */
+  say?: (sentence: string) => void
+  /** Parts in place of the usual ones, for tests: a clock, a store that fails. */
+  parts?: Partial<AppParts>
+  wrapDatabase?: (database: Database) => Database
+  /** In place of SMTP or the outbox. */
+  mailer?: Mailer
+}
+
+export interface RunningServer {
+  url: string
+  app: RequestListener
+  parts: AppParts
+  /** Answers what is under way, then stops everything that was started. */
+  close(): Promise<void>
+}
+
+const DRAIN_PATIENCE_MS = 10_000
+
+/** Starts the store unless one is configured, migrates it, and listens. */
+export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
+  const say = options.say ?? (() => {})
+  const log = options.log ?? createLog({ level: config.logLevel })
+  const undo: (() => Promise<void>)[] = []
+  const stopAll = async () => {
+    for (const stop of undo.splice(0).reverse()) await stop()
+  }
+  try {
+    await probe(config)
+    let databaseUrl = config.databaseUrl
+    if (databaseUrl === null) {
+      const postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), say })
+      undo.push(postgres.stop)
+      databaseUrl = postgres.url
+    }
+    const applied = await migrate(databaseUrl)
+    if (applied.length > 0) say(`brought the database to version ${applied.at(-1)}`)
+    const runtime = createRuntime(config, databaseUrl, { ...options, log })
+    undo.push(runtime.close)
+    await makeDriverFast(runtime.parts.database.sql)
+    const jobs = startJobs(runtime.parts)
+    undo.push(jobs.close)
+    runtime.version.start({ known: await codeVersion(), onOutdated: () => void jobs.close() })
+    const server = await listen(runtime.app, config)
+    undo.push(() => drain(server))
+    runtime.listensAt(urlOf(server, config))
+    const close = async () => {
+      runtime.drain()
+      await stopAll()
+    }
+    return { url: urlOf(server, config), app: runtime.app, parts: runtime.parts, close }
+  } catch (error) {
+    await stopAll()
+    throw error
+  }
+}
+
+/** The app on a database that is there already, without listening. Also what tests use. */
+export function createRuntime(config: Config, databaseUrl: string, options: StartOptions = {}) {
+  const opened = createDatabase({ url: databaseUrl, poolSize: config.poolSize })
+  const database = options.wrapDatabase?.(opened) ?? opened
+  const log = options.log ?? createLog({ level: config.logLevel })
+  const metrics = createMetrics()
+  const clock = options.parts?.clock ?? (() => new Date())
+  const random = secureRandom()
+  let ready = true
+  let url = config.publicUrl ?? `http://${config.host}:${config.port}`
+  const keyUsage = createKeyUsage({ database, clock, log })
+  const captures = createCaptureRecorder({ database, random, log })
+  metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
+  metrics.gauge('countersign_pool_waiting', 'Requests that wait for a connection', () => database.load().waiting)
+  metrics.gauge('countersign_pool_size', 'Working connections there may be', () => database.load().size)
+  metrics.gauge('countersign_ledger_height', 'Ledger events kept, as PostgreSQL estimates it', () =>
+    countLedgerEvents(database.sql),
+  )
+  const version = createVersionWatch({ sql: database.sql, log })
+  const publicUrl = () => url
+  const { mailer, say } = options
+  const accounts = createAccounts({
+    ...{ config, database, log, clock, publicUrl, random },
+    ...(mailer && { mailer }),
+    ...(say && { say }),
+  })
+  const parts: AppParts = {
+    config,
+    database,
+    log,
+    metrics,
+    plans: createPlanCache(),
+    sessions: createSessionCache(),
+    captures,
+    clock,
+    random,
+    publicUrl,
+    accounts,
+    keyUsage,
+    isReady: () => ready,
+    isOutdated: version.isOutdated,
+    ...options.parts,
+  }
+  return {
+    app: createApp(parts),
+    parts,
+    version,
+    listensAt: (address: string) => {
+      url = config.publicUrl ?? address
+    },
+    drain: () => {
+      ready = false
+    },
+    close: async () => {
+      await version.close()
+      await accounts.mail.close()
+      await keyUsage.close()
+      await captures.close()
+      await opened.close()
+    },
+  }
+}
+
+/** The address is taken, or may not be used. */
+export class ListenError extends Error {
+  override name = 'ListenError'
+}
+
+const LISTEN_TROUBLES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is taken by another program; stop that one or choose another with --port',
+  EACCES: 'may not be used by this user; ports below 1024 need more rights; choose another with --port',
+  EADDRNOTAVAIL: 'is no address of this machine; choose another with --host',
+  ENOTFOUND: 'is no address of this machine; choose another with --host',
+  EAI_AGAIN: 'is no address of this machine; choose another with --host',
+}
+
+/** Says at once that the address cannot be had, before a database is started for nothing. */
+async function probe(config: Config): Promise<void> {
+  const server = createServer()
+  await bind(server, config)
+  await new Promise((done) => server.close(done))
+}
+
+async function listen(app: RequestListener, config: Config): Promise<Server> {
+  const server = createServer(app)
+  server.headersTimeout = 10_000
+  server.requestTimeout = 30_000
+  server.keepAliveTimeout = 65_000
+  await bind(server, config)
+  return server
+}
+
+async function bind(server: Server, { host, port }: Config): Promise<void> {
+  await new Promise<void>((done, fail) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const trouble = LISTEN_TROUBLES[error.code ?? '']
+      fail(trouble ? new ListenError(`${host}:${port} ${trouble}`) : error)
+    })
+    server.listen(port, host, done)
+  })
+}
+
+function urlOf(server: Server, { host }: Config): string {
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  return `http://${name}:${port}`
+}
+
+/** Takes no new connections and waits for the answers under way; after the patience the rest is cut off. */
+async function drain(server: Server): Promise<void> {
+  const closed = new Promise((done) => server.close(done))
+  // A connection that has just got its answer is kept open by the client, so the idle ones are closed again and again.
+  const sweep = setInterval(() => server.closeIdleConnections(), 20)
+  const cutOff = setTimeout(() => server.closeAllConnections(), DRAIN_PATIENCE_MS)
+  await closed
+  clearInterval(sweep)
+  clearTimeout(cutOff)
+}

@@ -1,0 +1,47 @@
+import { setTimeout } from 'node:timers/promises'
+import type { Log } from '../base/log.js'
+import { databaseVersion } from '../postgres/migrate.js'
+import type { Sql } from '../postgres/sql.js'
+
+export interface VersionWatch {
+  /** True once a newer instance has brought the database to a version that this code does not know; for good. */
+  isOutdated(): boolean
+  /** Looks now and then, from the version on that this code knows. `onOutdated` is told once. */
+  start(options: { known: number; onOutdated: () => void; everyMs?: number }): void
+  close(): Promise<void>
+}
+
+/**
+ * At the start a database that is newer than the code is refused. One that becomes newer while an instance runs must be
+ * refused as well: old code would read new rows by old rules, and write some that newer code takes for its own.
+ */
+export function createVersionWatch({ sql, log }: { sql: Sql; log: Log }): VersionWatch {
+  const closing = new AbortController()
+  let outdated = false
+  let watching: Promise<void> = Promise.resolve()
+
+  const watch = async (known: number, onOutdated: () => void, everyMs: number) => {
+    while (!closing.signal.aborted && !outdated) {
+      // A database that is away tells nothing; those who ask it for something are told.
+      const found = await databaseVersion(sql).catch(() => known)
+      if (found > known) {
+        outdated = true
+        log.error({ found, known }, 'the database is newer than this instance, which refuses all requests: stop it')
+        onOutdated()
+        return
+      }
+      await setTimeout(everyMs, undefined, { ref: false, signal: closing.signal }).catch(() => {})
+    }
+  }
+
+  return {
+    isOutdated: () => outdated,
+    start: ({ known, onOutdated, everyMs = 1_000 }) => {
+      watching = watch(known, onOutdated, everyMs)
+    },
+    close: async () => {
+      closing.abort()
+      await watching
+    },
+  }
+}

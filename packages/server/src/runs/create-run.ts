@@ -1,0 +1,43 @@
+import type { Plan } from '@countersign/engine'
+import type { Input, JsonValue, Reply, Routes } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import type { Context } from '../context/context.js'
+import { keepPlan, usePlan } from '../store/governance/plans.js'
+import { judgeFixtures } from './judge-run.js'
+import { start } from './start.js'
+
+type Body = Input<Routes['createRun']>['body']
+
+/** Backtests a plan: against fixtures at once, against captured sessions in the background. */
+export async function createRun(
+  ctx: Context,
+  { body }: Input<Routes['createRun']>,
+): Promise<Reply<Routes['createRun']>> {
+  const plan = await planOf(ctx, body.plan)
+  const { against, unmatched_policy: unmatchedPolicy } = body
+  return start(ctx, {
+    runId: body.run_id,
+    compiledHash: plan.hash,
+    content: { against, unmatchedPolicy, plan: plan.hash } as unknown as JsonValue,
+    against:
+      'fixtures' in against
+        ? null
+        : { agent: against.agent, since: against.since ?? null, maxSessions: against.max_sessions, unmatchedPolicy },
+    judge: async () => ('fixtures' in against ? judgeFixtures(against.fixtures, { plan, unmatchedPolicy }) : null),
+  })
+}
+
+/** A plan by hash, or one that comes along and is kept. */
+async function planOf(ctx: Context, given: Body['plan']): Promise<Plan> {
+  const { tenantId } = ctx
+  if ('compiled_hash' in given) {
+    const isKept = await ctx.single((sql) => usePlan(sql, tenantId, given.compiled_hash))
+    if (!isKept) throw new ApiError('PLAN_UNKNOWN')
+    return ctx.plans.ofSession(ctx.sql, { tenantId, compiledHash: given.compiled_hash })
+  }
+  const prepared = await ctx.plans.prepare(given.compiled_session)
+  if (!prepared.ok) throw new ApiError('PLAN_INVALID', { problems: prepared.problems.slice(0, 20) })
+  const compiledHash = prepared.plan.hash
+  await ctx.single(async (sql) => keepPlan(sql, { tenantId, compiledHash, compiledSession: given.compiled_session }))
+  return prepared.plan
+}

@@ -1,0 +1,18 @@
+import type { Input, Reply, Routes } from '@countersign/protocol'
+import { pageByTime, readTimeCursor } from '../base/time-cursor.js'
+import type { UserContext } from '../context/context.js'
+import { listRuns as listStoredRuns } from '../store/runs/runs.js'
+import { runView } from './start.js'
+
+/** Runs newest first, page by page. */
+export async function listRuns(
+  ctx: UserContext,
+  { query }: Input<Routes['listRuns']>,
+): Promise<Reply<Routes['listRuns']>> {
+  const runs = await listStoredRuns(ctx.sql, {
+    tenantId: ctx.tenantId,
+    below: readTimeCursor(query.cursor),
+    limit: query.limit + 1,
+  })
+  return pageByTime(runs, query.limit, { view: runView, id: ({ runId }) => runId })
+}

@@ -1,0 +1,15 @@
+import type { Input, Reply, Routes } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import type { Context } from '../context/context.js'
+import { findRun } from '../store/runs/runs.js'
+import { runReply } from './start.js'
+
+/** A run with its report once it is done. */
+export async function loadRun(
+  ctx: Context,
+  { params }: Pick<Input<Routes['loadRun']>, 'params'>,
+): Promise<Reply<Routes['loadRun']>> {
+  const run = await findRun(ctx.sql, ctx.tenantId, params.run_id)
+  if (run === null) throw new ApiError('NOT_FOUND')
+  return runReply(ctx, run)
+}

@@ -1,0 +1,24 @@
+import type { Input, Reply, Routes } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import { makeId } from '../base/crypto/secrets.js'
+import type { UserContext } from '../context/context.js'
+import { findGovernancePlan } from '../store/governance/governance-plans.js'
+import { start } from './start.js'
+
+/** Backtests a plan against the captured sessions of its agent. */
+export async function startRun(
+  ctx: UserContext,
+  { body }: Input<Routes['startRun']>,
+): Promise<Reply<Routes['startRun']>> {
+  const plan = await findGovernancePlan(ctx.sql, ctx.tenantId, body.plan_id)
+  if (plan === null) throw new ApiError('NOT_FOUND')
+  const { agent, compiledHash } = plan
+  const against = { agent, since: null, maxSessions: body.max_sessions, unmatchedPolicy: 'block' as const }
+  return start(ctx, {
+    runId: makeId(ctx.random, 'run'),
+    compiledHash,
+    content: { against, plan: compiledHash },
+    against,
+    judge: async () => null,
+  })
+}

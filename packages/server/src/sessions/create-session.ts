@@ -1,0 +1,148 @@
+import {
+  type CreatedEvent,
+  canonicalJson,
+  chainEvent,
+  hashPlan,
+  initialState,
+  type Plan,
+  saltedHash,
+} from '@countersign/engine'
+import { type Input, type JsonValue, LIMITS, type Reply, type Routes } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import { leaseFrom } from '../change/change-session.js'
+import { sessionView } from '../change/view.js'
+import type { Context } from '../context/context.js'
+import { readClock } from '../store/clock.js'
+import { findPlan } from '../store/governance/plans.js'
+import type { SessionRow } from '../store/sessions/session-row.js'
+import { insertSession, loadSession, type NewSession } from '../store/sessions/sessions.js'
+import { joinWorkflow, type Membership } from '../workflows/join-workflow.js'
+import { type ChosenPlan, choosePlan } from './choose-plan.js'
+
+type Body = Input<Routes['createSession']>['body']
+type Created = Reply<Routes['createSession']>
+
+/** Creates a session and fixes its rules for life. The same create again gets the same answer. */
+export async function createSession(ctx: Context, { body }: Input<Routes['createSession']>): Promise<Created> {
+  refuseLargePrincipal(body.principal)
+  if (body.workflow !== undefined && !ctx.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
+  const existing = await loadSession(ctx.sql, ctx.tenantId, body.session_id)
+  if (existing !== null) return repeated(ctx, existing, body)
+  const chosen = await choosePlan(ctx, body)
+  if (chosen.plan.usesPolicy && body.principal === undefined) {
+    throw new ApiError('INVALID_REQUEST', { detail: 'body.principal: the plan has a policy, which needs a principal' })
+  }
+  const created = await create(ctx, body, chosen)
+  if (created !== null) return reply(created.session, chosen.plan, chosen.unsent)
+  const winner = await loadSession(ctx.sql, ctx.tenantId, body.session_id)
+  if (winner === null) throw new ApiError('BUSY')
+  return repeated(ctx, winner, body)
+}
+
+/** Null when the id is taken. */
+async function create(ctx: Context, body: Body, chosen: ChosenPlan): Promise<NewSession | null> {
+  const { workflow } = body
+  if (workflow !== undefined) {
+    return joinWorkflow(ctx, { ...body, workflow }, (membership) => newSession(ctx, body, { ...chosen, ...membership }))
+  }
+  const now = await readClock(ctx.sql)
+  const created = newSession(ctx, body, { ...chosen, now, workflow: null, labels: [...new Set(body.labels ?? [])] })
+  return (await ctx.single((sql) => insertSession(sql, created))) ? created : null
+}
+
+interface Beginning extends ChosenPlan, Pick<Membership, 'now' | 'labels'> {
+  readonly workflow: Membership['workflow'] | null
+}
+
+function newSession(ctx: Context, body: Body, { plan, source, upload, now, workflow, labels }: Beginning): NewSession {
+  const hashSalt = ctx.random(24).toString('base64url')
+  const event: CreatedEvent = {
+    type: 'created',
+    at: now.toISOString(),
+    body: {
+      agent: body.agent ?? null,
+      environment: body.environment ?? null,
+      holder_id: body.holder_id,
+      compiled_hash: plan.hash,
+      plan_source: source,
+      unmatched_policy: body.unmatched_policy,
+      capture_level: body.capture_level,
+      labels: [...labels],
+      has_principal: body.principal !== undefined,
+      initial_phase: plan.phases?.initial ?? null,
+      fence: 1,
+      workflow,
+    },
+  }
+  const { session_id: _, ...first } = chainEvent(null, body.session_id, event)
+  const state = initialState(plan, event)
+  return {
+    session: {
+      tenantId: ctx.tenantId,
+      sessionId: body.session_id,
+      stamp: first.hash,
+      leaseUntil: leaseFrom(now, state, plan),
+      compiledHash: plan.hash,
+      planSource: source,
+      unmatchedPolicy: body.unmatched_policy,
+      captureLevel: body.capture_level,
+      environment: body.environment ?? null,
+      principal: body.principal ?? null,
+      hashSalt,
+      state,
+      lastNarrowing: null,
+      prepared: null,
+      hasAside: false,
+      ledger: { seq: first.seq, hash: first.hash },
+      lastEvent: 'created',
+      allowedCalls: 0,
+      blockedCalls: 0,
+      lastReason: null,
+      workflowId: workflow?.workflow_id ?? null,
+      role: workflow?.role ?? null,
+      bodyHash: hashOfBody(body, plan.hash, hashSalt),
+      createdAt: now,
+      now,
+    },
+    events: [first],
+    upload,
+  }
+}
+
+/** Same holder and same body: the answer again. Otherwise the session is somebody's, or something else. */
+async function repeated(ctx: Context, session: SessionRow, body: Body): Promise<Created> {
+  if (session.state.holderId !== body.holder_id) {
+    throw new ApiError('SESSION_HELD', { lease_until: session.leaseUntil.toISOString() })
+  }
+  const sentHash = body.compiled_hash ?? (body.compiled_session && hashPlan(body.compiled_session))
+  if (hashOfBody(body, sentHash ?? session.compiledHash, session.hashSalt) !== session.bodyHash) {
+    throw new ApiError('SESSION_EXISTS')
+  }
+  const plan = await ctx.plans.ofSession(ctx.sql, session)
+  const unsent = sentHash === undefined ? await findPlan(ctx.sql, ctx.tenantId, session.compiledHash) : null
+  return reply(session, plan, unsent)
+}
+
+function reply(session: SessionRow, plan: Plan, unsent: ChosenPlan['unsent']): Created {
+  return {
+    session: sessionView(session, plan),
+    fence: session.state.fence,
+    lease_until: session.leaseUntil.toISOString(),
+    hash_salt: session.hashSalt,
+    plan_source: session.planSource,
+    compiled_hash: session.compiledHash,
+    ...(unsent === null ? {} : { compiled_session: unsent }),
+    ledger: session.ledger,
+  }
+}
+
+/** The plan counts by its hash, whether it came along or not: the answer to an upload may be the one that was lost. */
+function hashOfBody(body: Body, compiledHash: string, salt: string): string {
+  const { compiled_session: _, ...rest } = body
+  return saltedHash(salt, JSON.parse(JSON.stringify({ ...rest, compiled_hash: compiledHash })))
+}
+
+function refuseLargePrincipal(principal: JsonValue | undefined): void {
+  if (principal === undefined || Buffer.byteLength(canonicalJson(principal)) <= LIMITS.principalBytes) return
+  throw new ApiError('INVALID_REQUEST', { detail: `body.principal: larger than ${LIMITS.principalBytes} bytes` })
+}

@@ -1,0 +1,74 @@
+import type { Plan, ReadResponse } from '@countersign/engine'
+import { BLOCK_REASONS, type CaptureLevel, type Decision, type JsonValue, type Receipt } from '@countersign/protocol'
+import { keptPath } from '../base/stored-path.js'
+import type { NewContent } from '../store/sessions/content.js'
+
+interface JudgedProposal {
+  readonly proposalId: string
+  readonly response: ReadResponse
+  /** The response as the client sent it. */
+  readonly sent: JsonValue
+  readonly decisions: readonly Decision[]
+}
+
+/**
+ * What a capture level lets us keep of a proposal. `metadata`: nothing. `redacted`: arguments, and what was found
+ * where a call was blocked. `full`: the whole response besides.
+ */
+export function contentOfProposal(
+  level: CaptureLevel,
+  { proposalId, response, sent, decisions }: JudgedProposal,
+): NewContent[] {
+  if (level === 'metadata') return []
+  const content: NewContent[] = []
+  const calls = response.calls.map((call) => ({
+    index: call.index,
+    call_id: call.id,
+    tool_name: call.name,
+    arguments: call.arguments ?? call.argumentsText,
+  }))
+  if (calls.length > 0) content.push({ kind: 'arguments', ref: proposalId, body: calls })
+  if (decisions.some((decision) => decision.reasons.length > 0)) {
+    content.push({ kind: 'decisions', ref: proposalId, body: decisions as unknown as JsonValue })
+  }
+  if (level === 'full') content.push({ kind: 'response', ref: proposalId, body: sent })
+  return content
+}
+
+/** What a capture level lets us keep of receipts: what approvers wrote, and at `full` the results. */
+export function contentOfReceipts(level: CaptureLevel, receipts: readonly Receipt[]): NewContent[] {
+  if (level === 'metadata') return []
+  return receipts.flatMap(({ pending_call_id: ref, approvals = [], result }) => {
+    const reasons = approvals.flatMap(({ checkpoint_id, reason }) =>
+      reason === undefined ? [] : [{ checkpoint_id, reason }],
+    )
+    const content: NewContent[] = []
+    if (reasons.length > 0) content.push({ kind: 'approval', ref, body: reasons })
+    if (level === 'full' && result !== undefined) content.push({ kind: 'result', ref, body: result })
+    return content
+  })
+}
+
+/** Decisions without values, names and sentences of the model's: the part that is no content. */
+export function withoutContent(decisions: readonly Decision[], plan: Plan): Decision[] {
+  const bare = (tool: string, failures: Decision['failures']) =>
+    failures.map(({ path, operator, contract_file }) => ({
+      path: keptPath(path, plan.contracts.get(tool)),
+      operator,
+      ...(contract_file === undefined ? {} : { contract_file }),
+    }))
+  return decisions.map((decision) =>
+    decision.reasons.length === 0
+      ? decision
+      : {
+          ...decision,
+          remedy: decision.reason === null ? null : BLOCK_REASONS[decision.reason].meaning,
+          failures: bare(decision.tool_name, decision.failures),
+          reasons: decision.reasons.map((block) => ({
+            ...block,
+            remedy: BLOCK_REASONS[block.reason].meaning,
+            failures: bare(decision.tool_name, block.failures),
+          })),
+        },
+  )
+}

@@ -1,0 +1,85 @@
+import type { Quota } from '@countersign/protocol'
+import type { Queryable, Tx } from '../../postgres/sql.js'
+
+/** The form by which an address is looked up and limited: one account per mailbox, whatever the letter case. */
+export const emailKey = (email: string): string => email.trim().normalize('NFC').toLowerCase()
+
+export interface UserRow {
+  tenantId: string
+  userId: string
+  email: string
+  name: string | null
+  emailVerifiedAt: Date | null
+  tenantName: string
+  quota: Quota
+}
+
+export interface NewAccount {
+  tenantId: string
+  userId: string
+  email: string
+  name: string | null
+  organisation: string
+  passwordHash: string
+  quota: Quota
+  now: Date
+}
+
+/** The tenant and its first user. False when the address has an account. */
+export async function insertAccount(tx: Tx, account: NewAccount): Promise<boolean> {
+  await tx`
+    insert into tenants (tenant_id, name, quota, created_at)
+    values (${account.tenantId}, ${account.organisation}, ${account.quota}, ${account.now})`
+  const rows = await tx`
+    insert into users (tenant_id, user_id, email, email_key, name, password_hash, created_at)
+    values (${account.tenantId}, ${account.userId}, ${account.email}, ${emailKey(account.email)}, ${account.name}, ${account.passwordHash}, ${account.now})
+    on conflict (email_key) do nothing
+    returning 1`
+  return rows.length === 1
+}
+
+export interface Credentials {
+  tenantId: string
+  userId: string
+  passwordHash: string
+}
+
+/** Undefined when no account has the address. */
+export async function findCredentials(sql: Queryable, key: string): Promise<Credentials | undefined> {
+  const [row] = await sql<Credentials[]>`select tenant_id, user_id, password_hash from users where email_key = ${key}`
+  return row
+}
+
+export async function loadUser(sql: Queryable, tenantId: string, userId: string): Promise<UserRow | undefined> {
+  const [row] = await sql<UserRow[]>`
+    select u.tenant_id, u.user_id, u.email, u.name, u.email_verified_at, t.name as tenant_name, t.quota
+    from users u join tenants t using (tenant_id)
+    where u.tenant_id = ${tenantId} and u.user_id = ${userId}`
+  return row
+}
+
+export async function updatePassword(
+  tx: Queryable,
+  user: { tenantId: string; userId: string },
+  passwordHash: string,
+): Promise<void> {
+  await tx`update users set password_hash = ${passwordHash} where tenant_id = ${user.tenantId} and user_id = ${user.userId}`
+}
+
+/** Another hash of the same password. False when the password was changed meanwhile: that one stays. */
+export async function rehashPassword(sql: Queryable, proven: Credentials, passwordHash: string): Promise<boolean> {
+  const rows = await sql`
+    update users set password_hash = ${passwordHash}
+    where tenant_id = ${proven.tenantId} and user_id = ${proven.userId} and password_hash = ${proven.passwordHash}
+    returning 1`
+  return rows.length === 1
+}
+
+/** The user's address is verified, and with it the tenant that the user opened. */
+export async function markVerified(
+  tx: Tx,
+  { tenantId, userId, now }: { tenantId: string; userId: string; now: Date },
+): Promise<void> {
+  await tx`update users set email_verified_at = coalesce(email_verified_at, ${now}) where tenant_id = ${tenantId} and user_id = ${userId}`
+  await tx`update tenants set verified_at = coalesce(verified_at, ${now}) where tenant_id = ${tenantId}`
+}

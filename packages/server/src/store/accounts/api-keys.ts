@@ -1,0 +1,157 @@
+import type { Bucket, Quota } from '@countersign/protocol'
+import { within } from '../../postgres/database.js'
+import { statementByParts } from '../../postgres/fixed-statement.js'
+import type { Queryable, Sql } from '../../postgres/sql.js'
+import type { SessionRow } from '../sessions/session-row.js'
+import { readSession, SELECT_SESSION, stampOf } from '../sessions/sessions.js'
+import { REFILL } from './buckets.js'
+
+export interface KeyHolder {
+  tenantId: string
+  keyId: string
+  /** Null for a key that an operator made. */
+  userId: string | null
+  quota: Quota
+  verified: boolean
+  /** How many tokens were taken. Null for an unverified tenant, from whose bucket nothing is taken. */
+  granted: number | null
+  tokens: number | null
+  /** The database's time. */
+  now: Date
+  /** The session that was asked for. Null: the tenant has none by this id, or none was asked for. */
+  session: SessionRow | null
+}
+
+export interface KeyUse {
+  keyHash: Buffer
+  bucket: Bucket
+  /** Requests a minute, by quota. */
+  perMinute: Readonly<Record<Quota, number>>
+  /** Tokens to take: more than one to have some for the requests that follow. */
+  wanted: number
+  /** Tokens that were taken earlier and not needed. */
+  returned: number
+  /** A session that is read in the same statement, and what is known of it already: then its row stays where it is. */
+  session?: { readonly id: string; readonly known: SessionRow | null } | null
+}
+
+/** No request waits longer than this to be recognised; past it the answer is 503. */
+const KEY_PATIENCE_MS = 3_000
+
+/**
+ * Recognises a key and takes a token from its tenant's bucket, in one statement. Null when the key is unknown or
+ * revoked. Nothing is taken for an unverified tenant.
+ */
+export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
+  const { keyHash, bucket, perMinute, wanted, returned, session } = use
+  const query = recognise(session ? ['session'] : [])(sql, {
+    key_hash: keyHash,
+    bucket,
+    ...perMinute,
+    fill_seconds: 60,
+    wanted,
+    returned,
+    session_id: session?.id ?? '',
+    ...stampOf(session?.known ?? null),
+  })
+  const [row] = await within(KEY_PATIENCE_MS, sql, query)
+  if (row === undefined) return null
+  const { found, ...holder } = row
+  return { ...holder, session: readSession(found, session?.known) }
+}
+
+const recognise = statementByParts<'session', Omit<KeyHolder, 'session'> & { found: unknown }>(
+  (has) => `
+    with key as (
+      select k.tenant_id, k.key_id, k.user_id, t.quota, t.verified_at is not null as verified
+      from api_keys k join tenants t on t.tenant_id = k.tenant_id
+      where k.key_hash = :key_hash::bytea and k.revoked_at is null
+    ), took as (
+      insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
+      select key.tenant_id, :bucket::text, case key.quota
+          when 'free' then :free::float8 when 'team' then :team::float8 else :scale::float8
+        end - 1, clock_timestamp(), true
+      from key where key.verified
+      ${REFILL}
+      returning b.granted, b.tokens
+    )
+    select key.*, took.granted, took.tokens, clock_timestamp() as now,
+      ${has('session') ? `(${SELECT_SESSION('key.tenant_id')})` : 'null'} as found
+    from key left join took on true`,
+)
+
+/** Moves `last_used_at` of the keys on, never back. */
+export async function touchKeys(
+  sql: Sql,
+  uses: readonly { tenantId: string; keyId: string; at: Date }[],
+): Promise<void> {
+  await sql`
+    update api_keys k set last_used_at = greatest(k.last_used_at, used.at)
+    from unnest(
+      ${uses.map((use) => use.tenantId)}::text[], ${uses.map((use) => use.keyId)}::text[],
+      ${uses.map((use) => use.at.toISOString())}::text[]::timestamptz[]
+    ) as used (tenant_id, key_id, at)
+    where k.tenant_id = used.tenant_id and k.key_id = used.key_id`
+}
+
+export interface NewKeyRow {
+  tenantId: string
+  keyId: string
+  userId: string | null
+  name: string
+  prefix: string
+  keyHash: Buffer
+}
+
+/** Keeps a new key. The caller holds the tenant's row (`lockTenant`), so that the count of keys cannot be outrun. */
+export async function insertKey(tx: Queryable, key: NewKeyRow): Promise<void> {
+  await tx`
+    insert into api_keys (tenant_id, key_id, user_id, name, prefix, key_hash)
+    values (${key.tenantId}, ${key.keyId}, ${key.userId}, ${key.name}, ${key.prefix}, ${key.keyHash})`
+}
+
+export async function countActiveKeys(tx: Queryable, tenantId: string): Promise<number> {
+  const [row] = await tx<{ count: number }[]>`
+    select count(*) from api_keys where tenant_id = ${tenantId} and revoked_at is null`
+  return row?.count ?? 0
+}
+
+/** False when the tenant has no such active key. */
+export async function revokeKey(tx: Queryable, tenantId: string, keyId: string): Promise<boolean> {
+  const rows = await tx`
+    update api_keys set revoked_at = clock_timestamp()
+    where tenant_id = ${tenantId} and key_id = ${keyId} and revoked_at is null
+    returning 1`
+  return rows.length === 1
+}
+
+/** Revokes the tenant's active keys of that name, or all of them when the name is null. */
+export async function revokeActiveKeys(tx: Queryable, tenantId: string, name: string | null): Promise<void> {
+  await tx`
+    update api_keys set revoked_at = clock_timestamp()
+    where tenant_id = ${tenantId} and revoked_at is null and (${name}::text is null or name = ${name})`
+}
+
+export interface KeyRow {
+  keyId: string
+  name: string
+  prefix: string
+  createdAt: Date
+  lastUsedAt: Date | null
+  revokedAt: Date | null
+}
+
+const KEY_COLUMNS = 'key_id, name, prefix, created_at, last_used_at, revoked_at'
+
+/** Active keys first, then the newest. */
+export async function listKeys(sql: Queryable, tenantId: string): Promise<KeyRow[]> {
+  return sql<KeyRow[]>`
+    select ${sql.unsafe(KEY_COLUMNS)} from api_keys where tenant_id = ${tenantId}
+    order by revoked_at is not null, created_at desc limit 100`
+}
+
+export async function loadKey(sql: Queryable, tenantId: string, keyId: string): Promise<KeyRow | undefined> {
+  const [row] = await sql<KeyRow[]>`
+    select ${sql.unsafe(KEY_COLUMNS)} from api_keys where tenant_id = ${tenantId} and key_id = ${keyId}`
+  return row
+}

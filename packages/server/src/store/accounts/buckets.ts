@@ -1,0 +1,78 @@
+import { fixedStatement } from '../../postgres/fixed-statement.js'
+import type { Queryable } from '../../postgres/sql.js'
+
+export interface Take {
+  /** A tenant's id, or for routes before sign-in a hash of the address or e-mail. */
+  owner: string
+  bucket: string
+  /** How many tokens a full bucket holds. */
+  capacity: number
+  /** How long an empty bucket takes to fill. */
+  fillSeconds: number
+}
+
+export interface Taken {
+  taken: boolean
+  /** What is left after the take; below one after a refusal. */
+  tokens: number
+}
+
+/** Takes one token, exactly once whatever else happens at the same time on any instance. */
+export async function takeToken(sql: Queryable, take: Take): Promise<Taken> {
+  const [row] = await takeOne(sql, {
+    owner: take.owner,
+    bucket: take.bucket,
+    capacity: take.capacity,
+    fill_seconds: take.fillSeconds,
+    wanted: 1,
+    returned: 0,
+  })
+  if (!row) throw new Error('a bucket gave no answer')
+  return row
+}
+
+/**
+ * The second half of every take. The new row's tokens are one less than the capacity, so `excluded.tokens + 1` is
+ * what the bucket holds when full. A conflicting take waits for the row and then sees its latest tokens. All that are
+ * wanted are granted, or one, or none.
+ */
+export const REFILL = `
+    on conflict (owner, bucket) do update set (tokens, refilled_at, taken, granted) = (
+      select level - granted, at, granted > 0, granted
+      from (
+        select at, level, case when level >= :wanted::int then :wanted::int when level >= 1 then 1 else 0 end as granted
+        from (
+          select at, least(
+            excluded.tokens + 1,
+            b.tokens + :returned::int + greatest(0, extract(epoch from at - b.refilled_at))
+              * (excluded.tokens + 1) / :fill_seconds::float8
+          ) as level
+          from (select clock_timestamp() as at) as clock
+        ) as refilled
+      ) as judged
+    )`
+
+const takeOne = fixedStatement<Taken>(`
+    insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
+    values (:owner::text, :bucket::text, :capacity::float8 - 1, clock_timestamp(), true)
+    ${REFILL}
+    returning b.taken, b.tokens`)
+
+/** Buckets nobody took from for a day are full anyway. Returns how many were removed. */
+export async function deleteIdleBuckets(sql: Queryable, limit: number): Promise<number> {
+  const rows = await sql`
+    delete from buckets where (owner, bucket) in (
+      select owner, bucket from buckets where refilled_at < clock_timestamp() - interval '1 day' limit ${limit}
+    ) returning 1`
+  return rows.length
+}
+
+/** What was left in each bucket of an owner at the last take, and how long ago that was. */
+export async function readBuckets(
+  sql: Queryable,
+  owner: string,
+): Promise<{ bucket: string; tokens: number; idleSeconds: number }[]> {
+  return sql<{ bucket: string; tokens: number; idleSeconds: number }[]>`
+    select bucket, tokens, greatest(0, extract(epoch from clock_timestamp() - refilled_at))::float8 as idle_seconds
+    from buckets where owner = ${owner}`
+}

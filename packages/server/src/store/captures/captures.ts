@@ -1,0 +1,274 @@
+import type { CaptureItem, CaptureLevel, JsonValue, Outcome } from '@countersign/protocol'
+import type { PageEnd } from '../../base/time-cursor.js'
+import type { Queryable, Tx } from '../../postgres/sql.js'
+import { deleteSome } from '../delete-some.js'
+import { pageEnd, pageTime } from '../page-time.js'
+
+export interface NewCapture {
+  captureId: string
+  agent: string
+  conversationId: string
+  at: string
+  captureLevel: CaptureLevel
+  toolNames: readonly string[]
+  decision: 'allow' | 'block' | null
+  /** Made by the service of a session of its own, so that receipts tell what became of the calls. */
+  governed: boolean
+  item: StoredCapture
+}
+
+/** A capture as it is kept: stripped to its level, and without the schemas of tools. */
+export type StoredCapture = Omit<CaptureItem, 'request'> & {
+  request: { messages?: JsonValue[]; tools: string[]; tool_choice?: JsonValue }
+}
+
+/** How long a governed call may take to leave a receipt: what has none by then teaches nothing. */
+export const RECEIPT_WAIT = '3 minutes'
+
+/** Keeps captures that the service made of its own sessions, but those of sessions that were erased since. */
+export async function keepGovernedCaptures(
+  tx: Tx,
+  tenantId: string,
+  captures: readonly NewCapture[],
+  salts: ReadonlyMap<string, string>,
+): Promise<number> {
+  // An erasure under way is waited for, and then seen by the statement that follows.
+  await tx`select 1 from tenants where tenant_id = ${tenantId} for share`
+  return insertCaptures(tx, tenantId, captures, salts)
+}
+
+/** Keeps a batch in one statement. Returns how many were new; the others had been sent before, or were erased. */
+export async function insertCaptures(
+  sql: Queryable,
+  tenantId: string,
+  captures: readonly NewCapture[],
+  salts: ReadonlyMap<string, string>,
+): Promise<number> {
+  const agents = [...salts].map(([agent, salt]) => ({ agent, salt }))
+  // A line each: JSON has no line breaks, and PostgreSQL need not look for where an item ends.
+  const items = captures.map(({ item }) => JSON.stringify(item)).join('\n')
+  const [row] = await sql<{ accepted: number }[]>`
+    with kept as (
+      insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, decision, governed,
+        item)
+      select ${tenantId}, c.capture_id, c.agent, c.conversation_id, c.at, c.capture_level, c.tool_names, c.decision,
+        c.governed, c.item::json
+      from rows from (
+        json_to_recordset(${JSON.stringify(captures.map(toRow))}::text::json) as (
+          capture_id text, agent text, conversation_id text, at timestamptz, capture_level text, tool_names text[],
+          decision text, governed boolean),
+        string_to_table(${items}::text, chr(10))
+      ) as c (capture_id, agent, conversation_id, at, capture_level, tool_names, decision, governed, item)
+      where not c.governed or not exists (
+        select 1 from erased_sessions e
+        where e.tenant_id = ${tenantId} and e.session_id = c.conversation_id and not exists (
+          select 1 from proposals p
+          where p.tenant_id = e.tenant_id and p.session_id = e.session_id and p.proposal_id = c.capture_id
+            and p.seq > e.seq))
+      on conflict do nothing
+      returning capture_id, agent, received_at, governed
+    ), waiting as (
+      insert into unlearned_captures (tenant_id, agent, due_at, first_id, capture_ids, captures)
+      select ${tenantId}, agent, max(received_at) + case when governed then ${RECEIPT_WAIT}::interval else interval '0' end,
+        min(capture_id), array_agg(capture_id), count(*)
+      from kept group by agent, governed
+    ), agents as (
+      insert into learned_agents (tenant_id, agent, salt)
+      select ${tenantId}, a.agent, a.salt
+      from json_to_recordset(${JSON.stringify(agents)}::text::json) as a (agent text, salt text)
+      on conflict do nothing
+    )
+    select count(*)::int as accepted from kept`
+  return row?.accepted ?? 0
+}
+
+const toRow = (capture: NewCapture) => ({
+  capture_id: capture.captureId,
+  agent: capture.agent,
+  conversation_id: capture.conversationId,
+  at: capture.at,
+  capture_level: capture.captureLevel,
+  tool_names: capture.toolNames,
+  decision: capture.decision,
+  governed: capture.governed,
+})
+
+/** Remembers the tools that an agent is offered, with the newest schema of each. */
+export async function keepOfferedTools(
+  sql: Queryable,
+  tenantId: string,
+  tools: readonly { agent: string; tool_name: string; schema: JsonValue }[],
+): Promise<void> {
+  if (tools.length === 0) return
+  await sql`
+    insert into offered_tools as known (tenant_id, agent, tool_name, schema, seen_at)
+    select ${tenantId}, t.agent, t.tool_name, t.schema, clock_timestamp()
+    from json_to_recordset(${JSON.stringify(tools)}::text::json) as t (agent text, tool_name text, schema json)
+    on conflict (tenant_id, agent, tool_name) do update set schema = excluded.schema, seen_at = excluded.seen_at
+    where excluded.schema is not null and known.schema::text is distinct from excluded.schema::text`
+}
+
+export interface PupilName {
+  readonly tenantId: string
+  readonly agent: string
+}
+
+export interface Pupil extends PupilName {
+  readonly salt: string
+}
+
+/** Before every agent there is. */
+export const FIRST_PUPIL: PupilName = { tenantId: '', agent: '' }
+
+/**
+ * Takes an agent with captures to learn from, for this transaction: the next one after `after`, by tenant and name. Null
+ * when there is none that nobody else has. Of each agent one capture is looked at, however many it has.
+ */
+export async function takePupil(tx: Tx, after: PupilName): Promise<Pupil | null> {
+  const [pupil] = await tx<Pupil[]>`
+    with recursive waiting as (
+      select ${after.tenantId}::text as tenant_id, ${after.agent}::text as agent, timestamptz 'infinity' as due_at
+      union all
+      select next.* from waiting w cross join lateral (
+        select tenant_id, agent, due_at from unlearned_captures u
+        where (u.tenant_id, u.agent) > (w.tenant_id, w.agent)
+        order by u.tenant_id, u.agent, u.due_at limit 1
+      ) next
+    )
+    select a.tenant_id, a.agent, a.salt
+    from (select tenant_id, agent from waiting where due_at <= now()) w cross join lateral (
+      select * from learned_agents l where l.tenant_id = w.tenant_id and l.agent = w.agent for update skip locked
+    ) a
+    limit 1`
+  return pupil ?? null
+}
+
+/**
+ * Takes the batches of an agent's captures that have waited longest, for this transaction, until they come to `atLeast`.
+ * `taken` counts captures that were removed meanwhile, too.
+ */
+export async function takeLessons(
+  tx: Tx,
+  { tenantId, agent }: Pupil,
+  atLeast: number,
+): Promise<{ taken: number; lessons: Lesson[] }> {
+  const taken = await tx<{ item: StoredCapture | null; governed: boolean | null }[]>`
+    with oldest as (
+      select ctid as row, captures, sum(captures) over (order by due_at, first_id) as captures_so_far
+      from (
+        select ctid, due_at, first_id, captures from unlearned_captures
+        where tenant_id = ${tenantId} and agent = ${agent} and due_at <= now()
+        order by due_at, first_id limit ${atLeast}
+      ) due
+    ), taken as (
+      delete from unlearned_captures
+      where ctid = any (array(select row from oldest where captures_so_far - captures < ${atLeast}))
+      returning capture_ids
+    )
+    select c.item, c.governed from (select unnest(capture_ids) as capture_id from taken) t
+    left join lateral (
+      -- One by one, however many PostgreSQL thinks there are: a plan for all reads every capture of the tenant.
+      select item, governed from captures where tenant_id = ${tenantId} and capture_id = t.capture_id limit 1
+    ) c on true`
+  const rows = taken.flatMap(({ item, governed }) => (item === null ? [] : [{ item, governed }]))
+  const governed = rows.filter((row) => row.governed).map(({ item }) => item)
+  const outcomes = governed.length === 0 ? null : await loadOutcomes(tx, tenantId, governed)
+  const lessons = rows.map(({ item, governed: own }) => ({
+    item,
+    outcomes: own === true ? (outcomes?.get(item.capture_id) ?? new Map()) : null,
+  }))
+  return { taken: taken.length, lessons }
+}
+
+/** A capture to learn from. */
+export interface Lesson {
+  readonly item: StoredCapture
+  /** By the call's id, of calls that have a receipt. Null where nobody tells. */
+  readonly outcomes: ReadonlyMap<string, Outcome> | null
+}
+
+/** What receipts say of the calls of governed captures; such a capture has its proposal's id. */
+async function loadOutcomes(
+  tx: Tx,
+  tenantId: string,
+  captures: readonly StoredCapture[],
+): Promise<Map<string, Map<string, Outcome>>> {
+  const rows = await tx<{ proposalId: string; callId: string; outcome: Outcome }[]>`
+    select p.proposal_id, p.call_id, r.record::json ->> 'outcome' as outcome from pending_calls p
+    join receipts r using (tenant_id, session_id, pending_call_id)
+    where p.tenant_id = ${tenantId} and p.session_id = any (${captures.map((item) => item.conversation_id)})
+      and p.proposal_id = any (${captures.map((item) => item.capture_id)})`
+  const outcomes = new Map<string, Map<string, Outcome>>()
+  for (const { proposalId, callId, outcome } of rows) {
+    const calls = outcomes.get(proposalId) ?? new Map<string, Outcome>()
+    outcomes.set(proposalId, calls.set(callId, outcome))
+  }
+  return outcomes
+}
+
+export interface CaptureRow {
+  captureId: string
+  agent: string
+  conversationId: string
+  at: Date
+  toolNames: string[]
+  captureLevel: string
+  decision: 'allow' | 'block' | null
+  item: StoredCapture
+  pageAt: string
+}
+
+/** Newest first, below the cursor. */
+export function listCaptures(
+  sql: Queryable,
+  page: {
+    tenantId: string
+    agent: string | null
+    tool: string | null
+    below: PageEnd | null
+    limit: number
+  },
+): Promise<CaptureRow[]> {
+  const { below } = page
+  return sql<CaptureRow[]>`
+    select capture_id, agent, conversation_id, at, tool_names, capture_level, decision, item,
+      ${pageTime(sql, sql`at`)}
+    from captures
+    where tenant_id = ${page.tenantId}
+      ${page.agent === null ? sql`` : sql`and agent = ${page.agent}`}
+      ${page.tool === null ? sql`` : sql`and ${page.tool} = any (tool_names)`}
+      ${below === null ? sql`` : sql`and (at, capture_id) < ${pageEnd(sql, below)}`}
+    order by at desc, capture_id desc limit ${page.limit}`
+}
+
+/** The conversations of an agent that hold arguments, the one captured last first. */
+export async function listConversations(
+  sql: Queryable,
+  where: { tenantId: string; agent: string; since: Date | null; limit: number },
+): Promise<string[]> {
+  const rows = await sql<{ conversationId: string }[]>`
+    select conversation_id from captures
+    where tenant_id = ${where.tenantId} and agent = ${where.agent} and capture_level <> 'metadata'
+      ${where.since === null ? sql`` : sql`and at >= ${where.since}`}
+    group by conversation_id order by max(at) desc, conversation_id desc limit ${where.limit}`
+  return rows.map(({ conversationId }) => conversationId)
+}
+
+/** Whole conversations, each with its captures in order. One that was deleted meanwhile is left out. */
+export async function loadConversations(
+  sql: Queryable,
+  where: { tenantId: string; agent: string; ids: readonly string[] },
+): Promise<{ conversationId: string; items: StoredCapture[] }[]> {
+  const rows = await sql<{ conversationId: string; items: StoredCapture[] }[]>`
+    select conversation_id, json_agg(item order by at, capture_id) as items from captures
+    where tenant_id = ${where.tenantId} and agent = ${where.agent} and capture_level <> 'metadata'
+      and conversation_id = any (${[...where.ids]})
+    group by conversation_id`
+  const found = new Map(rows.map((row) => [row.conversationId, row]))
+  return where.ids.flatMap((id) => found.get(id) ?? [])
+}
+
+/** Removes captures that came before a time, some at once. What was learned from them stays. */
+export function deleteOldCaptures(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'captures', sql`received_at < ${before}`, limit)
+}

@@ -1,0 +1,162 @@
+import { type OfferedTool, readSummary, type ToolSummary } from '@countersign/engine'
+import type { JsonValue } from '@countersign/protocol'
+import type { Queryable, Tx } from '../../postgres/sql.js'
+import type { StoredCapture } from './captures.js'
+
+export interface LearnedTool {
+  agent: string
+  toolName: string
+  summary: ToolSummary
+  judged: number
+  passed: number
+  updatedAt: Date
+}
+
+/** What was learned of an agent's tools, or of some of them. */
+export async function loadLearnedTools(
+  sql: Queryable,
+  where: { tenantId: string; agent: string; tools?: readonly string[] },
+): Promise<LearnedTool[]> {
+  const rows = await sql<LearnedTool[]>`
+    select agent, tool_name, summary, judged::int, passed::int, updated_at from learned_tools
+    where tenant_id = ${where.tenantId} and agent = ${where.agent}
+      ${where.tools === undefined ? sql`` : sql`and tool_name = any (${[...where.tools]})`}
+    order by tool_name`
+  return rows.map((row) => ({ ...row, summary: readSummary(row.summary) }))
+}
+
+export async function countLearnedTools(
+  sql: Queryable,
+  { tenantId, agent }: { tenantId: string; agent: string },
+): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from learned_tools where tenant_id = ${tenantId} and agent = ${agent}`
+  return row?.count ?? 0
+}
+
+export interface LearnedChange {
+  summary: ToolSummary
+  judged: number
+  passed: number
+}
+
+/** Writes summaries whole, under the agent's lock, and adds to the counts of judged calls. */
+export async function saveLearnedTools(
+  tx: Tx,
+  where: { tenantId: string; agent: string },
+  changes: readonly LearnedChange[],
+): Promise<void> {
+  const rows = changes.map(({ summary, judged, passed }) => ({
+    tool_name: summary.tool,
+    summary,
+    samples: summary.samples,
+    judged,
+    passed,
+  }))
+  await tx`
+    insert into learned_tools as known (tenant_id, agent, tool_name, summary, samples, judged, passed, updated_at)
+    select ${where.tenantId}, ${where.agent}, t.tool_name, t.summary, t.samples, t.judged, t.passed, clock_timestamp()
+    from json_to_recordset(${JSON.stringify(rows)}::text::json)
+      as t (tool_name text, summary json, samples bigint, judged bigint, passed bigint)
+    on conflict (tenant_id, agent, tool_name) do update set
+      summary = excluded.summary, samples = excluded.samples, updated_at = excluded.updated_at,
+      judged = known.judged + excluded.judged, passed = known.passed + excluded.passed`
+}
+
+/** The captures of a governed session that were learned from, by agent. Nobody learns of these agents meanwhile. */
+export async function lockLessonsOf(
+  tx: Tx,
+  tenantId: string,
+  sessionId: string,
+): Promise<Map<string, StoredCapture[]>> {
+  const own = tx`
+    from captures c join sessions s on s.tenant_id = c.tenant_id and s.session_id = c.conversation_id
+    where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.at >= s.created_at - interval '1 minute'
+      and c.governed`
+  await tx`
+    select 1 from learned_agents where tenant_id = ${tenantId} and agent in (select c.agent ${own}) order by agent
+    for update`
+  const lessons = new Map<string, StoredCapture[]>()
+  for (const { agent, item } of await tx<{ agent: string; item: StoredCapture }[]>`
+    select c.agent, c.item ${own} and not exists (
+      select 1 from unlearned_captures u
+      where u.tenant_id = c.tenant_id and u.agent = c.agent and c.capture_id = any (u.capture_ids))`) {
+    const items = lessons.get(agent)
+    if (items === undefined) lessons.set(agent, [item])
+    else items.push(item)
+  }
+  return lessons
+}
+
+/** Agents that were ever observed. */
+export async function listLearnedAgents(
+  sql: Queryable,
+  tenantId: string,
+  agent: string | null,
+): Promise<{ agent: string; salt: string }[]> {
+  return sql<{ agent: string; salt: string }[]>`
+    select agent, salt from learned_agents
+    where tenant_id = ${tenantId} ${agent === null ? sql`` : sql`and agent = ${agent}`}
+    order by agent limit 200`
+}
+
+/** As many as can be learned of, the newest. */
+const MAX_OFFERED = 1_024
+
+export async function loadOfferedTools(sql: Queryable, tenantId: string, agent: string): Promise<OfferedTool[]> {
+  const rows = await sql<{ toolName: string; schema: JsonValue }[]>`
+    select tool_name, schema from offered_tools where tenant_id = ${tenantId} and agent = ${agent}
+    order by seen_at desc, tool_name limit ${MAX_OFFERED}`
+  return rows.map(({ toolName, schema }) => ({ name: toolName, ...(schema === null ? {} : { schema }) }))
+}
+
+export interface CustomerContract {
+  toolName: string
+  file: string
+  text: string
+}
+
+/** Of each tool what was written last. */
+export function loadCustomerContracts(sql: Queryable, tenantId: string, agent: string): Promise<CustomerContract[]> {
+  return sql<CustomerContract[]>`
+    select distinct on (tool_name) tool_name, file, text from customer_contracts
+    where tenant_id = ${tenantId} and agent = ${agent}
+    order by tool_name, written_at desc, plan_id desc`
+}
+
+/** What people wrote in one plan. */
+export interface PlanContracts {
+  tenantId: string
+  agent: string
+  planId: string
+}
+
+/** Keeps what a person wrote in a plan. From now on it is used in place of what is learned. */
+export async function keepCustomerContracts(
+  tx: Tx,
+  where: PlanContracts & { by: string | null },
+  contracts: readonly CustomerContract[],
+): Promise<void> {
+  await dropCustomerContracts(tx, where)
+  if (contracts.length === 0) return
+  const rows = contracts.map(({ toolName, file, text }) => ({ tool_name: toolName, file, text }))
+  await tx`
+    insert into customer_contracts (tenant_id, agent, tool_name, plan_id, file, text, written_at, written_by)
+    select ${where.tenantId}, ${where.agent}, c.tool_name, ${where.planId}, c.file, c.text, clock_timestamp(), ${where.by}
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as c (tool_name text, file text, text text)`
+}
+
+/** Forgets what came with a plan: what was written before it counts again. */
+export async function dropCustomerContracts(sql: Queryable, { tenantId, agent, planId }: PlanContracts): Promise<void> {
+  await sql`
+    delete from customer_contracts where tenant_id = ${tenantId} and agent = ${agent} and plan_id = ${planId}`
+}
+
+/** Forgets what was written before an approved plan's contracts: these cannot be rejected any more. */
+export async function dropEarlierContracts(sql: Queryable, { tenantId, agent, planId }: PlanContracts): Promise<void> {
+  await sql`
+    delete from customer_contracts earlier using customer_contracts approved
+    where approved.tenant_id = ${tenantId} and approved.agent = ${agent} and approved.plan_id = ${planId}
+      and earlier.tenant_id = ${tenantId} and earlier.agent = ${agent} and earlier.tool_name = approved.tool_name
+      and (earlier.written_at, earlier.plan_id) < (approved.written_at, approved.plan_id)`
+}

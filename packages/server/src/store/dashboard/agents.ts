@@ -1,0 +1,76 @@
+import type { Environment, SessionStatus } from '@countersign/protocol'
+import type { Queryable } from '../../postgres/sql.js'
+
+export interface KnownAgent {
+  agent: string
+  /** When anything was last learned from it. */
+  seen: Date | null
+  /** Calls it was learned from, and those of them whose tool has a contract in an approved plan. */
+  samples: number
+  covered: number
+  /** Calls that no rule judged, and those of them whose tool has no contract in an approved plan. */
+  observed: number
+  ungoverned: number
+}
+
+/** Every agent that was learned from or given a plan. */
+export async function listKnownAgents(sql: Queryable, tenantId: string): Promise<KnownAgent[]> {
+  return sql<KnownAgent[]>`
+    with approved_tools as (
+      select distinct a.agent, c ->> 'tool' as tool_name
+      from approved_plans a join plans p using (tenant_id, compiled_hash), json_array_elements(p.compiled_session -> 'contracts') c
+      where a.tenant_id = ${tenantId}
+    ), seen as (
+      select l.agent, l.samples, l.updated_at, greatest(l.samples - l.passed, 0) as unjudged,
+        t.tool_name is not null as is_covered
+      from learned_tools l left join approved_tools t on t.agent = l.agent and t.tool_name = l.tool_name
+      where l.tenant_id = ${tenantId}
+    ), learned as (
+      select agent, max(updated_at) as seen, sum(samples)::int as samples, sum(unjudged)::int as observed,
+        sum(samples) filter (where is_covered) as covered, sum(unjudged) filter (where not is_covered) as ungoverned
+      from seen group by agent
+    )
+    select agent, l.seen, coalesce(l.samples, 0) as samples, coalesce(l.covered, 0)::int as covered,
+      coalesce(l.observed, 0) as observed, coalesce(l.ungoverned, 0)::int as ungoverned
+    from learned l full join (select distinct agent from governance_plans where tenant_id = ${tenantId}) as planned using (agent)
+    order by l.seen desc nulls last, agent limit 200`
+}
+
+export interface TroubledSessions {
+  agent: string
+  status: Exclude<SessionStatus, 'ACTIVE'>
+  sessions: number
+}
+
+/** Sessions since then that are not active any more, by agent. */
+export async function countTroubledSessions(
+  sql: Queryable,
+  tenantId: string,
+  since: Date,
+): Promise<TroubledSessions[]> {
+  return sql<TroubledSessions[]>`
+    select agent, status, count(*)::int as sessions from sessions
+    where tenant_id = ${tenantId} and status <> 'ACTIVE' and created_at >= ${since} and agent is not null
+    group by agent, status`
+}
+
+export interface Attachment {
+  agent: string
+  environment: Environment
+  status: 'draft' | 'approved'
+  compiledHash: string | null
+  approvedAt: Date | null
+}
+
+/** Where each agent stands: the plan in force, or that a draft waits. */
+export async function listAttachments(sql: Queryable, tenantId: string): Promise<Attachment[]> {
+  return sql<Attachment[]>`
+    select distinct on (agent, environment) agent, environment, status, compiled_hash, approved_at from (
+      select agent, environment, 'approved' as status, compiled_hash, approved_at, 0 as rank
+      from approved_plans where tenant_id = ${tenantId}
+      union all
+      select agent, environment, 'draft', null, null, 1
+      from governance_plans where tenant_id = ${tenantId} and state = 'draft'
+    ) as standing
+    order by agent, environment, rank`
+}

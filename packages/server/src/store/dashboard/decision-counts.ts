@@ -1,0 +1,138 @@
+import type { Queryable, Tx } from '../../postgres/sql.js'
+
+export interface Span {
+  /** Which of the equal spans, counted from the start. */
+  span: number
+  agent: string
+  /** '' for allowed calls. */
+  reason: string
+  calls: number
+}
+
+/** Rows may become visible this much after the time they carry: no statement runs longer. */
+const SETTLED_AFTER = '30 seconds'
+
+const GRAINS = ['minute', 'hour'] as const
+const HOUR_SECONDS = 3_600
+
+/** What one statement counts at most: long enough that few are needed, and short enough for a statement's time. */
+const SLICE_MS = 6 * HOUR_SECONDS * 1_000
+
+/** Adds the decisions and sessions that have settled since the last time. Returns how many rows of decisions changed. */
+export async function countDecisions(tx: Tx): Promise<number> {
+  const [range] = await tx<{ since: Date; until: Date }[]>`
+    with before as (select until from decision_counts_until for update)
+    update decision_counts_until
+    set until = greatest(before.until, date_trunc('minute', clock_timestamp() - ${SETTLED_AFTER}::interval))
+    from before
+    returning before.until as since, decision_counts_until.until`
+  let rows = 0
+  if (range !== undefined) for (const slice of await slicesOf(tx, range)) rows += await countSlice(tx, slice)
+  return rows
+}
+
+interface Range {
+  readonly since: Date
+  readonly until: Date
+}
+
+/** A minute as a rule. After a long pause in pieces, from the first session on, or somewhat before: clocks are set back. */
+async function slicesOf(tx: Tx, { since, until }: Range): Promise<Range[]> {
+  let start = since.getTime()
+  if (until.getTime() - start > SLICE_MS) {
+    const [first] = await tx<{ at: Date | null }[]>`select min(created_at) as at from sessions`
+    start = Math.max(start, (first?.at ?? until).getTime() - SLICE_MS)
+  }
+  const slices: Range[] = []
+  for (let at = start; at < until.getTime(); at += SLICE_MS) {
+    slices.push({ since: new Date(at), until: new Date(Math.min(at + SLICE_MS, until.getTime())) })
+  }
+  return slices
+}
+
+async function countSlice(tx: Tx, range: Range): Promise<number> {
+  let rows = 0
+  for (const grain of GRAINS) {
+    const { count } = await tx`
+      insert into decision_counts (tenant_id, grain, at, agent, reason, calls)
+      select tenant_id, ${grain}, date_trunc(${grain}, proposed_at), agent, reason, count(*)
+      from (${decisionsBetween(tx, range)}) as decided
+      group by 1, 2, 3, 4, 5
+      on conflict (tenant_id, grain, at, agent, reason) do update set calls = decision_counts.calls + excluded.calls`
+    rows += count
+  }
+  await tx`
+    insert into session_counts (tenant_id, hour, agent, sessions)
+    select tenant_id, date_trunc('hour', created_at), coalesce(agent, ''), count(*) from sessions
+    where created_at >= ${range.since} and created_at < ${range.until}
+    group by 1, 2, 3
+    on conflict (tenant_id, hour, agent) do update set sessions = session_counts.sessions + excluded.sessions`
+  return rows
+}
+
+/** Calls of one tenant from `since` on, by span of time, agent and reason. Spans of hours begin with an hour. */
+export async function sumDecisions(
+  sql: Queryable,
+  { tenantId, since, spanSeconds }: { tenantId: string; since: Date; spanSeconds: number },
+): Promise<Span[]> {
+  const grain = spanSeconds % HOUR_SECONDS === 0 ? 'hour' : 'minute'
+  // Asked first: a time that the planner knows lets the summary of the proposals' pages leave all older ones out.
+  const until = await countedUntil(sql)
+  return sql<Span[]>`
+    select floor(extract(epoch from at - ${since}::timestamptz) / ${spanSeconds})::int as span, agent, reason,
+      sum(calls)::int as calls
+    from (
+      select at, agent, reason, calls from decision_counts
+      where tenant_id = ${tenantId} and grain = ${grain} and at >= ${since}
+      union all
+      select proposed_at, agent, reason, 1
+      from (${decisionsBetween(sql, { tenantId, since: since > until ? since : until, until: null })}) as decided
+    ) as decisions
+    group by 1, 2, 3`
+}
+
+async function countedUntil(sql: Queryable): Promise<Date> {
+  const [row] = await sql<{ until: Date }[]>`select until from decision_counts_until`
+  if (row === undefined) throw new Error('nothing says how far decisions are counted')
+  return row.until
+}
+
+/** How many sessions each agent began since, and when the newest. Agent '' stands for none. */
+export async function sumSessions(
+  sql: Queryable,
+  { tenantId, since }: { tenantId: string; since: Date },
+): Promise<{ agent: string; sessions: number; lastSeen: Date }[]> {
+  const until = await countedUntil(sql)
+  const hourMs = HOUR_SECONDS * 1_000
+  const firstHour = new Date(Math.ceil(since.getTime() / hourMs) * hourMs)
+  const lastHour = new Date(Math.max(firstHour.getTime(), Math.floor(until.getTime() / hourMs) * hourMs))
+  // Whole hours that are counted, and the sessions themselves before and after those.
+  return sql<{ agent: string; sessions: number; lastSeen: Date }[]>`
+    with begun as (
+      select agent, sessions from session_counts
+      where tenant_id = ${tenantId} and hour >= ${firstHour} and hour < ${lastHour}
+      union all
+      select coalesce(agent, ''), 1 from sessions
+      where tenant_id = ${tenantId} and created_at >= ${since} and created_at < ${firstHour}
+      union all
+      select coalesce(agent, ''), 1 from sessions where tenant_id = ${tenantId} and created_at >= ${lastHour}
+    )
+    select agent, sum(sessions)::int as sessions, coalesce(
+      (select max(created_at) from sessions s where s.tenant_id = ${tenantId} and s.agent = begun.agent),
+      (select max(created_at) from sessions s where s.tenant_id = ${tenantId} and s.agent is null)
+    ) as last_seen
+    from begun group by agent order by sessions desc limit 200`
+}
+
+/** One row a judged call. `until` null: no end. */
+const decisionsBetween = (
+  sql: Queryable,
+  { tenantId, since, until }: { tenantId?: string; since: Date; until: Date | null },
+) => sql`
+  select p.tenant_id, p.proposed_at, coalesce(s.agent, '') as agent, coalesce(d.decision ->> 'reason', '') as reason
+  from proposals p
+    join sessions s on s.tenant_id = p.tenant_id and s.session_id = p.session_id,
+    lateral json_array_elements(p.decisions) as d (decision)
+  where p.proposed_at >= ${since}
+    ${until === null ? sql`` : sql`and p.proposed_at < ${until}`}
+    ${tenantId === undefined ? sql`` : sql`and p.tenant_id = ${tenantId}`}`

@@ -1,0 +1,145 @@
+import type { BlockReason, Environment, SessionStatus } from '@countersign/protocol'
+import type { PageEnd } from '../../base/time-cursor.js'
+import type { Queryable } from '../../postgres/sql.js'
+import { pageEnd, pageTime } from '../page-time.js'
+
+export interface ListedSession {
+  sessionId: string
+  agent: string | null
+  environment: Environment | null
+  status: SessionStatus
+  phase: string | null
+  labels: string[]
+  stateVersion: number
+  allowedCalls: number
+  blockedCalls: number
+  inDoubt: number
+  lastReason: BlockReason | null
+  actualCost: string
+  workflowId: string | null
+  createdAt: Date
+  updatedAt: Date
+  pageAt: string
+}
+
+export interface SessionFilter {
+  tenantId: string
+  /** The beginning of a session's id, or an agent's whole name. */
+  search: string | null
+  agent: string | null
+  status: SessionStatus | null
+  reason: string | null
+  label: string | null
+  from: Date | null
+  to: Date | null
+  /** Where the page before ended, in the order of creation. */
+  below: PageEnd | null
+  limit: number
+}
+
+/** Sessions newest first. Each filter has an index that lists its sessions in this order, or few of them. */
+export async function listSessions(sql: Queryable, filter: SessionFilter): Promise<ListedSession[]> {
+  const { tenantId, below } = filter
+  const facets = [
+    ...(filter.reason === null ? [] : [{ kind: 'reason', value: filter.reason }]),
+    ...(filter.label === null ? [] : [{ kind: 'label', value: filter.label }]),
+  ]
+  const [first, second] = facets
+  // The first facet leads, in its own order; whatever else is asked for narrows it.
+  const lead = first === undefined ? 's' : 'f'
+  const from =
+    first === undefined
+      ? sql`sessions s where s.tenant_id = ${tenantId}`
+      : sql`session_facets f join sessions s using (tenant_id, session_id)
+          where f.tenant_id = ${tenantId} and f.kind = ${first.kind} and f.value = ${first.value}`
+  // The page first: PostgreSQL would look into the heads of all sessions of a small tenant to sort them afterwards.
+  return sql<ListedSession[]>`
+    with page as materialized (
+      select s.* from ${from}
+      ${below === null ? sql`` : sql`and (${sql(lead)}.created_at, ${sql(lead)}.session_id) < ${pageEnd(sql, below)}`}
+      ${filter.from === null ? sql`` : sql`and ${sql(lead)}.created_at >= ${filter.from}`}
+      ${filter.to === null ? sql`` : sql`and ${sql(lead)}.created_at < ${filter.to}`}
+      ${filter.agent === null ? sql`` : sql`and s.agent = ${filter.agent}`}
+      ${filter.status === null ? sql`` : sql`and s.status = ${filter.status}`}
+      ${second === undefined ? sql`` : withFacet(sql, second)}
+      ${filter.search === null ? sql`` : sql`and s.session_id = any (array(${foundBy(sql, filter, filter.search)}))`}
+      order by ${sql(lead)}.created_at desc, ${sql(lead)}.session_id desc
+      limit ${filter.limit}
+    )
+    select ${columns(sql)} from page s ${JOIN_HEAD(sql)} order by s.created_at desc, s.session_id desc`
+}
+
+const withFacet = (sql: Queryable, { kind, value }: { kind: string; value: string }) => sql`
+  and exists (
+    select 1 from session_facets o
+    where o.tenant_id = s.tenant_id and o.kind = ${kind} and o.value = ${value}
+      and o.created_at = s.created_at and o.session_id = s.session_id
+  )`
+
+/** Ids that begin with the text, at most so many, and the newest sessions of the agent of that name. */
+const foundBy = (sql: Queryable, { tenantId, below, limit }: SessionFilter, text: string) => sql`
+  (select session_id from sessions
+    where tenant_id = ${tenantId} and session_id ~>=~ ${text} and session_id ~<=~ ${`${text}\u{10ffff}`} limit ${MOST_FOUND})
+  union
+  (select session_id from sessions
+    where tenant_id = ${tenantId} and agent = ${text}
+      ${below === null ? sql`` : sql`and (created_at, session_id) < ${pageEnd(sql, below)}`}
+    order by created_at desc, session_id desc limit ${limit})`
+
+const MOST_FOUND = 200
+
+export async function loadListedSession(
+  sql: Queryable,
+  tenantId: string,
+  sessionId: string,
+): Promise<ListedSession | undefined> {
+  const [row] = await sql<ListedSession[]>`
+    select ${columns(sql)} from sessions s ${JOIN_HEAD(sql)} where s.tenant_id = ${tenantId} and s.session_id = ${sessionId}`
+  return row
+}
+
+const JOIN_HEAD = (sql: Queryable) => sql`
+  join session_heads h on h.tenant_id = s.tenant_id and h.session_id = s.session_id
+  cross join lateral (select h.facts::json as facts, h.state::json as state offset 0) as l`
+
+const columns = (sql: Queryable) => sql`
+  s.session_id, s.agent, s.environment, s.status, l.state ->> 'phase' as phase,
+  array(select json_array_elements_text(l.state -> 'labels')) as labels,
+  (l.state ->> 'stateVersion')::bigint as state_version, (l.facts ->> 'allowedCalls')::int as allowed_calls,
+  (l.facts ->> 'blockedCalls')::int as blocked_calls, ${inDoubt(sql)} as in_doubt, l.facts ->> 'lastReason' as last_reason,
+  l.state ->> 'actualCost' as actual_cost, s.workflow_id, s.created_at,
+  (l.facts ->> 'updatedAt')::timestamptz as updated_at, ${pageTime(sql, sql`s.created_at`)}`
+
+const inDoubt = (sql: Queryable) => sql`
+  (select count(*)::int from json_array_elements(l.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt')`
+
+const DAY_MS = 24 * 3_600_000
+
+export interface Troubles {
+  activeSessions: number
+  callsInDoubt: number
+  killed: number
+  compromised: number
+}
+
+/** How many sessions run now, and how many that began since need somebody's attention. */
+export async function countTroubles(
+  sql: Queryable,
+  { tenantId, since, now }: { tenantId: string; since: Date; now: Date },
+): Promise<Troubles> {
+  // A time from outside: an index cannot be searched by clock_timestamp(), which changes from row to row.
+  const yesterday = new Date(now.getTime() - DAY_MS)
+  const [row] = await sql<Troubles[]>`
+    select
+      (select count(*)::int from sessions s join session_heads h using (tenant_id, session_id)
+        where s.tenant_id = ${tenantId} and s.created_at >= ${yesterday}
+          and s.status = 'ACTIVE' and h.lease_until > ${now}) as active_sessions,
+      (select coalesce(sum(${inDoubt(sql)}), 0)::int from sessions s ${JOIN_HEAD(sql)}
+        where s.tenant_id = ${tenantId} and s.status = 'RECOVERING') as calls_in_doubt,
+      (select count(*)::int from sessions
+        where tenant_id = ${tenantId} and status = 'KILLED' and created_at >= ${since}) as killed,
+      (select count(*)::int from sessions
+        where tenant_id = ${tenantId} and status = 'COMPROMISED' and created_at >= ${since}) as compromised`
+  if (row === undefined) throw new Error('a count gave no answer')
+  return row
+}

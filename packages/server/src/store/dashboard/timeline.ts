@@ -1,0 +1,66 @@
+import type { Decision, EvidenceLevel, JsonValue, NarrowedTool, Outcome } from '@countersign/protocol'
+import type { Queryable } from '../../postgres/sql.js'
+
+export interface KeptReceipt {
+  pendingCallId: string
+  seq: number
+  outcome: Outcome
+  evidenceLevel: EvidenceLevel
+  atLevel: boolean
+  late: boolean
+  argumentHash: string
+  resultHash: string | null
+  startedAt: Date | null
+  finishedAt: Date | null
+  recordedAt: Date
+  approvals: { checkpoint_id: string; decision: 'approve' | 'deny' | 'timeout' }[] | null
+}
+
+/** A proposal with the preflight before it and the receipts after it. */
+export interface Turn {
+  proposalId: string
+  preparedAt: Date
+  model: string | null
+  allowed: string[]
+  removed: NarrowedTool[]
+  decisions: Decision[]
+  /** Null where the capture level keeps none. */
+  arguments: JsonValue
+  receipts: KeptReceipt[]
+}
+
+/** Turns by proposal id. A proposal whose prepared request was not kept, as by early versions, is left out. */
+export async function loadTurns(
+  sql: Queryable,
+  { tenantId, sessionId }: { tenantId: string; sessionId: string },
+  proposalIds: readonly string[],
+): Promise<Map<string, Turn>> {
+  if (proposalIds.length === 0) return new Map()
+  const turns = await sql<(Omit<Turn, 'receipts'> & { kept: Decision[] | null })[]>`
+    select p.proposal_id, (p.request ->> 'preparedAt')::timestamptz as prepared_at,
+      coalesce(p.model, p.request ->> 'model') as model, p.request -> 'allowed' as allowed,
+      p.request -> 'removed' as removed, p.decisions,
+      (select body from content c where c.tenant_id = p.tenant_id and c.session_id = p.session_id and c.kind = 'decisions' and c.ref = p.proposal_id) as kept,
+      (select body from content c where c.tenant_id = p.tenant_id and c.session_id = p.session_id and c.kind = 'arguments' and c.ref = p.proposal_id) as arguments
+    from proposals p
+    where p.tenant_id = ${tenantId} and p.session_id = ${sessionId} and p.proposal_id = any (${[...proposalIds]}::text[])
+      and p.request is not null`
+  const receipts = await sql<(KeptReceipt & { proposalId: string })[]>`
+    select c.proposal_id, c.pending_call_id, r.seq, k.*
+    from pending_calls c join receipts r using (tenant_id, session_id, pending_call_id),
+      json_to_record(r.record::json) as k (
+        outcome text, evidence_level text, at_level boolean, late boolean, argument_hash text, result_hash text,
+        started_at timestamptz, finished_at timestamptz, recorded_at timestamptz, approvals json
+      )
+    where c.tenant_id = ${tenantId} and c.session_id = ${sessionId} and c.proposal_id = any (${[...proposalIds]}::text[])`
+  return new Map(
+    turns.map(({ kept, ...turn }) => [
+      turn.proposalId,
+      {
+        ...turn,
+        decisions: kept ?? turn.decisions,
+        receipts: receipts.filter(({ proposalId }) => proposalId === turn.proposalId),
+      },
+    ]),
+  )
+}

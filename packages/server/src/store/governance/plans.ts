@@ -1,0 +1,99 @@
+import type { CompiledSession, Environment } from '@countersign/protocol'
+import { fixedStatement } from '../../postgres/fixed-statement.js'
+import type { Queryable } from '../../postgres/sql.js'
+
+/** A plan of this tenant by its hash. Null when it was never uploaded or approved here. */
+export async function findPlan(
+  sql: Queryable,
+  tenantId: string,
+  compiledHash: string,
+): Promise<CompiledSession | null> {
+  const [row] = await sql<{ compiledSession: CompiledSession }[]>`
+    select compiled_session from plans where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
+  return row?.compiledSession ?? null
+}
+
+/** Keeps the plan with which a session is created, for as long as the session. */
+export const KEEP_PLAN = `
+    insert into plans (tenant_id, compiled_hash, compiled_session, kept)
+    values (:tenant_id::text, :compiled_hash::text, :compiled_session::text::json, true)
+    on conflict (tenant_id, compiled_hash) do update set kept = true where not plans.kept`
+
+/** The plan for a new session, which keeps it from now on. Null when the tenant has none by this hash. */
+export async function claimPlan(
+  sql: Queryable,
+  tenantId: string,
+  compiledHash: string,
+): Promise<CompiledSession | null> {
+  const [row] = await sql<{ compiledSession: CompiledSession; kept: boolean }[]>`
+    select compiled_session, kept from plans where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
+  if (row === undefined || row.kept) return row?.compiledSession ?? null
+  const claimed = await sql`
+    update plans set kept = true where tenant_id = ${tenantId} and compiled_hash = ${compiledHash} returning 1`
+  return claimed.length === 1 ? row.compiledSession : null
+}
+
+const keep = fixedStatement(`
+    insert into plans (tenant_id, compiled_hash, compiled_session)
+    values (:tenant_id::text, :compiled_hash::text, :compiled_session::text::json)
+    on conflict (tenant_id, compiled_hash) do update set used_at = clock_timestamp() where not plans.kept`)
+
+/** Keeps the plan of a draft or a run. Storing it again changes nothing but when it was used: the hash is its content. */
+export async function keepPlan(
+  sql: Queryable,
+  plan: { tenantId: string; compiledHash: string; compiledSession: CompiledSession },
+): Promise<void> {
+  await keep(sql, {
+    tenant_id: plan.tenantId,
+    compiled_hash: plan.compiledHash,
+    compiled_session: JSON.stringify(plan.compiledSession),
+  })
+}
+
+/** Notes that a plan is asked for again. False when the tenant has none by this hash. */
+export async function usePlan(sql: Queryable, tenantId: string, compiledHash: string): Promise<boolean> {
+  const rows = await sql`
+    update plans set used_at = clock_timestamp() where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}
+    returning 1`
+  return rows.length === 1
+}
+
+/**
+ * Removes plans that were last used before a time and to which nothing refers: no session, no draft or approval, no run
+ * that waits. Whoever takes one up writes its row first, and is seen here, or finds it gone.
+ */
+export async function deleteUnusedPlans(sql: Queryable, before: Date, limit: number): Promise<number> {
+  const rows = await sql`
+    delete from plans p where not p.kept and p.used_at < ${before} and (p.tenant_id, p.compiled_hash) in (
+      select u.tenant_id, u.compiled_hash from plans u
+      where not u.kept and u.used_at < ${before}
+        and not exists (select 1 from governance_plans g
+          where g.tenant_id = u.tenant_id and g.compiled_hash = u.compiled_hash)
+        and not exists (select 1 from approved_plans a
+          where a.tenant_id = u.tenant_id and a.compiled_hash = u.compiled_hash)
+        and not exists (select 1 from runs r
+          where r.tenant_id = u.tenant_id and r.compiled_hash = u.compiled_hash and r.status in ('queued', 'running'))
+      limit ${limit}
+    ) returning 1`
+  return rows.length
+}
+
+/** The hash of the plan in force for this agent and environment. Null when none was approved. */
+export async function findApprovedHash(
+  sql: Queryable,
+  scope: { tenantId: string; agent: string; environment: Environment },
+): Promise<string | null> {
+  const [row] = await sql<{ compiledHash: string }[]>`
+    select compiled_hash from approved_plans
+    where tenant_id = ${scope.tenantId} and agent = ${scope.agent} and environment = ${scope.environment}`
+  return row?.compiledHash ?? null
+}
+
+/** The plans in force for an agent, production first. */
+export async function findApprovedPlans(sql: Queryable, tenantId: string, agent: string): Promise<CompiledSession[]> {
+  const rows = await sql<{ compiledSession: CompiledSession }[]>`
+    select compiled_session from approved_plans join plans using (tenant_id, compiled_hash)
+    where tenant_id = ${tenantId} and agent = ${agent}
+    order by array_position(array['production', 'staging', 'development'], environment)`
+  return rows.map(({ compiledSession }) => compiledSession)
+}

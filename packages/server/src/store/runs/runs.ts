@@ -1,0 +1,134 @@
+import type { JsonValue, RunReport, RunView } from '@countersign/protocol'
+import type { PageEnd } from '../../base/time-cursor.js'
+import type { Queryable, Tx } from '../../postgres/sql.js'
+import { deleteSome } from '../delete-some.js'
+import { pageEnd, pageTime } from '../page-time.js'
+
+export interface RunRow {
+  runId: string
+  status: RunView['status']
+  sessionsDone: number
+  compiledHash: string
+  bodyHash: string
+  report: RunReport | null
+  error: string | null
+  createdAt: Date
+  finishedAt: Date | null
+}
+
+/** What a queued run judges: captured sessions of an agent. */
+export interface CapturedScope {
+  agent: string
+  since: string | null
+  maxSessions: number
+  unmatchedPolicy: 'block' | 'allow'
+}
+
+export const BUDGET_DAYS = 30
+
+const columns = (sql: Queryable) => sql`
+  run_id, status, sessions_done, compiled_hash, body_hash, report, error, created_at, finished_at`
+
+export async function findRun(sql: Queryable, tenantId: string, runId: string): Promise<RunRow | null> {
+  const [row] = await sql<RunRow[]>`
+    select ${columns(sql)} from runs where tenant_id = ${tenantId} and run_id = ${runId}`
+  return row ?? null
+}
+
+/** Runs that count against the budget now. With the tenant locked, none can be added meanwhile. */
+export async function countRuns(sql: Queryable, tenantId: string): Promise<number> {
+  const [row] = await sql<{ used: number }[]>`
+    select count(*)::int as used from runs
+    where tenant_id = ${tenantId} and created_at > clock_timestamp() - make_interval(days => ${BUDGET_DAYS})`
+  return row?.used ?? 0
+}
+
+/** So that two runs cannot both be the last one of the budget. */
+export async function lockBudget(tx: Tx, tenantId: string): Promise<void> {
+  await tx`select 1 from tenants where tenant_id = ${tenantId} for no key update`
+}
+
+/** False when the tenant has a run by this id. */
+export async function insertRun(
+  tx: Tx,
+  run: {
+    tenantId: string
+    runId: string
+    compiledHash: string
+    bodyHash: string
+    against: CapturedScope | null
+    report: RunReport | null
+  },
+): Promise<boolean> {
+  const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
+  const rows = await tx`
+    insert into runs (tenant_id, run_id, status, sessions_done, compiled_hash, against, body_hash, report, created_at,
+      finished_at)
+    values (${run.tenantId}, ${run.runId}, ${run.report === null ? 'queued' : 'done'}, ${run.report?.sessions ?? 0},
+      ${run.compiledHash},
+      ${json(run.against)}::text::json, ${run.bodyHash}, ${json(run.report)}::text::json, clock_timestamp(),
+      case when ${run.report !== null} then clock_timestamp() end)
+    on conflict do nothing returning 1`
+  return rows.length === 1
+}
+
+export interface ClaimedRun {
+  tenantId: string
+  runId: string
+  compiledHash: string
+  against: CapturedScope
+}
+
+const CLAIM = '60 seconds'
+
+/** Takes a run that waits, or whose instance went away. Null when there is none. */
+export async function claimRun(sql: Queryable): Promise<ClaimedRun | null> {
+  const [row] = await sql<ClaimedRun[]>`
+    update runs set status = 'running', claimed_until = clock_timestamp() + ${CLAIM}::interval
+    where (tenant_id, run_id) = (
+      select tenant_id, run_id from runs
+      where status = 'queued' or (status = 'running' and claimed_until < clock_timestamp())
+      order by created_at limit 1 for update skip locked
+    )
+    returning tenant_id, run_id, compiled_hash, against`
+  return row ?? null
+}
+
+/** Says how far it is, and that it goes on. */
+export async function renewClaim(sql: Queryable, { tenantId, runId }: ClaimedRun, sessionsDone: number): Promise<void> {
+  await sql`
+    update runs set claimed_until = clock_timestamp() + ${CLAIM}::interval, sessions_done = ${sessionsDone}
+    where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running'`
+}
+
+/** Ends a run. One that another instance ended meanwhile stays as it is. */
+export async function finishRun(
+  sql: Queryable,
+  { tenantId, runId }: ClaimedRun,
+  end: { report: RunReport } | { error: string },
+): Promise<void> {
+  const report: JsonValue = 'report' in end ? (JSON.stringify(end.report) as JsonValue) : null
+  await sql`
+    update runs set status = ${'report' in end ? 'done' : 'failed'}, report = ${report as string | null}::text::json,
+      error = ${'error' in end ? end.error : null},
+      sessions_done = ${'report' in end ? end.report.sessions : sql`sessions_done`}, finished_at = clock_timestamp(), claimed_until = null
+    where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running'`
+}
+
+/** Newest first, below the cursor. */
+export function listRuns(
+  sql: Queryable,
+  page: { tenantId: string; below: PageEnd | null; limit: number },
+): Promise<(RunRow & { pageAt: string })[]> {
+  const { below } = page
+  return sql<(RunRow & { pageAt: string })[]>`
+    select ${columns(sql)}, ${pageTime(sql, sql`created_at`)} from runs
+    where tenant_id = ${page.tenantId}
+      ${below === null ? sql`` : sql`and (created_at, run_id) < ${pageEnd(sql, below)}`}
+    order by created_at desc, run_id desc limit ${page.limit}`
+}
+
+/** Removes runs that were started before a time and have ended, some at once. Returns how many went. */
+export function deleteOldRuns(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'runs', sql`created_at < ${before} and status in ('done', 'failed')`, limit)
+}

@@ -1,0 +1,91 @@
+import type { JsonValue } from '@countersign/protocol'
+import type { Queryable, Tx } from '../../postgres/sql.js'
+import { deleteSome } from '../delete-some.js'
+
+export type ContentKind = 'arguments' | 'decisions' | 'response' | 'result' | 'approval' | 'reason'
+
+/** Something that the session's capture level allows to be kept. `ref` is the proposal or pending call it belongs to. */
+export interface NewContent {
+  kind: ContentKind
+  ref: string
+  body: JsonValue
+}
+
+/**
+ * The CTE `kept`: the content of the value `content`, kept for the session in `changed`. A null, such as the result of a
+ * tool that returns nothing, is not kept: it reads the same.
+ */
+export const KEEP_CONTENT = `kept as (
+    insert into content (tenant_id, session_id, kind, ref, body, created_at)
+    select changed.tenant_id, changed.session_id, c.kind, c.ref, c.body, :now::timestamptz
+    from changed, json_to_recordset(:content::text::json) as c (kind text, ref text, body json)
+    where c.body is not null
+    on conflict do nothing
+  )`
+
+/** The CTE `kept` for the arguments of a proposal alone, which has none yet. */
+export const KEEP_ARGUMENTS = `kept as (
+    insert into content (tenant_id, session_id, kind, ref, body, created_at)
+    select changed.tenant_id, changed.session_id, 'arguments', :content_ref::text, :content_body::text::json,
+      :now::timestamptz
+    from changed
+  )`
+
+/** Null when it was never kept, or erased. */
+export async function findContent(
+  sql: Queryable,
+  where: { tenantId: string; sessionId: string; kind: ContentKind; ref: string },
+): Promise<JsonValue> {
+  const [row] = await sql<{ body: JsonValue }[]>`
+    select body from content
+    where tenant_id = ${where.tenantId} and session_id = ${where.sessionId}
+      and kind = ${where.kind} and ref = ${where.ref}`
+  return row?.body ?? null
+}
+
+/**
+ * Erases all content of a session, also from the captures that were made of it, the names of what its calls hold and what
+ * a program gave as the reason of its kill; its ledger stays and still verifies. Captures that are yet to be written of what was before are not kept any more. Returns
+ * how many items were there.
+ */
+export async function eraseContent(tx: Tx, tenantId: string, sessionId: string): Promise<number> {
+  // Before anything is read: captures are written behind the same row, so that they are seen here, or see the mark.
+  await tx`select 1 from tenants where tenant_id = ${tenantId} for no key update`
+  const rows = await tx`
+    with marked as (
+      insert into erased_sessions (tenant_id, session_id, seq, erased_at)
+      select tenant_id, session_id, (facts::json #>> '{ledger,seq}')::bigint, clock_timestamp() from session_heads
+      where tenant_id = ${tenantId} and session_id = ${sessionId}
+      on conflict (tenant_id, session_id) do update set seq = excluded.seq, erased_at = excluded.erased_at
+    ), erased as (
+      update sessions set principal = null
+      where tenant_id = ${tenantId} and session_id = ${sessionId} and principal is not null
+    ), restamped as (
+      update session_heads set stamp = 'erased at ' || clock_timestamp() where tenant_id = ${tenantId} and session_id = ${sessionId}
+    ), unsaid as (
+      update handoffs set note = null
+      where tenant_id = ${tenantId} and from_session = ${sessionId} and note is not null
+    ), unnamed as (
+      update resource_holds set key_text = null
+      where tenant_id = ${tenantId} and session_id = ${sessionId} and key_text is not null
+    ), unexplained as (
+      update audit_entries set detail = null
+      where tenant_id = ${tenantId} and subject = ${sessionId} and action = 'session_killed' and key_id is not null
+    ), uncaptured as (
+      delete from captures c using sessions s
+      where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.tenant_id = s.tenant_id
+        and c.at >= s.created_at - interval '1 minute' and c.conversation_id = s.session_id and c.governed
+    )
+    delete from content where tenant_id = ${tenantId} and session_id = ${sessionId} returning 1`
+  return rows.length
+}
+
+/** Removes marks of erasures before a time, when nobody can hold a capture of what was erased any more. */
+export function deleteOldErasures(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'erased_sessions', sql`erased_at < ${before}`, limit)
+}
+
+/** Removes content that was kept before a time, some at once. Returns how many items went. */
+export function deleteOldContent(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'content', sql`created_at < ${before}`, limit)
+}

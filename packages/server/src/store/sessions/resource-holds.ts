@@ -1,0 +1,74 @@
+import { LIMITS } from '@countersign/protocol'
+import type { Queryable } from '../../postgres/sql.js'
+import { deleteSome } from '../delete-some.js'
+import type { WorkflowRow } from '../workflows/workflows.js'
+import type { SessionRow } from './session-row.js'
+
+export interface NewHold {
+  readonly pending_call_id: string
+  readonly key_hash: string
+  /** Null where the session keeps metadata only. */
+  readonly key_text: string | null
+  readonly mode: 'exclusive' | 'shared'
+}
+
+export interface HeldResource {
+  readonly keyHash: string
+  readonly mode: 'exclusive' | 'shared'
+  readonly sessionId: string
+}
+
+/** What calls of the workflow's other sessions hold now. */
+export async function listHoldsOfOthers(
+  sql: Queryable,
+  workflow: WorkflowRow,
+  sessionId: string,
+): Promise<HeldResource[]> {
+  return sql<HeldResource[]>`
+    select key_hash, mode, session_id from resource_holds
+    where tenant_id = ${workflow.tenantId} and workflow_id = ${workflow.workflowId} and session_id <> ${sessionId}
+      and (ends_at is null or ends_at > clock_timestamp())
+    order by held_at`
+}
+
+export async function insertHolds(
+  tx: Queryable,
+  session: SessionRow,
+  { holds, endsAt }: { holds: readonly NewHold[]; endsAt: Date | null },
+): Promise<void> {
+  await tx`
+    insert into resource_holds (
+      tenant_id, workflow_id, session_id, pending_call_id, key_hash, key_text, mode, held_at, ends_at
+    )
+    select ${session.tenantId}, ${session.workflowId}, ${session.sessionId}, h.pending_call_id, h.key_hash, h.key_text,
+      h.mode, ${session.now}, ${endsAt}::timestamptz
+    from json_to_recordset(${JSON.stringify(holds)}::text::json)
+      as h (pending_call_id text, key_hash text, key_text text, mode text)`
+}
+
+/** The calls have an outcome: what they held is free. */
+export async function deleteHolds(
+  tx: Queryable,
+  session: SessionRow,
+  pendingCallIds: readonly string[],
+): Promise<void> {
+  await tx`
+    delete from resource_holds
+    where tenant_id = ${session.tenantId} and workflow_id = ${session.workflowId} and session_id = ${session.sessionId}
+      and pending_call_id = any (${[...pendingCallIds]}::text[])`
+}
+
+/** When what a killed session's calls hold is free without an outcome. */
+export const holdsEndAfterKill = (now: Date): Date =>
+  new Date(now.getTime() + LIMITS.resourceHoldAfterKillSeconds * 1_000)
+
+/** The CTE `ended`: the session in `changed` was killed, and what its calls hold ends at the value `holds_end`. */
+export const END_HOLDS = `ended as (
+    update resource_holds h set ends_at = :holds_end::timestamptz from changed
+    where h.tenant_id = changed.tenant_id and h.session_id = changed.session_id and h.ends_at is null
+  )`
+
+/** Removes holds that ended before a time. Returns how many. */
+export function deleteEndedHolds(sql: Queryable, before: Date, limit: number): Promise<number> {
+  return deleteSome(sql, 'resource_holds', sql`ends_at < ${before}`, limit)
+}

@@ -1,0 +1,141 @@
+import { HANDOFF_MOVES, type HandoffState } from '@countersign/protocol'
+import { jsonText } from '../../postgres/fixed-statement.js'
+import type { Queryable } from '../../postgres/sql.js'
+import type { WorkflowRow } from './workflows.js'
+
+export interface Handoff {
+  readonly handoffId: string
+  readonly fromSession: string
+  readonly fromRole: string
+  readonly toRole: string
+  readonly toSession: string | null
+  readonly state: HandoffState
+  readonly tools: string[] | null
+  readonly bound: string[] | null
+  readonly note: string | null
+  readonly labels: string[]
+  readonly bodyHash: string
+  readonly offeredAt: Date
+  readonly expiresAt: Date
+  readonly settledAt: Date | null
+}
+
+type Of = Pick<WorkflowRow, 'tenantId' | 'workflowId'>
+
+export async function insertHandoff(tx: Queryable, { tenantId, workflowId }: Of, handoff: Handoff): Promise<void> {
+  const { tools, bound } = handoff
+  await tx`
+    insert into handoffs (
+      tenant_id, workflow_id, handoff_id, from_session, from_role, to_role, state, tools, bound, note, labels,
+      body_hash, offered_at, expires_at
+    ) values (
+      ${tenantId}, ${workflowId}, ${handoff.handoffId}, ${handoff.fromSession}, ${handoff.fromRole}, ${handoff.toRole},
+      ${handoff.state}, ${tools === null ? null : jsonText(tools)}::text::json,
+      ${bound === null ? null : jsonText(bound)}::text::json, ${handoff.note}, ${jsonText(handoff.labels)}::text::json,
+      ${handoff.bodyHash}, ${handoff.offeredAt}, ${handoff.expiresAt}
+    )`
+}
+
+export async function findHandoff(sql: Queryable, of: Of, handoffId: string): Promise<Handoff | null> {
+  const [row] = await sql<Handoff[]>`
+    select ${columns(sql)} from handoffs
+    where tenant_id = ${of.tenantId} and workflow_id = ${of.workflowId} and handoff_id = ${handoffId}`
+  return row ?? null
+}
+
+/** The handoff with which a session joined. Null for a session that started without an offer. */
+export async function findHandoffOfHolder(sql: Queryable, of: Of, sessionId: string): Promise<Handoff | null> {
+  const [row] = await sql<Handoff[]>`
+    select ${columns(sql)} from handoffs
+    where tenant_id = ${of.tenantId} and workflow_id = ${of.workflowId} and to_session = ${sessionId}`
+  return row ?? null
+}
+
+/** What a session handed on and has not been settled. */
+export async function listOpenHandoffs(sql: Queryable, of: Of, fromSession: string): Promise<Handoff[]> {
+  return sql<Handoff[]>`
+    select ${columns(sql)} from handoffs
+    where tenant_id = ${of.tenantId} and workflow_id = ${of.workflowId} and from_session = ${fromSession}
+      and state in ('offered', 'accepted')
+    order by handoff_id collate "C"`
+}
+
+/** What the sessions that hold open handoffs of this session, and theirs, handed on: all of it falls with the first. */
+export async function listChainBelow(sql: Queryable, of: Of, sessionId: string): Promise<Handoff[]> {
+  return sql<Handoff[]>`
+    with recursive chain as (
+      select h.handoff_id, h.to_session from handoffs h
+      where h.tenant_id = ${of.tenantId} and h.workflow_id = ${of.workflowId} and h.from_session = ${sessionId}
+        and h.state in ('offered', 'accepted')
+      union
+      select h.handoff_id, h.to_session from chain c join handoffs h on h.from_session = c.to_session
+      where h.tenant_id = ${of.tenantId} and h.workflow_id = ${of.workflowId} and h.state in ('offered', 'accepted')
+    )
+    select ${columns(sql)} from handoffs
+    where tenant_id = ${of.tenantId} and workflow_id = ${of.workflowId}
+      and handoff_id in (select handoff_id from chain)
+    order by handoff_id collate "C"`
+}
+
+export async function countHandoffs(sql: Queryable, of: Of): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from handoffs where tenant_id = ${of.tenantId} and workflow_id = ${of.workflowId}`
+  return row?.count ?? 0
+}
+
+type Move = 'accept' | 'complete' | 'reclaim' | 'expire'
+
+/** Moves a handoff on. False when it is no longer in a state that has this move. */
+export async function moveHandoff(
+  tx: Queryable,
+  of: Of,
+  { handoff, move, at, toSession, labels }: HandoffMove,
+): Promise<boolean> {
+  const moves: Partial<Record<Move, HandoffState>> = HANDOFF_MOVES[handoff.state]
+  const to = moves[move]
+  if (to === undefined) return false
+  const rows = await tx`
+    update handoffs set state = ${to}, settled_at = ${to === 'accepted' ? null : at},
+      to_session = coalesce(${toSession ?? null}, to_session),
+      labels = ${jsonText(labels ?? handoff.labels)}::text::json
+    where tenant_id = ${of.tenantId} and workflow_id = ${of.workflowId} and handoff_id = ${handoff.handoffId}
+      and state = ${handoff.state}
+    returning 1`
+  return rows.length === 1
+}
+
+export interface HandoffMove {
+  readonly handoff: Handoff
+  readonly move: Move
+  readonly at: Date
+  /** The session that takes it. */
+  readonly toSession?: string
+  /** In place of those that went down with it. */
+  readonly labels?: readonly string[]
+}
+
+export interface LapsedOffer {
+  readonly tenantId: string
+  readonly workflowId: string
+  readonly handoffId: string
+}
+
+/** Offers that nobody took in time, of all tenants, oldest first. */
+export async function listLapsedOffers(sql: Queryable, limit: number): Promise<LapsedOffer[]> {
+  return sql<LapsedOffer[]>`
+    select tenant_id, workflow_id, handoff_id from handoffs
+    where state = 'offered' and expires_at <= clock_timestamp() order by expires_at limit ${limit}`
+}
+
+/** Erases notes of handoffs that were settled before a time. Returns how many. */
+export async function eraseOldNotes(sql: Queryable, before: Date, limit: number): Promise<number> {
+  const rows = await sql`
+    update handoffs set note = null where ctid = any (array(
+      select ctid from handoffs where note is not null and settled_at < ${before} limit ${limit}
+    )) returning 1`
+  return rows.length
+}
+
+const columns = (sql: Queryable) => sql`
+  handoff_id, from_session, from_role, to_role, to_session, state, tools, bound, note, labels, body_hash, offered_at,
+  expires_at, settled_at`

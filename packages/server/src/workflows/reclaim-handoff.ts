@@ -1,0 +1,163 @@
+import {
+  type Input,
+  LIMITS,
+  type Reply,
+  type Routes,
+  type SessionEvent,
+  type WorkflowEvent,
+} from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import { leaseFrom, type Sight } from '../change/change-session.js'
+import {
+  changeWorkflow,
+  lockMembers,
+  memberOf,
+  recordOnSession,
+  recordOnWorkflow,
+  requireLive,
+} from '../change/change-workflow.js'
+import { requireAuthority, requireFence } from '../change/guards.js'
+import type { Context } from '../context/context.js'
+import { findHandoff, type Handoff, listChainBelow, moveHandoff } from '../store/workflows/handoffs.js'
+import type { WorkflowRow } from '../store/workflows/workflows.js'
+import { handoffFacts, handoffView } from './handoff-view.js'
+
+type Cause = Extract<WorkflowEvent, { type: 'handoff_reclaimed' }>['body']['cause']
+
+/**
+ * Takes back a handoff that nobody took in time, or whose holder is gone: its lease ran out, or it was stopped.
+ * The holder, and everybody to whom it handed work on, may use no tool any more. Calls under way keep what they hold.
+ * What they were labelled with comes back to whoever goes on with the work.
+ */
+export async function reclaimHandoff(
+  ctx: Context,
+  { params, body }: Input<Routes['reclaimHandoff']>,
+): Promise<Reply<Routes['reclaimHandoff']>> {
+  return changeWorkflow(ctx, params.workflow_id, async (locked) => {
+    const { tx, workflow } = locked
+    const handoff = await findHandoff(tx, workflow, params.handoff_id)
+    if (handoff === null) throw new ApiError('NOT_FOUND')
+    const chain = handoff.toSession === null ? [] : await listChainBelow(tx, workflow, handoff.toSession)
+    const fallen = [handoff, ...chain]
+    const holders = fallen.flatMap(({ toSession }) => toSession ?? [])
+    const members = await lockMembers(locked, [...new Set([body.session_id, handoff.fromSession, ...holders])])
+    const giver = memberOf(members, body.session_id)
+    requireGiver(handoff, body.session_id)
+    // Nobody else can take it any more, which is what reclaiming is for.
+    if (handoff.state === 'reclaimed' || handoff.state === 'expired') {
+      return { handoff: handoffView(handoff, workflow.now), ledger: giver.session.ledger }
+    }
+    requireLive(locked)
+    requireAuthority(giver.session)
+    requireFence(giver.session, body.fence)
+    const cause = requireEligible(
+      workflow,
+      handoff,
+      handoff.toSession === null ? null : memberOf(members, handoff.toSession),
+    )
+
+    const labels = new Map(fallen.map((one) => [one, labelsOf(one.toSession, fallen, members)]))
+    for (const [one, brought] of labels) {
+      requireRoom(memberOf(members, one.fromSession), brought)
+      const move = { handoff: one, move: 'reclaim', at: workflow.now, labels: shownLabels(one, brought) } as const
+      if (!(await moveHandoff(tx, workflow, move))) {
+        throw new Error('a locked handoff was changed')
+      }
+    }
+    let ledger = giver.session.ledger
+    for (const member of members.values()) {
+      const { sessionId } = member.session
+      const events = eventsFor(workflow, labels, sessionId)
+      const isGiver = sessionId === body.session_id
+      const leaseUntil = isGiver
+        ? leaseFrom(workflow.now, member.session.state, member.plan)
+        : member.session.leaseUntil
+      const head = events.length === 0 ? member.session.ledger : await recordOnSession(member, events, { leaseUntil })
+      if (isGiver) ledger = head
+    }
+    const at = workflow.now.toISOString()
+    const told = [...labels].map(([one, brought]): WorkflowEvent => {
+      const causeOfOne: Cause = one === handoff ? cause : 'chain'
+      return {
+        type: 'handoff_reclaimed',
+        at,
+        body: { handoff_id: one.handoffId, cause: causeOfOne, labels: [...brought] },
+      }
+    })
+    await recordOnWorkflow(tx, workflow, told)
+    const reclaimed: Handoff = {
+      ...handoff,
+      state: 'reclaimed',
+      labels: shownLabels(handoff, labels.get(handoff) ?? []),
+      settledAt: workflow.now,
+    }
+    return { handoff: handoffView(reclaimed, workflow.now), ledger }
+  })
+}
+
+function requireGiver(handoff: Handoff, sessionId: string): void {
+  if (handoff.fromSession === sessionId) return
+  const detail = 'only the session that offered the handoff can reclaim it'
+  throw new ApiError('HANDOFF_STATE', { state: handoff.state, detail })
+}
+
+/** Why it may be reclaimed; 409 with the time from which it may be, while somebody can still work on it. */
+function requireEligible({ now }: WorkflowRow, handoff: Handoff, holder: Sight | null): Cause {
+  if (handoff.state === 'completed') throw new ApiError('HANDOFF_STATE', { state: 'completed' })
+  if (holder === null) {
+    if (handoff.expiresAt > now) throw notEligible(handoff.expiresAt)
+    return 'not_accepted'
+  }
+  const { state, leaseUntil } = holder.session
+  const isStopped = state.status === 'KILLED' || state.status === 'COMPROMISED'
+  if (!isStopped && leaseUntil > now) throw notEligible(leaseUntil)
+  return 'holder_gone'
+}
+
+const notEligible = (from: Date) => new ApiError('HANDOFF_NOT_ELIGIBLE', { eligible_at: from.toISOString() })
+
+type Members = ReadonlyMap<string, Sight>
+
+/**
+ * The labels of a session that is lost, of the calls that it has under way, and of all to whom it handed work on. What
+ * such a call will add counts at once: its outcome is told to a session that nobody works with any more.
+ */
+function labelsOf(sessionId: string | null, fallen: readonly Handoff[], members: Members): readonly string[] {
+  if (sessionId === null) return []
+  const { state } = memberOf(members, sessionId).session
+  const underWay = (state.open?.calls ?? []).filter((call) => call.state !== 'resolved')
+  const handedOn = fallen.filter(({ fromSession }) => fromSession === sessionId)
+  return [
+    ...new Set([
+      ...state.labels,
+      ...underWay.flatMap((call) => call.adds_labels),
+      ...handedOn.flatMap(({ toSession }) => labelsOf(toSession, fallen, members)),
+    ]),
+  ]
+}
+
+/** Those that came back; of an offer that nobody took, those that would have gone down with it. */
+const shownLabels = (handoff: Handoff, brought: readonly string[]): string[] =>
+  handoff.toSession === null ? handoff.labels : [...brought]
+
+function requireRoom({ session: { state } }: Sight, labels: readonly string[]): void {
+  if (new Set([...state.labels, ...labels]).size > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
+}
+
+/** What the ledger of one session says about the handoffs that fell. */
+function eventsFor(
+  workflow: WorkflowRow,
+  fallen: ReadonlyMap<Handoff, readonly string[]>,
+  sessionId: string,
+): SessionEvent[] {
+  const at = workflow.now.toISOString()
+  return [...fallen].flatMap(([handoff, labels]) => {
+    const sides = (['from', 'to'] as const).filter(
+      (side) => (side === 'from' ? handoff.fromSession : handoff.toSession) === sessionId,
+    )
+    return sides.map((side): SessionEvent => {
+      const body = { ...handoffFacts({ workflow, handoff, side }), labels: [...labels] }
+      return { type: 'handoff_reclaimed', at, body }
+    })
+  })
+}
