@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { calls, scriptedModel } from '../../examples/scripted-model.js'
-import * as snippets from '../../packages/dashboard/src/snippets.js'
+import * as snippets from '../../packages/dashboard/src/text/snippets.js'
 import { buildOnce } from '../support/command-line.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
 import { root } from '../support/tracked-files.js'

@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Command } from '../../packages/cli/src/command.js'
 import { plan } from '../../packages/cli/src/commands/plan.js'
 import { run } from '../../packages/cli/src/commands/run.js'
+import type { Command } from '../../packages/cli/src/terminal/command.js'
 import { batchOf, mailConversation } from '../support/captures.js'
 import { type Runtime, startRuntime } from '../support/runtime.js'
 

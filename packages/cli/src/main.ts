@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { suggestName } from '@countersign/engine'
-import { Unreadable } from './command.js'
 import { COMMANDS } from './commands/index.js'
 import { SETTING_FLAGS } from './commands/start.js'
-import { createTerminal } from './create-terminal.js'
-import { isUsage, wordsFor } from './words-for.js'
+import { Unreadable } from './terminal/command.js'
+import { createTerminal } from './terminal/create-terminal.js'
+import { isUsage, wordsFor } from './terminal/words-for.js'
 
 const terminal = createTerminal(process.stdout, process.stderr)
 

@@ -2,14 +2,19 @@ import { MutationCache, QueryCache, QueryClientProvider } from '@tanstack/react-
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { ApiProblem } from './api.js'
+import { ApiProblem } from './api/api.js'
+import { newQueryClient } from './api/use-api.js'
 import { newRouter } from './router.js'
-import { newQueryClient } from './use-api.js'
 import './styles/tokens.css'
 import './styles/base.css'
 import './styles/controls.css'
 import './styles/shell.css'
-import './styles/content.css'
+import './styles/panels.css'
+import './styles/tables.css'
+import './styles/states.css'
+import './styles/narrow-screens.css'
+import './styles/pages.css'
+import './styles/workflow.css'
 
 /** A sign-in that ran out while a page was open: sign in again, then come back to the same place. */
 function onError(error: Error): void {

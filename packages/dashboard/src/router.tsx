@@ -1,12 +1,12 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
-import { ApiProblem } from './api.js'
-import { Crash } from './components/crash.js'
-import { Frame } from './components/frame.js'
-import { Shell } from './components/shell.js'
-import { Loading } from './components/states.js'
+import { ApiProblem } from './api/api.js'
+import { reading } from './api/use-api.js'
+import { Crash } from './components/layout/crash.js'
+import { Frame } from './components/layout/frame.js'
+import { Shell } from './components/layout/shell.js'
+import { Loading } from './components/layout/states.js'
 import { NotFoundPage } from './pages/not-found.js'
-import { reading } from './use-api.js'
 
 /** Every page of the dashboard; each is loaded when it is first visited. */
 export function newRouter(queries: QueryClient) {
@@ -100,27 +100,27 @@ export function newRouter(queries: QueryClient) {
     createRoute({
       ...open,
       path: '/sign-in',
-      component: lazyRouteComponent(() => import('./pages/sign-in.js'), 'SignInPage'),
+      component: lazyRouteComponent(() => import('./pages/account/sign-in.js'), 'SignInPage'),
     }),
     createRoute({
       ...open,
       path: '/sign-up',
-      component: lazyRouteComponent(() => import('./pages/sign-up.js'), 'SignUpPage'),
+      component: lazyRouteComponent(() => import('./pages/account/sign-up.js'), 'SignUpPage'),
     }),
     createRoute({
       ...open,
       path: '/verify-email',
-      component: lazyRouteComponent(() => import('./pages/verify-email.js'), 'VerifyEmailPage'),
+      component: lazyRouteComponent(() => import('./pages/account/verify-email.js'), 'VerifyEmailPage'),
     }),
     createRoute({
       ...open,
       path: '/forgot-password',
-      component: lazyRouteComponent(() => import('./pages/forgot-password.js'), 'ForgotPasswordPage'),
+      component: lazyRouteComponent(() => import('./pages/account/forgot-password.js'), 'ForgotPasswordPage'),
     }),
     createRoute({
       ...open,
       path: '/reset-password',
-      component: lazyRouteComponent(() => import('./pages/reset-password.js'), 'ResetPasswordPage'),
+      component: lazyRouteComponent(() => import('./pages/account/reset-password.js'), 'ResetPasswordPage'),
     }),
   ]
   return createRouter({

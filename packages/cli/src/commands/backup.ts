@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { backUpTo, configOf, type Flags } from '@countersign/server'
-import { type Command, UsageError } from '../command.js'
+import { type Command, UsageError } from '../terminal/command.js'
 import { SETTING_FLAGS } from './start.js'
 
 export const backup: Command = {

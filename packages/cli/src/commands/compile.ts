@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
 import { describeNote } from '@countersign/engine'
 import { compileContracts, ReplayConfigError } from '@countersign/sdk'
-import { type Command, UsageError } from '../command.js'
-import { loadPolicyEvaluator } from '../policy.js'
+import { loadPolicyEvaluator } from '../policy/load-policy-evaluator.js'
+import { type Command, UsageError } from '../terminal/command.js'
 
 export const compile: Command = {
   usage: 'compile FOLDER [--json]',

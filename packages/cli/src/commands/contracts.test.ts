@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Command, UsageError } from '../command.js'
+import { type Command, UsageError } from '../terminal/command.js'
 import { compile } from './compile.js'
 import { validate } from './validate.js'
 

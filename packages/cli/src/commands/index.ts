@@ -1,4 +1,4 @@
-import type { Command } from '../command.js'
+import type { Command } from '../terminal/command.js'
 import { backup } from './backup.js'
 import { compile } from './compile.js'
 import { key } from './key.js'

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
 import { createKeyBody } from '@countersign/protocol'
 import { configOf, createKey, type Flags, keysOf, revokeKeyOf } from '@countersign/server'
-import { columns } from '../columns.js'
-import { type Command, UsageError } from '../command.js'
+import { columns } from '../terminal/columns.js'
+import { type Command, UsageError } from '../terminal/command.js'
 import { SETTING_FLAGS } from './start.js'
 
 export const key: Command = {

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
 import { type Environment, environmentSchema } from '@countersign/protocol'
 import { ReplayConfigError, readPack } from '@countersign/sdk'
-import { callRoute, RefusedError, serviceOf } from '../call-route.js'
-import { type Command, type Terminal, UsageError } from '../command.js'
+import { callRoute, RefusedError, serviceOf } from '../api/call-route.js'
+import { type Command, type Terminal, UsageError } from '../terminal/command.js'
 
 export const plan: Command = {
   usage: 'plan diff|submit FOLDER --agent NAME --environment NAME [--url URL] [--key KEY] [--json]',

@@ -6,11 +6,11 @@ import { parseArgs } from 'node:util'
 import { parseStrictJson } from '@countersign/engine'
 import { type RunFixture, type RunView, runFixtureSchema } from '@countersign/protocol'
 import { prepareContracts, ReplayConfigError } from '@countersign/sdk'
-import { callRoute, RefusedError, type Service, serviceOf } from '../call-route.js'
-import { type Command, type Terminal, UsageError } from '../command.js'
-import { junitOf, junitOfError } from '../junit.js'
-import { loadPolicyEvaluator } from '../policy.js'
-import { summaryOf } from '../run-summary.js'
+import { callRoute, RefusedError, type Service, serviceOf } from '../api/call-route.js'
+import { loadPolicyEvaluator } from '../policy/load-policy-evaluator.js'
+import { junitOf, junitOfError } from '../report/junit.js'
+import { summaryOf } from '../report/run-summary.js'
+import { type Command, type Terminal, UsageError } from '../terminal/command.js'
 
 export const run: Command = {
   usage:

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { runServer, SETTINGS, settingsHelp } from '@countersign/server'
-import type { Command } from '../command.js'
+import type { Command } from '../terminal/command.js'
 
 /** Flags of every command that reads the service's settings. */
 export const SETTING_FLAGS = Object.fromEntries(

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { parseStrictJson } from '@countersign/engine'
 import { prepareContracts, ReplayConfigError, validate as validateResponse } from '@countersign/sdk'
-import { type Command, UsageError } from '../command.js'
-import { loadPolicyEvaluator } from '../policy.js'
+import { loadPolicyEvaluator } from '../policy/load-policy-evaluator.js'
+import { type Command, UsageError } from '../terminal/command.js'
 
 export const validate: Command = {
   usage: 'validate RESPONSE --contracts FOLDER [--unmatched deny|allow] [--json]',

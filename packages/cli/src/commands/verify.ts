@@ -15,10 +15,10 @@ import {
   type LedgerHead,
   type WorkflowLedgerExport,
 } from '@countersign/protocol'
-import { BrokenEvent, firstBrokenEvent } from '../broken-event.js'
-import { serviceOf } from '../call-route.js'
-import { type Command, type Terminal, Unreadable, UsageError } from '../command.js'
-import { fetchLedger } from '../fetch-ledger.js'
+import { serviceOf } from '../api/call-route.js'
+import { fetchLedger } from '../api/fetch-ledger.js'
+import { BrokenEvent, firstBrokenEvent } from '../report/broken-event.js'
+import { type Command, type Terminal, Unreadable, UsageError } from '../terminal/command.js'
 
 export const verify: Command = {
   usage: 'verify [--workflow] ID --url URL [--key KEY] [--save FILE] | verify FILE [--head SEQ:HASH]',

@@ -1,14 +1,14 @@
 import type { AgentRow } from '@countersign/protocol'
 import { Link } from '@tanstack/react-router'
-import { Badge } from '../components/badge.js'
-import { Bar } from '../components/bar.js'
-import { FirstSteps } from '../components/first-steps.js'
-import { Freshness, Page } from '../components/page.js'
-import { Loaded } from '../components/states.js'
-import { Text } from '../components/text.js'
-import { Ago } from '../components/time.js'
-import { count, percent, plural } from '../format.js'
-import { useApi } from '../use-api.js'
+import { useApi } from '../api/use-api.js'
+import { Badge } from '../components/basic/badge.js'
+import { Bar } from '../components/basic/bar.js'
+import { Text } from '../components/basic/text.js'
+import { Ago } from '../components/basic/time.js'
+import { FirstSteps } from '../components/layout/first-steps.js'
+import { Freshness, Page } from '../components/layout/page.js'
+import { Loaded } from '../components/layout/states.js'
+import { count, percent, plural } from '../text/format.js'
 
 export function AgentsPage() {
   const agents = useApi('listAgents', {}, { pollMs: 10_000 })

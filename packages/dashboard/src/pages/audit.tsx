@@ -1,11 +1,11 @@
 import type { AuditEntry } from '@countersign/protocol'
 import { Link, useSearch } from '@tanstack/react-router'
-import { Badge, type Tone } from '../components/badge.js'
-import { Freshness, Page } from '../components/page.js'
-import { Empty, Loaded } from '../components/states.js'
-import { Name, Text } from '../components/text.js'
-import { fullTime } from '../format.js'
-import { useApi } from '../use-api.js'
+import { useApi } from '../api/use-api.js'
+import { Badge, type Tone } from '../components/basic/badge.js'
+import { Name, Text } from '../components/basic/text.js'
+import { Freshness, Page } from '../components/layout/page.js'
+import { Empty, Loaded } from '../components/layout/states.js'
+import { fullTime } from '../text/format.js'
 
 const TONES: Partial<Record<AuditEntry['action'], Tone>> = {
   login_failed: 'warn',

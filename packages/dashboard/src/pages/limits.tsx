@@ -1,9 +1,9 @@
 import type { Quota } from '@countersign/protocol'
-import { Bar } from '../components/bar.js'
-import { Freshness, Page, Panel } from '../components/page.js'
-import { Loaded } from '../components/states.js'
-import { count, percent } from '../format.js'
-import { useApi } from '../use-api.js'
+import { useApi } from '../api/use-api.js'
+import { Bar } from '../components/basic/bar.js'
+import { Freshness, Page, Panel } from '../components/layout/page.js'
+import { Loaded } from '../components/layout/states.js'
+import { count, percent } from '../text/format.js'
 
 const BUCKETS: Readonly<Record<string, { title: string; words: string }>> = {
   write: { title: 'Writes', words: 'sessions, preflights, proposals, captures, plans' },

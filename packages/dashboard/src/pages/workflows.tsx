@@ -1,14 +1,14 @@
 import type { WorkflowRow } from '@countersign/protocol'
 import { Link, useSearch } from '@tanstack/react-router'
-import { StatusBadge } from '../components/badge.js'
-import { CodeBlock } from '../components/code-block.js'
-import { Freshness, Page } from '../components/page.js'
-import { Empty, Loaded } from '../components/states.js'
-import { Name } from '../components/text.js'
-import { Ago } from '../components/time.js'
-import { count } from '../format.js'
-import { workflowSnippet } from '../snippets.js'
-import { useApi } from '../use-api.js'
+import { useApi } from '../api/use-api.js'
+import { StatusBadge } from '../components/basic/badge.js'
+import { CodeBlock } from '../components/basic/code-block.js'
+import { Name } from '../components/basic/text.js'
+import { Ago } from '../components/basic/time.js'
+import { Freshness, Page } from '../components/layout/page.js'
+import { Empty, Loaded } from '../components/layout/states.js'
+import { count } from '../text/format.js'
+import { workflowSnippet } from '../text/snippets.js'
 
 export function WorkflowsPage() {
   const { cursor } = useSearch({ from: '/signed-in/workflows' })

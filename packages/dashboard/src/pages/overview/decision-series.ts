@@ -1,6 +1,6 @@
 import type { BlockReason } from '@countersign/protocol'
-import type { Answer } from '../../api.js'
-import { reasonTitle } from '../../reasons.js'
+import type { Answer } from '../../api/api.js'
+import { reasonTitle } from '../../text/reasons.js'
 
 type Overview = Answer<'loadOverview'>
 

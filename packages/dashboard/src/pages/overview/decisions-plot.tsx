@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import type { Answer } from '../../api.js'
-import { Button } from '../../components/button.js'
-import { count, dayTime, shortTime } from '../../format.js'
-import { resolvedColor } from '../../plot-color.js'
-import { useTheme } from '../../theme.js'
+import type { Answer } from '../../api/api.js'
+import { Button } from '../../components/basic/button.js'
+import { resolvedColor } from '../../styles/plot-color.js'
+import { useTheme } from '../../styles/theme.js'
+import { count, dayTime, shortTime } from '../../text/format.js'
 import { type DecisionSeries, decisionSeries } from './decision-series.js'
 
 type Overview = Answer<'loadOverview'>

@@ -1,13 +1,13 @@
 import type { PlanDetail, RunReport, RunView } from '@countersign/protocol'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { Button } from '../../components/button.js'
-import { FormProblem } from '../../components/door.js'
-import { Panel } from '../../components/page.js'
-import { Loading } from '../../components/states.js'
-import { Name, Text } from '../../components/text.js'
-import { count, percent, plural, sentence, words } from '../../format.js'
-import { useApi, useChange } from '../../use-api.js'
+import { useApi, useChange } from '../../api/use-api.js'
+import { Button } from '../../components/basic/button.js'
+import { Name, Text } from '../../components/basic/text.js'
+import { FormProblem } from '../../components/form/form-problem.js'
+import { Panel } from '../../components/layout/page.js'
+import { Loading } from '../../components/layout/states.js'
+import { count, percent, plural, sentence, words } from '../../text/format.js'
 
 /** What the plan would have done to the sessions that were seen. */
 export function Backtest({ detail: { plan } }: { detail: PlanDetail }) {

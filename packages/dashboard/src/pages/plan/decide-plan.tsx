@@ -1,11 +1,11 @@
 import type { PlanDetail } from '@countersign/protocol'
 import { useState } from 'react'
-import { Button } from '../../components/button.js'
-import { ConfirmDialog } from '../../components/confirm-dialog.js'
-import { Field } from '../../components/field.js'
-import { Text } from '../../components/text.js'
-import { plural, shortHash } from '../../format.js'
-import { useChange } from '../../use-api.js'
+import { useChange } from '../../api/use-api.js'
+import { Button } from '../../components/basic/button.js'
+import { Text } from '../../components/basic/text.js'
+import { ConfirmDialog } from '../../components/form/confirm-dialog.js'
+import { Field } from '../../components/form/field.js'
+import { plural, shortHash } from '../../text/format.js'
 
 const STALE = ['loadPlan', 'listPlans', 'listAgents', 'listContracts', 'listAudit'] as const
 

@@ -1,12 +1,12 @@
 import type { PlanDetail } from '@countersign/protocol'
 import { useState } from 'react'
-import { Button } from '../../components/button.js'
-import { CodeBlock } from '../../components/code-block.js'
-import { FormProblem } from '../../components/door.js'
-import { Panel } from '../../components/page.js'
-import { Name } from '../../components/text.js'
-import { useChange } from '../../use-api.js'
-import { plainText } from '../../visible-text.js'
+import { useChange } from '../../api/use-api.js'
+import { Button } from '../../components/basic/button.js'
+import { CodeBlock } from '../../components/basic/code-block.js'
+import { Name } from '../../components/basic/text.js'
+import { FormProblem } from '../../components/form/form-problem.js'
+import { Panel } from '../../components/layout/page.js'
+import { plainText } from '../../text/visible-text.js'
 
 interface PlanFilesProps {
   readonly detail: PlanDetail

@@ -1,9 +1,9 @@
 import type { SessionView } from '@countersign/protocol'
 import { useState } from 'react'
-import { Button } from '../../components/button.js'
-import { ConfirmDialog } from '../../components/confirm-dialog.js'
-import { Field } from '../../components/field.js'
-import { useChange } from '../../use-api.js'
+import { useChange } from '../../api/use-api.js'
+import { Button } from '../../components/basic/button.js'
+import { ConfirmDialog } from '../../components/form/confirm-dialog.js'
+import { Field } from '../../components/form/field.js'
 
 /** Adds a label, after saying what it means: it can never be taken off again. */
 export function AddLabel({ session }: { session: SessionView }) {

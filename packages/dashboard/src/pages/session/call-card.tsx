@@ -1,11 +1,11 @@
 import type { Block, ContractFailure, JsonValue, TimelineCall } from '@countersign/protocol'
-import { Badge } from '../../components/badge.js'
-import { Hash } from '../../components/hash.js'
-import { Icon } from '../../components/icon.js'
-import { JsonText } from '../../components/json-text.js'
-import { Name, Text } from '../../components/text.js'
-import { reasonMeaning, reasonTitle } from '../../reasons.js'
-import { plainText } from '../../visible-text.js'
+import { Badge } from '../../components/basic/badge.js'
+import { Hash } from '../../components/basic/hash.js'
+import { Icon } from '../../components/basic/icon.js'
+import { JsonText } from '../../components/basic/json-text.js'
+import { Name, Text } from '../../components/basic/text.js'
+import { reasonMeaning, reasonTitle } from '../../text/reasons.js'
+import { plainText } from '../../text/visible-text.js'
 import { NoReceipt, ReceiptLine } from './receipt-line.js'
 
 /** One call: what was decided, by which rule, and what became of it. Its address can be sent to somebody. */

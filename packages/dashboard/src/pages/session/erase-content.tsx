@@ -1,7 +1,7 @@
 import { useState } from 'react'
-import { Button } from '../../components/button.js'
-import { ConfirmDialog } from '../../components/confirm-dialog.js'
-import { useChange } from '../../use-api.js'
+import { useChange } from '../../api/use-api.js'
+import { Button } from '../../components/basic/button.js'
+import { ConfirmDialog } from '../../components/form/confirm-dialog.js'
 
 /** Takes arguments and results out for good; the ledger holds digests only, so it still verifies. */
 export function EraseContent({ sessionId }: { sessionId: string }) {

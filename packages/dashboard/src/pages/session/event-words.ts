@@ -1,6 +1,6 @@
 import type { LedgerBody, LedgerEventType, TimelineItem } from '@countersign/protocol'
-import type { Tone } from '../../components/badge.js'
-import { plural } from '../../format.js'
+import type { Tone } from '../../components/basic/badge.js'
+import { plural } from '../../text/format.js'
 
 export interface EventWords {
   readonly title: string

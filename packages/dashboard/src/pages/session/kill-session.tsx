@@ -1,7 +1,7 @@
 import type { SessionView } from '@countersign/protocol'
-import { KillButton } from '../../components/kill-button.js'
-import { Text } from '../../components/text.js'
-import { useChange } from '../../use-api.js'
+import { useChange } from '../../api/use-api.js'
+import { Text } from '../../components/basic/text.js'
+import { KillButton } from '../../components/form/kill-button.js'
 
 /** Stops a session for good, after asking. */
 export function KillSession({ session }: { session: SessionView }) {

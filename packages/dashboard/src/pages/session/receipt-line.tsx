@@ -1,7 +1,7 @@
 import type { TimelineCall } from '@countersign/protocol'
-import { Badge, type Tone } from '../../components/badge.js'
-import { Text } from '../../components/text.js'
-import { duration } from '../../format.js'
+import { Badge, type Tone } from '../../components/basic/badge.js'
+import { Text } from '../../components/basic/text.js'
+import { duration } from '../../text/format.js'
 
 const OUTCOMES = {
   succeeded: { word: 'Succeeded', tone: 'allow' },

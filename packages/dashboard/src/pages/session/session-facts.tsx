@@ -1,12 +1,12 @@
 import type { SessionDetail } from '@countersign/protocol'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { StatusBadge } from '../../components/badge.js'
-import { Hash } from '../../components/hash.js'
-import { Labels } from '../../components/labels.js'
-import { Text } from '../../components/text.js'
-import { Ago } from '../../components/time.js'
-import { count, money } from '../../format.js'
+import { StatusBadge } from '../../components/basic/badge.js'
+import { Hash } from '../../components/basic/hash.js'
+import { Labels } from '../../components/basic/labels.js'
+import { Text } from '../../components/basic/text.js'
+import { Ago } from '../../components/basic/time.js'
+import { count, money } from '../../text/format.js'
 import { AddLabel } from './add-label.js'
 
 export function SessionFacts({ detail: { session, row, pending } }: { detail: SessionDetail }) {

@@ -1,9 +1,9 @@
 import type { StateSnapshot, TimelineItem } from '@countersign/protocol'
 import type { ReactNode } from 'react'
-import { Button } from '../../components/button.js'
-import { Panel } from '../../components/page.js'
-import { Text } from '../../components/text.js'
-import { count, money } from '../../format.js'
+import { Button } from '../../components/basic/button.js'
+import { Text } from '../../components/basic/text.js'
+import { Panel } from '../../components/layout/page.js'
+import { count, money } from '../../text/format.js'
 
 interface StatePanelProps {
   readonly item: TimelineItem

@@ -1,7 +1,7 @@
 import type { TimelineItem } from '@countersign/protocol'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useCallback, useEffect, useState } from 'react'
-import { type Answer, type ApiProblem, call } from '../../api.js'
+import { type Answer, type ApiProblem, call } from '../../api/api.js'
 
 const PAGE = 100
 /** Further ones take the place of those at the other end: a new event makes all of them stale. */

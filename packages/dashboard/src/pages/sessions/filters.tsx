@@ -1,11 +1,11 @@
 import { type FormEvent, useEffect, useRef } from 'react'
-import { Button } from '../../components/button.js'
-import { Select } from '../../components/field.js'
-import { Icon } from '../../components/icon.js'
-import { zoneName } from '../../format.js'
-import { REASON_OPTIONS } from '../../reasons.js'
-import { useApi } from '../../use-api.js'
-import { plainText } from '../../visible-text.js'
+import { useApi } from '../../api/use-api.js'
+import { Button } from '../../components/basic/button.js'
+import { Icon } from '../../components/basic/icon.js'
+import { Select } from '../../components/form/field.js'
+import { zoneName } from '../../text/format.js'
+import { REASON_OPTIONS } from '../../text/reasons.js'
+import { plainText } from '../../text/visible-text.js'
 
 type Search = Readonly<Record<string, string>>
 

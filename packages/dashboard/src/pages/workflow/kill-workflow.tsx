@@ -1,7 +1,7 @@
-import type { Answer } from '../../api.js'
-import { KillButton } from '../../components/kill-button.js'
-import { plural } from '../../format.js'
-import { useChange } from '../../use-api.js'
+import type { Answer } from '../../api/api.js'
+import { useChange } from '../../api/use-api.js'
+import { KillButton } from '../../components/form/kill-button.js'
+import { plural } from '../../text/format.js'
 
 /** Stops a workflow and every session in it for good, after asking. */
 export function KillWorkflow({ workflow }: { workflow: Answer<'loadWorkflowDetail'> }) {

@@ -12,10 +12,10 @@ import {
 import '@xyflow/react/dist/base.css'
 import { Link } from '@tanstack/react-router'
 import { useCallback, useMemo, useState, useSyncExternalStore } from 'react'
-import type { Answer } from '../../api.js'
-import { StatusBadge } from '../../components/badge.js'
-import { Text } from '../../components/text.js'
-import { plainText } from '../../visible-text.js'
+import type { Answer } from '../../api/api.js'
+import { StatusBadge } from '../../components/basic/badge.js'
+import { Text } from '../../components/basic/text.js'
+import { plainText } from '../../text/visible-text.js'
 import { rolesByDepth } from './roles-by-depth.js'
 
 type Workflow = Answer<'loadWorkflowDetail'>

@@ -1,6 +1,6 @@
-import { useApi, useChange } from '../use-api.js'
-import { Button } from './button.js'
-import { Icon } from './icon.js'
+import { useApi, useChange } from '../../api/use-api.js'
+import { Button } from '../basic/button.js'
+import { Icon } from '../basic/icon.js'
 import { MailNote } from './mail-note.js'
 
 /** Until the address is verified the API refuses every call, so every page says so. */

@@ -1,4 +1,4 @@
-import { visibleText } from '../visible-text.js'
+import { visibleText } from '../../text/visible-text.js'
 
 interface TextProps {
   readonly value: string

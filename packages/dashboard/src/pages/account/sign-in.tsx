@@ -1,10 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useRouter, useSearch } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
-import { Button } from '../components/button.js'
-import { Door, FormProblem } from '../components/door.js'
-import { Field } from '../components/field.js'
-import { useChange } from '../use-api.js'
+import { useChange } from '../../api/use-api.js'
+import { Button } from '../../components/basic/button.js'
+import { Field } from '../../components/form/field.js'
+import { FormProblem } from '../../components/form/form-problem.js'
+import { Door } from '../../components/layout/door.js'
 
 export function SignInPage() {
   const { next } = useSearch({ from: '/sign-in' })

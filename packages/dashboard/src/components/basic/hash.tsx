@@ -1,4 +1,4 @@
-import { shortHash } from '../format.js'
+import { shortHash } from '../../text/format.js'
 import { CopyButton } from './copy-button.js'
 
 /** A hash by its first characters; the whole is on hover and in the clipboard. */

@@ -1,7 +1,7 @@
 import { type LedgerExport, ROUTES, type WorkflowLedgerExport } from '@countersign/protocol'
-import { firstBrokenEvent, isMisfit } from './broken-event.js'
+import { firstBrokenEvent, isMisfit } from '../report/broken-event.js'
+import { Unreadable } from '../terminal/command.js'
 import { askRoute, RefusedError, type Service } from './call-route.js'
-import { Unreadable } from './command.js'
 
 interface Exports {
   exportEvents: LedgerExport

@@ -1,6 +1,6 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import { ApiProblem } from '../api.js'
+import { ApiProblem } from '../../api/api.js'
 import { Failure } from './states.js'
 
 const AGAIN_MS = 5_000

@@ -1,10 +1,11 @@
 import { Link } from '@tanstack/react-router'
 import type { FormEvent } from 'react'
-import { Button } from '../components/button.js'
-import { Door, FormProblem } from '../components/door.js'
-import { Field } from '../components/field.js'
-import { MailNote } from '../components/mail-note.js'
-import { useChange } from '../use-api.js'
+import { useChange } from '../../api/use-api.js'
+import { Button } from '../../components/basic/button.js'
+import { Field } from '../../components/form/field.js'
+import { FormProblem } from '../../components/form/form-problem.js'
+import { Door } from '../../components/layout/door.js'
+import { MailNote } from '../../components/layout/mail-note.js'
 
 export function ForgotPasswordPage() {
   const forgot = useChange('forgotPassword')

@@ -1,13 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
-import type { Answer } from '../api.js'
-import { Button } from '../components/button.js'
-import { Door, FormProblem } from '../components/door.js'
-import { Field } from '../components/field.js'
-import { MailNote } from '../components/mail-note.js'
-import { NewKey } from '../components/new-key.js'
-import { reading, useChange } from '../use-api.js'
+import type { Answer } from '../../api/api.js'
+import { reading, useChange } from '../../api/use-api.js'
+import { Button } from '../../components/basic/button.js'
+import { Field } from '../../components/form/field.js'
+import { FormProblem } from '../../components/form/form-problem.js'
+import { Door } from '../../components/layout/door.js'
+import { MailNote } from '../../components/layout/mail-note.js'
+import { NewKey } from '../../components/layout/new-key.js'
 
 export function SignUpPage() {
   const [made, setMade] = useState<Answer<'signup'> | null>(null)

@@ -1,11 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import { chooseTheme, useTheme } from '../theme.js'
-import { useApi, useChange } from '../use-api.js'
-import { Button } from './button.js'
-import { Icon, type IconName, Mark } from './icon.js'
-import { Text } from './text.js'
+import { useApi, useChange } from '../../api/use-api.js'
+import { chooseTheme, useTheme } from '../../styles/theme.js'
+import { Button } from '../basic/button.js'
+import { Icon, type IconName, Mark } from '../basic/icon.js'
+import { Text } from '../basic/text.js'
 import { VerifyBanner } from './verify-banner.js'
 
 const SECTIONS = [

@@ -1,7 +1,7 @@
 import { type ReactNode, useId, useLayoutEffect, useRef } from 'react'
-import type { ApiProblem } from '../api.js'
-import { Button } from './button.js'
-import { FormProblem } from './door.js'
+import type { ApiProblem } from '../../api/api.js'
+import { Button } from '../basic/button.js'
+import { FormProblem } from './form-problem.js'
 
 /** What the dialog asks about: how far it is, what went wrong, and the way to forget that. */
 export interface Asked {

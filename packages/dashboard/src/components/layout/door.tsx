@@ -1,8 +1,5 @@
 import type { ReactNode } from 'react'
-import type { ApiProblem } from '../api.js'
-import { sentence } from '../format.js'
-import { Mark } from './icon.js'
-import { Text } from './text.js'
+import { Mark } from '../basic/icon.js'
 
 interface DoorProps {
   readonly title: string
@@ -28,17 +25,3 @@ export function Door({ title, lead, wide = false, children }: DoorProps) {
     </main>
   )
 }
-
-export function FormProblem({ problem }: { problem: ApiProblem | null }) {
-  if (problem === null) return null
-  const wait = problem.retryAfterSeconds
-  return (
-    <p className="form-problem" role="alert">
-      <Text value={sentence(problem.detail ?? problem.message)} />.
-      {problem.status === 429 && wait !== undefined ? ` Try again in ${waitWords(wait)}.` : ''}
-    </p>
-  )
-}
-
-const waitWords = (seconds: number): string =>
-  seconds < 90 ? `${Math.ceil(seconds)} seconds` : `${Math.ceil(seconds / 60)} minutes`

@@ -1,5 +1,5 @@
 import { type InputHTMLAttributes, type ReactNode, useId } from 'react'
-import { plainText } from '../visible-text.js'
+import { plainText } from '../../text/visible-text.js'
 
 interface FieldProps extends InputHTMLAttributes<HTMLInputElement> {
   readonly label: string

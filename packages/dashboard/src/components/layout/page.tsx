@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react'
-import { ago } from '../format.js'
-import { plainText } from '../visible-text.js'
-import { Icon } from './icon.js'
-import { useNow } from './time.js'
+import { ago } from '../../text/format.js'
+import { plainText } from '../../text/visible-text.js'
+import { Icon } from '../basic/icon.js'
+import { useNow } from '../basic/time.js'
 
 interface PageProps {
   readonly title: string

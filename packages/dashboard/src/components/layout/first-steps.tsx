@@ -6,8 +6,8 @@ import {
   governSnippet,
   installSnippet,
   observeSnippet,
-} from '../snippets.js'
-import { CodeBlock } from './code-block.js'
+} from '../../text/snippets.js'
+import { CodeBlock } from '../basic/code-block.js'
 import { Empty } from './states.js'
 
 /** What an account without sessions sees: the way to the first one. */

@@ -9,7 +9,7 @@ import {
   type Routes,
 } from '@countersign/protocol'
 import { readEnvironment } from '@countersign/sdk'
-import { UsageError } from './command.js'
+import { UsageError } from '../terminal/command.js'
 
 /** A service that a command talks to, as its flags name it. */
 export interface Service {

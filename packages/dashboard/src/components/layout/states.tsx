@@ -1,10 +1,10 @@
 import { fixFor } from '@countersign/protocol'
 import type { ReactNode } from 'react'
-import type { ApiProblem } from '../api.js'
-import { sentence } from '../format.js'
-import { Button } from './button.js'
-import { Icon } from './icon.js'
-import { Text } from './text.js'
+import type { ApiProblem } from '../../api/api.js'
+import { sentence } from '../../text/format.js'
+import { Button } from '../basic/button.js'
+import { Icon } from '../basic/icon.js'
+import { Text } from '../basic/text.js'
 
 /** A page with nothing to show says what to do next. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react'
-import { ago, fullTime } from '../format.js'
+import { ago, fullTime } from '../../text/format.js'
 
 /** How long ago, kept true; the exact time on hover. */
 export function Ago({ at }: { at: string }) {

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { plainText } from '../visible-text.js'
+import { plainText } from '../../text/visible-text.js'
 import { None } from './none.js'
 import { Text } from './text.js'
 

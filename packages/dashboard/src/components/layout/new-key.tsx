@@ -1,6 +1,6 @@
-import { environmentSnippet, installSnippet, observeSnippet } from '../snippets.js'
-import { CodeBlock } from './code-block.js'
-import { CopyButton } from './copy-button.js'
+import { environmentSnippet, installSnippet, observeSnippet } from '../../text/snippets.js'
+import { CodeBlock } from '../basic/code-block.js'
+import { CopyButton } from '../basic/copy-button.js'
 
 /** A key on the only occasion it is shown, and the first thing to do with it. */
 export function NewKey({ apiKey }: { apiKey: string }) {

@@ -1,5 +1,5 @@
 import type { MailDelivery } from '@countersign/protocol'
-import { Text } from './text.js'
+import { Text } from '../basic/text.js'
 
 /** Where the link of a mail is to be found. A service without a mail server sends none, and must not say that it did. */
 export function MailNote({ mail, to }: { mail: MailDelivery; to?: string }) {

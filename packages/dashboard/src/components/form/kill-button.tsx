@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react'
-import { Button } from './button.js'
+import { Button } from '../basic/button.js'
 import { type Asked, ConfirmDialog } from './confirm-dialog.js'
 import { Field } from './field.js'
 

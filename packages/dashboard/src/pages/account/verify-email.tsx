@@ -1,11 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import { Button } from '../components/button.js'
-import { Door, FormProblem } from '../components/door.js'
-import { Loading } from '../components/states.js'
-import { useChange } from '../use-api.js'
-import { useFragmentToken } from '../use-fragment-token.js'
+import { useChange } from '../../api/use-api.js'
+import { Button } from '../../components/basic/button.js'
+import { FormProblem } from '../../components/form/form-problem.js'
+import { Door } from '../../components/layout/door.js'
+import { Loading } from '../../components/layout/states.js'
+import { useFragmentToken } from './use-fragment-token.js'
 
 /** The link of the mail leads here; the token is in the fragment, which no server and no log ever sees. */
 export function VerifyEmailPage() {
