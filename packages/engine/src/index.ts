@@ -1,7 +1,7 @@
 export {
   type BacktestOptions,
   backtestSession,
-  type CallVerdict,
+  type CallComparison,
   type PastCall,
   type PastSession,
   type PastTurn,
@@ -23,9 +23,9 @@ export {
   type CedarModule,
   type CedarRequest,
   createPolicyEvaluator,
-  type PolicyDecision,
   type PolicyEvaluator,
   type PolicyQuestion,
+  type PolicyResult,
   type PreparedPolicy,
 } from './contract/cedar.js'
 export { readByPath } from './contract/check-invariant.js'
@@ -72,13 +72,13 @@ export { type Narrowing, narrowTools } from './judge/narrow.js'
 export {
   checkPreflight,
   judgeInputInvariants,
-  type Preflight,
   type PreflightBlock,
+  type PreflightInput,
   preflightBlock,
   readInputValues,
 } from './judge/preflight.js'
 export type { Proposal, Verdict } from './judge/proposal.js'
-export { judgeReceipts, type ReceiptBatch, type ReceiptVerdict } from './judge/receipts.js'
+export { judgeReceipts, type ReceiptBatch, type ReceiptResult } from './judge/receipts.js'
 export { judgeSources, type SourceViolation } from './judge/rules/sources.js'
 export { type ValidationResult, validateResponse } from './judge/validate.js'
 export { upperBound } from './learn/bound.js'

@@ -1,7 +1,7 @@
 import type { CompiledContract, RunReport, UnjudgedRule } from '@countersign/protocol'
 import type { Plan } from '../contract/plan.js'
 import { leavesOf } from '../json/leaves.js'
-import type { CallVerdict, PastSession } from './backtest.js'
+import type { CallComparison, PastSession } from './backtest.js'
 
 /** What a backtest found so far. Sessions are added one by one, so that a long run needs little memory. */
 export interface BacktestTally {
@@ -41,7 +41,7 @@ export type Expected = (turn: number, call: number) => 'allow' | 'block'
 export function addToTally(
   tally: BacktestTally,
   session: PastSession & { readonly name: string },
-  verdicts: readonly CallVerdict[],
+  verdicts: readonly CallComparison[],
   expected: Expected,
   unjudged: ReadonlyMap<string, readonly UnjudgedRule[]> = NOTHING_UNJUDGED,
 ): void {
@@ -72,7 +72,7 @@ const NOTHING_UNJUDGED: ReadonlyMap<string, readonly UnjudgedRule[]> = new Map()
 
 function countCall(
   tally: BacktestTally,
-  { turn, call, tool, decision, reasons }: CallVerdict,
+  { turn, call, tool, decision, reasons }: CallComparison,
   session: PastSession,
 ): void {
   tally.calls++

@@ -39,7 +39,7 @@ export interface PastCall {
   readonly flow?: CallFlow
 }
 
-export interface CallVerdict {
+export interface CallComparison {
   readonly turn: number
   readonly call: number
   readonly tool: string
@@ -60,7 +60,7 @@ export interface BacktestOptions {
  * Judges a past session call by call with the functions that judge a live one. A call that the plan blocks, or that the
  * person refuses, does not run: neither it nor its result is seen by the rest.
  */
-export function backtestSession(session: PastSession, options: BacktestOptions): CallVerdict[] {
+export function backtestSession(session: PastSession, options: BacktestOptions): CallComparison[] {
   const replay: Replay = { session, options, state: startState(session, options.plan), trail: newTrail() }
   for (const text of session.user) sawUser(replay.trail, text)
   return session.turns.flatMap((turn, index) => playTurn(replay, turn, index))
@@ -99,7 +99,7 @@ function startState(session: PastSession, plan: Plan): SessionState {
   })
 }
 
-function playTurn(replay: Replay, turn: PastTurn, index: number): CallVerdict[] {
+function playTurn(replay: Replay, turn: PastTurn, index: number): CallComparison[] {
   const { trail } = replay
   for (const text of turn.user ?? []) sawUser(trail, text)
   const calls = turn.calls.map((call, at) => ({ ...call, id: `${index}.${at}` }))

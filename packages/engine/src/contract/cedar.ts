@@ -37,7 +37,7 @@ export interface CedarEntityId {
   id: string
 }
 
-export interface PolicyDecision {
+export interface PolicyResult {
   /** `error` blocks like `deny`; only `deny` may take a tool away before its arguments are known. */
   readonly decision: 'allow' | 'deny' | 'error'
   readonly errors: string[]
@@ -52,9 +52,9 @@ export interface PolicyQuestion {
 }
 
 export interface PreparedPolicy {
-  decide(question: PolicyQuestion): PolicyDecision
+  decide(question: PolicyQuestion): PolicyResult
   /** The layer below `decide`: a request that is Cedar's already. Also tells which policies decided. */
-  authorize(request: CedarRequest): PolicyDecision & { readonly reasons: string[] }
+  authorize(request: CedarRequest): PolicyResult & { readonly reasons: string[] }
 }
 
 export interface PolicyEvaluator {
@@ -123,7 +123,7 @@ function createParsedSets(cedar: CedarModule): { idOf(policy: string): string } 
   }
 }
 
-function decide(authorize: PreparedPolicy['authorize'], question: PolicyQuestion): PolicyDecision {
+function decide(authorize: PreparedPolicy['authorize'], question: PolicyQuestion): PolicyResult {
   try {
     const { decision, errors } = authorize(toRequest(question))
     return { decision, errors }

@@ -6,9 +6,9 @@ import type { ReadResponse } from '../response/read-response.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { SessionState } from '../state/state.js'
 import { addToTally, EMPTY_TALLY, type Tally } from '../state/tally.js'
-import { type JudgedOutcome, judgeReadable, shareResponse } from './judge-call.js'
+import { judgeReadable, type LadderResult, shareResponse } from './judge-call.js'
 import type { Proposal, Verdict } from './proposal.js'
-import { settle } from './record-decision.js'
+import { recordDecision } from './record-decision.js'
 import { totalWith } from './rules/amounts.js'
 
 /** Judges every call of a response. All rules run for each; what narrows sees the calls allowed before it. */
@@ -17,28 +17,28 @@ export function evaluateProposal(proposal: Proposal): Verdict {
   const cost = costOfResponse(proposal)
   const shared = shareResponse(proposal)
   let tally = EMPTY_TALLY
-  const judged: JudgedOutcome[] = []
+  const results: LadderResult[] = []
   const calls = callsToJudge(response)
   const spent = cost === '0' ? state.actualCost : addDecimals(state.actualCost, cost)
   for (const call of calls) {
-    const outcome = judgeReadable(proposal, shared, call, tally, spent)
-    judged.push(outcome)
-    const isFollowed = judged.length < calls.length
-    if (isFollowed && outcome.blocks.length === 0) tally = tallyWith(tally, outcome, state)
+    const result = judgeReadable(proposal, shared, call, tally, spent)
+    results.push(result)
+    const isFollowed = results.length < calls.length
+    if (isFollowed && result.blocks.length === 0) tally = tallyWith(tally, result, state)
   }
   let blocked = 0
-  for (const { blocks } of judged) if (blocks.length > 0) blocked++
-  const outcome = outcomeOf(judged.length, blocked, gate)
+  for (const { blocks } of results) if (blocks.length > 0) blocked++
+  const outcome = outcomeOf(results.length, blocked, gate)
   const registers = outcome === 'allowed' || outcome === 'partial'
-  const isHashed = proposal.keepsHashes !== false || blocked > 0 || judged.some(needsPerson)
+  const isHashed = proposal.keepsHashes !== false || blocked > 0 || results.some(needsPerson)
   const decisions: Decision[] = []
   const records: LedgerCall[] = []
   let resources = NOTHING_HELD
-  for (const one of judged) {
-    const { decision, record, holds } = settle(proposal, one, registers, isHashed)
+  for (const result of results) {
+    const { decision, record, holds } = recordDecision(proposal, result, registers, isHashed)
     decisions.push(decision)
     records.push(record)
-    if (holds.length > 0) resources = new Map(resources).set(one.pendingCallId, holds)
+    if (holds.length > 0) resources = new Map(resources).set(result.pendingCallId, holds)
   }
   return {
     outcome,
@@ -46,7 +46,7 @@ export function evaluateProposal(proposal: Proposal): Verdict {
     cost,
     event: {
       proposal_id: proposal.ids.proposalId,
-      response_hash: proposal.responseHash ?? hashOfReading(proposal.salt, response, judged),
+      response_hash: proposal.responseHash ?? hashOfReading(proposal.salt, response, results),
       gate,
       model: proposal.model ?? response.model,
       usage: proposal.usage ?? response.usage,
@@ -66,13 +66,13 @@ const NOTHING_HELD: Verdict['resources'] = new Map()
 function hashOfReading(
   salt: string,
   { finishReason, content }: ReadResponse,
-  judged: readonly JudgedOutcome[],
+  results: readonly LadderResult[],
 ): string {
-  const calls = judged.map(({ call, argumentHash }) => [call.id, call.name, argumentHash ?? call.argumentsText])
+  const calls = results.map(({ call, argumentHash }) => [call.id, call.name, argumentHash ?? call.argumentsText])
   return sha256Hex(`${salt.length}:${salt}:${JSON.stringify([finishReason, content, calls])}`)
 }
 
-function tallyWith(tally: Tally, allowed: JudgedOutcome, state: SessionState): Tally {
+function tallyWith(tally: Tally, allowed: LadderResult, state: SessionState): Tally {
   const { call, contract, argumentHash, amounts, checkpoints } = allowed
   const aggregates = new Map(
     amounts.added.map(({ aggregate, amount }) => [aggregate.name, totalWith(aggregate, amount, state, tally)]),
@@ -114,4 +114,4 @@ function trips({ plan, state }: Proposal, outcome: Verdict['outcome']): boolean 
   return state.consecutiveBlocks + 1 >= most
 }
 
-const needsPerson = ({ checkpoints }: JudgedOutcome): boolean => checkpoints.length > 0
+const needsPerson = ({ checkpoints }: LadderResult): boolean => checkpoints.length > 0

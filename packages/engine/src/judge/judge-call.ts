@@ -9,31 +9,31 @@ import type { ToolCall } from '../response/tool-call.js'
 import type { Tally } from '../state/tally.js'
 import { RegexTooCostlyError } from '../text/regex.js'
 import { triggeredCheckpoints } from './checkpoint.js'
-import { climb } from './ladder.js'
+import { judgeByLadder } from './ladder.js'
 import type { Proposal } from './proposal.js'
 import { amountsOf, NO_AMOUNTS } from './rules/amounts.js'
-import type { JudgedCall, JudgedResponse } from './rules/rule.js'
+import type { CallContext, ResponseContext } from './rules/rule.js'
 import { judgeSources, type SourceViolation } from './rules/sources.js'
 
 /** What the rules say of one call. */
-export interface JudgedOutcome {
+export interface LadderResult {
   readonly call: ToolCall
   readonly contract: PreparedContract | null
   readonly argumentHash: string | null
   readonly pendingCallId: string
   readonly blocks: readonly Block[]
   readonly checkpoints: readonly CheckpointTrigger[]
-  readonly amounts: JudgedCall['amounts']
+  readonly amounts: CallContext['amounts']
 }
 
 /** A text that a pattern of the contract cannot be asked about blocks the call that brings it, and fails nothing else. */
 export function judgeReadable(
   proposal: Proposal,
-  response: JudgedResponse,
+  response: ResponseContext,
   call: ToolCall,
   tally: Tally,
   spent: string,
-): JudgedOutcome {
+): LadderResult {
   try {
     return judgeCall(proposal, response, call, tally, spent)
   } catch (error) {
@@ -45,11 +45,11 @@ export function judgeReadable(
 
 function judgeCall(
   proposal: Proposal,
-  response: JudgedResponse,
+  response: ResponseContext,
   call: ToolCall,
   tally: Tally,
   spent: string,
-): JudgedOutcome {
+): LadderResult {
   const { plan, state, salt } = proposal
   const contract = plan.contracts.get(call.name) ?? null
   const args = call.arguments
@@ -63,7 +63,7 @@ function judgeCall(
     args === null || proposal.asks === false
       ? []
       : triggeredCheckpoints(plan, { tool: call.name, arguments: args, idPrefix: pendingCallId }, sourceViolations)
-  const blocks = climb(
+  const blocks = judgeByLadder(
     {
       tool: call.name,
       call,
@@ -105,7 +105,7 @@ function violationsOf(
   return judgeSources(contract.sources, { arguments: args, flow }, context)
 }
 
-export function shareResponse({ plan, response, toolless }: Proposal): JudgedResponse {
+export function shareResponse({ plan, response, toolless }: Proposal): ResponseContext {
   let view: ResponseView | undefined
   const viewOnce = () => {
     view ??= viewResponse(response)

@@ -20,7 +20,7 @@ import {
 } from './rules/invariants.js'
 import { preconditionNotMet, resourceHeld } from './rules/order.js'
 import { ambiguousPhase, illegalPhase } from './rules/phase.js'
-import type { JudgedCall, Rule } from './rules/rule.js'
+import type { CallContext, Rule } from './rules/rule.js'
 import {
   bindingNotFound,
   envelopeNotEstablished,
@@ -70,13 +70,13 @@ export const REASONS_AFTER_THE_DECISION = [
 ] as const satisfies readonly BlockReason[]
 
 /** All that speaks against a call, first by precedence. */
-export function climb(judged: JudgedCall, offered: readonly string[] | null): Block[] {
+export function judgeByLadder(context: CallContext, offered: readonly string[] | null): Block[] {
   const blocks: Block[] = []
   for (const { rule } of LADDER) {
-    const found = rule(judged)
+    const found = rule(context)
     if (found !== null) blocks.push(found)
   }
-  if (blocks.length === 0 && offered !== null && !offered.includes(judged.tool)) blocks.push(notOffered(judged.tool))
+  if (blocks.length === 0 && offered !== null && !offered.includes(context.tool)) blocks.push(notOffered(context.tool))
   if (blocks.length === 0) return blocks
   const denied = blocks.findIndex(({ reason }) => reason === 'policy_denied')
   // Whom the policy denies learns nothing else about the tool.

@@ -12,7 +12,7 @@ import {
 } from './rules/access.js'
 import { preconditionMissing } from './rules/order.js'
 import { illegalPhase } from './rules/phase.js'
-import type { JudgedTool, ToolRule } from './rules/rule.js'
+import type { ToolContext, ToolRule } from './rules/rule.js'
 
 export interface Narrowing {
   readonly plan: Plan
@@ -29,7 +29,7 @@ export function narrowTools(narrowing: Narrowing): { allowed: string[]; removed:
   const allowed: string[] = []
   const removed: NarrowedTool[] = []
   for (const { name } of narrowing.tools) {
-    const judged: JudgedTool = {
+    const context: ToolContext = {
       tool: name,
       contract: narrowing.plan.contracts.get(name) ?? null,
       plan: narrowing.plan,
@@ -39,7 +39,7 @@ export function narrowTools(narrowing: Narrowing): { allowed: string[]; removed:
       principal: narrowing.principal,
       agent: narrowing.agent,
     }
-    const gone = removal(judged)
+    const gone = removal(context)
     if (gone === null) allowed.push(name)
     else removed.push(gone)
   }
@@ -58,14 +58,14 @@ const NARROWING: readonly { readonly reason: NarrowingReason; readonly rule: Too
   { reason: 'precondition_not_met', rule: preconditionMissing },
 ]
 
-function removal(judged: JudgedTool): NarrowedTool | null {
+function removal(context: ToolContext): NarrowedTool | null {
   for (const { reason, rule } of NARROWING) {
-    const found = rule(judged)
+    const found = rule(context)
     if (found === null) continue
     // The policy is nobody's business but the owner's.
     const detail = reason === 'policy_denied' ? {} : { detail: found.remedy }
     const file = found.contract_file === undefined ? {} : { contract_file: found.contract_file }
-    return { tool: judged.tool, reason, ...detail, ...file }
+    return { tool: context.tool, reason, ...detail, ...file }
   }
   return null
 }

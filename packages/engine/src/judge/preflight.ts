@@ -7,7 +7,7 @@ import { lookUp } from '../json/look-up.js'
 import type { SessionState } from '../state/state.js'
 import { MINUTE_MS } from '../state/state.js'
 
-export interface Preflight {
+export interface PreflightInput {
   readonly plan: Plan
   readonly state: SessionState
   readonly nowMs: number
@@ -24,18 +24,18 @@ export interface PreflightBlock {
 }
 
 /** Says before the model is called that nothing it proposes could be allowed. */
-export function checkPreflight(preflight: Preflight): { blocked: PreflightBlock | null; remaining: Remaining } {
-  const remaining = remainingOf(preflight)
-  return { blocked: blockBy(preflight, remaining), remaining }
+export function checkPreflight(input: PreflightInput): { blocked: PreflightBlock | null; remaining: Remaining } {
+  const remaining = remainingOf(input)
+  return { blocked: blockBy(input, remaining), remaining }
 }
 
 /** The same for those who do not ask what remains. Most sessions have no limits. */
-export function preflightBlock(preflight: Preflight): PreflightBlock | null {
-  return preflight.plan.session.session_limits === undefined ? null : blockBy(preflight, remainingOf(preflight))
+export function preflightBlock(input: PreflightInput): PreflightBlock | null {
+  return input.plan.session.session_limits === undefined ? null : blockBy(input, remainingOf(input))
 }
 
-const blockBy = (preflight: Preflight, remaining: Remaining): PreflightBlock | null =>
-  costBlock(preflight) ?? (preflight.toolless === true ? null : callBlock(preflight, remaining))
+const blockBy = (input: PreflightInput, remaining: Remaining): PreflightBlock | null =>
+  costBlock(input) ?? (input.toolless === true ? null : callBlock(input, remaining))
 
 const exceeded = (detail: string, remedy: string): PreflightBlock => ({
   reason: 'session_limit_exceeded',
@@ -43,7 +43,7 @@ const exceeded = (detail: string, remedy: string): PreflightBlock => ({
   remedy,
 })
 
-function costBlock({ plan, state, provider, model }: Preflight): PreflightBlock | null {
+function costBlock({ plan, state, provider, model }: PreflightInput): PreflightBlock | null {
   const most = plan.session.session_limits?.max_cost_per_session
   if (most === undefined) return null
   if (plan.priceOf(provider ?? null, model ?? null) === null) {
@@ -54,7 +54,7 @@ function costBlock({ plan, state, provider, model }: Preflight): PreflightBlock 
   return exceeded('max_cost_per_session', `The session has spent its ${most}. Start a new one to go on.`)
 }
 
-function callBlock({ plan, state }: Preflight, remaining: Remaining): PreflightBlock | null {
+function callBlock({ plan, state }: PreflightInput, remaining: Remaining): PreflightBlock | null {
   const limits = plan.session.session_limits
   if (remaining.steps === 0) {
     return exceeded('max_steps', `The session has used its ${limits?.max_steps} steps. Start a new one to go on.`)
@@ -78,7 +78,7 @@ function callBlock({ plan, state }: Preflight, remaining: Remaining): PreflightB
   return exceeded('circuit_breaker', 'The circuit breaker of the session has tripped. Start a new one to go on.')
 }
 
-function remainingOf({ plan, state, nowMs }: Preflight): Remaining {
+function remainingOf({ plan, state, nowMs }: PreflightInput): Remaining {
   const limits = plan.session.session_limits ?? {}
   const left = (most: number | undefined, used: number) => (most === undefined ? null : Math.max(0, most - used))
   const recent = state.recentTimes.filter((time) => time > nowMs - MINUTE_MS).length

@@ -16,7 +16,7 @@ export interface ReceiptBatch {
   readonly at: string
 }
 
-export interface ReceiptVerdict {
+export interface ReceiptResult {
   readonly event: LedgerBody<'receipts'>
   /** The session after the event. */
   readonly state: SessionState
@@ -28,7 +28,7 @@ export interface ReceiptVerdict {
 }
 
 /** Weighs the evidence of a batch. The event holds facts only; what they do to the session `applyEvent` says. */
-export function judgeReceipts(batch: ReceiptBatch): ReceiptVerdict {
+export function judgeReceipts(batch: ReceiptBatch): ReceiptResult {
   const { plan, state, at } = batch
   const argumentsChanged: string[] = []
   const receipts = batch.receipts.map((receipt, index): LedgerReceipt => {

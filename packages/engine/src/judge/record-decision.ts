@@ -1,21 +1,27 @@
 import type { Decision, LedgerCall } from '@countersign/protocol'
 import { saltedHash, sha256Hex } from '../json/hash.js'
 import { callRecord, effectsOf, type Held, resourcesOf } from './call-effects.js'
-import type { JudgedOutcome } from './judge-call.js'
+import type { LadderResult } from './judge-call.js'
 import type { Proposal } from './proposal.js'
 
-export interface Settled {
+/** One call, decided: what goes on the wire, what the ledger records, what the call holds. */
+export interface RecordedDecision {
   readonly decision: Decision
   readonly record: LedgerCall
   readonly holds: readonly Held[]
 }
 
-/** Turns the judgement of one call into its decision on the wire and its record in the ledger. */
-export function settle(proposal: Proposal, judged: JudgedOutcome, registers: boolean, isHashed: boolean): Settled {
-  const { call, contract, blocks, checkpoints } = judged
+/** Turns what the rules say of one call into its decision on the wire and its record in the ledger. */
+export function recordDecision(
+  proposal: Proposal,
+  result: LadderResult,
+  registers: boolean,
+  isHashed: boolean,
+): RecordedDecision {
+  const { call, contract, blocks, checkpoints } = result
   const isAllowed = blocks.length === 0
   const isRegistered = isAllowed && registers
-  const pendingCallId = isRegistered ? judged.pendingCallId : null
+  const pendingCallId = isRegistered ? result.pendingCallId : null
   const level = proposal.evidence === 'reported' ? 'reported' : (contract?.commitRequirement ?? 'executed')
   const decision: Decision = {
     index: call.index,
@@ -23,8 +29,8 @@ export function settle(proposal: Proposal, judged: JudgedOutcome, registers: boo
     tool_name: call.name,
     decision: isAllowed ? 'allow' : 'block',
     pending_call_id: pendingCallId,
-    idempotency_key: isRegistered && isHashed ? sha256Hex(`${proposal.ids.sessionId}:${judged.pendingCallId}`) : null,
-    argument_hash: hashOfArguments(proposal, judged, isHashed),
+    idempotency_key: isRegistered && isHashed ? sha256Hex(`${proposal.ids.sessionId}:${result.pendingCallId}`) : null,
+    argument_hash: hashOfArguments(proposal, result, isHashed),
     reason: blocks[0]?.reason ?? null,
     reasons: [...blocks],
     remedy: isAllowed ? null : [...new Set(blocks.map(({ remedy }) => remedy))].join(' '),
@@ -37,14 +43,14 @@ export function settle(proposal: Proposal, judged: JudgedOutcome, registers: boo
   }
   if (!isRegistered || call.arguments === null) return { decision, record: callRecord(decision), holds: [] }
   const holds = contract === null ? [] : resourcesOf(contract, call.arguments)
-  const effects = effectsOf(contract, call.arguments, judged.amounts, { holds, salt: proposal.salt })
+  const effects = effectsOf(contract, call.arguments, result.amounts, { holds, salt: proposal.salt })
   return { decision, record: callRecord(decision, effects), holds }
 }
 
-/** Stands where a hash would that nobody can ask for. */
+/** In place of a hash that nobody can ask for. */
 const NOT_HASHED = ''
 
-function hashOfArguments({ salt }: Proposal, { call, argumentHash }: JudgedOutcome, isHashed: boolean): string | null {
+function hashOfArguments({ salt }: Proposal, { call, argumentHash }: LadderResult, isHashed: boolean): string | null {
   if (argumentHash !== null || call.arguments === null) return argumentHash
   return isHashed ? saltedHash(salt, call.arguments) : NOT_HASHED
 }

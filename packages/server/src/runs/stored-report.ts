@@ -1,4 +1,4 @@
-import type { CallVerdict, Plan } from '@countersign/engine'
+import type { CallComparison, Plan } from '@countersign/engine'
 import { BLOCK_REASONS, type RunReport } from '@countersign/protocol'
 import { keptPath, wordsOf } from '../base/stored-path.js'
 
@@ -6,7 +6,7 @@ import { keptPath, wordsOf } from '../base/stored-path.js'
  * A report on captured sessions stays when they are erased or past their retention. So it says of a blocked call which
  * rule failed and where, and not what the model wrote there.
  */
-export function keptVerdict(verdict: CallVerdict, plan: Plan): CallVerdict {
+export function keptVerdict(verdict: CallComparison, plan: Plan): CallComparison {
   const contract = plan.contracts.get(verdict.tool)
   const reasons = verdict.reasons.map((block) => {
     const places = block.failures.map(({ path, operator }) => `${keptPath(path, contract)} (${operator})`)

@@ -1,8 +1,8 @@
 import type { Block, JsonObject } from '@countersign/protocol'
 import { RESTRICTED } from '@countersign/protocol'
-import type { PolicyDecision, PreparedPolicy } from '../../contract/cedar.js'
+import type { PolicyResult, PreparedPolicy } from '../../contract/cedar.js'
 import { lookUp } from '../../json/look-up.js'
-import { block, type JudgedTool, quoted, type Rule, type ToolRule } from './rule.js'
+import { block, quoted, type Rule, type ToolContext, type ToolRule } from './rule.js'
 
 export const killed: ToolRule = ({ state, contract }) =>
   state.status === 'KILLED'
@@ -16,15 +16,15 @@ export const unmatchedTool: ToolRule = ({ tool, contract, unmatchedPolicy }) => 
   })
 }
 
-export const policyDenied: Rule = (judged) => {
-  if (judged.call.arguments === null) return null
-  const verdict = askPolicies(judged, judged.call.arguments)
-  return verdict === 'allow' ? null : block('policy_denied', judged.contract, RESTRICTED_FINDING)
+export const policyDenied: Rule = (context) => {
+  if (context.call.arguments === null) return null
+  const result = askPolicies(context, context.call.arguments)
+  return result === 'allow' ? null : block('policy_denied', context.contract, RESTRICTED_FINDING)
 }
 
 /** Before arguments are known only a clear deny counts: a policy that asks for them has not decided yet. */
-export const policyDeniesTool: ToolRule = (judged) =>
-  askPolicies(judged, null) === 'deny' ? block('policy_denied', judged.contract, RESTRICTED_FINDING) : null
+export const policyDeniesTool: ToolRule = (context) =>
+  askPolicies(context, null) === 'deny' ? block('policy_denied', context.contract, RESTRICTED_FINDING) : null
 
 /** The model must not learn the policy, so that no detail is given. */
 const RESTRICTED_FINDING = {
@@ -32,21 +32,21 @@ const RESTRICTED_FINDING = {
 }
 
 /** The session's policy and the tool's are two sets, and both must allow. */
-function askPolicies(judged: JudgedTool, args: JsonObject | null): PolicyDecision['decision'] {
-  const { plan, contract } = judged
+function askPolicies(context: ToolContext, args: JsonObject | null): PolicyResult['decision'] {
+  const { plan, contract } = context
   if (!plan.usesPolicy) return 'allow'
-  const verdicts = [
-    plan.session.policy === undefined ? 'allow' : askPolicy(plan.policy, judged, args),
-    contract?.definition.policy === undefined ? 'allow' : askPolicy(contract.policy, judged, args),
+  const results = [
+    plan.session.policy === undefined ? 'allow' : askPolicy(plan.policy, context, args),
+    contract?.definition.policy === undefined ? 'allow' : askPolicy(contract.policy, context, args),
   ] as const
-  return verdicts.find((verdict) => verdict === 'deny') ?? verdicts.find((verdict) => verdict === 'error') ?? 'allow'
+  return results.find((result) => result === 'deny') ?? results.find((result) => result === 'error') ?? 'allow'
 }
 
 function askPolicy(
   policy: PreparedPolicy | null,
-  { tool, agent, principal }: JudgedTool,
+  { tool, agent, principal }: ToolContext,
   args: JsonObject | null,
-): PolicyDecision['decision'] {
+): PolicyResult['decision'] {
   // No evaluator or nobody to authorize: nothing can be allowed.
   if (policy === null || principal === undefined) return 'deny'
   return policy.decide({ principal, tool, agent: agent ?? '', arguments: args }).decision

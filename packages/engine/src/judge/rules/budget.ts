@@ -3,18 +3,18 @@ import { compareDecimals, decimalText } from '../../json/decimal.js'
 import { lookUp } from '../../json/look-up.js'
 import { MINUTE_MS } from '../../state/state.js'
 import { totalWith } from './amounts.js'
-import { argumentPath, argumentsAt, block, type Finding, type JudgedCall, quoted, type Rule } from './rule.js'
+import { argumentPath, argumentsAt, block, type CallContext, type Finding, quoted, type Rule } from './rule.js'
 
 /** The first limit of the session that this call would pass. */
-export const sessionLimit: Rule = (judged) => {
+export const sessionLimit: Rule = (context) => {
   for (const limit of LIMIT_CHECKS) {
-    const finding = limit(judged)
-    if (finding !== null) return block('session_limit_exceeded', judged.contract, finding)
+    const finding = limit(context)
+    if (finding !== null) return block('session_limit_exceeded', context.contract, finding)
   }
   return null
 }
 
-type LimitCheck = (judged: JudgedCall) => Finding | null
+type LimitCheck = (context: CallContext) => Finding | null
 
 const steps: LimitCheck = ({ plan, state }) => {
   const most = plan.session.session_limits?.max_steps

@@ -4,16 +4,16 @@ import type { PreparedContract } from '../../contract/plan.js'
 import type { ReadResponse } from '../../response/read-response.js'
 import type { ToolCall } from '../../response/tool-call.js'
 import { cutText } from '../../text/cut-text.js'
-import { argumentPath, argumentsAt, block, type JudgedCall, type Rule } from './rule.js'
+import { argumentPath, argumentsAt, block, type CallContext, type Rule } from './rule.js'
 
 /** The response as a whole, the form of the call, and what the contract demands of finish reason and content. */
-export const responseFormat: Rule = (judged) => {
-  const whole = wholeFailures(judged)
-  const own = formatFailures(judged.call)
-  const demanded = contractFormatFailures(judged.contract, judged.response.read)
+export const responseFormat: Rule = (context) => {
+  const whole = wholeFailures(context)
+  const own = formatFailures(context.call)
+  const demanded = contractFormatFailures(context.contract, context.response.read)
   if (whole.length + own.length + demanded.length === 0) return null
   const failures = [...whole, ...own, ...demanded]
-  return block('response_format_invalid', judged.contract, {
+  return block('response_format_invalid', context.contract, {
     remedy: `Answer again in the right form: ${messages(failures)}.`,
     failures,
   })
@@ -21,7 +21,7 @@ export const responseFormat: Rule = (judged) => {
 
 const NONE: ContractFailure[] = []
 
-function wholeFailures({ response }: JudgedCall): ContractFailure[] {
+function wholeFailures({ response }: CallContext): ContractFailure[] {
   if (response.read.problems.length === 0 && !response.toolless) return NONE
   const failures = response.read.problems.map(
     (message): ContractFailure => ({ path: '$', operator: 'format', message }),

@@ -4,20 +4,20 @@ import { renderResource } from '../../contract/resource.js'
 import { saltedHash } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
 import { lookUp } from '../../json/look-up.js'
-import { block, type JudgedTool, quoted, type Rule, type ToolRule } from './rule.js'
+import { block, quoted, type Rule, type ToolContext, type ToolRule } from './rule.js'
 
 /** A precondition that no arguments could meet yet. */
-export const preconditionMissing: ToolRule = (judged) => {
-  for (const precondition of judged.contract?.preconditions ?? []) {
-    const missing = missingFor(precondition, judged)
-    if (missing !== null) return block('precondition_not_met', judged.contract, missing)
+export const preconditionMissing: ToolRule = (context) => {
+  for (const precondition of context.contract?.preconditions ?? []) {
+    const missing = missingFor(precondition, context)
+    if (missing !== null) return block('precondition_not_met', context.contract, missing)
   }
   return null
 }
 
-export const preconditionNotMet: Rule = (judged) => {
-  const { call, contract, state, salt, tool } = judged
-  const missing = preconditionMissing(judged)
+export const preconditionNotMet: Rule = (context) => {
+  const { call, contract, state, salt, tool } = context
+  const missing = preconditionMissing(context)
   if (missing !== null || contract === null || call.arguments === null) return missing
   for (const precondition of contract.preconditions) {
     if (precondition.kind !== 'tool' || precondition.same.length === 0) continue
@@ -44,7 +44,7 @@ export function witnessOf(paths: readonly CompiledPath[], args: JsonObject, salt
   return saltedHash(salt, values)
 }
 
-function missingFor(precondition: PreparedPrecondition, { tool, state }: JudgedTool) {
+function missingFor(precondition: PreparedPrecondition, { tool, state }: ToolContext) {
   if (precondition.kind === 'steps') {
     const { atLeast } = precondition
     if (state.stateVersion >= atLeast) return null

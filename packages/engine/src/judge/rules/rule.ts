@@ -17,13 +17,13 @@ import type { Amounts } from './amounts.js'
 import type { SourceViolation } from './sources.js'
 
 /** A rule looks at one call and says why it must not be, or null. It never changes anything. */
-export type Rule = (judged: JudgedCall) => Block | null
+export type Rule = (context: CallContext) => Block | null
 
 /** A rule that needs no arguments, so that preflight can apply it before the model has proposed anything. */
-export type ToolRule = (judged: JudgedTool) => Block | null
+export type ToolRule = (context: ToolContext) => Block | null
 
 /** A tool in a session: what is known before a call of it is proposed. */
-export interface JudgedTool {
+export interface ToolContext {
   readonly tool: string
   readonly contract: PreparedContract | null
   readonly plan: Plan
@@ -36,14 +36,14 @@ export interface JudgedTool {
   readonly agent: string | null
 }
 
-export interface JudgedCall extends JudgedTool {
+export interface CallContext extends ToolContext {
   readonly call: ToolCall
   /** Null when the arguments could not be read, and where no rule of the plan compares them. */
   readonly argumentHash: string | null
   readonly amounts: Amounts
   readonly checkpoints: number
   readonly sourceViolations: readonly SourceViolation[]
-  readonly response: JudgedResponse
+  readonly response: ResponseContext
   readonly salt: string
   readonly nowMs: number
   /** What this response cost, added to what the session has spent. */
@@ -53,7 +53,7 @@ export interface JudgedCall extends JudgedTool {
 }
 
 /** What the calls of one response share. */
-export interface JudgedResponse {
+export interface ResponseContext {
   readonly read: ReadResponse
   /** The request offered no tools, so that no call can be right. */
   readonly toolless: boolean

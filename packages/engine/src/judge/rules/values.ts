@@ -6,7 +6,7 @@ import { addDecimals, compareDecimals, decimalText, multiplyDecimals, subtractDe
 import { saltedHash } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
 import { lookUp } from '../../json/look-up.js'
-import { argumentPath, block, type JudgedCall, type Rule } from './rule.js'
+import { argumentPath, block, type CallContext, type Rule } from './rule.js'
 
 /** A value from where the contract does not let it come from. */
 export const sourceMismatch: Rule = ({ call, contract, sourceViolations }) => {
@@ -48,10 +48,10 @@ export const resourceUnnamed: Rule = ({ call, contract }) => {
   return block('argument_value_mismatch', contract, { detail: 'resource', remedy: `Give ${paths}.`, failures })
 }
 
-export const bindingNotFound: Rule = (judged) => {
-  const references = referencesOf(judged)
+export const bindingNotFound: Rule = (context) => {
+  const references = referencesOf(context)
   if (references.length === 0) return null
-  const missing = references.filter(({ ref }) => lookUp(judged.state.bindings, ref) === undefined)
+  const missing = references.filter(({ ref }) => lookUp(context.state.bindings, ref) === undefined)
   if (missing.length === 0) return null
   const names = [...new Set(missing.map(({ ref }) => ref))]
   const failures = missing.map(
@@ -62,20 +62,20 @@ export const bindingNotFound: Rule = (judged) => {
       message: `"${ref}" is not bound yet`,
     }),
   )
-  const binders = [...judged.plan.contracts.values()]
+  const binders = [...context.plan.contracts.values()]
     .filter((contract) => contract.binds.some(({ name }) => names.includes(name)))
     .map(({ tool }) => `"${tool}"`)
-  return block('binding_not_found', judged.contract, {
+  return block('binding_not_found', context.contract, {
     detail: names.join(', '),
     remedy: `Call ${binders.slice(0, 8).join(' or ')} first: the value ${names.join(', ')} comes from its result.`,
     failures,
   })
 }
 
-export const refMismatch: Rule = (judged) => {
-  const references = referencesOf(judged)
+export const refMismatch: Rule = (context) => {
+  const references = referencesOf(context)
   if (references.length === 0) return null
-  const { state, salt, contract } = judged
+  const { state, salt, contract } = context
   const failures: ContractFailure[] = []
   for (const { path, ref, value, isJudged } of references) {
     const bound = lookUp(state.bindings, ref)
@@ -108,7 +108,7 @@ interface Reference {
 }
 
 /** Every value of this call that must equal a binding: `refs`, and `ref` inside invariants. */
-function referencesOf({ call, contract, response, inputFailures }: JudgedCall): readonly Reference[] {
+function referencesOf({ call, contract, response, inputFailures }: CallContext): readonly Reference[] {
   if (contract === null || call.arguments === null) return NO_REFERENCES
   if (!contract.usesRefs && inputFailures.length === 0) return NO_REFERENCES
   const references: Reference[] = []
