@@ -13,7 +13,7 @@ export function judgement(): Answer<Routes['judgePlayground']> {
         file: 'lookup_order.yaml',
         line: null,
         message: 'has no schema of its arguments, so any are allowed',
-        mend: 'add arguments',
+        fix: 'add arguments',
       },
     ],
     compiled_hash: hashOf('playground'),

@@ -65,7 +65,7 @@ describe('countersign compile', () => {
   test('refuses with every fault by file and line', async () => {
     const { code, printed, noted } = await run(compile, broken)
     expect([code, printed]).toEqual([1, ''])
-    expect(noted).toBe('error refund.yaml:2 label: the key "label" is not known (did you mean "labels"?)')
+    expect(noted).toBe('error refund.yaml:2 label: unknown key "label" (did you mean "labels"?)')
     const json = await run(compile, broken, '--json')
     expect(json.code).toBe(1)
     expect(JSON.parse(json.printed)).toMatchObject({ ok: false, errors: [{ file: 'refund.yaml', line: 2 }] })

@@ -8,9 +8,10 @@ import {
 import type { PhaseGraph } from '../contract/plan.js'
 import { FORBIDDEN_KEYS } from '../json/strict-json.js'
 import { suggestName } from '../text/closest-name.js'
+import { FIXES } from './fixes.js'
 import type { Report, ReportTo } from './problem.js'
 
-/** Reports every name that is used and nowhere declared, and what a contract's class does not allow. */
+/** Reports every name that is used and nowhere declared, and what a contract's side effect does not permit. */
 export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | null, reportTo: ReportTo): void {
   const declared = {
     tools: new Set(compiled.contracts.map(({ tool }) => tool)),
@@ -24,7 +25,7 @@ export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | n
     checkEnvelopes(contract, declared.envelopes, report)
     checkPhases(contract, graph, report)
     checkRepeatedNames(contract, report)
-    checkClass(contract, report)
+    checkSideEffect(contract, report)
   })
   checkAggregates(compiled.contracts, reportTo)
   const report = reportTo(null, null)
@@ -37,7 +38,11 @@ export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | n
     ['envelopes', declared.envelopes],
   ] as const) {
     if (names.size > LIMITS.bindingsPerSession) {
-      report([], `the contracts declare ${names.size} ${kind}: at most ${LIMITS.bindingsPerSession}`, 'declare fewer')
+      report(
+        [],
+        `the contracts declare ${names.size} ${kind}; the limit is ${LIMITS.bindingsPerSession}`,
+        'declare fewer',
+      )
     }
   }
 }
@@ -65,7 +70,8 @@ function checkTools(contract: CompiledContract, tools: ReadonlySet<string>, repo
     const tool = precondition.requires_prior_tool
     const path = ['preconditions', index, 'requires_prior_tool']
     if (!tools.has(tool)) undeclared('tool', tool, tools, path, report)
-    if (tool === contract.tool) report(path, 'the tool requires itself first, so it can never be called', 'remove it')
+    if (tool === contract.tool)
+      report(path, 'the tool requires itself first, so it can never be called', 'remove this precondition')
   })
 }
 
@@ -109,9 +115,9 @@ function checkRepeatedNames(contract: CompiledContract, report: Report): void {
   for (const key of ['binds', 'establishes', 'aggregates'] as const) {
     const seen = new Set<string>()
     contract[key]?.forEach(({ name }, index) => {
-      if (FORBIDDEN_KEYS.has(name)) report([key, index, 'name'], `"${name}" cannot be a name`, 'choose another')
+      if (FORBIDDEN_KEYS.has(name)) report([key, index, 'name'], `"${name}" is a reserved name`, 'choose another name')
       if (seen.has(name)) {
-        report([key, index, 'name'], `"${name}" occurs twice under ${key}`, 'keep one of them')
+        report([key, index, 'name'], `"${name}" occurs twice under ${key}`, FIXES.repeated)
       }
       seen.add(name)
     })
@@ -120,18 +126,18 @@ function checkRepeatedNames(contract: CompiledContract, report: Report): void {
 
 const IRREVERSIBLE: ReadonlySet<SideEffect> = new Set(['destructive', 'admin', 'financial'])
 
-function checkClass(contract: CompiledContract, report: Report): void {
+function checkSideEffect(contract: CompiledContract, report: Report): void {
   const effect = contract.side_effect
   const irreversible = IRREVERSIBLE.has(effect)
   if (irreversible && contract.evidence_class === 'ack_only') {
-    const mend = 'use local_transaction or unverifiable'
-    report(['evidence_class'], `ack_only is too weak for a tool that is ${effect}`, mend)
+    const fix = 'use `local_transaction` or `unverifiable`'
+    report(['evidence_class'], `\`evidence_class: ack_only\` is too weak for \`side_effect: ${effect}\``, fix)
   }
   const checkpoints = Array.isArray(contract.checkpoint) ? contract.checkpoint : [contract.checkpoint ?? []].flat()
   checkpoints.forEach(({ on_timeout: onTimeout, timeout_seconds: seconds }, index) => {
     if (irreversible && onTimeout === 'allow') {
-      const message = `a tool that is ${effect} may not run because nobody answered`
-      report(['checkpoint', index, 'on_timeout'], message, 'use on_timeout: deny')
+      const message = `\`on_timeout: allow\` is not permitted with \`side_effect: ${effect}\``
+      report(['checkpoint', index, 'on_timeout'], message, 'use `on_timeout: deny`')
     }
     if (seconds < LIMITS.checkpointTimeoutMinSeconds || seconds > LIMITS.checkpointTimeoutMaxSeconds) {
       const range = `${LIMITS.checkpointTimeoutMinSeconds} to ${LIMITS.checkpointTimeoutMaxSeconds} seconds`

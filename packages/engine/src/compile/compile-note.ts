@@ -1,17 +1,17 @@
-/** What was wrong, where, and how to mend it. */
+/** What was wrong, where, and how to fix it. */
 export interface CompileNote {
   readonly file: string
   readonly line: number | null
   /** Where in the file, such as `preconditions[0].same`; empty for the whole. */
   readonly path: string
   readonly message: string
-  readonly mend: string
+  readonly fix: string
 }
 
-/** `refund.yaml:12 aggregates[0].path: what is wrong (how to mend it)` */
-export function describeNote({ file, line, path, message, mend }: CompileNote): string {
+/** `refund.yaml:12 aggregates[0].path: what is wrong (how to fix it)` */
+export function describeNote({ file, line, path, message, fix }: CompileNote): string {
   const place = line === null ? file : `${file}:${line}`
-  return `${place}${path === '' ? '' : ` ${path}`}: ${message} (${mend})`
+  return `${place}${path === '' ? '' : ` ${path}`}: ${message} (${fix})`
 }
 
 /** By file and line, whatever the order of the sources was. */

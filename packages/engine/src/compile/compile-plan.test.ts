@@ -32,19 +32,19 @@ const PHASES = 'phases: [{ name: a, initial: true }, { name: b }, { name: c, ter
 const REFUSED: Record<string, { texts: string[]; says: string }> = {
   'an unknown key': {
     texts: ['tool: x\npreconditon: []\n'],
-    says: '0.yaml:2 preconditon: the key "preconditon" is not known (did you mean "preconditions"?)',
+    says: '0.yaml:2 preconditon: unknown key "preconditon" (did you mean "preconditions"?)',
   },
   'an unknown key deep inside': {
     texts: ['tool: x\nassertions:\n  output_invariants:\n    - path: $.a\n      equal: 1\n'],
-    says: '0.yaml:5 assertions.output_invariants[0].equal: the key "equal" is not known (did you mean "equals"?)',
+    says: '0.yaml:5 assertions.output_invariants[0].equal: unknown key "equal" (did you mean "equals"?)',
   },
   'an unknown key in one branch of a choice': {
     texts: ['tool: x\npreconditions:\n  - requires_prior_tool: y\n    with_outputs: []\n', 'tool: y\n'],
-    says: '0.yaml:4 preconditions[0].with_outputs: the key "with_outputs" is not known (did you mean "with_output"?)',
+    says: '0.yaml:4 preconditions[0].with_outputs: unknown key "with_outputs" (did you mean "with_output"?)',
   },
   'an unknown key of the session': {
     texts: ['tool: x\n', '# session\nsession_limit: {}\n'],
-    says: 'session.yaml:2 session_limit: the key "session_limit" is not known (did you mean "session_limits"?)',
+    says: 'session.yaml:2 session_limit: unknown key "session_limit" (did you mean "session_limits"?)',
   },
   'a value outside its list': {
     texts: ['tool: x\nside_effect: raed\n'],
@@ -67,11 +67,11 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
   },
   'transitions without phases': {
     texts: ['# session\ntransitions: { a: [b] }\n'],
-    says: 'transitions are given without phases',
+    says: '`transitions` needs `phases`',
   },
   'a circle without a way to the end': {
     texts: [`# session\n${PHASES}\ntransitions: { a: [b, c], b: [b] }\n`],
-    says: 'the phase "b" is part of a circle from which no terminal phase can be reached',
+    says: 'the phase "b" is part of a cycle that never reaches a terminal phase',
   },
   'a dead end': {
     texts: [`# session\n${PHASES}\ntransitions: { a: [b, c] }\n`],
@@ -123,31 +123,31 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
   },
   'a range without values': {
     texts: ['tool: x\nargument_value_invariants:\n  - { path: $.a, gt: 5, lt: 3 }\n'],
-    says: '0.yaml:3 argument_value_invariants[0]: no value can pass this rule: `gt: 5` and `lt: 3` exclude each other',
+    says: '0.yaml:3 argument_value_invariants[0]: no value can pass this rule: `gt: 5` and `lt: 3` contradict each other',
   },
   'a range that its open end empties': {
     texts: ['tool: x\nargument_value_invariants: [{ path: $.a, gte: 5, lt: 5 }]\n'],
-    says: '`gte: 5` and `lt: 5` exclude each other',
+    says: '`gte: 5` and `lt: 5` contradict each other',
   },
   'lengths without values': {
     texts: ['tool: x\nargument_value_invariants: [{ path: $.a, length_gte: 2, length_lte: 1 }]\n'],
-    says: '`length_gte: 2` and `length_lte: 1` exclude each other',
+    says: '`length_gte: 2` and `length_lte: 1` contradict each other',
   },
   'absence with a value': {
     texts: ['tool: x\nargument_value_invariants: [{ path: $.a, exists: false, equals: 1 }]\n'],
-    says: '`exists: false` and a rule about the value exclude each other',
+    says: '`exists: false` contradicts a rule about the value',
   },
-  'a value that the other operators refuse': {
+  'a value that the other operators reject': {
     texts: ['tool: x\nargument_value_invariants: [{ path: $.a, equals: 7, lte: 5 }]\n'],
-    says: '`equals` names a value that the other operators refuse',
+    says: '`equals` names a value that the other operators reject',
   },
   'a list of which nothing is left': {
     texts: ['tool: x\nargument_value_invariants: [{ path: $.a, one_of: [1, 2], not_one_of: [1, 2, 3] }]\n'],
-    says: '`one_of` names only values that the other operators refuse',
+    says: '`one_of` names only values that the other operators reject',
   },
   'a type that an operator cannot take': {
     texts: ['tool: x\nargument_value_invariants: [{ path: $.a, type: string, gt: 1 }]\n'],
-    says: '`type: string` and `gt` exclude each other',
+    says: '`type: string` and `gt` contradict each other',
   },
   'a sum that no call can stay below': {
     texts: ['tool: x\naggregates: [{ name: n, path: $.a, function: sum, lt: 0 }]\n'],
@@ -170,7 +170,7 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
   },
   'a name that is none': {
     texts: ['tool: x\nbinds: [{ name: __proto__, path: $.a }]\n'],
-    says: '"__proto__" cannot be a name',
+    says: '"__proto__" is a reserved name',
   },
   'a binding twice': {
     texts: ['tool: x\nbinds: [{ name: n, path: $.a }, { name: n, path: $.b }]\n'],
@@ -178,7 +178,7 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
   },
   'a binding of several values': {
     texts: ['tool: x\nbinds: [{ name: n, path: "$.a[*]" }]\n'],
-    says: 'a binding holds one',
+    says: 'a binding holds only one',
   },
   'a regular expression beyond RE2': {
     texts: ['tool: x\nargument_value_invariants: [{ path: $.a, regex: "(?=x)" }]\n'],
@@ -210,7 +210,7 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
   },
   'a source that names no argument': {
     texts: ['tool: x\nsources: [{ path: "$.to[?@.x]", from: [user] }]\n'],
-    says: 'the path of a source names arguments',
+    says: 'a source path can only name arguments',
   },
   'a pattern in a path that matches nothing': {
     texts: ['tool: x\nargument_value_invariants: [{ path: "$.a[?match(@, \'(?i)x\')]", exists: false }]\n'],
@@ -218,13 +218,13 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
   },
   'a broken resource key': {
     texts: ['tool: x\nresources: [{ key: "order:{$.id" }]\n'],
-    says: 'the key has a `{` without its `}`',
+    says: 'the key has a `{` without a matching `}`',
   },
   'a ref where no session is': {
     texts: [
       'tool: x\nbinds: [{ name: n, path: $.a }]\nexecution_constraints: { arguments: [{ path: $.a, ref: n }] }\n',
     ],
-    says: 'no binding can be compared here',
+    says: '`ref` cannot be used here',
   },
   'a policy that does not parse': {
     texts: ['tool: x\npolicy: { cedar: "permit (principal, action" }\n'],
@@ -235,7 +235,7 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
     says: 'session.yaml:2 policy.cedar: the policy cannot be used',
   },
   'YAML that is none': { texts: ['tool: [x\n'], says: '0.yaml:2: ' },
-  'a key twice': { texts: ['tool: x\ntool: y\n'], says: 'Map keys must be unique' },
+  'a key twice': { texts: ['tool: x\ntool: y\n'], says: 'a key occurs twice in the same map' },
   'a tag': { texts: ['tool: !!js/function x\n'], says: 'Unresolved tag' },
   'a number beyond doubles': {
     texts: ['tool: x\nargument_value_invariants: [{ path: $.a, equals: 9007199254740993 }]\n'],
@@ -246,19 +246,19 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
     says: 'beyond what a double can hold',
   },
   'a list instead of a contract': { texts: ['- tool: x\n'], says: 'expected object' },
-  'nothing at all': { texts: [''], says: '0.yaml: the file is empty (write a contract, or remove it)' },
+  'nothing at all': { texts: [''], says: '0.yaml: the file is empty (write a contract, or remove the file)' },
   'a comment alone': { texts: ['# pay\n'], says: 'the file is empty' },
   'two documents': {
     texts: ['tool: x\n---\ntool: y\n'],
-    says: '0.yaml:2: the file holds more than one document (make a file of each, split at ---)',
+    says: '0.yaml:2: the file holds more than one document (write one document per file; split it at ---)',
   },
-  'a key that is near none': { texts: ['tool: x\nname: y\n'], says: 'the key "name" is not known (remove it, or use' },
+  'a key that is near none': { texts: ['tool: x\nname: y\n'], says: 'unknown key "name" (remove it, or use' },
   'two letters swapped': { texts: ['tool: x\ngtae: allow\n'], says: 'did you mean "gate"?' },
-  'no tool': { texts: ['side_effect: read\n'], says: 'the key "tool" is missing (add it: a text)' },
+  'no tool': { texts: ['side_effect: read\n'], says: 'the key "tool" is missing (add it: text)' },
   'a value instead of a list': { texts: ['tool: x\nforbids_after: x\n'], says: '(write a list: each item' },
   'a number in quotes': {
     texts: ['tool: x\nargument_value_invariants: [{ path: $.a, lte: "5" }]\n'],
-    says: 'expected number, received string (write a number, without quotes)',
+    says: 'expected number, received string (write a number without quotes)',
   },
 }
 
@@ -301,11 +301,13 @@ describe('compilation refuses', () => {
   const IRREVERSIBLE = ['destructive', 'admin', 'financial']
   test.each(IRREVERSIBLE)('weak evidence for a tool that is %s', (effect) => {
     expect(errorsOf(`tool: x\nside_effect: ${effect}\nevidence_class: ack_only\n`).join()).toContain(
-      'ack_only is too weak',
+      `\`evidence_class: ack_only\` is too weak for \`side_effect: ${effect}\``,
     )
     const asks = (onTimeout: string) =>
       `tool: x\nside_effect: ${effect}\ncheckpoint: { reason: r, on_timeout: ${onTimeout} }\n`
-    expect(errorsOf(asks('allow')).join()).toContain('may not run because nobody answered')
+    expect(errorsOf(asks('allow')).join()).toContain(
+      `\`on_timeout: allow\` is not permitted with \`side_effect: ${effect}\``,
+    )
     expect(errorsOf(asks('deny'))).toEqual([])
   })
 
@@ -349,7 +351,7 @@ describe('compilation', () => {
     expect(compiled(`tool: x\nside_effect: ${effect}\n${line}`).plan.contracts.get('x')?.commitRequirement).toBe(level)
   })
 
-  test('warns of what is kept and not enforced', () => {
+  test('warns of what is stored but not enforced', () => {
     const { warnings } = compiled('tool: x\nretries: 3\nrate_limits: {}\ngolden_cases: []\nallowed_errors: []\n')
     expect(warnings.map(({ path, line }) => [path, line])).toEqual([
       ['retries', 2],
@@ -386,12 +388,12 @@ arguments:
         'tool: x\npreconditions: [{ requires_prior_tool: y }]\n',
         'tool: y\npreconditions: [{ requires_prior_tool: x }]\n',
       ],
-      'waits for tools that wait for it',
+      'requires tools that in turn require it',
     ],
     [
       'a tool that what it requires forbids',
       ['tool: x\npreconditions: [{ requires_prior_tool: y }]\n', 'tool: y\nforbids_after: [x]\n'],
-      'requires a call that forbids it',
+      'requires a call after which it is forbidden',
     ],
     [
       'a move that no phase allows',
@@ -404,7 +406,7 @@ arguments:
     [
       'a label that denies its own tool',
       ['tool: x\nlabels: { adds: [l], deny_when: [l] }\n'],
-      'which denies the second',
+      'which denies every later one',
     ],
     [
       'a source without contract',

@@ -10,6 +10,7 @@ import type { Plan } from '../contract/plan.js'
 import { runToEnd, type Steps } from '../text/steps.js'
 import { compileContract, compileDefinition } from './compile-contract.js'
 import { type CompileNote, inOrder, writePlace } from './compile-note.js'
+import { FIXES } from './fixes.js'
 import { planWarnings } from './plan-warnings.js'
 import { type PlanProblem, prepareParts } from './prepare-plan.js'
 import type { CompiledSource } from './read-source.js'
@@ -114,12 +115,12 @@ function reportDuplicates(contracts: readonly CompiledSource<CompiledContract>[]
       line: source.lineAt(['tool']),
       path: 'tool',
       message: `a second contract for the tool "${compiled.tool}"; the first is in ${first}`,
-      mend: 'keep one contract for each tool',
+      fix: FIXES.one_contract_per_tool,
     })
   }
 }
 
-function toNote({ tool, path, message, mend }: PlanProblem, source: ReadSource | undefined): CompileNote {
+function toNote({ tool, path, message, fix }: PlanProblem, source: ReadSource | undefined): CompileNote {
   const file = source?.file ?? (tool === null ? 'session.yaml' : tool)
-  return { file, line: source?.lineAt(path) ?? null, path: writePlace(path), message, mend }
+  return { file, line: source?.lineAt(path) ?? null, path: writePlace(path), message, fix }
 }

@@ -6,7 +6,7 @@ const file = 'workflow.yaml'
 const compile = (text: string) => compileWorkflow({ file, text })
 
 const FAULTS: readonly [string, string, number | null, string, string][] = [
-  ['no role', 'roles: {}\n', 1, 'there is no role', 'name at least one role'],
+  ['no role', 'roles: {}\n', 1, 'the workflow has no roles', 'declare at least one role'],
   [
     'an unknown role',
     'roles: { payer: {} }\nhandoffs:\n  - { from: payr, to: payer }\n',
@@ -18,8 +18,8 @@ const FAULTS: readonly [string, string, number | null, string, string][] = [
     'a handoff named twice',
     'roles: { a: {}, b: {} }\nhandoffs:\n  - { from: a, to: b }\n  - { from: a, to: b }\n',
     4,
-    'the handoff from "a" to "b" is named twice',
-    'keep one of them',
+    'the handoff from "a" to "b" is declared twice',
+    'remove one of them',
   ],
   [
     'a tool that the role lacks',
@@ -32,18 +32,18 @@ const FAULTS: readonly [string, string, number | null, string, string][] = [
     'no way in',
     'roles: { a: {}, b: {} }\nhandoffs:\n  - { from: a, to: b }\n  - { from: b, to: a }\n',
     1,
-    'handoffs lead to every role, so no session can be the first',
-    'mark the role that starts with `root: true`',
+    'every role is the target of a handoff, so no session can start',
+    'mark the starting role with `root: true`',
   ],
 ]
-test.each(FAULTS)('%s is refused, with its line and a way to mend it', (_name, text, line, message, mend) => {
+test.each(FAULTS)('%s is refused, with its line and a way to fix it', (_name, text, line, message, fix) => {
   const result = compile(text)
-  expect(result.ok ? [] : result.errors).toMatchObject([{ file, line, message, mend }])
+  expect(result.ok ? [] : result.errors).toMatchObject([{ file, line, message, fix }])
 })
 
 test('an unknown key is refused', () => {
   const result = compile('roles: { a: {} }\nhandofs: []\n')
-  expect(result.ok ? '' : result.errors[0]?.mend).toContain('handoffs')
+  expect(result.ok ? '' : result.errors[0]?.fix).toContain('handoffs')
 })
 
 test('a role that nobody can take is noted', () => {

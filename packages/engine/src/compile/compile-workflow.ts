@@ -35,14 +35,14 @@ function unreachableRoles(definition: WorkflowDefinition): Problem[] {
     .map((role) => ({
       path: ['roles', role],
       message: `no handoff leads from a root role to "${role}", so no session can take it`,
-      mend: 'add the handoff, or mark the role with `root: true`',
+      fix: 'add the handoff, or mark the role with `root: true`',
     }))
 }
 
-const noteOf = ({ path, message, mend }: Problem, source: ReadSource): CompileNote => ({
+const noteOf = ({ path, message, fix }: Problem, source: ReadSource): CompileNote => ({
   file: source.file,
   line: source.lineAt(path),
   path: writePlace(path),
   message,
-  mend,
+  fix,
 })

@@ -11,7 +11,7 @@ export function emptyRuleProblem(invariant: PreparedInvariant): string | null {
 function absenceProblem(invariant: PreparedInvariant, operands: ReadonlyMap<string, JsonValue>): string | null {
   if (operands.get('exists') !== false) return null
   if (operands.size === 1 && invariant.ref === null) return null
-  return '`exists: false` and a rule about the value exclude each other'
+  return '`exists: false` contradicts a rule about the value'
 }
 
 function rangeProblem(operands: ReadonlyMap<string, JsonValue>): string | null {
@@ -20,13 +20,13 @@ function rangeProblem(operands: ReadonlyMap<string, JsonValue>): string | null {
     const to = operands.get(high)
     if (typeof from !== 'number' || typeof to !== 'number') continue
     if (from > to || (from === to && !bothIncluded))
-      return `\`${low}: ${from}\` and \`${high}: ${to}\` exclude each other`
+      return `\`${low}: ${from}\` and \`${high}: ${to}\` contradict each other`
   }
   const type = operands.get('type')
   if (typeof type !== 'string') return null
   for (const [operator, types] of TYPED_OPERATORS) {
     if (operands.has(operator) && !types.includes(type))
-      return `\`type: ${type}\` and \`${operator}\` exclude each other`
+      return `\`type: ${type}\` and \`${operator}\` contradict each other`
   }
   return null
 }
@@ -38,8 +38,8 @@ function candidateProblem(invariant: PreparedInvariant, operands: ReadonlyMap<st
   const some = listed.some((value) => invariant.tests.every(({ test }) => test(value)))
   if (some) return null
   return operands.has('equals')
-    ? '`equals` names a value that the other operators refuse'
-    : '`one_of` names only values that the other operators refuse'
+    ? '`equals` names a value that the other operators reject'
+    : '`one_of` names only values that the other operators reject'
 }
 
 const RANGES = [

@@ -1,5 +1,6 @@
 import type { CompiledSession } from '@countersign/protocol'
 import type { PhaseGraph } from '../contract/plan.js'
+import { FIXES } from './fixes.js'
 import type { Problem, Report } from './problem.js'
 
 /** Builds the graph of a session's phases and says what is wrong with it. Null where the session has no phases. */
@@ -8,17 +9,17 @@ export function buildPhaseGraph(session: CompiledSession['session']): {
   problems: Problem[]
 } {
   const problems: Problem[] = []
-  const problem: Report = (path, message, mend) => problems.push({ path, message, mend })
+  const problem: Report = (path, message, fix) => problems.push({ path, message, fix })
   if (session.phases === undefined) {
     if (session.transitions !== undefined) {
-      problem(['transitions'], 'transitions are given without phases', 'list the phases under `phases`')
+      problem(['transitions'], '`transitions` needs `phases`', 'list the phases under `phases`')
     }
     return { graph: null, problems }
   }
   const names = new Set<string>()
   session.phases.forEach(({ name }, index) => {
     if (names.has(name)) {
-      problem(['phases', index, 'name'], `the phase "${name}" is declared twice`, 'keep one of them')
+      problem(['phases', index, 'name'], `the phase "${name}" is declared twice`, FIXES.repeated)
     }
     names.add(name)
   })
@@ -63,9 +64,9 @@ function checkReach(graph: PhaseGraph, phases: readonly { readonly name: string 
       problem(['phases', index], message, 'add a transition that leads to it, or remove it')
     }
     if (ending.has(name)) return
-    const circle = closure(graph.moves.get(name) ?? [], graph.moves).has(name)
-    const message = circle
-      ? `the phase "${name}" is part of a circle from which no terminal phase can be reached`
+    const isInCycle = closure(graph.moves.get(name) ?? [], graph.moves).has(name)
+    const message = isInCycle
+      ? `the phase "${name}" is part of a cycle that never reaches a terminal phase`
       : `no terminal phase can be reached from "${name}"`
     problem(['phases', index], message, 'add a transition towards a terminal phase, or mark it `terminal: true`')
   })

@@ -5,9 +5,9 @@ import { writePlace } from './compile-note.js'
 import type { CompiledSource } from './read-source.js'
 import { noteUnchecked } from './schema-notes.js'
 
-type Note = (path: readonly (string | number)[], message: string, mend: string) => void
+type Note = (path: readonly (string | number)[], message: string, fix: string) => void
 
-/** What compiles and is worth a second look: keys that nothing enforces, and rules that are odd together. */
+/** Warnings about a plan that compiles: keys that nothing enforces, and rules that are odd together. */
 export function planWarnings(
   plan: Plan,
   contracts: readonly CompiledSource<CompiledContract>[],
@@ -16,8 +16,8 @@ export function planWarnings(
   const notes: CompileNote[] = []
   const noteTo =
     (source: CompiledSource<unknown>['source']): Note =>
-    (path, message, mend) => {
-      notes.push({ file: source.file, line: source.lineAt(path), path: writePlace(path), message, mend })
+    (path, message, fix) => {
+      notes.push({ file: source.file, line: source.lineAt(path), path: writePlace(path), message, fix })
     }
   for (const { source, compiled } of contracts) {
     const note = noteTo(source)
@@ -34,7 +34,7 @@ export function planWarnings(
 function noteUnenforced(value: unknown, note: Note): void {
   for (const key of UNENFORCED_KEYS) {
     if (typeof value === 'object' && value !== null && Object.hasOwn(value, key)) {
-      note([key], `\`${key}\` is kept and not enforced`, 'do not rely on it')
+      note([key], `\`${key}\` is stored but not enforced`, 'do not rely on it')
     }
   }
 }
@@ -52,7 +52,7 @@ function noteClampedTimeouts(value: unknown, note: Note): void {
   })
 }
 
-/** Rules that are each right, and together leave no way to call the tool. */
+/** Rules that are fine one by one and together leave no way to call the tool. */
 function noteUncallable(contract: PreparedContract, plan: Plan, note: Note): void {
   const { transitions, labels, sources } = contract.definition
   const target = transitions?.advances_to
@@ -68,17 +68,25 @@ function noteUncallable(contract: PreparedContract, plan: Plan, note: Note): voi
     }
   }
   if (needsItself(contract.tool, plan)) {
-    note(['preconditions'], 'the tool waits for tools that wait for it', 'remove one of the preconditions')
+    note(['preconditions'], 'the tool requires tools that in turn require it', 'remove one of the preconditions')
   }
   const forbidding = contract.preconditions.find(
     (item) => item.kind === 'tool' && plan.forbiddenBy.get(contract.tool)?.includes(item.tool) === true,
   )
   if (forbidding !== undefined) {
-    note(['preconditions'], 'the tool requires a call that forbids it', 'remove the precondition or the forbids_after')
+    note(
+      ['preconditions'],
+      'the tool requires a call after which it is forbidden',
+      'remove the precondition or the forbids_after',
+    )
   }
   const own = labels?.adds?.find((label) => labels.deny_when?.includes(label))
   if (own !== undefined)
-    note(['labels'], `the first call adds "${own}", which denies the second`, 'check that this is meant')
+    note(
+      ['labels'],
+      `the first call adds the label "${own}", which denies every later one`,
+      'check that this is intended',
+    )
   sources?.forEach(({ from }, index) => {
     for (const origin of from) {
       if (typeof origin === 'object' && 'result' in origin && !plan.contracts.has(origin.result)) {
@@ -115,7 +123,7 @@ function noteSession(plan: Plan, note: Note): void {
   if (loops !== undefined && loops.threshold > loops.window) {
     note(
       ['session_limits', 'loop_detection'],
-      'the threshold is above the window, so no loop is found',
+      'the threshold is above the window, so no loop can be detected',
       'widen the window',
     )
   }

@@ -16,6 +16,7 @@ import type { PreparedSource } from '../contract/source-rule.js'
 import { decimalText } from '../json/decimal.js'
 import type { CompiledPath } from '../json/json-path.js'
 import { type CompiledSchema, compileSchema } from '../json/json-schema.js'
+import { FIXES } from './fixes.js'
 import { prepareInvariants, preparePath } from './prepare-invariant.js'
 import type { Report } from './problem.js'
 
@@ -98,12 +99,12 @@ function prepareSchema(schema: CompiledContract['arguments'], report: Report): C
   if (schema === undefined) return null
   const compiled = compileSchema(schema)
   if (compiled.ok) return compiled
-  report(['arguments'], compiled.problem, 'write JSON Schema 2020-12 without remote references, with RE2 patterns')
+  report(['arguments'], compiled.problem, FIXES.schema)
   return null
 }
 
 function prepareBinds(list: CompiledContract['binds'], key: string, report: Report): PreparedBind[] {
-  const singular = key === 'binds' ? 'a binding holds one' : 'an envelope is established by one'
+  const singular = key === 'binds' ? 'a binding holds only one' : 'an envelope is established by only one'
   return (list ?? []).flatMap(({ name, from, path }, index) => {
     const compiled = preparePath(path, [key, index, 'path'], report, { singular })
     return compiled === null ? [] : [{ name, from, path: compiled }]
@@ -121,8 +122,7 @@ function prepareSources(list: CompiledContract['sources'], report: Report): Prep
   return (list ?? []).flatMap((rule, index) => {
     const steps = sourceSteps(rule.path)
     if (steps !== null) return [{ rule, steps }]
-    const mend = 'use names, indices and *, such as $.message.to[*]'
-    report(['sources', index, 'path'], 'the path of a source names arguments, and this one cannot', mend)
+    report(['sources', index, 'path'], 'a source path can only name arguments', FIXES.source_path)
     return []
   })
 }
@@ -131,8 +131,8 @@ function prepareAggregates(list: CompiledContract['aggregates'], report: Report)
   return (list ?? []).map((item, index) => {
     const smallest = item.function === 'count' ? 1 : 0
     if ((item.lte !== undefined && item.lte < smallest) || (item.lt !== undefined && item.lt <= smallest)) {
-      const message = `no call can pass this rule: the least that a call adds is ${smallest}`
-      report(['aggregates', index], message, 'raise the bound; to forbid the tool, use `gate: block`')
+      const message = `no call can pass this rule: every call adds at least ${smallest}`
+      report(['aggregates', index], message, 'raise the limit; to forbid the tool, use `gate: block`')
     }
     return {
       name: item.name,
@@ -167,21 +167,19 @@ function keyParts(key: string, at: (string | number)[], report: Report): (string
   for (;;) {
     const open = rest.indexOf('{')
     const literal = open === -1 ? rest : rest.slice(0, open)
-    if (literal.includes('}')) report(at, 'the key has a `}` without its `{`', KEY_MEND)
+    if (literal.includes('}')) report(at, 'the key has a `}` without a matching `{`', FIXES.resource_key)
     if (literal !== '') parts.push(literal)
     if (open === -1) return parts
     const close = rest.indexOf('}', open)
     if (close === -1) {
-      report(at, 'the key has a `{` without its `}`', KEY_MEND)
+      report(at, 'the key has a `{` without a matching `}`', FIXES.resource_key)
       return parts
     }
-    const path = preparePath(rest.slice(open + 1, close), at, report, { singular: 'a key is made of one' })
+    const path = preparePath(rest.slice(open + 1, close), at, report, { singular: 'a key is built from single values' })
     if (path !== null) parts.push(path)
     rest = rest.slice(close + 1)
   }
 }
-
-const KEY_MEND = 'write paths in braces, such as "order:{$.order_id}"'
 
 function prepareCheckpoints(checkpoint: CompiledContract['checkpoint'], report: Report): PreparedCheckpoint[] {
   const list: readonly Checkpoint[] =

@@ -3,6 +3,7 @@ import { prepareOperator } from '../contract/operators.js'
 import type { PreparedInvariant } from '../contract/plan.js'
 import { type CompiledPath, compilePath } from '../json/json-path.js'
 import { emptyRuleProblem } from './empty-rule.js'
+import { FIXES, fixForOperand } from './fixes.js'
 import type { Report } from './problem.js'
 
 export interface InvariantUse {
@@ -22,14 +23,14 @@ export function prepareInvariant(invariant: Invariant, use: InvariantUse): Prepa
     if (operand === undefined || operator === 'ref') continue
     const prepared = prepareOperator(operator, operand)
     if (!prepared.ok) {
-      use.report([...use.at, operator], prepared.problem, MENDS[operator] ?? 'correct the operand')
+      use.report([...use.at, operator], prepared.problem, fixForOperand(operator))
       sound = false
     } else if (prepared.test !== null)
       tests.push({ operator, operand, test: prepared.test, isBeyond: prepared.isBeyond })
   }
   if (invariant.ref !== undefined && !use.allowsRef) {
-    const mend = 'use `refs`, or a `ref` among the input, output or argument value invariants'
-    use.report([...use.at, 'ref'], 'no binding can be compared here: the check runs without the session', mend)
+    const fix = 'use `refs`, or put `ref` into an input, output or argument value invariant'
+    use.report([...use.at, 'ref'], '`ref` cannot be used here: this check runs outside the session', fix)
     sound = false
   }
   if (!sound || path === null) return null
@@ -41,7 +42,7 @@ export function prepareInvariant(invariant: Invariant, use: InvariantUse): Prepa
   }
   const problem = emptyRuleProblem(prepared)
   if (problem === null) return prepared
-  use.report(use.at, `no value can pass this rule: ${problem}`, 'remove or widen one of the operators')
+  use.report(use.at, `no value can pass this rule: ${problem}`, 'remove or relax one of the operators')
   return null
 }
 
@@ -58,22 +59,12 @@ export function preparePath(
 ): CompiledPath | null {
   const compiled = compilePath(expression)
   if (!compiled.ok) {
-    report(at, compiled.problem, 'write an RFC 9535 path such as $.order.id or $.items[*].price')
+    report(at, compiled.problem, FIXES.path)
     return null
   }
   if (options.singular !== undefined && !compiled.path.singular) {
-    report(
-      at,
-      `the path can find several values, and ${options.singular}`,
-      'use names and indices only, such as $.items[0].id',
-    )
+    report(at, `the path can match several values, but ${options.singular}`, FIXES.singular_path)
     return null
   }
   return compiled.path
-}
-
-const MENDS: Partial<Record<string, string>> = {
-  regex: 'write it in RE2 syntax: no look-around, no backreferences, bounded repeats',
-  not_regex: 'write it in RE2 syntax: no look-around, no backreferences, bounded repeats',
-  schema: 'write JSON Schema 2020-12 without remote references, with RE2 patterns',
 }

@@ -13,6 +13,7 @@ import { checkStrictValue } from '../json/strict-json.js'
 import { withinCompileBudget } from '../text/compile-budget.js'
 import { runToEnd, type Steps } from '../text/steps.js'
 import { checkReferences } from './check-references.js'
+import { FIXES } from './fixes.js'
 import { buildPhaseGraph } from './phase-graph.js'
 import { prepareContract, preparePolicy } from './prepare-contract.js'
 import { preparePrecondition } from './prepare-precondition.js'
@@ -48,9 +49,9 @@ export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions =
   if (problems.length === 0) return { ok: true, plan }
   return {
     ok: false,
-    problems: problems.map(({ tool, path, message, mend }) => {
+    problems: problems.map(({ tool, path, message, fix }) => {
       const place = [tool === null ? 'session' : `contract of ${tool}`, ...path].join('.')
-      return `${place}: ${message} (${mend})`
+      return `${place}: ${message} (${fix})`
     }),
   }
 }
@@ -79,17 +80,17 @@ function* preparePartsOf(
   options: PrepareOptions,
 ): Steps<{ plan: Plan; problems: PlanProblem[] }> {
   const problems: PlanProblem[] = []
-  const reportTo: ReportTo = (tool, index) => (path, message, mend) => {
-    problems.push({ tool, index, path, message, mend })
+  const reportTo: ReportTo = (tool, index) => (path, message, fix) => {
+    problems.push({ tool, index, path, message, fix })
   }
   const { session } = compiled
   const sessionReport = reportTo(null, null)
   const canonical = canonicalJson(compiled as unknown as JsonValue)
   if (Buffer.byteLength(canonical) > LIMITS.planBytes) {
-    sessionReport([], `the plan is larger than ${LIMITS.planBytes} bytes`, 'split it between agents')
+    sessionReport([], `the plan is larger than ${LIMITS.planBytes} bytes`, 'split it across several agents')
   }
   const { graph, problems: graphProblems } = buildPhaseGraph(session)
-  for (const { path, message, mend } of graphProblems) sessionReport(path, message, mend)
+  for (const { path, message, fix } of graphProblems) sessionReport(path, message, fix)
 
   const { demands, provisions } = yield* collectPreconditions(compiled.contracts, reportTo)
   const contracts = new Map<string, PreparedContract>()
@@ -97,7 +98,7 @@ function* preparePartsOf(
     yield
     const report = reportTo(contract.tool, index)
     if (contracts.has(contract.tool)) {
-      report(['tool'], `a second contract for the tool "${contract.tool}"`, 'keep one contract for each tool')
+      report(['tool'], `a second contract for the tool "${contract.tool}"`, FIXES.one_contract_per_tool)
       continue
     }
     const prepared = prepareContract(contract, {

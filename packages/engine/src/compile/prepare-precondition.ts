@@ -21,7 +21,7 @@ export function preparePrecondition(
   }
   const here: CompiledPath[] = []
   const there: CompiledPath[] = []
-  const one = { singular: 'one value must be the same in both calls' }
+  const one = { singular: 'both calls must share a single one' }
   precondition.same?.forEach(({ path, as }, index) => {
     const mine = preparePath(path, [...at, 'same', index, 'path'], report, one)
     const theirs = preparePath(as, [...at, 'same', index, 'as'], report, one)

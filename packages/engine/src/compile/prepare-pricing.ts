@@ -8,7 +8,11 @@ import type { Report } from './problem.js'
 export function preparePricing(pricing: CompiledSession['session']['pricing'], report: Report): Plan['priceOf'] {
   const rows = Object.entries(pricing ?? {}).map(([pattern, price]) => {
     if (pattern.trim() !== pattern) {
-      report(['pricing', pattern], 'the pattern has blanks around it', 'write it as provider/model, * for the rest')
+      report(
+        ['pricing', pattern],
+        'the pattern has spaces around it',
+        'write it as provider/model, with * for any part',
+      )
     }
     return {
       matches: modelPattern(pattern),

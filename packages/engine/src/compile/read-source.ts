@@ -3,6 +3,7 @@ import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, type Node, 
 import { checkStrictValue } from '../json/strict-json.js'
 import { parseYaml } from '../text/parse-yaml.js'
 import type { CompileNote } from './compile-note.js'
+import { FIXES } from './fixes.js'
 
 /** A contract, or a session definition: its text in YAML or JSON, or the object itself. */
 export interface ContractSource {
@@ -31,36 +32,41 @@ export type SourceReading = { ok: true; source: ReadSource } | { ok: false; note
 /** Reads a source into plain JSON. YAML that can mean anything else (aliases without end, tags, odd keys) is refused. */
 export function readSource(source: ContractSource): SourceReading {
   const { file } = source
-  const fail = (message: string, mend: string, line: number | null = null): SourceReading => ({
+  const fail = (message: string, fix: string, line: number | null = null): SourceReading => ({
     ok: false,
-    notes: [{ file, line, path: '', message, mend }],
+    notes: [{ file, line, path: '', message, fix }],
   })
   if (source.text === undefined) {
     const problem = checkStrictValue(source.value)
     if (problem !== null)
-      return fail(`the value is not plain JSON: ${problem}`, 'hand over plain objects, arrays and scalars')
-    // Of one's own: the program may go on to change its object, and the plan must stay what its hash says.
+      return fail(`the value is not plain JSON: ${problem}`, 'pass plain objects, arrays and scalars')
+    // A copy: the program may change its object later, and the plan must stay what its hash says.
     const value = structuredClone(source.value) as JsonValue
     return { ok: true, source: { file, isFile: false, value, lineAt: () => null } }
   }
   if (Buffer.byteLength(source.text) > LIMITS.planBytes) {
-    return fail(`the file is larger than ${LIMITS.planBytes} bytes`, 'split it')
+    return fail(`the file is larger than ${LIMITS.planBytes} bytes`, 'split it into several files')
   }
   const lines = new LineCounter()
   try {
     const document = parseYaml(source.text, { stringKeys: true, uniqueKeys: false }, lines)
-    if (document === null) return fail('the file is nested too deeply', 'remove deep nesting', 1)
+    if (document === null) return fail('the file is nested too deeply', 'flatten it', 1)
     const faults = [...document.errors, ...document.warnings].slice(0, MAX_FAULTS)
     if (faults.length > 0) {
       const notes = faults.map((fault) => {
         const { line } = lines.linePos(fault.pos[0])
-        return { file, line, path: '', ...(FAULTS[fault.code] ?? { message: firstLine(fault.message), mend: MEND }) }
+        return {
+          file,
+          line,
+          path: '',
+          ...(FAULTS[fault.code] ?? { message: firstLine(fault.message), fix: FIXES.syntax }),
+        }
       })
       return { ok: false, notes }
     }
     const twice = repeatedKey(document)
     if (twice !== null) {
-      return fail('Map keys must be unique', 'keep one of the two', lineOf(twice, lines))
+      return fail('a key occurs twice in the same map', FIXES.repeated, lineOf(twice, lines))
     }
     // Anchors can share parts, but not multiply them.
     const value = document.toJS({ maxAliasCount: 100 })
@@ -69,7 +75,7 @@ export function readSource(source: ContractSource): SourceReading {
     return { ok: true, source: { file, isFile: true, value, lineAt: (path) => lineAt(document, lines, path) } }
   } catch (error) {
     const reason = error instanceof RangeError ? 'it is nested too deeply' : firstLine(String((error as Error).message))
-    return fail(`the file cannot be read: ${reason}`, 'remove aliases that multiply and deep nesting', 1)
+    return fail(`the file cannot be read: ${reason}`, 'remove nested aliases and deep nesting', 1)
   }
 }
 
@@ -121,14 +127,15 @@ function lineOf(node: unknown, lines: LineCounter): number | null {
   return range === undefined || range === null ? null : lines.linePos(range[0]).line
 }
 
-/** One fault in YAML makes many. */
+/** One mistake in YAML causes many errors. */
 const MAX_FAULTS = 5
 
-const MEND = 'correct the YAML or JSON here'
-
-/** Faults that the library explains to programmers who call it. */
-const FAULTS: Readonly<Record<string, { readonly message: string; readonly mend: string }>> = {
-  MULTIPLE_DOCS: { message: 'the file holds more than one document', mend: 'make a file of each, split at ---' },
+/** Errors whose message in the library is meant for its callers. */
+const FAULTS: Readonly<Record<string, { readonly message: string; readonly fix: string }>> = {
+  MULTIPLE_DOCS: {
+    message: 'the file holds more than one document',
+    fix: 'write one document per file; split it at ---',
+  },
 }
 
 const firstLine = (text: string): string => text.split('\n')[0] ?? text

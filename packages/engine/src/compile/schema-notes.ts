@@ -6,7 +6,7 @@ type Place = readonly (string | number)[]
 export function noteUnchecked(
   schema: unknown,
   at: Place,
-  note: (path: Place, message: string, mend: string) => void,
+  note: (path: Place, message: string, fix: string) => void,
 ): void {
   if (typeof schema !== 'object' || schema === null) return
   const given = new Map(Object.entries(schema))
@@ -19,9 +19,9 @@ export function noteUnchecked(
         `use a \`pattern\`, or one of ${[...FORMATS.keys()].join(', ')}`,
       )
     } else if (CONTENT.has(key) && typeof value !== 'object') {
-      note(path, `\`${key}\` is kept and not checked`, 'do not rely on it')
+      note(path, `\`${key}\` is stored but not checked`, 'do not rely on it')
     } else if (BOUNDS.has(key) && typeof value === 'number' && !TYPING.some((typing) => given.has(typing))) {
-      note(path, `\`${key}\` is about numbers alone: a text passes`, 'add `type: number`')
+      note(path, `\`${key}\` applies to numbers only: text passes`, 'add `type: number`')
     } else if (!VALUES.has(key)) noteUnchecked(value, path, note)
   }
 }

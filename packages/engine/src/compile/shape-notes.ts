@@ -2,34 +2,35 @@ import type { contractSchema } from '@countersign/protocol'
 import { closestName } from '../text/closest-name.js'
 import type { CompileNote } from './compile-note.js'
 import { writePlace } from './compile-note.js'
+import { FIXES } from './fixes.js'
 import type { ReadSource } from './read-source.js'
 
 type Issue = NonNullable<ReturnType<typeof contractSchema.safeParse>['error']>['issues'][number]
 type Path = readonly (string | number)[]
 
-/** Turns what the shape's schema says into notes: file, line, and how to mend. */
+/** Turns the issues of a schema check into notes with file, line and fix. */
 export function shapeNotes(issues: readonly Issue[], source: ReadSource, schema: unknown): CompileNote[] {
   const notes = issues.slice(0, MAX_NOTES).flatMap((issue) => notesOf(issue, [], source, schema as SchemaNode))
   return notes.slice(0, MAX_NOTES)
 }
 
-/** Nobody mends more at once, and every note looks up its line. */
+/** Nobody fixes more at once, and every note looks up its line. */
 const MAX_NOTES = 50
 
 function notesOf(issue: Issue, base: Path, source: ReadSource, schema: SchemaNode): CompileNote[] {
   const path = [...base, ...issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step))]
-  const note = (at: Path, message: string, mend: string): CompileNote => ({
+  const note = (at: Path, message: string, fix: string): CompileNote => ({
     file: source.file,
     line: source.lineAt(at),
     path: writePlace(at),
     message,
-    mend,
+    fix,
   })
   if (issue.code === 'unrecognized_keys') {
     const known = keysAt(schema, path)
     return issue.keys
       .slice(0, MAX_NOTES)
-      .map((key) => note([...path, key], `the key "${key}" is not known`, mendOfKey(key, known)))
+      .map((key) => note([...path, key], `unknown key "${key}"`, fixForKey(key, known)))
   }
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     const branch = likeliestBranch((issue.errors as Issue[][]).map((errors) => errors.slice(0, MAX_NOTES)))
@@ -37,34 +38,35 @@ function notesOf(issue: Issue, base: Path, source: ReadSource, schema: SchemaNod
   }
   if (issue.code === 'invalid_value') {
     const values = issue.values.map((value) => JSON.stringify(value)).join(', ')
-    return [note(path, `the value is not one of ${values}`, mendOfValue(valueAt(source.value, path), issue.values))]
+    return [note(path, `the value is not one of ${values}`, fixForValue(valueAt(source.value, path), issue.values))]
   }
   if (issue.code === 'invalid_type') {
     const found = valueAt(source.value, path)
-    const kind = KINDS[issue.expected] ?? { name: issue.expected, how: 'correct the value' }
-    if (path.length === 0 && found === null) return [note(path, 'the file is empty', 'write a contract, or remove it')]
+    const kind = KINDS[issue.expected] ?? { name: issue.expected, how: FIXES.value }
+    if (path.length === 0 && found === null)
+      return [note(path, 'the file is empty', 'write a contract, or remove the file')]
     if (found === undefined) return [note(path, `the key "${path.at(-1) ?? ''}" is missing`, `add it: ${kind.name}`)]
     return [note(path, sentence(issue.message), kind.how)]
   }
-  return [note(path, sentence(issue.message), 'correct the value')]
+  return [note(path, sentence(issue.message), FIXES.value)]
 }
 
 /** What is expected at a place, in words of YAML. */
 const KINDS: Readonly<Record<string, { readonly name: string; readonly how: string }>> = {
-  string: { name: 'a text', how: 'write a text, in quotes where it looks like something else' },
-  number: { name: 'a number', how: 'write a number, without quotes' },
-  boolean: { name: 'true or false', how: 'write true or false, without quotes' },
-  array: { name: 'a list', how: 'write a list: each item on its own line behind "- ", or all in [ ]' },
+  string: { name: 'text', how: 'write text, in quotes if it looks like something else' },
+  number: { name: 'a number', how: 'write a number without quotes' },
+  boolean: { name: 'true or false', how: 'write true or false without quotes' },
+  array: { name: 'a list', how: 'write a list: each item on its own line after "- ", or all in [ ]' },
   object: { name: 'keys with values', how: 'write keys with values, such as tool: pay' },
 }
 
-function mendOfKey(key: string, known: readonly string[]): string {
+function fixForKey(key: string, known: readonly string[]): string {
   const closest = closestName(key, known)
   if (closest !== null) return `did you mean "${closest}"?`
   return known.length === 0 ? 'remove it' : `remove it, or use one of ${known.join(', ')}`
 }
 
-function mendOfValue(found: unknown, values: readonly unknown[]): string {
+function fixForValue(found: unknown, values: readonly unknown[]): string {
   const closest = typeof found === 'string' ? closestName(found, values.map(String)) : null
   return closest === null ? 'use one of these' : `did you mean "${closest}"?`
 }

@@ -1,6 +1,7 @@
 import { LIMITS, type WorkflowDefinition } from '@countersign/protocol'
 import { rootRoles } from '../contract/workflow-roles.js'
 import { suggestName } from '../text/closest-name.js'
+import { FIXES } from './fixes.js'
 import type { Problem } from './problem.js'
 
 type Edge = NonNullable<WorkflowDefinition['handoffs']>[number]
@@ -9,14 +10,20 @@ type Edge = NonNullable<WorkflowDefinition['handoffs']>[number]
 export function workflowProblems(definition: WorkflowDefinition): Problem[] {
   const roles = Object.keys(definition.roles)
   const count = roles.length
-  if (count === 0) return [{ path: ['roles'], message: 'there is no role', mend: 'name at least one role' }]
+  if (count === 0) return [{ path: ['roles'], message: 'the workflow has no roles', fix: 'declare at least one role' }]
   if (count > LIMITS.rolesPerWorkflow) {
-    return [{ path: ['roles'], message: `there are ${count} roles`, mend: `keep to ${LIMITS.rolesPerWorkflow}` }]
+    return [
+      {
+        path: ['roles'],
+        message: `the workflow has ${count} roles`,
+        fix: `declare at most ${LIMITS.rolesPerWorkflow}`,
+      },
+    ]
   }
   const problems = (definition.handoffs ?? []).flatMap((edge, index) => edgeProblems(definition, edge, index))
   if (problems.length === 0 && rootRoles(definition).size === 0) {
-    const message = 'handoffs lead to every role, so no session can be the first'
-    problems.push({ path: ['roles'], message, mend: 'mark the role that starts with `root: true`' })
+    const message = 'every role is the target of a handoff, so no session can start'
+    problems.push({ path: ['roles'], message, fix: 'mark the starting role with `root: true`' })
   }
   return problems
 }
@@ -29,7 +36,7 @@ function edgeProblems(definition: WorkflowDefinition, edge: Edge, index: number)
     .map((end) => ({
       path: [...path, end],
       message: `there is no role "${edge[end]}"`,
-      mend: suggestName(edge[end], roles),
+      fix: suggestName(edge[end], roles),
     }))
   if (unknown.length > 0) return unknown
   const problems: Problem[] = []
@@ -37,14 +44,14 @@ function edgeProblems(definition: WorkflowDefinition, edge: Edge, index: number)
   if (first !== index) {
     problems.push({
       path,
-      message: `the handoff from "${edge.from}" to "${edge.to}" is named twice`,
-      mend: 'keep one of them',
+      message: `the handoff from "${edge.from}" to "${edge.to}" is declared twice`,
+      fix: FIXES.repeated,
     })
   }
   const known = definition.roles[edge.to]?.tools
   for (const tool of known === undefined ? [] : (edge.tools ?? []).filter((name) => !known.includes(name))) {
     const message = `the role "${edge.to}" does not have the tool "${tool}"`
-    problems.push({ path: [...path, 'tools'], message, mend: suggestName(tool, known ?? []) })
+    problems.push({ path: [...path, 'tools'], message, fix: suggestName(tool, known ?? []) })
   }
   return problems
 }

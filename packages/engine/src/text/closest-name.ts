@@ -20,7 +20,7 @@ export function suggestName(written: string, known: Iterable<string>): string {
   const names = [...known]
   const closest = closestName(written, names)
   if (closest !== null) return `did you mean "${closest}"?`
-  return names.length === 0 ? 'none is declared' : `known are ${names.slice(0, 40).join(', ')}`
+  return names.length === 0 ? 'none is declared' : `use one of ${names.slice(0, 40).join(', ')}`
 }
 
 /** How many letters must be added, removed, changed or swapped with the next. */

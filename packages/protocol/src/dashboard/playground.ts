@@ -19,7 +19,7 @@ const noteSchema = z.strictObject({
   file: z.string(),
   line: z.int().nullable(),
   message: z.string(),
-  mend: z.string().nullable(),
+  fix: z.string().nullable(),
 })
 export const playgroundReply = z.strictObject({
   ok: z.boolean(),

@@ -264,10 +264,10 @@ describe('prepareContracts', () => {
     expect(() => prepareContracts(root)).toThrow(/b\.yaml cannot be read/)
   })
 
-  test('errors name file, line and mend', () => {
+  test('errors name file, line and fix', () => {
     const root = folder({ 'a.yaml': 'tool: a\nside_efect: read\n' })
     expect(() => prepareContracts(root)).toThrow(
-      'a.yaml:2 side_efect: the key "side_efect" is not known (did you mean "side_effect"?)',
+      'a.yaml:2 side_efect: unknown key "side_efect" (did you mean "side_effect"?)',
     )
   })
 })

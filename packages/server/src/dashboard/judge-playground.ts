@@ -42,7 +42,7 @@ export async function judgePlayground(
 }
 
 type Note = PlaygroundView['errors'][number]
-const noteView = ({ file, line, message, mend }: Note): Note => ({ file, line, message, mend })
+const noteView = ({ file, line, message, fix }: Note): Note => ({ file, line, message, fix })
 
 function judge(plan: Plan, body: Body, now: Date): Pick<PlaygroundView, 'narrowing' | 'calls'> {
   const response = readResponse(body.response)

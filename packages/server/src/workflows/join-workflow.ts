@@ -68,7 +68,7 @@ async function openWorkflow(ctx: Context, tx: Tx, { workflow_id: workflowId, def
   const [problem] = workflowProblems(definition)
   if (problem !== undefined) {
     const where = ['body.workflow.definition', ...problem.path].join('.')
-    throw new ApiError('INVALID_REQUEST', { detail: `${where}: ${problem.message}; ${problem.mend}` })
+    throw new ApiError('INVALID_REQUEST', { detail: `${where}: ${problem.message}; ${problem.fix}` })
   }
   return insertWorkflow(tx, {
     tenantId: ctx.tenantId,
@@ -137,7 +137,7 @@ function requireRole({ workflow: { definition } }: LockedWorkflow, { workflow: {
   const tools = toolsOfRole(definition, role)
   if (tools === undefined) {
     const known = Object.keys(definition.roles).join(', ')
-    const detail = `body.workflow.role: the workflow has no role ${JSON.stringify(role)}; known are ${known}`
+    const detail = `body.workflow.role: the workflow has no role ${JSON.stringify(role)}; use one of ${known}`
     throw new ApiError('INVALID_REQUEST', { detail })
   }
   const wanted = definition.roles[role]?.agent

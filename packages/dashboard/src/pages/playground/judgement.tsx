@@ -57,9 +57,9 @@ const Notes = ({ notes, tone }: { notes: PlaygroundView['errors']; tone: 'block'
     {notes.map((note) => (
       <li key={`${note.file} ${note.line} ${note.message}`}>
         <Name value={note.line === null ? note.file : `${note.file}:${note.line}`} /> <Text value={note.message} />
-        {note.mend === null ? null : (
+        {note.fix === null ? null : (
           <span className="cell-note">
-            <Text value={note.mend} />
+            <Text value={note.fix} />
           </span>
         )}
       </li>
