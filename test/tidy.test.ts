@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { AWAITED, deadFiles } from './support/tidy/dead-files.js'
-import { defaultExports, fileNames, focusedTests, largeFiles, oversizedFiles } from './support/tidy/file-shape.js'
+import {
+  defaultExports,
+  fileNames,
+  focusedTests,
+  largeFiles,
+  oversizedFiles,
+  testsByName,
+} from './support/tidy/file-shape.js'
 import { declaredDependencies, operationsApart, packageDirections } from './support/tidy/import-directions.js'
 import { lockfileHosts, lockfilePlatforms } from './support/tidy/lockfile.js'
 import { machineTraces } from './support/tidy/machine-traces.js'
@@ -252,6 +259,11 @@ const CHECKS: Record<string, CheckWithSamples> = {
     check: focusedTests,
     good: { 'a.test.ts': "test('test.only', () => {})" },
     bad: [{ 'a.test.ts': "test.only('x', () => {})" }, { 'a.test.ts': "describe.todo('x')" }],
+  },
+  'a test is written as test': {
+    check: testsByName,
+    good: { 'a.test.ts': "test('it()', () => visit(x.it()))" },
+    bad: [{ 'a.test.ts': "it('x', () => {})" }, { 'a.test.ts': "  it.each<number>([1])('x', () => {})" }],
   },
   'the lockfile names no registry': {
     check: lockfileHosts,

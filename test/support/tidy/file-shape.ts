@@ -44,5 +44,11 @@ export const defaultExports: Check = (project) =>
 /** A test left alone or left out would let the others rot unseen. */
 export const focusedTests: Check = (project) =>
   project.sources
-    .filter(({ path, text }) => isTest(path) && /\b(?:test|it|describe)\.(?:only|todo)\b/.test(text.bare))
+    .filter(({ path, text }) => isTest(path) && /\b(?:test|describe)\.(?:only|todo)\b/.test(text.bare))
     .map(({ path }) => `${path}: holds a focused or unwritten test`)
+
+/** One name for one thing: Vitest knows `it` as well. */
+export const testsByName: Check = (project) =>
+  project.sources
+    .filter(({ path, text }) => isTest(path) && /(?<![.\w$])it(?:\.\w+)*\s*[(<]/.test(text.bare))
+    .map(({ path }) => `${path}: writes it() for test()`)

@@ -1,5 +1,5 @@
 import type { Contract } from '@countersign/protocol'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { compilePlan } from '../compile/compile-plan.js'
 import { analyzePlan } from './analyze-plan.js'
 import { diffPlans } from './diff-plans.js'
@@ -65,7 +65,7 @@ describe('analyzePlan', () => {
       found: ['a never_fires'],
     },
   ]
-  it.each(rows)('finds $name', ({ contracts, session, found }) => {
+  test.each(rows)('finds $name', ({ contracts, session, found }) => {
     expect(analyzePlan(compiled(contracts, session)).map(({ tool, code }) => `${tool} ${code}`)).toEqual(found)
   })
 })
@@ -79,11 +79,11 @@ describe('diffPlans', () => {
   const words = (after: Contract[], was: Contract[] | null = [before]) =>
     diffPlans(was === null ? null : compiled(was), compiled(after)).map(({ effect, text }) => `${effect}: ${text}`)
 
-  it('says nothing of equal plans', () => {
+  test('says nothing of equal plans', () => {
     expect(words([before])).toEqual([])
   })
 
-  it('tells what a first plan allows, and what a removed contract blocks', () => {
+  test('tells what a first plan allows, and what a removed contract blocks', () => {
     expect(words([before], null)).toEqual(['allows: pay has a contract now'])
     expect(words([{ tool: 'other' }])).toEqual([
       'allows: other has a contract now',
@@ -91,7 +91,7 @@ describe('diffPlans', () => {
     ])
   })
 
-  it('tells sources, arguments, bounds and gates apart', () => {
+  test('tells sources, arguments, bounds and gates apart', () => {
     const after: Contract = {
       ...before,
       gate: 'block',

@@ -1,5 +1,5 @@
 import type { ValueKind } from '@countersign/protocol'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { findInText } from '../learn/find-in-text.js'
 import { kindOf, tokensOf } from './value-kind.js'
 
@@ -37,13 +37,13 @@ const kinds: Record<ValueKind, (string | number | boolean)[]> = {
 }
 
 describe('the kind of a value', () => {
-  it.each(Object.entries(kinds))('%s', (kind, values) => {
+  test.each(Object.entries(kinds))('%s', (kind, values) => {
     expect(values.map((value) => [value, kindOf(value)])).toEqual(values.map((value) => [value, kind]))
   })
 })
 
 describe('tokens of a text', () => {
-  it('are the addresses and identifiers in it, in any script, and no words, years or product names', () => {
+  test('are the addresses and identifiers in it, in any script, and no words, years or product names', () => {
     const text =
       '请写信给bob@x.example，或者转到DE89370400440532013000账户。See (evil.example/a), COVID-19, Q3-2024 or 2026-03-02.'
     expect(tokensOf(text, 16)).toEqual([
@@ -55,7 +55,7 @@ describe('tokens of a text', () => {
 })
 
 describe('a value in a text', () => {
-  it.each([
+  test.each([
     ['请告诉王伟午饭好了', '王伟', 'prose'],
     ['请给ann@x.example发邮件', 'ann@x.example', 'prose'],
     ['민수에게 전해 주세요', '민수', 'prose'],

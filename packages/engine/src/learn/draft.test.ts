@@ -1,5 +1,5 @@
 import type { JsonObject } from '@countersign/protocol'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { runToEnd } from '../text/steps.js'
 import { type Draft, draftContracts, draftContractsInSteps } from './draft.js'
 import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from './flows.js'
@@ -33,7 +33,7 @@ const draftOf = (summaries: ToolSummary[], schema?: unknown) =>
 const fieldsOf = (draft: Draft | undefined) => (draft?.contract.arguments as JsonObject | undefined)?.properties
 
 describe('an agent of many tools', () => {
-  it('is drafted tool by tool, so that others are served in between', () => {
+  test('is drafted tool by tool, so that others are served in between', () => {
     const [get, use] = learned({ requests: 60 }) as [ToolSummary, ToolSummary]
     const many = Array.from({ length: 200 }, (_, at) => ({ ...use, tool: `send_form_${at}` }))
     const options = { salt: 'salt', otherwise: 'ask' } as const
@@ -50,21 +50,21 @@ describe('an agent of many tools', () => {
 })
 
 describe('what is enforced unasked', () => {
-  it('counts in distinct requests: the same thing asked again proves nothing', () => {
+  test('counts in distinct requests: the same thing asked again proves nothing', () => {
     expect(draftOf(learned({ requests: 60 }))?.contract.refs).toEqual([{ path: '$.token', ref: 'get_token.token' }])
     expect(draftOf(learned({ requests: 20, sessions: 20 }))?.contract.refs).toBeUndefined()
     expect(fieldsOf(draftOf(learned({ requests: 400 })))).toMatchObject({ kind: { type: 'string', enum: ['plain'] } })
     expect(fieldsOf(draftOf(learned({ requests: 20, sessions: 20 })))).toHaveProperty('kind', { type: 'string' })
   })
 
-  it('lists what the author of a tool listed, unless no contract could hold it', () => {
+  test('lists what the author of a tool listed, unless no contract could hold it', () => {
     const kindIn = (choices: unknown[]) =>
       fieldsOf(draftOf(learned({ requests: 10 }), { properties: { kind: { enum: choices } } }))
     expect(kindIn(['plain', 'fancy'])).toHaveProperty('kind', { enum: ['fancy', 'plain'] })
     for (const odd of ['x'.repeat(300), '\ud800', 2 ** 64]) expect(kindIn(['plain', odd])).toHaveProperty('kind.type')
   })
 
-  it('leaves a ref that held too seldom for a person to decide, with what it may cost', () => {
+  test('leaves a ref that held too seldom for a person to decide, with what it may cost', () => {
     expect(draftOf(learned({ requests: 12 }))?.suggestions).toContainEqual({
       rule: { ref: '$.token', result: 'get_token', path: '$.token' },
       seen: 12,
@@ -72,7 +72,7 @@ describe('what is enforced unasked', () => {
     })
   })
 
-  it('does not count what an older version did not: its summaries are read as knowing no requests', () => {
+  test('does not count what an older version did not: its summaries are read as knowing no requests', () => {
     const [, use] = learned({ requests: 3 })
     const { requests: _, ...old } = use as ToolSummary
     const entries = old.flows.entries.map(([path, { requests: __, ...flow }]) => [path, flow])
@@ -98,13 +98,13 @@ describe('the tool’s own schema', () => {
   const draft = draftOf(learned({ requests: 8 }), schema)
   const sources = draft?.contract.sources
 
-  it('stays the list of what may be chosen, and a choice needs no source', () => {
+  test('stays the list of what may be chosen, and a choice needs no source', () => {
     expect(fieldsOf(draft)).toMatchObject({ kind: { enum: ['plain', 'rich', null] }, to: { type: 'string' } })
     expect(draft?.contract.arguments).toMatchObject({ required: ['token'] })
     expect(sources?.map(({ path }) => path)).toEqual(['$.count', '$.ticket_id', '$.to', '$.token'])
   })
 
-  it('says which numbers name something', () => {
+  test('says which numbers name something', () => {
     expect(sources?.filter(({ numbers }) => numbers === true).map(({ path }) => path)).toEqual(['$.ticket_id'])
   })
 })

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { flowOf, newTrail, sawCall, sawResult, sawUser, TRAIL_LIMITS, type Trail, takeColumns } from './flows.js'
 
 const sourcesIn = (trail: Trail, value: string) =>
@@ -26,24 +26,24 @@ describe('where a value was seen before', () => {
     'read_file',
     'Dear tenant, please pay soon.\nIBAN: DE89370400440532013000\nVisit https://www.evil-site.com/ for details, thanks.',
   )
-  it.each(rows)('finds it in $name', ({ value, expected }) => {
+  test.each(rows)('finds it in $name', ({ value, expected }) => {
     expect(sourcesIn(trail, value)).toEqual(expected)
   })
 
-  it('names the first place first', () => {
+  test('names the first place first', () => {
     const later = newTrail()
     sawResult(later, 'second', [{ user: 'Kim' }])
     sawUser(later, 'ask Kim')
     expect(sourcesIn(later, 'Kim')).toEqual(['cell second $[*].user', 'user'])
   })
 
-  it('compares addresses without scheme, www, case and trailing slash', () => {
+  test('compares addresses without scheme, www, case and trailing slash', () => {
     const web = newTrail()
     sawUser(web, 'Read www.Example.org/news please')
     expect(sourcesIn(web, 'https://example.org/news/')).toEqual(['user'])
   })
 
-  it('does not take a failed call’s message for a table', () => {
+  test('does not take a failed call’s message for a table', () => {
     const failing = newTrail()
     sawResult(failing, 'find', '- Kim', true)
     expect(sourcesIn(failing, 'Kim')).toEqual(['line find $'])
@@ -52,7 +52,7 @@ describe('where a value was seen before', () => {
 })
 
 describe('a flow holds no content', () => {
-  it('writes * for keys that may be data', () => {
+  test('writes * for keys that may be data', () => {
     const trail = newTrail()
     sawResult(trail, 'prices', { 'Le Marais Boutique': '120 EUR', 'Good Night': '80 EUR' })
     sawResult(trail, 'people', { Alice: 'alice@example.com', Bob: 'bob@example.com' })
@@ -64,7 +64,7 @@ describe('a flow holds no content', () => {
     expect(sourcesIn(trail, 'Good Night')).toEqual(['key prices $.*'])
   })
 
-  it('keeps the names of a record’s fields', () => {
+  test('keeps the names of a record’s fields', () => {
     const trail = newTrail()
     sawResult(trail, 'me', { 'First Name': 'Ann', 'Phone Number': '00441234567890', Email: 'ann@example.com' })
     expect(takeColumns(trail).map(({ path }) => path)).toEqual(["$['First Name']", "$['Phone Number']", '$.Email'])
@@ -72,7 +72,7 @@ describe('a flow holds no content', () => {
 })
 
 describe('addresses and identifiers inside text', () => {
-  it('are traced one by one', () => {
+  test('are traced one by one', () => {
     const trail = newTrail()
     sawUser(trail, 'mail the news of example.org')
     const { leaves } = flowOf(trail, {
@@ -88,7 +88,7 @@ describe('addresses and identifiers inside text', () => {
 })
 
 describe('bounds', () => {
-  it('says that it is incomplete once text had to be left out', () => {
+  test('says that it is incomplete once text had to be left out', () => {
     const trail = newTrail()
     const text = 'word '.repeat(1_000)
     for (let size = 0; size <= TRAIL_LIMITS.characters; size += text.length) sawResult(trail, 'read', `${text}${size}`)
@@ -96,7 +96,7 @@ describe('bounds', () => {
     expect(flowOf(trail, { id: '', tool: 't', arguments: { a: 'x' } }).incomplete).toBe(true)
   })
 
-  it('reads a result that is deep, wide, cut off or a bomb', () => {
+  test('reads a result that is deep, wide, cut off or a bomb', () => {
     const trail = newTrail()
     let deep: unknown = 'x'
     for (let level = 0; level < 5_000; level++) deep = [deep]

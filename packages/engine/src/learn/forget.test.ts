@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { flowOf, newTrail } from './flows.js'
 import { forgetCall } from './forget.js'
 import { addCall, newSummary, type ToolSummary } from './summary.js'
@@ -20,7 +20,7 @@ const ann = call('ann', {
 })
 const bob = call('bob', { to: 'bob', list: ['shared'], kind: 'plain' })
 
-it('takes out what only the forgotten call held, keys and values alike', () => {
+test('takes out what only the forgotten call held, keys and values alike', () => {
   const summary = learned(ann, bob)
   expect(JSON.stringify(summary)).toMatch(/jane@example\.test.*12345678|12345678.*jane@example\.test/)
   forgetCall(summary, ann)
@@ -31,7 +31,7 @@ it('takes out what only the forgotten call held, keys and values alike', () => {
   expect(JSON.stringify(summary.shape.fields)).toContain('shared')
 })
 
-it('keeps how often the tool was seen, and what a call never added is no fault', () => {
+test('keeps how often the tool was seen, and what a call never added is no fault', () => {
   const summary = learned(bob)
   forgetCall(summary, ann)
   expect(summary.samples).toBe(1)

@@ -1,6 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { compilePlan } from '../compile/compile-plan.js'
 import { draftContracts } from './draft.js'
 import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from './flows.js'
@@ -89,7 +89,7 @@ function learned(
 }
 
 describe('captures that somebody crafted', () => {
-  it('always give drafts that compile, as data and as the files that a person reads', () => {
+  test('always give drafts that compile, as data and as the files that a person reads', () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ user: text, calls: fc.array(call, { maxLength: 4 }) }), { maxLength: 12 }),

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readSharedLines, SHARED_DATA_MISSING, sharedData } from '../../../../test/support/shared-data.js'
 import { backtestSession } from '../backtest/backtest.js'
 import { compilePlan } from '../compile/compile-plan.js'
@@ -36,7 +36,7 @@ function learn(dialogues: readonly Gold[]): ToolSummary[] {
 }
 
 describe.skipIf(sharedData('gold-calls') === null)(`gold calls (${SHARED_DATA_MISSING})`, () => {
-  it('learns the token references of API-Bank as refs', () => {
+  test('learns the token references of API-Bank as refs', () => {
     const dialogues = readSharedLines<Gold>('gold-calls/api-bank.jsonl.gz')
     const drafts = draftContracts(learn(dialogues), { salt: 'salt', otherwise: 'block' })
     const contracts = new Map(drafts.map(({ contract }) => [contract.tool, contract]))
@@ -51,7 +51,7 @@ describe.skipIf(sharedData('gold-calls') === null)(`gold calls (${SHARED_DATA_MI
     expect(withToken.filter(({ name }) => refers(name))).toHaveLength(113)
   })
 
-  it('replays BFCL multi-turn dialogues against what was learned from them', () => {
+  test('replays BFCL multi-turn dialogues against what was learned from them', () => {
     const dialogues = readSharedLines<Gold>('gold-calls/bfcl-multi-turn.jsonl.gz')
     const drafts = draftContracts(learn(dialogues), { salt: 'salt', otherwise: 'ask' })
     const compiled = compilePlan({

@@ -1,6 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { canonicalJson } from '../json/canonical-json.js'
 import { compileSchema } from '../json/json-schema.js'
 import { draftContracts } from './draft.js'
@@ -85,7 +85,7 @@ const written = (byTool: ReadonlyMap<string, ToolSummary>): string =>
   canonicalJson([...byTool].sort(([a], [b]) => (a < b ? -1 : 1)) as unknown as JsonValue)
 
 describe('a summary', () => {
-  it('is the same in any order of captures', () => {
+  test('is the same in any order of captures', () => {
     fc.assert(
       fc.property(sessions, fc.infiniteStream(fc.nat()), (all, order) => {
         const lessons = all.flatMap(lessonsOf)
@@ -97,7 +97,7 @@ describe('a summary', () => {
     )
   })
 
-  it('is the same however the captures were split before merging, and gives the same draft', () => {
+  test('is the same however the captures were split before merging, and gives the same draft', () => {
     fc.assert(
       fc.property(sessions, fc.infiniteStream(fc.nat({ max: 2 })), (all, where) => {
         const lessons = all.flatMap(lessonsOf)
@@ -120,7 +120,7 @@ describe('a summary', () => {
   })
 
   // Seldom, and often enough for enums, ranges and spellings to be enforced.
-  it.each([
+  test.each([
     { rounds: 1, numRuns: 25 },
     { rounds: 240, numRuns: 4 },
   ])(
@@ -147,7 +147,7 @@ describe('a summary', () => {
     },
   )
 
-  it('stays small however much it is taught', () => {
+  test('stays small however much it is taught', () => {
     const byTool = new Map<string, ToolSummary>()
     let at = 1_000
     for (let round = 0; round < 3_000; round++) {

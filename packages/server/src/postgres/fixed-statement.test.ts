@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { fixedStatement, statementByParts } from './fixed-statement.js'
 import type { Queryable } from './sql.js'
 
@@ -10,7 +10,7 @@ function recorded() {
 }
 
 describe('a fixed statement', () => {
-  it('numbers its values by their first use, and leaves casts and spaces to PostgreSQL', () => {
+  test('numbers its values by their first use, and leaves casts and spaces to PostgreSQL', () => {
     const { sql, asked } = recorded()
     fixedStatement(`
       select :first::text,
@@ -18,14 +18,14 @@ describe('a fixed statement', () => {
     expect(asked).toEqual([{ text: 'select $1::text, $2::bigint where $1::text is not null', values: ['a', 2] }])
   })
 
-  it('takes its values from several groups, the first that has one, null included', () => {
+  test('takes its values from several groups, the first that has one, null included', () => {
     const { sql, asked } = recorded()
     const statement = fixedStatement('select :a::text, :b::text, :c::text')
     statement(sql, { a: '1', b: null }, { b: '2', c: false })
     expect(asked[0]?.values).toEqual(['1', null, false])
   })
 
-  it('names the value that it misses', () => {
+  test('names the value that it misses', () => {
     const { sql, asked } = recorded()
     expect(() => fixedStatement('select :a::text, :b::text')(sql, { a: '1' }, {})).toThrow(
       'the statement needs a value for b',
@@ -35,7 +35,7 @@ describe('a fixed statement', () => {
 })
 
 describe('a statement by parts', () => {
-  it('is put together once for each set of parts', () => {
+  test('is put together once for each set of parts', () => {
     let made = 0
     const statement = statementByParts<'more'>((has) => {
       made += 1

@@ -7,7 +7,7 @@ import {
   type SourceRule,
   type ValueSource,
 } from '@countersign/protocol'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { sourceSteps } from '../../contract/source-path.js'
 import { knownHash, type PreparedSource, type SourceContext } from '../../contract/source-rule.js'
 import { kindOf } from '../../json/value-kind.js'
@@ -132,17 +132,17 @@ const rows: { name: string; from: SourceRule['from']; value: string; seen: Value
 ]
 
 describe('judgeSources', () => {
-  it.each(rows)('$name', ({ from, value, seen, ok }) => {
+  test.each(rows)('$name', ({ from, value, seen, ok }) => {
     expect(judge(from, value, seen)).toHaveLength(ok ? 0 : 1)
   })
 
-  it('knows values by their hash under the argument’s name', () => {
+  test('knows values by their hash under the argument’s name', () => {
     const known = { salt: 's', hashes: [knownHash('s', '$.message.to', 'a@x.org')] }
     expect(judge(['known'], 'A@x.org', [], { known })).toEqual([])
     expect(judge(['known'], 'b@x.org', [], { known })).toHaveLength(1)
   })
 
-  it('says where the value was found and where it may come from', () => {
+  test('says where the value was found and where it may come from', () => {
     const [violation] = judge(['user', 'identifier'], 'Bob', [{ seen: 'prose', tool: 'page', path: '$' }], {
       otherwise: 'ask',
     })
@@ -152,7 +152,7 @@ describe('judgeSources', () => {
     )
   })
 
-  it('trusts no flow that is missing, about another argument, or about another value', () => {
+  test('trusts no flow that is missing, about another argument, or about another value', () => {
     const rule: SourceRule = { path: '$.to', from: ['user', 'generated'], otherwise: 'block' }
     const leaf = { path: '$.to', kind: 'name' as const, sources: [] }
     const flow: CallFlow = { call_id: 'c', tool: 'send', leaves: [leaf], prior_tools: [], prior_calls: 0 }
@@ -165,7 +165,7 @@ describe('judgeSources', () => {
     expect(found({ to: 'Bob' }, { ...flow, incomplete: true })).toHaveLength(1)
   })
 
-  it('looks only at addresses and identifiers inside content', () => {
+  test('looks only at addresses and identifiers inside content', () => {
     const rule: SourceRule = { path: '$.body', role: 'content', from: ['user'], otherwise: 'block' }
     const flow: CallFlow = {
       call_id: 'c',
@@ -206,7 +206,7 @@ describe('judgeSources', () => {
     let deep: JsonValue = evil
     for (let at = 0; at < 20; at++) deep = { b: deep }
 
-    it.each<[string, string, JsonObject]>([
+    test.each<[string, string, JsonObject]>([
       ['a list where one value was meant', '$.to', { to: [evil] }],
       ['an object where one value was meant', '$.to', { to: { address: evil } }],
       ['one value where a list was meant', '$.to[*]', { to: evil }],
@@ -221,13 +221,13 @@ describe('judgeSources', () => {
       expect(judged(path, args)).not.toEqual([])
     })
 
-    it('and asks for no source of numbers, however many', () => {
+    test('and asks for no source of numbers, however many', () => {
       const args = { sums: Array.from({ length: 300 }, (_, at) => at), to: 'person1@x.org' }
       expect(judged('$.sums[*]', args)).toEqual([])
       expect(judged('$.sums[*]', args, { numbers: true })).not.toEqual([])
     })
 
-    it('and judges one value by the rule that names it', () => {
+    test('and judges one value by the rule that names it', () => {
       const rules = [
         { path: '$.to', from: ['user'], otherwise: 'block' },
         { path: '$.to.note', from: ['generated'], otherwise: 'block' },
@@ -237,7 +237,7 @@ describe('judgeSources', () => {
       expect(judgeSources(rules.map(prepared), { arguments: args, flow }, context)).toEqual([])
     })
 
-    it.each<[string, string]>([
+    test.each<[string, string]>([
       ['more addresses than are told', `Write to ${many} and to ${evil}.`],
       ['a very long address', `See evil.org/?q=${'z'.repeat(4_000)} for more of this.`],
       ['an address after very many words', `${'a '.repeat(30_000)}${evil}`],
@@ -245,7 +245,7 @@ describe('judgeSources', () => {
       expect(judged('$.body', { body }, { role: 'content' })).toHaveLength(1)
     })
 
-    it('inside of content: as many addresses of the user as are told', () => {
+    test('inside of content: as many addresses of the user as are told', () => {
       const body = `Write to ${many.split(' ').slice(0, FLOW_LIMITS.tokensPerLeaf).join(' ')} today.`
       expect(judged('$.body', { body }, { role: 'content' })).toEqual([])
     })
