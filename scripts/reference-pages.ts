@@ -12,6 +12,7 @@ import {
 } from '@countersign/protocol'
 import { SETTINGS } from '@countersign/server'
 import { COMMANDS } from '../packages/cli/src/commands/index.js'
+import { compactJson } from './compact-json.js'
 import { CONTRACT_KEYS, SESSION_KEYS } from './reference/contract-keys.js'
 import { LIMIT_MEANINGS } from './reference/limit-meanings.js'
 import { DIAGNOSTICS, OBSERVE_OPTIONS, REPLAY_OPTIONS } from './reference/sdk-tables.js'
@@ -191,6 +192,6 @@ export function referencePages(): Map<string, string> {
     ['diagnostics.md', diagnosticsPage()],
     ['contract-language.md', contractPage()],
     ['commands.md', commandsPage()],
-    ['openapi.json', `${JSON.stringify(openApiDocument(), null, 1)}\n`],
+    ['openapi.json', `${compactJson(openApiDocument())}\n`],
   ])
 }

@@ -48,5 +48,7 @@ test('/docs is readable, names every route and error, and may load and run nothi
   )
   for (const name of Object.keys(ROUTES)) expect(page).toContain(`id="${name}"`)
   for (const code of Object.keys(ERRORS)) expect(page).toContain(code)
+  for (const [, shape] of page.matchAll(/href="#(shape-\w+)"/g)) expect(page).toContain(`<h3 id="${shape}">`)
+  expect(page).toContain('body: <code><a href="#shape-CreateSessionBody">CreateSessionBody</a></code>')
   expect(page).not.toMatch(/<script|onclick=|src=/)
 })

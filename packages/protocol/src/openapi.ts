@@ -1,54 +1,17 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { API_KEY_PATTERN } from './base/ids.js'
 import { problemSchema } from './http/problem.js'
 import { pathTemplate, type Route } from './http/route.js'
+import { type JsonSchema, type NamedSchemas, namedSchemas } from './named-schemas.js'
 import { ROUTES } from './routes.js'
 
-type Schema = Record<string, unknown>
-
-const jsonSchema = (schema: z.ZodType, io: 'input' | 'output'): Schema => {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as Schema
-  return rest
-}
-
-const content = (schema: Schema, type = 'application/json') => ({ content: { [type]: { schema } } })
-
-const parameters = (schema: z.ZodObject | undefined, where: 'path' | 'query') =>
-  schema === undefined
-    ? []
-    : Object.entries(schema.shape).map(([name, field]) => ({
-        name,
-        in: where,
-        required: where === 'path' || !z.safeParse(field as z.ZodType, undefined).success,
-        schema: jsonSchema(field as z.ZodType, 'input'),
-      }))
-
-function operation(name: string, route: Route): Schema {
-  return {
-    operationId: name,
-    summary: route.summary,
-    security: route.auth === 'none' ? [] : [{ [route.auth]: [] }],
-    'x-throttle': route.throttle,
-    parameters: [...parameters(route.params, 'path'), ...parameters(route.query, 'query')],
-    ...(route.body === undefined
-      ? {}
-      : { requestBody: { required: true, ...content(jsonSchema(route.body, 'input')) } }),
-    responses: {
-      [route.status ?? 200]: { description: 'done', ...content(jsonSchema(route.reply, 'output')) },
-      default: {
-        description: 'a problem',
-        ...content({ $ref: '#/components/schemas/Problem' }, 'application/problem+json'),
-      },
-    },
-  }
-}
-
 /** The OpenAPI 3.1 document of every route, generated from the rows. */
-export function openApiDocument(): Schema {
-  const paths: Record<string, Schema> = {}
+export function openApiDocument(): JsonSchema {
+  const schemas = namedSchemas()
+  const paths: Record<string, JsonSchema> = {}
   for (const [name, route] of Object.entries<Route>(ROUTES)) {
     const path = pathTemplate(route)
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(name, route) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(name, route, schemas) }
   }
   return {
     openapi: '3.1.0',
@@ -56,7 +19,10 @@ export function openApiDocument(): Schema {
     servers: [{ url: 'http://127.0.0.1:4319' }],
     paths,
     components: {
-      schemas: { Problem: jsonSchema(problemSchema, 'output') },
+      schemas: schemas.components,
+      responses: {
+        Problem: { description: 'a problem', ...content(schemas.replyRef(problemSchema), 'application/problem+json') },
+      },
       securitySchemes: {
         api_key: { type: 'http', scheme: 'bearer', bearerFormat: API_KEY_PATTERN.source },
         cookie: { type: 'apiKey', in: 'cookie', name: 'countersign_access' },
@@ -64,3 +30,34 @@ export function openApiDocument(): Schema {
     },
   }
 }
+
+function operation(name: string, route: Route, schemas: NamedSchemas): JsonSchema {
+  return {
+    operationId: name,
+    summary: route.summary,
+    security: route.auth === 'none' ? [] : [{ [route.auth]: [] }],
+    'x-throttle': route.throttle,
+    parameters: [...parameters(route.params, 'path', schemas), ...parameters(route.query, 'query', schemas)],
+    ...(route.body && { requestBody: { required: true, ...content(schemas.bodyRef(route.body)) } }),
+    responses: {
+      [route.status ?? 200]: { description: 'done', ...content(schemas.replyRef(route.reply)) },
+      default: { $ref: '#/components/responses/Problem' },
+    },
+  }
+}
+
+function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query', schemas: NamedSchemas): JsonSchema[] {
+  if (schema === undefined) return []
+  const { properties = {}, required = [] } = schemas.parameters(schema) as {
+    properties?: Record<string, JsonSchema>
+    required?: readonly string[]
+  }
+  return Object.entries(properties).map(([name, field]) => ({
+    name,
+    in: where,
+    required: required.includes(name),
+    schema: field,
+  }))
+}
+
+const content = (schema: JsonSchema, type = 'application/json') => ({ content: { [type]: { schema } } })

@@ -70,11 +70,12 @@ export const callFlowSchema = z.strictObject({
 })
 export type CallFlow = z.infer<typeof callFlowSchema>
 
+export const columnPlaceSchema = z.enum(['cell', 'key'])
 /** What one column of a tool's results has held. */
 export const columnSchema = z.strictObject({
   tool: toolName,
   path: flowPath,
-  place: z.enum(['cell', 'key']),
+  place: columnPlaceSchema,
   holds: kinds,
 })
 export type Column = z.infer<typeof columnSchema>

@@ -13,6 +13,9 @@ export interface JsonObject {
  */
 export const jsonSchema = z.custom<JsonValue>(isJson)
 
+/** A JSON object with members of any kind. */
+export const jsonObjectSchema = z.record(z.string(), jsonSchema)
+
 /** Without recursion, so that no nesting can exhaust the stack. A value that holds itself is not JSON. */
 function isJson(root: unknown): boolean {
   const open: unknown[] = [root]

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { environmentSchema, hashSchema, timeSchema } from '../base/ids.js'
-import { contractSchema, evidenceLevelSchema, sessionDefinitionSchema, sideEffectSchema } from './contract.js'
+import { contractSchema, sessionDefinitionSchema } from './contract.js'
+import { evidenceClassSchema, evidenceLevelSchema, sideEffectSchema } from './contract-rules.js'
 
 /** A contract after compilation: defaults filled in, what is only prose left out. */
 export const compiledContractSchema = contractSchema
@@ -15,7 +16,7 @@ export const compiledContractSchema = contractSchema
   })
   .extend({
     side_effect: sideEffectSchema,
-    evidence_class: z.enum(['local_transaction', 'ack_only', 'unverifiable']),
+    evidence_class: evidenceClassSchema,
     commit_requirement: evidenceLevelSchema,
   })
 export type CompiledContract = z.infer<typeof compiledContractSchema>
@@ -29,6 +30,9 @@ export const compiledSessionSchema = z.strictObject({
   contracts: z.array(compiledContractSchema),
 })
 export type CompiledSession = z.infer<typeof compiledSessionSchema>
+
+/** One file of a contract pack as it is submitted. */
+export const packFileSchema = z.strictObject({ file: z.string().min(1).max(200), text: z.string().max(200_000) })
 
 export const planStatusSchema = z.enum(['none', 'draft', 'approved'])
 

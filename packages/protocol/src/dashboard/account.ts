@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { timeSchema } from '../base/ids.js'
+import { QUOTA_NAMES } from '../base/limits.js'
 
 /** One address, as people type it: no display name, no list, no line break. */
 export const emailSchema = z
@@ -17,6 +18,7 @@ export const signupBody = z.object({
   name: z.string().trim().min(1).max(100).optional(),
   organisation: z.string().trim().min(1).max(100).optional(),
 })
+export const quotaSchema = z.enum(QUOTA_NAMES)
 export const userViewSchema = z.strictObject({
   user_id: z.string(),
   email: z.string(),
@@ -24,7 +26,7 @@ export const userViewSchema = z.strictObject({
   email_verified: z.boolean(),
   tenant_id: z.string(),
   tenant_name: z.string(),
-  quota: z.enum(['free', 'team', 'scale']),
+  quota: quotaSchema,
 })
 export type UserView = z.infer<typeof userViewSchema>
 /**

@@ -1,16 +1,12 @@
 import { z } from 'zod'
 import { agentSchema, environmentSchema, labelSchema, ledgerHeadSchema, timeSchema } from '../base/ids.js'
-import { jsonSchema } from '../base/json.js'
+import { jsonObjectSchema, jsonSchema } from '../base/json.js'
+import { allowOrBlockSchema, evidenceLevelSchema } from '../contract/contract-rules.js'
 import { pageQuery } from '../http/paging.js'
-import { exportEventsReply, LEDGER_EVENTS, type LedgerEventType } from '../session/ledger.js'
-import {
-  narrowedToolSchema,
-  pendingCallSchema,
-  sessionStatusSchema,
-  sessionViewSchema,
-  stateSnapshotSchema,
-} from '../session/session.js'
-import { blockReasonSchema, blockSchema, outcomeSchema } from '../session/turn.js'
+import { exportEventsReply, ledgerEventTypeSchema } from '../session/ledger.js'
+import { narrowedToolSchema, pendingCallSchema, sessionViewSchema, stateSnapshotSchema } from '../session/session.js'
+import { sessionStatusSchema } from '../session/session-status.js'
+import { approvalDecisionSchema, blockReasonSchema, blockSchema, outcomeSchema } from '../session/turn.js'
 
 export const sessionsQuery = pageQuery.extend({
   q: z.string().max(200).optional(),
@@ -40,9 +36,9 @@ export const sessionRowSchema = z.strictObject({
 })
 export type SessionRow = z.infer<typeof sessionRowSchema>
 
-const timelineReceiptSchema = z.strictObject({
+export const timelineReceiptSchema = z.strictObject({
   outcome: outcomeSchema,
-  evidence_level: z.enum(['reported', 'executed']),
+  evidence_level: evidenceLevelSchema,
   at_level: z.boolean(),
   late: z.boolean(),
   argument_hash: z.string(),
@@ -51,20 +47,20 @@ const timelineReceiptSchema = z.strictObject({
   finished_at: timeSchema.nullable(),
   recorded_at: timeSchema,
   seq: z.int(),
-  approvals: z.array(z.strictObject({ checkpoint_id: z.string(), decision: z.enum(['approve', 'deny', 'timeout']) })),
+  approvals: z.array(z.strictObject({ checkpoint_id: z.string(), decision: approvalDecisionSchema })),
 })
 export const timelineCallSchema = z.strictObject({
   index: z.int(),
   call_id: z.string(),
   pending_call_id: z.string().nullable(),
   tool_name: z.string(),
-  decision: z.enum(['allow', 'block']),
+  decision: allowOrBlockSchema,
   reasons: z.array(blockSchema),
   argument_hash: z.string().nullable(),
   /** Null where the capture level keeps none, or they were erased. */
   arguments: jsonSchema.nullable(),
   checkpoints: z.array(z.string()),
-  commit_requirement: z.enum(['reported', 'executed']),
+  commit_requirement: evidenceLevelSchema,
   receipt: timelineReceiptSchema.nullable(),
 })
 export type TimelineCall = z.infer<typeof timelineCallSchema>
@@ -73,9 +69,9 @@ export type TimelineCall = z.infer<typeof timelineCallSchema>
 export const timelineItemSchema = z.strictObject({
   seq: z.int(),
   at: timeSchema,
-  type: z.enum(Object.keys(LEDGER_EVENTS) as [LedgerEventType, ...LedgerEventType[]]),
+  type: ledgerEventTypeSchema,
   hash: z.string(),
-  body: z.record(z.string(), jsonSchema),
+  body: jsonObjectSchema,
   preflight: z
     .strictObject({
       at: timeSchema,

@@ -1,11 +1,21 @@
 import { z } from 'zod'
 import { environmentSchema, idSchema, timeSchema } from '../base/ids.js'
+import { planStatusSchema } from '../contract/plan.js'
+import { runBudgetSchema } from '../governance/run.js'
 import { pageOf, pageQuery } from '../http/paging.js'
 import type { Route } from '../http/route.js'
 import { addLabelBody, addLabelReply, killBody, stopReply } from '../session/session.js'
 import { blockReasonSchema } from '../session/turn.js'
-import { killWorkflowReply, workflowPath, workflowViewSchema } from '../session/workflow.js'
-import { auditEntrySchema, createKeyBody, createKeyReply, doneReply, keyPath, listKeysReply } from './account.js'
+import { killWorkflowReply, workflowPath, workflowStatusSchema, workflowViewSchema } from '../session/workflow.js'
+import {
+  auditEntrySchema,
+  createKeyBody,
+  createKeyReply,
+  doneReply,
+  keyPath,
+  listKeysReply,
+  quotaSchema,
+} from './account.js'
 import {
   proofReply,
   sessionDetailReply,
@@ -21,9 +31,9 @@ const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as cons
 const sessionPath = z.strictObject({ session_id: idSchema })
 
 export const limitsReply = z.strictObject({
-  quota: z.enum(['free', 'team', 'scale']),
+  quota: quotaSchema,
   buckets: z.array(z.strictObject({ bucket: z.string(), per_minute: z.int(), available: z.number() })),
-  runs: z.strictObject({ used: z.int(), limit: z.int() }),
+  runs: runBudgetSchema,
   keys: z.strictObject({ active: z.int(), limit: z.int() }),
 })
 export type LimitsView = z.infer<typeof limitsReply>
@@ -89,7 +99,7 @@ export const agentRowSchema = z.strictObject({
   environments: z.array(
     z.strictObject({
       environment: environmentSchema,
-      status: z.enum(['none', 'draft', 'approved']),
+      status: planStatusSchema,
       compiled_hash: z.string().nullable(),
       approved_at: timeSchema.nullable(),
     }),
@@ -99,7 +109,7 @@ export type AgentRow = z.infer<typeof agentRowSchema>
 
 export const workflowRowSchema = z.strictObject({
   workflow_id: z.string(),
-  status: z.enum(['ACTIVE', 'KILLED']),
+  status: workflowStatusSchema,
   sessions: z.int(),
   open_handoffs: z.int(),
   created_at: timeSchema,

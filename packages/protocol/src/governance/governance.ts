@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema } from '../base/ids.js'
 import { jsonSchema } from '../base/json.js'
+import { allowOrBlockSchema } from '../contract/contract-rules.js'
+import { packFileSchema } from '../contract/plan.js'
 import { pageOf, pageQuery } from '../http/paging.js'
 import type { Route } from '../http/route.js'
 import { createRunReply, runViewSchema } from './run.js'
@@ -70,15 +72,11 @@ export const contractRowSchema = z.strictObject({
 export type ContractRow = z.infer<typeof contractRowSchema>
 
 const planPath = z.strictObject({ plan_id: idSchema })
-const packFiles = z
-  .array(z.strictObject({ file: z.string().min(1).max(200), text: z.string().max(200_000) }))
-  .min(1)
-  .max(512)
+const packFiles = z.array(packFileSchema).min(1).max(512)
 const why = z.strictObject({ why: z.string().trim().min(1).max(1_000) })
 
 export const submitPlanBody = z.strictObject({ agent: agentSchema, environment: environmentSchema, files: packFiles })
 export const draftPlanBody = z.strictObject({ agent: agentSchema, environment: environmentSchema })
-export const planDiffBody = submitPlanBody
 
 /** Governance for people: learned contracts, drafts, approval, backtests. Submitting and comparing is open to API keys too. */
 export const governanceRoutes = {
@@ -98,7 +96,7 @@ export const governanceRoutes = {
     throttle: 'write',
     path: '/api/v1/governance/plans/diff',
     summary: 'Compare a contract pack with the running plan, in words',
-    body: planDiffBody,
+    body: submitPlanBody,
     reply: z.strictObject({
       compiled_hash: hashSchema,
       running_hash: hashSchema.nullable(),
@@ -179,7 +177,7 @@ export const governanceRoutes = {
         at: timeSchema,
         tool_names: z.array(z.string()),
         capture_level: z.string(),
-        decision: z.enum(['allow', 'block']).nullable(),
+        decision: allowOrBlockSchema.nullable(),
         calls: jsonSchema,
       }),
     ),

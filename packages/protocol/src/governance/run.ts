@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema, toolNameSchema } from '../base/ids.js'
 import { jsonSchema } from '../base/json.js'
+import { allowOrBlockSchema } from '../contract/contract-rules.js'
 import { compiledSessionSchema } from '../contract/plan.js'
+import { unmatchedPolicySchema } from '../session/session.js'
 
 /** A session given as data: its calls in order, with the results that the plan may read. */
 export const runFixtureSchema = z.strictObject({
@@ -18,7 +20,7 @@ export const runFixtureSchema = z.strictObject({
               name: toolNameSchema,
               arguments: jsonSchema,
               result: jsonSchema.optional(),
-              expect: z.enum(['allow', 'block']).optional(),
+              expect: allowOrBlockSchema.optional(),
             }),
           )
           .max(64),
@@ -44,7 +46,7 @@ export const createRunBody = z.strictObject({
     }),
     z.strictObject({ fixtures: z.array(runFixtureSchema).min(1).max(500) }),
   ]),
-  unmatched_policy: z.enum(['block', 'allow']).default('block'),
+  unmatched_policy: unmatchedPolicySchema.default('block'),
 })
 
 /** Rules that read what a past session may not hold: results, flows, the request, the principal. */
@@ -56,8 +58,8 @@ export const divergenceSchema = z.strictObject({
   turn: z.int(),
   call: z.int(),
   tool_name: z.string(),
-  expected: z.enum(['allow', 'block']),
-  decision: z.enum(['allow', 'block']),
+  expected: allowOrBlockSchema,
+  decision: allowOrBlockSchema,
   reasons: z.array(z.string()),
   remedy: z.string().nullable(),
 })
@@ -94,7 +96,8 @@ export const runViewSchema = z.strictObject({
   error: z.string().nullable(),
 })
 export type RunView = z.infer<typeof runViewSchema>
+export const runBudgetSchema = z.strictObject({ used: z.int(), limit: z.int() })
 export const createRunReply = z.strictObject({
   run: runViewSchema,
-  budget: z.strictObject({ used: z.int(), limit: z.int() }),
+  budget: runBudgetSchema,
 })

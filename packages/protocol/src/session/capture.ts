@@ -3,6 +3,7 @@ import { flowsSchema } from '../base/flow.js'
 import { agentSchema, idSchema, timeSchema, toolNameSchema } from '../base/ids.js'
 import type { JsonValue } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
+import { allowOrBlockSchema } from '../contract/contract-rules.js'
 import { captureLevelSchema } from './session.js'
 import { usageSchema } from './turn.js'
 
@@ -40,9 +41,7 @@ export const captureItemSchema = z.strictObject({
     .strictObject({
       mode: z.enum(['enforce', 'shadow', 'advisory']),
       pass: z.boolean(),
-      calls: z.array(
-        z.strictObject({ index: z.int(), decision: z.enum(['allow', 'block']), reasons: z.array(z.string()) }),
-      ),
+      calls: z.array(z.strictObject({ index: z.int(), decision: allowOrBlockSchema, reasons: z.array(z.string()) })),
     })
     .optional(),
   usage: usageSchema.optional(),

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { decimalSchema, environmentSchema, hashSchema, timeSchema } from '../base/ids.js'
-import { jsonSchema } from '../base/json.js'
-import { EVIDENCE_LEVELS } from '../contract/contract.js'
+import { decimalSchema, environmentSchema, hashSchema, ledgerHeadSchema, timeSchema } from '../base/ids.js'
+import { jsonObjectSchema, jsonSchema } from '../base/json.js'
+import { allowOrBlockSchema, evidenceLevelSchema, resourceModeSchema } from '../contract/contract-rules.js'
 import { compiledSessionSchema } from '../contract/plan.js'
 import { captureLevelSchema, gateSchema, planSourceSchema, unmatchedPolicySchema } from './session.js'
-import { blockReasonSchema, outcomeSchema, PROPOSAL_OUTCOMES, usageSchema } from './turn.js'
+import { approvalDecisionSchema, blockReasonSchema, outcomeSchema, PROPOSAL_OUTCOMES, usageSchema } from './turn.js'
 
 /** A value that the plan reads from a call, kept without content: its salted hash, and the value itself only when it is a number or a boolean. */
 export const factSchema = z.strictObject({
@@ -19,12 +19,12 @@ export const ledgerCallSchema = z.strictObject({
   index: z.int(),
   call_id: z.string(),
   tool_name: z.string(),
-  decision: z.enum(['allow', 'block']),
+  decision: allowOrBlockSchema,
   /** Set when the call was registered as pending. */
   pending_call_id: z.string().nullable(),
   argument_hash: hashSchema.nullable(),
   reasons: z.array(blockReasonSchema),
-  commit_requirement: z.enum(EVIDENCE_LEVELS),
+  commit_requirement: evidenceLevelSchema,
   /** A failure gives the budget back: evidence_class local_transaction. */
   rolls_back: z.boolean(),
   checkpoints: z.array(z.string()),
@@ -37,14 +37,14 @@ export const ledgerCallSchema = z.strictObject({
   establishes: z.record(z.string(), decimalSchema),
   /** Precondition key -> hash of the argument values that a later call must repeat. */
   witnesses: z.record(z.string(), hashSchema),
-  resources: z.array(z.strictObject({ key_hash: hashSchema, mode: z.enum(['exclusive', 'shared']) })),
+  resources: z.array(z.strictObject({ key_hash: hashSchema, mode: resourceModeSchema })),
 })
 export type LedgerCall = z.infer<typeof ledgerCallSchema>
 
 export const ledgerReceiptSchema = z.strictObject({
   pending_call_id: z.string(),
   outcome: outcomeSchema,
-  evidence_level: z.enum(EVIDENCE_LEVELS),
+  evidence_level: evidenceLevelSchema,
   argument_hash: hashSchema,
   result_hash: hashSchema.nullable(),
   started_at: timeSchema.nullable(),
@@ -54,7 +54,7 @@ export const ledgerReceiptSchema = z.strictObject({
   approvals: z.array(
     z.strictObject({
       checkpoint_id: z.string(),
-      decision: z.enum(['approve', 'deny', 'timeout']),
+      decision: approvalDecisionSchema,
       argument_hash: hashSchema,
     }),
   ),
@@ -131,6 +131,7 @@ export const LEDGER_EVENTS = {
   handoff_expired: z.strictObject({ ...handoffFacts }),
 } as const
 export type LedgerEventType = keyof typeof LEDGER_EVENTS
+export const ledgerEventTypeSchema = z.enum(Object.keys(LEDGER_EVENTS) as [LedgerEventType, ...LedgerEventType[]])
 export type LedgerBody<T extends LedgerEventType> = z.infer<(typeof LEDGER_EVENTS)[T]>
 
 /** What `applyEvent` folds: the type, the time and the facts. */
@@ -142,9 +143,9 @@ export type SessionEvent = {
 export const chainedEventSchema = z.strictObject({
   session_id: z.string(),
   seq: z.int().min(1),
-  type: z.enum(Object.keys(LEDGER_EVENTS) as [LedgerEventType, ...LedgerEventType[]]),
+  type: ledgerEventTypeSchema,
   at: timeSchema,
-  body: z.record(z.string(), jsonSchema),
+  body: jsonObjectSchema,
   prev_hash: hashSchema,
   hash: hashSchema,
 })
@@ -159,7 +160,7 @@ export const exportEventsReply = z.strictObject({
   events: z.array(chainedEventSchema),
   /** Pass as `after` for the next page; null at the end. */
   next: z.int().nullable(),
-  head: z.strictObject({ seq: z.int(), hash: hashSchema }),
+  head: ledgerHeadSchema,
   compiled_hash: hashSchema,
   /** On the first page, so that an export verifies offline. */
   compiled_session: compiledSessionSchema.nullable(),

@@ -10,14 +10,11 @@ import {
   timeSchema,
   toolNameSchema,
 } from '../base/ids.js'
-import { jsonSchema } from '../base/json.js'
+import { jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
 import { compiledSessionSchema } from '../contract/plan.js'
+import { sessionStatusSchema } from './session-status.js'
 import { workflowJoinSchema } from './workflow.js'
-
-export const SESSION_STATUSES = ['ACTIVE', 'RECOVERING', 'COMPROMISED', 'KILLED'] as const
-export const sessionStatusSchema = z.enum(SESSION_STATUSES)
-export type SessionStatus = z.infer<typeof sessionStatusSchema>
 
 export const captureLevelSchema = z.enum(['metadata', 'redacted', 'full'])
 export type CaptureLevel = z.infer<typeof captureLevelSchema>
@@ -65,7 +62,7 @@ export const stateSnapshotSchema = z.strictObject({
   actualCost: z.number(),
   toolCallCounts: z.record(z.string(), z.int()),
   forbiddenTools: z.array(z.string()),
-  satisfiedPreconditions: z.record(z.string(), jsonSchema),
+  satisfiedPreconditions: jsonObjectSchema,
   lastStep: completedStepSchema.nullable(),
   lastNarrowing: narrowingSnapshotSchema.nullable(),
   killed: z.boolean(),

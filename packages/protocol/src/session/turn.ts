@@ -2,10 +2,11 @@ import { z } from 'zod'
 import { BLOCK_REASON_NAMES } from '../base/block-reasons.js'
 import { flowsSchema } from '../base/flow.js'
 import { hashSchema, idSchema, ledgerHeadSchema, timeSchema, toolNameSchema } from '../base/ids.js'
-import { type JsonValue, jsonSchema } from '../base/json.js'
+import { type JsonValue, jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
-import { EVIDENCE_LEVELS } from '../contract/contract.js'
-import { gateSchema, narrowedToolSchema, sessionStatusSchema } from './session.js'
+import { allowOrBlockSchema, evidenceLevelSchema, onTimeoutSchema } from '../contract/contract-rules.js'
+import { gateSchema, narrowedToolSchema } from './session.js'
+import { sessionStatusSchema } from './session-status.js'
 
 export const blockReasonSchema = z.enum(BLOCK_REASON_NAMES)
 
@@ -43,29 +44,28 @@ export const preflightBody = z.strictObject({
   provider: z.string().max(64).optional(),
   model: z.string().max(256).optional(),
   /** Values of the request at the paths that the plan's input_invariants read, by path; absent values are left out. */
-  request: z.record(z.string(), jsonSchema).optional(),
+  request: jsonObjectSchema.optional(),
 })
-export const preflightReply = z.discriminatedUnion('outcome', [
-  z.strictObject({
-    outcome: z.literal('prepared'),
-    prepared_request_id: z.string(),
-    bound: z.strictObject({ state_version: z.int(), control_revision: z.int(), fence: z.int() }),
-    expires_at: timeSchema,
-    lease_until: timeSchema,
-    allowed: z.array(z.string()),
-    removed: z.array(narrowedToolSchema),
-    remaining: remainingSchema,
-    ledger: ledgerHeadSchema,
-  }),
-  z.strictObject({
-    outcome: z.literal('blocked'),
-    reason: blockReasonSchema,
-    detail: z.string().optional(),
-    remedy: z.string(),
-    remaining: remainingSchema,
-    ledger: ledgerHeadSchema,
-  }),
-])
+export const preflightPreparedSchema = z.strictObject({
+  outcome: z.literal('prepared'),
+  prepared_request_id: z.string(),
+  bound: z.strictObject({ state_version: z.int(), control_revision: z.int(), fence: z.int() }),
+  expires_at: timeSchema,
+  lease_until: timeSchema,
+  allowed: z.array(z.string()),
+  removed: z.array(narrowedToolSchema),
+  remaining: remainingSchema,
+  ledger: ledgerHeadSchema,
+})
+export const preflightBlockedSchema = z.strictObject({
+  outcome: z.literal('blocked'),
+  reason: blockReasonSchema,
+  detail: z.string().optional(),
+  remedy: z.string(),
+  remaining: remainingSchema,
+  ledger: ledgerHeadSchema,
+})
+export const preflightReply = z.discriminatedUnion('outcome', [preflightPreparedSchema, preflightBlockedSchema])
 export type PreflightReply = z.infer<typeof preflightReply>
 
 export const usageSchema = z.strictObject({ input_tokens: z.int().min(0), output_tokens: z.int().min(0) })
@@ -85,7 +85,7 @@ export const checkpointTriggerSchema = z.strictObject({
   checkpoint_id: z.string(),
   reason: z.string(),
   timeout_seconds: z.number(),
-  on_timeout: z.enum(['deny', 'allow']),
+  on_timeout: onTimeoutSchema,
   /** Where in the arguments the context that the approver sees is found. */
   context: z.array(z.strictObject({ label: z.string(), path: z.string() })),
 })
@@ -95,7 +95,7 @@ export const decisionSchema = z.strictObject({
   index: z.int(),
   call_id: z.string(),
   tool_name: z.string(),
-  decision: z.enum(['allow', 'block']),
+  decision: allowOrBlockSchema,
   /** Allowed and waiting for a receipt. Null when blocked, and for every call when the gate rejected all. */
   pending_call_id: z.string().nullable(),
   idempotency_key: z.string().nullable(),
@@ -109,7 +109,7 @@ export const decisionSchema = z.strictObject({
   checkpoints: z.array(checkpointTriggerSchema),
   /** Paths of the result that the receipt must report for the plan to use. */
   output_paths: z.array(z.string()),
-  commit_requirement: z.enum(EVIDENCE_LEVELS),
+  commit_requirement: evidenceLevelSchema,
 })
 export type Decision = z.infer<typeof decisionSchema>
 
@@ -161,10 +161,11 @@ export interface ApprovalRequest {
   readonly requested_at: string
 }
 
+export const approvalDecisionSchema = z.enum(['approve', 'deny', 'timeout'])
 /** How a checkpoint of a call ended. `timeout` and `deny` go with outcome not_executed. */
 export const approvalSchema = z.strictObject({
   checkpoint_id: z.string(),
-  decision: z.enum(['approve', 'deny', 'timeout']),
+  decision: approvalDecisionSchema,
   decided_by: z.string().min(1).max(256).optional(),
   decided_at: z.string().max(64).optional(),
   reason: z.string().max(1_000).optional(),
@@ -175,14 +176,14 @@ export const approvalSchema = z.strictObject({
 export const receiptSchema = z.strictObject({
   pending_call_id: idSchema,
   outcome: outcomeSchema,
-  evidence_level: z.enum(EVIDENCE_LEVELS),
+  evidence_level: evidenceLevelSchema,
   argument_hash: hashSchema,
   result_hash: hashSchema.optional(),
   started_at: timeSchema.optional(),
   finished_at: timeSchema.optional(),
   error_code: z.string().max(128).optional(),
   /** Values of the result at the output paths that the decision named; absent values are left out. */
-  outputs: z.record(z.string(), jsonSchema).optional(),
+  outputs: jsonObjectSchema.optional(),
   /** Kept at capture level full only. */
   result: jsonSchema.optional(),
   approvals: z.array(approvalSchema).max(LIMITS.checkpointTriggersPerSession).optional(),

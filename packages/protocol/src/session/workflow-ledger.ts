@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { hashSchema, ledgerHeadSchema, timeSchema } from '../base/ids.js'
-import { jsonSchema } from '../base/json.js'
+import { jsonObjectSchema } from '../base/json.js'
+import { resourceModeSchema } from '../contract/contract-rules.js'
 
 const tools = z.array(z.string()).nullable()
 const handoff = { handoff_id: z.string() }
@@ -30,9 +31,7 @@ export const WORKFLOW_EVENTS = {
   handoff_expired: z.strictObject({ ...handoff }),
   resources_held: z.strictObject({
     session_id: z.string(),
-    holds: z.array(
-      z.strictObject({ pending_call_id: z.string(), key_hash: hashSchema, mode: z.enum(['exclusive', 'shared']) }),
-    ),
+    holds: z.array(z.strictObject({ pending_call_id: z.string(), key_hash: hashSchema, mode: resourceModeSchema })),
   }),
   resources_released: z.strictObject({ session_id: z.string(), pending_call_ids: z.array(z.string()) }),
   killed: z.strictObject({ by: z.enum(['client', 'dashboard']), sessions: z.array(z.string()) }),
@@ -54,7 +53,7 @@ export const chainedWorkflowEventSchema = z.strictObject({
   seq: z.int().min(1),
   type: z.enum(Object.keys(WORKFLOW_EVENTS) as [WorkflowEventType, ...WorkflowEventType[]]),
   at: timeSchema,
-  body: z.record(z.string(), jsonSchema),
+  body: jsonObjectSchema,
   prev_hash: hashSchema,
   hash: hashSchema,
 })

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { idSchema, ledgerHeadSchema, timeSchema, toolNameSchema } from '../base/ids.js'
 import { LIMITS } from '../base/limits.js'
 import { workflowDefinitionSchema } from '../contract/contract.js'
+import { resourceModeSchema } from '../contract/contract-rules.js'
+import { sessionStatusSchema } from './session-status.js'
 
 /** What can become of a handoff. One that expired needs no reclaiming: nobody can take it any more. */
 export const HANDOFF_MOVES = {
@@ -44,9 +46,10 @@ export const handoffViewSchema = z.strictObject({
 })
 export type HandoffView = z.infer<typeof handoffViewSchema>
 
+export const workflowStatusSchema = z.enum(['ACTIVE', 'KILLED'])
 export const workflowViewSchema = z.strictObject({
   workflow_id: z.string(),
-  status: z.enum(['ACTIVE', 'KILLED']),
+  status: workflowStatusSchema,
   definition: workflowDefinitionSchema,
   created_at: timeSchema,
   labels: z.array(z.string()),
@@ -54,7 +57,7 @@ export const workflowViewSchema = z.strictObject({
     z.strictObject({
       session_id: z.string(),
       role: z.string(),
-      status: z.enum(['ACTIVE', 'RECOVERING', 'COMPROMISED', 'KILLED']),
+      status: sessionStatusSchema,
       labels: z.array(z.string()),
       tools: z.array(z.string()).nullable(),
       handoff_id: z.string().nullable(),
@@ -65,7 +68,7 @@ export const workflowViewSchema = z.strictObject({
     z.strictObject({
       /** Of a session that keeps metadata only, `sha256:` and the salted hash. */
       key: z.string(),
-      mode: z.enum(['exclusive', 'shared']),
+      mode: resourceModeSchema,
       session_id: z.string(),
       pending_call_id: z.string(),
       /** Set once its session was killed: then the hold ends without an outcome. */

@@ -18,12 +18,18 @@ export const REFERENCE_HEADERS: Readonly<Record<string, string>> = {
 
 /** The readable reference: every route with its shapes, made from the same rows that serve the requests. */
 export function referencePage(): string {
-  const { paths } = openApiDocument() as { paths: Record<string, Record<string, Operation>> }
+  const { paths, components } = openApiDocument() as {
+    paths: Record<string, Record<string, Operation>>
+    components: { schemas: Record<string, unknown> }
+  }
   const routes = Object.entries<Route>(ROUTES)
   const sections = routes.map(([name, route]) => {
     const path = pathTemplate(route)
     return section({ name, path, route, operation: paths[path]?.[route.method.toLowerCase()] })
   })
+  const shapes = Object.entries(components.schemas).map(
+    ([name, schema]) => `<h3 id="${SHAPE}${name}">${name}</h3><pre>${linkedJson(schema)}</pre>`,
+  )
   const links = routes.map(
     ([name, { summary }]) => `<tr><td><a href="#${name}">${name}</a></td><td>${escapeHtml(summary)}</td></tr>`,
   )
@@ -37,6 +43,7 @@ export function referencePage(): string {
 <p>As a document for programs: <a href="/openapi.json">openapi.json</a>. Under <code>/api/v1/</code> send <code>Authorization: Bearer csk_…</code>.</p>
 <table>${links.join('')}</table>
 ${sections.join('\n')}
+<section id="shapes"><h2>Shapes</h2>${shapes.join('\n')}</section>
 <section id="errors"><h2>Errors</h2><p>Problem details (RFC 9457) with a stable <code>code</code>.</p><table>${errors.join('')}</table></section>
 </body></html>
 `
@@ -62,10 +69,17 @@ function section(entry: { name: string; path: string; route: Route; operation: O
 <p>${facts.map(escapeHtml).join(' · ')}</p>${shape('body', body)}${shape(`answer (${route.status ?? 200})`, reply)}</section>`
 }
 
+/** The line of an operation that links to what it takes or answers with. */
 const shape = (title: string, schema: unknown) =>
-  schema === undefined
-    ? ''
-    : `<details><summary>${title}</summary><pre>${escapeHtml(JSON.stringify(schema, null, 2))}</pre></details>`
+  schema === undefined ? '' : `<p>${title}: <code>${linkedJson(schema)}</code></p>`
+
+const SHAPE = 'shape-'
+/** JSON in which a reference is a link to its shape. */
+const linkedJson = (schema: unknown) =>
+  escapeHtml(JSON.stringify(schema, null, 2)).replaceAll(
+    /\{\s*&quot;\$ref&quot;: &quot;#\/components\/schemas\/(\w+)&quot;\s*\}/g,
+    `<a href="#${SHAPE}$1">$1</a>`,
+  )
 
 const escapeHtml = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')

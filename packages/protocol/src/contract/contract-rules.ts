@@ -1,0 +1,190 @@
+import { z } from 'zod'
+import { columnPlaceSchema, resultPlaceSchema, valueKindSchema } from '../base/flow.js'
+import { hashSchema, labelSchema, toolNameSchema } from '../base/ids.js'
+import { jsonObjectSchema, jsonSchema } from '../base/json.js'
+import { LIMITS } from '../base/limits.js'
+
+/** A JSON path as contracts write it. */
+export const pathSchema = z.string().min(1).max(1_024)
+/** A name given in a contract: of a binding, an envelope, a phase, a role. */
+export const nameSchema = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/, 'expected a name: a letter or _, then letters, digits, _ . -')
+
+export const VALUE_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'] as const
+
+/** A JSON Schema, as contracts take it. */
+export const schemaDocumentSchema = z.union([z.boolean(), jsonObjectSchema])
+
+/** The comparisons a contract can make, each with the operand it takes. */
+export const OPERATOR_OPERANDS = {
+  exists: z.boolean(),
+  type: z.enum(VALUE_TYPES),
+  equals: jsonSchema,
+  not_equals: jsonSchema,
+  one_of: z.array(jsonSchema).min(1),
+  not_one_of: z.array(jsonSchema).min(1),
+  gt: z.number(),
+  gte: z.number(),
+  lt: z.number(),
+  lte: z.number(),
+  regex: z.string(),
+  not_regex: z.string(),
+  contains: jsonSchema,
+  starts_with: z.string(),
+  ends_with: z.string(),
+  length_gte: z.int().min(0),
+  length_lte: z.int().min(0),
+  schema: schemaDocumentSchema,
+  ref: nameSchema,
+} as const
+export type Operator = keyof typeof OPERATOR_OPERANDS
+export const OPERATORS = Object.keys(OPERATOR_OPERANDS) as [Operator, ...Operator[]]
+
+/** `{ path, <operator>: operand, … }`: every operator named must hold for the value at the path. */
+export const invariantSchema = z
+  .strictObject({
+    path: pathSchema,
+    message: z.string().max(500).optional(),
+    ...z.object(OPERATOR_OPERANDS).partial().shape,
+  })
+  .refine((item) => OPERATORS.some((operator) => item[operator] !== undefined), {
+    error: `needs at least one operator: ${OPERATORS.join(', ')}`,
+  })
+export type Invariant = z.infer<typeof invariantSchema>
+
+export const SIDE_EFFECTS = ['read', 'egress_read', 'write', 'destructive', 'admin', 'financial'] as const
+export const sideEffectSchema = z.enum(SIDE_EFFECTS)
+export type SideEffect = z.infer<typeof sideEffectSchema>
+
+export const evidenceClassSchema = z.enum(['local_transaction', 'ack_only', 'unverifiable'])
+export const allowOrBlockSchema = z.enum(['allow', 'block'])
+
+export const EVIDENCE_LEVELS = ['reported', 'executed'] as const
+export const evidenceLevelSchema = z.enum(EVIDENCE_LEVELS)
+export type EvidenceLevel = z.infer<typeof evidenceLevelSchema>
+
+export const priorToolSchema = z.strictObject({
+  requires_prior_tool: toolNameSchema,
+  with_output: z.array(invariantSchema).optional(),
+  /** This call's argument at `path` equals the prior call's argument at `as`. */
+  same: z.array(z.strictObject({ path: pathSchema, as: pathSchema })).optional(),
+})
+export const stepCountSchema = z.strictObject({ requires_step_count: z.strictObject({ gte: z.int().min(1) }) })
+export const preconditionSchema = z.union([priorToolSchema, stepCountSchema])
+export type Precondition = z.infer<typeof preconditionSchema>
+
+export const bindOriginSchema = z.enum(['output', 'argument'])
+export const bindSchema = z.strictObject({
+  name: nameSchema,
+  from: bindOriginSchema.default('output'),
+  path: pathSchema,
+})
+export const refSchema = z.strictObject({ path: pathSchema, ref: nameSchema })
+
+/**
+ * Where a value may come from: the user's words; an argument of an earlier allowed call that was itself judged; a whole
+ * cell of an identifier column (`columns`); the values listed in `known`; nowhere (`generated`, for every or for the
+ * listed kinds of value); or one place of one tool's results, by its generalised path. `as: line` takes lines and list
+ * items of free text, `as: prose` any place in it.
+ */
+export const sourceOriginSchema = z.union([
+  z.enum(['user', 'argument', 'identifier', 'known', 'generated']),
+  z.strictObject({ generated: z.array(valueKindSchema).min(1) }),
+  z.strictObject({ result: toolNameSchema, path: pathSchema, as: resultPlaceSchema.optional() }),
+])
+export type SourceOrigin = z.infer<typeof sourceOriginSchema>
+
+/** Values as salted hashes: a plan holds no content. */
+export const knownValuesSchema = z.strictObject({
+  salt: z.string().min(1).max(128),
+  hashes: z.array(hashSchema).max(1_024),
+})
+export const otherwiseSchema = z.enum(['block', 'ask'])
+export const sourceRoleSchema = z.enum(['reference', 'content'])
+
+export const sourceRuleSchema = z.strictObject({
+  /** Generalised: `$.to[*]` is every element. */
+  path: pathSchema,
+  /** A reference is judged whole; of content only the addresses and identifiers inside. Absent: by the value's shape. */
+  role: sourceRoleSchema.optional(),
+  /** Numbers here name something, as a ticket's id does, and are judged like text. Absent: they are amounts. */
+  numbers: z.literal(true).optional(),
+  from: z.array(sourceOriginSchema).min(1).max(256),
+  known: knownValuesSchema.optional(),
+  otherwise: otherwiseSchema.default('block'),
+})
+export type SourceRule = z.infer<typeof sourceRuleSchema>
+
+/** What a column of this tool's results holds; one that ever held prose vouches for nothing. */
+export const resultColumnSchema = z.strictObject({
+  path: pathSchema,
+  place: columnPlaceSchema.default('cell'),
+  holds: z.array(valueKindSchema),
+})
+export type ResultColumn = z.infer<typeof resultColumnSchema>
+
+export const aggregateSchema = z
+  .strictObject({
+    name: nameSchema,
+    path: pathSchema.optional(),
+    function: z.enum(['sum', 'count', 'max']),
+    lte: z.number().optional(),
+    lt: z.number().optional(),
+  })
+  .refine((item) => item.lte !== undefined || item.lt !== undefined, { error: 'needs a bound: lte or lt' })
+  .refine((item) => item.function === 'count' || item.path !== undefined, { error: 'sum and max need a path' })
+
+export const envelopeDirectionSchema = z.enum(['at_most', 'at_least', 'within'])
+export const envelopeSchema = z.strictObject({
+  name: nameSchema,
+  path: pathSchema,
+  direction: envelopeDirectionSchema,
+  tolerance_percent: z.number().min(0).max(100).default(0),
+})
+
+/** What an approver sees of a call. */
+export const checkpointContextSchema = z.strictObject({ label: z.string().min(1).max(128), path: pathSchema })
+export const onTimeoutSchema = z.enum(['deny', 'allow'])
+export const checkpointSchema = z.strictObject({
+  when: z.array(invariantSchema).default([]),
+  reason: z.string().min(1).max(500),
+  timeout_seconds: z.number().positive().default(LIMITS.checkpointTimeoutDefaultSeconds),
+  on_timeout: onTimeoutSchema.default('deny'),
+  context: z.array(checkpointContextSchema).default([]),
+})
+export type Checkpoint = z.infer<typeof checkpointSchema>
+
+export const policySchema = z.strictObject({ cedar: z.string().min(1) })
+export const FINISH_REASONS = ['stop', 'tool_calls', 'length', 'content_filter'] as const
+export const finishReasonSchema = z.enum(FINISH_REASONS)
+export type FinishReason = z.infer<typeof finishReasonSchema>
+
+export const assertionsSchema = z.strictObject({
+  input_invariants: z.array(invariantSchema).optional(),
+  output_invariants: z.array(invariantSchema).optional(),
+})
+export const responseFormatSchema = z.strictObject({
+  finish_reason: z.union([finishReasonSchema, z.array(finishReasonSchema).min(1)]).optional(),
+  content: z.enum(['empty', 'present', 'any']).optional(),
+})
+export const contractTransitionsSchema = z.strictObject({
+  valid_in_phases: z.array(nameSchema).min(1).optional(),
+  advances_to: nameSchema.optional(),
+})
+export const labelRulesSchema = z.strictObject({
+  deny_when: z.array(labelSchema).optional(),
+  adds: z.array(labelSchema).optional(),
+})
+export const resourceModeSchema = z.enum(['exclusive', 'shared'])
+export const resourceSchema = z.strictObject({
+  key: z.string().min(1).max(512),
+  mode: resourceModeSchema.default('exclusive'),
+})
+export const executionConstraintsSchema = z.strictObject({ arguments: z.array(invariantSchema).min(1) })
+export const timeoutsSchema = z.strictObject({
+  total_ms: z
+    .int()
+    .positive()
+    .max(24 * 3_600_000),
+})
