@@ -14,8 +14,9 @@ import { SETTINGS } from '@countersign/server'
 import { COMMANDS } from '../packages/cli/src/commands/index.js'
 import { compactJson } from './compact-json.js'
 import { CONTRACT_KEYS, SESSION_KEYS } from './reference/contract-keys.js'
+import { DIAGNOSTIC_MEANINGS } from './reference/diagnostic-meanings.js'
 import { LIMIT_MEANINGS } from './reference/limit-meanings.js'
-import { DIAGNOSTICS, OBSERVE_OPTIONS, REPLAY_OPTIONS } from './reference/sdk-tables.js'
+import { optionRows } from './reference/option-docs.js'
 
 const table = (head: readonly string[], rows: readonly (readonly unknown[])[]) =>
   [
@@ -122,11 +123,8 @@ const settingsPage = () =>
     ),
   )
 
-const optionTable = (options: Readonly<Record<string, { type: string; default: string; what: string }>>) =>
-  table(
-    ['option', 'type', 'default', 'what it does'],
-    Object.entries(options).map(([name, row]) => [`\`${name}\``, row.type, row.default, row.what]),
-  )
+const optionTable = (face: Parameters<typeof optionRows>[0]) =>
+  table(['option', 'type', 'default', 'what it does'], optionRows(face))
 const wordTable = (head: string, words: Readonly<Record<string, string>>) =>
   table(
     [head, 'meaning'],
@@ -135,21 +133,23 @@ const wordTable = (head: string, words: Readonly<Record<string, string>>) =>
 
 const optionsPage = () =>
   pageFrom(
-    'scripts/reference/sdk-tables.ts',
+    'packages/sdk/src/options/option-table.ts',
     'Options of the SDK',
-    'An option that is not known, or out of its range, is refused by `replay` with a `ReplayConfigError`; `observe` never throws: it goes on without it, or with the nearest value that can be used, and reports that. Without a `diagnostics` callback, what a person has to mend is written to the console, once.',
+    '`replay` throws a `ReplayConfigError` if an option is unknown or its value is not allowed. `observe` never throws: it ignores such an option, or uses the nearest allowed value, and reports that to [`diagnostics`](diagnostics.md). Without a `diagnostics` callback, anything that needs attention is written to the console, once.',
     '## replay(client, options)',
-    optionTable(REPLAY_OPTIONS),
+    optionTable('replay'),
+    '## The option workflow of replay',
+    optionTable('workflow'),
     '## observe(client, options)',
-    optionTable(OBSERVE_OPTIONS),
+    optionTable('observe'),
   )
 
 const diagnosticsPage = () =>
   pageFrom(
-    'scripts/reference/sdk-tables.ts',
+    'scripts/reference/diagnostic-meanings.ts',
     'Diagnostics',
-    'Events for the `diagnostics` callback: `{ type, … }`. None of them changes what is allowed.',
-    wordTable('type', DIAGNOSTICS),
+    'Events that `replay` and `observe` send to the `diagnostics` callback, as `{ type, … }`. They report; they never change what is allowed.',
+    wordTable('type', DIAGNOSTIC_MEANINGS),
   )
 
 const contractPage = () =>
@@ -180,9 +180,9 @@ const commandsPage = () =>
   )
 const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`
 
-/** Every generated page by file name. */
-export function referencePages(): Map<string, string> {
-  return new Map([
+/** Every page of the reference by file name. */
+export const referencePages = (): ReadonlyMap<string, string> =>
+  new Map([
     ['api.md', apiPage()],
     ['errors.md', errorsPage()],
     ['block-reasons.md', reasonsPage()],
@@ -194,4 +194,3 @@ export function referencePages(): Map<string, string> {
     ['commands.md', commandsPage()],
     ['openapi.json', `${compactJson(openApiDocument())}\n`],
   ])
-}

@@ -1,10 +1,8 @@
-// npm run docs: writes docs/reference from the tables of the protocol. test/reference.test.ts fails when they differ.
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { referencePages } from './reference-pages.js'
+// npm run docs: writes what test/reference.test.ts expects: docs/reference, and TSDoc that comes from tables.
+import { writeFileSync } from 'node:fs'
+import { generatedFiles } from './reference/generated-files.js'
 
-const folder = new URL('../docs/reference/', import.meta.url)
-mkdirSync(folder, { recursive: true })
-for (const [file, text] of referencePages()) {
-  writeFileSync(new URL(file, folder), text)
-  console.log(`docs/reference/${file}`)
+for (const [file, text] of generatedFiles()) {
+  writeFileSync(file, text)
+  console.log(file)
 }

@@ -170,7 +170,7 @@ const CHECKS: Record<string, CheckWithSamples> = {
     check: environmentReaders,
     good: {
       [`${S}main.ts`]: 'readConfig(process.env)',
-      'packages/sdk/src/options/options.ts': 'process.env.X',
+      'packages/sdk/src/options/environment.ts': 'process.env.X',
       'packages/cli/src/main.ts': 'run(process.argv, process.env)',
       [`${S}log.ts`]: "// process.env\nconst text = 'process.env'",
       'scripts/a.mjs': 'process.env.X',

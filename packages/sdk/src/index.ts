@@ -19,8 +19,8 @@ export {
 } from './contracts/contracts.js'
 export { type ValidateOptions, validate } from './contracts/validate.js'
 export { type ObserveHandle, observe } from './observe/observe.js'
+export { readEnvironment, type SdkEnvironment } from './options/environment.js'
 export type { ObserveOptions } from './options/observe-options.js'
-export { readEnvironment, type SdkEnvironment } from './options/options.js'
 export type {
   CallInDoubt,
   NarrowResult,

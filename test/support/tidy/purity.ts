@@ -3,7 +3,7 @@ import { type Check, packageOf, type Source, shipped } from './project.js'
 /** The only readers of the environment; everything else is handed what it needs. */
 const ENVIRONMENT_READERS = new Set([
   'packages/server/src/main.ts',
-  'packages/sdk/src/options/options.ts',
+  'packages/sdk/src/options/environment.ts',
   'packages/cli/src/main.ts',
 ])
 

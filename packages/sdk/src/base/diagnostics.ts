@@ -2,42 +2,53 @@ import type { BlockReason, NarrowedTool } from '@countersign/protocol'
 
 /** What the client tells the `diagnostics` callback. Nothing here changes what is allowed. */
 export interface DiagnosticEvents {
-  /** The original client was called directly; the session is compromised. The call itself was not stopped. */
+  /** The original client was called directly. That call was not stopped; the session is now compromised. */
   replay_bypass_detected: { session_id: string; method: string }
+  /** Provider and model match a `warn_incompatible` pattern. */
   replay_provider_warning: { session_id: string; provider: string; model: string | null; pattern: string }
-  /** `observe` was called twice on one client. */
+  /** The client is already wrapped, so `observe` does nothing. */
   double_wrap: { detail: string }
+  /** The client is not one that the SDK supports. */
   unsupported_client: { detail: string }
   /** Captures were dropped because the buffer was full. */
   buffer_overflow: { dropped: number }
+  /** The contracts do not compile. */
   replay_compile_error: { errors: readonly string[] }
+  /** The contracts compile, with warnings. */
   replay_compile_warning: { warnings: readonly string[] }
+  /** Captures could not be made or sent. */
   capture_error: { detail: string }
+  /** The session was killed; `cause` says why. */
   replay_killed: { session_id: string; cause: string }
-  /** The server failed; from here on the client enforces alone, or blocks: the detail says which, and from what state. */
+  /** The server failed. `detail` says whether calls are now blocked or decided locally, and from which state. */
   replay_degraded: { session_id: string; detail: string }
+  /** The server responds and decides again. */
   replay_recovered: { session_id: string; detail: string }
-  /** What the session can do with what it was given, where that is less than the program may expect. */
+  /** The session protects less than the program may expect; `detail` says why. */
   replay_protection_level: { session_id: string; level: 'monitor' | 'protect' | 'govern'; detail: string }
-  /** Advisory enforcement: this would have been blocked. */
+  /** Advisory enforcement: this call would have been blocked. */
   replay_advisory_block: { session_id: string; tool_name: string; reason: BlockReason; remedy: string | null }
+  /** Advisory enforcement: these tools would have been removed. */
   replay_advisory_narrow: { session_id: string; removed: readonly NarrowedTool[] }
-  /** Where nothing is enforced, a judgement that fails changes nothing. */
+  /** A call could not be evaluated. It was not blocked, because the session does not enforce. */
   replay_judgement_failed: { session_id: string; detail: string }
-  /** The server will not take a label or filter of the session. */
+  /** The server rejected a label or a tool filter. */
   replay_control_refused: { session_id: string; detail: string }
-  /** The service takes no more requests of this tenant just now; the call waits, and is sent again. */
+  /** The tenant's quota is used up for now. The call waits and is sent again. */
   replay_throttled: { session_id: string; wait_ms: number; detail: string }
-  /** A call waits long for the one before it, most likely for a stream that the program does not read. */
+  /** A call has waited long for the previous one, which is probably a stream that is not being read. */
   replay_turn_waiting: { session_id: string; detail: string }
+  /** The lookup of an approved plan is finished; `state` says with which result. */
   governance_attachment: { session_id: string; state: string; detail: string }
+  /** A person was asked to approve a call. */
   checkpoint_requested: { session_id: string; checkpoint_id: string; tool_name: string }
+  /** A person decided about a call, or the time was up. */
   checkpoint_resolved: { session_id: string; checkpoint_id: string; tool_name: string; decision: string }
-  /** A setting was out of range and was brought back into it. */
+  /** A number given to `observe` is above its maximum, which is used instead. */
   option_clamped: { option: string; given: number; used: number }
-  /** `observe` cannot use an option: it is no option, or of another type. */
+  /** An option given to `observe` is unknown, or its value cannot be used. */
   option_ignored: { option: string; detail: string }
-  /** A callback of the program threw. */
+  /** A callback of the program failed. */
   callback_error: { callback: string; detail: string }
 }
 

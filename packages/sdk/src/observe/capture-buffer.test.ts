@@ -4,7 +4,7 @@ import { proves } from '../../../../test/support/proves.js'
 import { createCircuitBreaker } from '../base/circuit-breaker.js'
 import type { Diagnostic } from '../base/diagnostics.js'
 import { postByFetch } from '../base/post.js'
-import { observeSettings } from '../options/observe-options.js'
+import { readObserveOptions } from '../options/observe-settings.js'
 import { type CaptureBuffer, createCaptureBuffer } from './capture-buffer.js'
 import type { SendOutcome } from './send-captures.js'
 import { captureSender } from './send-captures.js'
@@ -31,7 +31,7 @@ afterEach(async () => {
 })
 
 function makeBuffer(settings: { maxBuffer?: number; flushMs?: number } = {}): CaptureBuffer {
-  const defaults = observeSettings({}, NO_ENVIRONMENT)
+  const defaults = readObserveOptions({}, NO_ENVIRONMENT)
   const buffer = createCaptureBuffer({
     send: async (batch) => {
       const ids = batch.map((json) => JSON.parse(json).capture_id)
@@ -143,7 +143,7 @@ describe('bounds', () => {
       await buffer.flush()
       const dropped = events.flatMap((event) => (event.type === 'buffer_overflow' ? [event.dropped] : []))
       expect(dropped).toEqual([1, 4])
-      expect(observeSettings({ maxBuffer: 5_000 }, NO_ENVIRONMENT).maxBuffer).toBe(1_000)
+      expect(readObserveOptions({ maxBuffer: 5_000 }, NO_ENVIRONMENT).maxBuffer).toBe(1_000)
     },
   )
 
@@ -209,9 +209,12 @@ describe('bounds', () => {
 
   proves(['observe.timeout-ms.default', 'observe.timeout-ms.maximum', 'limit.observe-timeout'], async () => {
     vi.useRealTimers()
-    const defaults = observeSettings({}, NO_ENVIRONMENT)
+    const defaults = readObserveOptions({}, NO_ENVIRONMENT)
     expect(defaults.timeoutMs).toBe(5_000)
-    const clamped = observeSettings({ timeoutMs: 60_000, diagnostics: (event) => events.push(event) }, NO_ENVIRONMENT)
+    const clamped = readObserveOptions(
+      { timeoutMs: 60_000, diagnostics: (event) => events.push(event) },
+      NO_ENVIRONMENT,
+    )
     expect(clamped.timeoutMs).toBe(10_000)
     expect(events).toEqual([{ type: 'option_clamped', option: 'timeoutMs', given: 60_000, used: 10_000 }])
     const never: typeof fetch = (_input, init) =>

@@ -75,20 +75,28 @@ test('nothing is written where diagnostics hear it', async () => {
 })
 
 test.each([
-  ['a name that is no option', { apikey: KEY }, 'apikey of observe is not an option: did you mean "apiKey"?'],
+  ['a name that is no option', { apikey: KEY }, 'apikey of observe is unknown: did you mean "apiKey"?'],
   ['the name that replay gives the address', { runtimeUrl: 'http://a' }, 'did you mean "endpoint"?'],
   ['options that are no object', 'csk_x', 'options of observe must be an object'],
-  ['a key that is no text', { apiKey: 12 }, 'apiKey of observe is ignored: it must be a text'],
-  ['an agent that is no text', { agent: 12 }, 'agent of observe is ignored'],
-  ['a number as text', { maxBuffer: '5' }, 'maxBuffer of observe is ignored, and 100 is used'],
-  ['a number above its maximum', { timeoutMs: 60_000 }, 'timeoutMs of observe is at most 10000'],
-  ['diagnostics that cannot be called', { diagnostics: 'console' }, 'diagnostics of observe is ignored'],
-  ['a level that is none', { captureLevel: 'none' }, 'captureLevel of observe must be one of'],
+  ['a key that is no text', { apiKey: 12 }, 'apiKey of observe must be a string, not a number; the option is ignored'],
+  ['an agent that is no text', { agent: 12 }, 'agent of observe must be a string, not 12; the option is ignored'],
   [
-    'an address without http',
-    { endpoint: 'localhost:4319' },
-    '(or COUNTERSIGN_API_URL) must be an http or https address',
+    'a number as text',
+    { maxBuffer: '5' },
+    'maxBuffer of observe must be a whole number from 1 to 1000, not "5"; 100 is used',
   ],
+  ['a number above its maximum', { timeoutMs: 60_000 }, 'timeoutMs of observe is at most 10000'],
+  [
+    'diagnostics that cannot be called',
+    { diagnostics: 'console' },
+    'diagnostics of observe must be a function, not "console"; the option is ignored',
+  ],
+  [
+    'a level that is none',
+    { captureLevel: 'none' },
+    'captureLevel of observe must be one of metadata, redacted, full, not "none"; metadata is used',
+  ],
+  ['an address without http', { endpoint: 'localhost:4319' }, 'endpoint of observe must be an http or https URL'],
   ['an address with the path of the API', { endpoint: 'http://127.0.0.1:4319/api/v1' }, 'without /api/v1'],
 ])('%s does not throw, and is told', (_what, options, text) => {
   unguarded(openai(), options)

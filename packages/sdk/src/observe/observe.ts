@@ -8,7 +8,8 @@ import { detectClient, whyUnknown } from '../clients/clients.js'
 import { createConversations, responseIdOf } from '../clients/conversations.js'
 import { type SeenCall, watchClient } from '../clients/watch-client.js'
 import { unwrapClient, wrapClient } from '../clients/wrapped-clients.js'
-import { type ObserveOptions, type ObserveSettings, observeSettings } from '../options/observe-options.js'
+import type { ObserveOptions } from '../options/observe-options.js'
+import { type ObserveSettings, readObserveOptions } from '../options/observe-settings.js'
 import { createCaptureBuffer } from './capture-buffer.js'
 import { createCaptureWriter, type Observation } from './capture-item.js'
 import { captureSender } from './send-captures.js'
@@ -25,7 +26,7 @@ export interface ObserveHandle {
  * captures are made and sent beside it. What cannot be watched gets a handle that does nothing.
  */
 export function observe(client: object, options: ObserveOptions = {}): ObserveHandle {
-  const settings = observeSettings(options)
+  const settings = readObserveOptions(options)
   const { apiKey, endpoint } = settings
   if (settings.disabled) return idleHandle(settings)
   if (apiKey === null) {

@@ -46,38 +46,153 @@ export interface NarrowResult {
 }
 
 export interface ReplayOptions<Tools extends ToolMap = ToolMap> {
+  /** Contracts as objects. For files, use `contractsDir`. */
   contracts?: Contract | readonly Contract[]
+  /** Folder of the contract files, or a pack with a `contracts` folder. */
   contractsDir?: string
+  /**
+   * Path of `session.yaml`.
+   * @defaultValue found beside the contracts
+   */
   sessionYamlPath?: string
+  /**
+   * Name of the agent.
+   * @defaultValue the agent of `session.yaml`
+   */
   agent?: string
+  /**
+   * Id of the session. An existing session is recovered.
+   * @defaultValue generated
+   */
   sessionId?: string
+  /**
+   * How far the session intervenes.
+   * - `enforce`: block calls that break a rule
+   * - `shadow`: block nothing, but record what would be blocked
+   * - `log-only`: only capture calls
+   * @defaultValue `'enforce'`
+   */
   mode?: Mode
+  /**
+   * What to do with a response that contains a blocked call.
+   * - `reject_all`: throw `ReplayContractError`
+   * - `strip_partial`: remove the blocked calls; throw if no call is left
+   * - `strip_blocked`: remove the blocked calls; return a text response if no call is left
+   * @defaultValue `'reject_all'`
+   */
   gate?: Gate
+  /**
+   * What to do with a call while the server cannot be reached.
+   * - `block`: block it
+   * - `allow`: decide it locally by the same rules, from the last known state or, if there is none, from empty budgets
+   * @defaultValue `'block'`
+   */
   onError?: 'block' | 'allow'
+  /**
+   * What to do with a call of a tool that has no contract.
+   * - `block`: block it
+   * - `allow`: allow it
+   * @defaultValue `'block'`
+   */
   unmatchedPolicy?: UnmatchedPolicy
+  /**
+   * How far a session without a server intervenes.
+   * - `protective`: block calls
+   * - `advisory`: block nothing, but report to `diagnostics` what would be blocked
+   * @defaultValue `'protective'`
+   */
   compatEnforcement?: CompatEnforcement
+  /**
+   * How many times the model may try again after a block. It is told the remedy. From 0 to 5.
+   * @defaultValue `0`
+   */
   maxRetries?: number
+  /**
+   * How many calls `onError: 'allow'` lets through without the server. One more kills the session. From 0 to 1000000.
+   * @defaultValue `3`
+   */
   maxUnguardedCalls?: number
+  /**
+   * Whether the model is told which tools were removed.
+   * - `silent`: no
+   * - `metadata`: no, but the program can read it with `getState()` and `getLastNarrowing()`
+   * - `inject`: yes, in a system message with the tools and the reasons
+   * @defaultValue `'silent'`
+   */
   narrowingFeedback?: NarrowingFeedback
+  /**
+   * Patterns of provider/model: `block_incompatible` refuses a match, `warn_incompatible` reports it.
+   * @defaultValue `{}`
+   */
   providerConstraints?: ProviderConstraints
+  /** Who the agent acts for, as policies see it. */
   principal?: unknown
+  /** The program's tools by name; `session.tools` wraps them. Required for the server to govern the session. */
   tools?: Tools
+  /**
+   * API key of the tenant. With `tools`, the server governs the session.
+   * @defaultValue `COUNTERSIGN_API_KEY`
+   */
   apiKey?: string
+  /**
+   * URL of the server.
+   * @defaultValue `COUNTERSIGN_API_URL`, else http://127.0.0.1:4319
+   */
   runtimeUrl?: string
+  /**
+   * The environment whose approved plan is used if no contracts are given, and how it is used.
+   * - `development`: in shadow mode
+   * - `staging`: enforced, with `compatEnforcement: 'advisory'`
+   * - `production`: enforced; calls are blocked if there is no usable plan
+   * @defaultValue `COUNTERSIGN_ENVIRONMENT`, else `NODE_ENV`, else `production`
+   */
   environment?: Environment
+  /**
+   * What is captured and stored.
+   * - `metadata`: tool names
+   * - `redacted`: tool names and arguments
+   * - `full`: everything, including messages and results
+   * @defaultValue `'redacted'`
+   */
   captureLevel?: CaptureLevel
+  /**
+   * Stores the state of a session without a server, and its captures.
+   * @defaultValue memory
+   */
   store?: SessionStore
+  /** Called with every decision that blocks a call. */
   onBlock?: (decision: EnforcementDecision) => void
+  /** Called when tools were removed from a request. */
   onNarrow?: (result: NarrowResult) => void
+  /**
+   * Called with diagnostic events.
+   * @defaultValue warnings on the console
+   */
   diagnostics?: DiagnosticsCallback
+  /** Labels of the session from its start. */
   labels?: readonly string[]
+  /** Asks a person to approve a call. Required if a contract has a checkpoint. */
   onCheckpoint?: (request: ApprovalRequest) => Promise<ApprovalResponse> | ApprovalResponse
+  /** The workflow and the role of the session in it. */
   workflow?: WorkflowOptions
-  /** What became of a call that a lost holder of this session left behind. `unknown` unless said. */
+  /**
+   * Returns the outcome of a call that was still running when an earlier holder of the session was lost.
+   * @defaultValue `unknown`
+   */
   onInDoubt?: (call: CallInDoubt) => Promise<Outcome> | Outcome
-  /** Take a session of the given id over from a holder that may still be alive. */
+  /**
+   * Take the session over even if its holder may still be running.
+   * @defaultValue `false`
+   */
   takeover?: boolean
-  /** For one exchange with the server, retries included. */
+  /**
+   * Time limit for one exchange with the server, retries included. From 1 to 120000.
+   * @defaultValue `10000`
+   */
   timeoutMs?: number
+  /**
+   * Sends the requests to the server.
+   * @defaultValue the global `fetch`
+   */
   fetch?: typeof globalThis.fetch
 }

@@ -1,5 +1,6 @@
 import type { Report } from '../base/diagnostics.js'
 import { ReplayConfigError } from '../base/errors.js'
+import { OPTIONS } from '../options/option-table.js'
 import type { CompatEnforcement, Mode } from '../options/replay-options.js'
 import type { ReplaySettings } from '../options/replay-settings.js'
 import { ATTACHED_AS, type Attachment, type AttachmentState } from './attachment.js'
@@ -20,8 +21,8 @@ export interface SessionRules {
 
 /** The rules at the start: from the contracts given, or none yet while the approved plan is looked up. */
 export function firstRules(settings: ReplaySettings, report: Report): SessionRules {
-  const compat = settings.compatEnforcement ?? 'protective'
-  const mode = settings.mode ?? 'enforce'
+  const compat = settings.compatEnforcement ?? OPTIONS.replay.compatEnforcement.default
+  const mode = settings.mode ?? OPTIONS.replay.mode.default
   if (hasContracts(settings)) {
     const loaded = loadPlan(settings, report)
     checkPlanUse(loaded, settings, mode === 'enforce')

@@ -2,7 +2,8 @@ import { suggestName } from '@countersign/engine'
 import type { HandoffView, WorkflowView } from '@countersign/protocol'
 import { createTransport, ServiceRefusal, type Transport } from '../authority/transport.js'
 import { ReplayConfigError } from '../base/errors.js'
-import { addressProblem, DEFAULT_BASE_URL, readEnvironment } from '../options/options.js'
+import { addressProblem, DEFAULT_BASE_URL, readEnvironment } from '../options/environment.js'
+import { OPTIONS } from '../options/option-table.js'
 import { POLL_MS, pollUntil, translated } from './workflow-polling.js'
 
 export interface OfferWait {
@@ -41,7 +42,7 @@ function transportOf({ apiKey, runtimeUrl, fetch }: OfferWait): Transport {
   return createTransport({
     baseUrl,
     apiKey: key,
-    timeoutMs: 10_000,
+    timeoutMs: OPTIONS.replay.timeoutMs.default,
     fetch: fetch ?? ((input, init) => globalThis.fetch(input, init)),
   })
 }

@@ -12,7 +12,7 @@ import {
   type Usage,
 } from '@countersign/protocol'
 import { ReplayConfigError, ReplayContractError } from '../../base/errors.js'
-import type { JoinedWorkflow } from '../../options/workflow-options.js'
+import type { JoinedWorkflow } from '../../options/workflow-settings.js'
 import type { PreflightAsk, ProposalAsk } from '../authority.js'
 import type { SessionIdentity } from '../local/local-session.js'
 import { type CallLimits, type ReplyOf, ServiceFailure, ServiceRefusal, type Transport } from '../transport.js'

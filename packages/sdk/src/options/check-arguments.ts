@@ -1,0 +1,13 @@
+import { ReplayConfigError } from '../base/errors.js'
+import { isLabel, LABEL_RULE, shown } from './option-kinds.js'
+
+/** Checks the argument of `session.addLabel`. */
+export function checkLabel(label: unknown): asserts label is string {
+  if (!isLabel(label)) throw new ReplayConfigError(`${shown(label)} is not a label: ${LABEL_RULE}`, null)
+}
+
+/** Checks the argument of `session.narrow`. A string would be taken for an array of its letters. */
+export function checkToolFilter(tools: unknown): asserts tools is readonly string[] {
+  if (Array.isArray(tools) && tools.every((name) => typeof name === 'string')) return
+  throw new ReplayConfigError(`narrow takes an array of tool names, not ${shown(tools)}`, null)
+}

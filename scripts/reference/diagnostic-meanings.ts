@@ -1,0 +1,32 @@
+import type { DiagnosticType } from '@countersign/sdk'
+
+/** When each diagnostic event is sent. `npm run docs` copies the sentences into the interface `DiagnosticEvents`. */
+export const DIAGNOSTIC_MEANINGS: Readonly<Record<DiagnosticType, string>> = {
+  replay_bypass_detected:
+    'The original client was called directly. That call was not stopped; the session is now compromised.',
+  replay_provider_warning: 'Provider and model match a `warn_incompatible` pattern.',
+  double_wrap: 'The client is already wrapped, so `observe` does nothing.',
+  unsupported_client: 'The client is not one that the SDK supports.',
+  buffer_overflow: 'Captures were dropped because the buffer was full.',
+  replay_compile_error: 'The contracts do not compile.',
+  replay_compile_warning: 'The contracts compile, with warnings.',
+  capture_error: 'Captures could not be made or sent.',
+  replay_killed: 'The session was killed; `cause` says why.',
+  replay_degraded:
+    'The server failed. `detail` says whether calls are now blocked or decided locally, and from which state.',
+  replay_recovered: 'The server responds and decides again.',
+  replay_protection_level: 'The session protects less than the program may expect; `detail` says why.',
+  replay_advisory_block: 'Advisory enforcement: this call would have been blocked.',
+  replay_advisory_narrow: 'Advisory enforcement: these tools would have been removed.',
+  replay_judgement_failed: 'A call could not be evaluated. It was not blocked, because the session does not enforce.',
+  replay_control_refused: 'The server rejected a label or a tool filter.',
+  replay_throttled: "The tenant's quota is used up for now. The call waits and is sent again.",
+  replay_turn_waiting:
+    'A call has waited long for the previous one, which is probably a stream that is not being read.',
+  governance_attachment: 'The lookup of an approved plan is finished; `state` says with which result.',
+  checkpoint_requested: 'A person was asked to approve a call.',
+  checkpoint_resolved: 'A person decided about a call, or the time was up.',
+  option_clamped: 'A number given to `observe` is above its maximum, which is used instead.',
+  option_ignored: 'An option given to `observe` is unknown, or its value cannot be used.',
+  callback_error: 'A callback of the program failed.',
+}
