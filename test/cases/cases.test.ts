@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { foldEvents, OPERATORS, REASONS_AFTER_THE_DECISION, verifyChain } from '@countersign/engine'
 import { BLOCK_REASON_NAMES, type BlockReason, type SessionEvent } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import type { RequirementId } from '../requirements.js'
-import { type Case, compareTurn, isTurn, loadCases } from '../support/cases.js'
+import { type Case, caseFiles, compareTurn, isTurn, loadCases } from '../support/cases.js'
+import { formatCaseFile } from '../support/format-case-file.js'
 import { proves } from '../support/proves.js'
 import { type EngineRun, runCaseOnEngine } from '../support/run-case.js'
 
@@ -47,6 +50,37 @@ const FACTS = {
   checkpoint_timeout: 'block.checkpoint-timeout',
   checkpoint_budget_exceeded: 'block.checkpoint-budget-exceeded',
 } as const satisfies Record<BlockReason, RequirementId>
+
+test.each(caseFiles().map((path) => [basename(path), path]))(
+  '%s has a line for each step; npm run fix formats it',
+  (_, path) => {
+    const text = readFileSync(path, 'utf8')
+    expect(text).toBe(formatCaseFile(text))
+  },
+)
+
+test('a file of cases is formatted without changing what was written', () => {
+  const text = '{"about":"a, b","cases":[{"name":"\\u200b","steps":[{"calls":[{"args":{"n":1.0}}]},{}],"labels":[]}]}'
+  const lines = [
+    '{',
+    '  "about": "a, b",',
+    '  "cases": [',
+    '    {',
+    '      "name": "\\u200b",',
+    '      "steps": [',
+    '        { "calls": [{ "args": { "n": 1.0 } }] },',
+    '        {}',
+    '      ],',
+    '      "labels": []',
+    '    }',
+    '  ]',
+    '}',
+    '',
+  ]
+  expect(formatCaseFile(text)).toBe(lines.join('\n'))
+  const long = `["${'x'.repeat(140)}"]`
+  expect(formatCaseFile(`{"about":${long}}`)).toBe(`{\n  "about": [\n    ${long.slice(1, -1)}\n  ]\n}\n`)
+})
 
 describe('the cases together', () => {
   const expected = cases.flatMap(({ steps }) => steps.filter(isTurn).flatMap(({ expect: decisions }) => decisions))

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type {
   BlockReason,
@@ -139,12 +140,17 @@ const folder = fileURLToPath(new URL('../cases/', import.meta.url))
 
 /** Every case of test/cases, or those that a face can run. */
 export function loadCases(face?: Face): Case[] {
-  const files = readdirSync(folder).filter((name) => name.endsWith('.json'))
-  const cases = files.sort().flatMap((file) => {
-    const written = JSON.parse(readFileSync(`${folder}${file}`, 'utf8'), unfold) as CaseFile
-    return written.cases.flatMap((item) => expand(file, written, item))
+  const cases = caseFiles().flatMap((path) => {
+    const written = JSON.parse(readFileSync(path, 'utf8'), unfold) as CaseFile
+    return written.cases.flatMap((item) => expand(basename(path), written, item))
   })
   return face === undefined ? cases : cases.filter(({ faces }) => faces.includes(face))
+}
+
+/** The paths of the files in test/cases. */
+export function caseFiles(): string[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.json'))
+  return names.sort().map((name) => `${folder}${name}`)
 }
 
 /** `{ "$repeat": "ab", "times": 4000 }` in a case is a long text. */
