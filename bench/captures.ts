@@ -1,8 +1,8 @@
-// npm run bench -- captures [CAPTURES]: what ingesting and learning from captures costs.
-// The floor is the same rows inserted in batches of the same size with the same driver and no HTTP, turn about with the
-// service in one run; the ratio is captures a second over the floor's. Growth is what learning from a capture costs
-// after CAPTURES (200,000) against what it costs after 1,000, through the database: batches of two databases turn about,
-// so that both meet the same machine and the same warm code, and the median of their ratios.
+// npm run bench -- captures [CAPTURES]: what do ingesting and learning from captures cost?
+// The floor inserts the same rows in batches of the same size with the same driver and without HTTP, alternating with
+// the service; the ratio is captures per second divided by the floor's. Growth compares the cost of learning from a
+// capture after CAPTURES (200,000) with the cost after 1,000. Batches of the two databases alternate, so that both run
+// on the same machine with the same warm code; the median of their ratios counts.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -34,7 +34,7 @@ const youngUrl = postgres.url.replace(/[^/]*$/, 'young')
 const young = createDatabase({ url: youngUrl, poolSize: 4 })
 try {
   const ratio = await measureIngest(database)
-  // Learning is measured alone: the service has a learner of its own.
+  // Stop the service, because it would learn in the background.
   await server.stop()
   await database.sql`create database young`
   await migrate(youngUrl)
@@ -89,7 +89,7 @@ async function measureIngest({ sql }: Database): Promise<number> {
   return median(ratios)
 }
 
-/** Captures a second, with a few batches at the same time. */
+/** Captures per second, with a few batches at the same time. */
 async function rate(send: (items: readonly CaptureItem[]) => Promise<void>): Promise<number> {
   const batches = Array.from({ length: BATCHES_PER_ROUND }, () => newBatch('ingested'))
   const started = performance.now()
@@ -116,7 +116,7 @@ async function measureLearning(fresh: Database, grown: Database): Promise<number
   return median(pairs.map((pair) => pair.late / pair.early))
 }
 
-/** An agent of a tenant of its own. Each call inserts a batch, learns it, and returns what learning a capture cost, in ms. */
+/** An agent in its own tenant. Each call inserts a batch, learns it, and returns the cost per capture in ms. */
 async function pupilIn(db: Database): Promise<() => Promise<number>> {
   await db.sql`insert into tenants (tenant_id, name) values ('school', 'school')`
   await db.sql`delete from unlearned_captures`

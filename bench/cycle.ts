@@ -1,7 +1,7 @@
-// npm run bench -- cycle: what governing a turn costs, against the least that durable turns can cost.
-// The floor is three hand-written single-statement commits a cycle with the same driver and no HTTP; the governed cycle
-// is preflight, proposal and receipt through HTTP from another process. Both alternate on one PostgreSQL in one run.
-// A ratio is governed cycles a second over floor cycles a second.
+// npm run bench -- cycle [ROUNDS]: what does a governed turn cost, compared with the cheapest durable turn?
+// The floor is three hand-written single-statement commits per turn with the same driver and without HTTP. A governed
+// turn is preflight, proposal and receipt over HTTP from another process. Both alternate on one PostgreSQL in one run.
+// The ratio is governed turns per second divided by floor turns per second.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,11 +11,11 @@ import { startBenchServer, startCycleClient } from './support/bench-server.js'
 import { openFloor } from './support/floor.js'
 import { measure } from './support/governed-cycles.js'
 
-/** As many as the machine's own unrest asks for: a ratio is that of the round in the middle. */
+/** Enough for a noisy machine: the median round gives the ratio. */
 const ROUNDS = Number(process.argv[2] ?? 7)
 const SECONDS = 2
 const LEVELS = [1, 8, 32] as const
-/** Until statements are prepared and the code is compiled: a service runs for days, not for seconds. */
+/** Long enough to prepare statements and compile the code: a service runs for days, not for seconds. */
 const WARM_UP_SECONDS = 25
 
 const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
@@ -54,7 +54,7 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** Through a proxy that counts what is executed, with one session and everything warm. */
+/** Counts the executed statements through a proxy, with one session and everything warm. */
 async function countStatements(): Promise<number> {
   const proxy = await startPostgresProxy(postgres.url)
   const counted = await startBenchServer(proxy.url)

@@ -1,5 +1,6 @@
-// npm run bench -- dashboard: what the dashboard's reads cost a tenant with 100,000 sessions and 1,000,000 events,
-// as a ratio to a tenant with 1,000 sessions on the same server, asked in turns.
+// npm run bench -- dashboard [SESSIONS]: do the dashboard's reads get slower for a tenant with 100,000 sessions and
+// 1,000,000 events?
+// The ratio is to a tenant with 1,000 sessions on the same server; requests alternate.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -39,7 +40,7 @@ try {
   const large = await signUp('large@example.test')
   await fill(small.tenantId, SMALL)
   await fill(large.tenantId, LARGE)
-  // What autovacuum has done long before a tenant has this many sessions.
+  // Autovacuum has run long before a tenant has this many sessions.
   const maintenance = await sql.reserve()
   await maintenance`set statement_timeout = 0`
   await maintenance`vacuum analyze`
@@ -134,7 +135,7 @@ async function signUp(email: string): Promise<{ tenantId: string; cookie: string
   return { tenantId: user.tenant_id, cookie }
 }
 
-/** Copies of the original session over the last 30 days, ten events and one proposal each. One in fifty has a reason, a label, a kill. */
+/** Copies of the original session over 30 days, each with ten events; one in fifty has a reason, a label, a kill. */
 async function fill(tenantId: string, sessions: number): Promise<void> {
   await sql.begin(async (tx) => {
     await tx`set local statement_timeout = 0`

@@ -1,6 +1,6 @@
-// npm run bench -- engine: what does it cost to judge one proposal with one call by the whole ladder?
-// The yardstick is JSON.parse and a compiled Ajv schema on the same arguments, in turn with it and in the same run:
-// only ratios are given, because machines differ. Bars: ratio at most 10; both growths at most 1.3.
+// npm run bench -- engine: what does it cost to judge one proposal with one call against the full ladder?
+// The baseline is JSON.parse and a compiled Ajv schema on the same arguments, alternating in the same run: only ratios
+// are given, because machines differ. Limits: ratio at most 10; both growths at most 1.3.
 import {
   applyEvent,
   compilePlan,
@@ -132,7 +132,7 @@ function judge(plan: Plan, state: SessionState, name: string, args: string) {
   })
 }
 
-/** A session after so many committed steps, made by the same functions that every face uses. */
+/** A session after this many committed steps, made by the functions that the server and the SDK use. */
 function sessionAt(plan: Plan, steps: number): SessionState {
   let state = initialState(plan, {
     type: 'created',
@@ -213,7 +213,7 @@ for (let round = -40; round < ROUNDS; round++) {
   }
 }
 
-/** The least disturbed of the interleaved rounds: whatever else the machine does only adds. */
+/** The fastest of the interleaved rounds: other work on the machine can only add time. */
 const typical = (list: readonly number[]) => Math.min(...list)
 const us = {
   ajv: typical(times.ajv),

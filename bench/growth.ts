@@ -1,8 +1,8 @@
-// npm run bench -- growth: does a governed cycle cost more when its session is long, or when many sessions are stored?
-// `step_ratio` is the time of a cycle at step 10,000 over that at the first steps of a session; `sessions_ratio` the time
-// on a database with 100,000 sessions over that on one with a few; `rss_growth_mb` what the server's memory grew between
-// step 2,000, when everything is warm, and step 10,000. What is compared takes turns, so that the machine's moods meet
-// both alike.
+// npm run bench -- growth [STEPS] [SESSIONS]: does a turn cost more in a long session, or in a large database?
+// `step_ratio` is the time of a turn at step 10,000 divided by the time of the first steps of a session.
+// `sessions_ratio` is the time on a database with 100,000 sessions divided by the time on one with a few.
+// `rss_growth_mb` is the growth of the server's memory from step 2,000, when everything is warm, to step 10,000. What
+// is compared alternates, so that noise affects both sides alike.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,7 @@ try {
   const rssAfter = await rssMb(few.pid)
   const steps = await compare(await openAt(few, 8), [long])
 
-  // The second server gets as warm as the first one, then its database fills.
+  // Warm up the second server as much as the first one, then fill its database.
   const crowded = await openAt(many, 8)
   for (let step = 0; step < WARM_STEPS; step++) await crowded[step % crowded.length]?.cycle()
   await storeSessions(SESSIONS)
@@ -67,7 +67,7 @@ async function createDatabase(name: string): Promise<string> {
   return cluster.url.replace(/[^/]*$/, name)
 }
 
-/** Medians of cycles of the first sessions and of the second ones, in turns. */
+/** Median times of the first and of the second sessions, alternating. */
 async function compare(
   first: readonly BenchSession[],
   second: readonly BenchSession[],
@@ -103,7 +103,7 @@ async function storeSessions(count: number): Promise<void> {
       select column_name as name from information_schema.columns where table_name = ${table} and table_schema = 'public'`
     const names = columns.map(({ name }) => name)
     const copied = names.map((name) => (name === 'session_id' ? `'copy-' || n` : `t.${name}`))
-    // Five rows of each record are enough to make the indexes as deep as they will be.
+    // Five rows of each record give the indexes their final depth.
     const some = table === 'sessions' || table === 'session_heads' ? '' : 'limit 5'
     await sql.unsafe(
       `insert into ${table} (${names.join(', ')})

@@ -1,6 +1,7 @@
 /**
- * Contracts learned from recorded sessions, judged on sessions of other user tasks. Five folds by task; labels only
- * choose the lessons and score. `--data DIR` measures another folder of the same shape.
+ * npm run bench -- learn: how good are contracts learned from recorded sessions, on sessions of other user tasks? Five
+ * folds by task; labels only select what to learn from and score. `--data DIR` measures another folder of the same
+ * shape.
  */
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -26,7 +27,7 @@ for (const { name, read } of suitesIn(folder)) {
     print(measured)
     report[name] = figures(measured)
   } catch (error) {
-    // One suite that cannot be read leaves the figures of the others as they are.
+    // A suite that cannot be read does not affect the figures of the others.
     if (!(error instanceof DataError)) throw error
     console.error(`\n${name}: ${error.message}`)
     report[name] = { error: error.message }

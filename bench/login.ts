@@ -1,6 +1,6 @@
-// npm run bench -- login: can the time of a refused sign-in tell whether an account has the address?
-// Known and unknown addresses alternate in random order; the Mann-Whitney rank test compares their times.
-// `auc` is the chance that a known address takes longer than an unknown one: 0.5 means that nothing can be told.
+// npm run bench -- login [ATTEMPTS]: does the time of a refused login reveal whether an account has the address?
+// Known and unknown addresses alternate in random order; a Mann-Whitney rank test compares their times. `auc` is the
+// probability that a known address takes longer than an unknown one: 0.5 means that the time reveals nothing.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

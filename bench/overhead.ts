@@ -12,18 +12,18 @@ import OpenAI from 'openai'
 import { startProvider } from '../test/support/provider.js'
 
 /**
- * What the SDK costs a program: calls of a model through observe, protect and govern against the bare client, in one
- * run. The provider answers at once, from a process of its own, which also takes the captures and runs the service.
- * A round is one block of calls through each client; who comes first changes from round to round. Each block is
- * compared with the bare one of its own round, so that a machine that slows down slows both. Machines that are shared
- * change their speed within half a second: 20 rounds with blocks of 400 calls left a standard error of 0.05 in a ratio;
- * with blocks of 100, more of them, and the mean of the middle half of all ratios it is 0.02. At the end of a block the
- * captures that are left are made and sent, so that none of their cost falls on another variant. Of that the CPU time
- * counts, and not the wait for the service, for which no program has to stop.
+ * npm run bench -- overhead: what does the SDK cost a program? Calls a model through observe, protect and govern, and
+ * through the bare client, in one run. The provider responds immediately from its own process, which also takes the
+ * captures and runs the service. A round is one block of calls through each client, in changing order. Each block is
+ * compared with the bare block of its round, so that a slower machine slows both. Shared machines change their speed
+ * within half a second: 20 rounds of 400 calls left a standard error of 0.05 in a ratio; with blocks of 100, more
+ * rounds and the mean of the middle half it is 0.02. At the end of a block the remaining captures are built and sent,
+ * so that their cost does not fall on another variant. Their CPU time counts; the wait for the service does not,
+ * because no program has to wait for it.
  */
 const ROUNDS = 140
 const CALLS_PER_BLOCK = 100
-/** The compiler of a busy machine takes its time. */
+/** Compiling takes longer on a busy machine. */
 const WARM_UP_ROUNDS = 50
 const GOVERNED_TURNS = 60
 const GOVERNED_WARM_UP = 15
@@ -73,14 +73,14 @@ async function serve(tell: (message: Addresses | Service) => void): Promise<void
     const { key } = await createTenant('bench', 'scale', config)
     const end = () => server.close().then(() => process.exit(0))
     process.once('message', end)
-    // Whoever measures was stopped: its database must not stay behind.
+    // The benchmark was interrupted: remove its database.
     process.once('disconnect', end)
     tell({ url: server.url, key })
   })
   tell({ provider: provider.url, captures })
 }
 
-/** Takes captures and looks at none: what they cost the service is no cost of the program. */
+/** Accepts captures without reading them: their cost to the service is not a cost to the program. */
 async function startCaptureSink(): Promise<string> {
   const sink = createServer((request, reply) => {
     request.resume().on('end', () => {
@@ -183,7 +183,7 @@ async function alternate<Name extends string>(variants: Record<Name, Variant>): 
   return times
 }
 
-/** What the work cost the program in milliseconds, waiting not counted. Threads of the runtime count up to its length. */
+/** CPU time of the work in milliseconds, without waiting. Threads of the runtime count up to its duration. */
 async function cpuTime(work: () => Promise<void>): Promise<number> {
   const before = process.cpuUsage()
   const started = performance.now()
@@ -198,7 +198,7 @@ function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
-/** The mean of the middle half: outliers count as little as in a median, and it varies less. */
+/** The mean of the middle half: as robust against outliers as a median, and less noisy. */
 function middleMean(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const quarter = Math.floor(sorted.length / 4)

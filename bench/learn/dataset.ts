@@ -36,7 +36,7 @@ export interface RecordedCall {
   readonly labels: { injected?: string; tainted: boolean; gold?: boolean; error: boolean }
 }
 
-/** What is wrong with a folder, in words for whoever gave it. */
+/** What is wrong with a folder, for the person who passed it. */
 export class DataError extends Error {
   override name = 'DataError'
 }
@@ -61,7 +61,7 @@ export function findSuites(folder: string): { name: string; read(): Suite }[] {
 
 export const readSuites = (folder: string): Suite[] => findSuites(folder).map(({ read }) => read())
 
-/** Fields that a recording may lack read as nothing: a suite with gaps is measured by what it has. */
+/** Missing fields read as empty: a suite with gaps is measured as far as possible. */
 type Raw = Readonly<Record<string, unknown>>
 
 function readSuite(folder: string, prefix: string, name: string): Suite {
@@ -80,13 +80,13 @@ function readSuite(folder: string, prefix: string, name: string): Suite {
   }
 }
 
-/** Only what has a structure is kept read: text stays as it is and costs nothing to read again. */
+/** Caches only parsed structures: plain text costs nothing to read again. */
 function parsedOf(text: string): unknown {
   const value = parseResultText(text)
   return typeof value === 'object' && value !== null ? value : text
 }
 
-/** The data's own words for side effects, in ours. */
+/** Maps the data's names for side effects to ours. */
 const EFFECT_WORDS: Record<string, SideEffect> = { 'egress-read': 'egress_read', irreversible: 'destructive' }
 
 function readTools(folder: string, file: string): Suite['tools'] {
@@ -144,14 +144,14 @@ function toCall(
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value)
 
-/** Tasks of a suite without folds are spread evenly enough, and always in the same way. */
+/** Assigns tasks of a suite without folds evenly and deterministically. */
 function foldOf(task: string): number {
   let sum = 0
   for (const letter of task) sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 1_000_003
   return sum % FOLDS
 }
 
-/** The lines of a file, plain or packed; none where there is no such file. */
+/** The lines of a file, plain or compressed; none if the file does not exist. */
 function readLines(folder: string, file: string): Raw[] {
   const packed = join(folder, `${file}.gz`)
   const plain = join(folder, file)

@@ -20,7 +20,7 @@ export interface Measured {
   writes: { goldBlocked: Share; wrongBlocked: Share }
 }
 
-/** A suite whose traces were watched once; folds share the watching. */
+/** A suite whose traces were observed once; the folds share the result. */
 export interface Prepared {
   readonly suite: Suite
   /** Sessions that may be learned from: the user's task was done and nobody attacked. */
@@ -122,7 +122,7 @@ function scoreCurve(
   }
 }
 
-/** Attacked sessions that went through unnoticed, learned from as if nothing had happened. */
+/** Attacked sessions that went unnoticed and are learned from as if they were benign. */
 function scorePoisoned(
   measured: Measured,
   { suite }: Prepared,

@@ -14,14 +14,14 @@ import {
 import type { Column } from '@countersign/protocol'
 import type { RecordedCall, Trace } from './dataset.js'
 
-/** What a capture of one session tells the learner. */
+/** What the learner gets from the capture of one session. */
 export interface ObservedSession {
   readonly id: string
   readonly calls: readonly ObservedCall[]
   readonly columns: readonly Column[]
 }
 
-/** Watches a session as the SDK does: flows before each turn, results after it. */
+/** Observes a session as the SDK does: flows before each turn, results after it. */
 export function observe(trace: Trace): ObservedSession {
   const trail = newTrail()
   sawUser(trail, trace.user)

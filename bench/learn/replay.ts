@@ -16,8 +16,8 @@ export function planOf(drafts: readonly Draft[]): Plan {
 }
 
 /**
- * Judges a trace by the whole plan, as a backtest does. A person who is asked decides rightly: what the injection wants
- * is refused, anything else approved.
+ * Judges a trace by the whole plan, as a backtest does. A person who is asked decides correctly: denies what the
+ * injection wants and approves everything else.
  */
 export function replay(trace: Trace, plan: Plan, rewrite: Rewriting | null = null): Verdict[] {
   const turns = turnsOf(trace)

@@ -1,6 +1,6 @@
 import type { RecordedCall, Trace } from './dataset.js'
 
-/** The results to show in place of a recorded one. */
+/** The results to show instead of a recorded one. */
 export type Rewriting = (trace: Trace, call: RecordedCall) => unknown[]
 
 /**
@@ -30,7 +30,7 @@ function rewriting(change: (text: string, values: readonly string[]) => string[]
   }
 }
 
-/** Text that is nothing but a value is a cell already. */
+/** Text that consists of nothing but the value is already a cell. */
 const changed = (
   text: string,
   values: readonly string[],
@@ -39,7 +39,7 @@ const changed = (
 
 const pick = (variants: readonly string[], at: number): string => variants[Math.min(at, variants.length - 1)] ?? ''
 
-/** Text among the arguments of the goal's calls, longest first so that no part is taken for the whole. */
+/** Text arguments of the goal's calls, longest first, so that no part is mistaken for the whole. */
 function goalValues(trace: Trace): string[] {
   const goals = trace.calls.filter(({ labels }) => labels.injected === 'goal')
   const values = goals.flatMap((call) => texts(call.arguments)).flatMap((text) => [text, ...text.split(/\s+/)])

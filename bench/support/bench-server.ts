@@ -14,7 +14,7 @@ export interface BenchServer {
   stop(): Promise<void>
 }
 
-/** The service as a user starts it, in a process of its own, with limits that nobody meets. */
+/** The service as a user starts it, in its own process, with limits that are never reached. */
 export async function startBenchServer(databaseUrl: string): Promise<BenchServer> {
   const { key } = await createTenant('bench', 'scale', readConfig({ DATABASE_URL: databaseUrl }))
   const child = spawn(process.execPath, [`${root}packages/cli/dist/main.js`, 'start', '--port', '0'], {

@@ -1,4 +1,4 @@
-// A process of its own that runs governed cycles on command: { url, key, sessions, seconds } in, the figures out.
+// A separate process that runs governed turns on command: { url, key, sessions, seconds } in, the figures out.
 import { type BenchSession, measure, openBenchSession } from './governed-cycles.js'
 
 export interface Order {

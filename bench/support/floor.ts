@@ -7,7 +7,7 @@ export interface Floor {
   close(): Promise<void>
 }
 
-/** The least that a durable turn costs: insert prepared; use it and insert pending; insert receipt and move the session. */
+/** The cheapest durable turn: insert prepared; use it and insert pending; insert receipt and advance the session. */
 export async function openFloor(url: string, sessions: number): Promise<Floor> {
   const sql = postgres(url, { max: sessions, onnotice: () => {} })
   await sql.unsafe(`

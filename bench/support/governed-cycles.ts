@@ -11,7 +11,7 @@ export interface BenchSession {
 
 const { compiled_session, compiled_hash, tools } = benchPlan()
 
-/** A governed session over a connection of its own. */
+/** A governed session over its own connection. */
 export async function openBenchSession(url: string, key: string): Promise<BenchSession> {
   const connection = await openConnection(url, key)
   const sessionId = randomUUID()
@@ -69,7 +69,7 @@ export interface Measured {
   p50Ms: number
 }
 
-/** Runs `count` workers side by side for a time and counts what they finish. */
+/** Runs the workers in parallel for a time and counts what they finish. */
 export async function measure(workers: readonly (() => Promise<void>)[], seconds: number): Promise<Measured> {
   const times: number[] = []
   const startedAt = performance.now()

@@ -10,7 +10,7 @@ export interface HttpConnection {
   close(): void
 }
 
-/** One keep-alive connection that does no more than it must, so that a benchmark measures the server and not its client. */
+/** A minimal keep-alive connection, so that a benchmark measures the server and not its client. */
 export async function openConnection(url: string, key: string): Promise<HttpConnection> {
   const { hostname, port, host } = new URL(url)
   const socket = await new Promise<Socket>((done, fail) => {
