@@ -1,3 +1,4 @@
+export type { ApprovalRequest, ApprovalResponse, BlockReason, Contract, Decision } from '@countersign/protocol'
 export type { Diagnostic, DiagnosticEvents, DiagnosticsCallback, DiagnosticType } from './base/diagnostics.js'
 export {
   CONFIG_CONDITIONS,

@@ -1,6 +1,6 @@
 import type { BlockReason, NarrowedTool } from '@countersign/protocol'
 
-/** What the client tells the `diagnostics` callback. Nothing here changes what is allowed. */
+/** The events that the `diagnostics` callback receives, by type. They report; they never change what is allowed. */
 export interface DiagnosticEvents {
   /** The original client was called directly. That call was not stopped; the session is now compromised. */
   replay_bypass_detected: { session_id: string; method: string }
@@ -52,10 +52,13 @@ export interface DiagnosticEvents {
   callback_error: { callback: string; detail: string }
 }
 
+/** The name of a diagnostic event. */
 export type DiagnosticType = keyof DiagnosticEvents
+/** One diagnostic event: its `type` and the fields of `DiagnosticEvents[type]`. */
 export type Diagnostic = {
   [Type in DiagnosticType]: { readonly type: Type } & Readonly<DiagnosticEvents[Type]>
 }[DiagnosticType]
+/** What the option `diagnostics` takes. If it throws, nothing else changes. */
 export type DiagnosticsCallback = (event: Diagnostic) => void
 
 export type Report = (event: Diagnostic) => void

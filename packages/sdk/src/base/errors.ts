@@ -1,11 +1,13 @@
 import type { ContractFailure, Decision } from '@countersign/protocol'
 
-/** Enforcement blocked a call: gate `reject_all`, or everything was blocked under `strip_partial`. */
+/** A call was blocked: the gate is `reject_all`, or it is `strip_partial` and every call was blocked. */
 export class ReplayContractError extends Error {
   override readonly name: string = 'ReplayContractError'
+  /** What was decided about every call of the response. */
   readonly decision: EnforcementDecision
-  /** The contract of the first failure; null when no contract was involved. */
+  /** The file of the first contract that failed; null if no contract was involved. */
   readonly contractFile: string | null
+  /** What failed in the blocked calls. */
   readonly failures: readonly ContractFailure[]
 
   constructor(message: string, decision: EnforcementDecision, options?: ErrorOptions) {
@@ -16,14 +18,17 @@ export class ReplayContractError extends Error {
   }
 }
 
-/** The full decision about one response. */
+/** What was decided about one response. */
 export interface EnforcementDecision {
+  /** Whether all, some or none of the calls were allowed. */
   readonly outcome: 'allowed' | 'partial' | 'blocked'
+  /** One decision for each call, in the order of the calls. */
   readonly decisions: readonly Decision[]
+  /** Those of the decisions that block. */
   readonly blocked: readonly Decision[]
 }
 
-/** The server failed and `onError` is `block`: nothing was decided, so nothing is allowed. */
+/** The server could not decide and `onError` is `block`, so nothing is allowed. */
 export class ReplayUnavailableError extends ReplayContractError {
   override readonly name = 'ReplayUnavailableError'
 
@@ -32,7 +37,7 @@ export class ReplayUnavailableError extends ReplayContractError {
   }
 }
 
-/** The session was killed: no call goes through it any more. */
+/** The session was killed: it makes no more calls. */
 export class ReplayKillError extends Error {
   override readonly name = 'ReplayKillError'
 
@@ -41,18 +46,20 @@ export class ReplayKillError extends Error {
   }
 }
 
+/** Why a configuration was refused, as far as the specification names a condition. */
 export const CONFIG_CONDITIONS = [
   'policy_without_principal',
   'constraints_without_wrapper',
   'compilation_failed',
   'provider_incompatible',
 ] as const
+/** One of `CONFIG_CONDITIONS`. */
 export type ConfigCondition = (typeof CONFIG_CONDITIONS)[number]
 
-/** The configuration cannot be used. */
+/** The options, the contracts or the client cannot be used. */
 export class ReplayConfigError extends Error {
   override readonly name = 'ReplayConfigError'
-  /** Null where the specification names no condition, such as a method that cannot be governed. */
+  /** Null if the specification names no condition for it, such as for a method that cannot be governed. */
   readonly condition: ConfigCondition | null
 
   constructor(message: string, condition: ConfigCondition | null, options?: ErrorOptions) {

@@ -1,20 +1,34 @@
 import cluster from 'node:cluster'
 
-/** How a handle or a session is doing. An immutable copy. */
+/** The health of a session or of an observed client. A frozen copy. */
 export interface HealthSnapshot {
+  /** `inactive`: nothing is watched or governed any more. */
   readonly status: 'healthy' | 'degraded' | 'inactive'
+  /** Whether decisions are enforced (`active`), only reported (`advisory`), or no longer reliable. */
   readonly authorityState: 'active' | 'advisory' | 'compromised' | 'recovering' | 'killed' | 'inactive'
+  /** `monitor` blocks nothing, `protect` blocks locally, `govern` lets the server decide and record. */
   readonly protectionLevel: 'monitor' | 'protect' | 'govern'
+  /** `server`: the server stores the state. `degraded-local`: it cannot be reached. `inactive`: there is no server. */
   readonly durability: 'server' | 'degraded-local' | 'inactive'
+  /** `strong`: the server decides. `compat`: decisions are made locally. */
   readonly tier: 'strong' | 'compat'
+  /** What local decisions do: `protective` blocks, `advisory` only reports. */
   readonly compatEnforcement: 'protective' | 'advisory'
+  /** Several copies of the program may be running, each with its own local state. */
   readonly cluster_detected: boolean
+  /** The original client was called directly. */
   readonly bypass_detected: boolean
+  /** Steps that were committed; for `observe`, model calls that were captured. */
   readonly totalSteps: number
+  /** Calls that were blocked. */
   readonly totalBlocks: number
+  /** Failures of the server, of captures, of callbacks and of evaluations that block nothing. */
   readonly totalErrors: number
+  /** Turns that were evaluated in shadow mode. */
   readonly shadowEvaluations: number
+  /** The session was killed. */
   readonly killed: boolean
+  /** The result of looking up an approved plan; absent if contracts were given. */
   readonly governanceAttachment?:
     | 'pending'
     | 'no_plan'
@@ -22,6 +36,7 @@ export interface HealthSnapshot {
     | 'artifact_invalid'
     | 'attachment_failed'
     | 'fetch_failed'
+  /** Calls that the server has no final receipt for yet; absent if it does not govern the session. */
   readonly unresolvedReceiptCount?: number
 }
 

@@ -16,18 +16,23 @@ import { readContractFiles, readPack, readSessionFile } from './contract-files.j
 /** A pack's folder, contract files, or contracts as objects. */
 export type ContractsInput = string | readonly string[] | Contract | readonly Contract[]
 
+/** Options of `prepareContracts` and `compileContracts`. */
 export interface PrepareContractsOptions {
-  /** The session's definition: the path of a session.yaml, or an object. A pack's own is found by itself. */
+  /** The session definition: the path of a session.yaml, or an object. The one in a pack is found automatically. */
   readonly session?: string | SessionDefinition | undefined
-  /** Where it is given, policies are checked and evaluated. */
+  /** Evaluates policies. Without it, policies are not checked. */
   readonly policy?: PolicyEvaluator | undefined
 }
 
 /** Contracts that compiled as a whole, ready for `validate`. */
 export interface PreparedContracts {
+  /** The plan, ready to evaluate responses. */
   readonly plan: Plan
+  /** The plan as it is sent to the server. */
   readonly compiled_session: CompiledSession
+  /** The hash that identifies the plan. */
   readonly compiled_hash: string
+  /** What is allowed, but probably not meant. */
   readonly warnings: readonly CompileNote[]
 }
 

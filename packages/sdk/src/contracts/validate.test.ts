@@ -46,7 +46,7 @@ describe('validate', () => {
   test.each([
     ['no options', undefined, 'validate needs the option contracts'],
     ['no contracts', {}, 'validate needs the option contracts'],
-    ['an option of replay', { contractsDir: 'contracts' }, 'option contractsDir of validate is not an option'],
+    ['an option of replay', { contractsDir: 'contracts' }, 'option contractsDir of validate is unknown'],
     ['a misspelt option', { contracts: [REFUND], unmatchedpolicy: 'allow' }, 'did you mean "unmatchedPolicy"?'],
     ['contracts that are none', { contracts: 5 }, 'give a folder, an array of contract files, or contract objects'],
     [

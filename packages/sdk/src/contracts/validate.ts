@@ -2,19 +2,26 @@ import { suggestName, type ValidationResult, validateResponse } from '@countersi
 import { ReplayConfigError } from '../base/errors.js'
 import { type ContractsInput, type PreparedContracts, prepareContracts } from './contracts.js'
 
+/** Options of `validate`. */
 export interface ValidateOptions {
-  /** Best prepared once with `prepareContracts`; what it takes is taken here too. */
+  /** The result of `prepareContracts`, or what that function takes. Prepare once to validate often. */
   readonly contracts: PreparedContracts | ContractsInput
-  /** `deny`: a call of a tool without a contract is a failure. */
+  /**
+   * Whether a call of a tool without a contract fails.
+   * @defaultValue `'deny'`
+   */
   readonly unmatchedPolicy?: 'deny' | 'allow' | undefined
 }
 
-/** Validates one response of a model (OpenAI, Anthropic or normalized) by contracts, at once and without a session. */
+/** Checks one model response (OpenAI, Anthropic or normalized) against contracts, without a session. */
 export function validate(response: unknown, options: ValidateOptions): ValidationResult {
   checkOptions(options)
   const unmatched = options.unmatchedPolicy ?? 'deny'
   if (unmatched !== 'deny' && unmatched !== 'allow') {
-    throw new ReplayConfigError(`unmatchedPolicy is deny or allow, not ${JSON.stringify(unmatched)}`, null)
+    throw new ReplayConfigError(
+      `option unmatchedPolicy of validate must be deny or allow, not ${JSON.stringify(unmatched)}`,
+      null,
+    )
   }
   const { plan } = isPrepared(options.contracts) ? options.contracts : prepareContracts(options.contracts)
   const startedMs = performance.now()
@@ -28,11 +35,11 @@ function checkOptions(options: ValidateOptions): void {
   const given = typeof options === 'object' && options !== null ? options : {}
   for (const name of Object.keys(given)) {
     if (OPTION_NAMES.includes(name)) continue
-    throw new ReplayConfigError(`option ${name} of validate is not an option: ${suggestName(name, OPTION_NAMES)}`, null)
+    throw new ReplayConfigError(`option ${name} of validate is unknown: ${suggestName(name, OPTION_NAMES)}`, null)
   }
   if ('contracts' in given && given.contracts !== undefined && given.contracts !== null) return
   throw new ReplayConfigError(
-    'validate needs the option contracts: what prepareContracts returned, or what it takes',
+    'validate needs the option contracts: the result of prepareContracts, or what that function takes',
     null,
   )
 }

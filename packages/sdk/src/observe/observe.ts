@@ -14,16 +14,20 @@ import { createCaptureBuffer } from './capture-buffer.js'
 import { createCaptureWriter, type Observation } from './capture-item.js'
 import { captureSender } from './send-captures.js'
 
+/** What `observe` returns. */
 export interface ObserveHandle {
-  /** Gives the client its own methods back and sends what was captured. */
+  /** Stops observing: gives the client its own methods back and sends what was captured. */
   restore(): Promise<void>
+  /** Sends what was captured so far. */
   flush(): Promise<void>
+  /** The current health. */
   getHealth(): HealthSnapshot
 }
 
 /**
- * Watches the calls that a client makes of a model, without a difference to the program: it gets the same objects, and
- * captures are made and sent beside it. What cannot be watched gets a handle that does nothing.
+ * Captures the calls that a client makes to a model. The program notices no difference: it gets the same responses, and
+ * captures are made and sent in the background. It never throws; for a client that cannot be observed, the handle does
+ * nothing.
  */
 export function observe(client: object, options: ObserveOptions = {}): ObserveHandle {
   const settings = readObserveOptions(options)

@@ -35,7 +35,7 @@ export function environmentOf(given: string | null): { environment: Environment;
   return { environment: known ?? 'production', known: known !== undefined }
 }
 
-/** What is wrong with the URL of a server; null if it can be used. The URL is not repeated: it may contain a password. */
+/** What is wrong with the URL of a server; null if it can be used. It is not repeated: it may contain a password. */
 export function addressProblem(address: unknown): string | null {
   const parsed = typeof address === 'string' && URL.canParse(address) ? new URL(address) : null
   if (parsed === null || !/^https?:$/.test(parsed.protocol))

@@ -1,7 +1,7 @@
 import type { CaptureLevel } from '@countersign/protocol'
 import type { DiagnosticsCallback } from '../base/diagnostics.js'
 
-/** What `observe` can be given. */
+/** Options of `observe`. */
 export interface ObserveOptions {
   /**
    * API key of the tenant. Without one, nothing is observed.

@@ -67,7 +67,7 @@ const captureLevel = choice<CaptureLevel>({
 /** Node turns longer delays into one millisecond. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** Every option of `replay`, of `observe` and of the option `workflow`: checks, defaults and documentation come from here. */
+/** Every option of `replay`, `workflow` and `observe`. Checks, defaults and documentation come from here. */
 export const OPTIONS = {
   replay: {
     contracts: { kind: contractObjects, doc: 'Contracts as objects. For files, use `contractsDir`.' },

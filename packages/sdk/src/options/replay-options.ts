@@ -15,36 +15,47 @@ import type { EnforcementDecision } from '../base/errors.js'
 import type { SessionStore } from './session-store.js'
 import type { WorkflowOptions } from './workflow-options.js'
 
+/** What a tool gets besides its arguments. */
 export interface ToolContext {
   /** The id that the model gave the call. */
   readonly callId: string
-  /** The same for every attempt at this call: hand it to services that take one. */
+  /** The same for every attempt at this call. Pass it to services that accept one. */
   readonly idempotencyKey: string
-  /** Aborted when the session is killed or the tool's time is up. */
+  /** Aborted when the session is killed or the time limit of the tool is over. */
   readonly signal: AbortSignal
 }
-// biome-ignore lint/suspicious/noExplicitAny: a program's executors have argument types of their own, which only it knows
+/** A tool of the program. */
+// biome-ignore lint/suspicious/noExplicitAny: only the program knows the argument types of its tools
 export type ToolExecutor = (args: any, context: ToolContext) => unknown
+/** The tools of the program by name. */
 export type ToolMap = Readonly<Record<string, ToolExecutor>>
 
-/** A call whose outcome is not known, because whoever ran it did not come back. */
+/** A call whose outcome is unknown, because the process that ran it was lost. */
 export interface CallInDoubt {
+  /** The id that the model gave the call. */
   readonly callId: string
+  /** The name of the tool. */
   readonly toolName: string
+  /** The salted hash of the arguments. */
   readonly argumentHash: string
+  /** The key that the tool was given for this call. */
   readonly idempotencyKey: string
+  /** When the model proposed the call, as ISO 8601. */
   readonly proposedAt: string
 }
 
 export type Mode = 'enforce' | 'shadow' | 'log-only'
 export type CompatEnforcement = 'protective' | 'advisory'
 export type NarrowingFeedback = 'silent' | 'metadata' | 'inject'
+/** The tools of one request after narrowing. */
 export interface NarrowResult {
-  /** Tool definitions as the program gave them. */
+  /** The definitions of the tools that the model was offered, as the program wrote them. */
   readonly allowed: readonly unknown[]
+  /** The tools that were removed, and why. */
   readonly removed: readonly NarrowedTool[]
 }
 
+/** Options of `replay`. */
 export interface ReplayOptions<Tools extends ToolMap = ToolMap> {
   /** Contracts as objects. For files, use `contractsDir`. */
   contracts?: Contract | readonly Contract[]

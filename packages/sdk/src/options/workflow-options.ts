@@ -1,6 +1,6 @@
 import type { WorkflowDefinition } from '@countersign/protocol'
 
-/** The session's place in a workflow. */
+/** The option `workflow` of `replay`: the session's place in a workflow. */
 export interface WorkflowOptions {
   /** Id of the workflow. */
   readonly workflowId: string

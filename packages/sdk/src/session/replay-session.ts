@@ -33,11 +33,13 @@ import {
 /** The tools of a session of which it is not known whether they were given. */
 export type SomeTools = Readonly<Record<string, WrappedTool | undefined>> | undefined
 
-/** A governed session: calls of the model go through `client`, calls of tools through `tools`. */
+/** A governed session: make model calls through `client` and run tools through `tools`. */
 export class ReplaySession<Client extends object, Tools = SomeTools> {
+  /** The governed client. Make every model call through it. */
   readonly client: Client
+  /** The id of the session. */
   readonly sessionId: string
-  /** The wrapped executors; undefined when the option `tools` was not given. */
+  /** The wrapped tools; undefined if the option `tools` was not given. */
   readonly tools: Tools
   readonly #original: Client
   readonly #core: SessionCore
@@ -60,13 +62,13 @@ export class ReplaySession<Client extends object, Tools = SomeTools> {
     this.#bypass.watch(client)
   }
 
-  /** Sends captures, receipts and controls that are on their way, as far as the server can be reached. */
+  /** Sends the captures, receipts and controls that are still waiting, if the server can be reached. */
   async flush(): Promise<void> {
     await this.#core.deliver()
     await Promise.all([this.#captures.flush(), this.#core.authority().flush()])
   }
 
-  /** Releases the client and ends the session: later calls through the wrapper are refused. */
+  /** Ends the session and releases the client. Later calls through `session.client` are refused. */
   async restore(): Promise<void> {
     if (this.#core.isRestored()) return
     this.#core.end()
@@ -81,31 +83,34 @@ export class ReplaySession<Client extends object, Tools = SomeTools> {
     await Promise.all([this.#captures.close(), this.#core.authority().close()])
   }
 
-  /** Stops the session at once and for good; the server is told until it has heard. */
+  /** Stops the session immediately and permanently. The server is told, repeatedly until it confirms. */
   kill(): void {
     this.#core.kill()
   }
 
-  /** Adds a label, for good. It holds at once here, and on the server before the next turn. */
+  /** Adds a label, which can never be removed. It applies immediately, and on the server before the next turn. */
   addLabel(label: string): void {
     checkLabel(label)
     this.#core.authority().addLabel(label)
   }
 
-  /** Leaves only these tools usable, until `widen`. */
+  /** Allows only these tools, until `widen()` is called. */
   narrow(toolFilter: readonly string[]): void {
     checkToolFilter(toolFilter)
     this.#core.setFilter([...toolFilter])
   }
 
+  /** Removes the restriction that `narrow` set. */
   widen(): void {
     this.#core.setFilter(null)
   }
 
+  /** The state of the session, as a frozen copy. */
   getState(): StateSnapshot {
     return this.#core.snapshot(this.#notes.narrowingSnapshot())
   }
 
+  /** The health of the session, as a frozen copy. */
   getHealth(): HealthSnapshot {
     const core = this.#core
     const { mode, compat, governed, refusal, attachment } = core.rules()
@@ -127,19 +132,22 @@ export class ReplaySession<Client extends object, Tools = SomeTools> {
     })
   }
 
+  /** Which tools the latest request was narrowed to; null before the first request. */
   getLastNarrowing(): NarrowResult | null {
     return this.#notes.lastNarrowing()
   }
 
-  /** What enforcement would have changed in the latest turn; null outside of shadow mode. */
+  /** What enforcement would have changed in the latest turn; null unless the session is in shadow mode. */
   getLastShadowDelta(): ShadowDelta | null {
     return this.#notes.lastShadowDelta()
   }
 
+  /** The checks of the latest turn, in order. They never contain values of arguments. */
   getLastTrace(): readonly TraceEntry[] {
     return this.#notes.lastTrace()
   }
 
+  /** Loads the workflow of the session from the server. */
   async getWorkflowState(): Promise<WorkflowView> {
     return deepFreeze(await loadWorkflow(this.#core))
   }
@@ -149,17 +157,17 @@ export class ReplaySession<Client extends object, Tools = SomeTools> {
     return deepFreeze(await offerHandoff(this.#core, offer))
   }
 
-  /** Marks the handoff complete with which this session joined. Its labels go back, and it may use no tool any more. */
+  /** Completes the handoff that this session accepted. Its labels go back with it; it may use no more tools. */
   async completeHandoff(): Promise<HandoffView> {
     return deepFreeze(await completeHandoff(this.#core))
   }
 
-  /** Takes back a handoff that this session offered, once nobody took it in time or its holder is gone. */
+  /** Takes back a handoff that this session offered, after it expired or its holder was lost. */
   async reclaimHandoff(handoffId: string): Promise<HandoffView> {
     return deepFreeze(await reclaimHandoff(this.#core, handoffId))
   }
 
-  /** Waits until a handoff is completed, reclaimed or expired. Null when the time is up before. */
+  /** Waits until a handoff is completed, reclaimed or expired; null if that does not happen in time. */
   async waitForHandoff(handoffId: string, wait: HandoffWait): Promise<HandoffView | null> {
     return deepFreeze(await waitForHandoff(this.#core, handoffId, wait))
   }

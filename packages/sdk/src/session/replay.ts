@@ -9,8 +9,8 @@ import type { WrappedTools } from '../turn/tools.js'
 import { ReplaySession } from './replay-session.js'
 
 /**
- * Starts a session on a model client. What is wrong with the options or the contracts is thrown here, at once; the
- * session is created on the server, or the approved plan looked up, in the background, and the first call waits for it.
+ * Starts a governed session on a model client. Throws `ReplayConfigError` if the options or the contracts are wrong. The
+ * session is created on the server, or the approved plan is looked up, in the background; the first call waits for it.
  */
 export function replay<Client extends object, Tools extends ToolMap>(
   client: Client,

@@ -6,23 +6,41 @@ import { addressProblem, DEFAULT_BASE_URL, readEnvironment } from '../options/en
 import { OPTIONS } from '../options/option-table.js'
 import { POLL_MS, pollUntil, translated } from './workflow-polling.js'
 
+/** Options of `waitForOffer`. */
 export interface OfferWait {
+  /** Id of the workflow. It need not be open yet. */
   readonly workflowId: string
+  /** The role that the offer must be for. */
   readonly role: string
-  /** Gives up after this long. */
+  /** How long to wait. */
   readonly timeoutMs: number
-  /** Between two looks. */
+  /**
+   * Time between two requests to the server.
+   * @defaultValue `1000`
+   */
   readonly pollMs?: number
+  /**
+   * API key of the tenant.
+   * @defaultValue `COUNTERSIGN_API_KEY`
+   */
   readonly apiKey?: string
+  /**
+   * URL of the server.
+   * @defaultValue `COUNTERSIGN_API_URL`, else http://127.0.0.1:4319
+   */
   readonly runtimeUrl?: string
+  /**
+   * Sends the requests to the server.
+   * @defaultValue the global `fetch`
+   */
   readonly fetch?: typeof globalThis.fetch
-  /** Gives up at once. */
+  /** Stops waiting. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Waits for an offer to a role of a workflow, which need not be open yet, and resolves to the oldest. Null when none
- * came in time. The offer is taken by starting a session with its id: of two that try, one wins.
+ * Waits for a handoff that is offered to a role of a workflow, and resolves to the oldest one; null if none came in
+ * time. To accept it, start a session with its id: if two sessions try, one of them wins.
  */
 export async function waitForOffer(wait: OfferWait): Promise<HandoffView | null> {
   const transport = transportOf(wait)

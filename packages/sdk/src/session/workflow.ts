@@ -6,12 +6,21 @@ import { POLL_MS, pollUntil, translated } from './workflow-polling.js'
 
 /** Work that a session offers to another role of its workflow. */
 export interface HandoffOffer {
+  /** The role that may accept the offer. */
   readonly toRole: string
-  /** The most that the receiving session may use; everything its role has unless said. */
+  /**
+   * The tools that the receiving session may use at most.
+   * @defaultValue all tools of the role
+   */
   readonly tools?: readonly string[]
+  /** A note for the receiver. */
   readonly note?: string
+  /** How long the offer can be accepted. */
   readonly expiresInSeconds?: number
-  /** Made up unless given; give it to offer the same handoff again after a lost answer. */
+  /**
+   * Id of the handoff. Pass one to repeat an offer whose response was lost.
+   * @defaultValue generated
+   */
   readonly handoffId?: string
 }
 
@@ -65,10 +74,14 @@ async function settle(
   return handoff
 }
 
+/** Options of `session.waitForHandoff`. */
 export interface HandoffWait {
-  /** Gives up after this long. */
+  /** How long to wait. */
   readonly timeoutMs: number
-  /** Between two looks. */
+  /**
+   * Time between two requests to the server.
+   * @defaultValue `1000`
+   */
   readonly pollMs?: number
 }
 

@@ -12,9 +12,10 @@ import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { enforcementOf } from './gate.js'
 import { type Execution, executedReceipt, reportedReceipt } from './receipts.js'
 
+/** A tool that runs only for an allowed call. Pass the arguments of the call, and its id to tell equal calls apart. */
 export type WrappedTool<Result = unknown> = (args?: unknown, options?: { callId?: string }) => Promise<Result>
 
-/** The program's tools by name; a name that came from the model may be none of them. */
+/** The program's wrapped tools by name. A name that comes from the model may be none of them. */
 export type WrappedTools<Tools extends ToolMap> = {
   readonly [Name in keyof Tools]: WrappedTool<Awaited<ReturnType<Tools[Name]>>>
 } & { readonly [name: string]: WrappedTool | undefined }

@@ -2,15 +2,19 @@ import type { Decision, NarrowedTool } from '@countersign/protocol'
 
 export type TraceStage = 'narrow' | 'pre_check' | 'llm_call' | 'validate' | 'gate' | 'finalize' | 'capture'
 
-/** One thing that was looked at in a turn, and what came of it. */
+/** One check of a turn and its result. */
 export interface TraceEntry {
+  /** The part of the turn that made the check. */
   readonly stage: TraceStage
-  /** Null where the step is about the whole turn. */
+  /** The tool that was checked; null if the check is about the whole turn. */
   readonly tool: string | null
+  /** The result of the check. */
   readonly verdict: 'pass' | 'block' | 'skip'
+  /** Why it was blocked or skipped. */
   readonly reason: string | null
-  /** What the rule looked at, without content: paths of the arguments, the names of limits. */
+  /** What the rule checked, without content: paths of arguments, names of limits. */
   readonly checked: string | null
+  /** What the rule found, without content. */
   readonly found: string | null
 }
 
