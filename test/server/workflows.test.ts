@@ -200,7 +200,7 @@ describe('offering', () => {
   test('authority only narrows: what was not handed down cannot be handed on', async () => {
     const { child, workflowId } = await handedOver({ tools: ['look_up'] })
     const answer = await tryOffer(child, { to_role: 'auditor', tools: ['pay'] })
-    expect([answer.status, answer.problem.detail]).toEqual([409, 'the session was not handed the tool "pay"'])
+    expect([answer.status, answer.problem.detail]).toEqual([409, 'the session was not granted the tool "pay"'])
     const unnamed = await offer(child, { to_role: 'auditor' })
     expect(unnamed.tools).toEqual(['look_up'])
     const grandchild = await join(api(), { workflowId, role: 'auditor', handoffId: unnamed.handoff_id })

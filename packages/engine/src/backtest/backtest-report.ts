@@ -3,7 +3,7 @@ import type { Plan } from '../contract/plan.js'
 import { leavesOf } from '../json/leaves.js'
 import type { CallComparison, PastSession } from './backtest.js'
 
-/** What a backtest found so far. Sessions are added one by one, so that a long run needs little memory. */
+/** What a backtest has found so far. Sessions are added one by one, so that a long run needs little memory. */
 export interface BacktestTally {
   readonly plan: Plan
   sessions: number
@@ -35,18 +35,18 @@ export const newTally = (plan: Plan): BacktestTally => ({
 export type Expected = (turn: number, call: number) => 'allow' | 'block'
 
 /**
- * Adds a judged session. A call diverges when the verdict is not the one that was expected of it. `unjudged` names, by
- * tool, the rules that could not be applied to this session.
+ * Adds a replayed session. A call diverges if its decision is not the expected one. `unjudged` names, by tool, the
+ * rules that could not be applied to this session.
  */
 export function addToTally(
   tally: BacktestTally,
   session: PastSession & { readonly name: string },
-  verdicts: readonly CallComparison[],
+  comparisons: readonly CallComparison[],
   expected: Expected,
   unjudged: ReadonlyMap<string, readonly UnjudgedRule[]> = NOTHING_UNJUDGED,
 ): void {
   tally.sessions++
-  const first = verdicts.find(({ turn, call, decision }) => decision !== expected(turn, call))
+  const first = comparisons.find(({ turn, call, decision }) => decision !== expected(turn, call))
   if (first === undefined) tally.sessionsPassed++
   else if (tally.divergences.length < MAX_DIVERGENCES) {
     tally.divergences.push({
@@ -60,9 +60,9 @@ export function addToTally(
       remedy: first.reasons[0]?.remedy ?? null,
     })
   }
-  for (const verdict of verdicts) {
-    countCall(tally, verdict, session)
-    for (const rule of unjudged.get(verdict.tool) ?? []) {
+  for (const comparison of comparisons) {
+    countCall(tally, comparison, session)
+    for (const rule of unjudged.get(comparison.tool) ?? []) {
       tally.notJudged.set(rule, (tally.notJudged.get(rule) ?? 0) + 1)
     }
   }
@@ -122,7 +122,7 @@ export function reportOf(tally: BacktestTally): RunReport {
   }
 }
 
-/** A rule reads this very path, or the schema says something about the field it lies in. */
+/** Whether a rule reads this path, or the schema describes the field that contains it. */
 function isConstrained(contract: CompiledContract, path: string): boolean {
   const rules = [
     ...(contract.sources ?? []),

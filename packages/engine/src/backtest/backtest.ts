@@ -14,7 +14,7 @@ import { applyEvent } from '../state/apply-event.js'
 import { initialState } from '../state/session-start.js'
 import type { SessionState } from '../state/state.js'
 
-/** A session that took place, or is made up as a test: what the user said, and the calls of each turn. */
+/** A recorded session or a fixture: what the user said, and the calls of each turn. */
 export interface PastSession {
   readonly agent?: string | null
   readonly labels?: readonly string[]
@@ -24,7 +24,7 @@ export interface PastSession {
 }
 
 export interface PastTurn {
-  /** What the user said before this turn, beside the session's first words. */
+  /** What the user said before this turn, besides the session's first message. */
   readonly user?: readonly string[]
   readonly calls: readonly PastCall[]
 }
@@ -32,10 +32,10 @@ export interface PastTurn {
 export interface PastCall {
   readonly name: string
   readonly arguments: JsonValue
-  /** Undefined where it was not recorded. More than one: the tool's answers, all of which later calls have seen. */
+  /** Undefined if it was not recorded. Several: the tool answered more than once, and later calls saw all answers. */
   readonly results?: readonly unknown[]
   readonly failed?: boolean
-  /** As recorded; computed from the session where it is left out. */
+  /** As recorded; computed from the session if absent. */
   readonly flow?: CallFlow
 }
 
@@ -52,13 +52,13 @@ export interface CallComparison {
 export interface BacktestOptions {
   readonly plan: Plan
   readonly unmatchedPolicy: UnmatchedPolicy
-  /** Answers for the person who is asked; approves where it is left out. */
+  /** Answers for the person who is asked; approves everything if absent. */
   approve?(call: { readonly turn: number; readonly call: number }): boolean
 }
 
 /**
- * Judges a past session call by call with the functions that judge a live one. A call that the plan blocks, or that the
- * person refuses, does not run: neither it nor its result is seen by the rest.
+ * Judges a past session call by call with the functions that judge a live one. A call that the plan blocks or the
+ * person denies does not run: later calls see neither it nor its result.
  */
 export function backtestSession(session: PastSession, options: BacktestOptions): CallComparison[] {
   const replay: Replay = { session, options, state: startState(session, options.plan), trail: newTrail() }
@@ -73,7 +73,7 @@ interface Replay {
   state: SessionState
 }
 
-/** Times do not pass in a backtest: limits per minute would judge the replay, not the session. */
+/** Time stands still in a backtest: limits per minute would judge the replay, not the session. */
 const AT = '2000-01-01T00:00:00.000Z'
 const SALT = 'backtest'
 const NO_HASH = '0'.repeat(64)
@@ -153,7 +153,7 @@ function propose(replay: Replay, calls: readonly NamedCall[], flows: Flows, inde
   return verdict
 }
 
-/** Reports what became of the allowed calls, as the wrapper would, and shows their results to the calls that follow. */
+/** Reports the outcome of the allowed calls, as the wrapper would, and shows their results to later calls. */
 function settle(replay: Replay, calls: readonly NamedCall[], verdict: Verdict, refused: ReadonlySet<number>): void {
   const { trail, options } = replay
   const receipts: Receipt[] = []
@@ -198,7 +198,7 @@ function receiptOf(decision: Decision, call: PastCall, ran: boolean, plan: Plan)
   }
 }
 
-/** A result in text is read as the tool's structure where it has one; what is not plain JSON counts as no output. */
+/** A result given as text is parsed if it has a structure; what is not plain JSON counts as no output. */
 function outputOf({ results }: PastCall): JsonValue {
   const last = results?.at(-1)
   const value = typeof last === 'string' ? parseResultText(last) : last

@@ -11,7 +11,7 @@ import { suggestName } from '../text/closest-name.js'
 import { FIXES } from './fixes.js'
 import type { Report, ReportTo } from './problem.js'
 
-/** Reports every name that is used and nowhere declared, and what a contract's side effect does not permit. */
+/** Reports every name that is used but not declared, and what a contract's side effect does not permit. */
 export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | null, reportTo: ReportTo): void {
   const declared = {
     tools: new Set(compiled.contracts.map(({ tool }) => tool)),
@@ -146,7 +146,7 @@ function checkSideEffect(contract: CompiledContract, report: Report): void {
   })
 }
 
-/** One name is one sum: contracts may share it, and must then mean the same. */
+/** One name is one aggregate: contracts may share it, but must then use the same function. */
 function checkAggregates(contracts: readonly CompiledContract[], reportTo: ReportTo): void {
   const functions = new Map<string, string>()
   contracts.forEach((contract, index) => {

@@ -4,7 +4,7 @@ import { type CompiledContract, type contractSchema, LIMITS, type sessionDefinit
 type ReadContract = ReturnType<typeof contractSchema.parse>
 type ReadDefinition = ReturnType<typeof sessionDefinitionSchema.parse>
 
-/** Fills in what a contract leaves out and brings what can be written in several ways into one. */
+/** Fills in defaults and brings what can be written in several ways into one form. */
 export function compileContract(contract: ReadContract): CompiledContract {
   const {
     schema_version: _version,
@@ -14,11 +14,11 @@ export function compileContract(contract: ReadContract): CompiledContract {
     rate_limits: _rates,
     golden_cases: _cases,
     allowed_errors: _errors,
-    ...kept
+    ...rules
   } = contract
   const sideEffect = contract.side_effect ?? 'write'
   return withoutUndefined({
-    ...kept,
+    ...rules,
     side_effect: sideEffect,
     evidence_class: contract.evidence_class ?? 'unverifiable',
     commit_requirement: levelOf(contract.commit_requirement, sideEffect),
@@ -36,13 +36,13 @@ export function compileContract(contract: ReadContract): CompiledContract {
   }) as CompiledContract
 }
 
-/** The session's definition without prose; what is a set is sorted, so that its order cannot change the hash. */
+/** The session definition without prose; sets are sorted, so that their order does not change the hash. */
 export function compileDefinition(definition: ReadDefinition): CompiledSession['session'] {
-  const { schema_version: _version, description: _description, ...kept } = definition
-  const { transitions, provider_constraints: constraints } = kept
+  const { schema_version: _version, description: _description, ...rules } = definition
+  const { transitions, provider_constraints: constraints } = rules
   return withoutUndefined({
-    ...kept,
-    phases: kept.phases && [...kept.phases].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    ...rules,
+    phases: rules.phases && [...rules.phases].sort((a, b) => (a.name < b.name ? -1 : 1)),
     transitions:
       transitions && Object.fromEntries(Object.entries(transitions).map(([from, targets]) => [from, sorted(targets)])),
     provider_constraints: constraints && {

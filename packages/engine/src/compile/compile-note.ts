@@ -1,20 +1,20 @@
-/** What was wrong, where, and how to fix it. */
+/** An error or warning about a source: what is wrong, where, and how to fix it. */
 export interface CompileNote {
   readonly file: string
   readonly line: number | null
-  /** Where in the file, such as `preconditions[0].same`; empty for the whole. */
+  /** Where in the file, such as `preconditions[0].same`; empty for the whole file. */
   readonly path: string
   readonly message: string
   readonly fix: string
 }
 
-/** `refund.yaml:12 aggregates[0].path: what is wrong (how to fix it)` */
+/** A note in one line: `refund.yaml:12 aggregates[0].path: what is wrong (how to fix it)`. */
 export function describeNote({ file, line, path, message, fix }: CompileNote): string {
   const place = line === null ? file : `${file}:${line}`
   return `${place}${path === '' ? '' : ` ${path}`}: ${message} (${fix})`
 }
 
-/** By file and line, whatever the order of the sources was. */
+/** Sorts notes by file and line. */
 export function inOrder(notes: CompileNote[]): CompileNote[] {
   return notes.sort(
     (a, b) =>
@@ -27,7 +27,7 @@ export function inOrder(notes: CompileNote[]): CompileNote[] {
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Writes a place in a file: `preconditions[0].same`. */
+/** Writes a path as text: `preconditions[0].same`. */
 export function writePlace(path: readonly (string | number)[]): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number') return `${text}[${step}]`

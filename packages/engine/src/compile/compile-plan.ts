@@ -28,13 +28,13 @@ export type CompileResult =
       readonly compiled_session: CompiledSession
       readonly compiled_hash: string
       readonly contractFiles: Map<string, string>
-      /** What is known but not enforced, and what looks odd across rules. */
+      /** Keys that are not enforced, and rules that look odd together. */
       readonly warnings: CompileNote[]
       readonly plan: Plan
     }
   | { readonly ok: false; readonly errors: CompileNote[] }
 
-/** Compiles contracts and the session's definition into a plan, or says everything that is wrong with them. */
+/** Compiles contracts and a session definition into a plan, or reports everything that is wrong with them. */
 export function compilePlan(
   sources: PlanSources,
   options: { policy?: PolicyEvaluator | undefined } = {},
@@ -42,7 +42,7 @@ export function compilePlan(
   return runToEnd(compilePlanInSteps(sources, options))
 }
 
-/** The same, file by file and contract by contract, for a process that has others to serve. */
+/** The same in steps, file by file and contract by contract, for a process that serves other requests meanwhile. */
 export function* compilePlanInSteps(
   sources: PlanSources,
   options: { policy?: PolicyEvaluator | undefined } = {},
@@ -101,7 +101,7 @@ function readDefinition(
   return null
 }
 
-/** A session.yaml that holds comments alone defines nothing. */
+/** A session.yaml that contains only comments defines nothing. */
 const emptyAsObject = (value: JsonValue): JsonValue => (value === null ? {} : value)
 
 function reportDuplicates(contracts: readonly CompiledSource<CompiledContract>[], errors: CompileNote[]): void {

@@ -10,7 +10,7 @@ export type WorkflowCompilation =
   | { readonly ok: true; readonly definition: WorkflowDefinition; readonly warnings: CompileNote[] }
   | { readonly ok: false; readonly errors: CompileNote[] }
 
-/** Reads workflow.yaml, or says everything that is wrong with it. */
+/** Compiles workflow.yaml, or reports everything that is wrong with it. */
 export function compileWorkflow(source: ContractSource): WorkflowCompilation {
   const reading = readSource(source)
   if (!reading.ok) return { ok: false, errors: reading.notes }

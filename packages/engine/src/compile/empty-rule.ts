@@ -2,7 +2,7 @@ import type { JsonValue } from '@countersign/protocol'
 import { TYPED_OPERATORS } from '../contract/operators.js'
 import type { PreparedInvariant } from '../contract/plan.js'
 
-/** Says why no value at all can pass an invariant; null where one may. */
+/** Why no value can ever pass an invariant; null if one may. */
 export function emptyRuleProblem(invariant: PreparedInvariant): string | null {
   const operands = new Map<string, JsonValue>(invariant.tests.map(({ operator, operand }) => [operator, operand]))
   return absenceProblem(invariant, operands) ?? rangeProblem(operands) ?? candidateProblem(invariant, operands)
@@ -31,7 +31,7 @@ function rangeProblem(operands: ReadonlyMap<string, JsonValue>): string | null {
   return null
 }
 
-/** Where the rule lists the values itself, one of them must pass all its tests. */
+/** If the rule lists the values itself, one of them must pass all its tests. */
 function candidateProblem(invariant: PreparedInvariant, operands: ReadonlyMap<string, JsonValue>): string | null {
   const listed = operands.has('equals') ? [operands.get('equals')] : operands.get('one_of')
   if (!Array.isArray(listed)) return null

@@ -3,7 +3,7 @@ import type { PhaseGraph } from '../contract/plan.js'
 import { FIXES } from './fixes.js'
 import type { Problem, Report } from './problem.js'
 
-/** Builds the graph of a session's phases and says what is wrong with it. Null where the session has no phases. */
+/** Builds the phase graph of a session and reports what is wrong with it. The graph is null without phases. */
 export function buildPhaseGraph(session: CompiledSession['session']): {
   graph: PhaseGraph | null
   problems: Problem[]

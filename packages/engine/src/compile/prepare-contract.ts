@@ -29,7 +29,7 @@ export interface ContractSurroundings {
   readonly report: Report
 }
 
-/** Compiles every path, pattern and schema of one contract, and reports what cannot be. */
+/** Compiles every path, pattern and schema of one contract, and reports those that cannot be compiled. */
 export function prepareContract(contract: CompiledContract, around: ContractSurroundings): PreparedContract {
   const { report } = around
   const invariants = (list: Parameters<typeof prepareInvariants>[0], at: string[], allowsRef: boolean) =>
@@ -83,7 +83,7 @@ export function preparePolicy(
   return null
 }
 
-/** A contract's own gate wins; admin and financial tools are as dangerous as destructive ones unless said otherwise. */
+/** A contract's own gate wins. Admin and financial tools without a default follow the one for destructive tools. */
 function riskOf(
   contract: CompiledContract,
   defaults: NonNullable<CompiledSession['session']['risk_defaults']>,

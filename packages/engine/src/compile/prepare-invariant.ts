@@ -9,11 +9,11 @@ import type { Report } from './problem.js'
 export interface InvariantUse {
   readonly at: readonly (string | number)[]
   readonly report: Report
-  /** False where no session is at hand that could hold a binding. */
+  /** False if the check runs without a session and its bindings. */
   readonly allowsRef: boolean
 }
 
-/** Compiles one `{ path, operator: operand, … }`. Null when a problem was reported. */
+/** Compiles one `{ path, operator: operand, … }`. Null if a problem was reported. */
 export function prepareInvariant(invariant: Invariant, use: InvariantUse): PreparedInvariant | null {
   const path = preparePath(invariant.path, [...use.at, 'path'], use.report)
   const tests: PreparedInvariant['tests'][number][] = []

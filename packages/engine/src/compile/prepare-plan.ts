@@ -20,23 +20,25 @@ import { preparePrecondition } from './prepare-precondition.js'
 import { preparePricing } from './prepare-pricing.js'
 import type { Problem, ReportTo } from './problem.js'
 
+/** Options of `preparePlan`. */
 export interface PrepareOptions {
-  /** Without it a plan with policies can be prepared, and every call that a policy covers is denied. */
+  /** Without it a plan with policies can be prepared, but every call that a policy covers is denied. */
   readonly policy?: PolicyEvaluator | undefined
   readonly contractFiles?: ReadonlyMap<string, string> | undefined
 }
 
+/** A prepared plan, or every problem found. */
 export type Preparation = { ok: true; plan: Plan } | { ok: false; problems: string[] }
 
 /**
- * Makes a compiled session ready to judge. It may come from anybody, so everything that compilation demands is
- * demanded again: a plan is used whole or not at all.
+ * Makes a compiled session ready to judge with. It may come from an untrusted source, so everything that compilation
+ * checks is checked again: a plan is used whole or not at all.
  */
 export function preparePlan(compiled: unknown, options: PrepareOptions = {}): Preparation {
   return runToEnd(preparePlanInSteps(compiled, options))
 }
 
-/** The same, contract by contract, for a process that has others to serve. */
+/** The same in steps, contract by contract, for a process that serves other requests meanwhile. */
 export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions = {}): Steps<Preparation> {
   const strictProblem = checkStrictValue(compiled)
   if (strictProblem !== null)
@@ -56,18 +58,19 @@ export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions =
   }
 }
 
+/** The hash that names a compiled session: SHA-256 over its canonical JSON. */
 export function hashPlan(compiled: CompiledSession): string {
   return hashValue(compiled as unknown as JsonValue)
 }
 
-/** What is wrong in a compiled session, by the contract's tool; null stands for the session's own definition. */
+/** A problem in a compiled session, by the contract's tool; null for the session definition. */
 export interface PlanProblem extends Problem {
   readonly tool: string | null
-  /** Tells apart two contracts for one tool. */
+  /** Distinguishes two contracts for the same tool. */
   readonly index: number | null
 }
 
-/** For a compiled session of the right shape: the plan, and what is wrong with it. With a problem the plan is no plan. */
+/** For a compiled session of valid shape: the plan and its problems. With any problem the plan must not be used. */
 export function prepareParts(
   compiled: CompiledSession,
   options: PrepareOptions,
@@ -147,7 +150,7 @@ function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, P
   }
 }
 
-/** What each contract demands of earlier calls, and what each tool's calls must prove for that. */
+/** What each contract requires of earlier calls, and what each tool's calls must prove for that. */
 function* collectPreconditions(
   contracts: readonly CompiledContract[],
   reportTo: ReportTo,

@@ -5,7 +5,7 @@ import type { CompiledPath } from '../json/json-path.js'
 import { prepareInvariants, preparePath } from './prepare-invariant.js'
 import type { Report } from './problem.js'
 
-/** What a precondition demands, and what the prior tool's call must prove for it. */
+/** What a precondition requires, and what the prior tool's call must prove for it. */
 export interface PreconditionParts {
   readonly demand: PreparedPrecondition
   readonly provision: (Provision & { readonly tool: string }) | null
@@ -38,7 +38,7 @@ export function preparePrecondition(
   return { demand: { kind: 'tool', key, tool, same: here }, provision: { tool, key, withOutput, same: there } }
 }
 
-/** The tool's name where any call of it will do; otherwise a digest tells the demands on one tool apart. */
+/** The tool's name if any call of it will do; otherwise with a digest, so that different terms have different keys. */
 function preconditionKey(precondition: Extract<Precondition, { requires_prior_tool: string }>): string {
   const { requires_prior_tool: tool, with_output: withOutput, same } = precondition
   if ((withOutput ?? []).length === 0 && (same ?? []).length === 0) return tool

@@ -4,7 +4,7 @@ import { modelPattern } from '../contract/pricing.js'
 import { decimalText } from '../json/decimal.js'
 import type { Report } from './problem.js'
 
-/** Finds the price of a model by the patterns of session.yaml; of several that match, the most exact one. */
+/** Prepares the price list of session.yaml. If several patterns match a model, the most specific one wins. */
 export function preparePricing(pricing: CompiledSession['session']['pricing'], report: Report): Plan['priceOf'] {
   const rows = Object.entries(pricing ?? {}).map(([pattern, price]) => {
     if (pattern.trim() !== pattern) {

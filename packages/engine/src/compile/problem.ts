@@ -1,4 +1,4 @@
-/** What is wrong at a place in a contract, a session definition or a workflow, and how to fix it. */
+/** What is wrong at a path in a contract, a session definition or a workflow, and how to fix it. */
 export interface Problem {
   readonly path: readonly (string | number)[]
   readonly message: string
@@ -7,5 +7,5 @@ export interface Problem {
 
 export type Report = (path: Problem['path'], message: string, fix: string) => void
 
-/** The report of one contract, by its tool and position; null stands for the session's own definition. */
+/** The `Report` for one contract, by tool and position; null for the session definition. */
 export type ReportTo = (tool: string | null, index: number | null) => Report

@@ -5,7 +5,7 @@ import { parseYaml } from '../text/parse-yaml.js'
 import type { CompileNote } from './compile-note.js'
 import { FIXES } from './fixes.js'
 
-/** A contract, or a session definition: its text in YAML or JSON, or the object itself. */
+/** A contract or a session definition: its text in YAML or JSON, or the object itself. */
 export interface ContractSource {
   readonly file: string
   readonly text?: string | undefined
@@ -13,15 +13,15 @@ export interface ContractSource {
 }
 
 export interface ReadSource {
-  /** A path, or a name for what was handed over as an object. */
+  /** A file path, or a name for a source given as an object. */
   readonly file: string
   readonly isFile: boolean
   readonly value: JsonValue
-  /** The line of the deepest part of the path that was written down; null for objects. */
+  /** The line of the deepest part of the path that exists in the file; null for objects. */
   lineAt(path: readonly (string | number)[]): number | null
 }
 
-/** A contract as it was read, beside what it became. */
+/** A source and what it was compiled into. */
 export interface CompiledSource<T> {
   readonly source: ReadSource
   readonly compiled: T
@@ -29,7 +29,7 @@ export interface CompiledSource<T> {
 
 export type SourceReading = { ok: true; source: ReadSource } | { ok: false; notes: CompileNote[] }
 
-/** Reads a source into plain JSON. YAML that can mean anything else (aliases without end, tags, odd keys) is refused. */
+/** Reads a source into plain JSON. YAML that is more than JSON (aliases without end, tags, odd keys) is refused. */
 export function readSource(source: ContractSource): SourceReading {
   const { file } = source
   const fail = (message: string, fix: string, line: number | null = null): SourceReading => ({
@@ -68,7 +68,7 @@ export function readSource(source: ContractSource): SourceReading {
     if (twice !== null) {
       return fail('a key occurs twice in the same map', FIXES.repeated, lineOf(twice, lines))
     }
-    // Anchors can share parts, but not multiply them.
+    // Anchors may share parts, but not multiply them.
     const value = document.toJS({ maxAliasCount: 100 })
     const problem = checkStrictValue(value)
     if (problem !== null) return fail(problem, 'use plain JSON values only', 1)
@@ -79,7 +79,7 @@ export function readSource(source: ContractSource): SourceReading {
   }
 }
 
-/** The first key that its map has already. The library would compare each key with all before it. */
+/** The first key that occurs twice in its map. The library would compare each key with all previous ones. */
 function repeatedKey(document: Document): unknown {
   let twice: unknown = null
   visit(document, {
@@ -111,7 +111,7 @@ function lineAt(document: Document, lines: LineCounter, path: readonly (string |
   return line
 }
 
-/** The part of a node under a key or index, and the node that marks its line: for a key, the key itself. */
+/** The child of a node under a key or index, and the node that gives its line: for a key, the key itself. */
 function childOf(node: unknown, step: string | number): { node: unknown; line: unknown } | null {
   if (isSeq(node)) {
     const item = typeof step === 'number' ? node.items[step] : undefined

@@ -2,7 +2,7 @@ import { FORMATS } from '../json/formats.js'
 
 type Place = readonly (string | number)[]
 
-/** Keywords of a JSON Schema that its author may take for checks, and that check nothing, or not what is meant. */
+/** Notes keywords of a JSON Schema that look like checks but check nothing, or something else. */
 export function noteUnchecked(
   schema: unknown,
   at: Place,
@@ -29,5 +29,5 @@ export function noteUnchecked(
 const CONTENT = new Set(['contentEncoding', 'contentMediaType'])
 const BOUNDS = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'])
 const TYPING = ['type', 'const', 'enum', '$ref']
-/** What stands below these is no schema. */
+/** Values below these keywords are not schemas. */
 const VALUES = new Set(['const', 'enum', 'default', 'examples'])

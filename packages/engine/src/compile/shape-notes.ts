@@ -51,7 +51,7 @@ function notesOf(issue: Issue, base: Path, source: ReadSource, schema: SchemaNod
   return [note(path, sentence(issue.message), FIXES.value)]
 }
 
-/** What is expected at a place, in words of YAML. */
+/** What is expected, in terms of YAML. */
 const KINDS: Readonly<Record<string, { readonly name: string; readonly how: string }>> = {
   string: { name: 'text', how: 'write text, in quotes if it looks like something else' },
   number: { name: 'a number', how: 'write a number without quotes' },
@@ -73,7 +73,7 @@ function fixForValue(found: unknown, values: readonly unknown[]): string {
 
 const sentence = (message: string): string => message.charAt(0).toLowerCase() + message.slice(1)
 
-/** Of a union's branches the one that the writer most likely meant: right in kind, and wrong deepest down. */
+/** The branch of a union that the author most likely meant: the right type, and wrong as deep as possible. */
 function likeliestBranch(branches: readonly Issue[][]): readonly Issue[] {
   const score = (issues: readonly Issue[]) => {
     const wrongKind = issues.some((issue) => issue.code === 'invalid_type' && issue.path.length === 0)
@@ -92,7 +92,7 @@ function valueAt(value: unknown, path: Path): unknown {
   return found
 }
 
-/** The part of a schema's definition that is needed to list the keys at a path. */
+/** The part of a schema definition needed to list the keys at a path. */
 interface SchemaNode {
   readonly def: {
     readonly shape?: Readonly<Record<string, SchemaNode>>

@@ -6,7 +6,7 @@ import type { Problem } from './problem.js'
 
 type Edge = NonNullable<WorkflowDefinition['handoffs']>[number]
 
-/** What is wrong with a definition beyond its shape. Empty: it can be used. */
+/** What is wrong with a workflow definition beyond its shape; empty if it can be used. */
 export function workflowProblems(definition: WorkflowDefinition): Problem[] {
   const roles = Object.keys(definition.roles)
   const count = roles.length

@@ -1,6 +1,6 @@
 /**
- * Says where a policy nests too deeply, or null. Cedar's parser recurses, and where it exhausts its stack the module
- * answers nothing more for as long as the process lives: such a text must not reach it.
+ * Says where a policy nests too deeply, or null. Cedar's parser recurses, and once its stack overflows the module does
+ * not answer again for the life of the process, so such a policy must never reach it.
  */
 export function policyNestingProblem(policy: string): string | null {
   let level: Level = newLevel()
@@ -20,7 +20,7 @@ export function policyNestingProblem(policy: string): string | null {
   return null
 }
 
-/** Brackets, `if`, arithmetic and member chains each cost stack; half of what was seen to break it. */
+/** Brackets, `if`, arithmetic and member chains each cost stack; half of what was seen to overflow it. */
 const MAX_WEIGHT = 60
 const BRACKET_WEIGHT = 1
 const OTHER_WEIGHT = 0.5

@@ -9,12 +9,12 @@ export class CedarValueError extends Error {
   }
 }
 
-/** Integers are Long, other numbers decimal, arrays sets; null is left out. `where` is named in errors. */
+/** Integers become Long, other numbers decimal, arrays sets; null is left out. Errors name `where`. */
 export function toCedarRecord(object: JsonObject, where: string): JsonObject {
   return convertObject(object, where, 1)
 }
 
-/** With these keys a plain object would be read as an entity or an extension value: a forgery. */
+/** With these keys Cedar would read a plain object as an entity or an extension value: a forgery. */
 const ESCAPES: ReadonlySet<string> = new Set(['__entity', '__extn', '__expr'])
 const DECIMAL_PLACES = 4
 

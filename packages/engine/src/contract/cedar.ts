@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { policyNestingProblem } from './cedar-nesting.js'
 import { CedarValueError, toCedarRecord } from './cedar-values.js'
 
-/** The part of `@cedar-policy/cedar-wasm/nodejs` in use. It is handed in, so that only plans with a policy load it. */
+/** The part of `@cedar-policy/cedar-wasm/nodejs` in use. It is injected, so that only plans with a policy load it. */
 export interface CedarModule {
   checkParsePolicySet(policies: { staticPolicies: string }): CedarParseAnswer
   preparsePolicySet(id: string, policies: { staticPolicies: string }): CedarParseAnswer
@@ -24,7 +24,7 @@ export type CedarAnswer =
       }
     }
 
-/** A request in Cedar's own words, values in Cedar's JSON. */
+/** A request in Cedar's terms, with values in Cedar's JSON. */
 export interface CedarRequest {
   principal: CedarEntityId
   action: CedarEntityId
@@ -38,12 +38,12 @@ export interface CedarEntityId {
 }
 
 export interface PolicyResult {
-  /** `error` blocks like `deny`; only `deny` may take a tool away before its arguments are known. */
+  /** `error` blocks like `deny`, but only `deny` can remove a tool before its arguments are known. */
   readonly decision: 'allow' | 'deny' | 'error'
   readonly errors: string[]
 }
 
-/** Who wants to do what; `arguments` is null while they are not known yet. */
+/** Who wants to do what; `arguments` is null while they are unknown. */
 export interface PolicyQuestion {
   readonly principal: JsonValue
   readonly tool: string
@@ -53,14 +53,14 @@ export interface PolicyQuestion {
 
 export interface PreparedPolicy {
   decide(question: PolicyQuestion): PolicyResult
-  /** The layer below `decide`: a request that is Cedar's already. Also tells which policies decided. */
+  /** The layer below `decide`: takes a Cedar request, and also says which policies decided. */
   authorize(request: CedarRequest): PolicyResult & { readonly reasons: string[] }
 }
 
 export interface PolicyEvaluator {
   /** What is wrong with a policy's text; empty when it can be used. */
   check(policy: string): string[]
-  /** Throws when `check` finds something wrong. */
+  /** Throws if `check` finds a problem. */
   prepare(policy: string): PreparedPolicy
 }
 
@@ -80,7 +80,7 @@ export function createPolicyEvaluator(cedar: CedarModule): PolicyEvaluator {
 }
 
 const MAX_POLICY_LENGTH = 65_536
-/** Cedar keeps what it parsed for ever, under a name. So many names are used, and then used again. */
+/** Cedar caches what it parsed under a name, forever. At most this many names are used, then reused. */
 const MAX_PARSED_SETS = 256
 
 function checkPolicy(cedar: CedarModule, policy: string): string[] {
@@ -96,7 +96,7 @@ function checkPolicy(cedar: CedarModule, policy: string): string[] {
   }
 }
 
-/** Makers of names; two evaluators on one module must not share any. */
+/** Numbers the evaluators: two on one module must not share a name. */
 let evaluators = 0
 
 function createParsedSets(cedar: CedarModule): { idOf(policy: string): string } {
@@ -106,7 +106,7 @@ function createParsedSets(cedar: CedarModule): { idOf(policy: string): string } 
     idOf(policy) {
       const known = ids.get(policy)
       if (known !== undefined) {
-        // Kept in order of use, oldest first.
+        // In order of use, least recent first.
         ids.delete(policy)
         ids.set(policy, known)
         return known
@@ -135,8 +135,8 @@ function decide(authorize: PreparedPolicy['authorize'], question: PolicyQuestion
 
 /**
  * The principal is `Principal::"<id>"` with its fields as attributes, the action `Action::"<tool>"`, the resource
- * `Agent::"<agent>"`; the arguments are `context.arguments`. Unknown arguments are left out whole, so that a policy
- * that asks for them is an error and not a deny.
+ * `Agent::"<agent>"`; the arguments are `context.arguments`. Unknown arguments are left out entirely, so that a
+ * policy that reads them is an error and not a deny.
  */
 function toRequest(question: PolicyQuestion): CedarRequest {
   const { id, attributes } = readPrincipal(question.principal)
@@ -153,10 +153,10 @@ function toRequest(question: PolicyQuestion): CedarRequest {
 function readPrincipal(principal: JsonValue): { id: string; attributes: JsonObject } {
   if (typeof principal === 'string') return { id: principal, attributes: {} }
   if (typeof principal !== 'object' || principal === null || Array.isArray(principal)) {
-    throw new CedarValueError('the principal must be a text or an object')
+    throw new CedarValueError('the principal must be text or an object')
   }
   const id = principal.id ?? ''
-  if (typeof id !== 'string' && typeof id !== 'number') throw new CedarValueError("the principal's id must be a text")
+  if (typeof id !== 'string' && typeof id !== 'number') throw new CedarValueError("the principal's id must be text")
   return { id: String(id), attributes: toCedarRecord(principal, 'principal') }
 }
 
@@ -172,7 +172,7 @@ function readAnswer(ask: () => CedarAnswer): ReturnType<PreparedPolicy['authoriz
   }
   const { decision, diagnostics } = answer.response
   const errors = diagnostics.errors.map(({ policyId, error }) => `${policyId}: ${error.message}`)
-  // Cedar skips a policy that errors, a forbid too: here that is no decision.
+  // Cedar skips a policy that errors, even a forbid; here that counts as no decision.
   return { decision: errors.length > 0 ? 'error' : decision, errors, reasons: diagnostics.reason }
 }
 

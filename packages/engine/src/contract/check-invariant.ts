@@ -3,15 +3,15 @@ import type { CompiledPath } from '../json/json-path.js'
 import { RegexTooCostlyError } from '../text/regex.js'
 import type { PreparedInvariant } from './plan.js'
 
-/** What a path finds, and where: a plain value or a response looks the same to a rule. */
+/** Finds values by path: rules read a plain value and a response in the same way. */
 export interface Finder {
   first(path: CompiledPath): JsonValue | undefined
   nodes(path: CompiledPath): readonly { readonly path: string; readonly value: JsonValue }[]
 }
 
 /**
- * The failures of invariants, at most so many as anybody reads: one path can find a hundred thousand values. Every
- * value that a path finds must pass; where it finds none, absence is judged.
+ * The failures of invariants, up to a limit: one path can find a hundred thousand values. Every value that a path finds
+ * must pass; if it finds none, its absence is judged.
  */
 export function checkInvariants(
   invariants: readonly PreparedInvariant[],
@@ -37,14 +37,14 @@ export function checkInvariants(
   return failures
 }
 
-const TOO_LONG = 'the value holds a text too long for a pattern of the path'
+const TOO_LONG = 'the value contains text too long for a pattern of the path'
 
 function passes({ tests }: PreparedInvariant, value: JsonValue | undefined): boolean {
   for (const { test } of tests) if (!test(value)) return false
   return true
 }
 
-/** Null where the path cannot be asked about this value. */
+/** Null if the path cannot be evaluated on this value. */
 function valuesOf(
   { path }: PreparedInvariant,
   finder: Finder,
@@ -60,9 +60,9 @@ function valuesOf(
 }
 
 /**
- * True when some value that the path finds passes all tests of a condition. A value that a test cannot judge counts as
- * one that passes: a model that writes "500" as text, or a text too long for the pattern, must not get past the person
- * to whom the value would have to be shown.
+ * True if some value that the path finds passes all tests of a condition. A value that a test cannot judge counts as
+ * passing: writing "500" as text, or text too long for the pattern, must not get a call past the person who would have
+ * to approve it.
  */
 export function holdsSomewhere(invariant: PreparedInvariant, finder: Finder): boolean {
   if (invariant.path.singular) return holds(invariant, finder.first(invariant.path))
@@ -78,7 +78,7 @@ export function findIn(value: JsonValue): Finder {
   return { first: (path) => path.first(value), nodes: (path) => path.nodes(value) }
 }
 
-/** Values that were read elsewhere and sent by path: one value, or for a path that can find several the list of them. */
+/** Values that were read elsewhere and sent by path: one value, or a list for a path that can find several. */
 export function findAmong(values: Readonly<Record<string, JsonValue>>): Finder {
   const at = (path: CompiledPath) => (Object.hasOwn(values, path.expression) ? values[path.expression] : undefined)
   return {
@@ -90,7 +90,7 @@ export function findAmong(values: Readonly<Record<string, JsonValue>>): Finder {
   }
 }
 
-/** The other side of `findAmong`: what the paths find in a request or a result, by path. */
+/** The counterpart of `findAmong`: what the paths find in a request or a result, by path. */
 export function readByPath(paths: readonly CompiledPath[], value: JsonValue): Record<string, JsonValue> {
   const entries = paths.flatMap((path): [string, JsonValue][] => {
     if (!path.singular) return [[path.expression, path.find(value)]]

@@ -7,10 +7,10 @@ import { compileRegex } from '../text/regex.js'
 /** Judges the value a path found; `undefined` means that the path found none. */
 export type OperatorTest = (found: JsonValue | undefined) => boolean
 
-/** True for a value about which the operator can say nothing: of another type, or too costly to look at. */
+/** True for a value that the operator cannot judge: of another type, or too costly to test. */
 export type Beyond = (found: JsonValue) => boolean
 
-/** `test` is null for `ref` alone: whoever holds the session's bindings compares. */
+/** `test` is null only for `ref`, which needs the session's bindings. */
 export type PreparedOperator =
   | { ok: true; test: OperatorTest | null; isBeyond: Beyond }
   | { ok: false; problem: string }
@@ -23,9 +23,9 @@ export interface Operator {
 }
 
 /**
- * Every comparison a contract can make. An absent value passes `exists: false` and fails all others, also the
- * negative ones: a rule about a value demands the value. A value of another type fails too, except that it is
- * truly not equal. No case folding, no Unicode folding, no conversion of strings to numbers.
+ * Every comparison a contract can make. An absent value passes `exists: false` and fails all others, even the negative
+ * ones: a rule about a value requires the value. A value of another type fails as well, except that it is indeed not
+ * equal. No case folding, no Unicode folding, no conversion of strings to numbers.
  */
 export const OPERATORS = {
   exists: {
@@ -133,7 +133,7 @@ export const OPERATORS = {
 
 const NUMBERS = ['number', 'integer']
 
-/** The types that an operator can judge, where it cannot judge all of them. */
+/** The types that an operator can judge, if it cannot judge all. */
 export const TYPED_OPERATORS: ReadonlyMap<string, readonly string[]> = new Map([
   ['gt', NUMBERS],
   ['gte', NUMBERS],
@@ -154,7 +154,7 @@ export function isOperatorName(name: string): name is OperatorName {
   return Object.hasOwn(OPERATORS, name)
 }
 
-/** Checks an operand and makes its test, once, when a contract is compiled. */
+/** Checks an operand and builds its test, once per compiled contract. */
 export function prepareOperator(name: OperatorName, operand: JsonValue): PreparedOperator {
   const problem = checkStrictValue(operand)
   if (problem !== null) return { ok: false, problem }
@@ -234,7 +234,7 @@ function withRegex(operand: JsonValue, expected: boolean): PreparedOperator {
   const regex = compileRegex(operand)
   if (!regex.ok) return regex
   return ready(
-    // Too costly to answer is no pass, for the negative operator either.
+    // Too costly to test never passes, not even the negative operator.
     (found) => typeof found === 'string' && regex.canTest(found) && regex.test(found) === expected,
     (found) => typeof found === 'string' && !regex.canTest(found),
   )

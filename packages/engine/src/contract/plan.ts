@@ -12,7 +12,7 @@ import type { PreparedPolicy } from './cedar.js'
 import type { Beyond, OperatorTest } from './operators.js'
 import type { PreparedSource } from './source-rule.js'
 
-/** A compiled session made ready to judge: every path, pattern, schema and policy is compiled once, here. */
+/** A compiled session ready to judge with: every path, pattern, schema and policy is compiled once. */
 export interface Plan {
   readonly hash: string
   readonly session: CompiledSession['session']
@@ -26,7 +26,7 @@ export interface Plan {
   /** Tool -> the tools whose use forbids it. */
   readonly forbiddenBy: ReadonlyMap<string, readonly string[]>
   readonly priceOf: (provider: string | null, model: string | null) => Price | null
-  /** The longest that calls of these tools may take, their checkpoints included: the lease must cover it. */
+  /** The longest that calls of these tools may take, including checkpoints: the lease must cover it. */
   readonly longestTimeoutMs: (tools: Iterable<string>) => number
 }
 
@@ -53,7 +53,7 @@ export interface PreparedContract {
   readonly argumentInvariants: readonly PreparedInvariant[]
   readonly executionConstraints: readonly PreparedInvariant[]
   readonly refs: readonly { readonly path: CompiledPath; readonly ref: string }[]
-  /** True when a value of a call must equal a binding: by `refs`, or by `ref` inside an invariant. */
+  /** True if a value of a call must equal a binding: by `refs`, or by `ref` in an invariant. */
   readonly usesRefs: boolean
   readonly sources: readonly PreparedSource[]
   readonly preconditions: readonly PreparedPrecondition[]
@@ -93,7 +93,7 @@ export type PreparedPrecondition =
 export interface Provision {
   readonly key: string
   readonly withOutput: readonly PreparedInvariant[]
-  /** Where in this tool's arguments the values lie that the later call must repeat. */
+  /** Where in this tool's arguments to find the values that the later call must repeat. */
   readonly same: readonly CompiledPath[]
 }
 
@@ -119,7 +119,7 @@ export interface PreparedEnvelope {
 }
 
 export interface PreparedResource {
-  /** Literal parts and paths in turn: `order:{$.order_id}`. */
+  /** Literal parts and paths, as in `order:{$.order_id}`. */
   readonly parts: readonly (string | CompiledPath)[]
   readonly mode: 'exclusive' | 'shared'
 }

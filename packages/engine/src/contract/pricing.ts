@@ -2,7 +2,7 @@ import type { Usage } from '@countersign/protocol'
 import { addDecimals, multiplyDecimals } from '../json/decimal.js'
 import type { Price } from './plan.js'
 
-/** `openai/gpt-4o*`: a literal text with `*` for any part. Without `/` it names the provider or the model alone. */
+/** A pattern such as `openai/gpt-4o*`, with `*` for any part. Without `/` it matches the provider or the model. */
 export function modelPattern(pattern: string): (provider: string | null, model: string | null) => boolean {
   const parts = pattern.split('*')
   const names = pattern.includes('/')
@@ -11,7 +11,7 @@ export function modelPattern(pattern: string): (provider: string | null, model: 
   return (provider, model) => names(provider, model ?? '').some((name) => matchesParts(name, parts))
 }
 
-/** Linear in the text: each part is looked for after the one before. */
+/** Linear in the text: each part is searched for after the previous one. */
 function matchesParts(text: string, parts: readonly string[]): boolean {
   const [first = '', ...rest] = parts
   const last = rest.pop()

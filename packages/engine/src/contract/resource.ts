@@ -3,7 +3,7 @@ import type { PreparedResource } from './plan.js'
 
 export type ResourceMode = 'exclusive' | 'shared'
 
-/** The key of a resource for one call: `order:{$.order_id}` becomes `order:A-17`. Null when a value is missing. */
+/** The key of a resource for one call: `order:{$.order_id}` becomes `order:A-17`. Null if a value is missing. */
 export function renderResource(resource: PreparedResource, args: JsonObject): string | null {
   let key = ''
   for (const part of resource.parts) {
@@ -18,7 +18,7 @@ export function renderResource(resource: PreparedResource, args: JsonObject): st
   return key
 }
 
-/** Two holds on one key exclude each other unless both are shared. */
+/** Two holds on one key conflict unless both are shared. */
 export function modesConflict(a: ResourceMode, b: ResourceMode): boolean {
   return a === 'exclusive' || b === 'exclusive'
 }

@@ -1,9 +1,9 @@
 import type { JsonValue } from '@countersign/protocol'
 
-/** One step of a source's path: a name, an index, or null for any of either. */
+/** One step of a source path: a name, an index, or null for any. */
 export type SourceStep = string | number | null
 
-/** The steps of a path of names, indices, `.*` and `[*]`; null for any other, which would judge nothing. */
+/** The steps of a path of names, indices, `.*` and `[*]`; null for any other path. */
 export function sourceSteps(path: string): readonly SourceStep[] | null {
   if (!path.startsWith('$')) return null
   const steps: SourceStep[] = []
@@ -23,8 +23,8 @@ export function sourceSteps(path: string): readonly SourceStep[] | null {
 const STEP = /\.([\p{L}_][\p{L}\p{N}_]*)|\['([^'\\]*)'\]|\["([^"\\]*)"\]|\[(\d+)\]|\.\*|\[\*\]/uy
 
 /**
- * True for a value that the rule is about: at its path or below it, and also where a single value stands in the place
- * of the list or object that the path leads through. Whoever chooses another shape must not escape the rule.
+ * True for a value that the rule covers: at its path or below it, and also a single value in place of a list or object
+ * on the way. Choosing another shape must not evade the rule.
  */
 export function coversLocation(steps: readonly SourceStep[], location: readonly (string | number)[]): boolean {
   const shared = Math.min(steps.length, location.length)
@@ -35,7 +35,7 @@ export function coversLocation(steps: readonly SourceStep[], location: readonly 
   return true
 }
 
-/** How many values the rule is about, however deep they lie and however many there are. */
+/** How many values the rule covers, at any depth. */
 export function countCovered(
   value: JsonValue,
   steps: readonly SourceStep[],

@@ -2,29 +2,29 @@ import type { ResultColumn, SourceOrigin, SourceRule, ValueKind, ValueSource } f
 import { saltedHash } from '../json/hash.js'
 import type { SourceStep } from './source-path.js'
 
-/** A rule about where the values of an argument may come from, with its path read. */
+/** A rule about where the values of an argument may come from, with its path parsed. */
 export interface PreparedSource {
   readonly rule: SourceRule
   readonly steps: readonly SourceStep[]
 }
 
-/** What the judge needs to know about the other tools of the plan. */
+/** What source rules need to know about the other tools of the plan. */
 export interface SourceContext {
-  /** Null for a tool whose results nobody described. */
+  /** Null for a tool without described results. */
   columnsOf(tool: string): readonly ResultColumn[] | null
-  /** True for a tool whose arguments are judged themselves, so that they can vouch for later ones. */
+  /** True for a tool whose own arguments have source rules, so that they can vouch for later ones. */
   isGuarded(tool: string): boolean
 }
 
 const UNJUDGED_KINDS: ReadonlySet<ValueKind> = new Set(['empty', 'boolean', 'number', 'date'])
 
-/** Amounts, dates and flags are bounded by other rules; a number counts where the rule says that it names something. */
+/** Other rules bound amounts, dates and flags; a number counts only if the rule says that it names something. */
 export const isUnjudged = (kind: ValueKind, { numbers }: { numbers?: boolean | undefined }): boolean =>
   UNJUDGED_KINDS.has(kind) && !(kind === 'number' && numbers === true)
 
 /**
- * A whole cell of a column that never held prose and that holds this kind of value. A tool that ever answered with free
- * text vouches for no cell: whoever wrote that text could have written it as a table.
+ * A whole cell of a column that never contained prose and contains this kind of value. A tool that ever answered with
+ * free text vouches for no cell: the author of that text could have written it as a table.
  */
 export function isIdentifierCell(source: ValueSource, kind: ValueKind, context: SourceContext): boolean {
   if (source.seen !== 'cell' && source.seen !== 'key') return false
@@ -38,7 +38,7 @@ export function isIdentifierCell(source: ValueSource, kind: ValueKind, context: 
   )
 }
 
-/** Of an argument's name and value: the same recipient is known to every tool that takes one under that name. */
+/** Hash of an argument's name and value: a known recipient is known to every tool with an argument of that name. */
 export const knownHash = (salt: string, path: string, value: string): string =>
   saltedHash(salt, [argumentName(path).toWellFormed(), value.toWellFormed()])
 

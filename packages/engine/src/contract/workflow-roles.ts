@@ -1,7 +1,7 @@
 import type { WorkflowDefinition } from '@countersign/protocol'
 import { suggestName } from '../text/closest-name.js'
 
-/** Roles whose sessions start without an offer: those marked as root, else those that no handoff leads to. */
+/** Roles whose sessions start without an offer: those marked as root, otherwise those that no handoff leads to. */
 export function rootRoles(definition: WorkflowDefinition): ReadonlySet<string> {
   const roles = Object.entries(definition.roles)
   const marked = roles.filter(([, role]) => role.root === true)
@@ -10,7 +10,7 @@ export function rootRoles(definition: WorkflowDefinition): ReadonlySet<string> {
   return new Set(roots.map(([name]) => name))
 }
 
-/** The most that sessions of a role may use; null: all that their contracts allow. Undefined: there is no such role. */
+/** The tools that sessions of a role may use; null: all that their contracts allow. Undefined: no such role. */
 export function toolsOfRole({ roles }: WorkflowDefinition, role: string): string[] | null | undefined {
   const found = Object.hasOwn(roles, role) ? roles[role] : undefined
   return found === undefined ? undefined : found.tools === undefined ? null : distinct(found.tools)
@@ -20,23 +20,23 @@ export interface Offer {
   readonly definition: WorkflowDefinition
   readonly fromRole: string
   readonly toRole: string
-  /** The tools that the offering session names; undefined: it leaves that to the role. */
+  /** The tools that the offering session names; undefined: as the role says. */
   readonly tools: readonly string[] | undefined
-  /** What the offering session was handed itself, by name; null: nothing bounds it. */
+  /** The tools that the offering session was granted itself; null: no limit. */
   readonly bound: readonly string[] | null
 }
 
 export type OfferTerms =
   | {
       readonly ok: true
-      /** The most that the session which takes the offer may use; null: not bounded. */
+      /** The tools that the accepting session may use; null: no limit. */
       readonly tools: string[] | null
-      /** What that session may hand on at most, whatever the next role has. */
+      /** The tools that the accepting session may delegate, whatever the next role has. */
       readonly bound: string[] | null
     }
   | { readonly ok: false; readonly problem: string }
 
-/** What an offer gives. Nobody hands on more than the role, the handoff and their own offer let them. */
+/** What an offer grants. A session cannot delegate more than the role, the handoff and its own offer allow. */
 export function termsOfOffer({ definition, fromRole, toRole, tools, bound }: Offer): OfferTerms {
   const roleTools = toolsOfRole(definition, toRole)
   if (roleTools === undefined) {
@@ -47,7 +47,7 @@ export function termsOfOffer({ definition, fromRole, toRole, tools, bound }: Off
   const limits = [
     { allowed: roleTools, whose: `the role "${toRole}" does not have` },
     { allowed: edge.tools ?? null, whose: `the handoff from "${fromRole}" to "${toRole}" does not offer` },
-    { allowed: bound, whose: 'the session was not handed' },
+    { allowed: bound, whose: 'the session was not granted' },
   ]
   for (const { allowed, whose } of limits) {
     const beyond = allowed === null ? undefined : tools?.find((tool) => !allowed.includes(tool))
@@ -63,7 +63,7 @@ export function termsOfOffer({ definition, fromRole, toRole, tools, bound }: Off
 
 const fail = (problem: string): OfferTerms => ({ ok: false, problem })
 
-/** What all of the lists hold; null stands for everything. */
+/** What all lists have in common; null stands for everything. */
 function intersection(lists: readonly (readonly string[] | null)[]): string[] | null {
   const given = lists.filter((list) => list !== null)
   const [first, ...rest] = given

@@ -1,13 +1,13 @@
 import type { CompiledContract, CompiledSession } from '@countersign/protocol'
 
-/** Something odd across the rules of a plan. */
+/** A rule that cannot do what it seems to do, given the other rules of the plan. */
 export interface PlanRemark {
   readonly tool: string | null
   readonly code: string
   readonly message: string
 }
 
-/** Rules that can never fire and rules that contradict each other, beyond what compilation itself refuses or notes. */
+/** Finds rules that can never fire or contradict each other, beyond what compilation refuses or warns about. */
 export function analyzePlan(plan: CompiledSession): PlanRemark[] {
   const byTool = new Map(plan.contracts.map((contract) => [contract.tool, contract]))
   const remarks = plan.contracts.flatMap((contract) => CHECKS.flatMap((check) => check(contract, byTool, plan)))
@@ -28,7 +28,7 @@ const neverCallable = (tool: string, why: string): PlanRemark => ({
   message: `${tool} can never be called: ${why}`,
 })
 
-/** Tools that a contract needs to have been called before, directly or through others. */
+/** Tools that must have been called before, directly or through others. */
 function neededBy(contract: CompiledContract, byTool: ReadonlyMap<string, CompiledContract>): Set<string> {
   const needed = new Set<string>()
   const waiting = [contract]
@@ -48,7 +48,7 @@ const needsWhatIsBlocked: Check = (contract, byTool) =>
     .filter((tool) => byTool.get(tool)?.gate === 'block')
     .map((tool) => neverCallable(contract.tool, `it needs a call of ${tool}, which is gated`))
 
-/** Compilation notes the direct case. */
+/** Compilation warns about the direct case. */
 const forbiddenByWhatItNeeds: Check = (contract, byTool) =>
   [...neededBy(contract, byTool)]
     .filter(
@@ -86,7 +86,7 @@ const rulesBehindAGate: Check = (contract) => {
   return [{ tool: contract.tool, code: 'never_fires', message }]
 }
 
-/** A closed schema without the field: a rule on it has nothing to look at. */
+/** If a closed schema lacks the field, a rule about it never applies. */
 const rulesOnAbsentFields: Check = (contract) => {
   const schema = typeof contract.arguments === 'object' ? contract.arguments : {}
   if (schema.additionalProperties !== false || typeof schema.properties !== 'object') return []

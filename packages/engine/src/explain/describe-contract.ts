@@ -1,7 +1,7 @@
 import type { Contract, Invariant, JsonValue, Operator, Precondition } from '@countersign/protocol'
 import { describeOrigin } from '../contract/source-rule.js'
 
-/** A contract in sentences that a person can agree or disagree with, one for each rule. */
+/** A contract in sentences for a reviewer, one for each rule. */
 export function describeContract(contract: Contract): string[] {
   return [
     describeRisk(contract),
@@ -53,7 +53,7 @@ const TYPES: Readonly<Record<string, string>> = {
   null: 'null',
 }
 
-/** The first level of the schema; what lies deeper is in the YAML. */
+/** The first level of the schema; for deeper levels see the YAML. */
 function describeArguments(schema: Contract['arguments']): string[] {
   if (typeof schema !== 'object') return schema === false ? ['It can have no arguments.'] : []
   const { properties, required, additionalProperties } = schema

@@ -3,14 +3,14 @@ import { describeOrigin } from '../contract/source-rule.js'
 import { canonicalJson } from '../json/canonical-json.js'
 import { describeContract } from './describe-contract.js'
 
-/** One difference in words. `allows`: what was blocked may pass. `blocks`: the other way round. `changes`: it depends. */
+/** One difference in words. `allows`: what was blocked may be allowed. `blocks`: the reverse. `changes`: it depends. */
 export interface PlanChange {
   readonly tool: string | null
   readonly effect: 'allows' | 'blocks' | 'changes'
   readonly text: string
 }
 
-/** What becomes allowed and what becomes blocked when one plan takes the place of another. Null: there was none. */
+/** What becomes allowed or blocked if one plan replaces another; `before` is null for a first plan. */
 export function diffPlans(before: CompiledSession | null, after: CompiledSession): PlanChange[] {
   const old = new Map((before?.contracts ?? []).map((contract) => [contract.tool, contract]))
   const next = new Map(after.contracts.map((contract) => [contract.tool, contract]))
@@ -34,8 +34,8 @@ function diffContracts(was: CompiledContract, is: CompiledContract): PlanChange[
     ...diffSources(was.sources ?? [], is.sources ?? [], say),
     ...diffLists(was, is, say),
   ]
-  const told = new Set<string>(['tool', 'gate', 'arguments', 'sources', ...Object.keys(LISTS)])
-  const keys = [...new Set([...Object.keys(was), ...Object.keys(is)])].filter((key) => !told.has(key)).sort()
+  const covered = new Set<string>(['tool', 'gate', 'arguments', 'sources', ...Object.keys(LISTS)])
+  const keys = [...new Set([...Object.keys(was), ...Object.keys(is)])].filter((key) => !covered.has(key)).sort()
   for (const key of keys as (keyof CompiledContract)[]) {
     if (!same(was[key], is[key])) changes.push(say('changes', `${key} changes`))
   }
@@ -54,7 +54,7 @@ function diffGate(was: CompiledContract, is: CompiledContract, say: Say): PlanCh
   ]
 }
 
-/** The first level of the schema in words; what lies deeper only as changed. */
+/** The first level of the schema in words; deeper levels only as changed. */
 function diffArguments(was: CompiledContract, is: CompiledContract, say: Say): PlanChange[] {
   if (same(was.arguments, is.arguments)) return []
   if (was.arguments === undefined) return [say('blocks', 'arguments must fit a schema now')]
@@ -128,7 +128,7 @@ function diffSource(before: SourceRule, after: SourceRule, say: Say): PlanChange
 
 const originsOf = (rule: SourceRule | undefined): string => (rule?.from ?? []).map(describeOrigin).join(', or ')
 
-/** Lists of rules: one more narrows, one fewer widens. */
+/** Lists of rules: adding one narrows, removing one widens. */
 const LISTS = {
   preconditions: 'precondition',
   argument_value_invariants: 'bound',

@@ -1,27 +1,27 @@
 import type { JsonValue } from '@countersign/protocol'
 
 /**
- * One text for one value (RFC 8785): keys sorted by their UTF-16 units, numbers and strings as ECMAScript writes them.
- * Throws on what I-JSON cannot write: a number that is not finite, half of a surrogate pair.
+ * The canonical text of a value (RFC 8785): keys sorted by UTF-16 units, numbers and strings as ECMAScript writes them.
+ * Throws on what I-JSON cannot represent: a number that is not finite, half of a surrogate pair.
  */
 export function canonicalJson(value: JsonValue): string {
   return canonicalBytes('', value).toString()
 }
 
 /**
- * The same in UTF-8, behind a prefix; valid until the next call. A hash wants bytes: a text put together from some
- * hundred pieces would have to be made one and encoded first, which takes longer than all the rest.
+ * The same in UTF-8 after a prefix; valid until the next call. Hashing needs bytes, and joining a few hundred strings
+ * and encoding the result takes longer than everything else.
  */
 export function canonicalBytes(prefix: string, value: JsonValue): Buffer {
   const length = writeValue(value, writeText(prefix, 0))
   if (length <= bytes.length) return bytes.subarray(0, length)
-  const kept = bytes
+  const previous = bytes
   bytes = Buffer.allocUnsafeSlow(length)
   try {
     writeValue(value, writeText(prefix, 0))
     return bytes
   } finally {
-    bytes = kept
+    bytes = previous
   }
 }
 
@@ -29,8 +29,8 @@ export function canonicalBytes(prefix: string, value: JsonValue): Buffer {
 const KEPT_BYTES = 65_536
 
 /**
- * Where it is written. Every `write` below begins at an index and returns the one behind what it wrote. Beyond the end
- * nothing is kept, so that the last index says how much room the whole takes.
+ * The output buffer. Every `write` below starts at an index and returns the one after what it wrote. Writes past the
+ * end are dropped, so the last index says how much room the whole value needs.
  */
 let bytes = Buffer.allocUnsafeSlow(KEPT_BYTES)
 
@@ -68,7 +68,7 @@ function writeObject(object: { readonly [key: string]: JsonValue }, at: number):
   const first = to
   for (const key of sortedKeys(object)) {
     const value = object[key]
-    // As JSON.stringify: an optional property that is not set is not there.
+    // Like JSON.stringify: an undefined property is left out.
     if (value === undefined) continue
     if (to > first) bytes[to++] = COMMA
     to = writeString(key, to)
@@ -79,7 +79,7 @@ function writeObject(object: { readonly [key: string]: JsonValue }, at: number):
   return to
 }
 
-/** In the order of UTF-16 units, which is that of `<`. Few keys are put in order faster here than by `sort`. */
+/** In the order of UTF-16 units, as `<` compares. For few keys this is faster than `sort`. */
 function sortedKeys(object: object): string[] {
   const keys = Object.keys(object)
   if (keys.length > FEW_KEYS) return keys.sort()
@@ -105,7 +105,7 @@ const CLOSE_BRACE = 0x7d
 
 const FIRST_PRINTED = 0x20
 const LAST_PRINTED = 0x7e
-/** Longer strings are written faster by the runtime's own code. */
+/** Longer strings are faster with the runtime's own code. */
 const SHORT_STRING = 256
 
 /** Most strings are short and plain ASCII. */

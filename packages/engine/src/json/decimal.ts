@@ -11,7 +11,7 @@ export function toDecimal(value: JsonValue | undefined): Decimal | null {
   return typeof value === 'number' && Number.isFinite(value) ? new Exact(value) : null
 }
 
-/** State keeps decimals as text, in plain digits. */
+/** A decimal as the state stores it: text in plain digits. */
 export function addDecimals(a: string, b: string): string {
   const places = Math.max(placesOf(a), placesOf(b))
   if (!isShort(a, places) || !isShort(b, places)) return new Exact(a).plus(b).toFixed()
@@ -25,7 +25,7 @@ export function subtractDecimals(a: string, b: string): string {
 /** Negative when a is less than b, 0 when they are equal, positive when a is greater. */
 export function compareDecimals(a: string, b: string): number {
   if (!isShort(a, 0) || !isShort(b, 0)) return new Exact(a).comparedTo(b)
-  // Different texts of so few digits are different doubles, in the same order.
+  // Different texts of so few digits are different doubles in the same order.
   const [left, right] = [Number(a), Number(b)]
   return left < right ? -1 : left > right ? 1 : 0
 }
@@ -34,7 +34,7 @@ export function multiplyDecimals(a: string, b: string): string {
   return new Exact(a).times(b).toFixed()
 }
 
-/** The decimal a JSON number shows: 0.1 is exactly 0.1. */
+/** The decimal that a JSON number reads as: 0.1 is exactly 0.1. */
 export function decimalText(value: number): string {
   const text = String(value)
   return text.includes('e') ? new Exact(value).toFixed() : text
@@ -46,7 +46,7 @@ export function isMultipleOf(value: number, divisor: number): boolean {
   return new Exact(value).modulo(divisor).isZero()
 }
 
-/** A double holds every integer of so many digits. Sums of amounts and costs stay below it, and need no library. */
+/** A double holds every integer of this many digits exactly. Most amounts and costs fit and need no library. */
 const SHORT_DIGITS = 15
 
 const placesOf = (text: string): number => {

@@ -1,12 +1,12 @@
 import { Decimal } from 'decimal.js'
 import { endOfString, repeatedKey } from './strict-json.js'
 
-/** More than any ledger has; what is checked walks a value by calling itself. */
+/** Deeper than any ledger; the check recurses. */
 const MAX_DEPTH = 256
 
 /**
- * What two readers of a JSON text could understand differently, or one of them not at all; null when there is nothing.
- * Unlike for arguments any key may be there: a ledger counts tools by names that models made up.
+ * What two JSON parsers could read differently, or one of them not at all; null if there is nothing. Unlike in
+ * arguments, any key is fine: a ledger counts tools by names that models made up.
  */
 export function doubtfulJson(text: string): string | null {
   const twice = repeatedKey(text)
@@ -37,7 +37,7 @@ const NUMBER = /[-+.\deE]+/y
 const PLAIN_LENGTH = 15
 const MAX_LENGTH = 400
 
-/** Whether a double is the very number that is written: 1.0 and 1e0 are 1 to everybody. */
+/** Whether a double is exactly the number written: 1.0 and 1e0 are 1 to every parser. */
 function isExact(digits: string): boolean {
   if (digits.length <= PLAIN_LENGTH && !/e/i.test(digits)) return true
   const value = Number(digits)

@@ -4,7 +4,7 @@ import type { JsonValue } from '@countersign/protocol'
 export function equalValues(a: JsonValue, b: JsonValue): boolean {
   if (a === b) return true
   if (!isContainer(a) || !isContainer(b)) return false
-  // Pairs still to compare, kept flat: no nesting can exhaust the stack.
+  // Pairs still to compare, in a flat list: no nesting can overflow the stack.
   const open: JsonValue[] = [a, b]
   while (open.length > 0) {
     const right = open.pop() as JsonValue

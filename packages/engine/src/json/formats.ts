@@ -1,4 +1,4 @@
-/** The formats that JSON Schemas of ours check. Every expression is linear: no repeat inside a repeat. */
+/** The `format` values that are checked. Every expression is linear: no repeat inside a repeat. */
 export const FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['date', isDate],
   ['date-time', isDateTime],
@@ -39,7 +39,7 @@ function isTime(text: string): boolean {
   const [offsetHour, offsetMinute] = [Number(match[5] ?? 0), Number(match[6] ?? 0)]
   if (hour > 23 || minute > 59 || second > 60 || offsetHour > 23 || offsetMinute > 59) return false
   if (second < 60) return true
-  // A leap second falls at 23:59:60 UTC and at no other time.
+  // A leap second is at 23:59:60 UTC only.
   const offset = (match[4] === '-' ? -1 : 1) * (offsetHour * 60 + offsetMinute)
   return (hour * 60 + minute - offset + 1440) % 1440 === 1439
 }

@@ -1,6 +1,6 @@
 import { kindOf } from './value-kind.js'
 
-/** A child of a generalised path, in JSONPath's spelling. A key that cannot be spelled plainly is any key. */
+/** The path of a child in a generalised path, as JSONPath. A key that cannot be written plainly becomes `*`. */
 export function childPath(path: string, key: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(key)) return `${path}.${key}`
   return PLAIN_KEY.test(key) ? `${path}['${key}']` : `${path}.*`
@@ -15,9 +15,9 @@ const LABEL_NAME = /^\p{L}[\p{L}\d_-]{0,23}( [\p{L}\d_-]{1,23}){0,2}$/u
 const RECORD_KINDS = 3
 
 /**
- * Whether the keys of an object were chosen by a programmer. Field names are short, without spaces, with few digits; one
- * odd key makes all of them data, and so do capitalised keys over values of one type (a map from people to numbers,
- * say). Labels in words pass where the values are of several kinds, as in a record and not in a map.
+ * Whether the keys of an object were chosen by a programmer. Field names are short, without spaces, with few digits.
+ * One odd key makes all of them data, and so do capitalised keys over values of one type (such as a map from people to
+ * numbers). Labels of several words count as names if the values are of several kinds, as in a record.
  */
 export function keysAreNames(entries: readonly (readonly [string, unknown])[]): boolean {
   if (entries.length > MAX_FIELDS) return false

@@ -10,7 +10,7 @@ export function hashValue(value: JsonValue): string {
   return hash('sha256', canonicalBytes('', value), 'hex')
 }
 
-/** Salted, because the bare hash of a small value can be looked up. The length keeps salt and value apart. */
+/** Salted, because the plain hash of a small value can be looked up. The length separates salt and value. */
 export function saltedHash(salt: string, value: JsonValue): string {
   return hash('sha256', canonicalBytes(`${salt.length}:${salt}:`, value), 'hex')
 }

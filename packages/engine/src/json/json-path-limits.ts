@@ -2,8 +2,8 @@ import { type JSONPathQuery, jsonpath } from 'json-p3'
 import { patternProblem } from './json-path-regex.js'
 
 /**
- * Says why a path could cost more than a few passes over the value, or null. What multiplies is refused: a second
- * `..`, a filter that searches the whole value again for each item, long unions in a row, patterns out of the data.
+ * Why a path could cost more than a few passes over the value, or null. What multiplies the cost is refused: a second
+ * `..`, a filter that searches the whole value again for each item, long unions in a row, patterns from the data.
  */
 export function pathProblem(query: JSONPathQuery): string | null {
   const count = { descents: 0, selectors: 1 }

@@ -1,12 +1,12 @@
 import { type FilterFunction, FunctionExpressionType } from 'json-p3'
 import { compileRegex, type Regex } from '../text/regex.js'
 
-/** `match` and `search` of RFC 9535 in linear time. The library's own use the backtracking RegExp. */
+/** `match` and `search` of RFC 9535 in linear time. The library's own versions use the backtracking RegExp. */
 export function regexFunctions(): [name: string, fn: FilterFunction][] {
   return Object.entries(WRAPPED).map(([name, wrap]) => [name, regexFunction(wrap)])
 }
 
-/** Why a pattern would match nothing, whatever the text: such a filter would let everything through. Null for a sound one. */
+/** Why a pattern can never match, so that its filter would let everything through. Null for a valid pattern. */
 export function patternProblem(pattern: string): string | null {
   const regex = compilePattern(pattern, WRAPPED.match)
   return regex.ok ? null : regex.problem
@@ -46,7 +46,7 @@ function regexFunction(wrap: Wrap): FilterFunction {
   }
 }
 
-/** A path of a contract holds its patterns; only an unlimited path can bring new ones with the data. */
+/** A contract's path contains its patterns; only an unlimited path can take new ones from the data. */
 const MAX_PATTERNS = 16
 
 /** I-Regexp (RFC 9485) has no anchors, no lazy or possessive repeats, no flags or named groups, few escapes. */

@@ -16,7 +16,7 @@ export interface CompiledPath {
 }
 
 export interface PathNode {
-  /** Where the value lies, as a singular path such as `$.items[0].price`. */
+  /** Where the value is, as a singular path such as `$.items[0].price`. */
   readonly path: string
   readonly location: readonly PathStep[]
   readonly value: JsonValue
@@ -27,8 +27,8 @@ export type PathStep = string | number
 export type PathCompilation = { ok: true; path: CompiledPath } | { ok: false; problem: string }
 
 /**
- * Compiles an RFC 9535 path. A contract's path may not cost more than a few passes over the value, so some legal
- * expressions are refused; `unlimited` takes them all.
+ * Compiles an RFC 9535 path. A contract's path may not cost more than a few passes over the value, so some valid
+ * expressions are refused; `unlimited` accepts them all.
  */
 export function compilePath(expression: string, options: { unlimited?: boolean } = {}): PathCompilation {
   const unlimited = options.unlimited ?? false
@@ -50,7 +50,7 @@ export function compilePath(expression: string, options: { unlimited?: boolean }
   return { ok: true, path: steps === null ? queryPath(expression, query) : directPath(expression, steps) }
 }
 
-/** Writes a location as JSONPath, with the shorthand where a name allows it. */
+/** Writes a location as JSONPath, with the shorthand if the name allows it. */
 export function locationPath(location: readonly PathStep[]): string {
   let path = '$'
   for (const step of location) {

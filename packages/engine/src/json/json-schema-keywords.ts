@@ -6,7 +6,7 @@ import { FORMATS } from './formats.js'
 
 export interface StepBudget {
   reset(): void
-  /** Throws when one validation followed too many references. */
+  /** Throws if one validation followed too many references. */
   step(): void
 }
 
@@ -28,7 +28,7 @@ export function createStepBudget(): StepBudget {
 
 const MAX_REFERENCES = 100_000
 
-/** Puts our keywords in the place of Ajv's where those are inexact, quadratic or unbounded. */
+/** Replaces keywords of Ajv that are inexact, quadratic or unbounded. */
 export function replaceKeywords(ajv: Ajv2020, budget: StepBudget): Ajv2020 {
   ajv.removeKeyword('uniqueItems').removeKeyword('multipleOf').removeKeyword('format')
   ajv.addKeyword({
@@ -45,7 +45,7 @@ export function replaceKeywords(ajv: Ajv2020, budget: StepBudget): Ajv2020 {
     compile: (divisor: number) => (value: number) => isMultipleOf(value, divisor),
     error: { message: ({ schemaCode }) => _`"must be a multiple of " + ${schemaCode}` },
   })
-  // Formats we do not know are annotations, as the standard has it.
+  // Unknown formats are annotations, as the standard says.
   ajv.addKeyword({
     keyword: 'format',
     type: 'string',
@@ -55,7 +55,7 @@ export function replaceKeywords(ajv: Ajv2020, budget: StepBudget): Ajv2020 {
   })
   // Ajv follows $anchor without knowing it.
   ajv.addKeyword('$anchor')
-  // Ajv gives these another meaning than the standard: a schema that uses them is refused.
+  // Ajv gives these another meaning than the standard, so a schema that uses them is refused.
   ajv.removeKeyword('$dynamicRef').removeKeyword('$dynamicAnchor').removeKeyword('unevaluatedItems')
   precede(ajv, '$ref', ({ gen }) => {
     gen.code(_`${gen.scopeValue('func', { ref: budget.step })}()`)
@@ -63,14 +63,14 @@ export function replaceKeywords(ajv: Ajv2020, budget: StepBudget): Ajv2020 {
   return ajv
 }
 
-/** Beside `unevaluatedProperties` Ajv forgets what an `if` without `then` has evaluated. */
+/** With `unevaluatedProperties`, Ajv forgets what an `if` without `then` has evaluated. */
 export function refuseLoneIf(ajv: Ajv2020): void {
   precede(ajv, 'if', ({ parentSchema }) => {
     if (parentSchema.then === undefined) throw new Error('"if" needs "then" here: write "then": true')
   })
 }
 
-/** Does something before a keyword's own code. The definition itself is shared by every Ajv of the process. */
+/** Runs something before a keyword's own code. The definition itself is shared by every Ajv of the process. */
 function precede(ajv: Ajv2020, keyword: string, before: (cxt: KeywordCxt) => void): void {
   const original = ajv.getKeyword(keyword)
   if (typeof original !== 'object' || !('code' in original)) throw new Error(`Ajv has no keyword ${keyword}`)

@@ -13,7 +13,7 @@ export interface SchemaProblem {
   readonly path: string
   readonly keyword: string
   readonly expected: JsonValue
-  /** Null also where nothing was found. */
+  /** Null also if nothing was found. */
   readonly found: JsonValue
   readonly message: string
 }
@@ -21,7 +21,7 @@ export interface SchemaProblem {
 export interface CompiledSchema {
   readonly ok: true
   test(value: JsonValue): boolean
-  /** True where `test` is false only because the validation had to be given up. */
+  /** True if `test` is false only because the validation was given up. */
   givesUp(value: JsonValue): boolean
   /** Empty when the value is valid; at most 32. */
   validate(value: JsonValue): SchemaProblem[]
@@ -30,12 +30,12 @@ export interface CompiledSchema {
 export type SchemaCompilation = CompiledSchema | { readonly ok: false; readonly problem: string }
 
 /**
- * JSON Schema 2020-12 by Ajv, made safe for schemas that others write: no remote references, RE2 patterns, and a
- * budget, so that no schema can freeze the process. Each schema has its own Ajv: none can refer to another, and
- * nothing outlives the plan.
+ * JSON Schema 2020-12 with Ajv, made safe for untrusted schemas: no remote references, RE2 patterns, and a budget so
+ * that no schema can freeze the process. Each schema has its own Ajv, so none can refer to another and nothing outlives
+ * the plan.
  */
 export function compileSchema(schema: JsonValue): SchemaCompilation {
-  // Before anything is looked at: of what is refused for its cost there may be very much.
+  // First of all: there may be very many schemas that are refused for their cost.
   const overspent = spendOnCompiling(COST_OF_SCHEMA)
   if (overspent !== null) return { ok: false, problem: overspent }
   const problem = schemaProblem(schema)
@@ -77,10 +77,10 @@ const AJV_OPTIONS = {
   allowMatchingProperties: true,
   allErrors: true,
   verbose: true,
-  // Without it `required: [toString]` is met by every object.
+  // Without it every object satisfies `required: [toString]`.
   ownProperties: true,
   inlineRefs: 16,
-  // The meta-schema is applied by `metaSchema`, made once: it holds nothing of anybody's.
+  // `metaSchema` is compiled once and holds no data of any plan.
   meta: false,
   validateSchema: false,
   logger: false,
@@ -107,7 +107,7 @@ function schemaProblem(schema: JsonValue): string | null {
   return `the JSON Schema is invalid: ${metaSchema.errorsText(metaSchema.errors, { dataVar: 'schema' })}`
 }
 
-/** A validation that had to be given up is an error like any other: the value did not pass. */
+/** A validation that was given up is an error like any other: the value did not pass. */
 function guarded(run: (value: JsonValue) => ErrorObject[] | null, value: JsonValue): ErrorObject[] | string | null {
   try {
     return run(value)
@@ -159,7 +159,7 @@ function toProblem(error: ErrorObject, root: JsonValue): SchemaProblem {
   }
 }
 
-/** Turns Ajv's JSON Pointer into a location; only the value tells whether a digit is an index or a name. */
+/** Turns Ajv's JSON Pointer into a location; whether a digit is an index or a name depends on the value. */
 function locate(root: JsonValue, pointer: string): PathStep[] {
   const location: PathStep[] = []
   let value: JsonValue | undefined = root
@@ -179,7 +179,7 @@ function locate(root: JsonValue, pointer: string): PathStep[] {
 function re2Engine(pattern: string): { test(text: string): boolean } {
   const regex = compileRegex(pattern)
   if (!regex.ok) throw new Error(regex.problem)
-  // Ajv tells patterns apart by their text.
+  // Ajv identifies patterns by their text.
   return { test: regex.test, toString: () => pattern } as { test(text: string): boolean }
 }
 

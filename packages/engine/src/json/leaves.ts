@@ -6,7 +6,7 @@ export interface Leaf {
   /** Generalised: indexes and keys that may be data are `*`. */
   readonly path: string
   readonly value: string | number
-  /** Where it lies in these very arguments. */
+  /** Where it is in these arguments. */
   readonly location: readonly (string | number)[]
 }
 
@@ -17,7 +17,7 @@ export interface Leaves {
 
 const MAX_DEPTH = 16
 
-/** The leaves in one fixed order (keys sorted), so that client and server pair them without naming concrete paths. */
+/** The leaves in a fixed order (keys sorted), so that client and server can pair them without naming concrete paths. */
 export function leavesOf(argumentsValue: unknown): Leaves {
   const leaves: Leaf[] = []
   const cut = walk(argumentsValue, '$', [], leaves)

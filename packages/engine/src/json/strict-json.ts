@@ -3,8 +3,8 @@ import { type JsonValue, LIMITS } from '@countersign/protocol'
 export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: string }
 
 /**
- * Reads I-JSON (RFC 7493): what two readers could understand differently is refused, because the rules judge
- * one reading and the tool may take the other. With `anyData` nobody judges it: every key and number is taken.
+ * Parses I-JSON (RFC 7493). What two parsers could read differently is refused, because the rules would judge one
+ * reading while the tool takes the other. With `anyData` no rule judges it, so every key and number is accepted.
  */
 export function parseStrictJson(text: string, limits: { maxDepth?: number; anyData?: boolean } = {}): StrictJson {
   let value: JsonValue
@@ -14,7 +14,7 @@ export function parseStrictJson(text: string, limits: { maxDepth?: number; anyDa
     return { ok: false, problem: 'the text is not JSON' }
   }
   if (!text.isWellFormed()) return { ok: false, problem: LONE_SURROGATE_PROBLEM }
-  // A surrogate half can otherwise only come from an escape, so most texts need no look at each string.
+  // Otherwise half a surrogate can only come from an escape, so most texts need no check of each string.
   const checks = { strings: text.includes('\\u'), data: limits.anyData !== true }
   const walk = walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, checks)
   if (walk.problem !== null) return { ok: false, problem: walk.problem }
@@ -23,15 +23,15 @@ export function parseStrictJson(text: string, limits: { maxDepth?: number; anyDa
   return { ok: true, value }
 }
 
-/** The same refusals for a value that somebody else parsed. Returns the problem, or null when there is none. */
+/** Applies the same checks to a value parsed elsewhere. Returns the problem, or null if there is none. */
 export function checkStrictValue(value: unknown, limits: { maxDepth?: number } = {}): string | null {
   return walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, ALL_CHECKS).problem
 }
 
-/** Whether one of the strings in a JSON text holds the character NUL. */
+/** Whether a string in a JSON text contains the character NUL. */
 export const holdsNul = (json: string): boolean => json.includes('\\u0000') && ESCAPED_NUL.test(json)
 
-/** JSON writes NUL in one way only; an even number of backslashes before it would make it plain text. */
+/** JSON writes NUL in only one way; an even number of backslashes before it makes it plain text. */
 const ESCAPED_NUL = /(?<!\\)(?:\\\\)*\\u0000/
 
 /** Keys that reach an object's prototype in careless code, ours or the tool's. */
@@ -39,13 +39,13 @@ export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constr
 
 const LONE_SURROGATE_PROBLEM = 'a string holds half of a surrogate pair'
 
-/** A value handed over in memory may share parts, so its size is bounded here and not by a length of text. */
+/** A value in memory may share parts, so its size is bounded here and not by the length of a text. */
 const MAX_NODES = 1_000_000
 
-/** What is looked at beside the nesting. */
+/** What is checked besides the nesting. */
 interface Checks {
   readonly strings: boolean
-  /** Keys, and numbers that not every reader can hold. */
+  /** Keys, and numbers that not every parser can represent. */
   readonly data: boolean
 }
 
@@ -57,7 +57,7 @@ interface Walk {
   pairs: number
 }
 
-/** Level by level and without recursion: depth is the number of the level, and no nesting can exhaust the stack. */
+/** Level by level, without recursion: depth is the number of levels, and no nesting can overflow the stack. */
 function walkValue(root: unknown, maxDepth: number, checks: Checks): Walk {
   let pairs = 0
   let nodes = 1
@@ -143,7 +143,7 @@ function duplicateKeyProblem(text: string): string {
   return `the key ${repeatedKey(text) ?? ''} occurs twice in one object`
 }
 
-/** A key, in quotes, that stands twice in one object of a JSON text; null when there is none. */
+/** A key, in quotes, that occurs twice in one object of a JSON text; null if there is none. */
 export function repeatedKey(text: string): string | null {
   const open: Set<string>[] = []
   let lastString = ''

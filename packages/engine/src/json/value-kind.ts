@@ -1,7 +1,7 @@
 import type { ValueKind } from '@countersign/protocol'
 
 const NUMBER = /^[-+]?\p{Sc}?\s?(\d{1,15}|\d{1,3}([.,']\d{3})+)([.,]\d+)?\s?(%|\p{Sc}|[A-Z]{3})?$/u
-/** A number long enough to be dialled, or of an account, names somebody. */
+/** A number long enough to be a phone or account number names somebody. */
 const NUMBERED = /^\+?\d+$/
 const SHORT_NUMBER = /^\+\d{1,6}$/
 const CLOCK = String.raw`\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(\s?[ap]\.?m\.?)?`
@@ -13,18 +13,21 @@ const EMAIL = /^[\p{L}\p{N}_.+-]+@[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)+$/u
 const URL_LIKE = /^([a-z][a-z0-9+.-]*:\/\/)?([\p{L}\p{N}-]+\.)+\p{L}{2,}(:\d+)?([/?#]\S*)?$/iu
 
 /**
- * Where a name ends and a text begins: titles of books and hotels stay below, and nobody hides an order to an agent in
- * less. Scripts that put no spaces between words have about two letters to a word.
+ * Where a name ends and free text begins: titles of books and hotels are shorter, and an instruction to an agent is
+ * longer. Scripts without spaces between words have about two letters per word.
  */
 const PROSE_WORDS = 8
 const SENTENCE_WORDS = 5
 const PROSE_LENGTH = 80
 const SENTENCE_MARK = /[.!?:](\s|$)|[;。！？；：]/
-/** Letters of scripts written without spaces, or whose particles are joined to the word before. */
+/** Letters of scripts written without spaces, or whose particles attach to the previous word. */
 export const UNSPACED = String.raw`[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Khmr}\p{scx=Laoo}\p{scx=Mymr}]`
 const UNSPACED_LETTERS = new RegExp(UNSPACED, 'gu')
 
-/** The shape of a value. Text of digits alone names something, as `13` in a file's id. Free text is what is long, many-worded or punctuated like a sentence. */
+/**
+ * The kind of a value. Text of digits only is an id, like `13` for a file. Free text is long, has many words, or is
+ * punctuated like a sentence.
+ */
 export function kindOf(value: string | number | boolean): ValueKind {
   if (typeof value === 'number') return 'number'
   if (typeof value === 'boolean') return 'boolean'
@@ -57,8 +60,8 @@ const FILE_NAME = /^[^/:]+\.(txt|pdf|docx?|xlsx?|pptx?|csv|json|ya?ml|md|png|jpe
 const isWebAddress = (text: string) => URL_LIKE.test(text) && !FILE_NAME.test(text)
 
 /**
- * The form in which values are compared. Web and mail addresses mean the same in any case, and a web address with or
- * without scheme, `www.` and trailing slash; everything else stays as it is.
+ * The form in which values are compared. Email and web addresses ignore case, and web addresses also ignore scheme,
+ * `www.` and trailing slashes; everything else stays as it is.
  */
 export function comparable(value: string | number, kind: ValueKind): string {
   const text = typeof value === 'number' ? String(value) : value.trim()
@@ -68,16 +71,16 @@ export function comparable(value: string | number, kind: ValueKind): string {
 
 export const isAddress = (kind: ValueKind): boolean => kind === 'url' || kind === 'email'
 
-/** Text in which a `comparable` value can be found; for addresses after lower-casing. */
+/** Text in which a `comparable` value can be found; for addresses, lower-case it first. */
 export const withoutSchemes = (text: string): string => text.replaceAll(/\bhttps?:\/\/(?:www\.)?|\bwww\./gi, '')
 
 const TOKEN_END = '\\s"\'`<>()[\\]{},;|，。；：！？、（）「」《》'
 const TOKEN = new RegExp(`(?:(?!${UNSPACED})[^${TOKEN_END}])+`, 'gu')
-/** From here on a token is an account, an order or a key, and not a product's name or a year's. */
+/** From this length a token is an account, an order or a key, rather than a product or a year. */
 const IDENTIFIER_LENGTH = 8
 const IDENTIFIER_DIGITS = 5
 const SHORTEST_TOKEN = 5
-/** More than the arguments of one call can hold: what is not looked at would not be judged. */
+/** More than the arguments of one call can contain: what is not looked at would not be judged. */
 const TOKENS_LOOKED_AT = 30_000
 
 /** Addresses and identifiers inside free text: what a reader could act on. */
@@ -94,7 +97,7 @@ export function tokensOf(text: string, limit: number): { text: string; kind: Val
   return [...found].map(([token, kind]) => ({ text: token, kind }))
 }
 
-/** Null for a token that is no address and no identifier: words, amounts, dates, short codes such as `COVID-19`. */
+/** Null for a token that is neither address nor identifier: words, amounts, dates, short codes such as `COVID-19`. */
 function tokenKind(token: string): ValueKind | null {
   if (token.length < SHORTEST_TOKEN) return null
   if (DATE.test(token)) return null

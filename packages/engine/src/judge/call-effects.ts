@@ -11,7 +11,7 @@ type Effects = Pick<
   'rolls_back' | 'advances_to' | 'adds_labels' | 'amounts' | 'binds' | 'establishes' | 'witnesses' | 'resources'
 >
 
-/** Frozen throughout: calls of all sessions share it. */
+/** Deeply frozen: calls of all sessions share it. */
 const NO_EFFECTS: Effects = Object.freeze({
   rolls_back: false,
   advances_to: null,
@@ -23,7 +23,7 @@ const NO_EFFECTS: Effects = Object.freeze({
   resources: Object.freeze<Effects['resources']>([]) as Effects['resources'],
 })
 
-/** A call in the ledger: what was decided about it, and what it may do to the session later. */
+/** A call in the ledger: its decision, and what it may do to the session later. */
 export function callRecord(decision: Decision, effects: Effects = NO_EFFECTS): LedgerCall {
   const { reasons, checkpoints } = decision
   return {
@@ -100,7 +100,7 @@ export function bindFacts(
   )
 }
 
-/** Only a number can bound another. */
+/** Only a number can establish an envelope. */
 export function establishedValues(
   binds: readonly PreparedBind[],
   from: PreparedBind['from'],
@@ -121,13 +121,13 @@ function factOf(value: JsonValue, salt: string): Fact {
   return typeof value === 'boolean' ? { hash, boolean: value } : { hash }
 }
 
-/** What a call works on. */
+/** A resource that a call holds. */
 export interface Held {
   readonly key: string
   readonly mode: ResourceMode
 }
 
-/** A call whose key cannot be made was blocked before. */
+/** A call whose resource key cannot be rendered was blocked already. */
 export function resourcesOf({ resources }: PreparedContract, args: JsonObject): readonly Held[] {
   if (resources.length === 0) return NOTHING_HELD
   return resources.flatMap((resource) => {

@@ -4,7 +4,7 @@ import type { Plan, PreparedContract } from '../contract/plan.js'
 import { block } from './rules/rule.js'
 import type { SourceViolation } from './rules/sources.js'
 
-/** A call as far as its checkpoints go. `idPrefix` is the pending call's id: an approval is for one call alone. */
+/** The part of a call that checkpoints need. `idPrefix` is the pending call's id: an approval is for one call only. */
 export interface CheckedCall {
   readonly tool: string
   readonly arguments: JsonObject
@@ -12,8 +12,8 @@ export interface CheckedCall {
 }
 
 /**
- * The checkpoints that a call must pass before it runs: those of its contract whose conditions hold, one where
- * risk_defaults ask for it, and one for values whose source must be asked about.
+ * The checkpoints that a call must pass before it runs: those of its contract whose conditions hold, one if
+ * `risk_defaults` asks for it, and one for values with an unusual source.
  */
 export function triggeredCheckpoints(
   plan: Plan,
@@ -67,7 +67,7 @@ function defaultTrigger(
   }
 }
 
-/** True when every checkpoint of a call ended in its favour, for just the arguments that were allowed. */
+/** True if every checkpoint of a call was approved for exactly the arguments that were allowed. */
 export function isApproved(
   call: Pick<LedgerCall, 'tool_name' | 'argument_hash' | 'checkpoints'>,
   approvals: readonly { checkpoint_id: string; decision: 'approve' | 'deny' | 'timeout'; argument_hash: string }[],

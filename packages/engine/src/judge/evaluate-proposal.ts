@@ -11,7 +11,7 @@ import type { Proposal, Verdict } from './proposal.js'
 import { recordDecision } from './record-decision.js'
 import { totalWith } from './rules/amounts.js'
 
-/** Judges every call of a response. All rules run for each; what narrows sees the calls allowed before it. */
+/** Judges every call of a response by all rules. Each call sees what the calls allowed before it have narrowed. */
 export function evaluateProposal(proposal: Proposal): Verdict {
   const { state, response, gate } = proposal
   const cost = costOfResponse(proposal)
@@ -62,7 +62,7 @@ export function evaluateProposal(proposal: Proposal): Verdict {
 
 const NOTHING_HELD: Verdict['resources'] = new Map()
 
-/** Of what was read: the calls by the hashes of their arguments, and what stood beside them. */
+/** Hash of what was read: the calls by the hashes of their arguments, and the rest of the response. */
 function hashOfReading(
   salt: string,
   { finishReason, content }: ReadResponse,
@@ -87,14 +87,14 @@ function tallyWith(tally: Tally, allowed: LadderResult, state: SessionState): Ta
   return addToTally(tally, counted, state)
 }
 
-/** A response that cannot be read and shows no calls still gets a verdict: it stands for one call without a name. */
+/** An unreadable response without calls still gets a verdict, as one call without a name. */
 function callsToJudge(response: ReadResponse): readonly ToolCall[] {
   if (response.calls.length > 0 || response.problems.length === 0) return response.calls
   const problem = 'the response could not be read'
   return [{ id: '', name: '', index: 0, choice: 0, kind: 'function', argumentsText: '', arguments: null, problem }]
 }
 
-/** Where usage or price is unknown, a response is taken to have cost as much as the dearest so far. */
+/** If usage or price is unknown, a response counts as much as the most expensive one so far. */
 function costOfResponse({ plan, state, response, provider, model, usage }: Proposal): string {
   if (plan.session.pricing === undefined) return '0'
   const price = plan.priceOf(provider ?? null, model ?? response.model)

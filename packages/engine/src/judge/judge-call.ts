@@ -26,7 +26,7 @@ export interface LadderResult {
   readonly amounts: CallContext['amounts']
 }
 
-/** A text that a pattern of the contract cannot be asked about blocks the call that brings it, and fails nothing else. */
+/** Judges a call. Text that is too long for a pattern of the contract blocks this call and no other. */
 export function judgeReadable(
   proposal: Proposal,
   response: ResponseContext,

@@ -62,14 +62,14 @@ export const LADDER: readonly { readonly reason: BlockReason; readonly rule: Rul
   { reason: 'checkpoint_budget_exceeded', rule: checkpointBudget },
 ]
 
-/** Reasons that arise only after a call was allowed: from the wrapper, and from the person who was asked. */
+/** Reasons that arise only after a call was allowed: from the wrapper, or from the person who was asked. */
 export const REASONS_AFTER_THE_DECISION = [
   'execution_constraint_violated',
   'checkpoint_denied',
   'checkpoint_timeout',
 ] as const satisfies readonly BlockReason[]
 
-/** All that speaks against a call, first by precedence. */
+/** Every block of a call, in order of precedence. */
 export function judgeByLadder(context: CallContext, offered: readonly string[] | null): Block[] {
   const blocks: Block[] = []
   for (const { rule } of LADDER) {
@@ -79,6 +79,6 @@ export function judgeByLadder(context: CallContext, offered: readonly string[] |
   if (blocks.length === 0 && offered !== null && !offered.includes(context.tool)) blocks.push(notOffered(context.tool))
   if (blocks.length === 0) return blocks
   const denied = blocks.findIndex(({ reason }) => reason === 'policy_denied')
-  // Whom the policy denies learns nothing else about the tool.
+  // A caller whom the policy denies must learn nothing else about the tool.
   return denied === -1 ? blocks : blocks.slice(0, Math.max(denied, 1))
 }

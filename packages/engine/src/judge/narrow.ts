@@ -14,6 +14,7 @@ import { preconditionMissing } from './rules/order.js'
 import { illegalPhase } from './rules/phase.js'
 import type { ToolContext, ToolRule } from './rules/rule.js'
 
+/** A request's tools with everything that narrowing depends on. */
 export interface Narrowing {
   readonly plan: Plan
   readonly state: SessionState
@@ -24,7 +25,7 @@ export interface Narrowing {
   readonly agent: string | null
 }
 
-/** Leaves out of a request every tool whose calls would be blocked whatever their arguments are. */
+/** Removes every tool from a request whose calls would be blocked whatever their arguments. */
 export function narrowTools(narrowing: Narrowing): { allowed: string[]; removed: NarrowedTool[] } {
   const allowed: string[] = []
   const removed: NarrowedTool[] = []
@@ -46,7 +47,7 @@ export function narrowTools(narrowing: Narrowing): { allowed: string[]; removed:
   return { allowed, removed }
 }
 
-/** In the precedence of the block reasons: the first that applies is shown. */
+/** In the precedence of the block reasons: the first that applies is reported. */
 const NARROWING: readonly { readonly reason: NarrowingReason; readonly rule: ToolRule }[] = [
   { reason: 'no_contract', rule: unmatchedTool },
   { reason: 'policy_denied', rule: policyDeniesTool },
@@ -62,7 +63,7 @@ function removal(context: ToolContext): NarrowedTool | null {
   for (const { reason, rule } of NARROWING) {
     const found = rule(context)
     if (found === null) continue
-    // The policy is nobody's business but the owner's.
+    // The policy stays secret.
     const detail = reason === 'policy_denied' ? {} : { detail: found.remedy }
     const file = found.contract_file === undefined ? {} : { contract_file: found.contract_file }
     return { tool: context.tool, reason, ...detail, ...file }

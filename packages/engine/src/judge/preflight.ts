@@ -7,29 +7,31 @@ import { lookUp } from '../json/look-up.js'
 import type { SessionState } from '../state/state.js'
 import { MINUTE_MS } from '../state/state.js'
 
+/** What a preflight check depends on. */
 export interface PreflightInput {
   readonly plan: Plan
   readonly state: SessionState
   readonly nowMs: number
   readonly provider?: string | null | undefined
   readonly model?: string | null | undefined
-  /** A request without tools can take no step, so that only what it costs is checked. */
+  /** A request without tools cannot take a step, so only its cost is checked. */
   readonly toolless?: boolean | undefined
 }
 
+/** Why the model need not be called at all. */
 export interface PreflightBlock {
   readonly reason: 'session_limit_exceeded'
   readonly detail: string
   readonly remedy: string
 }
 
-/** Says before the model is called that nothing it proposes could be allowed. */
+/** Checks before the model is called whether any call could still be allowed, and what remains of the limits. */
 export function checkPreflight(input: PreflightInput): { blocked: PreflightBlock | null; remaining: Remaining } {
   const remaining = remainingOf(input)
   return { blocked: blockBy(input, remaining), remaining }
 }
 
-/** The same for those who do not ask what remains. Most sessions have no limits. */
+/** The same without what remains. Most sessions have no limits, and then this costs nothing. */
 export function preflightBlock(input: PreflightInput): PreflightBlock | null {
   return input.plan.session.session_limits === undefined ? null : blockBy(input, remainingOf(input))
 }
@@ -98,13 +100,13 @@ function callsLeft(most: Readonly<Record<string, number>>, { used }: SessionStat
   return Object.fromEntries(left)
 }
 
-/** The values of a request that the plan's input invariants read, by path: all that preflight sends of it. */
+/** The values of a request that the plan's input invariants read, by path: all that preflight sends of the request. */
 export function readInputValues(plan: Plan, request: JsonValue): Record<string, JsonValue> {
   const paths = [...plan.contracts.values()].flatMap((contract) => contract.inputInvariants.map(({ path }) => path))
   return readByPath(paths, request)
 }
 
-/** Judges the request by every contract's input invariants. Holds the tools that fail alone. */
+/** Checks the request against every contract's input invariants. The result contains only the tools that fail. */
 export function judgeInputInvariants(
   { plan, state, salt }: { readonly plan: Plan; readonly state: SessionState; readonly salt: string },
   request: Readonly<Record<string, JsonValue>>,

@@ -15,7 +15,7 @@ import type { ProposalFacts } from '../state/apply-proposal.js'
 import type { SessionState } from '../state/state.js'
 import type { Held } from './call-effects.js'
 
-/** A model's response with all that its judgement depends on. */
+/** A model's response with everything that its verdict depends on. */
 export interface Proposal {
   readonly plan: Plan
   readonly state: SessionState
@@ -26,7 +26,7 @@ export interface Proposal {
   readonly agent: string | null
   readonly salt: string
   readonly nowMs: number
-  /** The tools that preflight left in the request; null where nothing was narrowed. */
+  /** The tools that preflight left in the request; null if nothing was narrowed. */
   readonly offered: readonly string[] | null
   readonly toolless: boolean
   /** From `judgeInputInvariants`, by tool. */
@@ -37,19 +37,20 @@ export interface Proposal {
   readonly provider?: string | null | undefined
   readonly model?: string | null | undefined
   readonly usage?: Usage | null | undefined
-  /** Of the response as it came; without it the hash of what was read from it. */
+  /** Hash of the raw response; if absent, what was read from it is hashed. */
   readonly responseHash?: string | undefined
-  /** `reported` where no server keeps the session: then no better evidence can be had. */
+  /** `reported` if no server holds the session: no stronger evidence is possible then. */
   readonly evidence?: 'contract' | 'reported' | undefined
-  /** False in shadow mode, where nobody is asked. */
+  /** False in shadow mode, where no person is asked. */
   readonly asks?: boolean | undefined
   /**
-   * False where nobody keeps what is allowed, and no wrapper runs it: arguments are then hashed for the rules that
-   * compare them and for whoever is told of a block, since two hashes are a sixth of a judgement.
+   * False if allowed calls are neither stored nor run by a wrapper. Arguments are then hashed only for rules that
+   * compare them and for reported blocks, because two hashes are a sixth of the cost of a verdict.
    */
   readonly keepsHashes?: boolean | undefined
 }
 
+/** The engine's answer to a whole proposal: a decision for each call, the cost, and what the calls hold. */
 export interface Verdict {
   readonly outcome: LedgerBody<'proposal'>['outcome']
   readonly decisions: Decision[]
@@ -57,6 +58,6 @@ export interface Verdict {
   readonly event: ProposalFacts
   /** What each registered call holds, by its pending call id. */
   readonly resources: ReadonlyMap<string, readonly Held[]>
-  /** The session's circuit breaker has tripped: it must be killed. */
+  /** The circuit breaker has tripped: the session must be killed. */
   readonly breaker: boolean
 }

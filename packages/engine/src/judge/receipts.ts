@@ -6,28 +6,30 @@ import type { PendingCall, SessionState } from '../state/state.js'
 import { bindFacts, establishedValues } from './call-effects.js'
 import { isApproved } from './checkpoint.js'
 
+/** Receipts with everything that judging them depends on. */
 export interface ReceiptBatch {
   readonly plan: Plan
   readonly state: SessionState
   readonly receipts: readonly Receipt[]
-  /** The fence that the batch came with. An old one makes its receipts late evidence, which resolves nothing. */
+  /** The fence that the batch came with. With an old one its receipts are late evidence and resolve nothing. */
   readonly fence: number
   readonly salt: string
   readonly at: string
 }
 
+/** What a batch of receipts does to its session. */
 export interface ReceiptResult {
   readonly event: LedgerBody<'receipts'>
   /** The session after the event. */
   readonly state: SessionState
   readonly results: ReceiptsReply['results']
-  /** Pending calls that ran with other arguments than allowed: the session is compromised. */
+  /** Pending calls that ran with other arguments than were allowed: the session is compromised. */
   readonly argumentsChanged: string[]
-  /** The session's circuit breaker has tripped: it must be killed. */
+  /** The circuit breaker has tripped: the session must be killed. */
   readonly breaker: boolean
 }
 
-/** Weighs the evidence of a batch. The event holds facts only; what they do to the session `applyEvent` says. */
+/** Weighs the evidence of a batch. The event contains only facts; `applyEvent` says what they do to the session. */
 export function judgeReceipts(batch: ReceiptBatch): ReceiptResult {
   const { plan, state, at } = batch
   const argumentsChanged: string[] = []
@@ -65,7 +67,7 @@ export function judgeReceipts(batch: ReceiptBatch): ReceiptResult {
 
 type Weighed = Partial<Pick<LedgerReceipt, 'outcome' | 'at_level' | 'late' | 'binds' | 'establishes' | 'satisfies'>>
 
-/** Written out, like `copyState`: a spread here is several times dearer than all the rest. */
+/** Written out, like `copyState`: a spread here costs several times more than everything else. */
 function evidence(receipt: Receipt, changes: Weighed): LedgerReceipt {
   return {
     pending_call_id: receipt.pending_call_id,
@@ -88,7 +90,7 @@ function evidence(receipt: Receipt, changes: Weighed): LedgerReceipt {
   }
 }
 
-/** `executed` is shown by a result hash and times; a call that had to be approved also by the approvals. */
+/** `executed` requires a result hash and times; a call with checkpoints also requires the approvals. */
 function isAtLevel(receipt: Receipt, call: PendingCall, plan: Plan): boolean {
   if (receipt.outcome !== 'succeeded' || !isApproved(call, receipt.approvals ?? [], plan)) return false
   if (call.commit_requirement === 'reported') return true
@@ -105,7 +107,7 @@ function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch
   const contract = plan.contracts.get(call.tool_name)
   if (contract === undefined) return evidence(receipt, { at_level: true })
   const outputs = findAmong((receipt.outputs ?? {}) as Record<string, JsonValue>)
-  // A result that was never read shows nothing, and not that something is absent from it.
+  // A result that was never read proves nothing, not even that something is absent.
   const isRead = receipt.outputs !== undefined
   const satisfies = contract.provides.filter(
     ({ key, withOutput, same }) =>

@@ -47,7 +47,7 @@ export function recordDecision(
   return { decision, record: callRecord(decision, effects), holds }
 }
 
-/** In place of a hash that nobody can ask for. */
+/** Stands in for a hash that nobody needs. */
 const NOT_HASHED = ''
 
 function hashOfArguments({ salt }: Proposal, { call, argumentHash }: LadderResult, isHashed: boolean): string | null {

@@ -7,19 +7,20 @@ import type { ToolCall } from '../response/tool-call.js'
 import { argumentFailures, contractFormatFailures, formatFailures, schemaFailures } from './rules/invariants.js'
 import { argumentPath } from './rules/rule.js'
 
+/** What `validate` found in one response. */
 export interface ValidationResult {
   readonly pass: boolean
   readonly failures: ContractFailure[]
   /** How many contracts were applied. */
   readonly matched_contracts: number
-  /** Tools that were called and have no contract, each once. */
+  /** Tools that were called without a contract, each once. */
   readonly unmatched_tools: string[]
   readonly evaluation_ms: number
 }
 
 /**
- * Validates one response by what its contracts say of responses and arguments. What depends on a session (order,
- * budgets, phases, bindings, labels, policies) is not asked: there is no session here.
+ * Validates one response against the rules on responses and arguments. What depends on a session (order, budgets,
+ * phases, bindings, labels, policies) is not checked: there is no session here.
  */
 export function validateResponse(
   response: unknown,

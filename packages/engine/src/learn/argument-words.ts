@@ -1,6 +1,6 @@
 import { argumentName } from '../contract/source-rule.js'
 
-/** The words that a programmer's name is made of. */
+/** Splits an identifier into its words. */
 export const wordsOf = (name: string): string[] =>
   name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
@@ -8,15 +8,15 @@ export const wordsOf = (name: string): string[] =>
     .split(/[^a-z0-9]+/)
     .filter((word) => word !== '')
 
-/** Names of arguments that are written and not looked up, in the words of programmers. */
+/** Words in names of arguments that the model writes rather than looks up. */
 const WRITTEN = new Set(
   'body comment comments content contents description memo message note notes subject text'.split(' '),
 )
 
-/** Until there are sessions to learn it from, an argument's name says whether the model is meant to write it itself. */
+/** Before there are sessions to learn from, the argument's name says whether the model writes the value itself. */
 export const isWritten = (path: string): boolean => wordsOf(argumentName(path)).some((word) => WRITTEN.has(word))
 
 const IDENTIFYING = new Set('id ids uid uids'.split(' '))
 
-/** Numbers are amounts, save where the argument's name says that they name something, as in `ticket_id`. */
+/** Numbers are amounts unless the argument's name says that they identify something, as in `ticket_id`. */
 export const namesByNumber = (path: string): boolean => IDENTIFYING.has(wordsOf(argumentName(path)).at(-1) ?? '')

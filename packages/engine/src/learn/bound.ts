@@ -1,6 +1,6 @@
 /**
- * Upper confidence limit (Clopper and Pearson) of a rate of which `events` were seen in `trials`: in at most one case in
- * twenty is the true rate above it. With no event this is the rule of three, about 3 / trials.
+ * Upper 95 % confidence limit (Clopper and Pearson) of a rate of which `events` were seen in `trials`. Without any
+ * event this is the rule of three, about 3 / trials.
  */
 export function upperBound(events: number, trials: number, confidence = 0.95): number {
   if (trials <= 0 || events >= trials) return 1

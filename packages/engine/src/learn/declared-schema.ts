@@ -3,13 +3,13 @@ import { childPath } from '../json/general-path.js'
 import { namesByNumber } from './argument-words.js'
 import { isFieldName, JSON_TYPES, type JsonType, typeOf } from './shape.js'
 
-/** What a tool's own schema says of one value, as far as drafts need it. Options of `anyOf` and the like are united. */
+/** What a tool's own schema says about one value, as far as drafts need it. Options, as of `anyOf`, are merged. */
 export interface DeclaredValue {
   readonly types: ReadonlySet<JsonType>
-  /** The values that the tool's author listed; null where others are allowed. */
+  /** The values that the tool's author listed; null if others are allowed. */
   readonly choices: readonly JsonValue[] | null
   readonly properties: ReadonlyMap<string, DeclaredValue>
-  /** Null where the schema does not say. */
+  /** Null if the schema does not say. */
   readonly required: ReadonlySet<string> | null
   readonly items: DeclaredValue | null
 }
@@ -19,7 +19,7 @@ const MAX_NODES = 2_000
 const MAX_CHOICES = 64
 const MAX_CHOICE_LENGTH = 256
 
-/** Reads a schema that a program sent: anything odd in it says nothing, and references stay inside it. */
+/** Reads an untrusted schema: anything odd in it is ignored, and references stay inside it. */
 export function readDeclared(schema: unknown): DeclaredValue {
   return read(schema, { root: asObject(schema), left: MAX_NODES }, 0)
 }
@@ -68,7 +68,7 @@ function own(schema: JsonObject, reading: Reading, depth: number): DeclaredValue
   }
 }
 
-/** Of two options for one value: all that either allows. What says nothing takes nothing away. */
+/** Merges two options for one value: allows whatever either allows. */
 function unite(a: DeclaredValue, b: DeclaredValue): DeclaredValue {
   const properties = new Map(a.properties)
   for (const [key, value] of b.properties) {
@@ -109,7 +109,7 @@ const asObject = (value: unknown): JsonObject =>
 
 const MAX_TEXTS = 256
 
-/** The texts, and numbers that name something, which a schema declares. A choice names nobody, wherever it was seen. */
+/** The texts and identifying numbers that a schema lists. A listed choice needs no source. */
 export function declaredTexts(declared: DeclaredValue): Map<string, 'free' | 'choice'> {
   const texts = new Map<string, 'free' | 'choice'>()
   collectTexts(declared, '$', texts)

@@ -6,25 +6,25 @@ import type { FlowSummary } from './flow-summary.js'
 import { countOf } from './sketch.js'
 import { poolByName, type ToolSummary } from './summary.js'
 
-/** An argument that always was what one place of one tool's results had said last. */
+/** An argument that always equalled the latest value at one place in one tool's results. */
 export interface LearnedRef {
   readonly tool: string
   readonly path: string
-  /** Of the binding. */
+  /** Name of the binding. */
   readonly name: string
   readonly boundBy: string
   readonly resultPath: string
   /** Requests in which it held. */
   readonly seen: number
-  /** In 19 of 20 cases the share of the next requests in which the ref would wrongly block is at most this. */
+  /** Upper 95 % limit of the share of future requests that the ref would block wrongly. */
   readonly falseBlockBound: number
 }
 
 type Origin = Pick<LearnedRef, 'boundBy' | 'resultPath' | 'seen' | 'falseBlockBound'>
 
 /**
- * Refs hold for every argument of a name or for none: a token is a token to each tool that takes one, and what one tool
- * shows too seldom the others confirm.
+ * A ref applies to every argument of a name or to none: a token is a token to each tool that takes one, and the other
+ * tools confirm what one tool shows too rarely.
  */
 export function* draftRefs(summaries: readonly ToolSummary[]): Steps<LearnedRef[]> {
   const origins = new Map<string, Origin>()
@@ -43,7 +43,7 @@ export function* draftRefs(summaries: readonly ToolSummary[]): Steps<LearnedRef[
   return refs.sort((a, b) => (a.tool + a.path < b.tool + b.path ? -1 : 1))
 }
 
-/** Null unless every value, in several requests, equalled the same result. */
+/** Null unless every value in several requests equalled the same result. */
 function onlyOrigin(flow: FlowSummary): Origin | null {
   const seen = countOf(flow.requests)
   if (seen < LIMITS.mediumConfidenceSamples) return null

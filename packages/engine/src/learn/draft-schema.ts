@@ -2,17 +2,17 @@ import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { type DeclaredValue, UNDECLARED } from './declared-schema.js'
 import { JSON_TYPES, type JsonType, newShape, SHAPE_LIMITS, type Shape } from './shape.js'
 
-/** How far a draft may go beyond structure. */
+/** How strict a draft may be beyond structure. */
 export interface SchemaPolicy {
   /** Enough samples to say which fields are required and that there are no others. */
   readonly closed: boolean
-  /** Enough sessions without an exception to hold new calls to the values seen: enums, ranges, lengths, spellings. */
+  /** Enough sessions without exception to restrict calls to the values seen: enums, ranges, lengths, spellings. */
   readonly proven: boolean
 }
 
 /**
- * A JSON Schema that accepts every value it was learned from. Where the tool's own schema is known, what that allows and
- * nobody used yet stays allowed, and what it lists stays the list.
+ * A JSON Schema that accepts every value it was learned from. If the tool's own schema is known, what that allows stays
+ * allowed even if unused, and what it lists stays the list.
  */
 export function draftSchema(
   shape: Shape,
@@ -31,7 +31,7 @@ export function draftSchema(
   return schema
 }
 
-/** What the tool's author listed and whatever else was used. Null where nothing is listed or too much was used. */
+/** What the tool's author listed, plus what else was used. Null if nothing is listed or too much was used. */
 function choicesOf(shape: Shape, { choices }: DeclaredValue, types: ReadonlySet<JsonType>): JsonValue[] | null {
   if (choices === null || shape.values.full || types.has('object') || types.has('array')) return null
   const seen = shape.values.entries.map(([text]) => text)
@@ -41,7 +41,7 @@ function choicesOf(shape: Shape, { choices }: DeclaredValue, types: ReadonlySet<
     .map((text) => JSON.parse(text) as JsonValue)
 }
 
-/** Whole numbers seen so far do not make a fraction wrong, until that is proven. */
+/** Only whole numbers so far does not rule out fractions until there is enough evidence. */
 function typeList(types: ReadonlySet<JsonType>, proven: boolean): JsonValue {
   const list = new Set(types)
   if (!proven && list.has('integer')) list.add('number')
@@ -51,7 +51,7 @@ function typeList(types: ReadonlySet<JsonType>, proven: boolean): JsonValue {
 }
 
 function objectKeywords(shape: Shape, policy: SchemaPolicy, declared: DeclaredValue, depth: number): JsonObject {
-  // Once its keys were data: a field's name may have been among them.
+  // Its keys were data at some point: a field's name may have been among them.
   if (shape.rest !== null) return {}
   const fields = new Map(shape.fields.entries.map(([key, { shape: field }]) => [key, field]))
   const names = [...new Set([...declared.properties.keys(), ...fields.keys()])].sort()
@@ -77,7 +77,7 @@ function arrayKeywords(shape: Shape, policy: SchemaPolicy, declared: DeclaredVal
   return keywords
 }
 
-/** Only for places that hold scalars of one sort; a mixture says too little. */
+/** Only for places with scalars of one type; a mixture says too little. */
 function valueKeywords(shape: Shape, types: ReadonlySet<JsonType>): JsonObject {
   const keywords: JsonObject = {}
   const scalars = [...types].filter((type) => type !== 'null')
@@ -98,7 +98,7 @@ function valueKeywords(shape: Shape, types: ReadonlySet<JsonType>): JsonObject {
 const MAX_CHOICES = 8
 const CHOICE_SUPPORT = 5
 
-/** Few values, each many times, and words at that: identifiers are told apart by where they come from, not by a list. */
+/** Few values, each seen often, and all of them words: identifiers are judged by their source, not by a list. */
 function isChoice(shape: Shape): boolean {
   const { entries } = shape.values
   if (entries.length === 0 || entries.length > MAX_CHOICES) return false

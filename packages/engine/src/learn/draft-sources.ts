@@ -5,7 +5,7 @@ import { type FlowSummary, mergeWitnesses, type Place, readOriginKey, type Witne
 import { countOf, mergeSketches, type Sample, type Sketch } from './sketch.js'
 import { SUMMARY_LIMITS, type ToolSummary } from './summary.js'
 
-/** What drafting one tool's sources needs from the rest of the agent. */
+/** What drafting one tool's sources needs to know about the agent's other tools. */
 export interface SourceLearning extends SourceContext {
   readonly pool: ReadonlyMap<string, FlowSummary>
   readonly salt: string
@@ -15,18 +15,18 @@ export interface SourceLearning extends SourceContext {
 export const SUPPORT = {
   /** Distinct sessions that make a habit. */
   sessions: 2,
-  /** Distinct requests that do: the same thing asked for again is no second reason. */
+  /** Distinct requests that make a habit: a repeated request is no further evidence. */
   requests: 2,
-  /** What an outsider could make use of must also be a real share of what the tool does: values out of free text. */
+  /** Values from free text, which an outsider could exploit, must also be a real share of what the tool does. */
   openShare: 0.2,
-  /** Sessions from which an argument's own history says whether it is content; below, its name's does. */
+  /** With this many sessions an argument's own history says whether it is content; below, that of its name does. */
   role: 3,
   measureShare: 0.75,
-  /** A tool that answers with tables and this seldom with a sentence ("nothing found") is still a tool of tables. */
+  /** A tool that answers with tables and only this rarely with a sentence ("nothing found") still counts as tabular. */
   remarkShare: 0.2,
 } as const
 
-/** Where the values of one argument may come from. Null for an argument that names nobody and nothing. */
+/** Where the values of one argument may come from. Null for an argument that identifies nothing. */
 export function draftSource(
   argument: { readonly path: string; readonly effect: SideEffect; readonly flow: FlowSummary | undefined },
   learning: SourceLearning,
@@ -43,7 +43,7 @@ export function draftSource(
   from.push(...habits(role, own, named, learning))
   return {
     path,
-    // What is no content is judged as it looks: free text names nobody but whom it mentions.
+    // What is not content is judged by its shape: free text identifies only what it mentions.
     ...(role === 'content' && { role }),
     ...(numbers && { numbers: true as const }),
     from,
@@ -52,7 +52,7 @@ export function draftSource(
   }
 }
 
-/** Dates, amounts and flags name nobody; an argument that nearly always is one is left to the other rules. */
+/** Dates, amounts and flags identify nobody; an argument that is nearly always one is left to the other rules. */
 function isMeasure(flow: FlowSummary, numbers: boolean): boolean {
   let measures: Sketch = []
   for (const [key, { sessions }] of flow.origins.entries) {
@@ -62,15 +62,15 @@ function isMeasure(flow: FlowSummary, numbers: boolean): boolean {
   return sessions >= SUPPORT.role && countOf(measures) >= SUPPORT.measureShare * sessions
 }
 
-/** Content is what the model writes itself in at least half of the sessions. Undefined with too few to say. */
+/** Content is what the model writes itself in at least half of the sessions. Undefined if there are too few. */
 function roleOf(flow: FlowSummary | undefined): 'content' | 'reference' | undefined {
   if (flow === undefined || countOf(flow.sessions) < SUPPORT.role) return undefined
   return countOf(flow.composed) * 2 >= countOf(flow.sessions) ? 'content' : 'reference'
 }
 
 /**
- * Values that the user or a trusted cell gave for an argument of this name often enough: in two different requests, or
- * for a tool that only reads outside, in two sessions.
+ * Values that the user or a trusted cell gave often enough for an argument of this name: in two different requests, or
+ * in two sessions for a tool that only reads from outside.
  */
 function knownValues(flow: FlowSummary, effect: SideEffect, context: SourceContext): string[] {
   const known: string[] = []
@@ -87,8 +87,8 @@ function knownValues(flow: FlowSummary, effect: SideEffect, context: SourceConte
 }
 
 /**
- * Origins that nothing better explains and that recur: places of free text, as this very argument used them, and what
- * the model makes up, where an argument of this name is usually made up.
+ * Recurring origins that nothing better explains: places in free text that this argument used, and values the model
+ * makes up, if an argument of this name is usually made up.
  */
 function habits(
   role: SourceRule['role'],
@@ -110,11 +110,11 @@ function generatedKinds(origins: Sample<Witnesses>): ValueKind[] {
     .sort()
 }
 
-/** Sessions that make a habit of something an outsider could make use of. */
+/** Sessions that make a habit of something an outsider could exploit. */
 const habitual = (flow: FlowSummary): number =>
   Math.max(SUPPORT.sessions, Math.ceil(SUPPORT.openShare * countOf(flow.sessions)))
 
-/** Credit goes to the first place where a value was seen, and only where nothing trusted explains it. */
+/** Credit goes to the first place where a value was seen, and only if nothing trusted explains it. */
 function creditedPlaces(origins: Sample<Witnesses>, context: SourceContext): { place: Place; witnesses: Witnesses }[] {
   const credited = new Map<string, { place: Place; witnesses: Witnesses }>()
   for (const [key, witnesses] of origins.entries) {
@@ -147,7 +147,7 @@ export function vouches([seen, tool, path]: Place, kind: ValueKind, context: Sou
 
 export const describePlace = ([seen, tool, path]: Place): string => `${seen} ${path} of ${tool}`
 
-/** What each column of a tool's results held. */
+/** What each column of a tool's results contained. */
 export function learnedColumns(summary: ToolSummary): ResultColumn[] {
   const columns = summary.columns.entries.map(([key, { kinds }]) => {
     const place = key.startsWith('key ') ? ('key' as const) : ('cell' as const)

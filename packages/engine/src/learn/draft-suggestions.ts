@@ -3,16 +3,16 @@ import { upperBound } from './bound.js'
 import type { LearnedRef } from './draft-refs.js'
 import type { ToolSummary } from './summary.js'
 
-/** A rule that held in everything seen. Enforcing it is for a person to decide: the bound says what it may cost. */
+/** A rule that held in everything seen. A person decides whether to enforce it: the bound says what it may cost. */
 export interface Suggestion {
   readonly rule:
     | { readonly requires_prior_tool: string }
     /** For `max_calls_per_tool` of the session. */
     | { readonly max_calls: number }
-    /** An argument that always equalled what a result said last. */
+    /** An argument that always equalled the latest value of a result. */
     | { readonly ref: string; readonly result: string; readonly path: string }
   readonly seen: number
-  /** In 19 of 20 cases the share of the next first calls that the rule would wrongly block is at most this. */
+  /** Upper 95 % limit of the share of future first calls that the rule would block wrongly. */
   readonly falseBlockBound: number
 }
 

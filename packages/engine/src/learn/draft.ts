@@ -16,7 +16,7 @@ export interface OfferedTool {
   readonly name: string
   /** JSON Schema of the arguments. */
   readonly schema?: unknown
-  /** Declared by its owner; guessed from the name otherwise. */
+  /** Declared by its owner; otherwise guessed from the name. */
   readonly sideEffect?: SideEffect
 }
 
@@ -26,17 +26,17 @@ export interface Draft {
   readonly confidence: 'low' | 'medium' | 'high'
   readonly samples: number
   /**
-   * In 19 of 20 cases the share of the next sessions in which this contract blocks a good call is at most this. Counted
-   * over a sample of the sessions seen: those that would have been blocked had they not been learned from.
+   * Upper 95 % limit of the share of future sessions in which this contract blocks a good call. Estimated on a sample
+   * of the sessions seen: those that would have been blocked had they not been learned from.
    */
   readonly falseBlockBound: number
-  /** Origins that the rules would have blocked among the sessions learned from, for want of support. */
+  /** Origins in the sessions learned from that the rules would have blocked, for lack of support. */
   readonly wouldBlock: readonly string[]
-  /** Learned flows out of free text: each lets whoever writes that text choose a value. */
+  /** Learned flows from free text: each lets the author of that text choose a value. */
   readonly openings: readonly string[]
-  /** Rules that always held, too few times to enforce unasked. */
+  /** Rules that always held, but too rarely to enforce without asking. */
   readonly suggestions: readonly Suggestion[]
-  /** What was learned beyond name and effect is left out. */
+  /** Everything learned beyond name and side effect is left out. */
   readonly shortened?: true
 }
 
@@ -47,12 +47,12 @@ export interface DraftOptions {
   readonly offered?: readonly OfferedTool[]
 }
 
-/** Contracts for every tool that was called or offered, from what was learned of all of them. Sorted by tool. */
+/** Drafts a contract for every tool that was called or offered, from what was learned about all. Sorted by tool. */
 export function draftContracts(summaries: readonly ToolSummary[], options: DraftOptions): Draft[] {
   return runToEnd(draftContractsInSteps(summaries, options))
 }
 
-/** The same, tool by tool, for a process that has others to serve. */
+/** The same in steps, tool by tool, for a process that serves other requests meanwhile. */
 export function* draftContractsInSteps(summaries: readonly ToolSummary[], options: DraftOptions): Steps<Draft[]> {
   const byTool = new Map(summaries.map((summary) => [summary.tool, summary]))
   const offered = new Map((options.offered ?? []).map((tool) => [tool.name, tool]))
@@ -111,12 +111,12 @@ function draftOne({ tool, summary, effect, declared }: Subject, learning: Source
 }
 
 /**
- * The most a rule that never failed yet may block of the next requests, by the upper bound, for it to be enforced without
- * being asked for. Enums, ranges and spellings are many in a contract, so that each has to be nearly certain.
+ * A rule that never failed is enforced without asking if the upper limit of what it would block wrongly is below this.
+ * A contract has many enums, ranges and spellings, so each of them has to be nearly certain.
  */
 const MAX_RULE_RISK = 0.02
 
-/** One rule for each text among the arguments, save those that the contract's own schema holds to a list. */
+/** One rule for each text argument, except those that the contract's schema restricts to a list. */
 function draftSources(
   contract: Contract,
   { summary, effect, declared }: Subject,
@@ -139,12 +139,12 @@ function openingsOf({ path, from }: SourceRule): string[] {
     )
 }
 
-/** One equality over many requests holds by no chance; it blocks, though, so that at most one request in twenty may differ. */
+/** Equality over many requests is no coincidence, but it blocks: at most one request in twenty may differ. */
 const MAX_REF_RISK = 0.05
 
 /**
- * A ref needs two contracts: the one whose result is bound, and the one whose argument must equal it. A ref that held too
- * seldom to be enforced is a suggestion.
+ * A ref needs two contracts: the one whose result is bound, and the one whose argument must equal it. A ref that held
+ * too rarely to be enforced is a suggestion.
  */
 function withRefs(drafts: readonly Draft[], learned: readonly LearnedRef[]): Draft[] {
   const byTool = groupBy(learned, ({ tool }) => tool)

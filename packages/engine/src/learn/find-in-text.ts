@@ -1,8 +1,8 @@
 import { UNSPACED } from '../json/value-kind.js'
 
 /**
- * How a value stands in a text: null when it is not there as a whole word, `line` when it has a line, a labelled line or
- * a list item for itself, `prose` when it stands amid other words. `written` is the text before its case was folded.
+ * How a value occurs in a text: null if not as a whole word, `line` if it has a line, a labelled line or a list item to
+ * itself, `prose` if it is among other words. `written` is the text before case folding.
  */
 export function findInText(text: string, value: string, written = text): 'line' | 'prose' | null {
   let found: 'prose' | null = null
@@ -20,11 +20,11 @@ export function findInText(text: string, value: string, written = text): 'line' 
   return found ?? 'prose'
 }
 
-/** A text that repeats the value this often is taken to hold it amid prose. */
+/** Text that repeats the value this often counts as prose. */
 const MAX_TRIES = 1_000
 const WORD = /[\p{L}\p{N}_]/u
 const JOINED = new RegExp(UNSPACED, 'u')
-/** Characters that go on an address or an identifier when a word character follows them. */
+/** Characters that continue an address or identifier if a word character follows. */
 const JOINER = /[@/.:=&?#%+~-]/
 
 function isWhole(text: string, at: number, end: number): boolean {
@@ -32,8 +32,8 @@ function isWhole(text: string, at: number, end: number): boolean {
 }
 
 /**
- * True when the character at `at`, read away from the value, belongs to the same word or address. A full stop does not,
- * nor do letters of a script that puts no space between words: there every place may be the end of one.
+ * True if the character at `at`, going away from the value, belongs to the same word or address. A full stop does not,
+ * nor do letters of a script without spaces, where a word may end anywhere.
  */
 function goesOn(text: string, at: number, step: 1 | -1): boolean {
   const next = text[at]

@@ -14,14 +14,14 @@ export interface FlowSummary {
   /** By origin, as `originKey` writes it. */
   origins: Sample<Witnesses>
   tokenOrigins: Sample<Witnesses>
-  /** By hash of the value and place of trust it came from. */
+  /** By hash of the value and the trusted place it came from. */
   known: Sample<Sample<Witnesses>>
-  /** Values judged, and how often each was the latest value of one single result. */
+  /** Values judged, and how often each was the latest value of a single result. */
   values: number
   equals: Sample<Count>
 }
 
-/** Sessions, and distinct requests: the same thing asked for again is a second session and no second reason. */
+/** Sessions and distinct requests: a repeated request is another session but no further evidence. */
 export interface Witnesses {
   sessions: Sketch
   requests: Sketch
@@ -35,7 +35,7 @@ const ARGUMENT_LIMITS = {
   origins: 96,
   known: 256,
   knownPlaces: 4,
-  /** Witnesses are asked for in ones and twos. */
+  /** Only one or two witnesses are ever required. */
   requests: 4,
   equals: 16,
 } as const
@@ -56,10 +56,10 @@ export interface SeenLeaf {
   readonly path: string
   readonly value: Leaf['value']
   readonly leaf: LeafFlow
-  /** As sketches know them. */
+  /** As sketches store them. */
   readonly session: string
   readonly request: string
-  /** The agent's: it keeps values apart from their hashes. */
+  /** The agent's salt for hashes of values. */
   readonly salt: string
 }
 
@@ -119,7 +119,7 @@ const newWitnesses = (): Witnesses => ({ sessions: [], requests: [] })
 export const newCount = (): Count => ({ count: 0 })
 export const addCounts = (a: Count, b: Count): Count => ({ count: a.count + b.count })
 
-/** Kind and sources of a value as a key. What the user said needs no other witness. */
+/** Kind and sources of a value as a key. What the user said needs no other source. */
 export function originKey(kind: ValueKind, sources: readonly ValueSource[]): string {
   const places = sources.some(({ seen }) => seen === 'user') ? [{ seen: 'user' } as const] : sources
   return JSON.stringify([kind, ...places.map((source) => placeOf(source))])
@@ -146,7 +146,7 @@ function addOrigin(
   addToSketch(witnesses.requests, request, ARGUMENT_LIMITS.requests)
 }
 
-/** Only the user's words and whole cells can make a value known: free text is open to whoever wrote it. */
+/** Only the user's words and whole cells can make a value known: anyone may have written free text. */
 function addKnown(
   flow: FlowSummary,
   seen: { hash: string; kind: ValueKind; sources: readonly ValueSource[]; session: string; request: string },
@@ -165,7 +165,7 @@ function addKnown(
   }
 }
 
-/** Results with one value at a place: a binding can hold what they said last. */
+/** Results with a single value at a place, whose latest value a binding can hold. */
 function addEquals(flow: FlowSummary, sources: readonly ValueSource[]): void {
   flow.values++
   for (const source of sources) {

@@ -12,9 +12,9 @@ import { comparable, isAddress, kindOf, tokensOf, withoutSchemes } from '../json
 import { findInText } from './find-in-text.js'
 import { type Cell, readResult } from './read-result.js'
 
-/** What a conversation has shown so far, in bounded memory: the user's words, calls that were allowed, their results. */
+/** What a conversation has shown so far, in bounded memory: the user's words, allowed calls and their results. */
 export interface Trail {
-  /** Under which the first request is fingerprinted; null for no fingerprint. */
+  /** Key for the fingerprint of the first request; null for no fingerprint. */
   readonly key: string | null
   request: string | null
   order: number
@@ -22,7 +22,7 @@ export interface Trail {
   resultTexts: (SeenText & { tool: string; path: string })[]
   cells: ReadonlyMap<string, Sighting[]>
   columns: ReadonlyMap<string, { column: Column; fresh: boolean }>
-  /** What results with one value at a place said last, by column. */
+  /** The latest value of results with a single value at a place, by column. */
   latest: ReadonlyMap<string, string>
   calls: ReadonlyMap<string, number>
   characters: number
@@ -32,7 +32,7 @@ export interface Trail {
 interface SeenText {
   readonly order: number
   readonly text: string
-  /** Made when an address is first looked for. */
+  /** Created when an address is first searched for. */
   lower?: string
 }
 
@@ -42,9 +42,9 @@ interface Sighting {
 }
 
 export const TRAIL_LIMITS = {
-  /** Characters of text kept for searching; beyond it later texts are left out and flows say so. */
+  /** Characters of text stored for searching; later texts are left out, and flows say so. */
   characters: 4 * 1024 * 1024,
-  /** Distinct cell values kept. */
+  /** Distinct cell values stored. */
   values: 50_000,
   valueLength: 2_048,
   columns: 2_048,
@@ -53,10 +53,10 @@ export const TRAIL_LIMITS = {
   work: 64 * 1024 * 1024,
 } as const
 
-/** Most conversations end before they have seen a result, and their maps would be made for nothing. */
+/** Most conversations end before a result arrives, so their maps would be created for nothing. */
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>()
 
-/** The map to write into, in the place of the empty one that all trails share. */
+/** A writable map in place of the empty one that all trails share. */
 function writable<Name extends 'cells' | 'columns' | 'latest' | 'calls'>(
   trail: Trail,
   name: Name,
@@ -87,7 +87,7 @@ export function sawUser(trail: Trail, text: string): void {
   if (roomFor(trail, text)) trail.userTexts.push({ order, text: withoutSchemes(text) })
 }
 
-/** A call that was allowed and ran. Its arguments count as sources for later ones; the judge knows which tools vouch. */
+/** Records a call that was allowed and ran. Its arguments count as sources for later calls. */
 export function sawCall(trail: Trail, tool: string, argumentsValue: unknown): void {
   const order = ++trail.order
   if (trail.calls.has(tool) || trail.calls.size < TRAIL_LIMITS.tools) {
@@ -98,7 +98,7 @@ export function sawCall(trail: Trail, tool: string, argumentsValue: unknown): vo
   }
 }
 
-/** The result of a call that was allowed; a blocked call has none. What a failed call said is text and no table. */
+/** Records the result of an allowed call. The output of a failed call is text, never a table. */
 export function sawResult(trail: Trail, tool: string, result: unknown, failed = false): void {
   const order = ++trail.order
   if (failed) {
@@ -229,12 +229,12 @@ function sourcesOf(search: Search, value: string, kind: ValueKind): ValueSource[
   return distinct(found.map(({ source }) => source)).map((source) => withColumn(trail, source, value))
 }
 
-/** Null where the value is not inside the text; a result that is nothing else is a cell, and was found as one. */
+/** Null if the value is not inside the text; a result that is just the value was already found as a cell. */
 function look(search: Search, seen: SeenText, value: string, kind: ValueKind): 'line' | 'prose' | null {
   if (search.left <= 0) return null
   search.left -= seen.text.length
   const isResult = 'tool' in seen
-  // A name that the user wrote in another case is still the user's; what a result says has to be said exactly.
+  // A name that the user wrote in another case still counts; a result must match exactly.
   const folds = isAddress(kind) || (kind === 'name' && !isResult)
   if (folds) seen.lower ??= seen.text.toLowerCase()
   const text = folds ? (seen.lower ?? '') : seen.text
@@ -242,14 +242,16 @@ function look(search: Search, seen: SeenText, value: string, kind: ValueKind): '
   return text === wanted && isResult ? null : findInText(text, wanted, seen.text)
 }
 
-/** At most so many, keeping those that can justify a value before those that cannot, in the order of first sight. */
+/** Drops duplicates and limits the number. Sources that can justify a value come first, then the earliest. */
 function distinct(sources: readonly ValueSource[]): ValueSource[] {
-  const kept: ValueSource[] = []
-  for (const source of sources) if (!kept.some((other) => sameSource(other, source))) kept.push(source)
-  if (kept.length <= FLOW_LIMITS.sourcesPerValue) return kept
+  const distinct: ValueSource[] = []
+  for (const source of sources) if (!distinct.some((other) => sameSource(other, source))) distinct.push(source)
+  if (distinct.length <= FLOW_LIMITS.sourcesPerValue) return distinct
   const rank = { user: 0, argument: 1, cell: 2, key: 3, line: 4, prose: 5 }
-  const chosen = new Set([...kept].sort((a, b) => rank[a.seen] - rank[b.seen]).slice(0, FLOW_LIMITS.sourcesPerValue))
-  return kept.filter((source) => chosen.has(source))
+  const chosen = new Set(
+    [...distinct].sort((a, b) => rank[a.seen] - rank[b.seen]).slice(0, FLOW_LIMITS.sourcesPerValue),
+  )
+  return distinct.filter((source) => chosen.has(source))
 }
 
 function withColumn(trail: Trail, source: ValueSource, value: string): ValueSource {

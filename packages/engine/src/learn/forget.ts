@@ -6,8 +6,8 @@ import { getSampled, type Sample, sketchHash } from './sketch.js'
 import type { ToolSummary } from './summary.js'
 
 /**
- * Takes the words of one call out of what was learned: values, spellings and keys that no other call had, and the paths
- * that only its session knew. How often the tool was seen stays: that is no content.
+ * Removes the content of one call from what was learned: values, spellings and keys that no other call had, and paths
+ * that only its session used. How often the tool was seen stays: that is not content.
  */
 export function forgetCall(summary: ToolSummary, call: { session: string; arguments: unknown }): void {
   if (call.arguments !== null && call.arguments !== undefined) forgetShape(summary.shape, call.arguments, 0)
@@ -23,7 +23,7 @@ export function forgetCall(summary: ToolSummary, call: { session: string; argume
   })
 }
 
-/** What `addShape` counted, counted back. */
+/** Reverses the counts of `addShape`. */
 function forgetShape(shape: Shape, value: unknown, depth: number): void {
   countDown(shape.types, typeOf(value))
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') forgetScalar(shape, value)

@@ -11,19 +11,19 @@ export interface Cell {
 
 export interface ReadResult {
   readonly cells: readonly Cell[]
-  /** True when some of the result was left out. */
+  /** True if part of the result was left out. */
   readonly cut: boolean
 }
 
 export const RESULT_LIMITS = {
   cells: 20_000,
   depth: 32,
-  /** Longer text is not parsed as YAML; it stays free text. JSON has no such limit: it is fast. */
+  /** Longer text is not parsed as YAML but stays free text. JSON is fast and needs no such limit. */
   yamlLength: 128 * 1024,
   pathLength: 256,
 } as const
 
-/** Takes a tool's result apart. Text is read as JSON, then as YAML where that gives a list or a map; else it is one cell. */
+/** Splits a tool's result into cells. Text that is not JSON, nor a list or map in YAML, is one cell. */
 export function readResult(result: unknown): ReadResult {
   const cells: Cell[] = []
   const cut = collect(typeof result === 'string' ? parseResultText(result) : result, '$', 0, cells)
@@ -41,7 +41,7 @@ export function parseResultText(text: string): unknown {
   }
 }
 
-/** Values stay as they are written (`0012` is no number). A scalar is text. Aliases are refused: no bomb unfolds. */
+/** Values stay as written (`0012` is not a number). A scalar is text. Aliases are refused, so no bomb can unfold. */
 function parseYamlText(text: string): unknown {
   if (text.length > RESULT_LIMITS.yamlLength || !/^\s*([-{[]|[\w$-]+:\s)/.test(text)) return text
   try {
@@ -56,7 +56,7 @@ function parseYamlText(text: string): unknown {
 
 const LABEL = /^\s*(?:[-*•]\s*)?(?:[^:\n]{1,48}:\s+)?/
 
-/** Two and more lines that each hold one short value, after a bullet or a label, are a list. Null when they are not. */
+/** Two or more lines with one short value each, after a bullet or a label, are a list. Null otherwise. */
 function parseList(text: string): string[] | null {
   if (text.length > RESULT_LIMITS.yamlLength) return null
   const lines = text.split('\n').filter((line) => line.trim() !== '')

@@ -6,15 +6,15 @@ import { mergeSketches, type Sample, type Sketch } from './sketch.js'
 import type { ToolSummary } from './summary.js'
 
 export interface Risk {
-  /** Sessions looked at: all, or an even sample of them. */
+  /** Sessions examined: all, or an even sample. */
   readonly sessions: number
-  /** Those that the rules would have blocked had they been learned without that very session. */
+  /** Those that the rules would have blocked had they been learned without that session. */
   readonly atRisk: number
-  /** What the rules, as learned, do not allow although it was seen. */
+  /** What was seen but the learned rules do not allow. */
   readonly wouldBlock: readonly string[]
 }
 
-/** Leaves each session out in turn. Known values are not counted in favour, so that the estimate errs to the safe side. */
+/** Leaves each session out in turn. Ignores known values, so that the estimate errs on the safe side. */
 export function sessionsAtRisk(summary: ToolSummary, sources: readonly SourceRule[], learning: SourceLearning): Risk {
   let exposed: Sketch = []
   const wouldBlock: string[] = []

@@ -7,7 +7,7 @@ import { mergeSamples, newSample, type Sample, sampled } from './sketch.js'
 export const JSON_TYPES = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'] as const
 export type JsonType = (typeof JSON_TYPES)[number]
 
-/** What values at one place looked like. Counts, extremes and small samples only, so that order does not matter. */
+/** What values at one place looked like: counts, extremes and small samples only, so that order does not matter. */
 export interface Shape {
   types: Partial<Record<JsonType, number>>
   kinds: Partial<Record<ValueKind, number>>
@@ -70,7 +70,7 @@ function addNumber(shape: Shape, value: number): void {
   shape.maximum = shape.maximum === null ? value : Math.max(shape.maximum, value)
 }
 
-/** Long text is content and is not kept; a value too long counts as one more than the sample holds. */
+/** Long text is content and is not stored; a value that is too long overflows the sample. */
 function addScalar(shape: Shape, value: string | number | boolean): void {
   const kind = kindOf(value)
   shape.kinds[kind] = (shape.kinds[kind] ?? 0) + 1
@@ -84,7 +84,7 @@ function addScalar(shape: Shape, value: string | number | boolean): void {
   if (seen !== null) seen.count++
 }
 
-/** No database keeps it in a text, and no summary may fail to be kept. */
+/** PostgreSQL cannot store this character in text, and storing a summary must not fail. */
 const NUL = '\u0000'
 
 function addMask(shape: Shape, value: string): void {
@@ -110,7 +110,7 @@ function addFields(shape: Shape, value: object, depth: number): void {
   }
   for (const [key, item] of entries) {
     if (!isFieldName(key)) {
-      // A contract cannot speak of it, so that it must not say that there are no other fields.
+      // A contract cannot name this field, so it must not forbid other fields.
       shape.fields.full = true
       continue
     }
@@ -119,7 +119,7 @@ function addFields(shape: Shape, value: object, depth: number): void {
   }
 }
 
-/** Whether a contract may name a field so. */
+/** Whether a contract can name this field. */
 export const isFieldName = (key: string): boolean =>
   key.length <= SHAPE_LIMITS.fieldLength && key.isWellFormed() && !key.includes(NUL) && !FORBIDDEN_KEYS.has(key)
 

@@ -8,7 +8,7 @@ const OUTSIDE = new Set('web webpage url http website browse page internet'.spli
 const DESTROYING = new Set('delete remove cancel drop purge destroy revoke terminate wipe erase'.split(' '))
 const PAYING = new Set('pay payment refund transfer charge purchase buy money transaction invoice'.split(' '))
 
-/** A first guess from the tool's name, for a person to correct: what it does decides how strictly it is judged. */
+/** Guesses the side effect from the tool's name. A person can correct it: it decides how strict the rules are. */
 export function guessSideEffect(tool: string): SideEffect {
   const words = wordsOf(tool)
   const reads = words[0] !== undefined && READING.has(words[0])

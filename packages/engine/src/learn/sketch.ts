@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Bounded collections whose content depends only on what was added, never on the order or on the split: each keeps the
- * members with the smallest hashes, so that a member once dropped would be dropped again.
+ * Bounded collections whose content depends only on what was added, not on the order or the split: each keeps the
+ * members with the smallest hashes, so a member once dropped would be dropped again.
  */
 
 /** The smallest distinct hashes added, sorted. Counts exactly up to its capacity and estimates beyond it. */
@@ -47,7 +47,7 @@ export interface Sample<T> {
 
 export const newSample = <T>(): Sample<T> => ({ entries: [], full: false })
 
-/** The value under a key, made when it is new. Null when the sample has no room for this key. */
+/** The value under a key, created if it is new. Null if the sample has no room for this key. */
 export function sampled<T>(sample: Sample<T>, key: string, capacity: number, make: () => T): T | null {
   const at = place(sample.entries, key)
   const found = sample.entries[at]

@@ -16,8 +16,8 @@ import {
 } from './sketch.js'
 
 /**
- * What was learned of one tool of one agent. Its size is bounded, and it depends only on which captures were added:
- * not on their order, and not on how they were split before merging.
+ * What was learned about one tool of one agent. Its size is bounded, and it depends only on which captures were added,
+ * not on their order or how they were split before merging.
  */
 export interface ToolSummary {
   version: 2
@@ -25,7 +25,7 @@ export interface ToolSummary {
   /** Calls learned from. */
   samples: number
   sessions: Sketch
-  /** Distinct requests: how much is known counts in these, for a request made again teaches nothing new. */
+  /** Distinct requests: evidence is counted in these, because a repeated request teaches nothing new. */
   requests: Sketch
   shape: Shape
   /** By generalised path of the argument. */
@@ -35,11 +35,11 @@ export interface ToolSummary {
 }
 
 export interface ColumnSummary {
-  /** Sessions by the kind of value that the column held. */
+  /** Sessions by the kind of value in the column. */
   kinds: Partial<Record<ValueKind, Sketch>>
 }
 
-/** First calls of a session, and how many of them came after each other tool. */
+/** First calls of a session, and how many of them followed each other tool. */
 export interface OrderSummary {
   firsts: number
   after: Sample<Count>
@@ -53,16 +53,16 @@ export const SUMMARY_LIMITS = {
   priorTools: 64,
 } as const
 
-/** One call that was observed, and allowed where it was judged. */
+/** One observed call; if it was judged, it was allowed. */
 export interface ObservedCall {
   readonly session: string
-  /** Fingerprint of what the user asked for first: the same request made again is no second witness. */
+  /** Fingerprint of the user's first request: a repeated request is no further evidence. */
   readonly request?: string | undefined
   readonly tool: string
-  /** Null where the capture level keeps none. */
+  /** Null if the capture level stores none. */
   readonly arguments: unknown
   readonly flow: CallFlow | null
-  /** It ran and did not succeed: its arguments were possible, but no example of where good ones come from. */
+  /** It ran and failed: its arguments were valid, but they do not show where good ones come from. */
   readonly failed?: boolean
 }
 
@@ -78,11 +78,11 @@ export const newSummary = (tool: string): ToolSummary => ({
   order: { firsts: 0, after: newSample(), mostCalls: 0 },
 })
 
-/** A summary as it was kept, perhaps by a version that did not count requests: then none are known. */
-export function readSummary(kept: ToolSummary | Outdated): ToolSummary {
-  if (kept.version === 2) return kept
-  const entries = kept.flows.entries.map(([path, flow]): [string, FlowSummary] => [path, { ...flow, requests: [] }])
-  return { ...kept, version: 2, requests: [], flows: { ...kept.flows, entries } }
+/** Reads a stored summary, perhaps from a version that did not count requests; then none are known. */
+export function readSummary(stored: ToolSummary | Outdated): ToolSummary {
+  if (stored.version === 2) return stored
+  const entries = stored.flows.entries.map(([path, flow]): [string, FlowSummary] => [path, { ...flow, requests: [] }])
+  return { ...stored, version: 2, requests: [], flows: { ...stored.flows, entries } }
 }
 
 type Outdated = Omit<ToolSummary, 'version' | 'requests' | 'flows'> & {
@@ -90,7 +90,7 @@ type Outdated = Omit<ToolSummary, 'version' | 'requests' | 'flows'> & {
   flows: Sample<Omit<FlowSummary, 'requests'>>
 }
 
-/** Adds one call. The salt is the agent's: it keeps values apart from their hashes. */
+/** Adds one call. The salt is the agent's, for hashes of values. */
 export function addCall(summary: ToolSummary, call: ObservedCall, salt: string): void {
   const session = sketchHash(call.session)
   const request = call.request === undefined ? session : sketchHash(call.request)
@@ -111,7 +111,7 @@ export function addCall(summary: ToolSummary, call: ObservedCall, salt: string):
   })
 }
 
-/** Adds what results of this tool were seen to hold. */
+/** Adds what was seen in results of this tool. */
 export function addColumns(summary: ToolSummary, session: string, columns: readonly Column[]): void {
   const hash = sketchHash(session)
   for (const { path, place, holds } of columns) {
@@ -124,7 +124,7 @@ export function addColumns(summary: ToolSummary, session: string, columns: reado
   }
 }
 
-/** The summary of everything added to either. */
+/** Merges two summaries into one of everything added to either. */
 export function mergeSummaries(a: ToolSummary, b: ToolSummary): ToolSummary {
   return {
     version: 2,
@@ -163,7 +163,7 @@ function addOrder(order: OrderSummary, flow: CallFlow): void {
   }
 }
 
-/** The summaries of all arguments of one name, over the tools of an agent: what to fall back on when one has few. */
+/** Merges the arguments of one name over all tools of an agent: the fallback for an argument with few samples. */
 export function* poolByName(summaries: readonly ToolSummary[]): Steps<Map<string, FlowSummary>> {
   const pool = new Map<string, FlowSummary>()
   for (const summary of summaries) {

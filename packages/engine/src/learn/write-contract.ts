@@ -1,7 +1,7 @@
 import { stringify } from 'yaml'
 import type { Draft } from './draft.js'
 
-/** A learned contract as a file that a person can read, with what to know about it on top. */
+/** A learned contract as a readable file, with what a reviewer should know at the top. */
 export function writeContract(draft: Draft): { file: string; text: string } {
   const { contract } = draft
   return {
@@ -12,7 +12,7 @@ export function writeContract(draft: Draft): { file: string; text: string } {
   }
 }
 
-/** Tool names come from programs and may hold anything, also the name of a file that is no contract. */
+/** Tool names come from programs and may be anything, even the name of a file that is not a contract. */
 function fileOf(tool: string): string {
   const name = tool.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 120) || '_'
   return `contracts/${RESERVED.has(name.toLowerCase()) ? `${name}-tool` : name}.yaml`
@@ -39,7 +39,7 @@ export function describeDraft({
   ].map((line) => line.replaceAll(/[\r\n]+/g, ' '))
 }
 
-/** What a person should look at before approving. */
+/** What a reviewer should look at before approving. */
 export function draftNotes({
   openings,
   wouldBlock,

@@ -7,7 +7,7 @@ import { applyEvent, foldEvents } from '../state/apply-event.js'
 import type { SessionState } from '../state/state.js'
 import { type ChainCheck, GENESIS_HASH, hashOf, type LinkRules, verifyLinks } from './verify-links.js'
 
-/** Puts an event behind the head of its session's chain. */
+/** Appends an event to its session's chain. */
 export function chainEvent(prev: LedgerHead | null, sessionId: string, event: SessionEvent): ChainedEvent {
   const { type, at } = event
   const body = event.body as unknown as ChainedEvent['body']
@@ -23,11 +23,11 @@ const SESSION_LINKS: LinkRules<ChainedEvent> = {
   shapes: LEDGER_EVENTS,
 }
 
-/** Checks numbers, hashes and shapes from the first event on, and the head where one is known from elsewhere. */
+/** Checks sequence numbers, hashes and shapes from the first event on, and the head if it is known from elsewhere. */
 export const verifyChain = (events: readonly ChainedEvent[], head?: LedgerHead): ChainCheck =>
   verifyLinks(events, SESSION_LINKS, head)
 
-/** Checks a whole export offline: the chain, the plan's hash, and that the events fold to the state that was kept. */
+/** Verifies a whole export offline: the chain, the plan's hash, and that the events fold to the stored state. */
 export function verifyExport(
   exported: Pick<LedgerExport, 'session_id' | 'events' | 'head' | 'compiled_hash' | 'compiled_session' | 'state'>,
 ): ChainCheck {
@@ -49,7 +49,7 @@ export function verifyExport(
 
 type Folded = { readonly state: SessionState } | { readonly brokenAt: number; readonly problem: string }
 
-/** Folds event by event, so that the one that cannot have happened is named. */
+/** Folds event by event, so that the impossible one can be named. */
 function foldNamed([created, ...rest]: readonly SessionEvent[], plan: Plan): Folded {
   let seq = 1
   try {
@@ -65,10 +65,10 @@ function foldNamed([created, ...rest]: readonly SessionEvent[], plan: Plan): Fol
   }
 }
 
-/** What has no canonical form is no state. */
-function sameState(folded: SessionState, kept: JsonValue): boolean {
+/** A value without a canonical form is not a state. */
+function sameState(folded: SessionState, stored: JsonValue): boolean {
   try {
-    return canonicalJson(folded as unknown as JsonValue) === canonicalJson(kept)
+    return canonicalJson(folded as unknown as JsonValue) === canonicalJson(stored)
   } catch {
     return false
   }

@@ -1,14 +1,15 @@
 import type { JsonValue, LedgerHead } from '@countersign/protocol'
 import { hashValue } from '../json/hash.js'
 
-/** What stands before the first event. */
+/** The previous hash of the first event. */
 export const GENESIS_HASH = '0'.repeat(64)
 
+/** An intact chain with its head, or the number of the first bad event and what is wrong with it. */
 export type ChainCheck =
   | { readonly ok: true; readonly head: LedgerHead | null }
   | { readonly ok: false; readonly brokenAt: number; readonly problem: string }
 
-/** An event as far as a chain knows it. */
+/** The part of an event that the chain needs. */
 interface Link {
   readonly seq: number
   readonly type: string
@@ -17,7 +18,7 @@ interface Link {
   readonly hash: string
 }
 
-/** What the chains of sessions and of workflows differ in. */
+/** How the chains of sessions and workflows differ. */
 export interface LinkRules<Event extends Link> {
   readonly owner: 'session' | 'workflow'
   readonly ownerOf: (event: Event) => string
@@ -26,7 +27,7 @@ export interface LinkRules<Event extends Link> {
 
 export const hashOf = (content: object): string => hashValue(content as JsonValue)
 
-/** Checks numbers, hashes and shapes from the first event on, and the head where one is known from elsewhere. */
+/** Checks sequence numbers, hashes and shapes from the first event on, and the head if it is known from elsewhere. */
 export function verifyLinks<Event extends Link>(
   events: readonly Event[],
   rules: LinkRules<Event>,

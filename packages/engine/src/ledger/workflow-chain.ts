@@ -8,7 +8,7 @@ import {
 import { type ChainCheck, GENESIS_HASH, hashOf, type LinkRules, verifyLinks } from './verify-links.js'
 import { impossibleEvent } from './workflow-history.js'
 
-/** Puts an event behind the head of its workflow's chain. */
+/** Appends an event to its workflow's chain. */
 export function chainWorkflowEvent(
   prev: LedgerHead | null,
   workflowId: string,
@@ -31,13 +31,13 @@ const WORKFLOW_LINKS: LinkRules<ChainedWorkflowEvent> = {
   shapes: WORKFLOW_EVENTS,
 }
 
-/** Checks numbers, hashes and shapes from the first event on, and the head where one is known from elsewhere. */
+/** Checks sequence numbers, hashes and shapes from the first event on, and the head if it is known from elsewhere. */
 export const verifyWorkflowChain = (events: readonly ChainedWorkflowEvent[], head?: LedgerHead): ChainCheck =>
   verifyLinks(events, WORKFLOW_LINKS, head)
 
 /**
- * Checks a whole export offline: that it is of the workflow it names, the chain, and that what it tells can have
- * happened: one winner for each handoff, no two holds that exclude each other, nothing allowed after a kill.
+ * Verifies a whole export offline: that it belongs to the workflow it names, the chain, and that its history is
+ * possible: one winner for each handoff, no two conflicting holds, nothing allowed after a kill.
  */
 export function verifyWorkflowExport(
   exported: Pick<WorkflowLedgerExport, 'workflow_id' | 'events' | 'head'>,

@@ -7,8 +7,8 @@ import {
 } from '@countersign/protocol'
 import { modesConflict, type ResourceMode } from '../contract/resource.js'
 
-/** What a workflow's events have said so far. */
-interface Told {
+/** What the events of a workflow have established so far. */
+interface History {
   isKilled: boolean
   readonly sessions: Set<string>
   readonly handoffs: Map<string, HandoffState>
@@ -21,54 +21,58 @@ interface Told {
   }[]
 }
 
-/** The first event that cannot have followed on those before it, and why. Null when the history is possible. */
+/** The first event that cannot have followed the previous ones, and why. Null if the history is possible. */
 export function impossibleEvent(events: readonly WorkflowEvent[]): { at: number; problem: string } | null {
-  const told: Told = { isKilled: false, sessions: new Set(), handoffs: new Map(), holds: [] }
+  const history: History = { isKilled: false, sessions: new Set(), handoffs: new Map(), holds: [] }
   for (const [at, event] of events.entries()) {
     if ((at === 0) !== (event.type === 'opened')) return { at, problem: 'a workflow is opened once, first of all' }
-    if (told.isKilled && !AFTER_A_KILL.has(event.type)) return { at, problem: `"${event.type}" after the kill` }
-    const problem = tell(told, event)
+    if (history.isKilled && !AFTER_A_KILL.has(event.type)) return { at, problem: `"${event.type}" after the kill` }
+    const problem = addEvent(history, event)
     if (problem !== null) return { at, problem }
   }
   return null
 }
 
-/** A killed workflow still hears what became of its calls, and its offers run out. */
+/** After a kill, calls may still end and offers expire. */
 const AFTER_A_KILL: ReadonlySet<WorkflowEventType> = new Set(['resources_released', 'handoff_expired'])
 
-/** Takes an event in. Returns why it cannot be, or null. */
-function tell(told: Told, event: WorkflowEvent): string | null {
+/** Adds an event to the history. Returns why it is impossible, or null. */
+function addEvent(history: History, event: WorkflowEvent): string | null {
   switch (event.type) {
     case 'opened':
       return null
     case 'joined':
-      if (told.sessions.has(event.body.session_id)) return `session ${event.body.session_id} joined before`
-      told.sessions.add(event.body.session_id)
+      if (history.sessions.has(event.body.session_id)) return `session ${event.body.session_id} joined before`
+      history.sessions.add(event.body.session_id)
       return null
     case 'handoff_offered':
-      if (told.handoffs.has(event.body.handoff_id)) return `handoff ${event.body.handoff_id} was offered before`
-      told.handoffs.set(event.body.handoff_id, 'offered')
+      if (history.handoffs.has(event.body.handoff_id)) return `handoff ${event.body.handoff_id} was offered before`
+      history.handoffs.set(event.body.handoff_id, 'offered')
       return null
     case 'handoff_accepted':
-      return move(told, event.body.handoff_id, 'accept')
+      return move(history, event.body.handoff_id, 'accept')
     case 'handoff_completed':
-      return move(told, event.body.handoff_id, 'complete')
+      return move(history, event.body.handoff_id, 'complete')
     case 'handoff_reclaimed':
-      return move(told, event.body.handoff_id, 'reclaim')
+      return move(history, event.body.handoff_id, 'reclaim')
     case 'handoff_expired':
-      return move(told, event.body.handoff_id, 'expire')
+      return move(history, event.body.handoff_id, 'expire')
     case 'resources_held':
-      return hold(told, event)
+      return hold(history, event)
     case 'resources_released':
-      release(told, event.body)
+      release(history, event.body)
       return null
     case 'killed':
-      told.isKilled = true
+      history.isKilled = true
       return null
   }
 }
 
-function move({ handoffs }: Told, handoffId: string, how: 'accept' | 'complete' | 'reclaim' | 'expire'): string | null {
+function move(
+  { handoffs }: History,
+  handoffId: string,
+  how: 'accept' | 'complete' | 'reclaim' | 'expire',
+): string | null {
   const from = handoffs.get(handoffId)
   if (from === undefined) return `handoff ${handoffId} was never offered`
   const moves: Partial<Record<typeof how, HandoffState>> = HANDOFF_MOVES[from]
@@ -81,14 +85,14 @@ function move({ handoffs }: Told, handoffId: string, how: 'accept' | 'complete' 
 type Held = Extract<WorkflowEvent, { type: 'resources_held' }>
 type Released = Extract<WorkflowEvent, { type: 'resources_released' }>['body']
 
-/** Without a release a hold ends this long after its session was killed, of which this ledger does not tell: not sooner. */
+/** Without a release, a hold ends this long after its session was killed, which this ledger does not record. */
 const LEAST_HOLD_MS = LIMITS.resourceHoldAfterKillSeconds * 1_000
 
-function hold({ holds }: Told, { at, body }: Held): string | null {
+function hold({ holds }: History, { at, body }: Held): string | null {
   const { session_id: session } = body
   const sinceMs = Date.parse(at)
   for (const { pending_call_id: call, key_hash: key, mode } of body.holds) {
-    const excludes = (held: Told['holds'][number]) =>
+    const excludes = (held: History['holds'][number]) =>
       held.key === key &&
       held.session !== session &&
       modesConflict(held.mode, mode) &&
@@ -100,7 +104,7 @@ function hold({ holds }: Told, { at, body }: Held): string | null {
   return null
 }
 
-function release({ holds }: Told, { session_id: session, pending_call_ids: calls }: Released): void {
+function release({ holds }: History, { session_id: session, pending_call_ids: calls }: Released): void {
   const left = holds.filter((held) => held.session !== session || !calls.includes(held.call))
   holds.splice(0, holds.length, ...left)
 }

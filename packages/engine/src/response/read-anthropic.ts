@@ -32,7 +32,7 @@ export function readAnthropic(response: Record<string, unknown>): RawResponse {
     content: texts.length === 0 ? null : texts.join(''),
     finishReason: STOP_REASONS.get(response.stop_reason) ?? null,
     model: asText(response.model),
-    // Cached tokens are counted apart by this provider, and are input all the same.
+    // This provider counts cached tokens separately; they are input all the same.
     usage: readUsage(
       response.usage,
       ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'],

@@ -3,7 +3,7 @@ import { checkStrictValue, holdsNul, parseStrictJson } from '../json/strict-json
 import { cutText } from '../text/cut-text.js'
 import type { FinishReason, ProviderRun, ToolCall } from './tool-call.js'
 
-/** A call as a provider's shape gives it; nothing is trusted yet. */
+/** A call as the provider's format gives it; nothing is validated yet. */
 export interface RawCall {
   readonly kind: ToolCall['kind']
   readonly choice: number
@@ -11,11 +11,11 @@ export interface RawCall {
   readonly name: unknown
   /** JSON text, or the value itself. */
   readonly arguments: unknown
-  /** Why nobody can say what the call is. */
+  /** Why the call cannot be interpreted. */
   readonly problem?: string
 }
 
-/** What a reader of one provider's shape found. */
+/** What the reader of one provider's format found. */
 export interface RawResponse {
   readonly calls?: RawCall[]
   readonly providerRun?: ProviderRun[]
@@ -30,7 +30,7 @@ export function toCall(raw: RawCall, index: number, isRepeated: boolean): ToolCa
   const read = readArguments(raw.arguments)
   const problem = raw.problem ?? nameProblem(raw, isRepeated) ?? read.problem
   return {
-    // Only a call that is blocked for it can have a longer one, and the ledger keeps what stands here for good.
+    // A longer one blocks the call, and the ledger stores this text for good.
     id: cutText(asText(raw.id) ?? '', LIMITS.idLength),
     name: cutText(asText(raw.name) ?? '', LIMITS.toolNameLength),
     index,
@@ -56,7 +56,7 @@ type ReadArguments = { text: string; value: JsonObject | null; problem: string |
 function readArguments(raw: unknown): ReadArguments {
   if (typeof raw !== 'string') return readArgumentValue(raw)
   if (isTooLong(raw)) return { text: '', value: null, problem: TOO_LONG }
-  // How providers stream a call without arguments.
+  // Providers stream a call without arguments as empty text.
   const parsed = raw === '' ? { ok: true as const, value: {} } : parseStrictJson(raw)
   if (!parsed.ok) return { text: raw, value: null, problem: `the arguments are refused: ${parsed.problem}` }
   if (holdsNul(raw)) return { text: raw, value: null, problem: HAS_NUL }
@@ -76,12 +76,12 @@ function readArgumentValue(raw: unknown): ReadArguments {
 }
 
 const TOO_LONG = `the arguments are longer than ${LIMITS.argumentBytesPerCall} bytes`
-/** A tool that is written in C would stop reading there, behind what the rules have judged. */
+/** A tool written in C would stop reading there, while the rules judge the whole string. */
 const HAS_NUL = 'the arguments are refused: a string holds the character NUL'
 const NOT_AN_OBJECT = 'the arguments are not a JSON object'
 
 function isTooLong(text: string): boolean {
-  // A UTF-16 unit takes at most three bytes, so short texts need no count.
+  // A UTF-16 unit takes at most three bytes, so short text needs no count.
   if (text.length * 3 <= LIMITS.argumentBytesPerCall) return false
   return Buffer.byteLength(text) > LIMITS.argumentBytesPerCall
 }
@@ -100,7 +100,7 @@ export function asText(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** Null unless the input counts add up and the output count is there. Absent input counts but the first are 0. */
+/** Null unless all counts are valid. The first input count and the output count are required; others default to 0. */
 export function readUsage(usage: unknown, inputs: readonly [string, ...string[]], output: string): Usage | null {
   const record = asRecord(usage)
   if (record === null) return null

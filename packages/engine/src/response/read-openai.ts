@@ -9,7 +9,7 @@ const CHAT_FINISH_REASONS: ReadonlyMap<unknown, FinishReason> = new Map([
   ['content_filter', 'content_filter'],
 ] as const)
 
-/** Reads a chat completion, with all alternatives of `n`: the program may take any of them. */
+/** Reads a chat completion with all alternatives of `n`: the program may use any of them. */
 export function readOpenAiChat(response: Record<string, unknown>): RawResponse {
   const calls: RawCall[] = []
   const texts: string[] = []
@@ -21,7 +21,7 @@ export function readOpenAiChat(response: Record<string, unknown>): RawResponse {
     const record = asRecord(item)
     const message = asRecord(record?.message)
     const reason = CHAT_FINISH_REASONS.get(record?.finish_reason) ?? null
-    // Null where the alternatives of `n` ended differently.
+    // Null if the alternatives of `n` ended differently.
     finishReason = finishReason === undefined || finishReason === reason ? reason : null
     if (message === null) {
       problems.push(`choice ${choice} has no message`)
@@ -50,13 +50,13 @@ function chatCall(call: Record<string, unknown>, choice: number): RawCall {
   const fn = asRecord(call.function)
   if (custom === null || fn !== null) {
     const made: RawCall = { kind: 'function', choice, id: call.id, name: fn?.name, arguments: fn?.arguments }
-    // A program takes the one or the other.
+    // A program may use either.
     return custom === null ? made : { ...made, problem: 'the call is of a function and of a custom tool at once' }
   }
   return { kind: 'custom', choice, id: call.id, name: custom.name, arguments: customArguments(custom.input) }
 }
 
-/** A legacy call has no id; the response's own makes one that no other response has. */
+/** A legacy call has no id; one made from the response's id is unique. */
 function legacyCall(call: Record<string, unknown>, choice: number, responseId: unknown): RawCall {
   const prefix = typeof responseId === 'string' && responseId.length <= 64 ? responseId : 'response'
   return {
@@ -68,7 +68,7 @@ function legacyCall(call: Record<string, unknown>, choice: number, responseId: u
   }
 }
 
-/** A custom tool takes free text; without one the call has no arguments. */
+/** A custom tool takes free text; without it the call has no arguments. */
 function customArguments(input: unknown): unknown {
   return typeof input === 'string' ? { input } : undefined
 }
@@ -113,14 +113,14 @@ export function readOpenAiResponses(response: Record<string, unknown>): RawRespo
   }
 }
 
-/** A call without `call_id` waits for no answer; one with an output, or in a container, has been run there. */
+/** A call without `call_id` expects no answer; one with an output, or in a container, already ran there. */
 function isProviderRun(item: Record<string, unknown>, ranIds: ReadonlySet<unknown>): boolean {
   if (item.call_id === undefined || item.call_id === null) return true
   if (ranIds.has(item.call_id)) return true
   return asText(asRecord(item.environment)?.type)?.startsWith('container') ?? false
 }
 
-/** A tool of the provider's that the program runs (shell, apply_patch, computer): all that it says is its argument. */
+/** A provider tool that the program runs (shell, apply_patch, computer): everything in it counts as arguments. */
 function builtinCall(type: string, item: Record<string, unknown>): RawCall {
   const { id: _id, type: _type, call_id, status: _status, ...rest } = item
   return { kind: 'builtin', choice: 0, id: call_id, name: type.slice(0, -'_call'.length), arguments: rest }

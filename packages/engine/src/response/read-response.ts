@@ -12,7 +12,7 @@ export interface ReadResponse {
   readonly calls: ToolCall[]
   readonly providerRun: ProviderRun[]
   readonly content: string | null
-  /** Null when the provider gave none, one we do not know, or different ones for the alternatives of `n`. */
+  /** Null if the provider gave none, an unknown one, or different ones for the alternatives of `n`. */
   readonly finishReason: FinishReason | null
   readonly model: string | null
   readonly usage: Usage | null
@@ -20,7 +20,7 @@ export interface ReadResponse {
   readonly problems: string[]
 }
 
-/** Reads every tool call out of a model's response. Never throws: what cannot be read is named as a problem. */
+/** Reads every tool call in a model's response. Never throws: what cannot be read is reported as a problem. */
 export function readResponse(response: unknown): ReadResponse {
   const formats = formatsOf(response)
   const [format] = formats
@@ -34,7 +34,7 @@ export function readResponse(response: unknown): ReadResponse {
   return toReadResponse(format, READERS[format](asRecord(response) ?? {}))
 }
 
-/** The object that contracts make their assertions on. */
+/** The normalized response, on which contracts make their assertions. */
 export function normalizeResponse(read: ReadResponse): JsonObject {
   return {
     content: read.content,
@@ -108,7 +108,7 @@ function repeatedIds(calls: readonly RawCall[]): ReadonlySet<unknown> {
   return repeated
 }
 
-/** These are recorded as they are, so that they must be small. */
+/** These are recorded as they are, so they must be small. */
 function boundRun({ type, name, id }: ProviderRun): ProviderRun {
   const bound = (text: string | null) => (text === null ? null : cutText(text, LIMITS.toolNameLength))
   return { type: cutText(type, LIMITS.toolNameLength), name: bound(name), id: bound(id) }

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '@countersign/protocol'
 import type { CompiledPath, PathNode } from '../json/json-path.js'
 import { normalizeResponse, type ReadResponse } from './read-response.js'
 
-/** The normalized response as paths see it: a path that goes below `arguments` enters the JSON text. */
+/** The normalized response as paths see it: a path that goes below `arguments` reads the parsed JSON. */
 export interface ResponseView {
   first(path: CompiledPath): JsonValue | undefined
   nodes(path: CompiledPath): PathNode[]
@@ -36,7 +36,7 @@ function isBelowArguments(location: readonly (string | number)[]): boolean {
   return location.length > STEPS_TO_ARGUMENTS
 }
 
-/** The same place with the arguments as the text they are. */
+/** The same place, with arguments as text. */
 function closed(node: PathNode, normalized: JsonObject): PathNode {
   let value: JsonValue = normalized
   for (const step of node.location) value = (value as Record<string | number, JsonValue>)[step] as JsonValue

@@ -6,23 +6,23 @@ export interface ToolCall {
   readonly name: string
   /** Position among all calls of the response. */
   readonly index: number
-  /** Which of the alternatives of `n` it belongs to. */
+  /** Which of the `n` alternatives it belongs to. */
   readonly choice: number
   /** `builtin`: a tool the provider defines and the program runs, such as a local shell. */
   readonly kind: 'function' | 'custom' | 'legacy' | 'builtin'
   readonly argumentsText: string
-  /** Null when there is a problem. */
+  /** Null if there is a problem. */
   readonly arguments: JsonObject | null
-  /** Why the call cannot be judged; then it must be blocked. */
+  /** Why the call cannot be read; it is blocked for it. Null for a call that can. */
   readonly problem: string | null
 }
 
-/** A tool that the provider has run itself: it can be recorded, and no longer stopped. */
+/** A tool that the provider ran itself: it can only be recorded, not stopped. */
 export interface ProviderRun {
   readonly type: string
   readonly name: string | null
   readonly id: string | null
 }
 
-/** Why the model stopped, in the words of the normalized response. */
+/** Why the model stopped, as the normalized response names it. */
 export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter'

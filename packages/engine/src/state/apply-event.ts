@@ -5,7 +5,7 @@ import { applyReceipts } from './apply-receipts.js'
 import { initialState } from './session-start.js'
 import type { SessionState } from './state.js'
 
-/** The state after an event. Nothing else makes one, so that the ledger and the state cannot disagree. */
+/** The state after an event. Nothing else creates states, so that the ledger and the state cannot disagree. */
 export function applyEvent(state: SessionState, event: SessionEvent, plan: Plan): SessionState {
   switch (event.type) {
     case 'created':
@@ -28,7 +28,7 @@ export function applyEvent(state: SessionState, event: SessionEvent, plan: Plan)
       return event.body.side === 'to' ? withoutTools(state) : withLabels(state, event.body.labels)
     case 'handoff_reclaimed':
       return event.body.side === 'to' ? withoutTools(state) : withLabels(state, event.body.labels ?? [])
-    // Nothing that the session may do has changed: a turn under way goes on.
+    // What the session may do is unchanged: a turn in progress continues.
     case 'handoff_offered':
     case 'handoff_accepted':
     case 'handoff_expired':
@@ -36,27 +36,27 @@ export function applyEvent(state: SessionState, event: SessionEvent, plan: Plan)
   }
 }
 
-/** The state at the end of a session's events, in order from the first. */
+/** The state after all events of a session, in order from the first. */
 export function foldEvents(events: readonly SessionEvent[], plan: Plan): SessionState {
   const [first, ...rest] = events
   if (first?.type !== 'created') throw new Error('the first event of a session must be `created`')
   return rest.reduce((state, event) => applyEvent(state, event, plan), initialState(plan, first))
 }
 
-/** What is allowed has changed without a step: requests prepared before must not pass. */
+/** What is allowed has changed without a step: requests prepared earlier become stale. */
 const controlled = (state: SessionState): SessionState => ({ ...state, controlRevision: state.controlRevision + 1 })
 
-/** What a handoff lent a session ends with the handoff. */
+/** The tools that a handoff granted end with it. */
 const withoutTools = (state: SessionState): SessionState => controlled({ ...state, offeredTools: [] })
 
-/** Labels are added and never removed; adding one that is there changes nothing. */
+/** Labels are added and never removed; adding an existing one changes nothing. */
 function withLabels(state: SessionState, labels: readonly string[]): SessionState {
   const added = labels.filter((label) => !state.labels.includes(label))
   if (added.length === 0) return state
   return controlled({ ...state, labels: [...new Set([...state.labels, ...added])] })
 }
 
-/** The old holder is shut out; calls without outcome are in doubt until the new one has said what became of them. */
+/** Shuts out the old holder. Calls without an outcome are in doubt until the new holder has reported one. */
 function recovered(state: SessionState, body: Extract<SessionEvent, { type: 'recovered' }>['body']): SessionState {
   const inDoubt = new Set(body.in_doubt)
   const open = state.open && {

@@ -6,10 +6,10 @@ import { copyState, pendingCall } from './copy-state.js'
 import type { RegisteredCall, SessionState } from './state.js'
 import { MINUTE_MS } from './state.js'
 
-/** What of a proposal changes a session: all but the prepared request that it used up. */
+/** The part of a proposal event that changes the state: all but the prepared request that it consumed. */
 export type ProposalFacts = Omit<LedgerBody<'proposal'>, 'prepared_request_id' | 'prepared_digest'>
 
-/** Registered calls narrow from now on; nothing widens before their receipts. */
+/** Registered calls narrow from now on; nothing widens before their receipts arrive. */
 export function applyProposal(
   state: SessionState,
   { body, at }: { readonly body: ProposalFacts; readonly at: string },
@@ -20,7 +20,7 @@ export function applyProposal(
     next.actualCost = addDecimals(state.actualCost, body.cost)
     if (compareDecimals(body.cost, state.highestCost) > 0) next.highestCost = body.cost
   }
-  // A response without calls says nothing about the model's obedience.
+  // A response without calls neither continues nor ends a series of blocks.
   if (body.outcome === 'allowed') next.consecutiveBlocks = 0
   else if (body.outcome !== 'no_calls') {
     next.consecutiveBlocks += 1
@@ -80,6 +80,6 @@ function recentCalls(state: SessionState, calls: readonly RegisteredCall[], wind
 function recentTimes(state: SessionState, at: string, calls: number, most: number): readonly number[] {
   if (most === 0) return []
   const atMs = Date.parse(at)
-  const kept = state.recentTimes.filter((time) => time > atMs - MINUTE_MS)
-  return [...kept, ...Array.from({ length: calls }, () => atMs)].slice(-most)
+  const recent = state.recentTimes.filter((time) => time > atMs - MINUTE_MS)
+  return [...recent, ...Array.from({ length: calls }, () => atMs)].slice(-most)
 }

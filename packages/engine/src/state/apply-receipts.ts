@@ -6,7 +6,7 @@ import type { OpenStep, PendingCall, SessionState } from './state.js'
 
 type ReceiptsEvent = Extract<SessionEvent, { type: 'receipts' }>
 
-/** Resolves calls; when the last one of the step is resolved and one succeeded at its level, the step commits. */
+/** Resolves calls. Once all calls of the step are resolved and one succeeded at its level, the step commits. */
 export function applyReceipts(state: SessionState, { body, at }: ReceiptsEvent): SessionState {
   if (state.open === null) return state
   const next = copyState(state)
@@ -30,7 +30,7 @@ export function applyReceipts(state: SessionState, { body, at }: ReceiptsEvent):
   return next
 }
 
-/** What an outcome does at once: it may release a budget, add labels, count an error. Nothing here widens. */
+/** What an outcome does immediately: it may release a budget, add labels, count an error. Nothing here widens. */
 function takeOutcome(next: Draft<SessionState>, call: PendingCall, { outcome }: LedgerReceipt): void {
   if (outcome === 'not_executed' || (outcome === 'failed' && call.rolls_back)) release(next, call)
   if (outcome === 'failed') next.consecutiveErrors += 1
@@ -81,7 +81,7 @@ function resolved(open: OpenStep, call: PendingCall, receipt: LedgerReceipt): Op
   }
 }
 
-/** What is known of envelopes after a call: one that it was to establish and did not has no bound any more. */
+/** Envelopes after a call: one that it should have established but did not has no bound any more. */
 function establishedAfter(
   effects: OpenStep['effects'],
   call: PendingCall,
@@ -99,7 +99,7 @@ function without<Value>(record: Readonly<Record<string, Value>>, names: readonly
   return left
 }
 
-/** The only place where a session moves on: version, phase, and everything that widens. */
+/** The only place where a session advances: version, phase, and everything that widens. */
 function commit(next: Draft<SessionState>, { effects, advancesTo, cost }: OpenStep, at: string): void {
   const counts = { ...next.committed }
   for (const tool of effects.tools) setEntry(counts, tool, (lookUp(counts, tool) ?? 0) + 1)
@@ -117,7 +117,7 @@ function commit(next: Draft<SessionState>, { effects, advancesTo, cost }: OpenSt
   next.lastStep = { step, phase, tools: [...effects.tools], cost: Number(cost), completedAt: at }
 }
 
-/** A precondition without a witness is met for good; with one, for the newest values it was met for. */
+/** A precondition without a witness is met for good; with one, only for the newest values it was met for. */
 function withSatisfied(
   satisfied: SessionState['satisfied'],
   added: OpenStep['effects']['satisfied'],

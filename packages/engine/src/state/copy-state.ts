@@ -1,8 +1,8 @@
 import type { PendingCall, RegisteredCall, SessionState } from './state.js'
 
 /**
- * A copy to set fields of. Written out on purpose: a spread of a spread of a spread has a new hidden class each time,
- * and V8 then copies field by field at some ten times the cost, several times a step.
+ * A mutable copy. Written out on purpose: a spread of a spread of a spread has a new hidden class each time, and V8
+ * then copies field by field at about ten times the cost, several times a step.
  */
 export function copyState(state: SessionState): Draft<SessionState> {
   return {
@@ -41,7 +41,7 @@ export function copyState(state: SessionState): Draft<SessionState> {
 
 export type Draft<T> = { -readonly [Key in keyof T]: T[Key] }
 
-/** A registered call where it stands: just allowed, or once it has an outcome. */
+/** A registered call with its current state: pending, in doubt or resolved. */
 export function pendingCall(call: RegisteredCall, state: PendingCall['state'], proposedAt: string): PendingCall {
   return {
     index: call.index,

@@ -2,9 +2,10 @@ import type { SessionEvent } from '@countersign/protocol'
 import type { Plan } from '../contract/plan.js'
 import type { SessionState } from './state.js'
 
+/** The first event of a session. */
 export type CreatedEvent = Extract<SessionEvent, { type: 'created' }>
 
-/** The state of a session that has only been created. */
+/** The state of a session right after its creation. */
 export function initialState(plan: Plan, { at, body }: CreatedEvent): SessionState {
   return {
     agent: body.agent,

@@ -2,7 +2,7 @@ import type { JsonValue, NarrowingSnapshot, StateSnapshot } from '@countersign/p
 import type { Plan } from '../contract/plan.js'
 import type { SessionState } from './state.js'
 
-/** The redacted view of a session, name for name as the specification lists it. Counts are of committed calls. */
+/** The redacted view of a session, named as in the specification. Counts are of committed calls. */
 export function snapshotOf(
   state: SessionState,
   plan: Plan,
@@ -32,7 +32,7 @@ export function snapshotOf(
   }
 }
 
-/** Every tool that a call so far forbids. */
+/** Every tool that the calls so far forbid. */
 export function forbiddenTools(state: SessionState, plan: Plan): string[] {
   const forbidden = new Set<string>()
   for (const tool of Object.keys(state.used)) {
@@ -41,7 +41,7 @@ export function forbiddenTools(state: SessionState, plan: Plan): string[] {
   return [...forbidden].sort()
 }
 
-/** Hashes stay inside: a precondition bound to values shows for how many of them it is met. */
+/** Hides the hashes: a precondition bound to values shows for how many of them it is met. */
 function satisfiedView(state: SessionState): Record<string, JsonValue> {
   return Object.fromEntries(
     Object.entries(state.satisfied).map(([key, met]) => [key, met === true ? true : { values: met.length }]),

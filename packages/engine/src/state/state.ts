@@ -1,6 +1,6 @@
 import type { CompletedStep, EvidenceLevel, Fact, LedgerCall, SessionStatus } from '@countersign/protocol'
 
-/** A call that was allowed and counts from then on. */
+/** An allowed call, which counts from now on. */
 export interface RegisteredCall extends LedgerCall {
   readonly pending_call_id: string
   readonly argument_hash: string
@@ -19,9 +19,9 @@ export interface OpenStep {
   readonly calls: readonly PendingCall[]
   /** Set when a call of the step succeeded at its level. */
   readonly succeeded: boolean
-  /** Where the step leads when it commits. */
+  /** The phase that the step advances to when it commits. */
   readonly advancesTo: string | null
-  /** What widens, gathered from receipts, applied when the step commits. */
+  /** What widens, collected from receipts and applied when the step commits. */
   readonly effects: {
     readonly tools: readonly string[]
     readonly binds: Readonly<Record<string, Fact>>
@@ -33,8 +33,8 @@ export interface OpenStep {
 }
 
 /**
- * All that a session remembers: plain JSON, bounded, and made only by `applyEvent`.
- * Records are keyed by names that come from outside: read them with Object.hasOwn or as a Map.
+ * All that a session remembers: plain JSON, bounded in size, and created only by `applyEvent`.
+ * Records are keyed by untrusted names: read them with `lookUp`.
  */
 export interface SessionState {
   readonly agent: string | null
@@ -58,15 +58,15 @@ export interface SessionState {
   readonly aggregates: Readonly<Record<string, string>>
   readonly bindings: Readonly<Record<string, Fact>>
   readonly envelopes: Readonly<Record<string, string>>
-  /** Precondition key -> true, or the hashes a later call must repeat one of. */
+  /** Precondition key -> true, or hashes of which a later call must repeat one. */
   readonly satisfied: Readonly<Record<string, true | readonly string[]>>
-  /** The newest allowed calls, for loops: tool and argument hash. */
+  /** The newest allowed calls, for loop detection. */
   readonly recent: readonly { readonly id: string; readonly tool: string; readonly hash: string }[]
   /** Times of allowed calls within the last minute, in milliseconds. */
   readonly recentTimes: readonly number[]
   readonly labels: readonly string[]
   readonly toolFilter: readonly string[] | null
-  /** The most that the session's role and handoff let it use, none once the handoff has ended; null: not bounded. */
+  /** The tools that the session's role and handoff allow, none once the handoff has ended; null: no limit. */
   readonly offeredTools: readonly string[] | null
   readonly checkpointsTriggered: number
   readonly consecutiveBlocks: number

@@ -1,7 +1,7 @@
 import type { PreparedContract } from '../contract/plan.js'
 import type { SessionState } from './state.js'
 
-/** What the calls of one response that were allowed so far add to the session, before anything is recorded. */
+/** What the allowed calls of one response add to the session so far, before anything is recorded. */
 export interface Tally {
   readonly used: ReadonlyMap<string, number>
   readonly calls: number
@@ -22,12 +22,12 @@ export const EMPTY_TALLY: Tally = {
   labels: new Set(),
 }
 
-/** One allowed call, as far as it narrows what may follow. */
+/** The part of an allowed call that narrows what may follow. */
 export interface TalliedCall {
   readonly tool: string
   readonly contract: PreparedContract | null
   readonly argumentHash: string
-  /** What the call makes of each sum and count it adds to. */
+  /** The new total of each aggregate that the call adds to. */
   readonly aggregates: ReadonlyMap<string, string>
   readonly checkpoints: number
 }

@@ -1,7 +1,7 @@
-/** The known name that a misspelt one most likely means; null where none is near. */
+/** The known name closest to a misspelt one; null if none is close. */
 export function closestName(written: string, known: Iterable<string>): string | null {
   let best: string | null = null
-  // Two of four letters changed make another word.
+  // With two of four letters changed it is another word.
   const farthest = written.length <= 4 ? 1 : Math.min(3, Math.floor(written.length / 3) + 1)
   let bestDistance = farthest + 1
   for (const name of known) {
@@ -15,7 +15,7 @@ export function closestName(written: string, known: Iterable<string>): string | 
   return best
 }
 
-/** `did you mean "x"?` or the list of what is known. */
+/** A fix for an unknown name: `did you mean "x"?`, or the known names. */
 export function suggestName(written: string, known: Iterable<string>): string {
   const names = [...known]
   const closest = closestName(written, names)
@@ -23,7 +23,7 @@ export function suggestName(written: string, known: Iterable<string>): string {
   return names.length === 0 ? 'none is declared' : `use one of ${names.slice(0, 40).join(', ')}`
 }
 
-/** How many letters must be added, removed, changed or swapped with the next. */
+/** How many letters must be added, removed, changed or swapped with their neighbour. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, index) => index)

@@ -1,11 +1,11 @@
 import type { Steps } from './steps.js'
 
 /**
- * What preparing one plan may cost, in microseconds of a usual machine. A plan of a megabyte can hold tens of thousands
- * of patterns and schemas, each harmless; together they would keep the process from everything else for minutes.
+ * What preparing one plan may cost, in microseconds on an ordinary machine. A plan of a megabyte can hold tens of
+ * thousands of patterns and schemas. Each is harmless; together they would block the process for minutes.
  */
 const PLAN_COST = 5_000_000
-/** What one contract of it may cost: between contracts others have their turn. */
+/** What one contract of it may cost. The process can do other work between contracts. */
 const CONTRACT_COST = 1_000_000
 
 interface Left {
@@ -15,7 +15,7 @@ interface Left {
 
 let left: Left = { plan: Number.POSITIVE_INFINITY, contract: Number.POSITIVE_INFINITY }
 
-/** Everything compiled by one walk is paid from one budget, step by step. It counts, so the same plan always ends the same. */
+/** Runs the steps on one budget. Costs are counted, not timed, so the same plan always gives the same result. */
 export function* withinCompileBudget<Result>(steps: Steps<Result>): Steps<Result> {
   const own: Left = { plan: PLAN_COST, contract: CONTRACT_COST }
   for (;;) {
@@ -33,7 +33,7 @@ export function* withinCompileBudget<Result>(steps: Steps<Result>): Steps<Result
   }
 }
 
-/** Null, or why this may not be compiled any more. */
+/** Takes a cost from the budget. Null, or why nothing more may be compiled. */
 export function spendOnCompiling(cost: number): string | null {
   left.plan -= cost
   left.contract -= cost

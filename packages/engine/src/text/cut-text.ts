@@ -1,4 +1,4 @@
-/** A text of at most `length` characters and a mark that it was cut. No half of a surrogate pair is left at the end. */
+/** Cuts text to `length` characters and marks the cut. Never leaves half of a surrogate pair at the end. */
 export function cutText(text: string, length: number): string {
   if (text.length <= length) return text
   const last = text.charCodeAt(length - 1)

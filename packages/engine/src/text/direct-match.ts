@@ -1,8 +1,7 @@
 /**
- * Matches a pattern in one walk along the text, where each character says by itself which part of the pattern it
- * belongs to: `^` and `$`, and between them ASCII characters and sets with repeat counts, of which none can be mistaken
- * for what may follow it. Most patterns of contracts are like that (`^ORD-[0-9]{4,}$`), and RE2's machine costs ten
- * times as much. Null for any other pattern. The source is known to be one that RE2 takes.
+ * Matches simple patterns in one pass over the text: `^` and `$`, and between them ASCII characters and sets with
+ * repeat counts, none of which can be confused with what may follow it. Most patterns of contracts are like that
+ * (`^ORD-[0-9]{4,}$`), and RE2 takes ten times as long. Null for any other pattern. RE2 must accept the source.
  */
 export function directMatch(source: string): ((text: string) => boolean) | null {
   const parts = readParts(source)
@@ -10,7 +9,7 @@ export function directMatch(source: string): ((text: string) => boolean) | null 
 }
 
 interface Part {
-  /** 1 for each ASCII code that it takes. */
+  /** 1 for each ASCII code that it matches. */
   readonly takes: Uint8Array
   readonly least: number
   readonly most: number
@@ -28,7 +27,7 @@ function follows(parts: readonly Part[], text: string): boolean {
   return at === text.length
 }
 
-/** A part whose length is open must share no character with what can come right after it. */
+/** A part of variable length must share no character with what can follow it. */
 function isPlain({ takes, least, most }: Part, index: number, parts: readonly Part[]): boolean {
   if (least === most) return true
   for (let at = index + 1; at < parts.length; at++) {
@@ -40,7 +39,7 @@ function isPlain({ takes, least, most }: Part, index: number, parts: readonly Pa
 }
 
 const ESCAPED = String.raw`\\[dw.+*?()[\]{}|^$/\\-]`
-/** One character or set, and how often. What RE2 reads otherwise, such as `+?` or `[^a]`, is left to RE2. */
+/** One character or set with its count. What means something else to RE2, such as `+?` or `[^a]`, is left to RE2. */
 const PART = new RegExp(
   `(?<one>[\\w@#%&=:;,<>~!"'\`/ -]|${ESCAPED})(?<count>[*+?]|\\{\\d+(?:,\\d*)?\\})?(?![*+?{])` +
     `|\\[(?<set>(?:[\\w@#%&=:;,<>~!"'\`/ .+*?(){}|$]|\\w-\\w|${ESCAPED})+-?)\\](?<counted>[*+?]|\\{\\d+(?:,\\d*)?\\})?(?![*+?{])`,

@@ -12,12 +12,12 @@ import {
   YAMLParseError,
 } from 'yaml'
 
-/** What composes a document calls itself at every level, and a stack that ends inside a pattern ends the process. */
+/** The composer recurses at every level, and a stack overflow inside a pattern ends the process. */
 const MAX_DEPTH = 2 * LIMITS.jsonDepth
 
 /**
- * Parses one document of YAML, or null where it is nested too deeply. Errors say where they are by `pos` alone: to show
- * the line with each of them takes minutes where a line is long and has many.
+ * Parses one YAML document; null if it is nested too deeply. Errors carry only `pos`: showing the line with each of
+ * them takes minutes if the line is long and has many.
  */
 export function parseYaml(
   text: string,
@@ -32,7 +32,7 @@ export function parseYaml(
   return document ?? null
 }
 
-/** By the parser's own stack, which needs none of ours. */
+/** Counted on the parser's own stack, so it cannot overflow ours. */
 function tokensOf(text: string, lines: LineCounter | undefined): CST.Token[] | null {
   const parser = new Parser(lines?.addNewLine)
   const tokens: CST.Token[] = []

@@ -1,11 +1,11 @@
 /**
- * The least number of instructions that a pattern compiles to, read from its text. Compiling a short pattern of many
- * repeat counts takes seconds, so its size must be known before. Whether it is a pattern at all others say.
+ * The least number of instructions that a pattern compiles to, estimated from its text. Compiling a short pattern with
+ * many repeat counts takes seconds, so the size must be known first. Does not check that the pattern is valid.
  */
 export function leastProgramSize(source: string): number {
   const groups: number[] = []
   let size = 0
-  /** Of the atom that a count behind it would repeat. */
+  /** Size of the atom that a count after it would repeat. */
   let atom = 0
   let at = 0
   while (at < source.length) {
@@ -46,13 +46,13 @@ function countAt(source: string, at: number): { times: number; end: number } | n
 
 const GROUP_KIND = /\?(?:P?<\w*>|[A-Za-z-]*:?)/y
 
-/** Past a name, flags or the mark of a group that is not captured. */
+/** Skips a name, flags or the mark of a non-capturing group. */
 function groupStart(source: string, at: number): number {
   GROUP_KIND.lastIndex = at
   return at + (GROUP_KIND.exec(source)?.[0].length ?? 0)
 }
 
-/** Braces of `\p{L}` and `\x{1F}`, and everything inside of a class, are no counts. */
+/** The braces of `\p{L}` and `\x{1F}`, and everything inside a class, are not counts. */
 function atomEnd(source: string, at: number): number {
   if (source[at] === '\\') {
     const close = /[pPx]/.test(source[at + 1] ?? '') && source[at + 2] === '{' ? source.indexOf('}', at) : -1
@@ -60,7 +60,7 @@ function atomEnd(source: string, at: number): number {
   }
   if (source[at] !== '[') return at + 1
   let end = at + (source[at + 1] === '^' ? 2 : 1)
-  // A bracket that stands first is one of the class.
+  // A bracket in first place belongs to the class.
   if (source[end] === ']') end++
   while (end < source.length && source[end] !== ']') {
     if (source[end] === '\\') end += 2

@@ -7,12 +7,12 @@ export type Regex =
   | {
       ok: true
       test(text: string): boolean
-      /** False for a text for which `test` throws. */
+      /** False for text on which `test` throws. */
       canTest(text: string): boolean
     }
   | { ok: false; problem: string }
 
-/** Thrown by `test` when pattern and text together cost more than a rule may: linear time is not small time. */
+/** Thrown by `test` if pattern and text together cost more than a rule may: linear time can still be long. */
 export class RegexTooCostlyError extends Error {
   constructor() {
     super('the text is too long for this regular expression: shorten the pattern or bound the length')
@@ -21,9 +21,9 @@ export class RegexTooCostlyError extends Error {
 }
 
 const MAX_SOURCE_LENGTH = 4_096
-/** `[ab]{1000}` has some 1,000 instructions. Counts may not be nested beyond that, but they can be strung together. */
+/** `[ab]{1000}` has about 1,000 instructions. RE2 limits nested counts, but not counts in a row. */
 const MAX_PROGRAM_SIZE = 2_500
-/** Instructions times characters; about a fifth of a second at the worst. */
+/** Instructions times characters: about 200 ms at worst. */
 const MAX_WORK = 10_000_000
 
 const TOO_LARGE: Regex = { ok: false, problem: 'the regular expression is too large: lower its repeat counts' }

@@ -1,7 +1,7 @@
-/** Work that others may come between, at every `yield`. */
+/** Work that can be interleaved with other work at every `yield`. */
 export type Steps<Result> = Generator<void, Result, void>
 
-/** Does all of it at once. */
+/** Runs all steps at once and returns the result. */
 export function runToEnd<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const step = steps.next()

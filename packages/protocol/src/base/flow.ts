@@ -14,12 +14,12 @@ export const FLOW_LIMITS = {
   pathLength: 256,
 } as const
 
-/** The shapes of value that the source rules tell apart. `prose` is free text: nobody vouches for what is inside it. */
+/** The kinds of value that source rules distinguish. `prose` is free text: nothing vouches for what is inside it. */
 export const VALUE_KINDS = ['empty', 'boolean', 'number', 'date', 'email', 'url', 'id', 'name', 'prose'] as const
 export const valueKindSchema = z.enum(VALUE_KINDS)
 export type ValueKind = z.infer<typeof valueKindSchema>
 
-/** How a value stood in a result: a whole cell, a key of a map, an item or line of its own in free text, amid free text. */
+/** How a value occurred in a result: a whole cell, a key of a map, its own line or item in free text, within prose. */
 export const RESULT_PLACES = ['cell', 'key', 'line', 'prose'] as const
 export const resultPlaceSchema = z.enum(RESULT_PLACES)
 export type ResultPlace = z.infer<typeof resultPlaceSchema>
@@ -35,9 +35,9 @@ export const valueSourceSchema = z.discriminatedUnion('seen', [
     seen: resultPlaceSchema,
     tool: toolName,
     path: flowPath,
-    /** What this column has held so far in the conversation; for a cell or a key only. */
+    /** What this column has contained so far in the conversation; only for a cell or a key. */
     holds: kinds.optional(),
-    /** The value is what this single place of a result said last. */
+    /** The value is the latest one at this single place of a result. */
     latest: z.boolean().optional(),
   }),
 ])
@@ -45,7 +45,7 @@ export type ValueSource = z.infer<typeof valueSourceSchema>
 
 const sources = z.array(valueSourceSchema).max(FLOW_LIMITS.sourcesPerValue)
 
-/** One string or number among the arguments. `sources` in the order in which they were first seen; empty: nowhere. */
+/** One string or number among the arguments. `sources` are in the order they were first seen; empty: nowhere. */
 export const leafFlowSchema = z.strictObject({
   path: flowPath,
   kind: valueKindSchema,
@@ -65,13 +65,13 @@ export const callFlowSchema = z.strictObject({
   /** Tools already called in this conversation, each once; and how often this one was. */
   prior_tools: z.array(toolName).max(FLOW_LIMITS.priorTools),
   prior_calls: z.int().min(0),
-  /** Something seen earlier had to be forgotten, or arguments were left out: "nowhere" proves nothing. */
+  /** Something seen earlier was dropped, or arguments were left out: "nowhere" proves nothing. */
   incomplete: z.boolean().optional(),
 })
 export type CallFlow = z.infer<typeof callFlowSchema>
 
 export const columnPlaceSchema = z.enum(['cell', 'key'])
-/** What one column of a tool's results has held. */
+/** What one column of a tool's results has contained. */
 export const columnSchema = z.strictObject({
   tool: toolName,
   path: flowPath,
@@ -85,8 +85,8 @@ export const flowsSchema = z.strictObject({
   /** Columns of the results seen since the last capture of this conversation. */
   columns: z.array(columnSchema).max(FLOW_LIMITS.columns).optional(),
   /**
-   * Fingerprint of what the user asked for first, under a key that the server does not keep: it tells the same request
-   * made again from another one, and nothing else.
+   * Fingerprint of the user's first request, under a key that the server does not store: it shows whether two requests
+   * are the same, and nothing else.
    */
   request: z
     .string()

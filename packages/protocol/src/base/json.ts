@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Any value that JSON can write. */
+/** Any JSON value. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject
 
 export interface JsonObject {
@@ -8,15 +8,15 @@ export interface JsonObject {
 }
 
 /**
- * One look at the whole value, which is then passed on as it is. Not `z.json()`: that is a schema of itself, which zod
- * cannot compile, and it copies the value part by part.
+ * Checks the whole value at once and passes it on unchanged. Not `z.json()`: that schema is recursive, which zod cannot
+ * compile, and it copies the value part by part.
  */
 export const jsonSchema = z.custom<JsonValue>(isJson)
 
 /** A JSON object with members of any kind. */
 export const jsonObjectSchema = z.record(z.string(), jsonSchema)
 
-/** Without recursion, so that no nesting can exhaust the stack. A value that holds itself is not JSON. */
+/** Without recursion, so that no nesting can overflow the stack. A value that contains itself is not JSON. */
 function isJson(root: unknown): boolean {
   const open: unknown[] = [root]
   for (let looked = 0; open.length > 0; looked++) {
@@ -42,7 +42,7 @@ function isJson(root: unknown): boolean {
   return true
 }
 
-/** More than any body, plan or reply can hold. */
+/** More than any body, plan or reply can contain. */
 const MOST_PARTS = 10_000_000
 
 function isPlain(value: object): boolean {

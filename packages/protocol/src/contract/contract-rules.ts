@@ -83,10 +83,10 @@ export const bindSchema = z.strictObject({
 export const refSchema = z.strictObject({ path: pathSchema, ref: nameSchema })
 
 /**
- * Where a value may come from: the user's words; an argument of an earlier allowed call that was itself judged; a whole
- * cell of an identifier column (`columns`); the values listed in `known`; nowhere (`generated`, for every or for the
- * listed kinds of value); or one place of one tool's results, by its generalised path. `as: line` takes lines and list
- * items of free text, `as: prose` any place in it.
+ * Where a value may come from: the user's words; an argument of an earlier allowed call that has source rules itself;
+ * a whole cell of an identifier column (`columns`); the values listed in `known`; nowhere (`generated`, for all or only
+ * the listed kinds of value); or one place in one tool's results, by its generalised path. `as: line` accepts lines and
+ * list items of free text, `as: prose` any place in it.
  */
 export const sourceOriginSchema = z.union([
   z.enum(['user', 'argument', 'identifier', 'known', 'generated']),
@@ -95,7 +95,7 @@ export const sourceOriginSchema = z.union([
 ])
 export type SourceOrigin = z.infer<typeof sourceOriginSchema>
 
-/** Values as salted hashes: a plan holds no content. */
+/** Values as salted hashes: a plan contains no content. */
 export const knownValuesSchema = z.strictObject({
   salt: z.string().min(1).max(128),
   hashes: z.array(hashSchema).max(1_024),
@@ -106,9 +106,9 @@ export const sourceRoleSchema = z.enum(['reference', 'content'])
 export const sourceRuleSchema = z.strictObject({
   /** Generalised: `$.to[*]` is every element. */
   path: pathSchema,
-  /** A reference is judged whole; of content only the addresses and identifiers inside. Absent: by the value's shape. */
+  /** A reference is judged whole; of content, only the addresses and identifiers inside. Absent: by the value. */
   role: sourceRoleSchema.optional(),
-  /** Numbers here name something, as a ticket's id does, and are judged like text. Absent: they are amounts. */
+  /** Numbers here identify something, like a ticket id, and are judged like text. Absent: they are amounts. */
   numbers: z.literal(true).optional(),
   from: z.array(sourceOriginSchema).min(1).max(256),
   known: knownValuesSchema.optional(),
@@ -116,7 +116,7 @@ export const sourceRuleSchema = z.strictObject({
 })
 export type SourceRule = z.infer<typeof sourceRuleSchema>
 
-/** What a column of this tool's results holds; one that ever held prose vouches for nothing. */
+/** What a column of this tool's results contains; one that ever contained prose vouches for nothing. */
 export const resultColumnSchema = z.strictObject({
   path: pathSchema,
   place: columnPlaceSchema.default('cell'),

@@ -57,7 +57,7 @@ export const contractSchema = z.strictObject({
   checkpoint: z.union([checkpointSchema, z.array(checkpointSchema).min(1)]).optional(),
   policy: policySchema.optional(),
   timeouts: timeoutsSchema.optional(),
-  /** Known, kept, not enforced: compilation warns. */
+  /** Accepted and stored, but not enforced: compilation warns. */
   retries: jsonSchema.optional(),
   rate_limits: jsonSchema.optional(),
   golden_cases: jsonSchema.optional(),
@@ -113,7 +113,7 @@ export type SessionDefinition = z.input<typeof sessionDefinitionSchema>
 export const workflowRoleSchema = z.strictObject({
   agent: agentSchema.optional(),
   root: z.boolean().optional(),
-  /** The most that sessions of this role may use; all that their contracts allow unless said. */
+  /** The tools that sessions of this role may use; absent: all that their contracts allow. */
   tools: z.array(toolNameSchema).max(LIMITS.toolsPerPreflight).optional(),
   /** The session.yaml of this role, relative to workflow.yaml. */
   session: z.string().min(1).max(1_024).optional(),
@@ -121,7 +121,7 @@ export const workflowRoleSchema = z.strictObject({
 export const handoffRuleSchema = z.strictObject({
   from: nameSchema,
   to: nameSchema,
-  /** The most that this handoff may offer. */
+  /** The tools that this handoff may offer at most. */
   tools: z.array(toolNameSchema).max(LIMITS.toolsPerPreflight).optional(),
 })
 

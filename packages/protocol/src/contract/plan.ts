@@ -3,7 +3,7 @@ import { environmentSchema, hashSchema, timeSchema } from '../base/ids.js'
 import { contractSchema, sessionDefinitionSchema } from './contract.js'
 import { evidenceClassSchema, evidenceLevelSchema, sideEffectSchema } from './contract-rules.js'
 
-/** A contract after compilation: defaults filled in, what is only prose left out. */
+/** A contract after compilation: defaults filled in, prose left out. */
 export const compiledContractSchema = contractSchema
   .omit({
     schema_version: true,

@@ -11,7 +11,7 @@ export const emailSchema = z
 export const passwordSchema = z.string().min(10, 'a password has at least 10 characters').max(256)
 export const tokenSchema = z.string().min(16).max(256)
 
-/** Account endpoints ignore fields they do not know, and never write them. */
+/** Account endpoints ignore unknown fields and never store them. */
 export const signupBody = z.object({
   email: emailSchema,
   password: passwordSchema,
@@ -30,8 +30,8 @@ export const userViewSchema = z.strictObject({
 })
 export type UserView = z.infer<typeof userViewSchema>
 /**
- * What becomes of a mail: `sent` to its address; or, without a mail server, kept in a file in the `outbox` folder of the
- * service's data folder, and in development also shown in the terminal in which the service was started.
+ * How an email is delivered: `sent` to its address; or, without a mail server, written to the `outbox` folder in the
+ * service's data folder, and in development also shown in the terminal.
  */
 export const mailDeliverySchema = z.enum(['sent', 'outbox', 'terminal'])
 export type MailDelivery = z.infer<typeof mailDeliverySchema>
@@ -44,7 +44,7 @@ export const resetPasswordBody = z.object({ token: tokenSchema, password: passwo
 export const verifyEmailBody = z.object({ token: tokenSchema })
 export const resendVerificationBody = z.unknown()
 export const doneReply = z.strictObject({ ok: z.literal(true) })
-/** The same whether or not a mail is made. */
+/** The same whether or not an email is sent. */
 export const mailAskedReply = z.strictObject({ ok: z.literal(true), mail: mailDeliverySchema })
 
 export const keyViewSchema = z.strictObject({
@@ -84,9 +84,9 @@ export const auditEntrySchema = z.strictObject({
   audit_id: z.string(),
   at: timeSchema,
   action: z.enum(AUDIT_ACTIONS),
-  /** The person, by address, or `operator` for whoever has the database; null for what a program did, or somebody who was not signed in. */
+  /** The person's address, or `operator` for direct database access; null for programs and people not signed in. */
   actor: z.string().nullable(),
-  /** The API key that acted, as it was called then. */
+  /** The name of the API key that acted, at that time. */
   key: z.strictObject({ key_id: z.string(), name: z.string(), prefix: z.string() }).nullable(),
   ip: z.string().nullable(),
   subject: z.string().nullable(),

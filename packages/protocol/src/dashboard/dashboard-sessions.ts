@@ -57,7 +57,7 @@ export const timelineCallSchema = z.strictObject({
   decision: allowOrBlockSchema,
   reasons: z.array(blockSchema),
   argument_hash: z.string().nullable(),
-  /** Null where the capture level keeps none, or they were erased. */
+  /** Null if the capture level stores none, or they were erased. */
   arguments: jsonSchema.nullable(),
   checkpoints: z.array(z.string()),
   commit_requirement: evidenceLevelSchema,

@@ -65,7 +65,7 @@ export const overviewReply = z.strictObject({
       last_seen: timeSchema,
     }),
   ),
-  /** The newest blocked calls, at most ten; `seq` and `index` are where the session's timeline shows each. */
+  /** The newest blocked calls, at most ten; `seq` and `index` locate each in the session's timeline. */
   recent_blocks: z.array(
     z.strictObject({
       at: timeSchema,
@@ -87,9 +87,9 @@ export const agentRowSchema = z.strictObject({
   calls: z.strictObject({ enforced: z.int(), observed: z.int(), ungoverned: z.int() }),
   /** Share of observed calls whose tool has an approved contract. */
   coverage: z.number().nullable(),
-  /** Of its sessions that began in the last 30 days. */
+  /** Over its sessions that started in the last 30 days. */
   health: z.strictObject({
-    /** Degraded: a session is compromised or has calls in doubt. Inactive: nothing was seen for a week. */
+    /** Degraded: a session is compromised or has calls in doubt. Inactive: no activity for a week. */
     status: z.enum(['healthy', 'degraded', 'inactive']),
     blocked_calls: z.int(),
     recovering: z.int(),

@@ -10,7 +10,7 @@ import { createRunReply, runViewSchema } from './run.js'
 const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const
 const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as const
 
-/** A remark on a draft: a blocker stops approval, an advisory only tells. */
+/** A remark on a draft: a blocker prevents approval, an advisory only informs. */
 export const planRemarkSchema = z.strictObject({
   tool_name: z.string().nullable(),
   code: z.string(),
@@ -64,7 +64,7 @@ export const contractRowSchema = z.strictObject({
   drift: z.array(z.string()),
   /** Its rules, a sentence each. */
   words: z.array(z.string()),
-  /** What a person should look at before approving it. */
+  /** What a reviewer should look at before approving it. */
   notes: z.array(z.string()),
   yaml: z.string(),
   updated_at: timeSchema,
@@ -78,7 +78,7 @@ const why = z.strictObject({ why: z.string().trim().min(1).max(1_000) })
 export const submitPlanBody = z.strictObject({ agent: agentSchema, environment: environmentSchema, files: packFiles })
 export const draftPlanBody = z.strictObject({ agent: agentSchema, environment: environmentSchema })
 
-/** Governance for people: learned contracts, drafts, approval, backtests. Submitting and comparing is open to API keys too. */
+/** Governance for people: learned contracts, drafts, approval, backtests. API keys may submit and compare plans. */
 export const governanceRoutes = {
   submitPlan: {
     method: 'POST',
@@ -143,7 +143,7 @@ export const governanceRoutes = {
     path: '/api/dashboard/plans/:plan_id/files',
     summary: 'Replace the files of a draft',
     params: planPath,
-    /** With the hash of what was edited, so that nobody's changes are lost. */
+    /** Requires the hash of the edited version, so that no concurrent change is lost. */
     body: z.strictObject({ files: packFiles, compiled_hash: hashSchema.optional() }),
     reply: planDetailSchema,
   },
@@ -152,7 +152,7 @@ export const governanceRoutes = {
     path: '/api/dashboard/plans/:plan_id/approve',
     summary: 'Approve a draft; it becomes the running plan',
     params: planPath,
-    /** With the hash that was looked at, so that nothing else is approved. */
+    /** Requires the hash that was reviewed, so that nothing else is approved. */
     body: why.extend({ compiled_hash: hashSchema.optional() }),
     reply: planDetailSchema,
   },

@@ -49,7 +49,7 @@ export const createRunBody = z.strictObject({
   unmatched_policy: unmatchedPolicySchema.default('block'),
 })
 
-/** Rules that read what a past session may not hold: results, flows, the request, the principal. */
+/** Rules that read what a past session may lack: results, flows, the request, the principal. */
 export const UNJUDGED_RULES = ['sources', 'refs', 'envelopes', 'with_output', 'input_invariants', 'policy'] as const
 export type UnjudgedRule = (typeof UNJUDGED_RULES)[number]
 
@@ -79,7 +79,7 @@ export const runReportSchema = z.strictObject({
     }),
   ),
   would_block: z.record(z.string(), z.int()),
-  /** Calls that a kind of rule would have judged, had what it reads been recorded. */
+  /** Calls that a kind of rule could not judge because what it reads was not recorded. */
   not_judged: z.partialRecord(z.enum(UNJUDGED_RULES), z.int()).default({}),
   divergences: z.array(divergenceSchema),
 })

@@ -8,22 +8,22 @@ export interface Route {
   readonly method: Method
   /** Relative to the base URL, parameters as `:name`. */
   readonly path: string
-  /** `api_key` under /api/v1/, `cookie` for the dashboard, `none` for what comes before a sign-in. */
+  /** `api_key` under /api/v1/, `cookie` for the dashboard, `none` before sign-in. */
   readonly auth: 'api_key' | 'cookie' | 'none'
-  /** The bucket a request is taken from; `none` where the operation has limits of its own. */
+  /** The rate-limit bucket of the request; `none` if the operation has limits of its own. */
   readonly throttle: Bucket | 'none'
   readonly summary: string
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject
   readonly body?: z.ZodType
   readonly reply: z.ZodType
-  /** 200 unless said. */
+  /** Default: 200. */
   readonly status?: 200 | 201
-  /** A body that cannot be read counts as none: whatever is sent, the answer is the same. */
+  /** An unreadable body counts as none: the reply is the same whatever is sent. */
   readonly lenientBody?: true
-  /** Keeps what others wrote and judges none of it: any key and any number is data there. */
+  /** Stores foreign data without judging it: any key and any number is accepted. */
   readonly anyData?: true
-  /** Takes a body of up to 4 MiB. */
+  /** Accepts a body of up to 4 MiB. */
   readonly largeBody?: true
   /** Answers 404 unless workflow governance is enabled. */
   readonly workflows?: true
@@ -40,13 +40,13 @@ export interface Input<R extends Route> {
   readonly body: Parsed<Field<R, 'body'>>
 }
 export type Reply<R extends Route> = z.input<R['reply']>
-/** What a client has after it checked a reply. */
+/** A reply as the client has it after validation. */
 export type CheckedReply<R extends Route> = z.output<R['reply']>
 export type RequestBody<R extends Route> = Sent<Field<R, 'body'>>
 /** What a caller receives. */
 export type Answer<R extends Route> = z.output<R['reply']>
 
-/** The path of a route with its parameters filled in. Throws if one is missing, because the path would name something else. */
+/** The path of a route with its parameters filled in. Throws if one is missing: the path would be another one. */
 export function pathOf({ path }: Pick<Route, 'path'>, params: Readonly<Record<string, string>> = {}): string {
   return path.replace(PARAMETER, (_, name: string) => {
     const value = params[name]

@@ -7,7 +7,7 @@ import { allowOrBlockSchema } from '../contract/contract-rules.js'
 import { captureLevelSchema } from './session.js'
 import { usageSchema } from './turn.js'
 
-/** What came as JSON is JSON: to walk through it once more would cost more than all other checks together. */
+/** A parsed body is JSON already: walking through it again would cost more than all other checks together. */
 const json = z.unknown() as unknown as z.ZodType<JsonValue, JsonValue>
 
 /** One observed model call. What the capture level forbids is dropped by the server, whatever the client sent. */
@@ -51,7 +51,7 @@ export const captureItemSchema = z.strictObject({
 })
 export type CaptureItem = z.infer<typeof captureItemSchema>
 
-/** Items are judged one by one, so the batch takes any object here. */
+/** Items are validated one by one, so the batch accepts any object here. */
 export const capturesBody = z.strictObject({ captures: z.array(json).min(1).max(LIMITS.capturesPerBatch) })
 export const capturesReply = z.strictObject({
   accepted: z.int(),

@@ -6,7 +6,7 @@ import { compiledSessionSchema } from '../contract/plan.js'
 import { captureLevelSchema, gateSchema, planSourceSchema, unmatchedPolicySchema } from './session.js'
 import { approvalDecisionSchema, blockReasonSchema, outcomeSchema, PROPOSAL_OUTCOMES, usageSchema } from './turn.js'
 
-/** A value that the plan reads from a call, kept without content: its salted hash, and the value itself only when it is a number or a boolean. */
+/** A value that the plan reads from a call: its salted hash, and the value itself only of numbers and booleans. */
 export const factSchema = z.strictObject({
   hash: hashSchema,
   decimal: decimalSchema.optional(),
@@ -14,7 +14,7 @@ export const factSchema = z.strictObject({
 })
 export type Fact = z.infer<typeof factSchema>
 
-/** One judged call of a proposal. What narrows is written here at the allow; what widens waits here for the receipt. */
+/** One judged call of a proposal. What narrows takes effect at the allow; what widens waits here for the receipt. */
 export const ledgerCallSchema = z.strictObject({
   index: z.int(),
   call_id: z.string(),
@@ -25,7 +25,7 @@ export const ledgerCallSchema = z.strictObject({
   argument_hash: hashSchema.nullable(),
   reasons: z.array(blockReasonSchema),
   commit_requirement: evidenceLevelSchema,
-  /** A failure gives the budget back: evidence_class local_transaction. */
+  /** A failure releases the budget: `evidence_class: local_transaction`. */
   rolls_back: z.boolean(),
   checkpoints: z.array(z.string()),
   advances_to: z.string().nullable(),
@@ -61,13 +61,13 @@ export const ledgerReceiptSchema = z.strictObject({
   /** Bindings and envelopes taken from the outputs; precondition keys whose with_output held. */
   binds: z.record(z.string(), factSchema),
   establishes: z.record(z.string(), decimalSchema),
-  /** Envelopes that this call was to establish anew and gave no number for: what was established before ends. */
+  /** Envelopes that this call should have established again but gave no number for: the earlier bound ends. */
   ends: z.array(z.string()).optional(),
   satisfies: z.array(z.string()),
 })
 export type LedgerReceipt = z.infer<typeof ledgerReceiptSchema>
 
-/** `from`: the event stands in the ledger of the session that offered; `to`: of the one that took the work over. */
+/** `from`: the event is in the ledger of the offering session; `to`: in that of the accepting one. */
 const handoffFacts = {
   handoff_id: z.string(),
   workflow_id: z.string(),
@@ -126,7 +126,7 @@ export const LEDGER_EVENTS = {
   handoff_offered: z.strictObject({ ...handoffFacts, tools: z.array(z.string()).nullable() }),
   handoff_accepted: z.strictObject({ ...handoffFacts }),
   handoff_completed: z.strictObject({ ...handoffFacts, labels: z.array(z.string()) }),
-  /** Without labels in ledgers from before they came back. */
+  /** Older ledgers have no labels here. */
   handoff_reclaimed: z.strictObject({ ...handoffFacts, labels: z.array(z.string()).optional() }),
   handoff_expired: z.strictObject({ ...handoffFacts }),
 } as const

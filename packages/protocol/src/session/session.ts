@@ -47,7 +47,7 @@ export const completedStepSchema = z.strictObject({
 })
 export type CompletedStep = z.infer<typeof completedStepSchema>
 
-/** The redacted, immutable view of a session's state, name for name as the specification lists it. */
+/** The redacted, immutable view of a session's state, named as in the specification. */
 export const stateSnapshotSchema = z.strictObject({
   sessionId: z.string(),
   agent: z.string().nullable(),
@@ -163,7 +163,7 @@ export const reportBypassBody = z.strictObject({
   detected_at: timeSchema.optional(),
 })
 export const killBody = z.strictObject({ reason: z.string().max(500).optional() })
-/** What kill and report-bypass answer: where the session stands now. */
+/** The reply to kill and report-bypass: the session's status now. */
 export const stopReply = z.strictObject({
   status: sessionStatusSchema,
   killed: z.boolean(),

@@ -20,7 +20,7 @@ export const contractFailureSchema = z.strictObject({
 })
 export type ContractFailure = z.infer<typeof contractFailureSchema>
 
-/** What is left of the session's limits; null where the plan sets none. */
+/** What remains of the session's limits; null if the plan sets none. */
 export const remainingSchema = z.strictObject({
   steps: z.int().nullable(),
   tool_calls: z.int().nullable(),
@@ -32,7 +32,7 @@ export const remainingSchema = z.strictObject({
 export type Remaining = z.infer<typeof remainingSchema>
 
 export const preflightBody = z.strictObject({
-  /** Made by the client, so that a lost answer can be asked for again. */
+  /** Chosen by the client, so that a lost reply can be requested again. */
   prepared_request_id: idSchema,
   fence: z.int(),
   state_version: z.int().min(0),
@@ -86,7 +86,7 @@ export const checkpointTriggerSchema = z.strictObject({
   reason: z.string(),
   timeout_seconds: z.number(),
   on_timeout: onTimeoutSchema,
-  /** Where in the arguments the context that the approver sees is found. */
+  /** Where in the arguments to find the context that the approver sees. */
   context: z.array(z.strictObject({ label: z.string(), path: z.string() })),
 })
 export type CheckpointTrigger = z.infer<typeof checkpointTriggerSchema>
@@ -117,7 +117,7 @@ export const proposalBody = z.strictObject({
   prepared_request_id: idSchema,
   fence: z.int(),
   gate: gateSchema.default('reject_all'),
-  /** The model's response, in the provider's own shape or normalized. */
+  /** The model's response, in the provider's own format or normalized. */
   response: jsonSchema,
   model: z.string().max(256).optional(),
   usage: usageSchema.optional(),
@@ -184,7 +184,7 @@ export const receiptSchema = z.strictObject({
   error_code: z.string().max(128).optional(),
   /** Values of the result at the output paths that the decision named; absent values are left out. */
   outputs: jsonObjectSchema.optional(),
-  /** Kept at capture level full only. */
+  /** Stored only at capture level full. */
   result: jsonSchema.optional(),
   approvals: z.array(approvalSchema).max(LIMITS.checkpointTriggersPerSession).optional(),
 })
@@ -199,7 +199,7 @@ export const receiptResultSchema = z.strictObject({
   outcome: outcomeSchema,
   /** The evidence met the contract's commit requirement. */
   at_level: z.boolean(),
-  /** Kept as evidence only: the fence was old, the session killed or compromised. */
+  /** Stored only as evidence: the fence was old, or the session killed or compromised. */
   late: z.boolean(),
 })
 export const receiptsReply = z.strictObject({

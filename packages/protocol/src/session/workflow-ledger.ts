@@ -20,8 +20,8 @@ export const WORKFLOW_EVENTS = {
   handoff_accepted: z.strictObject({ ...handoff, to_session: z.string(), labels: z.array(z.string()) }),
   handoff_completed: z.strictObject({ ...handoff, labels: z.array(z.string()) }),
   /**
-   * `not_accepted` in time; `holder_gone`: its lease ran out or it was stopped; `chain`: whoever offered it lost its own.
-   * Without labels in ledgers from before they came back.
+   * `not_accepted` in time; `holder_gone`: its lease expired or it was stopped; `chain`: the offerer lost its own.
+   * Older ledgers have no labels here.
    */
   handoff_reclaimed: z.strictObject({
     ...handoff,

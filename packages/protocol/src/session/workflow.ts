@@ -5,7 +5,7 @@ import { workflowDefinitionSchema } from '../contract/contract.js'
 import { resourceModeSchema } from '../contract/contract-rules.js'
 import { sessionStatusSchema } from './session-status.js'
 
-/** What can become of a handoff. One that expired needs no reclaiming: nobody can take it any more. */
+/** The moves of a handoff. An expired one needs no reclaiming: nobody can accept it any more. */
 export const HANDOFF_MOVES = {
   offered: { accept: 'accepted', reclaim: 'reclaimed', expire: 'expired' },
   accepted: { complete: 'completed', reclaim: 'reclaimed' },
@@ -16,7 +16,7 @@ export const HANDOFF_MOVES = {
 export type HandoffState = keyof typeof HANDOFF_MOVES
 export const HANDOFF_STATES = Object.keys(HANDOFF_MOVES) as [HandoffState, ...HandoffState[]]
 
-/** In a session's create body: a root gives the definition, a child joins, answering an offer where there is one. */
+/** In a session's create body: a root gives the definition; a child joins, with the offer it accepts, if any. */
 export const workflowJoinSchema = z.strictObject({
   workflow_id: idSchema,
   role: z.string().min(1).max(128),
@@ -34,11 +34,11 @@ export const handoffViewSchema = z.strictObject({
   to_role: z.string(),
   to_session: z.string().nullable(),
   state: z.enum(HANDOFF_STATES),
-  /** The most that the session which takes it may use; null: all that its contracts allow. */
+  /** The tools that the accepting session may use; null: all that its contracts allow. */
   tools: z.array(z.string()).nullable(),
-  /** For the session that takes it. Kept beside the ledger, and erased with the content of the session that offered. */
+  /** For the accepting session. Stored outside the ledger, and erased with the content of the offering session. */
   note: z.string().nullable(),
-  /** Labels that went along: down with the offer, and back with the completion. */
+  /** Labels that travel with the handoff: down with the offer, back with the completion. */
   labels: z.array(z.string()),
   offered_at: timeSchema,
   expires_at: timeSchema,
@@ -66,12 +66,12 @@ export const workflowViewSchema = z.strictObject({
   handoffs: z.array(handoffViewSchema),
   resources: z.array(
     z.strictObject({
-      /** Of a session that keeps metadata only, `sha256:` and the salted hash. */
+      /** For a session that stores only metadata: `sha256:` and the salted hash. */
       key: z.string(),
       mode: resourceModeSchema,
       session_id: z.string(),
       pending_call_id: z.string(),
-      /** Set once its session was killed: then the hold ends without an outcome. */
+      /** Set once its session was killed: the hold then ends without an outcome. */
       ends_at: timeSchema.nullable(),
     }),
   ),
@@ -93,7 +93,7 @@ export const offerHandoffBody = z.strictObject({
 })
 /** Completing and reclaiming name the session that acts and its fence. */
 export const settleHandoffBody = z.strictObject({ session_id: idSchema, fence: z.int() })
-/** `ledger` is the head of the acting session's. */
+/** `ledger` is the head of the acting session's ledger. */
 export const handoffReply = z.strictObject({ handoff: handoffViewSchema, ledger: ledgerHeadSchema })
 export const killWorkflowBody = z.strictObject({ reason: z.string().max(500).optional() })
 export const killWorkflowReply = z.strictObject({

@@ -22,16 +22,16 @@ export const policyDenied: Rule = (context) => {
   return result === 'allow' ? null : block('policy_denied', context.contract, RESTRICTED_FINDING)
 }
 
-/** Before arguments are known only a clear deny counts: a policy that asks for them has not decided yet. */
+/** Before the arguments are known only a clear deny counts: a policy that reads them has not decided yet. */
 export const policyDeniesTool: ToolRule = (context) =>
   askPolicies(context, null) === 'deny' ? block('policy_denied', context.contract, RESTRICTED_FINDING) : null
 
-/** The model must not learn the policy, so that no detail is given. */
+/** The model must not learn the policy, so no detail is given. */
 const RESTRICTED_FINDING = {
   remedy: `This tool is ${RESTRICTED} here. Go on without it and do not call it again.`,
 }
 
-/** The session's policy and the tool's are two sets, and both must allow. */
+/** The session's policy and the tool's policy are separate, and both must allow. */
 function askPolicies(context: ToolContext, args: JsonObject | null): PolicyResult['decision'] {
   const { plan, contract } = context
   if (!plan.usesPolicy) return 'allow'
@@ -47,7 +47,7 @@ function askPolicy(
   { tool, agent, principal }: ToolContext,
   args: JsonObject | null,
 ): PolicyResult['decision'] {
-  // No evaluator or nobody to authorize: nothing can be allowed.
+  // Without an evaluator or a principal nothing can be allowed.
   if (policy === null || principal === undefined) return 'deny'
   return policy.decide({ principal, tool, agent: agent ?? '', arguments: args }).decision
 }
@@ -94,7 +94,7 @@ export const outsideHandoff: ToolRule = ({ tool, contract, state }) => {
   })
 }
 
-/** A tool that the request did not offer, and that no other rule refuses: the model made it up. */
+/** The model called a tool that the request did not offer and that no other rule blocks. */
 export function notOffered(tool: string): Block {
   return block('forbidden_tool', null, {
     detail: 'not_offered',

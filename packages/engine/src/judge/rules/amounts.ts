@@ -26,14 +26,14 @@ export function amountsOf(contract: PreparedContract, args: JsonObject): Amounts
   return { added, unusable }
 }
 
-/** The sum or count of the session as it would be with this call; for `max` the call's own highest value. */
+/** The aggregate of the session including this call; for `max`, the call's own highest value. */
 export function totalWith(aggregate: PreparedAggregate, amount: string, state: SessionState, tally: Tally): string {
   if (aggregate.function === 'max') return amount
   const before = tally.aggregates.get(aggregate.name) ?? lookUp(state.aggregates, aggregate.name) ?? '0'
   return addDecimals(before, amount)
 }
 
-/** A negative amount would refill a budget, and what is not a number cannot be summed. */
+/** A negative amount would refill a budget, and only numbers can be summed. */
 function unusableValue(
   aggregate: PreparedAggregate,
   values: readonly JsonValue[],

@@ -5,7 +5,7 @@ import { MINUTE_MS } from '../../state/state.js'
 import { totalWith } from './amounts.js'
 import { argumentPath, argumentsAt, block, type CallContext, type Finding, quoted, type Rule } from './rule.js'
 
-/** The first limit of the session that this call would pass. */
+/** The first limit of the session that this call would exceed. */
 export const sessionLimit: Rule = (context) => {
   for (const limit of LIMIT_CHECKS) {
     const finding = limit(context)
@@ -56,7 +56,7 @@ const callsAMinute: LimitCheck = ({ plan, state, tally, nowMs }) => {
   return { detail: 'max_calls_per_minute', remedy }
 }
 
-/** Without contracts the model chooses the names, and the state must stay small. */
+/** Without contracts the model chooses the names, so their number must be bounded. */
 const toolNames: LimitCheck = ({ state, tally, tool }) => {
   if (Object.hasOwn(state.used, tool) || tally.used.has(tool)) return null
   if (Object.keys(state.used).length + tally.newNames < LIMITS.countedToolNamesPerSession) return null
@@ -66,7 +66,7 @@ const toolNames: LimitCheck = ({ state, tally, tool }) => {
 
 const LIMIT_CHECKS: readonly LimitCheck[] = [steps, toolCalls, cost, callsOfTool, callsAMinute, toolNames]
 
-/** The call that would be the `threshold`th like it among the last `window` calls, itself included, is a loop. */
+/** A call is a loop if it would be the `threshold`th identical one among the last `window` calls, itself included. */
 export const loopDetected: Rule = ({ plan, state, tally, tool, argumentHash, contract }) => {
   const loops = plan.session.session_limits?.loop_detection
   if (loops === undefined || loops.window < 2 || argumentHash === null) return null

@@ -1,7 +1,7 @@
 import { LIMITS } from '@countersign/protocol'
 import { block, type Rule, type ToolRule } from './rule.js'
 
-/** What `risk_defaults` say of the tool's side effect, unless the contract has a gate of its own. */
+/** What `risk_defaults` says about the tool's side effect, unless the contract has its own gate. */
 export const riskGate: ToolRule = ({ tool, contract }) => {
   if (contract?.risk !== 'block') return null
   const { side_effect: effect, gate } = contract.definition
@@ -11,7 +11,7 @@ export const riskGate: ToolRule = ({ tool, contract }) => {
   })
 }
 
-/** People are asked at most so often in a session; the call that would ask once more is blocked. */
+/** The number of checkpoints in a session is limited; the call that would exceed it is blocked. */
 export const checkpointBudget: Rule = ({ tool, contract, state, tally, checkpoints }) => {
   const most = LIMITS.checkpointTriggersPerSession
   if (checkpoints === 0 || state.checkpointsTriggered + tally.checkpoints + checkpoints <= most) return null

@@ -6,7 +6,7 @@ import type { ToolCall } from '../../response/tool-call.js'
 import { cutText } from '../../text/cut-text.js'
 import { argumentPath, argumentsAt, block, type CallContext, type Rule } from './rule.js'
 
-/** The response as a whole, the form of the call, and what the contract demands of finish reason and content. */
+/** Checks the whole response, the form of the call, and what the contract requires of finish reason and content. */
 export const responseFormat: Rule = (context) => {
   const whole = wholeFailures(context)
   const own = formatFailures(context.call)
@@ -62,7 +62,7 @@ export function contractFormatFailures(contract: PreparedContract | null, read: 
   return failures
 }
 
-/** Judged at preflight on the request; a failure blocks the calls of this contract's tool. */
+/** The request is checked at preflight; a failure blocks the calls of this contract's tool. */
 export const inputInvariant: Rule = ({ contract, inputFailures, tool }) => {
   if (inputFailures.length === 0) return null
   const failures = inputFailures.filter(({ operator }) => operator !== 'ref')
@@ -108,7 +108,7 @@ export const outputInvariant: Rule = ({ contract, response }) => {
   return block('output_invariant_failed', contract, { remedy: correct(failures), failures })
 }
 
-/** Steps of a path can be keys that the model made up. */
+/** A path can contain keys that the model made up. */
 const SHOWN_PATH_LENGTH = 256
 
 /** `Correct $.tool_calls[0].arguments.amount: must be a number of at most 500.` */

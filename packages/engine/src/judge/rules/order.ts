@@ -6,7 +6,7 @@ import type { CompiledPath } from '../../json/json-path.js'
 import { lookUp } from '../../json/look-up.js'
 import { block, quoted, type Rule, type ToolContext, type ToolRule } from './rule.js'
 
-/** A precondition that no arguments could meet yet. */
+/** A precondition that no arguments can meet yet. */
 export const preconditionMissing: ToolRule = (context) => {
   for (const precondition of context.contract?.preconditions ?? []) {
     const missing = missingFor(precondition, context)
@@ -33,7 +33,7 @@ export const preconditionNotMet: Rule = (context) => {
   return null
 }
 
-/** The values that two calls must share, as one hash; null when one of them is absent. */
+/** The values that two calls must share, as one hash; null if one of them is absent. */
 export function witnessOf(paths: readonly CompiledPath[], args: JsonObject, salt: string): string | null {
   const values: JsonValue[] = []
   for (const path of paths) {
@@ -63,7 +63,7 @@ function missingFor(precondition: PreparedPrecondition, { tool, state }: ToolCon
   }
 }
 
-/** Another session of the workflow works on the same thing. */
+/** Another session of the workflow holds the same resource. */
 export const resourceHeld: Rule = ({ call, contract, heldResources, tool }) => {
   if (heldResources === null || contract === null || call.arguments === null) return null
   for (const resource of contract.resources) {

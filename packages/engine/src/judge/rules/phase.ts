@@ -1,6 +1,6 @@
 import { block, oneOf, type Rule, type ToolRule } from './rule.js'
 
-/** Which of several moves is meant nobody can say, so that none of them is made. */
+/** If the calls of a response lead to different phases, none of the moves is made. */
 export const ambiguousPhase: Rule = ({ tool, contract, response }) => {
   const target = contract?.definition.transitions?.advances_to
   if (target === undefined || response.targets.size < 2) return null

@@ -16,29 +16,30 @@ import { cutText } from '../../text/cut-text.js'
 import type { Amounts } from './amounts.js'
 import type { SourceViolation } from './sources.js'
 
-/** A rule looks at one call and says why it must not be, or null. It never changes anything. */
+/** A rule says why one call must be blocked, or null. It is pure. */
 export type Rule = (context: CallContext) => Block | null
 
-/** A rule that needs no arguments, so that preflight can apply it before the model has proposed anything. */
+/** A rule that needs no arguments, so that preflight can apply it before the model proposes anything. */
 export type ToolRule = (context: ToolContext) => Block | null
 
-/** A tool in a session: what is known before a call of it is proposed. */
+/** What is known about a tool in a session before a call is proposed. */
 export interface ToolContext {
   readonly tool: string
   readonly contract: PreparedContract | null
   readonly plan: Plan
   readonly state: SessionState
-  /** The calls of the same response that were allowed before this one: what narrows sees them already. */
+  /** What the calls allowed before this one in the same response add to the session. */
   readonly tally: Tally
   readonly unmatchedPolicy: UnmatchedPolicy
-  /** Undefined where the program named none. */
+  /** Undefined if the program named none. */
   readonly principal: JsonValue | undefined
   readonly agent: string | null
 }
 
+/** What the rules know about a proposed call. */
 export interface CallContext extends ToolContext {
   readonly call: ToolCall
-  /** Null when the arguments could not be read, and where no rule of the plan compares them. */
+  /** Null if the arguments could not be read or no rule of the plan compares them. */
   readonly argumentHash: string | null
   readonly amounts: Amounts
   readonly checkpoints: number
@@ -46,23 +47,24 @@ export interface CallContext extends ToolContext {
   readonly response: ResponseContext
   readonly salt: string
   readonly nowMs: number
-  /** What this response cost, added to what the session has spent. */
+  /** What the session has spent, including this response. */
   readonly spent: string
   readonly inputFailures: readonly ContractFailure[]
   readonly heldResources: ((key: string, mode: 'exclusive' | 'shared') => string | null) | null
 }
 
-/** What the calls of one response share. */
+/** What all calls of one response share. */
 export interface ResponseContext {
   readonly read: ReadResponse
-  /** The request offered no tools, so that no call can be right. */
+  /** The request offered no tools, so every call is wrong. */
   readonly toolless: boolean
-  /** The phases that calls of this response want to move to. */
+  /** The phases that the calls of this response lead to. */
   readonly targets: ReadonlySet<string>
   readonly view: () => ResponseView
   readonly outputFailures: (contract: PreparedContract) => readonly ContractFailure[]
 }
 
+/** What a rule found, before it becomes a block. */
 export interface Finding {
   /** One sentence that the model can act on. */
   readonly remedy: string
@@ -86,7 +88,7 @@ export function block(reason: BlockReason, contract: PreparedContract | null, fi
 
 const SHOWN_VALUE_LENGTH = 1_024
 
-/** A value as it is told with a failure: a long text is cut, a large value not shown, since many failures may tell it. */
+/** The value shown with a failure: long text is cut and a large value left out, because many failures may repeat it. */
 function shownValue(found: ContractFailure['found']): Pick<ContractFailure, 'found'> {
   if (typeof found === 'string') return { found: cutText(found, SHOWN_VALUE_LENGTH) }
   if (typeof found !== 'object' || found === null || JSON.stringify(found).length <= SHOWN_VALUE_LENGTH) return {}
@@ -95,10 +97,10 @@ function shownValue(found: ContractFailure['found']): Pick<ContractFailure, 'fou
 
 const SHOWN_NAME_LENGTH = 128
 
-/** Names and keys that the model made up: quoted and cut, so that none can pass for a sentence of ours. */
+/** Quotes and cuts a name or key that the model made up, so that it cannot pass for a sentence of ours. */
 export const quoted = (name: string): string => JSON.stringify(cutText(name, SHOWN_NAME_LENGTH))
 
-/** Where the arguments of a call lie in the response. */
+/** The path of a call's arguments in the response. */
 export const argumentsAt = (index: number): string => `$.tool_calls[${index}].arguments`
 
 /** A path inside the arguments, written from the response's root. */

@@ -22,20 +22,21 @@ import {
 import { type Leaf, leavesOf } from '../../json/leaves.js'
 import { comparable, kindOf, tokensOf } from '../../json/value-kind.js'
 
+/** An argument whose value comes from a place that the contract does not allow. */
 export interface SourceViolation {
   readonly rule: SourceRule
   /** Generalised path of the argument. */
   readonly path: string
   readonly kind: ValueKind
-  /** Where the value was seen, first sight first; empty when it was seen nowhere. */
+  /** Where the value was seen, earliest first; empty if nowhere. */
   readonly seen: readonly ValueSource[]
   readonly otherwise: 'block' | 'ask'
   readonly remedy: string
 }
 
 /**
- * Says which arguments took their value from where the contract does not allow. A call without a flow proves nothing,
- * and neither does a flow about values that are too many or too deep to be told.
+ * The arguments whose value comes from a place that the contract does not allow. A call without a flow proves nothing,
+ * nor does a flow about values that are too many or too deep to report.
  */
 export function judgeSources(
   sources: readonly PreparedSource[],
@@ -52,14 +53,14 @@ export function judgeSources(
     const flow = claimed?.path === leaf.path && claimed.kind === kindOf(leaf.value) ? claimed : null
     for (const part of partsToJudge(rule, leaf.value, flow)) {
       if (isUnjudged(part.kind, rule)) continue
-      if (part.told && isAllowed(rule, part, call.flow?.incomplete === true, context)) continue
+      if (part.reported && isAllowed(rule, part, call.flow?.incomplete === true, context)) continue
       violations.push(violationOf(rule, leaf.path, part))
     }
   })
-  return cut ? [...violations, ...untold(sources, call.arguments, leaves)] : violations
+  return cut ? [...violations, ...unreported(sources, call.arguments, leaves)] : violations
 }
 
-/** The rule that names the value, else the one that comes closest to it. */
+/** The rule that names the value, otherwise the most specific one that covers it. */
 function ruleFor(leaf: Leaf, sources: readonly PreparedSource[]): SourceRule | undefined {
   let closest: PreparedSource | undefined
   for (const source of sources) {
@@ -70,13 +71,13 @@ function ruleFor(leaf: Leaf, sources: readonly PreparedSource[]): SourceRule | u
   return closest?.rule
 }
 
-/** The rules about values that no flow can tell of: there are too many, or they lie too deep. */
-function untold(sources: readonly PreparedSource[], args: JsonObject, leaves: readonly Leaf[]): SourceViolation[] {
+/** Rules on values that no flow can report because they are too many or too deep. */
+function unreported(sources: readonly PreparedSource[], args: JsonObject, leaves: readonly Leaf[]): SourceViolation[] {
   return sources.flatMap(({ rule, steps }) => {
     const isJudged = (value: JsonValue) => typeof value === 'string' || (typeof value === 'number' && !!rule.numbers)
     const seen = leaves.filter(({ value, location }) => isJudged(value) && coversLocation(steps, location)).length
     if (countCovered(args, steps, isJudged) <= seen) return []
-    return [violationOf(rule, rule.path, { text: '', kind: 'prose', sources: [], told: false })]
+    return [violationOf(rule, rule.path, { text: '', kind: 'prose', sources: [], reported: false })]
   })
 }
 
@@ -86,21 +87,21 @@ interface Part {
   readonly text: string
   readonly kind: ValueKind
   readonly sources: readonly ValueSource[]
-  /** False where the client did not say where the value was seen. */
-  readonly told: boolean
+  /** False if the client did not report where the value was seen. */
+  readonly reported: boolean
 }
 
-/** A reference is judged whole; of content the addresses and identifiers inside it. */
+/** A reference is judged as a whole; of content, only the addresses and identifiers inside it. */
 function partsToJudge(rule: SourceRule, value: string | number, flow: LeafFlow | null): Part[] {
   const kind = kindOf(value)
-  const whole = { text: comparable(value, kind), kind, sources: flow?.sources ?? [], told: flow !== null }
+  const whole = { text: comparable(value, kind), kind, sources: flow?.sources ?? [], reported: flow !== null }
   const role = rule.role ?? (kind === 'prose' ? 'content' : 'reference')
   if (role === 'reference' || typeof value === 'number') return [whole]
   if (!/\s/.test(value)) return ACTIONABLE_KINDS.has(kind) ? [whole] : []
-  // One more than a flow can tell of: it stands for all that follow.
+  // One more than a flow can report: it stands for all that follow.
   return tokensOf(value, FLOW_LIMITS.tokensPerLeaf + 1).map((token, index) => {
     const sources = flow?.tokens?.[index]?.sources
-    return { ...token, sources: sources ?? [], told: sources !== undefined }
+    return { ...token, sources: sources ?? [], reported: sources !== undefined }
   })
 }
 
@@ -132,7 +133,7 @@ function comesFrom(source: ValueSource, origin: { result: string; path: string; 
 }
 
 function violationOf(rule: SourceRule, path: string, part: Part): SourceViolation {
-  const where = !part.told
+  const where = !part.reported
     ? 'the client did not say where it was seen'
     : part.sources.length === 0
       ? 'it was seen nowhere before'

@@ -8,7 +8,7 @@ import type { CompiledPath } from '../../json/json-path.js'
 import { lookUp } from '../../json/look-up.js'
 import { argumentPath, block, type CallContext, type Rule } from './rule.js'
 
-/** A value from where the contract does not let it come from. */
+/** A value from a source that the contract does not allow. */
 export const sourceMismatch: Rule = ({ call, contract, sourceViolations }) => {
   if (sourceViolations.length === 0) return null
   const blocking = sourceViolations.filter(({ otherwise }) => otherwise === 'block')
@@ -28,7 +28,7 @@ export const sourceMismatch: Rule = ({ call, contract, sourceViolations }) => {
   })
 }
 
-/** A resource whose key cannot be made is a resource that nobody could guard. */
+/** A resource whose key cannot be rendered cannot be guarded. */
 export const resourceUnnamed: Rule = ({ call, contract }) => {
   if (contract === null || call.arguments === null || contract.resources.length === 0) return null
   const args = call.arguments
@@ -77,10 +77,10 @@ export const refMismatch: Rule = (context) => {
   if (references.length === 0) return null
   const { state, salt, contract } = context
   const failures: ContractFailure[] = []
-  for (const { path, ref, value, isJudged } of references) {
+  for (const { path, ref, value, failedAtPreflight } of references) {
     const bound = lookUp(state.bindings, ref)
     if (bound === undefined) continue
-    if (!isJudged && value !== undefined && saltedHash(salt, value) === bound.hash) continue
+    if (!failedAtPreflight && value !== undefined && saltedHash(salt, value) === bound.hash) continue
     const message = `must be the value bound as "${ref}"`
     failures.push({
       path,
@@ -103,8 +103,8 @@ interface Reference {
   readonly path: string
   readonly ref: string
   readonly value: JsonValue | undefined
-  /** Already found to fail, at preflight. */
-  readonly isJudged: boolean
+  /** Failed at preflight already. */
+  readonly failedAtPreflight: boolean
 }
 
 /** Every value of this call that must equal a binding: `refs`, and `ref` inside invariants. */
@@ -115,7 +115,7 @@ function referencesOf({ call, contract, response, inputFailures }: CallContext):
   const finder = findIn(call.arguments)
   const inArguments = (path: CompiledPath, ref: string) => {
     for (const node of orAbsent(finder.nodes(path), path)) {
-      references.push({ path: argumentPath(call.index, node.path), ref, value: node.value, isJudged: false })
+      references.push({ path: argumentPath(call.index, node.path), ref, value: node.value, failedAtPreflight: false })
     }
   }
   for (const { path, ref } of contract.refs) inArguments(path, ref)
@@ -123,12 +123,12 @@ function referencesOf({ call, contract, response, inputFailures }: CallContext):
   for (const { path, ref } of contract.outputInvariants) {
     if (ref === null) continue
     for (const node of orAbsent(response.view().nodes(path), path)) {
-      references.push({ path: node.path, ref, value: node.value, isJudged: false })
+      references.push({ path: node.path, ref, value: node.value, failedAtPreflight: false })
     }
   }
   for (const { path, operator, expected, found } of inputFailures) {
     if (operator !== 'ref') continue
-    references.push({ path, ref: (expected as { ref: string }).ref, value: found, isJudged: true })
+    references.push({ path, ref: (expected as { ref: string }).ref, value: found, failedAtPreflight: true })
   }
   return references
 }
