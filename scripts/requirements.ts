@@ -1,11 +1,12 @@
-// npm run requirements [-- PREFIX]: the rows of test/requirements.ts that are still missing, and the counts by section.
-import type { Fact } from '../test/requirements/fact.js'
+// npm run requirements [-- PREFIX]: what the service must do, row by row, with the test files that prove it.
 import { REQUIREMENTS } from '../test/requirements.js'
-import { countBySection } from '../test/support/requirement-counts.js'
+import { readCitations } from '../test/support/citations.js'
 
 const prefix = process.argv[2] ?? ''
-const facts: readonly Fact[] = REQUIREMENTS
-const missing = facts.filter(({ id, state }) => state === 'missing' && id.startsWith(prefix))
-const width = Math.max(0, ...missing.map(({ id }) => id.length))
-for (const { id, behaviour } of missing) console.log(`${id.padEnd(width)}  ${behaviour}`)
-console.log(`\n${countBySection(REQUIREMENTS).lines.join('\n')}`)
+const citations = [...readCitations()]
+const rows = REQUIREMENTS.filter(({ id }) => id.startsWith(prefix))
+for (const { id, behaviour } of rows) {
+  const files = citations.filter(([, ids]) => ids.has(id)).map(([file]) => file)
+  console.log(`${id}\n  ${behaviour}\n  ${files.join(', ')}`)
+}
+console.log(`\n${rows.length} requirements`)

@@ -5,7 +5,7 @@ import { clientSession } from './requirements/client-session.js'
 import { endpoints } from './requirements/endpoints.js'
 import { errors } from './requirements/errors.js'
 import { events } from './requirements/events.js'
-import type { Fact } from './requirements/fact.js'
+import type { Facts } from './requirements/facts.js'
 import { limits } from './requirements/limits.js'
 import { observe } from './requirements/observe.js'
 import { resourcesRecords } from './requirements/resources-records.js'
@@ -16,7 +16,7 @@ import { validate } from './requirements/validate.js'
 import { versioning } from './requirements/versioning.js'
 import { whatTheServiceDoes } from './requirements/what-the-service-does.js'
 
-/** Every fact of the specification, in its order. A test cites the rows it proves and calls them built. */
+/** Every fact of the specification, in its order. A test cites the rows that it proves. */
 export const REQUIREMENTS = [
   ...inSection('service', whatTheServiceDoes),
   ...inSection('resources', resourcesState),
@@ -34,14 +34,16 @@ export const REQUIREMENTS = [
   ...inSection('errors', blockReasons),
   ...inSection('limits', limits),
   ...inSection('versioning', versioning),
-] as const satisfies readonly Requirement[]
+]
 
 export type RequirementId = (typeof REQUIREMENTS)[number]['id']
 
-export interface Requirement extends Fact {
+export interface Requirement<Id extends string = string> {
+  readonly id: Id
+  readonly behaviour: string
   readonly section: string
 }
 
-function inSection<const Row extends Fact>(section: string, rows: readonly Row[]) {
-  return rows.map((row) => ({ ...row, section }))
+function inSection<Rows extends Facts>(section: string, rows: Rows): Requirement<keyof Rows & string>[] {
+  return Object.entries(rows).map(([id, behaviour]) => ({ id, behaviour, section }))
 }

@@ -1,159 +1,35 @@
-import type { Fact } from './fact.js'
+import type { Facts } from './facts.js'
 
-export const states = [
-  {
-    id: 'state.prepared-request.consumed',
-    behaviour: 'An unused prepared request is consumed by a proposal at its bound version',
-    state: 'built',
-  },
-  {
-    id: 'state.prepared-request.consumed-registers',
-    behaviour: 'The proposal that consumes is judged and its allowed calls turn pending in one step',
-    state: 'built',
-  },
-  {
-    id: 'state.prepared-request.changed',
-    behaviour: 'A proposal after a change of state is rejected and advances nothing',
-    state: 'built',
-  },
-  {
-    id: 'state.prepared-request.repeated',
-    behaviour: 'A proposal on a consumed prepared request is rejected and advances nothing',
-    state: 'built',
-  },
-  {
-    id: 'state.pending-call.resolved',
-    behaviour: 'A receipt with evidence resolves the pending call and is kept',
-    state: 'built',
-  },
-  {
-    id: 'state.pending-call.advances-if-satisfied',
-    behaviour: 'Resolving raises state_version only when the evidence level meets the commit requirement',
-    state: 'built',
-  },
-  {
-    id: 'state.kill.from-sdk',
-    behaviour: 'kill() in the SDK makes an active session killed',
-    state: 'built',
-  },
-  {
-    id: 'state.kill.from-endpoint',
-    behaviour: 'The kill endpoint makes an active session killed',
-    state: 'built',
-  },
-  {
-    id: 'state.kill.later-calls-throw',
-    behaviour: 'Every create call after a kill throws ReplayKillError',
-    state: 'built',
-  },
-  {
-    id: 'state.kill.irreversible',
-    behaviour: 'Nothing brings a killed session back',
-    state: 'built',
-  },
-  {
-    id: 'state.kill.propagates',
-    behaviour: 'In govern a kill in the SDK reaches the server',
-    state: 'built',
-  },
-  {
-    id: 'state.bypass.compromised',
-    behaviour: 'Calling the original client directly in govern makes the session compromised',
-    state: 'built',
-  },
-  {
-    id: 'state.bypass.diagnostic',
-    behaviour: 'A bypass emits replay_bypass_detected',
-    state: 'built',
-  },
-  {
-    id: 'state.bypass.writes-rejected',
-    behaviour: "A compromised session's later authoritative writes are rejected",
-    state: 'built',
-  },
-  {
-    id: 'state.bypass.call-not-blocked',
-    behaviour: 'The bypassing call itself goes through',
-    state: 'built',
-  },
-  {
-    id: 'state.recover',
-    behaviour: 'A recoverable session can be recovered and one that is not is refused',
-    state: 'built',
-  },
-  {
-    id: 'state.recover.rotates-fence',
-    behaviour: 'Recovery rotates lease and fence, so that the former holder is shut out',
-    state: 'built',
-  },
-  {
-    id: 'state.unreachable.degraded-local',
-    behaviour: 'An unreachable server under onError allow makes durability degraded-local',
-    state: 'built',
-  },
-  {
-    id: 'state.unreachable.proceeds-locally',
-    behaviour: 'While degraded calls go on under local enforcement without a durable record',
-    state: 'built',
-  },
-  {
-    id: 'state.unreachable.counts',
-    behaviour: 'Each call made while degraded adds one to totalUnguardedCalls',
-    state: 'built',
-  },
-  {
-    id: 'state.unguarded.auto-kill',
-    behaviour: 'More unguarded calls than maxUnguardedCalls kill the session',
-    state: 'built',
-  },
-  {
-    id: 'state.server-failure.blocks',
-    behaviour: 'A server failure under onError block blocks the call and leaves the state unchanged',
-    state: 'built',
-  },
-  {
-    id: 'state.restore.later-calls-throw',
-    behaviour: 'After restore() the wrapper is inert and create calls through it throw',
-    state: 'built',
-  },
-  {
-    id: 'state.checkpoint.approve',
-    behaviour: 'An approval in time lets the call go on',
-    state: 'built',
-  },
-  {
-    id: 'state.checkpoint.deny',
-    behaviour: 'A denial blocks the call with checkpoint_denied',
-    state: 'built',
-  },
-  {
-    id: 'state.checkpoint.timeout',
-    behaviour: 'No answer in time blocks the call with checkpoint_timeout',
-    state: 'built',
-  },
-  {
-    id: 'state.checkpoint.on-timeout-default',
-    behaviour: 'on_timeout is deny when a checkpoint does not say',
-    state: 'built',
-  },
-  {
-    id: 'state.checkpoint.budget',
-    behaviour: 'The eleventh trigger in a session blocks with checkpoint_budget_exceeded',
-    state: 'built',
-  },
-  {
-    id: 'state.checkpoint.not-in-shadow',
-    behaviour: 'Shadow mode triggers no checkpoint',
-    state: 'built',
-  },
-  {
-    id: 'state.checkpoint.timeout-minimum',
-    behaviour: 'A checkpoint timeout below 30 seconds counts as 30',
-    state: 'built',
-  },
-  {
-    id: 'state.checkpoint.after-validation',
-    behaviour: 'Checkpoint conditions are judged on the client once the response is validated',
-    state: 'built',
-  },
-] as const satisfies readonly Fact[]
+export const states = {
+  'state.prepared-request.consumed': 'An unused prepared request is consumed by a proposal at its bound version',
+  'state.prepared-request.consumed-registers': 'The proposal that consumes is judged and its allowed calls turn pending in one step',
+  'state.prepared-request.changed': 'A proposal after a change of state is rejected and advances nothing',
+  'state.prepared-request.repeated': 'A proposal on a consumed prepared request is rejected and advances nothing',
+  'state.pending-call.resolved': 'A receipt with evidence resolves the pending call and is kept',
+  'state.pending-call.advances-if-satisfied': 'Resolving raises state_version only when the evidence level meets the commit requirement',
+  'state.kill.from-sdk': 'kill() in the SDK makes an active session killed',
+  'state.kill.from-endpoint': 'The kill endpoint makes an active session killed',
+  'state.kill.later-calls-throw': 'Every create call after a kill throws ReplayKillError',
+  'state.kill.irreversible': 'Nothing brings a killed session back',
+  'state.kill.propagates': 'In govern a kill in the SDK reaches the server',
+  'state.bypass.compromised': 'Calling the original client directly in govern makes the session compromised',
+  'state.bypass.diagnostic': 'A bypass emits replay_bypass_detected',
+  'state.bypass.writes-rejected': "A compromised session's later authoritative writes are rejected",
+  'state.bypass.call-not-blocked': 'The bypassing call itself goes through',
+  'state.recover': 'A recoverable session can be recovered and one that is not is refused',
+  'state.recover.rotates-fence': 'Recovery rotates lease and fence, so that the former holder is shut out',
+  'state.unreachable.degraded-local': 'An unreachable server under onError allow makes durability degraded-local',
+  'state.unreachable.proceeds-locally': 'While degraded calls go on under local enforcement without a durable record',
+  'state.unreachable.counts': 'Each call made while degraded adds one to totalUnguardedCalls',
+  'state.unguarded.auto-kill': 'More unguarded calls than maxUnguardedCalls kill the session',
+  'state.server-failure.blocks': 'A server failure under onError block blocks the call and leaves the state unchanged',
+  'state.restore.later-calls-throw': 'After restore() the wrapper is inert and create calls through it throw',
+  'state.checkpoint.approve': 'An approval in time lets the call go on',
+  'state.checkpoint.deny': 'A denial blocks the call with checkpoint_denied',
+  'state.checkpoint.timeout': 'No answer in time blocks the call with checkpoint_timeout',
+  'state.checkpoint.on-timeout-default': 'on_timeout is deny when a checkpoint does not say',
+  'state.checkpoint.budget': 'The eleventh trigger in a session blocks with checkpoint_budget_exceeded',
+  'state.checkpoint.not-in-shadow': 'Shadow mode triggers no checkpoint',
+  'state.checkpoint.timeout-minimum': 'A checkpoint timeout below 30 seconds counts as 30',
+  'state.checkpoint.after-validation': 'Checkpoint conditions are judged on the client once the response is validated',
+} satisfies Facts

@@ -1,54 +1,14 @@
-import type { Fact } from './fact.js'
+import type { Facts } from './facts.js'
 
-export const validate = [
-  {
-    id: 'validate.synchronous',
-    behaviour: 'validate() returns its result and no promise',
-    state: 'built',
-  },
-  {
-    id: 'validate.unmatched-policy.default',
-    behaviour: 'unmatchedPolicy is deny when not given',
-    state: 'built',
-  },
-  {
-    id: 'validate.unmatched-policy.deny',
-    behaviour: 'unmatchedPolicy deny fails a tool call without a contract',
-    state: 'built',
-  },
-  {
-    id: 'validate.unmatched-policy.allow',
-    behaviour: 'unmatchedPolicy allow passes a tool call without a contract',
-    state: 'built',
-  },
-  {
-    id: 'validate.openai',
-    behaviour: "validate() reads a response in OpenAI's format",
-    state: 'built',
-  },
-  {
-    id: 'validate.anthropic',
-    behaviour: "validate() reads a response in Anthropic's format",
-    state: 'built',
-  },
-  {
-    id: 'validate.normalized',
-    behaviour: 'validate() reads a normalized list of calls with id, name and arguments as a JSON string',
-    state: 'built',
-  },
-  {
-    id: 'validate.prepare.directory',
-    behaviour: "prepareContracts() takes the path of a pack's folder",
-    state: 'built',
-  },
-  {
-    id: 'validate.prepare.files',
-    behaviour: 'prepareContracts() takes an array of contract files',
-    state: 'built',
-  },
-  {
-    id: 'validate.prepare.objects',
-    behaviour: 'prepareContracts() takes contract objects',
-    state: 'built',
-  },
-] as const satisfies readonly Fact[]
+export const validate = {
+  'validate.synchronous': 'validate() returns its result and no promise',
+  'validate.unmatched-policy.default': 'unmatchedPolicy is deny when not given',
+  'validate.unmatched-policy.deny': 'unmatchedPolicy deny fails a tool call without a contract',
+  'validate.unmatched-policy.allow': 'unmatchedPolicy allow passes a tool call without a contract',
+  'validate.openai': "validate() reads a response in OpenAI's format",
+  'validate.anthropic': "validate() reads a response in Anthropic's format",
+  'validate.normalized': 'validate() reads a normalized list of calls with id, name and arguments as a JSON string',
+  'validate.prepare.directory': "prepareContracts() takes the path of a pack's folder",
+  'validate.prepare.files': 'prepareContracts() takes an array of contract files',
+  'validate.prepare.objects': 'prepareContracts() takes contract objects',
+} satisfies Facts

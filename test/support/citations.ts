@@ -1,4 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { REQUIREMENTS } from '../requirements.js'
 import { sourceText, stringLiterals } from './source-text.js'
+import { root, trackedFiles } from './tracked-files.js'
+
+/** By test file, the requirement ids that it cites. */
+export function readCitations(): Map<string, ReadonlySet<string>> {
+  const known = new Set<string>(REQUIREMENTS.map(({ id }) => id))
+  const testFiles = trackedFiles().filter((file) => /\.test\.tsx?$/.test(file))
+  return new Map(testFiles.map((file) => [file, citedIds(readFileSync(`${root}${file}`, 'utf8'), known)]))
+}
 
 /**
  * The requirement ids that a test file cites. `proves('id', …)` and `proves(['id', …], …)` are read where they stand.
