@@ -175,7 +175,7 @@ const commandsPage = () =>
     'Run `npx countersign COMMAND`. `countersign COMMAND --help` prints the same text.',
     ...Object.values(COMMANDS).map(
       ({ usage, summary, help }) =>
-        `## countersign ${usage.split(' ')[0]}\n\n\`\`\`\ncountersign ${usage}\n\`\`\`\n\n${sentence(summary)}${help ? `\n\n${help().includes('--host') ? 'Every flag is in [settings](settings.md).' : help()}` : ''}`,
+        `## countersign ${usage[0].split(' ')[0]}\n\n\`\`\`\n${usage.map((form) => `countersign ${form}`).join('\n')}\n\`\`\`\n\n${sentence(summary)}${help ? `\n\n${help().includes('--host') ? 'Every flag is in [settings](settings.md).' : help()}` : ''}`,
     ),
   )
 const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`

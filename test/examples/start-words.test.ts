@@ -43,7 +43,7 @@ test('the command says which version it is, and what a command that is not there
   expect(start([main, '--version'])).toEqual({ status: 0, output: `countersign ${version}, Node ${process.version}\n` })
   const { status, output } = start([main, 'strat'])
   expect(status).toBe(2)
-  expect(output).toMatch(/there is no command strat: did you mean "start"\?[\s\S]*countersign start/)
+  expect(output).toMatch(/unknown command strat: did you mean "start"\?[\s\S]*countersign start/)
 })
 
 test('settings that npm kept for itself are told how to be given', () => {
@@ -58,7 +58,7 @@ test('settings that npm kept for itself are told how to be given', () => {
 test('a misspelt setting is told with the one that was meant', () => {
   const { status, output } = start([main, 'start', '--prot', '0'])
   expect(status).toBe(2)
-  expect(output).toMatch(/^countersign start: Unknown option '--prot': did you mean "--port"\?\n/)
+  expect(output).toMatch(/^countersign start: unknown option --prot: did you mean "--port"\?\n/)
 })
 
 test('data of a newer version is left alone, and both versions are named', async () => {
@@ -108,7 +108,7 @@ test('a full disk is named, with what to do', () => {
     `data:text/javascript,${encodeURIComponent(FULL_DISK)}`,
     ...command('--data-folder', join(folder, 'full')),
   ])
-  expect(output).toMatch(/ENOSPC.*the disk is full; make room or choose another folder with --data-folder/)
+  expect(output).toMatch(/ENOSPC.*the disk is full; free some space or choose another folder with --data-folder/)
   expect(output).not.toContain('    at ')
   expect(status).toBe(1)
 })

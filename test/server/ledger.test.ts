@@ -6,7 +6,7 @@ import type { JsonValue, LedgerExport } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { verify } from '../../packages/cli/src/commands/verify.js'
 import { Unreadable, UsageError } from '../../packages/cli/src/terminal/command.js'
-import { isUsage, wordsFor } from '../../packages/cli/src/terminal/words-for.js'
+import { errorText, isUsage } from '../../packages/cli/src/terminal/error-text.js'
 import { eraseContent } from '../../packages/server/src/store/sessions/content.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor, refund, reserve } from '../support/governed-session.js'
 import { exportOf } from '../support/ledger-export.js'
@@ -111,7 +111,7 @@ describe('countersign verify', () => {
     const file = join(folder, `${session.sessionId}.json`)
     expect(await run([session.sessionId, ...(await online()), '--save', file])).toEqual({
       code: 0,
-      said: expect.stringMatching(/: 13 events hold; head 13:[0-9a-f]{64}$/),
+      said: expect.stringMatching(/: 13 events are intact; head 13:[0-9a-f]{64}$/),
     })
     expect(await run([file])).toMatchObject({ code: 0 })
   })
@@ -121,7 +121,9 @@ describe('countersign verify', () => {
     vi.stubEnv('COUNTERSIGN_API_KEY', runtime.key)
     const url = await runtime.instances[0].listen()
     expect(await run([sessionId, '--url', url])).toMatchObject({ code: 0 })
-    await expect(run([sessionId, '--url', 'localhost:4319'])).rejects.toThrow('--url is an address such as http://')
+    await expect(run([sessionId, '--url', 'localhost:4319'])).rejects.toThrow(
+      '--url must be an address such as http://',
+    )
     vi.unstubAllEnvs()
   })
 
@@ -207,7 +209,7 @@ describe('countersign verify', () => {
       expect(text).toContain(find)
       const file = join(folder, `${session.sessionId}.json`)
       await writeFile(file, text.replace(find, put), put.endsWith('\u00ff') ? 'latin1' : 'utf8')
-      const unreadable = (error: unknown) => (error instanceof Unreadable ? { code: 2 } : { code: wordsFor(error) })
+      const unreadable = (error: unknown) => (error instanceof Unreadable ? { code: 2 } : { code: errorText(error) })
       expect([1, 2]).toContain((await run([file]).catch(unreadable)).code)
     },
   )
@@ -235,7 +237,7 @@ describe('countersign verify', () => {
     })
   })
 
-  test('a key or a session that the service does not know is told with what to do, and not as a wrong call', async () => {
+  test('an unknown key or session comes with a fix, and is not called wrong usage', async () => {
     const [, url = '', , key = ''] = await online()
     const trouble = (args: string[]) =>
       run(args).then(
@@ -244,23 +246,25 @@ describe('countersign verify', () => {
       )
     const unknownKey = await trouble(['nobody', '--url', url, '--key', `csk_${'A'.repeat(32)}`])
     expect(unknownKey).toBeInstanceOf(Unreadable)
-    expect(wordsFor(unknownKey)).toMatch(/ answered 401: .*: give a key .* with --key or in COUNTERSIGN_API_KEY$/)
+    expect(errorText(unknownKey)).toMatch(
+      / answered 401: .*: check the API key \(apiKey, --key or COUNTERSIGN_API_KEY\)/,
+    )
     const unknownSession = await trouble(['nobody', '--url', url, '--key', key])
     expect(unknownSession).toBeInstanceOf(Unreadable)
-    expect(wordsFor(unknownSession)).toMatch(/ answered 404: .*no session nobody.*--workflow/)
-    expect(wordsFor(await trouble(['--workflow', 'nobody', '--url', url, '--key', key]))).toMatch(/no workflow nobody/)
+    expect(errorText(unknownSession)).toMatch(/ answered 404: .*no session nobody.*--workflow/)
+    expect(errorText(await trouble(['--workflow', 'nobody', '--url', url, '--key', key]))).toMatch(/no workflow nobody/)
     const away = await trouble(['nobody', '--url', 'http://127.0.0.1:1', '--key', key])
-    expect([isUsage(away), wordsFor(away)]).toEqual([false, expect.stringMatching(/cannot be reached.*--url/)])
+    expect([isUsage(away), errorText(away)]).toEqual([false, expect.stringMatching(/cannot be reached.*--url/)])
     const paths = await trouble(['nobody', '--url', `${url}/docs`, '--key', key])
-    expect(wordsFor(paths)).not.toContain('    at ')
+    expect(errorText(paths)).not.toContain('    at ')
   })
 
-  test('a file that is no export, or not there, is told in words; no file at all is a wrong call', async () => {
+  test('a file that is missing or not an export has its own message; no file at all is wrong usage', async () => {
     const file = join(folder, 'other.json')
     await writeFile(file, '{"a":1}')
-    await expect(run([file])).rejects.toThrow(/not an export/)
+    await expect(run([file])).rejects.toThrow(/not an exported ledger/)
     await expect(run([join(folder, 'none.json')])).rejects.toThrow(Unreadable)
-    await expect(run([])).rejects.toThrow(/expected one session, one workflow or one file/)
+    await expect(run([])).rejects.toThrow(/expected one session id, workflow id or file/)
     await expect(run([])).rejects.toThrow(UsageError)
   })
 

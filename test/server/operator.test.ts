@@ -80,7 +80,7 @@ test('what the operator did to a tenant stands in its audit trail', async () => 
   await run('key', 'create', tenantId)
   const { body: trail } = await person.call('listAudit')
   expect(trail.items.slice(0, 2)).toMatchObject([
-    { action: 'key_created', actor: 'operator', ip: null, detail: 'made by an operator' },
+    { action: 'key_created', actor: 'operator', ip: null, detail: 'created by an operator' },
     { action: 'quota_changed', actor: 'operator', ip: null, detail: 'scale' },
   ])
 })
@@ -106,13 +106,13 @@ test.each([
   [['key', 'create', 'tnt_none'], 'there is no tenant tnt_none'],
   [['key', 'list', 'tnt_none'], 'there is no tenant tnt_none'],
   [['key', 'revoke', 'tnt_none', 'key_none'], 'there is no tenant tnt_none'],
-  [['tenant', 'quota', 'tnt_none', 'huge'], 'a quota is one of free, team, scale, not huge'],
+  [['tenant', 'quota', 'tnt_none', 'huge'], 'the quota must be one of free, team, scale, not huge'],
   [['tenant', 'list', 'all'], 'expected: tenant create NAME, tenant list, or'],
   [['tenant', 'create', ''], 'expected: tenant create NAME'],
   [['tenant'], 'expected: tenant create NAME'],
   [['key', 'create'], 'expected: key create TENANT'],
   [['key', 'revoke', 'tnt_none'], 'expected: key create TENANT, key list TENANT, or key revoke TENANT KEY'],
-  [['key', 'create', 'tnt_none', '--name', ' '], '--name has 1 to 100 characters'],
+  [['key', 'create', 'tnt_none', '--name', ' '], '--name must have 1 to 100 characters'],
 ])('%j is told what is wrong', async ([name, ...args], told) => {
   await expect(run(name as 'tenant' | 'key', ...args)).rejects.toThrow(told)
 })

@@ -51,7 +51,7 @@ describe('countersign plan', () => {
     const diff = await execute(plan, 'diff', folder, ...scope)
     expect(diff.code).toBe(0)
     expect(diff.printed).toContain('allows  pay has a contract now')
-    expect(diff.printed).toContain('no plan is in force for payer in staging: all of it is new')
+    expect(diff.printed).toContain('payer has no current plan in staging: everything is new')
     const query = { agent: 'payer', environment: 'staging' }
     expect((await runtime.api().lookupPlan({ query })).body.status).toBe('none')
     const submit = await execute(plan, 'submit', folder, ...scope)
@@ -59,7 +59,7 @@ describe('countersign plan', () => {
       0,
       expect.stringMatching(/^draft plan_\S+ \([0-9a-f]{64}\)$/),
     ])
-    expect(submit.printed).toMatch(/to approve or reject it: http:\S+\/plans\/plan_\S+$/)
+    expect(submit.printed).toMatch(/approve or reject it at http:\S+\/plans\/plan_\S+$/)
     expect((await runtime.api().lookupPlan({ query })).body.status).toBe('draft')
   })
 
@@ -94,7 +94,9 @@ describe('countersign run', () => {
     expect(noted.join()).toContain('error http://127.0.0.1:9 cannot be reached')
     expect(readFileSync(junit, 'utf8')).toContain('tests="1" failures="0" errors="1"')
     const nowhere = join(folder, 'no', 'such')
-    await expect(execute(run, folder, '--fixtures', nowhere)).rejects.toThrow(`--fixtures: no folder ${nowhere}`)
+    await expect(execute(run, folder, '--fixtures', nowhere)).rejects.toThrow(
+      `--fixtures: the folder ${nowhere} does not exist`,
+    )
     await expect(execute(run, folder, '--agent', 'a', '--junit', join(nowhere, 'x.xml'))).rejects.toThrow('--junit')
   })
 
@@ -103,9 +105,9 @@ describe('countersign run', () => {
     const result = await execute(run, folder, '--agent', 'tpyo', '--junit', junit)
     expect([result.code, result.noted]).toEqual([
       1,
-      expect.stringContaining('no session with arguments was captured of tpyo'),
+      expect.stringContaining('no captured session of tpyo has arguments'),
     ])
-    expect(readFileSync(junit, 'utf8')).toContain('there was no session to judge')
+    expect(readFileSync(junit, 'utf8')).toContain('there were no sessions to check')
   })
 
   test('tells what the rules could not judge, and how far a run is', async () => {
@@ -120,8 +122,8 @@ describe('countersign run', () => {
     const result = await execute(run, strict, '--agent', 'teller')
     rmSync(strict, { recursive: true })
     expect(result.code).toBe(0)
-    expect(result.printed).toContain('not judged, for want of what they read: input_invariants of 2 calls')
-    expect(result.noted).toMatch(/: (queued|running), 0 sessions judged/)
+    expect(result.printed).toContain('not checked, because the data they need is missing: input_invariants of 2 calls')
+    expect(result.noted).toMatch(/: (queued|running), 0 sessions checked/)
   })
 
   test('waits for a run over captured sessions', async () => {

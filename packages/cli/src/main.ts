@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { suggestName } from '@countersign/engine'
 import { COMMANDS } from './commands/index.js'
 import { SETTING_FLAGS } from './commands/start.js'
-import { Unreadable } from './terminal/command.js'
+import { type Command, Unreadable } from './terminal/command.js'
 import { createTerminal } from './terminal/create-terminal.js'
-import { isUsage, wordsFor } from './terminal/words-for.js'
+import { errorText, isUsage } from './terminal/error-text.js'
 
 const terminal = createTerminal(process.stdout, process.stderr)
 
@@ -23,35 +23,46 @@ async function run([name, ...args]: readonly string[]): Promise<number> {
       terminal.print(`countersign ${ownVersion()}, Node ${process.version}`)
       return 0
     }
-    terminal.note(
-      `countersign: there is no command ${name}: ${suggestName(name, Object.keys(COMMANDS))}\n${overview()}`,
-    )
+    terminal.note(`countersign: unknown command ${name}: ${suggestName(name, Object.keys(COMMANDS))}\n${overview()}`)
     return 2
   }
   if (args.some((argument) => argument !== 'help' && HELP.has(argument))) {
-    terminal.print(`countersign ${command.usage}\n\n${command.summary}\n${command.help ? `\n${command.help()}` : ''}`)
+    const help = command.help ? `\n\n${command.help()}` : ''
+    terminal.print(`${usageOf(command).join('\n')}\n\n${command.summary}${help}`)
     return 0
   }
   try {
     return await command.run(args, terminal)
   } catch (error) {
-    terminal.note(`countersign ${name}: ${wordsFor(error, flagsOf(command.usage))}`)
-    if (isUsage(error)) terminal.note(`usage: countersign ${command.usage}`)
+    terminal.note(`countersign ${name}: ${errorText(error, flagsOf(command))}`)
+    if (isUsage(error)) terminal.note(`usage: ${usageOf(command).join('\n       ')}`)
     return isUsage(error) || error instanceof Unreadable ? 2 : 1
   }
 }
 
-function flagsOf(usage: string): string[] {
-  const settings = usage.includes('[settings]') ? Object.keys(SETTING_FLAGS).map((flag) => `--${flag}`) : []
-  return [...(usage.match(/--[a-z-]+/g) ?? []), ...settings]
+const usageOf = ({ usage }: Command): string[] => usage.map((form) => `countersign ${form}`)
+
+function flagsOf({ usage }: Command): string[] {
+  const text = usage.join(' ')
+  const settings = text.includes('[settings]') ? Object.keys(SETTING_FLAGS).map((flag) => `--${flag}`) : []
+  return [...(text.match(/--[a-z-]+/g) ?? []), ...settings]
 }
 
 function overview(): string {
-  const rows = Object.values(COMMANDS).map(({ usage, summary }) => `  countersign ${usage}\n      ${summary}`)
-  return `Countersign governs the tool calls an LLM agent proposes.\n\n${rows.join('\n')}\n\ncountersign COMMAND --help tells more; countersign --version says which one this is.`
+  const commands = Object.values(COMMANDS).flatMap((command) => [
+    ...usageOf(command).map((form) => `  ${form}`),
+    `      ${command.summary}`,
+  ])
+  return [
+    'Countersign governs the tool calls an LLM agent proposes.',
+    '',
+    ...commands,
+    '',
+    'countersign COMMAND --help shows more about a command, countersign --version the version.',
+  ].join('\n')
 }
 
-/** The package as it was installed. */
+/** The version of the installed package. */
 function ownVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
   return version

@@ -11,17 +11,17 @@ import {
 import { readEnvironment } from '@countersign/sdk'
 import { UsageError } from '../terminal/command.js'
 
-/** A service that a command talks to, as its flags name it. */
+/** The server a command talks to. */
 export interface Service {
   readonly url: string
   readonly key: string
 }
 
-/** The service did not do what it was asked. */
+/** The server refused, or could not be reached. */
 export class RefusedError extends Error {
   override name = 'RefusedError'
   readonly problems: readonly string[]
-  /** Null when no answer came. */
+  /** Null when there was no answer. */
   readonly status: number | null
 
   constructor(message: string, problems: readonly string[], status: number | null = null) {
@@ -31,16 +31,16 @@ export class RefusedError extends Error {
   }
 }
 
-/** By flags, else by the variables that the SDK reads: a key has no business in a list of processes or a log of CI. */
+/** From the flags, or from the SDK's variables: a key in a flag would show up in process lists and CI logs. */
 export function serviceOf(given: { url?: string | undefined; key?: string | undefined }): Service {
   const { apiUrl, apiKey } = readEnvironment()
   const url = given.url ?? apiUrl
   const key = given.key ?? apiKey
   if (url === null || key === null) {
-    throw new UsageError('--url URL and --key KEY are needed, or COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY')
+    throw new UsageError('--url URL and --key KEY are required, or COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY')
   }
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
-    throw new UsageError('--url is an address such as http://127.0.0.1:4319')
+    throw new UsageError('--url must be an address such as http://127.0.0.1:4319')
   return { url, key }
 }
 
@@ -78,7 +78,7 @@ export async function askRoute<Name extends RouteName>(
   }).catch((error) => {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
     const why = cause instanceof Error ? cause.message || codeOf(cause) : String(cause)
-    throw new RefusedError(`${url} cannot be reached: ${why}: check that the service runs there, or give --url`, [])
+    throw new RefusedError(`${url} cannot be reached: ${why}: check that the server is running there, or set --url`, [])
   })
   const body: unknown = await response.json().catch(() => null)
   if (!response.ok) throw refusal(url, response.status, body)
@@ -90,11 +90,11 @@ function refusal(url: string, status: number, body: unknown): RefusedError {
     string,
     unknown
   >
-  const why = [title, detail].filter((part) => typeof part === 'string').join(': ') || 'no answer that can be read'
+  const why = [title, detail].filter((part) => typeof part === 'string').join(': ') || 'the answer could not be read'
   const list = Array.isArray(problems) ? problems.filter((problem) => typeof problem === 'string') : []
   const fix = fixFor(status, code)
   return new RefusedError(`${url} answered ${status}: ${why}${fix === null ? '' : `: ${fix}`}`, list, status)
 }
 
-/** An error for several addresses of one name has no message of its own. */
+/** The error for a host with several addresses has no message of its own. */
 const codeOf = (error: Error): string => ('code' in error ? String(error.code) : error.name)

@@ -1,5 +1,5 @@
 import { type LedgerExport, ROUTES, type WorkflowLedgerExport } from '@countersign/protocol'
-import { firstBrokenEvent, isMisfit } from '../report/broken-event.js'
+import { firstBrokenEvent, isSchemaError } from '../report/broken-event.js'
 import { Unreadable } from '../terminal/command.js'
 import { askRoute, RefusedError, type Service } from './call-route.js'
 
@@ -8,7 +8,7 @@ interface Exports {
   exportWorkflowEvents: WorkflowLedgerExport
 }
 
-/** All pages up to the head that the first one showed: the ledger may go on while it is read. */
+/** All pages up to the head that the first one showed: the ledger may grow while it is read. */
 export async function fetchLedger<Name extends keyof Exports>(
   service: Service,
   route: Name,
@@ -25,7 +25,7 @@ export async function fetchLedger<Name extends keyof Exports>(
   return { ...first, events: events.filter(({ seq }) => seq <= first.head.seq), next: null }
 }
 
-/** What cannot be read is no verdict about the ledger, so it is told apart from one. */
+/** A ledger that cannot be read is not the same as a broken one, so it throws another error. */
 async function fetchPage<Name extends keyof Exports>(
   service: Service,
   route: Name,
@@ -36,22 +36,23 @@ async function fetchPage<Name extends keyof Exports>(
     const query = { after: String(after), limit: '1000' }
     const page = await askRoute(service, route, { params, query })
     ROUTES[route].reply.parse(page)
-    // As it came: in a copy that a schema makes, defaults are added and a key `__proto__` is lost, and hashes would tell.
+    // As it came: the schema's copy adds defaults and loses a key `__proto__`, which would break the hashes.
     return page as Exports[Name]
   } catch (error) {
-    if (error instanceof RefusedError) throw new Unreadable(`${error.message}${missing(error, route, params)}`)
-    const broken = isMisfit(error) ? firstBrokenEvent(error, after) : null
+    if (error instanceof RefusedError) throw new Unreadable(`${error.message}${hintFor404(error, route, params)}`)
+    const broken = isSchemaError(error) ? firstBrokenEvent(error, after) : null
     if (broken !== null) throw broken
     const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : ''
-    throw new Unreadable(`${service.url} gives no ledger: ${error instanceof Error ? error.message : error}${cause}`)
+    throw new Unreadable(
+      `${service.url} did not return a ledger: ${error instanceof Error ? error.message : error}${cause}`,
+    )
   }
 }
 
-/** Who mixes the two kinds up, or takes the key of another tenant, is told that there is nothing. */
-function missing({ status }: RefusedError, route: keyof Exports, params: Record<string, string>): string {
+/** A 404 also means that the id is of the other kind, or of another tenant than the key. */
+function hintFor404({ status }: RefusedError, route: keyof Exports, params: Record<string, string>): string {
   if (status !== 404) return ''
-  const other = "of this key's tenant; check the name and the key"
   return route === 'exportEvents'
-    ? `: there is no session ${params.session_id} ${other}, and for a workflow add --workflow`
-    : `: there is no workflow ${params.workflow_id} ${other}, and for a session leave --workflow out`
+    ? `. This tenant has no session ${params.session_id}; for a workflow, add --workflow`
+    : `. This tenant has no workflow ${params.workflow_id}; for a session, leave out --workflow`
 }

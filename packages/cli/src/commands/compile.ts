@@ -5,9 +5,9 @@ import { loadPolicyEvaluator } from '../policy/load-policy-evaluator.js'
 import { type Command, UsageError } from '../terminal/command.js'
 
 export const compile: Command = {
-  usage: 'compile FOLDER [--json]',
-  summary: 'compile a pack of contracts and print the plan, its hash and warnings',
-  help: () => 'Exit code 0: compiled; 1: refused, with every fault by file and line; 2: wrong usage.',
+  usage: ['compile FOLDER [--json]'],
+  summary: 'compile a contract pack; print the plan, its hash and any warnings',
+  help: () => 'Exit codes: 0 compiled; 1 refused, with the file and line of every error; 2 wrong usage.',
   run: async (args, { print, note }) => {
     const { values, positionals } = parseArgs({
       args: [...args],
@@ -15,14 +15,14 @@ export const compile: Command = {
       allowPositionals: true,
     })
     const [folder, ...rest] = positionals
-    if (folder === undefined || rest.length > 0) throw new UsageError('expected one folder of contracts')
+    if (folder === undefined || rest.length > 0) throw new UsageError('expected one folder with contracts')
     const result = await compileFolder(folder)
     if (values.json === true) {
       print(JSON.stringify(result))
       return result.ok ? 0 : 1
     }
     if (!result.ok) {
-      for (const fault of result.errors) note(`error ${typeof fault === 'string' ? fault : describeNote(fault)}`)
+      for (const error of result.errors) note(`error ${typeof error === 'string' ? error : describeNote(error)}`)
       return 1
     }
     print(JSON.stringify(result.compiled_session, null, 2))

@@ -62,7 +62,7 @@ describe('countersign compile', () => {
     expect(Object.keys(result).sort()).toEqual(['compiled_hash', 'compiled_session', 'ok', 'warnings'])
   })
 
-  test('refuses with every fault by file and line', async () => {
+  test('refuses with the file and line of every error', async () => {
     const { code, printed, noted } = await run(compile, broken)
     expect([code, printed]).toEqual([1, ''])
     expect(noted).toBe('error refund.yaml:2 label: unknown key "label" (did you mean "labels"?)')
@@ -71,7 +71,7 @@ describe('countersign compile', () => {
     expect(JSON.parse(json.printed)).toMatchObject({ ok: false, errors: [{ file: 'refund.yaml', line: 2 }] })
   })
 
-  test('refuses a folder that is not there', async () => {
+  test('refuses a folder that does not exist', async () => {
     expect(await run(compile, join(pack, 'none'))).toMatchObject({ code: 1 })
   })
 
@@ -85,12 +85,12 @@ describe('countersign validate', () => {
   test('passes a good response and fails a bad one', async () => {
     expect(await run(validate, files.good ?? '', '--contracts', pack)).toMatchObject({
       code: 0,
-      printed: 'pass: contracts applied 1',
+      printed: 'pass: 1 contract applied',
     })
     const bad = await run(validate, files.bad ?? '', '--contracts', pack)
     expect(bad.code).toBe(1)
     expect(bad.printed).toBe(
-      'fail: contracts applied 1\n  refund.yaml: $.tool_calls[0].arguments.amount lte: must be a number of at most 500',
+      'fail: 1 contract applied\n  refund.yaml: $.tool_calls[0].arguments.amount lte: must be a number of at most 500',
     )
   })
 
@@ -106,7 +106,7 @@ describe('countersign validate', () => {
   })
 
   test.each([
-    ['a file that is not there', () => ['none.json', '--contracts', pack]],
+    ['a file that does not exist', () => ['none.json', '--contracts', pack]],
     ['JSON with a key twice', () => [files.twice ?? '', '--contracts', pack]],
     ['contracts that do not compile', () => [files.good ?? '', '--contracts', broken]],
   ])('refuses %s', async (_, args) => {
@@ -121,7 +121,7 @@ describe('countersign validate', () => {
     [['x.json']],
     [['x.json', 'y.json', '--contracts', 'z']],
     [['x.json', '--contracts', 'z', '--unmatched', 'block']],
-  ])('says how it is used for %j', async (args) => {
+  ])('shows its usage for %j', async (args) => {
     await expect(run(validate, ...args)).rejects.toThrow(UsageError)
   })
 })

@@ -10,7 +10,7 @@ import { tenant } from './tenant.js'
 import { validate } from './validate.js'
 import { verify } from './verify.js'
 
-/** Every command by the word it is called by, in the order in which the overview tells them. */
+/** Every command by name, in the order of the overview. */
 export const COMMANDS: Readonly<Record<string, Command>> = {
   start,
   tenant,

@@ -5,14 +5,14 @@ import { callRoute, RefusedError, serviceOf } from '../api/call-route.js'
 import { type Command, type Terminal, UsageError } from '../terminal/command.js'
 
 export const plan: Command = {
-  usage: 'plan diff|submit FOLDER --agent NAME --environment NAME [--url URL] [--key KEY] [--json]',
-  summary: 'compare a pack of contracts with the plan in force, or submit it as a draft for a person to approve',
+  usage: ['plan diff|submit FOLDER --agent NAME --environment NAME [--url URL] [--key KEY] [--json]'],
+  summary: 'compare a contract pack with the current plan, or submit it as a draft for approval',
   help: () =>
     [
-      'diff keeps nothing; submit makes a draft, which enforces nothing until somebody approves it in the dashboard.',
-      'Lines begin with what a change does: allows, blocks or changes; blocker and note are for whoever approves.',
-      'Without --url and --key the variables COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY are used.',
-      'Exit code 0: nothing stands in the way of approval; 1: blockers, or the pack was refused; 2: wrong usage.',
+      'diff stores nothing. submit creates a draft, which enforces nothing until someone approves it in the dashboard.',
+      'Each line begins with the effect of a change (allows, blocks, changes), or with blocker or note for the reviewer.',
+      'Without --url and --key, COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY are used.',
+      'Exit codes: 0 nothing prevents approval; 1 there are blockers, or the pack was refused; 2 wrong usage.',
     ].join('\n'),
   run: async (args, terminal) => {
     const given = readArguments(args)
@@ -45,10 +45,10 @@ function readArguments(args: readonly string[]) {
   })
   const [action, folder, ...rest] = positionals
   if (action !== 'diff' && action !== 'submit') throw new UsageError('expected diff or submit')
-  if (folder === undefined || rest.length > 0) throw new UsageError('expected one folder of contracts')
-  if (values.agent === undefined) throw new UsageError('--agent NAME is needed')
+  if (folder === undefined || rest.length > 0) throw new UsageError('expected one folder with contracts')
+  if (values.agent === undefined) throw new UsageError('--agent NAME is required')
   const environment = environmentSchema.safeParse(values.environment)
-  if (!environment.success) throw new UsageError('--environment is development, staging or production')
+  if (!environment.success) throw new UsageError('--environment must be development, staging or production')
   return {
     action,
     folder,
@@ -86,12 +86,12 @@ function show(
   else print(`compiled_hash ${answer.compiled_hash}`)
   print(
     running === null
-      ? `no plan is in force for ${agent} in ${environment}: all of it is new`
-      : `compared with the plan in force for ${agent} in ${environment} (${running})`,
+      ? `${agent} has no current plan in ${environment}: everything is new`
+      : `compared with the current plan of ${agent} in ${environment} (${running})`,
   )
-  if (answer.changes.length === 0) print('nothing changes')
+  if (answer.changes.length === 0) print('no changes')
   for (const { effect, text } of answer.changes) print(`${effect.padEnd(7)} ${text}`)
   for (const { message } of answer.blockers) print(`blocker ${message}`)
   for (const { message } of answer.advisories) print(`note    ${message}`)
-  if (isDraft) print(`to approve or reject it: ${new URL(`/plans/${answer.plan.plan_id}`, service.url)}`)
+  if (isDraft) print(`approve or reject it at ${new URL(`/plans/${answer.plan.plan_id}`, service.url)}`)
 }

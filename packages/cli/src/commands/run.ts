@@ -13,15 +13,17 @@ import { summaryOf } from '../report/run-summary.js'
 import { type Command, type Terminal, UsageError } from '../terminal/command.js'
 
 export const run: Command = {
-  usage:
-    'run FOLDER (--agent NAME | --fixtures FOLDER) [--url URL] [--key KEY] [--max-sessions N] [--unmatched block|allow] [--junit FILE] [--json]',
-  summary: "backtest a pack of contracts against an agent's captured sessions, or against fixtures, for CI",
+  usage: [
+    'run FOLDER --agent NAME [--max-sessions N] [--unmatched block|allow] [--junit FILE] [--json] [--url URL] [--key KEY]',
+    'run FOLDER --fixtures FOLDER [--unmatched block|allow] [--junit FILE] [--json] [--url URL] [--key KEY]',
+  ],
+  summary: "backtest a contract pack against an agent's captured sessions or against fixtures, for CI",
   help: () =>
     [
-      'Fixtures are JSON files, one session each: { name, user, turns: [{ calls: [{ name, arguments, result, expect }] }] }.',
-      'Captured sessions are judged newest first; calls that were blocked when captured are expected to be blocked again.',
-      'Without --url and --key the variables COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY are used.',
-      'Exit code 0: every session went as expected; 1: some did not, there was none, or the run failed; 2: wrong usage.',
+      'A fixture is a JSON file with one session: { name, user, turns: [{ calls: [{ name, arguments, result, expect }] }] }.',
+      'Captured sessions are checked newest first; calls that were blocked when captured must be blocked again.',
+      'Without --url and --key, COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY are used.',
+      'Exit codes: 0 every session went as expected; 1 some did not, there were none, or the run failed; 2 wrong usage.',
     ].join('\n'),
   run: async (args, terminal) => {
     const given = readArguments(args)
@@ -61,18 +63,19 @@ function readArguments(args: readonly string[]) {
     allowPositionals: true,
   })
   const [folder, ...rest] = positionals
-  if (folder === undefined || rest.length > 0) throw new UsageError('expected one folder of contracts')
+  if (folder === undefined || rest.length > 0) throw new UsageError('expected one folder with contracts')
   if ((values.agent === undefined) === (values.fixtures === undefined)) {
     throw new UsageError('give either --agent NAME or --fixtures FOLDER')
   }
   const maxSessions = Number(values['max-sessions'] ?? 1_000)
   if (!Number.isInteger(maxSessions) || maxSessions < 1 || maxSessions > 10_000) {
-    throw new UsageError('--max-sessions is 1 to 10000')
+    throw new UsageError('--max-sessions must be 1 to 10000')
   }
   const unmatched = values.unmatched ?? 'block'
-  if (unmatched !== 'block' && unmatched !== 'allow') throw new UsageError('--unmatched is block or allow')
+  if (unmatched !== 'block' && unmatched !== 'allow') throw new UsageError('--unmatched must be block or allow')
   const { agent, fixtures, junit } = values
-  if (junit !== undefined && !existsSync(dirname(junit))) throw new UsageError(`--junit: no folder ${dirname(junit)}`)
+  if (junit !== undefined && !existsSync(dirname(junit)))
+    throw new UsageError(`--junit: the folder ${dirname(junit)} does not exist`)
   return {
     folder,
     agent,
@@ -86,11 +89,11 @@ function readArguments(args: readonly string[]) {
 }
 
 function readFixtures(folder: string): RunFixture[] {
-  if (!existsSync(folder)) throw new UsageError(`--fixtures: no folder ${folder}`)
+  if (!existsSync(folder)) throw new UsageError(`--fixtures: the folder ${folder} does not exist`)
   const files = readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
     .sort()
-  if (files.length === 0) throw new UsageError(`${folder} holds no fixtures: JSON files, one session each`)
+  if (files.length === 0) throw new UsageError(`${folder} has no fixtures; a fixture is a JSON file with one session`)
   return files.map((file) => {
     const parsed = parseStrictJson(readFileSync(join(folder, file), 'utf8'))
     if (!parsed.ok) throw new UsageError(`${file}: ${parsed.problem}`)
@@ -103,28 +106,28 @@ function readFixtures(folder: string): RunFixture[] {
 
 const POLL_MS = 500
 const SLOW_POLL_MS = 2_000
-/** Polls after which it is a long run: asked for less often, so that CI does not use up the tenant's reads. */
-const PATIENCE = 10
-const MAX_TROUBLES = 30
+/** After this many polls they get slower, so that a long run does not use up the tenant's read quota. */
+const QUICK_POLLS = 10
+const MAX_FAILED_POLLS = 30
 
-/** Says once in a while how far it is. A service that is busy or away for a moment is asked again. */
+/** Reports progress now and then. A server that is briefly busy or unreachable is asked again. */
 async function untilDone(service: Service, started: RunView, { note }: Terminal): Promise<RunView> {
   let view = started
-  let troubles = 0
+  let failedPolls = 0
   for (let polls = 0; view.status === 'queued' || view.status === 'running'; polls++) {
-    if (polls % PATIENCE === 0) note(`run ${view.run_id}: ${view.status}, ${view.sessions_done} sessions judged`)
-    await sleep(polls < PATIENCE ? POLL_MS : SLOW_POLL_MS)
+    if (polls % QUICK_POLLS === 0) note(`run ${view.run_id}: ${view.status}, ${view.sessions_done} sessions checked`)
+    await sleep(polls < QUICK_POLLS ? POLL_MS : SLOW_POLL_MS)
     try {
       view = (await callRoute(service, 'loadRun', { params: { run_id: view.run_id } })).run
-      troubles = 0
+      failedPolls = 0
     } catch (error) {
-      if (!isPassing(error) || ++troubles > MAX_TROUBLES) throw error
+      if (!isTemporary(error) || ++failedPolls > MAX_FAILED_POLLS) throw error
     }
   }
   return view
 }
 
-const isPassing = (error: unknown): boolean =>
+const isTemporary = (error: unknown): boolean =>
   error instanceof RefusedError && (error.status === null || error.status === 429 || error.status === 503)
 
 const SUITE = 'countersign run'
@@ -143,7 +146,7 @@ function conclude(
   }
   writeJunit(given.junit, junitOf(report, SUITE))
   if (given.json || report.sessions > 0) print(given.json ? JSON.stringify(view) : summaryOf(report))
-  if (report.sessions === 0) note(`error nothing to judge: no session with arguments was captured of ${given.agent}`)
+  if (report.sessions === 0) note(`error nothing to check: no captured session of ${given.agent} has arguments`)
   return report.sessions > 0 && report.sessions_passed === report.sessions ? 0 : 1
 }
 

@@ -3,17 +3,21 @@ import { QUOTA_NAMES, type Quota } from '@countersign/protocol'
 import { changeQuota, configOf, createTenant, type Flags, tenantsOf } from '@countersign/server'
 import { columns } from '../terminal/columns.js'
 import { type Command, UsageError } from '../terminal/command.js'
-import { SETTING_FLAGS } from './start.js'
+import { DATABASE_USAGE, SETTING_FLAGS } from './start.js'
 
 export const tenant: Command = {
-  usage:
-    'tenant create NAME [--quota free|team|scale] | tenant list [--json] | tenant quota TENANT free|team|scale, ' +
-    'each with [--data-folder FOLDER | --database-url URL]',
-  summary: 'make a tenant with an API key, which is shown once; list tenants; change how much one may ask',
+  usage: [
+    `tenant create NAME [--quota free|team|scale] ${DATABASE_USAGE}`,
+    `tenant list [--json] ${DATABASE_USAGE}`,
+    `tenant quota TENANT free|team|scale ${DATABASE_USAGE}`,
+  ],
+  summary: "create a tenant and show its API key once; list all tenants; change a tenant's quota",
   help: () =>
-    'What each quota may use is under Quotas in the reference of limits. Without --quota a tenant gets that of the\n' +
-    'setting COUNTERSIGN_DEFAULT_QUOTA. A changed one holds from the next request on; the dashboard shows the id of a\n' +
-    'tenant under Limits and usage. Exit code 0: done; 1: there is no such tenant, or no database; 2: wrong usage.',
+    [
+      'The reference of limits shows what each quota allows. Without --quota, a tenant gets COUNTERSIGN_DEFAULT_QUOTA.',
+      'A new quota applies from the next request on. The dashboard shows the id of a tenant under Limits and usage.',
+      'Exit codes: 0 done; 1 unknown tenant or no database; 2 wrong usage.',
+    ].join('\n'),
   run: async (args, { print, note }) => {
     const options = { ...SETTING_FLAGS, quota: { type: 'string' as const }, json: { type: 'boolean' as const } }
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
@@ -26,7 +30,7 @@ export const tenant: Command = {
         quota === undefined ? null : quotaOf(quota),
         configOf(settings as Flags),
       )
-      note(`tenant ${created.tenantId} (${first}, quota ${created.quota}); its key is shown this once:`)
+      note(`tenant ${created.tenantId} (${first}, quota ${created.quota}); its API key, shown only once:`)
       print(created.key)
     } else if (verb === 'list' && names.length === 0 && quota === undefined) {
       const tenants = await tenantsOf(configOf(settings as Flags))
@@ -34,7 +38,7 @@ export const tenant: Command = {
       else for (const line of columns(tenants.map(lineOf))) print(line)
     } else if (verb === 'quota' && names.length === 2 && second !== undefined && quota === undefined && !json) {
       await changeQuota(first, quotaOf(second), configOf(settings as Flags))
-      note(`tenant ${first} has the quota ${second} from its next request on`)
+      note(`tenant ${first} now has the quota ${second}, from its next request on`)
     } else throw new UsageError('expected: tenant create NAME, tenant list, or tenant quota TENANT QUOTA')
     return 0
   },
@@ -42,7 +46,7 @@ export const tenant: Command = {
 
 function quotaOf(given: string): Quota {
   const quota = QUOTA_NAMES.find((known) => known === given)
-  if (quota === undefined) throw new UsageError(`a quota is one of ${QUOTA_NAMES.join(', ')}, not ${given}`)
+  if (quota === undefined) throw new UsageError(`the quota must be one of ${QUOTA_NAMES.join(', ')}, not ${given}`)
   return quota
 }
 

@@ -6,10 +6,10 @@ import { loadPolicyEvaluator } from '../policy/load-policy-evaluator.js'
 import { type Command, UsageError } from '../terminal/command.js'
 
 export const validate: Command = {
-  usage: 'validate RESPONSE --contracts FOLDER [--unmatched deny|allow] [--json]',
-  summary: "check a model's response, a JSON file or - for standard input, against contracts",
+  usage: ['validate RESPONSE --contracts FOLDER [--unmatched deny|allow] [--json]'],
+  summary: "check a model's response (a JSON file, or - for standard input) against contracts",
   help: () =>
-    'Exit code 0: the response passes; 1: it fails, or the contracts or the file are refused; 2: wrong usage.',
+    'Exit codes: 0 the response passes; 1 it fails, or the contracts or the response are not usable; 2 wrong usage.',
   run: async (args, { print, note }) => {
     const { file, folder, unmatched, json } = readArguments(args)
     try {
@@ -37,10 +37,10 @@ function readArguments(args: readonly string[]) {
     allowPositionals: true,
   })
   const [file, ...rest] = positionals
-  if (file === undefined || rest.length > 0) throw new UsageError('expected one response')
-  if (values.contracts === undefined) throw new UsageError('--contracts FOLDER is needed')
+  if (file === undefined || rest.length > 0) throw new UsageError('expected one response file')
+  if (values.contracts === undefined) throw new UsageError('--contracts FOLDER is required')
   const unmatched = values.unmatched ?? 'deny'
-  if (unmatched !== 'deny' && unmatched !== 'allow') throw new UsageError('--unmatched is deny or allow')
+  if (unmatched !== 'deny' && unmatched !== 'allow') throw new UsageError('--unmatched must be deny or allow')
   return { file, folder: values.contracts, unmatched, json: values.json === true } as const
 }
 
@@ -54,14 +54,14 @@ function readResponseFile(file: string): unknown {
     throw new UnreadableResponse(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
   }
   const parsed = parseStrictJson(text)
-  if (!parsed.ok) throw new UnreadableResponse(`${file} holds no response: ${parsed.problem}`)
+  if (!parsed.ok) throw new UnreadableResponse(`${file} is not a response: ${parsed.problem}`)
   return parsed.value
 }
 
 function summaryOf(result: ReturnType<typeof validateResponse>): string {
   const unmatched =
-    result.unmatched_tools.length === 0 ? '' : `, without contract: ${result.unmatched_tools.join(', ')}`
-  const head = `${result.pass ? 'pass' : 'fail'}: contracts applied ${result.matched_contracts}${unmatched}`
+    result.unmatched_tools.length === 0 ? '' : `, without a contract: ${result.unmatched_tools.join(', ')}`
+  const head = `${result.pass ? 'pass' : 'fail'}: ${result.matched_contracts} ${result.matched_contracts === 1 ? 'contract' : 'contracts'} applied${unmatched}`
   const failures = result.failures.map(({ path, operator, message, contract_file: file }) => {
     const place = file === undefined ? '' : `${file}: `
     return `  ${place}${path} ${operator}: ${message ?? 'failed'}`

@@ -21,24 +21,27 @@ import { BrokenEvent, firstBrokenEvent } from '../report/broken-event.js'
 import { type Command, type Terminal, Unreadable, UsageError } from '../terminal/command.js'
 
 export const verify: Command = {
-  usage: 'verify [--workflow] ID --url URL [--key KEY] [--save FILE] | verify FILE [--head SEQ:HASH]',
-  summary: 'check the ledger of a session or a workflow: its chain, that what it tells adds up, and a known head',
+  usage: [
+    'verify [--workflow] ID --url URL [--key KEY] [--save FILE] [--head SEQ:HASH]',
+    'verify FILE [--head SEQ:HASH]',
+  ],
+  summary: 'check the ledger of a session or workflow: its hash chain, its events and a head you saved',
   help: () =>
     [
-      'ID is a session, or a workflow with --workflow. It is read from the service at --url with the API key --key, or',
-      'the one in COUNTERSIGN_API_KEY. Without both flags the name is that of a file. --save writes what was read, for a',
-      'later check without the service. FILE is such an export, of either kind. A session must fold to the state that is',
-      'kept of it; in a workflow each handoff has one winner, no two calls hold what excludes the other, and a kill ends',
-      'it.',
-      '--head is a head that you kept, such as 12:9f86d0…; a ledger that was cut short of it fails.',
-      'The exit code is 0 when everything holds and 1 when not: then the first broken event is named. It is 2 when there',
-      'was nothing to check, since the service or the file could not be read.',
+      'ID is a session, or with --workflow a workflow. Its ledger is read from the server at --url with the API key in',
+      '--key or COUNTERSIGN_API_KEY. --save writes it to a file, which can be checked later without the server.',
+      'Without --url and --key, the argument is such a FILE, of a session or a workflow.',
+      'The events of a session must add up to its stored state. In a workflow, each handoff has one winner, no two calls',
+      'hold resources that exclude each other, and a kill is final.',
+      '--head is a head you saved earlier, such as 12:9f86d0…; a ledger that was truncated before it fails.',
+      'Exit codes: 0 everything is intact; 1 something is not, and the first broken event is named; 2 nothing was checked,',
+      'because the server or the file could not be read.',
     ].join('\n'),
   run: async (args, terminal) => {
     const options = { url: text, key: text, save: text, head: text, workflow: { type: 'boolean' } } as const
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     const [subject, ...rest] = positionals
-    if (subject === undefined || rest.length > 0) throw new UsageError('expected one session, one workflow or one file')
+    if (subject === undefined || rest.length > 0) throw new UsageError('expected one session id, workflow id or file')
     const head = values.head === undefined ? null : readHead(values.head)
     try {
       const ledger = await readLedger(subject, values)
@@ -53,13 +56,13 @@ export const verify: Command = {
 
 const text = { type: 'string' } as const
 
-/** An exported ledger with what it takes to check it. */
+/** An exported ledger and its checks. */
 interface Ledger {
   readonly name: string
   readonly head: LedgerHead
   readonly exported: unknown
   readonly check: () => ChainCheck
-  /** Whether the chain passes through a head that was seen once. */
+  /** Whether the chain contains a head that was seen earlier. */
   readonly checkHead: (known: LedgerHead) => ChainCheck
 }
 
@@ -89,7 +92,7 @@ async function readLedger(
   },
 ): Promise<Ledger> {
   if (given.url === undefined && given.key === undefined) {
-    if (given.workflow) throw new UsageError('--workflow goes with --url and --key; a file says itself what it is')
+    if (given.workflow) throw new UsageError('--workflow needs --url or --key; a file already says what it is')
     return readExport(subject)
   }
   const service = serviceOf(given)
@@ -100,13 +103,13 @@ async function readLedger(
   return ledger
 }
 
-/** 0 when everything holds; 1 otherwise, with the first broken event. */
+/** 0 when everything is intact; otherwise 1, and the first broken event is named. */
 function judge(ledger: Ledger, known: LedgerHead | null, terminal: Terminal): number {
   for (const result of [ledger.check(), known === null ? null : ledger.checkHead(known)]) {
     if (result !== null && !result.ok) return broken(result.brokenAt, result.problem, terminal)
   }
   const { name, head } = ledger
-  terminal.print(`${name}: ${head.seq} events hold; head ${head.seq}:${head.hash}`)
+  terminal.print(`${name}: ${head.seq} events are intact; head ${head.seq}:${head.hash}`)
   return 0
 }
 
@@ -117,7 +120,7 @@ function broken(seq: number, problem: string, { print }: Terminal): number {
 
 function readHead(given: string): LedgerHead {
   const match = /^([1-9][0-9]*):([0-9a-f]{64})$/.exec(given)
-  if (!match?.[1] || !match[2]) throw new UsageError('--head is SEQ:HASH, such as 12:9f86d0…')
+  if (!match?.[1] || !match[2]) throw new UsageError('--head must be SEQ:HASH, such as 12:9f86d0…')
   return { seq: Number(match[1]), hash: match[2] }
 }
 
@@ -129,22 +132,22 @@ async function readExport(file: string): Promise<Ledger> {
     parsed = JSON.parse(written)
   } catch (error) {
     const { code } = error as { code?: unknown }
-    const why = error instanceof SyntaxError ? 'it is not JSON' : (WORDS[String(code)] ?? String(code ?? error))
-    throw new Unreadable(`${file} cannot be read: ${why}; to read a ledger from the service, add --url and --key`)
+    const why = error instanceof SyntaxError ? 'it is not JSON' : (READ_PROBLEMS[String(code)] ?? String(code ?? error))
+    throw new Unreadable(`${file} cannot be read: ${why}; to read a ledger from the server, add --url and --key`)
   }
-  // Readers differ in what they take it for: one would see what was never checked.
+  // JSON readers disagree about such text, so another one would see something that was never checked.
   const doubt = doubtfulJson(written)
   if (doubt !== null) throw new Unreadable(`${file} cannot be checked: ${doubt}`)
   const isWorkflow = typeof parsed === 'object' && parsed !== null && 'workflow_id' in parsed
   const shape = isWorkflow ? exportWorkflowEventsReply.safeParse(parsed) : exportEventsReply.safeParse(parsed)
-  if (!shape.success) throw firstBrokenEvent(shape.error) ?? new Unreadable(`${file} is not an export of a ledger`)
-  // As it was written: a schema's copy has defaults in it, and lacks a key `__proto__`.
+  if (!shape.success) throw firstBrokenEvent(shape.error) ?? new Unreadable(`${file} is not an exported ledger`)
+  // As it was written: the schema's copy adds defaults and loses a key `__proto__`, which would break the hashes.
   return isWorkflow ? ofWorkflow(parsed as WorkflowLedgerExport) : ofSession(parsed as LedgerExport)
 }
 
-/** By the code of what went wrong. */
-const WORDS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
+/** Why a file cannot be read, by the code of the error. */
+const READ_PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: 'the file does not exist',
   EISDIR: 'it is a folder',
   ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8',
 }

@@ -1,4 +1,4 @@
-/** An event of a ledger that is not shaped as any event is. Its number counts from 1. */
+/** An event of a ledger that is malformed. Sequence numbers start at 1. */
 export class BrokenEvent extends Error {
   override name = 'BrokenEvent'
   readonly seq: number
@@ -9,19 +9,19 @@ export class BrokenEvent extends Error {
   }
 }
 
-/** Where a shape did not fit, as far as it is used here. */
-interface Misfit {
+/** The part of a schema error that is used here. */
+interface SchemaError {
   readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]
 }
 
-/** The first event of a page that has not the shape of one; null when something else is wrong with the page. */
-export function firstBrokenEvent({ issues }: Misfit, after = 0): BrokenEvent | null {
+/** The first malformed event of a page; null when something else is wrong with the page. */
+export function firstBrokenEvent({ issues }: SchemaError, after = 0): BrokenEvent | null {
   const ofEvents = issues.filter(({ path }) => path[0] === 'events' && typeof path[1] === 'number')
   const [first] = ofEvents.sort((a, b) => Number(a.path[1]) - Number(b.path[1]))
   if (first === undefined || ofEvents.length < issues.length) return null
   const member = first.path.slice(2).join('.') || 'the event'
-  return new BrokenEvent(after + Number(first.path[1]) + 1, `${member} is not what it must be: ${first.message}`)
+  return new BrokenEvent(after + Number(first.path[1]) + 1, `${member} is malformed: ${first.message}`)
 }
 
-export const isMisfit = (error: unknown): error is Error & Misfit =>
+export const isSchemaError = (error: unknown): error is Error & SchemaError =>
   error instanceof Error && 'issues' in error && Array.isArray(error.issues)

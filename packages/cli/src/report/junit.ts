@@ -1,7 +1,7 @@
 import type { RunReport } from '@countersign/protocol'
-import { notJudgedWords } from './run-summary.js'
+import { uncheckedText } from './run-summary.js'
 
-/** A report as JUnit XML: one case for each session that diverged, and one that stands for those that passed. */
+/** A report as JUnit XML: one case for each session that diverged, and one for all that passed. */
 export function junitOf(report: RunReport, name: string): string {
   const listed = report.divergences.map(({ session, turn, call, tool_name, expected, decision, reasons, remedy }) => {
     const message = `turn ${turn + 1}, call ${call + 1}: ${tool_name} expected ${expected}, was ${decision}`
@@ -12,14 +12,16 @@ export function junitOf(report: RunReport, name: string): string {
   const failed = [
     ...listed,
     ...(unlisted > 0 ? [failedCase(name, { session: `${unlisted} more sessions`, message: 'not as expected' })] : []),
-    ...(report.sessions === 0 ? [failedCase(name, { session: 'none', message: 'there was no session to judge' })] : []),
+    ...(report.sessions === 0
+      ? [failedCase(name, { session: 'none', message: 'there were no sessions to check' })]
+      : []),
   ]
   const passed = `    <testcase classname="${escaped(name)}" name="${report.sessions_passed} sessions passed"/>`
   const cases = [...failed, ...(report.sessions_passed > 0 ? [passed] : [])]
-  return suite(name, { cases, failures: failed.length, errors: 0, note: notJudgedWords(report) })
+  return suite(name, { cases, failures: failed.length, errors: 0, note: uncheckedText(report) })
 }
 
-/** A run that gave no report, so that CI shows why. */
+/** A run without a report: CI shows why. */
 export function junitOfError(message: string, name: string): string {
   const run = `    <testcase classname="${escaped(name)}" name="run">\n      <error message="${escaped(message)}"/>\n    </testcase>`
   return suite(name, { cases: [run], failures: 0, errors: 1, note: null })
@@ -48,7 +50,7 @@ function suite(name: string, { cases, failures, errors, note }: SuiteParts): str
   ].join('\n')
 }
 
-/** XML has no place for control characters, escaped or not. */
+/** XML allows no control characters, not even escaped ones. */
 const escaped = (text: string): string =>
   text
     .toWellFormed()

@@ -1,19 +1,19 @@
 import type { RunReport } from '@countersign/protocol'
 
-/** Divergences that are printed; the JSON and the JUnit file have more. */
+/** How many divergences are printed; the JSON and JUnit outputs have more. */
 const MAX_LISTED = 20
 
-/** A report in words, the verdict first. */
+/** A report as text, the result first. */
 export function summaryOf(report: RunReport): string {
   const uncovered = report.coverage_by_tool.filter(({ covered }) => !covered).map(({ tool_name }) => tool_name)
   const unlisted = report.sessions - report.sessions_passed - Math.min(MAX_LISTED, report.divergences.length)
-  const notJudged = notJudgedWords(report)
+  const unchecked = uncheckedText(report)
   return [
     `${report.sessions_passed} of ${report.sessions} sessions as expected (${percent(report.pass_rate)})`,
     `${report.calls_blocked} of ${report.calls} calls blocked, ${percent(report.coverage)} covered by contracts`,
     ...Object.entries(report.would_block).map(([reason, count]) => `  ${reason}: ${count}`),
-    ...(uncovered.length > 0 ? [`without contract: ${uncovered.join(', ')}`] : []),
-    ...(notJudged === null ? [] : [notJudged]),
+    ...(uncovered.length > 0 ? [`without a contract: ${uncovered.join(', ')}`] : []),
+    ...(unchecked === null ? [] : [unchecked]),
     ...report.divergences.slice(0, MAX_LISTED).flatMap(divergenceLines),
     ...(unlisted > 0 ? [`  and ${unlisted} more sessions`] : []),
   ].join('\n')
@@ -28,12 +28,12 @@ function divergenceLines(divergence: RunReport['divergences'][number]): string[]
   ]
 }
 
-/** Null when every rule could be judged. */
-export function notJudgedWords({ not_judged }: RunReport): string | null {
+/** Null when every rule could be checked. */
+export function uncheckedText({ not_judged }: RunReport): string | null {
   const rules = Object.entries(not_judged)
   if (rules.length === 0) return null
   const counts = rules.map(([rule, calls]) => `${rule} of ${calls} ${calls === 1 ? 'call' : 'calls'}`)
-  return `not judged, for want of what they read: ${counts.join(', ')}`
+  return `not checked, because the data they need is missing: ${counts.join(', ')}`
 }
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { columns } from './columns.js'
 
-test('cells stand below each other, and a row stays one line', () => {
+test('columns are aligned, and a row stays one line', () => {
   expect(
     columns([
       ['a', 'one\nkey', 'x'],
@@ -10,6 +10,6 @@ test('cells stand below each other, and a row stays one line', () => {
   ).toEqual(['a    one key  x', 'abc  2'])
 })
 
-test('of nothing there are no lines', () => {
+test('no rows give no lines', () => {
   expect(columns([])).toEqual([])
 })

@@ -1,4 +1,4 @@
-/** Rows as lines, one each whatever their cells hold, with the cells of a column below each other. */
+/** Rows as lines with aligned columns; line breaks inside a cell become spaces. */
 export function columns(given: readonly (readonly string[])[]): string[] {
   const rows = given.map((row) => row.map((cell) => cell.replaceAll(/\s+/g, ' ')))
   const widths: number[] = []

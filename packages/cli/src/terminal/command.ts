@@ -1,26 +1,26 @@
 /** One command of the command line. */
 export interface Command {
-  /** As typed after `countersign`, with its arguments: `tenant create NAME`. */
-  readonly usage: string
+  /** The forms of the command, as typed after `countersign`: `tenant create NAME`. */
+  readonly usage: readonly [string, ...string[]]
   readonly summary: string
-  /** Further lines of `--help`. */
+  /** More lines for `--help`. */
   readonly help?: () => string
   /** Returns the exit code. Throw a UsageError for wrong arguments. */
   readonly run: (args: readonly string[], terminal: Terminal) => Promise<number>
 }
 
-/** Where a command writes: results to `print`, what accompanies them to `note`. */
+/** Where a command writes: results to `print` (standard output), everything else to `note` (standard error). */
 export interface Terminal {
   print(line: string): void
   note(line: string): void
 }
 
-/** The arguments do not fit the command. Shown with its usage, exit code 2. */
+/** The arguments are wrong. Shown with the usage of the command; exit code 2. */
 export class UsageError extends Error {
   override name = 'UsageError'
 }
 
-/** What the command was to judge could not be read, so that there is no verdict. Exit code 2, like a wrong call's. */
+/** The input of the command could not be read, so there is no result. Exit code 2, as for wrong arguments. */
 export class Unreadable extends Error {
   override name = 'Unreadable'
 }

@@ -12,7 +12,7 @@ function written(line: string): string {
   return printed
 }
 
-test('nothing that is printed acts on the terminal', () => {
+test('nothing that is printed controls the terminal', () => {
   expect(written('blocker\n\u001b[1A\u001b[2Kpay\u0007 \u009b2J \u202egnp\r')).toBe(
     'blocker\n\\u001b[1A\\u001b[2Kpay\\u0007 \\u009b2J \\u202egnp\\u000d\n',
   )

@@ -32,7 +32,7 @@ export const ERRORS = {
   UNAUTHENTICATED: {
     status: 401,
     title: 'a valid API key or sign-in is required',
-    fix: 'check the API key (COUNTERSIGN_API_KEY): it may be mistyped, revoked or from another server; in the dashboard, sign in',
+    fix: 'check the API key (apiKey, --key or COUNTERSIGN_API_KEY): it is mistyped, revoked or from another server; in the dashboard, sign in',
   },
   EMAIL_NOT_VERIFIED: {
     status: 403,

@@ -8,7 +8,10 @@ const refusal = (code: keyof typeof ERRORS) =>
 
 test.each([
   ['EMAIL_NOT_VERIFIED', /403 .*nothing was allowed\. To fix this, open the link/],
-  ['UNAUTHENTICATED', /401 .*nothing was allowed\. To fix this, check the API key \(COUNTERSIGN_API_KEY\)/],
+  [
+    'UNAUTHENTICATED',
+    /401 .*nothing was allowed\. To fix this, check the API key \(apiKey, --key or COUNTERSIGN_API_KEY\)/,
+  ],
   ['NOT_FOUND', /404 .*nothing was allowed\. To fix this, check the id and the server address \(COUNTERSIGN_API_URL\)/],
   ['INTERNAL', /500 .*nothing was allowed\. To fix this, try again/],
 ] as const)('%s says what to look at', (code, words) => {
