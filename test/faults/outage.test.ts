@@ -3,7 +3,7 @@ import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../packages/server/src/base/config.js'
 import { createLog } from '../../packages/server/src/base/log.js'
-import { createPasses, type Passes } from '../../packages/server/src/entry/prepaid-tokens.js'
+import { createPrepaidTokens, NO_PREPAID_TOKENS } from '../../packages/server/src/entry/prepaid-tokens.js'
 import { handlers } from '../../packages/server/src/http/handlers.js'
 import { createRuntime } from '../../packages/server/src/process/start-server.js'
 import { appFetch } from '../support/app-fetch.js'
@@ -23,7 +23,7 @@ beforeAll(async () => {
   proxy = await startPostgresProxy(runtime.databaseUrl)
   far = createRuntime(readConfig({ COUNTERSIGN_POOL_SIZE: '6' }), proxy.url, {
     log: createLog({ level: 'info', write: (line) => logLines.push(line) }),
-    parts: { ...NOTHING_BESIDE, checkReplies: true, passes: NO_PASSES },
+    parts: { ...NOTHING_BESIDE, checkReplies: true, prepaidTokens: NO_PREPAID_TOKENS },
   })
 })
 afterAll(async () => {
@@ -31,10 +31,6 @@ afterAll(async () => {
   await proxy.close()
   await runtime.close()
 })
-
-/** Every key is asked for before the write. */
-const one = () => ({ wanted: 1, returned: 0, deliver: () => {} })
-const NO_PASSES: Passes = { find: () => null, order: one, renewal: one }
 
 const fetchFar: typeof fetch = (input, init) => appFetch(far.app)(input, init)
 const apiFar = () => createApi(fetchFar, runtime.key)
@@ -112,7 +108,7 @@ describe('the connection breaks after PostgreSQL has done the write, before it c
   test('of a proposal whose only statement is its write: 503, and the retry carries the decisions', async () => {
     const swift = createRuntime(readConfig({ COUNTERSIGN_POOL_SIZE: '6' }), proxy.url, {
       log: createLog({ level: 'silent' }),
-      parts: { ...NOTHING_BESIDE, checkReplies: true, passes: createPasses(() => 0) },
+      parts: { ...NOTHING_BESIDE, checkReplies: true, prepaidTokens: createPrepaidTokens(() => 0) },
     })
     const api = createApi(appFetch(swift.app), runtime.key)
     const session = await openSession(api)

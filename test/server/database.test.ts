@@ -314,10 +314,10 @@ test('the list of idle connections that the driver searches for every statement 
     return most
   }
   await Promise.all([1, 2, 3].map(() => pool`select pg_sleep(0.02)`))
-  expect(socketsOf(pool).standing()).toHaveLength(3)
+  expect(socketsOf(pool).connected()).toHaveLength(3)
   expect(await longest(100)).toBeGreaterThan(90)
   await useAllAtOnce(pool, socketsOf(pool))
   expect(await longest(5)).toBeLessThan(10)
-  expect(socketsOf(pool).standing()).toHaveLength(3)
+  expect(socketsOf(pool).connected()).toHaveLength(3)
   await pool.end()
 })

@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { type Decision, QUOTAS, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createPasses } from '../../packages/server/src/entry/prepaid-tokens.js'
+import { createPrepaidTokens } from '../../packages/server/src/entry/prepaid-tokens.js'
 import { handlers } from '../../packages/server/src/http/handlers.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/governed-session.js'
 import { NOTHING_BESIDE } from '../support/nothing-beside.js'
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.js'
 import { type Runtime, routeRequest, startRuntime, type TestTenant } from '../support/runtime.js'
 
-/** Passes that do not age, so that a slow machine has them as well. */
+/** Prepaid tokens that do not age, so that a slow machine has them as well. */
 let runtime: Runtime
 let proxy: PostgresProxy
 beforeAll(async () => {
   runtime = await startRuntime({
     instances: 2,
-    parts: { ...NOTHING_BESIDE, passes: createPasses(() => 0) },
+    parts: { ...NOTHING_BESIDE, prepaidTokens: createPrepaidTokens(() => 0) },
     through: async (url) => {
       proxy = await startPostgresProxy(url)
       return proxy.url
@@ -43,7 +43,7 @@ const events = async () =>
 const send = (name: RouteName, body: object, key = tenant.key) =>
   runtime.fetch(routeRequest(name, { key, params: { session_id: session.sessionId }, body } as never))
 
-test('a turn of a busy key is three statements', async () => {
+test('a turn of a recently authenticated key is three statements', async () => {
   const before = proxy.executed()
   await session.turn([LOOKUP])
   expect(proxy.executed() - before).toBe(3)
@@ -147,7 +147,7 @@ test('over two instances no more requests get through than the bucket holds', as
 test('an operation that never proves the key gives no answer', async () => {
   const forgetful = await startRuntime({
     parts: {
-      passes: createPasses(() => 0),
+      prepaidTokens: createPrepaidTokens(() => 0),
       checkReplies: false,
       handlers: { ...handlers, submitReceipts: async () => ({ secret: true }) },
     },

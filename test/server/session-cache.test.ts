@@ -58,7 +58,7 @@ describe('a session as this process last wrote it', () => {
     const plan = planOf(HELP_DESK, { session_limits: { loop_detection: { window: 4, threshold: 2 } } })
     const session = await openSession(runtime.api(), { plan })
     const recent = async () =>
-      (await loadSession(runtime.sql, runtime.tenantId, session.sessionId))?.state.recent.map(({ tool }) => tool)
+      (await loadSession(runtime.sql, runtime.tenantId, session.sessionId))?.head.state.recent.map(({ tool }) => tool)
     const { decisions } = await session.decide([LOOKUP, reserve(1, 'r')])
     await expectSame(session)
     expect(await recent()).toEqual(['lookup_order', 'reserve'])
@@ -106,6 +106,6 @@ describe('a session as this process last wrote it', () => {
 
 test('no more sessions are kept than fit', () => {
   const cache = createSessionCache(2)
-  for (const sessionId of ['a', 'b', 'a', 'c']) cache.keep({ sessionId } as SessionRow)
-  expect(['a', 'b', 'c'].map((id) => cache.find(id)?.sessionId ?? null)).toEqual(['a', null, 'c'])
+  for (const sessionId of ['a', 'b', 'a', 'c']) cache.remember({ fixed: { sessionId } } as SessionRow)
+  expect(['a', 'b', 'c'].map((id) => cache.find(id)?.fixed.sessionId ?? null)).toEqual(['a', null, 'c'])
 })

@@ -1,7 +1,10 @@
 import { ROUTES, type RouteName } from '@countersign/protocol'
 
 export interface EchoHandlers {
-  handlers: Record<RouteName, (ctx: { tenantId?: string; userId?: string | null }, input: unknown) => Promise<unknown>>
+  handlers: Record<
+    RouteName,
+    (ctx: { tenant?: { tenantId: string; userId: string | null } }, input: unknown) => Promise<unknown>
+  >
   /** The routes whose function ran. */
   reached: RouteName[]
 }
@@ -9,10 +12,11 @@ export interface EchoHandlers {
 /** A function for every route that only notes that it was reached: for tests of what stands before the operations. */
 export function echoHandlers(): EchoHandlers {
   const reached: RouteName[] = []
-  const echo = (name: RouteName) => async (ctx: { tenantId?: string; userId?: string | null }, input: unknown) => {
-    reached.push(name)
-    return { route: name, tenant_id: ctx.tenantId ?? null, user_id: ctx.userId ?? null, input }
-  }
+  const echo =
+    (name: RouteName) => async (ctx: { tenant?: { tenantId: string; userId: string | null } }, input: unknown) => {
+      reached.push(name)
+      return { route: name, tenant_id: ctx.tenant?.tenantId ?? null, user_id: ctx.tenant?.userId ?? null, input }
+    }
   const names = Object.keys(ROUTES) as RouteName[]
   return { handlers: Object.fromEntries(names.map((name) => [name, echo(name)])) as EchoHandlers['handlers'], reached }
 }

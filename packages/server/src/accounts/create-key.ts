@@ -2,9 +2,10 @@ import { type Input, LIMITS, type Reply, type Routes } from '@countersign/protoc
 import { ApiError } from '../base/api-error.js'
 import { makeApiKey, makeId } from '../base/crypto/secrets.js'
 import type { UserContext } from '../context/context.js'
+import { inTransaction } from '../context/work.js'
 import { countActiveKeys, insertKey, loadKey } from '../store/accounts/api-keys.js'
-import { insertAuditEntry } from '../store/accounts/audit.js'
 import { lockTenant } from '../store/accounts/tenants.js'
+import { insertAuditEntry } from '../store/audit.js'
 import { keyView } from './key-view.js'
 
 /** The key is in this answer and nowhere else. Parallel creations wait for one another at the tenant's row. */
@@ -12,10 +13,10 @@ export async function createKey(
   ctx: UserContext,
   { body }: Input<Routes['createKey']>,
 ): Promise<Reply<Routes['createKey']>> {
-  const { tenantId, userId } = ctx
-  const key = makeApiKey(ctx.random)
-  const keyId = makeId(ctx.random, 'key')
-  return ctx.transaction(async (tx) => {
+  const { tenantId, userId } = ctx.signIn
+  const key = makeApiKey(ctx.app.random)
+  const keyId = makeId(ctx.app.random, 'key')
+  return inTransaction(ctx, async (tx) => {
     if (!(await lockTenant(tx, tenantId))) throw new ApiError('NOT_FOUND')
     if ((await countActiveKeys(tx, tenantId)) >= LIMITS.activeKeysPerTenant) {
       throw new ApiError('KEY_LIMIT', {
@@ -25,11 +26,11 @@ export async function createKey(
     await insertKey(tx, { tenantId, keyId, userId, name: body.name, prefix: key.prefix, keyHash: key.hash })
     await insertAuditEntry(tx, {
       tenantId,
-      at: ctx.clock(),
+      at: ctx.app.clock(),
       action: 'key_created',
       userId,
-      actor: ctx.email,
-      ip: ctx.clientAddress,
+      actor: ctx.signIn.email,
+      ip: ctx.request.clientAddress,
       subject: keyId,
       detail: body.name,
     })

@@ -8,5 +8,5 @@ export async function forgotPassword(
   { body }: Input<Routes['forgotPassword']>,
 ): Promise<Reply<Routes['forgotPassword']>> {
   await requestMail(ctx, body, 'reset', 'forgot')
-  return { ok: true, mail: ctx.accounts.mailDelivery }
+  return { ok: true, mail: ctx.app.accounts.mailDelivery }
 }

@@ -32,7 +32,7 @@ export type AccountLimit = keyof typeof ACCOUNT_LIMITS
 export async function takeAll(ctx: OpenContext, takes: readonly (readonly [AccountLimit, string])[]): Promise<boolean> {
   let taken = true
   for (const [limit, owner] of takes) {
-    const answer = await takeToken(ctx.sql, bucketOf(limit, owner))
+    const answer = await takeToken(ctx.app.database.sql, bucketOf(limit, owner))
     taken = answer.taken && taken
   }
   return taken

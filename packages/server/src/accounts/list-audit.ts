@@ -1,7 +1,7 @@
 import type { AuditEntry, Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { UserContext } from '../context/context.js'
-import { type AuditRow, listAuditEntries } from '../store/accounts/audit.js'
+import { type AuditRow, listAuditEntries } from '../store/audit.js'
 
 /** Newest first. The cursor is the id of the last entry shown. */
 export async function listAudit(
@@ -11,7 +11,11 @@ export async function listAudit(
   const before = query.cursor === undefined ? null : Number(query.cursor)
   if (before !== null && !Number.isSafeInteger(before))
     throw new ApiError('INVALID_REQUEST', { detail: 'cursor is not one of this list' })
-  const rows = await listAuditEntries(ctx.sql, { tenantId: ctx.tenantId, before, limit: query.limit + 1 })
+  const rows = await listAuditEntries(ctx.app.database.sql, {
+    tenantId: ctx.tenant.tenantId,
+    before,
+    limit: query.limit + 1,
+  })
   const page = rows.slice(0, query.limit)
   const last = page.at(-1)
   return {

@@ -4,6 +4,6 @@ import { listKeys as listKeyRows } from '../store/accounts/api-keys.js'
 import { keyView } from './key-view.js'
 
 export async function listKeys(ctx: UserContext): Promise<Reply<Routes['listKeys']>> {
-  const rows = await listKeyRows(ctx.sql, ctx.tenantId)
+  const rows = await listKeyRows(ctx.app.database.sql, ctx.tenant.tenantId)
   return { keys: rows.map(keyView), limit: LIMITS.activeKeysPerTenant }
 }

@@ -2,7 +2,7 @@ import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { OpenContext } from '../context/context.js'
 import { type Credentials, emailKey, findCredentials, loadUser, rehashPassword } from '../store/accounts/accounts.js'
-import { insertAuditEntryByEmail } from '../store/accounts/audit.js'
+import { insertAuditEntryByEmail } from '../store/audit.js'
 import { addressKey, requireAll } from './limits.js'
 import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
@@ -12,37 +12,37 @@ type Body = Input<Routes['login']>['body']
 /** Known and unknown addresses, right and wrong passwords cost the same statements and the same hashing up to the verdict. */
 export async function login(ctx: OpenContext, { body }: { body: Body }): Promise<Reply<Routes['login']>> {
   const key = emailKey(body.email)
-  const address = addressKey(ctx.clientAddress)
+  const address = addressKey(ctx.request.clientAddress)
   await requireAll(ctx, [
     ['login_pair', `${address} ${key}`],
     ['login_ip', address],
   ])
   // After the others: tries that are refused already must not use up what the account takes from everybody.
   await requireAll(ctx, [['login_email', key]])
-  const credentials = await findCredentials(ctx.sql, key)
-  const matches = await ctx.accounts.passwords.verify(body.password, credentials?.passwordHash ?? null)
+  const credentials = await findCredentials(ctx.app.database.sql, key)
+  const matches = await ctx.app.accounts.passwords.verify(body.password, credentials?.passwordHash ?? null)
   const granted = matches && credentials !== undefined
-  await insertAuditEntryByEmail(ctx.sql, {
+  await insertAuditEntryByEmail(ctx.app.database.sql, {
     emailKey: key,
     action: granted ? 'login' : 'login_failed',
-    at: ctx.clock(),
-    ip: ctx.clientAddress,
+    at: ctx.app.clock(),
+    ip: ctx.request.clientAddress,
   })
   if (!granted) throw new ApiError('UNAUTHENTICATED')
-  await signIn(ctx, ctx.sql, await withTodaysHash(ctx, credentials, body))
-  const user = await loadUser(ctx.sql, credentials.tenantId, credentials.userId)
+  await signIn(ctx, ctx.app.database.sql, await withTodaysHash(ctx, credentials, body))
+  const user = await loadUser(ctx.app.database.sql, credentials.tenantId, credentials.userId)
   if (user === undefined) throw new ApiError('UNAUTHENTICATED')
   return { user: userView(user) }
 }
 
 /** A password that was hashed with other parameters than today's is hashed anew while it is at hand. */
 async function withTodaysHash(ctx: OpenContext, proven: Credentials, body: Body): Promise<Credentials> {
-  const { passwords } = ctx.accounts
+  const { passwords } = ctx.app.accounts
   if (!passwords.isOutdated(proven.passwordHash)) return proven
   const passwordHash = await passwords.hash(body.password)
-  if (await rehashPassword(ctx.sql, proven, passwordHash)) return { ...proven, passwordHash }
+  if (await rehashPassword(ctx.app.database.sql, proven, passwordHash)) return { ...proven, passwordHash }
   // Another sign-in was quicker, or the password is another one by now.
-  const today = await findCredentials(ctx.sql, emailKey(body.email))
+  const today = await findCredentials(ctx.app.database.sql, emailKey(body.email))
   if (today !== undefined && (await passwords.verify(body.password, today.passwordHash))) return today
   throw new ApiError('UNAUTHENTICATED')
 }

@@ -2,25 +2,31 @@ import type { Reply, Routes } from '@countersign/protocol'
 import { sha256 } from '../base/crypto/secrets.js'
 import type { OpenContext } from '../context/context.js'
 import { clearSessionCookies, readSessionCookies } from '../entry/session-cookies.js'
-import { insertAuditEntry } from '../store/accounts/audit.js'
 import { type RefreshName, revokeRefreshToken } from '../store/accounts/refresh-tokens.js'
+import { insertAuditEntry } from '../store/audit.js'
 
 /**
  * Revokes the refresh token, and with it every access token issued under it: the one that the browser sent, and the one
  * that its access token names, since either cookie may have been lost. Signing out twice is no error.
  */
 export async function logout(ctx: OpenContext): Promise<Reply<Routes['logout']>> {
-  const { secureCookies, accessTokens } = ctx.accounts
-  const { access, refresh } = readSessionCookies(ctx.request.header('cookie'), secureCookies)
-  const now = ctx.clock()
+  const { secureCookies, accessTokens } = ctx.app.accounts
+  const { access, refresh } = readSessionCookies(ctx.request.http.header('cookie'), secureCookies)
+  const now = ctx.app.clock()
   const claims = access === undefined ? null : await accessTokens.read(access, now)
   const names: RefreshName[] = refresh === undefined ? [] : [{ tokenHash: sha256(refresh) }]
   if (claims !== null && claims !== 'expired') names.push(claims)
   for (const name of names) {
-    const owner = await revokeRefreshToken(ctx.sql, name, now)
+    const owner = await revokeRefreshToken(ctx.app.database.sql, name, now)
     if (owner === undefined) continue
-    await insertAuditEntry(ctx.sql, { ...owner, action: 'logout', at: now, actor: owner.email, ip: ctx.clientAddress })
+    await insertAuditEntry(ctx.app.database.sql, {
+      ...owner,
+      action: 'logout',
+      at: now,
+      actor: owner.email,
+      ip: ctx.request.clientAddress,
+    })
   }
-  clearSessionCookies(ctx.replyHeaders, secureCookies)
+  clearSessionCookies(ctx.request.replyHeaders, secureCookies)
   return { ok: true }
 }

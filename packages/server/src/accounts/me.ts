@@ -5,7 +5,7 @@ import { loadUser } from '../store/accounts/accounts.js'
 import { userView } from './user-view.js'
 
 export async function me(ctx: UserContext): Promise<Reply<Routes['me']>> {
-  const user = await loadUser(ctx.sql, ctx.tenantId, ctx.userId)
+  const user = await loadUser(ctx.app.database.sql, ctx.signIn.tenantId, ctx.signIn.userId)
   if (user === undefined) throw new ApiError('UNAUTHENTICATED')
-  return { user: userView(user), mail: ctx.accounts.mailDelivery }
+  return { user: userView(user), mail: ctx.app.accounts.mailDelivery }
 }

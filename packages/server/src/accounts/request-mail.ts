@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { makeId } from '../base/crypto/secrets.js'
 import type { OpenContext } from '../context/context.js'
 import { emailKey } from '../store/accounts/accounts.js'
-import { insertAuditEntryByEmail } from '../store/accounts/audit.js'
 import type { MailKind } from '../store/accounts/mail.js'
 import { queueMailByEmail } from '../store/accounts/mail.js'
+import { insertAuditEntryByEmail } from '../store/audit.js'
 import { type AccountLimit, addressKey, takeAll } from './limits.js'
 
 const bodySchema = z.object({ email: emailSchema })
@@ -25,19 +25,19 @@ export async function requestMail(
   const limits = [`${limit}_email`, `${limit}_ip`] as const satisfies readonly AccountLimit[]
   const within = await takeAll(ctx, [
     [limits[0], key],
-    [limits[1], addressKey(ctx.clientAddress)],
+    [limits[1], addressKey(ctx.request.clientAddress)],
   ])
-  const now = ctx.clock()
+  const now = ctx.app.clock()
   // An address that no account can have, so that a refused request does the same work.
   const target = within && parsed.success ? key : ''
-  await queueMailByEmail(ctx.sql, { mailId: makeId(ctx.random, 'mail'), emailKey: target, kind, now })
+  await queueMailByEmail(ctx.app.database.sql, { mailId: makeId(ctx.app.random, 'mail'), emailKey: target, kind, now })
   if (kind === 'reset') {
-    await insertAuditEntryByEmail(ctx.sql, {
+    await insertAuditEntryByEmail(ctx.app.database.sql, {
       emailKey: target,
       action: 'password_reset_requested',
       at: now,
-      ip: ctx.clientAddress,
+      ip: ctx.request.clientAddress,
     })
   }
-  ctx.accounts.mail.wake()
+  ctx.app.accounts.mail.wake()
 }

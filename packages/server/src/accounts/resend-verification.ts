@@ -8,5 +8,5 @@ export async function resendVerification(
   { body }: Input<Routes['resendVerification']>,
 ): Promise<Reply<Routes['resendVerification']>> {
   await requestMail(ctx, body, 'verify', 'resend')
-  return { ok: true, mail: ctx.accounts.mailDelivery }
+  return { ok: true, mail: ctx.app.accounts.mailDelivery }
 }

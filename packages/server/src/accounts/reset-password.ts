@@ -4,9 +4,9 @@ import { sha256 } from '../base/crypto/secrets.js'
 import type { OpenContext } from '../context/context.js'
 import { updatePassword } from '../store/accounts/accounts.js'
 import { revokeActiveKeys } from '../store/accounts/api-keys.js'
-import { insertAuditEntry } from '../store/accounts/audit.js'
 import { consumeMailToken } from '../store/accounts/mail.js'
 import { revokeRefreshTokensOf } from '../store/accounts/refresh-tokens.js'
+import { insertAuditEntry } from '../store/audit.js'
 import { addressKey, requireAll } from './limits.js'
 
 /**
@@ -17,10 +17,10 @@ export async function resetPassword(
   ctx: OpenContext,
   { body }: Input<Routes['resetPassword']>,
 ): Promise<Reply<Routes['resetPassword']>> {
-  await requireAll(ctx, [['token_ip', addressKey(ctx.clientAddress)]])
-  const passwordHash = await ctx.accounts.passwords.hash(body.password)
-  const now = ctx.clock()
-  await ctx.database.transaction('accounts', async (tx) => {
+  await requireAll(ctx, [['token_ip', addressKey(ctx.request.clientAddress)]])
+  const passwordHash = await ctx.app.accounts.passwords.hash(body.password)
+  const now = ctx.app.clock()
+  await ctx.app.database.transaction('accounts', async (tx) => {
     const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'reset', now })
     if (owner === undefined) throw new ApiError('INVALID_TOKEN')
     await updatePassword(tx, owner, passwordHash)
@@ -31,7 +31,7 @@ export async function resetPassword(
       action: 'password_reset',
       at: now,
       actor: owner.email,
-      ip: ctx.clientAddress,
+      ip: ctx.request.clientAddress,
       detail: owner.verified ? null : 'the address was not verified: its keys are revoked',
     })
   })

@@ -18,9 +18,9 @@ export async function signIn(
   sql: Queryable,
   { tenantId, userId, passwordHash }: Credentials,
 ): Promise<void> {
-  const now = ctx.clock()
-  const refresh = makeToken(ctx.random)
-  const refreshId = makeId(ctx.random, 'rt')
+  const now = ctx.app.clock()
+  const refresh = makeToken(ctx.app.random)
+  const refreshId = makeId(ctx.app.random, 'rt')
   const isKept = await insertRefreshToken(sql, {
     tenantId,
     userId,
@@ -31,6 +31,6 @@ export async function signIn(
     expiresAt: new Date(now.getTime() + REFRESH_MS),
   })
   if (!isKept) throw new ApiError('UNAUTHENTICATED')
-  const access = await ctx.accounts.accessTokens.issue({ tenantId, userId, refreshId }, now)
-  setSessionCookies(ctx.replyHeaders, { access, refresh: refresh.raw }, ctx.accounts.secureCookies)
+  const access = await ctx.app.accounts.accessTokens.issue({ tenantId, userId, refreshId }, now)
+  setSessionCookies(ctx.request.replyHeaders, { access, refresh: refresh.raw }, ctx.app.accounts.secureCookies)
 }

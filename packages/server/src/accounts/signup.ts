@@ -4,21 +4,21 @@ import { makeApiKey, makeId } from '../base/crypto/secrets.js'
 import type { OpenContext } from '../context/context.js'
 import { emailKey, insertAccount, loadUser } from '../store/accounts/accounts.js'
 import { insertKey } from '../store/accounts/api-keys.js'
-import { insertAuditEntry } from '../store/accounts/audit.js'
 import { queueMailByEmail } from '../store/accounts/mail.js'
+import { insertAuditEntry } from '../store/audit.js'
 import { addressKey, requireAll } from './limits.js'
 import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
 
 /** A tenant, its first user, its first key (shown here and never again), and a verification mail that nobody waits for. */
 export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>): Promise<Reply<Routes['signup']>> {
-  await requireAll(ctx, [['signup_ip', addressKey(ctx.clientAddress)]])
-  const passwordHash = await ctx.accounts.passwords.hash(body.password)
-  const now = ctx.clock()
-  const tenantId = makeId(ctx.random, 'tn')
-  const userId = makeId(ctx.random, 'us')
-  const key = makeApiKey(ctx.random)
-  const user = await ctx.database.transaction(tenantId, async (tx) => {
+  await requireAll(ctx, [['signup_ip', addressKey(ctx.request.clientAddress)]])
+  const passwordHash = await ctx.app.accounts.passwords.hash(body.password)
+  const now = ctx.app.clock()
+  const tenantId = makeId(ctx.app.random, 'tn')
+  const userId = makeId(ctx.app.random, 'us')
+  const key = makeApiKey(ctx.app.random)
+  const user = await ctx.app.database.transaction(tenantId, async (tx) => {
     const created = await insertAccount(tx, {
       tenantId,
       userId,
@@ -26,20 +26,20 @@ export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>
       name: body.name ?? null,
       organisation: body.organisation ?? body.email,
       passwordHash,
-      quota: ctx.config.defaultQuota,
+      quota: ctx.app.config.defaultQuota,
       now,
     })
     if (!created) throw new ApiError('EMAIL_TAKEN')
     await insertKey(tx, {
       tenantId,
-      keyId: makeId(ctx.random, 'key'),
+      keyId: makeId(ctx.app.random, 'key'),
       userId,
       name: 'first key',
       prefix: key.prefix,
       keyHash: key.hash,
     })
     await queueMailByEmail(tx, {
-      mailId: makeId(ctx.random, 'mail'),
+      mailId: makeId(ctx.app.random, 'mail'),
       emailKey: emailKey(body.email),
       kind: 'verify',
       now,
@@ -50,12 +50,12 @@ export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>
       action: 'signup',
       userId,
       actor: body.email,
-      ip: ctx.clientAddress,
+      ip: ctx.request.clientAddress,
     })
     await signIn(ctx, tx, { tenantId, userId, passwordHash })
     return loadUser(tx, tenantId, userId)
   })
   if (user === undefined) throw new Error('the account was not kept')
-  ctx.accounts.mail.wake()
-  return { user: userView(user), api_key: key.raw, mail: ctx.accounts.mailDelivery }
+  ctx.app.accounts.mail.wake()
+  return { user: userView(user), api_key: key.raw, mail: ctx.app.accounts.mailDelivery }
 }

@@ -3,8 +3,8 @@ import { ApiError } from '../base/api-error.js'
 import { sha256 } from '../base/crypto/secrets.js'
 import type { OpenContext } from '../context/context.js'
 import { markVerified } from '../store/accounts/accounts.js'
-import { insertAuditEntry } from '../store/accounts/audit.js'
 import { consumeMailToken } from '../store/accounts/mail.js'
+import { insertAuditEntry } from '../store/audit.js'
 import { addressKey, requireAll } from './limits.js'
 
 /** Uses the token up; from the next request on the tenant's keys work. */
@@ -12,9 +12,9 @@ export async function verifyEmail(
   ctx: OpenContext,
   { body }: Input<Routes['verifyEmail']>,
 ): Promise<Reply<Routes['verifyEmail']>> {
-  await requireAll(ctx, [['token_ip', addressKey(ctx.clientAddress)]])
-  const now = ctx.clock()
-  await ctx.database.transaction('accounts', async (tx) => {
+  await requireAll(ctx, [['token_ip', addressKey(ctx.request.clientAddress)]])
+  const now = ctx.app.clock()
+  await ctx.app.database.transaction('accounts', async (tx) => {
     const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'verify', now })
     if (owner === undefined) throw new ApiError('INVALID_TOKEN')
     await markVerified(tx, { ...owner, now })
@@ -23,7 +23,7 @@ export async function verifyEmail(
       action: 'email_verified',
       at: now,
       actor: owner.email,
-      ip: ctx.clientAddress,
+      ip: ctx.request.clientAddress,
     })
   })
   return { ok: true }

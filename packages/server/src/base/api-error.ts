@@ -21,3 +21,6 @@ export class ApiError extends Error {
     return ERRORS[this.code].status
   }
 }
+
+/** One answer for every failure of authentication, so that nothing can be learned from it. */
+export const unauthenticated = () => new ApiError('UNAUTHENTICATED', {}, { 'www-authenticate': 'Bearer' })

@@ -21,9 +21,9 @@ export function governedCapture(judged: JudgedProposal): CaptureItem | null {
   return {
     capture_id: proposalId,
     schema_version: '1.0',
-    capture_level: session.captureLevel,
-    agent: session.state.agent ?? 'default',
-    conversation_id: session.sessionId,
+    capture_level: session.fixed.captureLevel,
+    agent: session.head.state.agent ?? 'default',
+    conversation_id: session.fixed.sessionId,
     timestamp: isoTime(session.now),
     provider: request.provider ?? 'unknown',
     model_id: response.model?.slice(0, 256) ?? request.model,
@@ -45,7 +45,7 @@ export function governedCapture(judged: JudgedProposal): CaptureItem | null {
       })),
     },
     latency_ms: 0,
-    sdk_session_id: session.sessionId,
+    sdk_session_id: session.fixed.sessionId,
     ...(flows !== undefined && { flows }),
   }
 }

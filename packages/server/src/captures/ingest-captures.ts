@@ -8,6 +8,7 @@ import {
   type Routes,
 } from '@countersign/protocol'
 import type { Context } from '../context/context.js'
+import { inStatement } from '../context/work.js'
 import { insertCaptures, keepOfferedTools } from '../store/captures/captures.js'
 import { offeredMemoryOf } from './offered-memory.js'
 import { offeredIn, saltsOf, stripCapture } from './strip-capture.js'
@@ -22,7 +23,7 @@ export async function ingestCaptures(
   const items = new Map<string, CaptureItem>()
   const rejected: Rejected[] = []
   let repeated = 0
-  const mayBeLarge = !(Number(ctx.request.header('content-length') ?? Number.NaN) <= MAX_ITEM_BYTES)
+  const mayBeLarge = !(Number(ctx.request.http.header('content-length') ?? Number.NaN) <= MAX_ITEM_BYTES)
   body.captures.forEach((raw, index) => {
     const read = readItem(raw, mayBeLarge)
     if (!read.ok) rejected.push({ index, capture_id: idOf(raw), ...read.problem })
@@ -31,20 +32,20 @@ export async function ingestCaptures(
   })
   const good = [...items.values()]
   if (good.length === 0) return { accepted: 0, duplicates: repeated, rejected }
-  const salts = saltsOf(good, ctx.random)
-  const accepted = await ctx.single((sql) =>
+  const salts = saltsOf(good, ctx.app.random)
+  const accepted = await inStatement(ctx, (sql) =>
     insertCaptures(
       sql,
-      ctx.tenantId,
+      ctx.tenant.tenantId,
       good.map((item) => stripCapture(item)),
       salts,
     ),
   )
-  const memory = offeredMemoryOf(ctx.database)
-  const offered = memory.unknown(ctx.tenantId, offeredIn(good))
+  const memory = offeredMemoryOf(ctx.app.database)
+  const offered = memory.unknown(ctx.tenant.tenantId, offeredIn(good))
   if (offered.length > 0) {
-    await ctx.single((sql) => keepOfferedTools(sql, ctx.tenantId, offered))
-    memory.remember(ctx.tenantId, offered)
+    await inStatement(ctx, (sql) => keepOfferedTools(sql, ctx.tenant.tenantId, offered))
+    memory.remember(ctx.tenant.tenantId, offered)
   }
   return { accepted, duplicates: repeated + good.length - accepted, rejected }
 }

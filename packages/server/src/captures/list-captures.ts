@@ -8,8 +8,8 @@ export async function listCaptures(
   ctx: UserContext,
   { query }: Input<Routes['listCaptures']>,
 ): Promise<Reply<Routes['listCaptures']>> {
-  const captures = await listStoredCaptures(ctx.sql, {
-    tenantId: ctx.tenantId,
+  const captures = await listStoredCaptures(ctx.app.database.sql, {
+    tenantId: ctx.tenant.tenantId,
     agent: query.agent ?? null,
     tool: query.tool ?? null,
     below: readTimeCursor(query.cursor),

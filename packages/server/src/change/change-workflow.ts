@@ -3,12 +3,21 @@ import type { LedgerHead, SessionEvent, WorkflowEvent } from '@countersign/proto
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import type { PlanCache } from '../context/plan-cache.js'
+import { inTransaction } from '../context/work.js'
 import type { WorkOptions } from '../postgres/database.js'
 import type { Queryable, Tx } from '../postgres/sql.js'
 import type { NewContent } from '../store/sessions/content.js'
-import { loadSessions, lockSessions, writeControl } from '../store/sessions/sessions.js'
-import { appendWorkflowEvents, loadWorkflow, lockWorkflow, type WorkflowRow } from '../store/workflows/workflows.js'
-import { advance, type Sight } from './change-session.js'
+import { loadSessions, lockSessions } from '../store/sessions/sessions.js'
+import { writeChange } from '../store/sessions/write-change.js'
+import {
+  appendWorkflowEvents,
+  loadWorkflow,
+  lockWorkflow,
+  type NewWorkflowEvent,
+  type WorkflowRow,
+} from '../store/workflows/workflows.js'
+import { advance } from './advance.js'
+import type { LoadedSession } from './change-session.js'
 
 /** A workflow behind its lock: nothing of it, its handoffs and holds can change until the transaction ends. */
 export interface LockedWorkflow {
@@ -24,14 +33,14 @@ export async function changeWorkflow<T>(
   change: (locked: LockedWorkflow) => Promise<T>,
   options: WorkOptions = {},
 ): Promise<T> {
-  return ctx.transaction(async (tx) => change(await openLocked(ctx, tx, workflowId)), options)
+  return inTransaction(ctx, async (tx) => change(await openLocked(ctx, tx, workflowId)), options)
 }
 
 export async function openLocked(ctx: Context, tx: Tx, workflowId: string): Promise<LockedWorkflow> {
-  const isThere = await lockWorkflow(tx, ctx.tenantId, workflowId)
-  const workflow = isThere ? await loadWorkflow(tx, ctx.tenantId, workflowId) : null
+  const isThere = await lockWorkflow(tx, ctx.tenant.tenantId, workflowId)
+  const workflow = isThere ? await loadWorkflow(tx, ctx.tenant.tenantId, workflowId) : null
   if (workflow === null) throw new ApiError('NOT_FOUND')
-  return { tx, workflow, plans: ctx.plans }
+  return { tx, workflow, plans: ctx.app.plans }
 }
 
 export function requireLive({ workflow }: LockedWorkflow): void {
@@ -42,20 +51,20 @@ export function requireLive({ workflow }: LockedWorkflow): void {
 export async function lockMembers(
   { tx, workflow, plans }: LockedWorkflow,
   sessionIds: readonly string[],
-): Promise<ReadonlyMap<string, Sight>> {
+): Promise<ReadonlyMap<string, LoadedSession>> {
   await lockSessions(tx, workflow.tenantId, sessionIds)
   const rows = await loadSessions(tx, workflow.tenantId, sessionIds)
-  const members = new Map<string, Sight>()
+  const members = new Map<string, LoadedSession>()
   for (const session of rows) {
-    if (session.workflowId !== workflow.workflowId) continue
-    const plan = await plans.ofSession(tx, session)
-    members.set(session.sessionId, { session, plan, sql: tx, locked: true, workflow })
+    if (session.fixed.workflowId !== workflow.workflowId) continue
+    const plan = await plans.ofSession(tx, session.fixed)
+    members.set(session.fixed.sessionId, { session, plan, sql: tx, locked: true, workflow })
   }
   if (sessionIds.some((id) => !members.has(id))) throw new ApiError('NOT_FOUND')
   return members
 }
 
-export function memberOf(members: ReadonlyMap<string, Sight>, sessionId: string): Sight {
+export function memberOf(members: ReadonlyMap<string, LoadedSession>, sessionId: string): LoadedSession {
   const member = members.get(sessionId)
   if (member === undefined) throw new ApiError('NOT_FOUND')
   return member
@@ -63,14 +72,15 @@ export function memberOf(members: ReadonlyMap<string, Sight>, sessionId: string)
 
 /** Writes events of a locked session. Returns where its ledger stands then. */
 export async function recordOnSession(
-  sight: Sight,
+  loaded: LoadedSession,
   events: readonly SessionEvent[],
-  { leaseUntil = sight.session.leaseUntil, content = [] }: { leaseUntil?: Date; content?: readonly NewContent[] } = {},
+  { leaseUntil, content }: { leaseUntil?: Date; content?: readonly NewContent[] } = {},
 ): Promise<LedgerHead> {
-  const next = advance(sight, events)
-  const isWritten = await writeControl(sight.sql, { session: sight.session, leaseUntil, content, ...next })
-  if (!isWritten) throw new Error('a locked session was changed')
-  return next.ledger
+  const { session } = loaded
+  const next = advance(loaded, events, leaseUntil && { leaseUntil })
+  const change = { session, head: next.head, events: next.events, ...(content && { content }) }
+  if (!(await writeChange(loaded.sql, change))) throw new Error('a locked session was changed')
+  return next.head.ledger
 }
 
 /** Writes events of a locked workflow. Once in a transaction: the events are chained to the ledger as it was read. */
@@ -79,11 +89,16 @@ export async function recordOnWorkflow(
   workflow: WorkflowRow,
   events: readonly WorkflowEvent[],
 ): Promise<void> {
+  const isWritten = await appendWorkflowEvents(sql, workflow, chainOnWorkflow(workflow, events))
+  if (!isWritten) throw new Error('a locked workflow was changed')
+}
+
+/** The events chained to the workflow's ledger. */
+export function chainOnWorkflow(workflow: WorkflowRow, events: readonly WorkflowEvent[]): NewWorkflowEvent[] {
   let head: LedgerHead | null = workflow.ledger.seq === 0 ? null : workflow.ledger
-  const chained = events.map((event) => {
+  return events.map((event) => {
     const { workflow_id: _, ...link } = chainWorkflowEvent(head, workflow.workflowId, event)
     head = { seq: link.seq, hash: link.hash }
     return link
   })
-  if (!(await appendWorkflowEvents(sql, workflow, chained))) throw new Error('a locked workflow was changed')
 }

@@ -5,8 +5,8 @@ import type { Random } from '../base/crypto/secrets.js'
 import type { AccessTokens } from '../base/crypto/tokens.js'
 import type { Log } from '../base/log.js'
 import type { Metrics } from '../base/metrics.js'
-import type { Database, WorkOptions } from '../postgres/database.js'
-import type { Sql, Tx } from '../postgres/sql.js'
+import type { Database } from '../postgres/database.js'
+import type { SignIn } from '../store/accounts/refresh-tokens.js'
 import type { KeyProof } from '../store/sessions/key-proof.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import type { HttpRequest } from './http-request.js'
@@ -60,49 +60,60 @@ export interface Accounts {
   readonly mailDelivery: MailDelivery
 }
 
-/** What an operation that needs no sign-in gets. */
-export interface OpenContext extends Services {
-  /** For short statements outside a transaction. */
-  readonly sql: Sql
-  readonly requestId: string
-  readonly request: HttpRequest
+/** One request, whoever sent it. */
+export interface RequestScope {
+  readonly id: string
+  readonly http: HttpRequest
+  /** Writes the request's id with every line. */
+  readonly log: Log
   /** The caller's address: of the connection, or as a trusted proxy says. */
   readonly clientAddress: string
   /** Headers of the answer; cookies are appended here. */
   readonly replyHeaders: ReplyHeaders
 }
 
-/** What an operation of a tenant gets. Everything inside `transaction` uses its `tx`, never `sql`. */
-export interface Context extends OpenContext {
+/** Whose data an operation may touch, and who asks. */
+export interface Tenant {
   readonly tenantId: string
   readonly quota: Quota
   /** Null for a person who is signed in. */
   readonly keyId: string | null
   readonly userId: string | null
-  readonly transaction: <T>(fn: (tx: Tx) => Promise<T>, options?: WorkOptions) => Promise<T>
-  readonly single: <T>(fn: (sql: Sql) => Promise<T>) => Promise<T>
+}
+
+/** What an operation that needs no sign-in gets. Nested, never spread: a copy of every field would cost every request. */
+export interface OpenContext {
+  readonly app: Services
+  readonly request: RequestScope
+}
+
+/** What an operation of a tenant gets. It writes by `inTransaction` and `inStatement`. */
+export interface Context extends OpenContext {
+  readonly tenant: Tenant
+  /** Null for a program. */
+  readonly signIn: SignIn | null
   /** The session of the path, read together with the key. Null: it is not there, or the route reads none. */
   readonly session: SessionRow | null
-  /** Set where the key was not asked for yet. Then `session` is what this process wrote last. */
-  readonly passing: Passing | null
+  /** Set where the key is still to be checked. Then `session` is what this process wrote last. */
+  readonly recentKey: RecentKey | null
 }
 
 /**
- * A request that came in by a pass. Either its first write proves the key in its own statement, or it enters like any
- * other request, and what was decided before is decided again.
+ * A request that was let in on a recently authenticated key (decision 0005). The write of its change re-checks the key;
+ * where nothing is written, the request enters again like any other, and what was decided before is decided again.
  */
-export interface Passing {
+export interface RecentKey {
+  /** What the write checks. */
   readonly proof: KeyProof
-  /** False once the key was proven or asked for. */
-  isOpen: boolean
-  /** 401, 403 and 429 come from here. */
+  /** Set once the write has checked the key, or the request has entered again. */
+  isChecked: boolean
+  /** Authenticates the key. 401, 403 and 429 come from here. */
   readonly enter: () => Promise<Context>
 }
 
 /** What an operation of the dashboard gets: a tenant's, with a signed-in person. */
 export interface UserContext extends Context {
-  readonly userId: string
-  readonly email: string
+  readonly signIn: SignIn
 }
 
 type ContextOf<R extends Route> = R['auth'] extends 'api_key'

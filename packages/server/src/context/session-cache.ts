@@ -1,15 +1,13 @@
 import type { SessionRow } from '../store/sessions/session-row.js'
 
 /**
- * Sessions as this process last wrote them. Never trusted alone: the statement that recognises the key says whether the
- * stored row is still the same one (`SELECT_SESSION`), and sends the whole row where it has not. So another instance, a kill or a
+ * Sessions as this process last wrote them. Never trusted alone: the statement that authenticates the key says whether the
+ * stored row is still the same one (`SELECT_SESSION`), and sends the whole row where it is not. So another instance, a kill or a
  * label is seen at once, and the usual turn does not read again what it has just written.
  */
 export interface SessionCache {
   find(sessionId: string): SessionRow | null
-  keep(session: SessionRow): void
-  /** For a row that was written in a way that only PostgreSQL knows. */
-  forget(sessionId: string): void
+  remember(session: SessionRow): void
 }
 
 /** Of some kilobytes each. */
@@ -20,12 +18,9 @@ export function createSessionCache(maxSessions: number = MAX_SESSIONS): SessionC
   const sessions = new Map<string, SessionRow>()
   return {
     find: (sessionId) => sessions.get(sessionId) ?? null,
-    forget: (sessionId) => {
-      sessions.delete(sessionId)
-    },
-    keep: (session) => {
-      sessions.delete(session.sessionId)
-      sessions.set(session.sessionId, session)
+    remember: (session) => {
+      sessions.delete(session.fixed.sessionId)
+      sessions.set(session.fixed.sessionId, session)
       if (sessions.size > maxSessions) sessions.delete(sessions.keys().next().value ?? '')
     },
   }

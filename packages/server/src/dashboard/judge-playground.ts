@@ -37,7 +37,7 @@ export async function judgePlayground(
     errors: [],
     warnings: compiled.warnings.map(noteView),
     compiled_hash: compiled.compiled_hash,
-    ...judge(compiled.plan, body, ctx.clock()),
+    ...judge(compiled.plan, body, ctx.app.clock()),
   }
 }
 

@@ -7,5 +7,10 @@ export function killWorkflowByPerson(
   ctx: UserContext,
   { params, body }: Input<Routes['killWorkflowByPerson']>,
 ): Promise<Reply<Routes['killWorkflowByPerson']>> {
-  return killWorkflow(ctx, { workflowId: params.workflow_id, by: 'dashboard', reason: body.reason, actor: ctx.email })
+  return killWorkflow(ctx, {
+    workflowId: params.workflow_id,
+    by: 'dashboard',
+    reason: body.reason,
+    actor: ctx.signIn.email,
+  })
 }

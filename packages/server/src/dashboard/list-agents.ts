@@ -10,8 +10,9 @@ const INACTIVE_AFTER_MS = 7 * 24 * HOUR_MS
 
 /** Agents of the last 30 days: how much of what they do is enforced, and which plan governs them where. */
 export async function listAgents(ctx: UserContext): Promise<Reply<Routes['listAgents']>> {
-  const { sql, tenantId } = ctx
-  const nowMs = ctx.clock().getTime()
+  const { sql } = ctx.app.database
+  const { tenantId } = ctx.tenant
+  const nowMs = ctx.app.clock().getTime()
   const since = new Date(Math.floor(nowMs / HOUR_MS) * HOUR_MS - WINDOW_HOURS * HOUR_MS)
   const [known, begun, decided, troubled, attachments] = await Promise.all([
     listKnownAgents(sql, tenantId),

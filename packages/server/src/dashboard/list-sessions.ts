@@ -9,8 +9,8 @@ export async function listSessions(
   ctx: UserContext,
   { query }: Input<Routes['listSessions']>,
 ): Promise<Reply<Routes['listSessions']>> {
-  const sessions = await listStoredSessions(ctx.sql, {
-    tenantId: ctx.tenantId,
+  const sessions = await listStoredSessions(ctx.app.database.sql, {
+    tenantId: ctx.tenant.tenantId,
     search: query.q === undefined || query.q === '' ? null : query.q,
     agent: query.agent ?? null,
     status: query.status ?? null,

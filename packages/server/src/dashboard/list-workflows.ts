@@ -9,7 +9,11 @@ export async function listWorkflows(
   { query }: Input<Routes['listWorkflows']>,
 ): Promise<Reply<Routes['listWorkflows']>> {
   const below = readTimeCursor(query.cursor)
-  const found = await listStoredWorkflows(ctx.sql, { tenantId: ctx.tenantId, below, limit: query.limit + 1 })
+  const found = await listStoredWorkflows(ctx.app.database.sql, {
+    tenantId: ctx.tenant.tenantId,
+    below,
+    limit: query.limit + 1,
+  })
   return pageByTime(found, query.limit, {
     view: ({ workflowId, status, sessions, openHandoffs, createdAt }) => ({
       workflow_id: workflowId,

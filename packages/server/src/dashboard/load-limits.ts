@@ -8,11 +8,11 @@ const BUCKETS: readonly Bucket[] = ['write', 'read', 'stop', 'evidence', 'dashbo
 
 /** What the tenant may use, and what is left of it now. */
 export async function loadLimits(ctx: UserContext): Promise<Reply<Routes['loadLimits']>> {
-  const numbers = ctx.config.quotas[ctx.quota]
+  const numbers = ctx.app.config.quotas[ctx.tenant.quota]
   const [levels, runs, keys] = await Promise.all([
-    readBuckets(ctx.sql, ctx.tenantId),
-    countRecentRuns(ctx.sql, ctx.tenantId, ctx.clock()),
-    countActiveKeys(ctx.sql, ctx.tenantId),
+    readBuckets(ctx.app.database.sql, ctx.tenant.tenantId),
+    countRecentRuns(ctx.app.database.sql, ctx.tenant.tenantId, ctx.app.clock()),
+    countActiveKeys(ctx.app.database.sql, ctx.tenant.tenantId),
   ])
   const available = (bucket: Bucket): number => {
     const level = levels.find((row) => row.bucket === bucket)
@@ -20,7 +20,7 @@ export async function loadLimits(ctx: UserContext): Promise<Reply<Routes['loadLi
     return Math.min(numbers[bucket], level.tokens + (level.idleSeconds * numbers[bucket]) / 60)
   }
   return {
-    quota: ctx.quota,
+    quota: ctx.tenant.quota,
     buckets: BUCKETS.map((bucket) => ({
       bucket,
       per_minute: numbers[bucket],

@@ -23,12 +23,12 @@ export async function loadOverview(
 ): Promise<Reply<Routes['loadOverview']>> {
   const { spans, spanSeconds } = RANGES[query.range]
   const spanMs = spanSeconds * 1_000
-  const since = new Date((Math.floor(ctx.clock().getTime() / spanMs) - spans + 1) * spanMs)
+  const since = new Date((Math.floor(ctx.app.clock().getTime() / spanMs) - spans + 1) * spanMs)
   const [decisions, troubles, agents, blocks] = await Promise.all([
-    sumDecisions(ctx.sql, { tenantId: ctx.tenantId, since, spanSeconds }),
-    countTroubles(ctx.sql, { tenantId: ctx.tenantId, since, now: ctx.clock() }),
-    sumSessions(ctx.sql, { tenantId: ctx.tenantId, since }),
-    listRecentBlocks(ctx.sql, ctx.tenantId, RECENT_BLOCKS),
+    sumDecisions(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, since, spanSeconds }),
+    countTroubles(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, since, now: ctx.app.clock() }),
+    sumSessions(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, since }),
+    listRecentBlocks(ctx.app.database.sql, ctx.tenant.tenantId, RECENT_BLOCKS),
   ])
   return {
     range: query.range,

@@ -1,6 +1,6 @@
 import { verifyExport } from '@countersign/engine'
 import type { ChainedEvent, Input, JsonValue, Reply, Routes } from '@countersign/protocol'
-import { seeSession } from '../change/change-session.js'
+import { loadForDecision } from '../change/change-session.js'
 import type { UserContext } from '../context/context.js'
 import { findPlan } from '../store/governance/plans.js'
 import { loadEvents } from '../store/sessions/ledger.js'
@@ -12,11 +12,12 @@ export async function loadProof(
   ctx: UserContext,
   { params }: Input<Routes['loadProof']>,
 ): Promise<Reply<Routes['loadProof']>> {
-  const { session } = await seeSession(ctx, params.session_id)
-  const { tenantId, sessionId, ledger, compiledHash } = session
+  const { session } = await loadForDecision(ctx, params.session_id)
+  const { tenantId, sessionId, compiledHash } = session.fixed
+  const { ledger, state } = session.head
   const events: ChainedEvent[] = []
   while (events.length < ledger.seq) {
-    const page = await loadEvents(ctx.sql, {
+    const page = await loadEvents(ctx.app.database.sql, {
       tenantId,
       sessionId,
       after: events.length,
@@ -32,8 +33,8 @@ export async function loadProof(
     next: null,
     head: ledger,
     compiled_hash: compiledHash,
-    compiled_session: await findPlan(ctx.sql, tenantId, compiledHash),
-    state: session.state as unknown as JsonValue,
+    compiled_session: await findPlan(ctx.app.database.sql, tenantId, compiledHash),
+    state: state as unknown as JsonValue,
   }
   const check = verifyExport(exported)
   return {

@@ -1,6 +1,6 @@
 import { applyEvent, initialState, type Plan, type SessionState, snapshotOf } from '@countersign/engine'
 import type { ChainedEvent, Input, Reply, Routes, SessionEvent, TimelineItem } from '@countersign/protocol'
-import { seeSession } from '../change/change-session.js'
+import { loadForDecision } from '../change/change-session.js'
 import type { UserContext } from '../context/context.js'
 import { loadTurns, type Turn } from '../store/dashboard/timeline.js'
 import { loadEvents } from '../store/sessions/ledger.js'
@@ -13,18 +13,18 @@ export async function loadTimeline(
   ctx: UserContext,
   { params, query }: Input<Routes['loadTimeline']>,
 ): Promise<Reply<Routes['loadTimeline']>> {
-  const { session, plan } = await seeSession(ctx, params.session_id)
-  const scope = { tenantId: ctx.tenantId, sessionId: session.sessionId, upTo: session.ledger.seq }
+  const { session, plan } = await loadForDecision(ctx, params.session_id)
+  const scope = { tenantId: ctx.tenant.tenantId, sessionId: session.fixed.sessionId, upTo: session.head.ledger.seq }
   let state = await stateBefore(ctx, { ...scope, upTo: Math.min(query.after, scope.upTo) }, plan)
-  const events = await loadEvents(ctx.sql, { ...scope, after: query.after, limit: query.limit })
-  const turns = await loadTurns(ctx.sql, scope, proposalIds(events))
+  const events = await loadEvents(ctx.app.database.sql, { ...scope, after: query.after, limit: query.limit })
+  const turns = await loadTurns(ctx.app.database.sql, scope, proposalIds(events))
   const items: TimelineItem[] = []
   for (const event of events) {
     state = next(state, event, plan)
     items.push(itemOf(event, state, plan, turns.get(String(event.body.proposal_id))))
   }
   const last = events.at(-1)?.seq ?? scope.upTo
-  return { items, next: last < scope.upTo ? last : null, head: session.ledger }
+  return { items, next: last < scope.upTo ? last : null, head: session.head.ledger }
 }
 
 /** Folds the events before the page, some at a time. Null before the first. */
@@ -35,7 +35,7 @@ async function stateBefore(
 ): Promise<SessionState | null> {
   let state: SessionState | null = null
   for (let after = 0; after < scope.upTo; after += FOLD_BATCH) {
-    for (const event of await loadEvents(ctx.sql, { ...scope, after, limit: FOLD_BATCH }))
+    for (const event of await loadEvents(ctx.app.database.sql, { ...scope, after, limit: FOLD_BATCH }))
       state = next(state, event, plan)
   }
   return state

@@ -1,10 +1,10 @@
+import { unauthenticated } from '../base/api-error.js'
 import { sha256 } from '../base/crypto/secrets.js'
 import type { AccessTokens } from '../base/crypto/tokens.js'
 import type { HttpRequest } from '../context/http-request.js'
 import type { ReplyHeaders } from '../context/reply-headers.js'
 import type { Sql } from '../postgres/sql.js'
 import { findSignIn, type SignIn } from '../store/accounts/refresh-tokens.js'
-import { unauthenticated } from './authenticate.js'
 import { readSessionCookies, setSessionCookies } from './session-cookies.js'
 
 export interface CookieAuthentication {

@@ -1,7 +1,8 @@
 import type { Input, PlanDetail, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { UserContext } from '../context/context.js'
-import { insertAuditEntry } from '../store/accounts/audit.js'
+import { inTransaction } from '../context/work.js'
+import { insertAuditEntry } from '../store/audit.js'
 import { dropEarlierContracts } from '../store/captures/learned-tools.js'
 import { approveGovernancePlan } from '../store/governance/governance-plans.js'
 import { detailOf } from './detail-of.js'
@@ -16,19 +17,19 @@ export async function approvePlan(
   if (plan.state === 'approved') return detailOf(ctx, plan.plan_id)
   if (plan.state !== 'draft') throw new ApiError('PLAN_DECIDED', { state: plan.state })
   if (blockers.length > 0) throw new ApiError('PLAN_BLOCKED', { blockers: blockers.map(({ message }) => message) })
-  const { tenantId, email, userId } = ctx
+  const { tenantId, email, userId } = ctx.signIn
   const { agent, environment, compiled_hash: compiledHash } = plan
-  const approved = await ctx.transaction(async (tx) => {
+  const approved = await inTransaction(ctx, async (tx) => {
     const decision = { tenantId, planId: plan.plan_id, agent, environment, compiledHash, by: email, why: body.why }
     if (!(await approveGovernancePlan(tx, decision))) return false
     await dropEarlierContracts(tx, { tenantId, agent, planId: plan.plan_id })
     await insertAuditEntry(tx, {
       tenantId,
-      at: ctx.clock(),
+      at: ctx.app.clock(),
       action: 'plan_approved',
       userId,
       actor: email,
-      ip: ctx.clientAddress,
+      ip: ctx.request.clientAddress,
       subject: plan.plan_id,
       detail: body.why,
     })

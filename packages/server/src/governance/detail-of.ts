@@ -7,8 +7,8 @@ import { readPack } from './read-pack.js'
 
 /** A stored plan as people see it. */
 export async function detailOf(ctx: Context, planId: string): Promise<PlanDetail> {
-  const plan = await findGovernancePlan(ctx.sql, ctx.tenantId, planId)
+  const plan = await findGovernancePlan(ctx.app.database.sql, ctx.tenant.tenantId, planId)
   if (plan === null) throw new ApiError('NOT_FOUND')
   const pack = await readPack(plan.files)
-  return planDetail(plan, await comparePlan(ctx.sql, { tenantId: ctx.tenantId, ...plan }, pack))
+  return planDetail(plan, await comparePlan(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, ...plan }, pack))
 }

@@ -7,6 +7,10 @@ import { readPack } from './read-pack.js'
 export async function diffPlan(ctx: Context, { body }: Input<Routes['diffPlan']>): Promise<Reply<Routes['diffPlan']>> {
   const pack = await readPack(body.files)
   const { agent, environment } = body
-  const { running, ...comparison } = await comparePlan(ctx.sql, { tenantId: ctx.tenantId, agent, environment }, pack)
+  const { running, ...comparison } = await comparePlan(
+    ctx.app.database.sql,
+    { tenantId: ctx.tenant.tenantId, agent, environment },
+    pack,
+  )
   return { compiled_hash: pack.compiled_hash, running_hash: running?.compiledHash ?? null, ...comparison }
 }

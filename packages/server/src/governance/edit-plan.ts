@@ -1,6 +1,7 @@
 import type { Input, PlanDetail, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { UserContext } from '../context/context.js'
+import { inTransaction } from '../context/work.js'
 import { keepCustomerContracts } from '../store/captures/learned-tools.js'
 import { findGovernancePlan, type GovernancePlan, replaceFiles } from '../store/governance/governance-plans.js'
 import { keepPlan } from '../store/governance/plans.js'
@@ -10,8 +11,8 @@ import { readPack } from './read-pack.js'
 
 /** Replaces the files of a draft. What a person changed is theirs: learning does not touch it again. */
 export async function editPlan(ctx: UserContext, { params, body }: Input<Routes['editPlan']>): Promise<PlanDetail> {
-  const { tenantId, email } = ctx
-  const plan = await findGovernancePlan(ctx.sql, tenantId, params.plan_id)
+  const { tenantId, email } = ctx.signIn
+  const plan = await findGovernancePlan(ctx.app.database.sql, tenantId, params.plan_id)
   if (plan === null) throw new ApiError('NOT_FOUND')
   if ((body.compiled_hash ?? plan.compiledHash) !== plan.compiledHash) throw refusalOf(plan)
   const before = new Map(plan.files.map(({ file, text }) => [file, text]))
@@ -19,7 +20,7 @@ export async function editPlan(ctx: UserContext, { params, body }: Input<Routes[
   const pack = await readPack(files)
   const { agent, planId, compiledHash: replaces } = plan
   const contracts = pack.compiled_session.contracts.length
-  const isKept = await ctx.transaction(async (tx) => {
+  const isKept = await inTransaction(ctx, async (tx) => {
     // The draft before the plan, as an approval takes them: in another order each would wait for the other.
     const change = { tenantId, planId, replaces, compiledHash: pack.compiled_hash, files, contracts }
     if (!(await replaceFiles(tx, change))) return false
@@ -27,7 +28,7 @@ export async function editPlan(ctx: UserContext, { params, body }: Input<Routes[
     await keepCustomerContracts(tx, { tenantId, agent, planId, by: email }, customerContracts(files, pack))
     return true
   })
-  if (!isKept) throw refusalOf((await findGovernancePlan(ctx.sql, tenantId, planId)) ?? plan)
+  if (!isKept) throw refusalOf((await findGovernancePlan(ctx.app.database.sql, tenantId, planId)) ?? plan)
   return detailOf(ctx, planId)
 }
 

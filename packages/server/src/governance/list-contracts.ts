@@ -14,21 +14,21 @@ export async function listContracts(
   ctx: UserContext,
   { query }: Input<Routes['listContracts']>,
 ): Promise<Reply<Routes['listContracts']>> {
-  const agents = await listLearnedAgents(ctx.sql, ctx.tenantId, query.agent ?? null)
+  const agents = await listLearnedAgents(ctx.app.database.sql, ctx.tenant.tenantId, query.agent ?? null)
   const contracts: ContractRow[] = []
   for (const { agent } of agents) {
-    const learning = await learnedDrafts(ctx.sql, ctx.tenantId, agent)
+    const learning = await learnedDrafts(ctx.app.database.sql, ctx.tenant.tenantId, agent)
     if (learning !== null) contracts.push(...(await rowsOf(ctx, learning)))
   }
   return { contracts }
 }
 
 async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<ContractRow[]> {
-  const running = await findApprovedPlans(ctx.sql, ctx.tenantId, learning.agent)
+  const running = await findApprovedPlans(ctx.app.database.sql, ctx.tenant.tenantId, learning.agent)
   const approved = new Set(running.flatMap(({ contracts }) => contracts.map(({ tool }) => tool)))
   const drift = await driftOf(learning, running[0] ?? null)
   const words = await wordsOfWritten(learning)
-  const now = ctx.clock()
+  const now = ctx.app.clock()
   return inTurns(rowsInSteps(learning, { approved, drift, words, now }))
 }
 

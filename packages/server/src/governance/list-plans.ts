@@ -9,8 +9,8 @@ export async function listPlans(
   ctx: UserContext,
   { query }: Input<Routes['listPlans']>,
 ): Promise<Reply<Routes['listPlans']>> {
-  const plans = await listGovernancePlans(ctx.sql, {
-    tenantId: ctx.tenantId,
+  const plans = await listGovernancePlans(ctx.app.database.sql, {
+    tenantId: ctx.tenant.tenantId,
     agent: query.agent ?? null,
     environment: query.environment ?? null,
     state: query.state ?? null,

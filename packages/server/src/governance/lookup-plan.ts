@@ -11,8 +11,13 @@ export async function lookupPlan(
   { query }: Input<Routes['lookupPlan']>,
 ): Promise<Reply<Routes['lookupPlan']>> {
   const { agent, environment } = query
-  const { approved, draft } = await findPlansOf(ctx.sql, { tenantId: ctx.tenantId, agent, environment })
-  const compiled = approved === null ? null : await findPlan(ctx.sql, ctx.tenantId, approved.compiledHash)
+  const { approved, draft } = await findPlansOf(ctx.app.database.sql, {
+    tenantId: ctx.tenant.tenantId,
+    agent,
+    environment,
+  })
+  const compiled =
+    approved === null ? null : await findPlan(ctx.app.database.sql, ctx.tenant.tenantId, approved.compiledHash)
   return {
     agent,
     environment,

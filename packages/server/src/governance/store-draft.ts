@@ -1,7 +1,8 @@
 import type { Environment, PlanDetail } from '@countersign/protocol'
 import { makeId } from '../base/crypto/secrets.js'
 import type { Context } from '../context/context.js'
-import { insertAuditEntry } from '../store/accounts/audit.js'
+import { inTransaction } from '../context/work.js'
+import { insertAuditEntry } from '../store/audit.js'
 import { keepCustomerContracts } from '../store/captures/learned-tools.js'
 import { type GovernancePlan, insertGovernancePlan, type PlanFile } from '../store/governance/governance-plans.js'
 import { keepPlan } from '../store/governance/plans.js'
@@ -22,9 +23,9 @@ export interface NewDraft {
 /** Keeps a pack that compiles as a draft. */
 export async function storeDraft(ctx: Context, draft: NewDraft): Promise<PlanDetail> {
   const { agent, environment, files, pack, origin, createdBy } = draft
-  const planId = makeId(ctx.random, 'plan')
-  const { tenantId } = ctx
-  await ctx.transaction(async (tx) => {
+  const planId = makeId(ctx.app.random, 'plan')
+  const { tenantId } = ctx.tenant
+  await inTransaction(ctx, async (tx) => {
     await keepPlan(tx, { tenantId, compiledHash: pack.compiled_hash, compiledSession: pack.compiled_session })
     await insertGovernancePlan(tx, {
       tenantId,
@@ -42,12 +43,12 @@ export async function storeDraft(ctx: Context, draft: NewDraft): Promise<PlanDet
     }
     await insertAuditEntry(tx, {
       tenantId,
-      at: ctx.clock(),
+      at: ctx.app.clock(),
       action: 'plan_submitted',
-      userId: ctx.userId,
+      userId: ctx.tenant.userId,
       actor: createdBy,
-      keyId: ctx.keyId,
-      ip: ctx.clientAddress,
+      keyId: ctx.tenant.keyId,
+      ip: ctx.request.clientAddress,
       subject: planId,
       detail: `${agent} in ${environment}`,
     })

@@ -3,8 +3,9 @@ import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { readRequest } from '../context/http-request.js'
 import { type AuthorizationParts, createAuthorization } from '../entry/authorize.js'
+import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
 import { createFrame, type Serve } from './frame.js'
-import { handlers as builtHandlers, provesKey, readsSession } from './handlers.js'
+import { handlers as builtHandlers, readsSession, rechecksKey } from './handlers.js'
 import { registerPages } from './pages.js'
 import { parseInput } from './parse-input.js'
 import { createRouter } from './router.js'
@@ -35,19 +36,17 @@ export function createApp(parts: AppParts): RequestListener {
     frame(name, async (open, params) => {
       if (parts.isOutdated()) throw outdated()
       const sessionId = readsSession.has(name) ? params.session_id : undefined
-      const ctx = await authorize(open, route, { sessionId, mayPass: provesKey.has(name) })
-      const { passing } = ctx
+      const ctx = await authorize(open, route, { sessionId, rechecksKey: rechecksKey.has(name) })
       let reply: unknown
       try {
-        const input = await parseInput(route, open.request, params)
+        const input = await parseInput(route, open.request.http, params)
         if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
         reply = await handler(ctx as never, input as never)
       } catch (error) {
-        // Whoever comes in by a pass is told first whether the key is good.
-        if (passing?.isOpen) await passing.enter()
+        await checkKeyBeforeRefusal(ctx.recentKey)
         throw error
       }
-      if (passing?.isOpen) throw new Error(`${name} answered somebody whose key nobody has proven`)
+      requireCheckedKey(ctx.recentKey, name)
       if (parts.checkReplies) route.reply.parse(reply)
       return { status: route.status ?? 200, body: JSON.stringify(reply), headers: JSON_HEADERS }
     })
@@ -69,7 +68,10 @@ export function createApp(parts: AppParts): RequestListener {
     )
   }
   const dashboard = openDashboard(parts.config.dashboardFolder)
-  const page = frame('dashboard', async (open) => dashboard(open.request) ?? refuse(open, new ApiError('NOT_FOUND')))
+  const page = frame(
+    'dashboard',
+    async (open) => dashboard(open.request.http) ?? refuse(open, new ApiError('NOT_FOUND')),
+  )
   const nowhere = frame('unknown', (open) => refuse(open, new ApiError('NOT_FOUND')))
   const noPath = frame('unknown', (open) =>
     refuse(open, new ApiError('INVALID_REQUEST', { detail: 'what is asked for has no path' })),

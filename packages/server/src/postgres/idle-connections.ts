@@ -4,7 +4,7 @@ import type { Sql } from './sql.js'
 /** The sockets of one pool, while they stand. */
 export interface PoolSockets {
   readonly add: (socket: Socket) => Socket
-  readonly standing: () => readonly Socket[]
+  readonly connected: () => readonly Socket[]
 }
 
 export function createPoolSockets(): PoolSockets {
@@ -14,7 +14,7 @@ export function createPoolSockets(): PoolSockets {
       sockets.add(socket)
       return socket
     },
-    standing: () => {
+    connected: () => {
       for (const socket of sockets) if (socket.destroyed) sockets.delete(socket)
       return [...sockets].filter(({ bytesRead }) => bytesRead > 0)
     },
@@ -27,7 +27,7 @@ export function createPoolSockets(): PoolSockets {
  * work for one the list would grow by an entry a statement, for as long as the process lives.
  */
 export async function useAllAtOnce(pool: Sql, sockets: PoolSockets): Promise<void> {
-  await Promise.allSettled(sockets.standing().map(() => pool.unsafe('select 1')))
+  await Promise.allSettled(sockets.connected().map(() => pool.unsafe('select 1')))
 }
 
 const EVERY_MS = 2_000
@@ -38,9 +38,9 @@ const WORTH_BYTES = 1_000_000
 export function keepIdleListShort(pool: Sql, sockets: PoolSockets): () => void {
   let before = 0
   const look = () => {
-    const standing = sockets.standing()
-    const written = standing.reduce((bytes, socket) => bytes + socket.bytesWritten, 0)
-    if (standing.length < 2 || Math.abs(written - before) < WORTH_BYTES) return
+    const connected = sockets.connected()
+    const written = connected.reduce((bytes, socket) => bytes + socket.bytesWritten, 0)
+    if (connected.length < 2 || Math.abs(written - before) < WORTH_BYTES) return
     before = written
     void useAllAtOnce(pool, sockets)
   }

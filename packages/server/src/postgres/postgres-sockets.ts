@@ -32,7 +32,7 @@ export function createPostgresSockets(): PostgresSockets {
   let turn = 0
   let isWatched = false
   /** With TLS the driver takes our listeners off, so what has ended must be looked for. */
-  const standing = () => {
+  const connected = () => {
     for (const socket of sockets) if (socket.destroyed) sockets.delete(socket)
     return sockets
   }
@@ -43,7 +43,7 @@ export function createPostgresSockets(): PostgresSockets {
       // The driver writes before the connection stands; the socket keeps that for later.
       const socket = path === false ? connect(port[at] ?? 5432, name) : connect(path)
       const triedAtMs = performance.now()
-      standing().add(socket)
+      connected().add(socket)
       // A proxy whose PostgreSQL is gone takes connections and drops them. For the driver that is no error: it would try
       // again without end, and its statement would wait as long.
       socket.once('end', () => {
@@ -55,17 +55,17 @@ export function createPostgresSockets(): PostgresSockets {
         setTimeout(() => socket.bytesWritten === 0 && socket.destroy(mute()), MUTE_MS).unref(),
       )
       socket.once('close', () => {
-        if (socket.bytesRead > 0 || standing().size > 0) return
+        if (socket.bytesRead > 0 || connected().size > 0) return
         for (const failed of [...listeners]) failed(triedAtMs)
       })
       // The driver checks the certificate of this name.
       return Object.assign(socket, { host: name })
     },
-    isHeard: () => [...standing()].some(({ bytesRead }) => bytesRead > 0),
+    isHeard: () => [...connected()].some(({ bytesRead }) => bytesRead > 0),
     breakSilent: (ms) => {
       if (isWatched) return
       isWatched = true
-      const readBefore = new Map([...standing()].map((socket) => [socket, socket.bytesRead]))
+      const readBefore = new Map([...connected()].map((socket) => [socket, socket.bytesRead]))
       const look = () => {
         isWatched = false
         for (const [socket, bytes] of readBefore) if (socket.bytesRead === bytes) socket.destroy(swallowed())

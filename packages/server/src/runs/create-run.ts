@@ -2,6 +2,7 @@ import type { Plan } from '@countersign/engine'
 import type { Input, JsonValue, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
+import { inStatement } from '../context/work.js'
 import { keepPlan, usePlan } from '../store/governance/plans.js'
 import { judgeFixtures } from './judge-run.js'
 import { start } from './start.js'
@@ -29,15 +30,17 @@ export async function createRun(
 
 /** A plan by hash, or one that comes along and is kept. */
 async function planOf(ctx: Context, given: Body['plan']): Promise<Plan> {
-  const { tenantId } = ctx
+  const { tenantId } = ctx.tenant
   if ('compiled_hash' in given) {
-    const isKept = await ctx.single((sql) => usePlan(sql, tenantId, given.compiled_hash))
+    const isKept = await inStatement(ctx, (sql) => usePlan(sql, tenantId, given.compiled_hash))
     if (!isKept) throw new ApiError('PLAN_UNKNOWN')
-    return ctx.plans.ofSession(ctx.sql, { tenantId, compiledHash: given.compiled_hash })
+    return ctx.app.plans.ofSession(ctx.app.database.sql, { tenantId, compiledHash: given.compiled_hash })
   }
-  const prepared = await ctx.plans.prepare(given.compiled_session)
+  const prepared = await ctx.app.plans.prepare(given.compiled_session)
   if (!prepared.ok) throw new ApiError('PLAN_INVALID', { problems: prepared.problems.slice(0, 20) })
   const compiledHash = prepared.plan.hash
-  await ctx.single(async (sql) => keepPlan(sql, { tenantId, compiledHash, compiledSession: given.compiled_session }))
+  await inStatement(ctx, async (sql) =>
+    keepPlan(sql, { tenantId, compiledHash, compiledSession: given.compiled_session }),
+  )
   return prepared.plan
 }

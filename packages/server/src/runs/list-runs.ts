@@ -9,8 +9,8 @@ export async function listRuns(
   ctx: UserContext,
   { query }: Input<Routes['listRuns']>,
 ): Promise<Reply<Routes['listRuns']>> {
-  const runs = await listStoredRuns(ctx.sql, {
-    tenantId: ctx.tenantId,
+  const runs = await listStoredRuns(ctx.app.database.sql, {
+    tenantId: ctx.tenant.tenantId,
     below: readTimeCursor(query.cursor),
     limit: query.limit + 1,
   })

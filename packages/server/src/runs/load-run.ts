@@ -9,7 +9,7 @@ export async function loadRun(
   ctx: Context,
   { params }: Pick<Input<Routes['loadRun']>, 'params'>,
 ): Promise<Reply<Routes['loadRun']>> {
-  const run = await findRun(ctx.sql, ctx.tenantId, params.run_id)
+  const run = await findRun(ctx.app.database.sql, ctx.tenant.tenantId, params.run_id)
   if (run === null) throw new ApiError('NOT_FOUND')
   return runReply(ctx, run)
 }

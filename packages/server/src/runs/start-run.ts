@@ -10,12 +10,12 @@ export async function startRun(
   ctx: UserContext,
   { body }: Input<Routes['startRun']>,
 ): Promise<Reply<Routes['startRun']>> {
-  const plan = await findGovernancePlan(ctx.sql, ctx.tenantId, body.plan_id)
+  const plan = await findGovernancePlan(ctx.app.database.sql, ctx.tenant.tenantId, body.plan_id)
   if (plan === null) throw new ApiError('NOT_FOUND')
   const { agent, compiledHash } = plan
   const against = { agent, since: null, maxSessions: body.max_sessions, unmatchedPolicy: 'block' as const }
   return start(ctx, {
-    runId: makeId(ctx.random, 'run'),
+    runId: makeId(ctx.app.random, 'run'),
     compiledHash,
     content: { against, plan: compiledHash },
     against,

@@ -2,6 +2,7 @@ import { saltedHash } from '@countersign/engine'
 import type { JsonValue, Reply, Routes, RunReport } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
+import { inTransaction } from '../context/work.js'
 import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs/runs.js'
 import { judgeWaitingRun } from './judge-run.js'
 
@@ -19,18 +20,18 @@ export interface NewRun {
 
 /** Starts a run within the tenant's budget, counted and inserted in one transaction. */
 export async function start(ctx: Context, run: NewRun): Promise<Started> {
-  const { tenantId } = ctx
+  const { tenantId } = ctx.tenant
   const bodyHash = saltedHash(tenantId, run.content)
-  const known = await findRun(ctx.sql, tenantId, run.runId)
+  const known = await findRun(ctx.app.database.sql, tenantId, run.runId)
   if (known !== null) return repeated(ctx, known, bodyHash)
-  if ((await countRuns(ctx.sql, tenantId)) >= budgetOf(ctx)) {
+  if ((await countRuns(ctx.app.database.sql, tenantId)) >= budgetOf(ctx)) {
     // It may have been this very run, started twice at once, that took the last place.
-    const started = await findRun(ctx.sql, tenantId, run.runId)
+    const started = await findRun(ctx.app.database.sql, tenantId, run.runId)
     if (started === null) throw overBudget(ctx)
     return repeated(ctx, started, bodyHash)
   }
   const report = await run.judge()
-  const inserted = await ctx.transaction(async (tx) => {
+  const inserted = await inTransaction(ctx, async (tx) => {
     await lockBudget(tx, tenantId)
     // The same run under way twice: one that is there needs no room.
     if ((await findRun(tx, tenantId, run.runId)) !== null) return false
@@ -38,11 +39,12 @@ export async function start(ctx: Context, run: NewRun): Promise<Started> {
     const { runId, compiledHash, against } = run
     return insertRun(tx, { tenantId, runId, compiledHash, bodyHash, against, report })
   })
-  const stored = await findRun(ctx.sql, tenantId, run.runId)
+  const stored = await findRun(ctx.app.database.sql, tenantId, run.runId)
   if (stored === null) throw new ApiError('BUSY')
   if (!inserted) return repeated(ctx, stored, bodyHash)
   // Beside the request: whoever started it reads it back when it is done.
-  if (report === null) judgeWaitingRun(ctx).catch((error) => ctx.log.error({ error }, 'runs could not be judged'))
+  if (report === null)
+    judgeWaitingRun(ctx.app).catch((error) => ctx.request.log.error({ error }, 'runs could not be judged'))
   return runReply(ctx, stored)
 }
 
@@ -53,12 +55,15 @@ async function repeated(ctx: Context, run: RunRow, bodyHash: string): Promise<St
   return runReply(ctx, run)
 }
 
-const budgetOf = ({ quota, config }: Context): number => config.quotas[quota].runs
+const budgetOf = ({ app, tenant }: Context): number => app.config.quotas[tenant.quota].runs
 
 const overBudget = (ctx: Context): ApiError => new ApiError('RUN_BUDGET_EXCEEDED', { limit: budgetOf(ctx) })
 
 export async function runReply(ctx: Context, run: RunRow): Promise<Started> {
-  return { run: runView(run), budget: { used: await countRuns(ctx.sql, ctx.tenantId), limit: budgetOf(ctx) } }
+  return {
+    run: runView(run),
+    budget: { used: await countRuns(ctx.app.database.sql, ctx.tenant.tenantId), limit: budgetOf(ctx) },
+  }
 }
 
 export const runView = (run: RunRow): Started['run'] => ({

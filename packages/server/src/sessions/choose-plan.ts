@@ -18,21 +18,22 @@ type Body = Input<Routes['createSession']>['body']
 /** The plan in force for the agent and environment; where there is none, the one that the client names or sends. */
 export async function choosePlan(ctx: Context, body: Body): Promise<ChosenPlan> {
   const { agent, environment } = body
-  const scope = agent === undefined || environment === undefined ? null : { tenantId: ctx.tenantId, agent, environment }
-  const approved = scope === null ? null : await findApprovedHash(ctx.sql, scope)
+  const scope =
+    agent === undefined || environment === undefined ? null : { tenantId: ctx.tenant.tenantId, agent, environment }
+  const approved = scope === null ? null : await findApprovedHash(ctx.app.database.sql, scope)
   return approved === null ? clientPlan(ctx, body) : approvedPlan(ctx, body, approved)
 }
 
 async function approvedPlan(ctx: Context, body: Body, compiledHash: string): Promise<ChosenPlan> {
-  const plan = await ctx.plans.ofSession(ctx.sql, { tenantId: ctx.tenantId, compiledHash })
+  const plan = await ctx.app.plans.ofSession(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, compiledHash })
   const sent = body.compiled_session === undefined ? body.compiled_hash : (await uploaded(ctx, body)).hash
   if (sent !== undefined && sent !== compiledHash) throw new ApiError('PLAN_PINNED', { compiled_hash: compiledHash })
-  const unsent = sent === undefined ? await findPlan(ctx.sql, ctx.tenantId, compiledHash) : null
+  const unsent = sent === undefined ? await findPlan(ctx.app.database.sql, ctx.tenant.tenantId, compiledHash) : null
   return { plan, source: 'approved', unsent, upload: null }
 }
 
 async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
-  const { tenantId } = ctx
+  const { tenantId } = ctx.tenant
   if (body.compiled_session !== undefined) {
     return { plan: await uploaded(ctx, body), source: 'client', unsent: null, upload: body.compiled_session }
   }
@@ -42,15 +43,15 @@ async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
     })
   }
   // That another tenant has it, or that it is cached, does not count: each tenant uploads its own.
-  const stored = await claimPlan(ctx.sql, tenantId, body.compiled_hash)
+  const stored = await claimPlan(ctx.app.database.sql, tenantId, body.compiled_hash)
   if (stored === null) throw new ApiError('PLAN_UNKNOWN')
-  const plan = await ctx.plans.ofSession(ctx.sql, { tenantId, compiledHash: body.compiled_hash })
+  const plan = await ctx.app.plans.ofSession(ctx.app.database.sql, { tenantId, compiledHash: body.compiled_hash })
   return { plan, source: 'client', unsent: null, upload: null }
 }
 
 /** Checked and hashed here again, never recompiled. */
 async function uploaded(ctx: Context, { compiled_session, compiled_hash }: Body): Promise<Plan> {
-  const prepared = await ctx.plans.prepare(compiled_session as CompiledSession)
+  const prepared = await ctx.app.plans.prepare(compiled_session as CompiledSession)
   if (!prepared.ok) throw new ApiError('PLAN_INVALID', { problems: prepared.problems.slice(0, 20) })
   if (compiled_hash !== undefined && compiled_hash !== prepared.plan.hash) {
     throw new ApiError('PLAN_HASH_MISMATCH', { compiled_hash: prepared.plan.hash })

@@ -9,13 +9,16 @@ import {
 } from '@countersign/engine'
 import { type Input, type JsonValue, LIMITS, type Reply, type Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { leaseFrom } from '../change/change-session.js'
-import { sessionView } from '../change/view.js'
+import { leaseFrom } from '../change/advance.js'
+import { sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
+import { inStatement } from '../context/work.js'
 import { readClock } from '../store/clock.js'
 import { findPlan } from '../store/governance/plans.js'
-import type { SessionRow } from '../store/sessions/session-row.js'
-import { insertSession, loadSession, type NewSession } from '../store/sessions/sessions.js'
+import type { SessionChange } from '../store/sessions/session-change.js'
+import type { FixedSession, SessionHead, SessionRow } from '../store/sessions/session-row.js'
+import { loadSession } from '../store/sessions/sessions.js'
+import { writeChange } from '../store/sessions/write-change.js'
 import { joinWorkflow, type Membership } from '../workflows/join-workflow.js'
 import { type ChosenPlan, choosePlan } from './choose-plan.js'
 
@@ -25,8 +28,8 @@ type Created = Reply<Routes['createSession']>
 /** Creates a session and fixes its rules for life. The same create again gets the same answer. */
 export async function createSession(ctx: Context, { body }: Input<Routes['createSession']>): Promise<Created> {
   refuseLargePrincipal(body.principal)
-  if (body.workflow !== undefined && !ctx.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
-  const existing = await loadSession(ctx.sql, ctx.tenantId, body.session_id)
+  if (body.workflow !== undefined && !ctx.app.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
+  const existing = await loadSession(ctx.app.database.sql, ctx.tenant.tenantId, body.session_id)
   if (existing !== null) return repeated(ctx, existing, body)
   const chosen = await choosePlan(ctx, body)
   if (chosen.plan.usesPolicy && body.principal === undefined) {
@@ -34,28 +37,32 @@ export async function createSession(ctx: Context, { body }: Input<Routes['create
   }
   const created = await create(ctx, body, chosen)
   if (created !== null) return reply(created.session, chosen.plan, chosen.unsent)
-  const winner = await loadSession(ctx.sql, ctx.tenantId, body.session_id)
+  const winner = await loadSession(ctx.app.database.sql, ctx.tenant.tenantId, body.session_id)
   if (winner === null) throw new ApiError('BUSY')
   return repeated(ctx, winner, body)
 }
 
 /** Null when the id is taken. */
-async function create(ctx: Context, body: Body, chosen: ChosenPlan): Promise<NewSession | null> {
+async function create(ctx: Context, body: Body, chosen: ChosenPlan): Promise<SessionChange | null> {
   const { workflow } = body
   if (workflow !== undefined) {
     return joinWorkflow(ctx, { ...body, workflow }, (membership) => newSession(ctx, body, { ...chosen, ...membership }))
   }
-  const now = await readClock(ctx.sql)
+  const now = await readClock(ctx.app.database.sql)
   const created = newSession(ctx, body, { ...chosen, now, workflow: null, labels: [...new Set(body.labels ?? [])] })
-  return (await ctx.single((sql) => insertSession(sql, created))) ? created : null
+  return (await inStatement(ctx, (sql) => writeChange(sql, created))) ? created : null
 }
 
 interface Beginning extends ChosenPlan, Pick<Membership, 'now' | 'labels'> {
   readonly workflow: Membership['workflow'] | null
 }
 
-function newSession(ctx: Context, body: Body, { plan, source, upload, now, workflow, labels }: Beginning): NewSession {
-  const hashSalt = ctx.random(24).toString('base64url')
+function newSession(
+  ctx: Context,
+  body: Body,
+  { plan, source, upload, now, workflow, labels }: Beginning,
+): SessionChange {
+  const hashSalt = ctx.app.random(24).toString('base64url')
   const event: CreatedEvent = {
     type: 'created',
     at: now.toISOString(),
@@ -76,63 +83,64 @@ function newSession(ctx: Context, body: Body, { plan, source, upload, now, workf
   }
   const { session_id: _, ...first } = chainEvent(null, body.session_id, event)
   const state = initialState(plan, event)
-  return {
-    session: {
-      tenantId: ctx.tenantId,
-      sessionId: body.session_id,
-      stamp: first.hash,
-      leaseUntil: leaseFrom(now, state, plan),
-      compiledHash: plan.hash,
-      planSource: source,
-      unmatchedPolicy: body.unmatched_policy,
-      captureLevel: body.capture_level,
-      environment: body.environment ?? null,
-      principal: body.principal ?? null,
-      hashSalt,
-      state,
-      lastNarrowing: null,
-      prepared: null,
-      hasAside: false,
-      ledger: { seq: first.seq, hash: first.hash },
-      lastEvent: 'created',
-      allowedCalls: 0,
-      blockedCalls: 0,
-      lastReason: null,
-      workflowId: workflow?.workflow_id ?? null,
-      role: workflow?.role ?? null,
-      bodyHash: hashOfBody(body, plan.hash, hashSalt),
-      createdAt: now,
-      now,
-    },
-    events: [first],
-    upload,
+  const fixed: FixedSession = {
+    tenantId: ctx.tenant.tenantId,
+    sessionId: body.session_id,
+    compiledHash: plan.hash,
+    planSource: source,
+    unmatchedPolicy: body.unmatched_policy,
+    captureLevel: body.capture_level,
+    environment: body.environment ?? null,
+    principal: body.principal ?? null,
+    hashSalt,
+    workflowId: workflow?.workflow_id ?? null,
+    role: workflow?.role ?? null,
+    bodyHash: hashOfBody(body, plan.hash, hashSalt),
+    createdAt: now,
   }
+  const head: SessionHead = {
+    revision: first.hash,
+    leaseUntil: leaseFrom(now, state, plan),
+    state,
+    lastNarrowing: null,
+    prepared: null,
+    hasSuperseded: false,
+    ledger: { seq: first.seq, hash: first.hash },
+    lastEvent: 'created',
+    allowedCalls: 0,
+    blockedCalls: 0,
+    lastReason: null,
+  }
+  return { session: { fixed, head, now }, head, events: [first], created: { upload } }
 }
 
 /** Same holder and same body: the answer again. Otherwise the session is somebody's, or something else. */
 async function repeated(ctx: Context, session: SessionRow, body: Body): Promise<Created> {
-  if (session.state.holderId !== body.holder_id) {
-    throw new ApiError('SESSION_HELD', { lease_until: session.leaseUntil.toISOString() })
+  if (session.head.state.holderId !== body.holder_id) {
+    throw new ApiError('SESSION_HELD', { lease_until: session.head.leaseUntil.toISOString() })
   }
   const sentHash = body.compiled_hash ?? (body.compiled_session && hashPlan(body.compiled_session))
-  if (hashOfBody(body, sentHash ?? session.compiledHash, session.hashSalt) !== session.bodyHash) {
+  if (hashOfBody(body, sentHash ?? session.fixed.compiledHash, session.fixed.hashSalt) !== session.fixed.bodyHash) {
     throw new ApiError('SESSION_EXISTS')
   }
-  const plan = await ctx.plans.ofSession(ctx.sql, session)
-  const unsent = sentHash === undefined ? await findPlan(ctx.sql, ctx.tenantId, session.compiledHash) : null
+  const plan = await ctx.app.plans.ofSession(ctx.app.database.sql, session.fixed)
+  const unsent =
+    sentHash === undefined
+      ? await findPlan(ctx.app.database.sql, ctx.tenant.tenantId, session.fixed.compiledHash)
+      : null
   return reply(session, plan, unsent)
 }
 
 function reply(session: SessionRow, plan: Plan, unsent: ChosenPlan['unsent']): Created {
   return {
     session: sessionView(session, plan),
-    fence: session.state.fence,
-    lease_until: session.leaseUntil.toISOString(),
-    hash_salt: session.hashSalt,
-    plan_source: session.planSource,
-    compiled_hash: session.compiledHash,
+    fence: session.head.state.fence,
+    lease_until: session.head.leaseUntil.toISOString(),
+    hash_salt: session.fixed.hashSalt,
+    plan_source: session.fixed.planSource,
+    compiled_hash: session.fixed.compiledHash,
     ...(unsent === null ? {} : { compiled_session: unsent }),
-    ledger: session.ledger,
+    ledger: session.head.ledger,
   }
 }
 

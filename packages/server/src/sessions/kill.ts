@@ -1,9 +1,9 @@
 import type { LedgerBody, Reply, Routes } from '@countersign/protocol'
-import { advance, changeSession } from '../change/change-session.js'
+import { advance } from '../change/advance.js'
+import { changeSession } from '../change/change-session.js'
+import { auditEntry } from '../context/audit.js'
 import type { Context } from '../context/context.js'
-import { insertAuditEntry } from '../store/accounts/audit.js'
 import type { NewContent } from '../store/sessions/content.js'
-import { writeControl } from '../store/sessions/sessions.js'
 import { stopReply } from './stop-reply.js'
 
 /** Longer than for other writes: a stop must get through. */
@@ -22,32 +22,16 @@ export function kill(ctx: Context, { sessionId, by, reason, actor }: Kill): Prom
   return changeSession(
     ctx,
     sessionId,
-    (sight) => {
-      const { session } = sight
-      if (session.state.status === 'KILLED') return { reply: stopReply(session) }
-      const next = advance(sight, [{ type: 'killed', at: session.now.toISOString(), body: { by } }])
-      const keepsText = reason !== undefined && session.captureLevel !== 'metadata'
-      const content: NewContent[] = keepsText ? [{ kind: 'reason', ref: 'kill', body: reason }] : []
-      return {
-        write: async (sql) => {
-          const isWritten = await writeControl(sql, { session, leaseUntil: session.leaseUntil, content, ...next })
-          if (!isWritten) return false
-          await insertAuditEntry(sql, {
-            tenantId: ctx.tenantId,
-            at: ctx.clock(),
-            action: 'session_killed',
-            userId: ctx.userId,
-            actor: actor ?? null,
-            keyId: ctx.keyId,
-            ip: ctx.clientAddress,
-            subject: sessionId,
-            // What a program says of a session is content of it, here as well.
-            detail: by === 'dashboard' || keepsText ? (reason ?? null) : null,
-          })
-          return true
-        },
-        reply: stopReply(next),
-      }
+    (loaded) => {
+      const { session } = loaded
+      if (session.head.state.status === 'KILLED') return { reply: stopReply(session.head) }
+      const { head, events } = advance(loaded, [{ type: 'killed', at: session.now.toISOString(), body: { by } }])
+      const storesText = reason !== undefined && session.fixed.captureLevel !== 'metadata'
+      const content: NewContent[] = storesText ? [{ kind: 'reason', ref: 'kill', body: reason }] : []
+      // What a program says of a session is content of it, here as well.
+      const detail = by === 'dashboard' || storesText ? (reason ?? null) : null
+      const audit = auditEntry(ctx, 'session_killed', { subject: sessionId, detail, actor })
+      return { change: { session, head, events, content, audit }, reply: stopReply(head) }
     },
     { lockTimeoutMs: KILL_LOCK_TIMEOUT_MS },
   )

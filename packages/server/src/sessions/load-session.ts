@@ -1,6 +1,6 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
-import { seeSession } from '../change/change-session.js'
-import { pendingCalls, sessionView } from '../change/view.js'
+import { loadForDecision } from '../change/change-session.js'
+import { pendingCalls, sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
 
 /** Loads the runtime view of a session and, when asked, its pending work. */
@@ -8,10 +8,10 @@ export async function loadSession(
   ctx: Context,
   { params, query }: Input<Routes['loadSession']>,
 ): Promise<Reply<Routes['loadSession']>> {
-  const { session, plan } = await seeSession(ctx, params.session_id)
+  const { session, plan } = await loadForDecision(ctx, params.session_id)
   return {
     session: sessionView(session, plan),
     ...(query.include === 'pending' ? { pending: pendingCalls(session) } : {}),
-    ledger: session.ledger,
+    ledger: session.head.ledger,
   }
 }

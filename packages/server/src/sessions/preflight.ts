@@ -10,88 +10,113 @@ import {
 } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
-import { changeSession, leaseFrom, type Sight } from '../change/change-session.js'
+import { leaseFrom } from '../change/advance.js'
+import { changeSession, type LoadedSession } from '../change/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
-import { standing } from '../change/view.js'
+import { sessionProblem } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
-import { requestRowAfter, writePreparedRequest } from '../store/sessions/preflights.js'
 import { findPreparedRequest, type StoredRequest } from '../store/sessions/prepared-requests.js'
-import type { PreparedRequest } from '../store/sessions/session-row.js'
+import { textOf } from '../store/sessions/session-head.js'
+import type { PreparedRequest, SessionHead } from '../store/sessions/session-row.js'
 import { requireUsableRequest } from './prepared-request.js'
 
 type Body = Input<Routes['preflight']>['body']
 
 /**
  * Prepares a request bound to the session's current state and narrows its tools. A stale state is refused here,
- * before the model is called; a session whose limits are used up is told so.
+ * before the model is called; a session that has used up its limits is blocked.
  */
 export async function preflight(ctx: Context, { params, body }: Input<Routes['preflight']>): Promise<PreflightReply> {
-  return changeSession(ctx, params.session_id, async (sight) => {
-    const { session, plan } = sight
+  return changeSession(ctx, params.session_id, async (loaded) => {
+    const { session } = loaded
     requireAuthority(session)
     requireFence(session, body.fence)
     requireRecovered(session)
-    const earlier = await earlierRequest(sight, body.prepared_request_id)
-    if (earlier !== null) return { reply: repeated(sight, earlier, body) }
-    if (body.state_version !== session.state.stateVersion) throw new ApiError('STATE_STALE', standing(session))
+    const earlier = await earlierRequest(loaded, body.prepared_request_id)
+    if (earlier !== null) return { reply: repeated(loaded, earlier, body) }
+    if (body.state_version !== session.head.state.stateVersion)
+      throw new ApiError('STATE_STALE', sessionProblem(session))
     if (body.tools.length > 0) requireNothingPending(session)
-    const { blocked, remaining } = check(sight, body)
-    if (blocked !== null) return { reply: { outcome: 'blocked', ...blocked, remaining, ledger: session.ledger } }
-    const request = prepare(sight, body)
-    const leaseUntil = leaseFrom(session.now, session.state, plan)
-    const lastNarrowing = { allowed: [...request.allowed], removed: [...request.removed] }
-    const write = { session, request, lastNarrowing, leaseUntil }
-    const after = requestRowAfter(write)
+    const { blocked, remaining } = check(loaded, body)
+    if (blocked !== null) return { reply: { outcome: 'blocked', ...blocked, remaining, ledger: session.head.ledger } }
+    const request = prepare(loaded, body)
+    const head = headWith(request, loaded)
     return {
-      appends: 0,
-      after,
-      write: (sql, proof) => writePreparedRequest(sql, write, after, proof),
-      reply: prepared(request, leaseUntil, remaining, session.ledger),
+      change: {
+        session,
+        head,
+        events: [],
+        prepares: request,
+        superseded: request.withTools ? session.head.prepared : request,
+      },
+      reply: prepared(request, head.leaseUntil, remaining, head.ledger),
     }
   })
 }
 
+/** The session's head once the request is prepared: one with tools is its newest and supersedes the one before. */
+function headWith(request: PreparedRequest, { session: { head, now }, plan }: LoadedSession): SessionHead {
+  const narrowing = { allowed: [...request.allowed], removed: [...request.removed] }
+  const isSame = head.lastNarrowing !== null && textOf(head.lastNarrowing) === textOf(narrowing)
+  return {
+    revision: request.digest,
+    leaseUntil: leaseFrom(now, head.state, plan),
+    state: head.state,
+    // The same object where it says the same: then it is not written again.
+    lastNarrowing: isSame ? head.lastNarrowing : narrowing,
+    prepared: request.withTools ? request : head.prepared,
+    hasSuperseded: head.hasSuperseded || !request.withTools || head.prepared !== null,
+    ledger: head.ledger,
+    lastEvent: head.lastEvent,
+    allowedCalls: head.allowedCalls,
+    blockedCalls: head.blockedCalls,
+    lastReason: head.lastReason,
+  }
+}
+
 /** An earlier request of this id. Without the lock only the newest is known; the write guards against the others. */
-async function earlierRequest({ session, sql, locked }: Sight, id: string): Promise<StoredRequest | null> {
-  if (session.prepared?.id === id) return { request: session.prepared, consumedAt: null }
+async function earlierRequest({ session, sql, locked }: LoadedSession, id: string): Promise<StoredRequest | null> {
+  if (session.head.prepared?.id === id) return { request: session.head.prepared, consumedAt: null }
   return locked ? findPreparedRequest(sql, session, id) : null
 }
 
 /** The answer to the first preflight was lost: the same again, if it still holds. */
-function repeated(sight: Sight, { request, consumedAt }: StoredRequest, body: Body): PreflightReply {
-  const { session } = sight
-  if (request !== null && request.requestHash !== hashOfRequest(session.hashSalt, body)) {
+function repeated(loaded: LoadedSession, { request, consumedAt }: StoredRequest, body: Body): PreflightReply {
+  const { session } = loaded
+  if (request !== null && request.requestHash !== hashOfRequest(session.fixed.hashSalt, body)) {
     throw new ApiError('PREPARED_REQUEST_EXISTS')
   }
-  if (consumedAt !== null) throw new ApiError('PREPARED_REQUEST_CONSUMED', standing(session))
+  if (consumedAt !== null) throw new ApiError('PREPARED_REQUEST_CONSUMED', sessionProblem(session))
   requireUsableRequest(session, request)
-  return prepared(request, session.leaseUntil, check(sight, body).remaining, session.ledger)
+  return prepared(request, session.head.leaseUntil, check(loaded, body).remaining, session.head.ledger)
 }
 
-const check = ({ session, plan }: Sight, { provider, model, tools }: Body) =>
+const check = ({ session, plan }: LoadedSession, { provider, model, tools }: Body) =>
   checkPreflight({
     plan,
-    state: session.state,
+    state: session.head.state,
     nowMs: session.now.getTime(),
     provider: provider ?? null,
     model: model ?? null,
     toolless: tools.length === 0,
   })
 
-function prepare({ session, plan }: Sight, body: Body): PreparedRequest {
-  const { state, hashSalt, now } = session
+function prepare({ session, plan }: LoadedSession, body: Body): PreparedRequest {
+  const { fixed, head, now } = session
+  const { state } = head
+  const { hashSalt } = fixed
   const { allowed, removed } = narrowTools({
     plan,
     state,
     tools: body.tools,
-    unmatchedPolicy: session.unmatchedPolicy,
-    principal: session.principal,
+    unmatchedPolicy: fixed.unmatchedPolicy,
+    principal: fixed.principal,
     agent: state.agent,
   })
   const request: Omit<PreparedRequest, 'digest'> & { digest?: string } = {
     id: body.prepared_request_id,
     bound: { state_version: state.stateVersion, control_revision: state.controlRevision, fence: state.fence },
-    compiledHash: session.compiledHash,
+    compiledHash: fixed.compiledHash,
     requestHash: hashOfRequest(hashSalt, body),
     withTools: body.tools.length > 0,
     allowed,
@@ -107,7 +132,7 @@ function prepare({ session, plan }: Sight, body: Body): PreparedRequest {
   return request as PreparedRequest
 }
 
-/** Values of the request are judged and not kept. */
+/** Values of the request are judged and not stored. */
 function withoutValues(failures: ReadonlyMap<string, ContractFailure[]>): PreparedRequest['inputFailures'] {
   if (failures.size === 0) return null
   return [...failures].map(([tool, found]) => ({ tool, failures: found.map(({ found: _, ...rest }) => rest) }))

@@ -1,22 +1,22 @@
 import { ApiError } from '../base/api-error.js'
-import { standing } from '../change/view.js'
+import { sessionProblem } from '../change/session-view.js'
 import type { PreparedRequest, SessionRow } from '../store/sessions/session-row.js'
 
 /**
- * The unused request may still be used: it is not expired, bound to where the session stands now, and no
+ * The unused request may still be used: it is not expired, bound to the current state of the session, and no
  * newer request with tools has taken its place.
  */
 export function requireUsableRequest(session: SessionRow, request: PreparedRequest): void {
   if (Date.parse(request.expiresAt) <= session.now.getTime()) {
-    throw new ApiError('PREPARED_REQUEST_EXPIRED', standing(session))
+    throw new ApiError('PREPARED_REQUEST_EXPIRED', sessionProblem(session))
   }
-  const { stateVersion, controlRevision, fence } = session.state
+  const { stateVersion, controlRevision, fence } = session.head.state
   const { bound } = request
   const isCurrent =
     bound.state_version === stateVersion &&
     bound.control_revision === controlRevision &&
     bound.fence === fence &&
-    request.compiledHash === session.compiledHash
-  const isVoid = request.withTools && session.prepared?.id !== request.id
-  if (!isCurrent || isVoid) throw new ApiError('PREPARED_REQUEST_STALE', standing(session))
+    request.compiledHash === session.fixed.compiledHash
+  const isVoid = request.withTools && session.head.prepared?.id !== request.id
+  if (!isCurrent || isVoid) throw new ApiError('PREPARED_REQUEST_STALE', sessionProblem(session))
 }

@@ -1,4 +1,4 @@
-import { evaluateProposal, readResponse, saltedHash } from '@countersign/engine'
+import { evaluateProposal, type ReadResponse, readResponse, saltedHash } from '@countersign/engine'
 import type {
   CaptureItem,
   Input,
@@ -12,153 +12,178 @@ import { ApiError } from '../base/api-error.js'
 import { makeId } from '../base/crypto/secrets.js'
 import { isoTime } from '../base/iso-time.js'
 import { governedCapture } from '../captures/governed-capture.js'
+import { advance } from '../change/advance.js'
 import {
-  advance,
-  BEHIND_LOCK,
-  BEHIND_WORKFLOW,
+  type ChangeResult,
   changeSession,
-  leaseFrom,
-  type Sight,
+  type LoadedSession,
+  NEEDS_LOCK,
+  NEEDS_WORKFLOW_LOCK,
 } from '../change/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
-import { pendingCalls, standing } from '../change/view.js'
+import { pendingCalls, sessionProblem } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
 import { findContent } from '../store/sessions/content.js'
 import { findPreparedRequest, type StoredRequest } from '../store/sessions/prepared-requests.js'
-import { findProposal, writeProposal } from '../store/sessions/proposals.js'
-import { rowAfter } from '../store/sessions/session-change.js'
+import { findProposal } from '../store/sessions/proposals.js'
 import type { PreparedRequest } from '../store/sessions/session-row.js'
-import { claimsResources, heldByOthers, keepHolds } from '../workflows/held-resources.js'
+import type { WorkflowRow } from '../store/workflows/workflows.js'
+import { claimsResources, heldByOthers, holdResources } from '../workflows/held-resources.js'
 import { requireUsableRequest } from './prepared-request.js'
 import { contentOfProposal, withoutContent } from './stored-content.js'
 
 type Body = Input<Routes['propose']>['body']
 
+/** What a proposal leads to beside its write. */
+interface Proposed {
+  readonly reply: ProposalReply
+  readonly capture: CaptureItem | null
+}
+
 /** Judges the model's response against the session and its contracts, and registers what is allowed, in one step. */
 export async function propose(ctx: Context, { params, body }: Input<Routes['propose']>): Promise<ProposalReply> {
   const response = readResponse(body.response)
-  let capture: CaptureItem | null = null
-  const reply = await changeSession<ProposalReply>(ctx, params.session_id, async (sight) => {
-    const { session, plan } = sight
-    const found = await preparedRequest(sight, body.prepared_request_id)
+  const { reply, capture } = await changeSession<Proposed>(ctx, params.session_id, async (loaded) => {
+    const { session, plan } = loaded
+    const found = await preparedRequest(loaded, body.prepared_request_id)
     if (found === null) throw new ApiError('NOT_FOUND')
     requireAuthority(session)
-    if (found.consumedAt !== null) return alreadyProposed(sight, body)
+    if (found.consumedAt !== null) return alreadyProposed(loaded, body)
     const { request } = found
     requireFence(session, body.fence)
     requireRecovered(session)
     requireUsableRequest(session, request)
     if (request.withTools) requireNothingPending(session)
     const claims = claimsResources(session, plan, response)
-    if (claims && sight.workflow === null) return BEHIND_WORKFLOW
-    const workflow = claims ? sight.workflow : null
-
-    const proposalId = makeId(ctx.random, 'prp')
-    const verdict = evaluateProposal({
-      plan,
-      state: session.state,
-      response,
-      gate: body.gate,
-      unmatchedPolicy: session.unmatchedPolicy,
-      principal: session.principal,
-      agent: session.state.agent,
-      salt: session.hashSalt,
-      nowMs: session.now.getTime(),
-      offered: request.allowed,
-      toolless: !request.withTools,
-      inputFailures: new Map(request.inputFailures?.map(({ tool, failures }) => [tool, [...failures]])),
-      flows: body.flows,
-      heldResources: workflow === null ? undefined : await heldByOthers(sight, workflow),
-      ids: { sessionId: session.sessionId, proposalId, pendingCallId: () => makeId(ctx.random, 'call') },
-      provider: request.provider,
-      model: body.model ?? request.model,
-      usage: body.usage ?? response.usage,
-    })
-    const at = isoTime(session.now)
-    const proposed = { type: 'proposal', at, body: eventBody(verdict.event, request) } as const satisfies SessionEvent
-    const killed = { type: 'killed', at, body: { by: 'breaker' } } as const satisfies SessionEvent
-    const next = advance(sight, verdict.breaker ? [proposed, killed] : [proposed])
-    const leaseUntil = leaseFrom(session.now, next.state, plan)
-    const { decisions } = verdict
-    capture = governedCapture({ session, request, proposalId, response, decisions, flows: body.flows })
-    const content = contentOfProposal(session.captureLevel, { proposalId, response, sent: body.response, decisions })
-    const { state, events, ledger } = next
-    const prepared = request.withTools ? null : session.prepared
-    const change = { session, state, events, ledger, leaseUntil, prepared, content }
-    const after = rowAfter(change)
-    return {
-      appends: next.events.length,
-      after,
-      write: async (sql, proof) => {
-        const proposal = {
-          id: proposalId,
-          bodyHash: hashOfBody(session.hashSalt, body),
-          outcome: verdict.outcome,
-          decisions: withoutContent(decisions, plan),
-          cost: verdict.cost,
-          model: body.model ?? null,
-        }
-        const isWritten = await writeProposal(sql, { change, after, request, proposal }, proof)
-        if (workflow === null || !isWritten) return isWritten
-        await keepHolds(sql, { session, workflow, resources: verdict.resources, status: next.state.status })
-        return true
-      },
-      reply: {
-        proposal_id: proposalId,
-        outcome: verdict.outcome,
-        decisions: verdict.decisions,
-        status: next.state.status,
-        state_version: next.state.stateVersion,
-        control_revision: next.state.controlRevision,
-        cost: Number(verdict.cost),
-        lease_until: isoTime(leaseUntil),
-        ledger: next.ledger,
-      },
-    }
+    if (claims && loaded.workflow === null) return NEEDS_WORKFLOW_LOCK
+    return judge(ctx, loaded, { body, response, request, workflow: claims ? loaded.workflow : null })
   })
-  if (capture !== null) ctx.captures.note(ctx.tenantId, capture)
+  if (capture !== null) ctx.app.captures.note(ctx.tenant.tenantId, capture)
   for (const { decision, reason } of reply.decisions) {
-    ctx.metrics.count('countersign_decisions_total', { decision, reason: reason ?? '' })
+    ctx.app.metrics.count('countersign_decisions_total', { decision, reason: reason ?? '' })
   }
   return reply
 }
 
+interface Proposal {
+  readonly body: Body
+  readonly response: ReadResponse
+  readonly request: PreparedRequest
+  /** Where the calls work on what its sessions share. */
+  readonly workflow: WorkflowRow | null
+}
+
+async function judge(
+  { app: { random } }: Context,
+  loaded: LoadedSession,
+  { body, response, request, workflow }: Proposal,
+): Promise<ChangeResult<Proposed>> {
+  const { session, plan } = loaded
+  const { fixed, now } = session
+  const { state: before } = session.head
+  const proposalId = makeId(random, 'prp')
+  const verdict = evaluateProposal({
+    plan,
+    state: before,
+    response,
+    gate: body.gate,
+    unmatchedPolicy: fixed.unmatchedPolicy,
+    principal: fixed.principal,
+    agent: before.agent,
+    salt: fixed.hashSalt,
+    nowMs: now.getTime(),
+    offered: request.allowed,
+    toolless: !request.withTools,
+    inputFailures: new Map(request.inputFailures?.map(({ tool, failures }) => [tool, [...failures]])),
+    flows: body.flows,
+    heldResources: workflow === null ? undefined : await heldByOthers(loaded, workflow),
+    ids: { sessionId: fixed.sessionId, proposalId, pendingCallId: () => makeId(random, 'call') },
+    provider: request.provider,
+    model: body.model ?? request.model,
+    usage: body.usage ?? response.usage,
+  })
+  const { decisions, outcome, cost } = verdict
+  const at = isoTime(now)
+  const proposed = { type: 'proposal', at, body: eventBody(verdict.event, request) } as const satisfies SessionEvent
+  const killed = { type: 'killed', at, body: { by: 'breaker' } } as const satisfies SessionEvent
+  const { head, events } = advance(loaded, verdict.breaker ? [proposed, killed] : [proposed], {
+    leaseUntil: 'renewed',
+    prepared: request.withTools ? null : session.head.prepared,
+  })
+  const { state } = head
+  return {
+    change: {
+      session,
+      head,
+      events,
+      proposal: {
+        id: proposalId,
+        request,
+        bodyHash: hashOfBody(fixed.hashSalt, body),
+        outcome,
+        decisions: withoutContent(decisions, plan),
+        cost,
+        model: body.model ?? null,
+      },
+      content: contentOfProposal(fixed.captureLevel, { proposalId, response, sent: body.response, decisions }),
+      workflow:
+        workflow === null
+          ? undefined
+          : holdResources({ session, workflow, resources: verdict.resources, status: state.status }),
+    },
+    reply: {
+      capture: governedCapture({ session, request, proposalId, response, decisions, flows: body.flows }),
+      reply: {
+        proposal_id: proposalId,
+        outcome,
+        decisions,
+        status: state.status,
+        state_version: state.stateVersion,
+        control_revision: state.controlRevision,
+        cost: Number(cost),
+        lease_until: isoTime(head.leaseUntil),
+        ledger: head.ledger,
+      },
+    },
+  }
+}
+
 /** The session's newest request lies in its row; another one is looked up. Null when the session has none by this id. */
-async function preparedRequest({ session, sql }: Sight, id: string): Promise<StoredRequest | null> {
-  if (session.prepared?.id === id) return { request: session.prepared, consumedAt: null }
+async function preparedRequest({ session, sql }: LoadedSession, id: string): Promise<StoredRequest | null> {
+  if (session.head.prepared?.id === id) return { request: session.head.prepared, consumedAt: null }
   return findPreparedRequest(sql, session, id)
 }
 
 /**
  * A prepared request is used once, so this is a refusal. It carries the decisions only when the very same proposal was
- * accepted, the same holder asks, and either its calls still wait or nothing has happened since: then its answer was
+ * accepted, the same holder asks, and either its calls still wait or nothing has happened since: then its reply was
  * lost and the holder can go on.
  */
-async function alreadyProposed({ session, sql, locked }: Sight, body: Body): Promise<typeof BEHIND_LOCK> {
+async function alreadyProposed({ session, sql, locked }: LoadedSession, body: Body): Promise<typeof NEEDS_LOCK> {
   const refusal = (extras: Record<string, JsonValue> = {}) =>
-    new ApiError('PREPARED_REQUEST_CONSUMED', { ...standing(session), ...extras })
+    new ApiError('PREPARED_REQUEST_CONSUMED', { ...sessionProblem(session), ...extras })
   const accepted = await findProposal(sql, session, body.prepared_request_id)
-  if (accepted === null || accepted.bodyHash !== hashOfBody(session.hashSalt, body)) throw refusal()
+  if (accepted === null || accepted.bodyHash !== hashOfBody(session.fixed.hashSalt, body)) throw refusal()
   // A kill may have come since the row was read.
-  if (!locked) return BEHIND_LOCK
-  const { state } = session
+  if (!locked) return NEEDS_LOCK
+  const { state } = session.head
   const isHolder = state.status === 'ACTIVE' && accepted.fence === state.fence && body.fence === state.fence
   const isOpen = state.open?.proposalId === accepted.proposalId && pendingCalls(session).length > 0
-  const isLast = session.ledger.seq === accepted.seq
+  const isLast = session.head.ledger.seq === accepted.seq
   if (!isHolder || !(isOpen || isLast)) throw refusal()
-  const { tenantId, sessionId } = session
-  const kept = await findContent(sql, { tenantId, sessionId, kind: 'decisions', ref: accepted.proposalId })
+  const { tenantId, sessionId } = session.fixed
+  const stored = await findContent(sql, { tenantId, sessionId, kind: 'decisions', ref: accepted.proposalId })
   throw refusal({
     proposal: {
       proposal_id: accepted.proposalId,
       outcome: accepted.outcome,
-      decisions: kept ?? (accepted.decisions as unknown as JsonValue),
+      decisions: stored ?? (accepted.decisions as unknown as JsonValue),
       status: state.status,
       state_version: state.stateVersion,
       control_revision: state.controlRevision,
       cost: Number(accepted.cost),
-      lease_until: session.leaseUntil.toISOString(),
-      ledger: { ...session.ledger },
+      lease_until: session.head.leaseUntil.toISOString(),
+      ledger: { ...session.head.ledger },
     },
   })
 }

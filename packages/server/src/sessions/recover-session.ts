@@ -1,25 +1,27 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { advance, changeSession, leaseFrom, type Sight } from '../change/change-session.js'
-import { pendingCalls, sessionView, standing } from '../change/view.js'
+import { advance } from '../change/advance.js'
+import { changeSession, type LoadedSession } from '../change/change-session.js'
+import { pendingCalls, sessionProblem, sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
-import { rowAfter } from '../store/sessions/session-change.js'
-import { writeControl } from '../store/sessions/sessions.js'
 
 /** Gives a recoverable session to a new holder under a new fence; calls without an outcome are then in doubt. */
 export async function recoverSession(
   ctx: Context,
   { params, body }: Input<Routes['recoverSession']>,
 ): Promise<Reply<Routes['recoverSession']>> {
-  return changeSession(ctx, params.session_id, (sight) => {
-    const { session, plan } = sight
-    const { status, fence, holderId } = session.state
-    if (status === 'KILLED' || status === 'COMPROMISED') throw new ApiError('NOT_RECOVERABLE', standing(session))
-    // The answer was lost: nothing has happened since this holder got the session.
-    if (holderId === body.holder_id && session.lastEvent === 'recovered') return { reply: recovered(sight) }
+  return changeSession(ctx, params.session_id, (loaded) => {
+    const { session, plan } = loaded
+    const { status, fence, holderId } = session.head.state
+    if (status === 'KILLED' || status === 'COMPROMISED') throw new ApiError('NOT_RECOVERABLE', sessionProblem(session))
+    // The reply was lost: nothing has happened since this holder got the session.
+    if (holderId === body.holder_id && session.head.lastEvent === 'recovered') return { reply: recovered(loaded) }
     const pending = pendingCalls(session)
-    if (pending.length > 0 && session.leaseUntil > session.now && !body.takeover) {
-      throw new ApiError('LEASE_ACTIVE', { ...standing(session), lease_until: session.leaseUntil.toISOString() })
+    if (pending.length > 0 && session.head.leaseUntil > session.now && !body.takeover) {
+      throw new ApiError('LEASE_ACTIVE', {
+        ...sessionProblem(session),
+        lease_until: session.head.leaseUntil.toISOString(),
+      })
     }
     const facts = {
       holder_id: body.holder_id,
@@ -27,23 +29,26 @@ export async function recoverSession(
       takeover: body.takeover,
       in_doubt: pending.map((call) => call.pending_call_id),
     }
-    const next = advance(sight, [{ type: 'recovered', at: session.now.toISOString(), body: facts }])
-    const leaseUntil = leaseFrom(session.now, next.state, plan)
-    const change = { session, leaseUntil, ...next, prepared: null, voids: session.prepared }
+    const superseded = session.head.prepared
+    const { head, events } = advance(loaded, [{ type: 'recovered', at: session.now.toISOString(), body: facts }], {
+      leaseUntil: 'renewed',
+      prepared: null,
+      supersedes: superseded !== null,
+    })
     return {
-      write: (sql) => writeControl(sql, change),
-      reply: recovered({ session: rowAfter(change), plan }),
+      change: { session, head, events, superseded },
+      reply: recovered({ session: { fixed: session.fixed, head, now: session.now }, plan }),
     }
   })
 }
 
-function recovered({ session, plan }: Pick<Sight, 'session' | 'plan'>): Reply<Routes['recoverSession']> {
+function recovered({ session, plan }: Pick<LoadedSession, 'session' | 'plan'>): Reply<Routes['recoverSession']> {
   return {
     session: sessionView(session, plan),
-    fence: session.state.fence,
-    lease_until: session.leaseUntil.toISOString(),
-    hash_salt: session.hashSalt,
+    fence: session.head.state.fence,
+    lease_until: session.head.leaseUntil.toISOString(),
+    hash_salt: session.fixed.hashSalt,
     in_doubt: pendingCalls(session),
-    ledger: session.ledger,
+    ledger: session.head.ledger,
   }
 }

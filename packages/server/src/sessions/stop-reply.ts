@@ -1,7 +1,7 @@
 import type { SessionState } from '@countersign/engine'
 import type { LedgerHead, Reply, Routes } from '@countersign/protocol'
 
-/** What kill and report-bypass answer: where the session stands now. */
+/** What kill and report-bypass answer: the state of the session now. */
 export function stopReply({
   state,
   ledger,

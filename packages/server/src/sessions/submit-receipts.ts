@@ -2,22 +2,20 @@ import { judgeReceipts } from '@countersign/engine'
 import type { Input, Receipt, ReceiptsReply, Routes, SessionEvent } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
+import { advance } from '../change/advance.js'
 import {
-  advance,
-  BEHIND_LOCK,
-  BEHIND_WORKFLOW,
+  type ChangeResult,
   changeSession,
-  type Decided,
-  leaseFrom,
-  type Sight,
-  type Write,
+  type LoadedSession,
+  NEEDS_LOCK,
+  NEEDS_WORKFLOW_LOCK,
 } from '../change/change-session.js'
-import { standing } from '../change/view.js'
+import { sessionProblem } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
-import { findCalls, type NewReceipt, writeReceipts } from '../store/sessions/receipts.js'
-import { rowAfter } from '../store/sessions/session-change.js'
+import { findCalls, type NewReceipt } from '../store/sessions/receipts.js'
+import type { SessionChange } from '../store/sessions/session-change.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
-import { holdersAmong, releaseHolds } from '../workflows/held-resources.js'
+import { holdersAmong, releaseResources } from '../workflows/held-resources.js'
 import { awaitedCalls, type ReceiptBatch, sortReceipts } from './receipt-batch.js'
 import { contentOfReceipts } from './stored-content.js'
 
@@ -32,48 +30,48 @@ export async function submitReceipts(
   ctx: Context,
   { params, body }: Input<Routes['submitReceipts']>,
 ): Promise<ReceiptsReply> {
-  return changeSession(ctx, params.session_id, async (sight) => {
-    const { session, sql, locked } = sight
-    if (body.fence > session.state.fence) throw new ApiError('FENCE_STALE', standing(session))
+  return changeSession(ctx, params.session_id, async (loaded) => {
+    const { session, sql, locked } = loaded
+    if (body.fence > session.head.state.fence) throw new ApiError('FENCE_STALE', sessionProblem(session))
     const awaited = awaitedCalls(session)
     const ids = body.receipts.map((receipt) => receipt.pending_call_id)
     // The usual case needs no more than the session's row: every call waits for its first receipt.
-    const isPlain = body.fence === session.state.fence && ids.every((id) => awaited.has(id))
-    if (!isPlain && !locked) return BEHIND_LOCK
+    const isPlain = body.fence === session.head.state.fence && ids.every((id) => awaited.has(id))
+    if (!isPlain && !locked) return NEEDS_LOCK
     const calls = isPlain ? [] : await findCalls(sql, session, ids)
     const batch = sortReceipts(session, body, new Map(calls.map((call) => [call.pendingCallId, call])))
-    return batch.fresh.length + batch.late.length === 0 ? answerAgain(session, body, batch) : record(sight, body, batch)
+    return batch.fresh.length + batch.late.length === 0
+      ? answerAgain(session, body, batch)
+      : record(loaded, body, batch)
   })
 }
 
-function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<ReceiptsReply> | typeof BEHIND_WORKFLOW {
-  const { session, plan, workflow } = sight
+function record(
+  loaded: LoadedSession,
+  body: Body,
+  batch: ReceiptBatch,
+): ChangeResult<ReceiptsReply> | typeof NEEDS_WORKFLOW_LOCK {
+  const { session, plan, workflow } = loaded
+  const { fixed, head: before } = session
   const fresh = batch.fresh.map(({ receipt }) => receipt)
   const holders = holdersAmong(
     session,
     fresh.map((receipt) => receipt.pending_call_id),
   )
-  if (holders.length > 0 && workflow === null) return BEHIND_WORKFLOW
+  if (holders.length > 0 && workflow === null) return NEEDS_WORKFLOW_LOCK
   const receipts = [...batch.fresh, ...batch.late].map(({ receipt }) => receipt)
   const at = isoTime(session.now)
-  const judged = judgeReceipts({
-    plan,
-    state: session.state,
-    receipts,
-    fence: body.fence,
-    salt: session.hashSalt,
-    at,
+  const judged = judgeReceipts({ plan, state: before.state, receipts, fence: body.fence, salt: fixed.hashSalt, at })
+  const { head, events } = advance(loaded, eventsOf(session, judged, at), {
+    leaseUntil: batch.fresh.length === 0 ? before.leaseUntil : 'renewed',
+    first: judged.state,
   })
-  const next = advance(sight, eventsOf(session, judged, at), judged.state)
   const { committed } = judged.event
-  const leaseUntil = batch.fresh.length === 0 ? session.leaseUntil : leaseFrom(session.now, next.state, plan)
-  const { state, events, ledger } = next
-  const content = contentOfReceipts(session.captureLevel, fresh)
-  const change = { session, state, events, ledger, leaseUntil, content }
-  const after = rowAfter(change)
-  const write = {
-    change,
-    after,
+  const change: SessionChange = {
+    session,
+    head,
+    events,
+    content: contentOfReceipts(fixed.captureLevel, fresh),
     receipts: batch.fresh.map(({ receipt, bodyHash }) =>
       newReceipt(receipt, resultOf(judged.results, receipt), {
         body_hash: bodyHash,
@@ -82,20 +80,14 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
         arguments_changed: judged.argumentsChanged.includes(receipt.pending_call_id),
       }),
     ),
-    lateReceipts: batch.late.map(({ kept }) => kept),
+    lateReceipts: batch.late.map(({ stored }) => stored),
+    workflow: workflow === null || holders.length === 0 ? undefined : releaseResources(session, workflow, holders),
   }
-  const keep: Write = async (sql, proof) => {
-    const isWritten = await writeReceipts(sql, write, proof)
-    if (isWritten && workflow !== null && holders.length > 0) await releaseHolds(sql, session, workflow, holders)
-    return isWritten
-  }
-  const appends = next.events.length
+  const after = { fixed, head, now: session.now }
   const changed = [...judged.argumentsChanged, ...changedBefore(batch)]
-  if (changed.length > 0) return { write: keep, appends, after, refusal: argumentsChanged(after, changed) }
+  if (changed.length > 0) return { change, refusal: argumentsChanged(after, changed) }
   return {
-    write: keep,
-    appends,
-    after,
+    change,
     reply: replyOf(after, body, {
       committed: committed || batch.repeated.some(({ stored }) => stored.committed),
       results: [...judged.results, ...answersOf(batch)],
@@ -106,7 +98,7 @@ function record(sight: Sight, body: Body, batch: ReceiptBatch): Decided<Receipts
 /** A tool that ran with other arguments compromises the session; too many failures in a row kill it. */
 function eventsOf(session: SessionRow, judged: ReturnType<typeof judgeReceipts>, at: string): SessionEvent[] {
   const events: SessionEvent[] = [{ type: 'receipts', at, body: judged.event }]
-  const { status } = session.state
+  const { status } = session.head.state
   const isLive = status === 'ACTIVE' || status === 'RECOVERING'
   if (judged.argumentsChanged.length > 0 && isLive) {
     events.push({ type: 'bypass', at, body: { method: null, cause: 'arguments_changed' } })
@@ -117,7 +109,7 @@ function eventsOf(session: SessionRow, judged: ReturnType<typeof judgeReceipts>,
 }
 
 /** Nothing in the batch is new. */
-function answerAgain(session: SessionRow, body: Body, batch: ReceiptBatch): Decided<ReceiptsReply> {
+function answerAgain(session: SessionRow, body: Body, batch: ReceiptBatch): ChangeResult<ReceiptsReply> {
   const changed = changedBefore(batch)
   if (changed.length > 0) throw argumentsChanged(session, changed)
   const committed = batch.repeated.some(({ stored }) => stored.committed)
@@ -128,7 +120,7 @@ const changedBefore = (batch: ReceiptBatch) =>
   batch.repeated.filter(({ stored }) => stored.arguments_changed).map(({ receipt }) => receipt.pending_call_id)
 
 const argumentsChanged = (session: SessionRow, pendingCallIds: string[]) =>
-  new ApiError('ARGUMENTS_CHANGED', { ...standing(session), pending_call_ids: pendingCallIds })
+  new ApiError('ARGUMENTS_CHANGED', { ...sessionProblem(session), pending_call_ids: pendingCallIds })
 
 /** The answers that need no judgement: recorded before, or evidence from a former holder. */
 function answersOf(batch: ReceiptBatch): Result[] {
@@ -150,19 +142,19 @@ function answersOf(batch: ReceiptBatch): Result[] {
 }
 
 function replyOf(
-  session: SessionRow,
+  { head: { state, leaseUntil, ledger } }: SessionRow,
   { receipts }: Body,
   { committed, results }: { committed: boolean; results: readonly Result[] },
 ): ReceiptsReply {
   return {
     results: receipts.map((receipt) => resultOf(results, receipt)),
     committed,
-    status: session.state.status,
-    state_version: session.state.stateVersion,
-    control_revision: session.state.controlRevision,
-    labels: [...session.state.labels],
-    lease_until: isoTime(session.leaseUntil),
-    ledger: session.ledger,
+    status: state.status,
+    state_version: state.stateVersion,
+    control_revision: state.controlRevision,
+    labels: [...state.labels],
+    lease_until: isoTime(leaseUntil),
+    ledger,
   }
 }
 

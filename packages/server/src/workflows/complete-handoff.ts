@@ -30,7 +30,7 @@ export async function completeHandoff(
     const holder = memberOf(members, body.session_id)
     requireHolder(handoff, body.session_id)
     if (handoff.state === 'completed') {
-      return { handoff: handoffView(handoff, workflow.now), ledger: holder.session.ledger }
+      return { handoff: handoffView(handoff, workflow.now), ledger: holder.session.head.ledger }
     }
     requireLive(locked)
     if (handoff.state !== 'accepted') throw new ApiError('HANDOFF_STATE', { state: handoff.state })
@@ -41,8 +41,8 @@ export async function completeHandoff(
     await requireNothingHandedOn(locked, body.session_id)
 
     const giver = memberOf(members, handoff.fromSession)
-    const labels = [...holder.session.state.labels]
-    if (new Set([...giver.session.state.labels, ...labels]).size > LIMITS.labelsPerSession) {
+    const labels = [...holder.session.head.state.labels]
+    if (new Set([...giver.session.head.state.labels, ...labels]).size > LIMITS.labelsPerSession) {
       throw new ApiError('LABEL_LIMIT')
     }
     if (!(await moveHandoff(tx, workflow, { handoff, move: 'complete', at: workflow.now, labels }))) {

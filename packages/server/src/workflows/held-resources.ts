@@ -7,55 +7,54 @@ import {
   type Verdict,
 } from '@countersign/engine'
 import type { SessionStatus } from '@countersign/protocol'
-import type { Sight } from '../change/change-session.js'
-import { recordOnWorkflow } from '../change/change-workflow.js'
-import type { Queryable } from '../postgres/sql.js'
+import type { LoadedSession } from '../change/change-session.js'
+import { chainOnWorkflow } from '../change/change-workflow.js'
 import {
-  deleteHolds,
   holdsEndAfterKill,
-  insertHolds,
   listHoldsOfOthers,
   type NewHold,
+  type WorkflowChange,
 } from '../store/sessions/resource-holds.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import type { WorkflowRow } from '../store/workflows/workflows.js'
 
 /** Whether a response calls tools that work on what the sessions of a workflow share. */
 export function claimsResources(session: SessionRow, plan: Plan, response: ReadResponse): boolean {
-  if (session.workflowId === null) return false
+  if (session.fixed.workflowId === null) return false
   return response.calls.some(({ name }) => (plan.contracts.get(name)?.resources.length ?? 0) > 0)
 }
 
 /** Who else holds a resource in a way that excludes this use of it. */
 export async function heldByOthers(
-  { sql, session }: Sight,
+  { sql, session }: LoadedSession,
   workflow: WorkflowRow,
 ): Promise<(key: string, mode: ResourceMode) => string | null> {
-  const holds = await listHoldsOfOthers(sql, workflow, session.sessionId)
+  const holds = await listHoldsOfOthers(sql, workflow, session.fixed.sessionId)
   return (key, mode) => {
     const keyHash = saltedHash(workflow.keySalt, key)
     return holds.find((hold) => hold.keyHash === keyHash && modesConflict(hold.mode, mode))?.sessionId ?? null
   }
 }
 
-/** What the registered calls work on is theirs until they have an outcome. */
-export async function keepHolds(
-  sql: Queryable,
-  { session, workflow, resources, status }: Claim & { readonly status: SessionStatus },
-): Promise<void> {
+/** What the registered calls work on is theirs until they have an outcome. Undefined where they work on nothing shared. */
+export function holdResources({ session, workflow, resources, status }: Claim): WorkflowChange | undefined {
   const holds = [...resources].flatMap(([pendingCallId, claims]) => holdsOf(session, workflow, pendingCallId, claims))
-  if (holds.length === 0) return
-  const endsAt = status === 'KILLED' ? holdsEndAfterKill(session.now) : null
-  await insertHolds(sql, session, { holds, endsAt })
-  const kept = holds.map(({ key_text: _, ...hold }) => hold)
-  const body = { session_id: session.sessionId, holds: kept }
-  await recordOnWorkflow(sql, workflow, [{ type: 'resources_held', at: session.now.toISOString(), body }])
+  if (holds.length === 0) return undefined
+  const recorded = holds.map(({ key_text: _, ...hold }) => hold)
+  const body = { session_id: session.fixed.sessionId, holds: recorded }
+  return {
+    workflow,
+    held: { holds, endsAt: status === 'KILLED' ? holdsEndAfterKill(session.now) : null },
+    events: chainOnWorkflow(workflow, [{ type: 'resources_held', at: session.now.toISOString(), body }]),
+  }
 }
 
 export interface Claim {
   readonly session: SessionRow
   readonly workflow: WorkflowRow
   readonly resources: Verdict['resources']
+  /** Of the session, after the calls were registered. */
+  readonly status: SessionStatus
 }
 
 /** One hold for each key; whoever uses a key both ways holds it alone. */
@@ -70,26 +69,28 @@ function holdsOf(
   return [...modes].map(([key, mode]) => ({
     pending_call_id: pendingCallId,
     key_hash: saltedHash(workflow.keySalt, key),
-    key_text: session.captureLevel === 'metadata' ? null : key,
+    key_text: session.fixed.captureLevel === 'metadata' ? null : key,
     mode,
   }))
 }
 
 /** Those of the calls that hold something which other sessions of the workflow may wait for. */
 export function holdersAmong(session: SessionRow, pendingCallIds: readonly string[]): string[] {
-  if (session.workflowId === null) return []
-  const holders = (session.state.open?.calls ?? []).filter((call) => call.resources.length > 0)
+  if (session.fixed.workflowId === null) return []
+  const holders = (session.head.state.open?.calls ?? []).filter((call) => call.resources.length > 0)
   return pendingCallIds.filter((id) => holders.some((call) => call.pending_call_id === id))
 }
 
-/** The calls have an outcome. */
-export async function releaseHolds(
-  sql: Queryable,
+/** The calls have an outcome: what they held is free. */
+export function releaseResources(
   session: SessionRow,
   workflow: WorkflowRow,
-  pendingCallIds: string[],
-): Promise<void> {
-  await deleteHolds(sql, session, pendingCallIds)
-  const body = { session_id: session.sessionId, pending_call_ids: pendingCallIds }
-  await recordOnWorkflow(sql, workflow, [{ type: 'resources_released', at: session.now.toISOString(), body }])
+  pendingCallIds: readonly string[],
+): WorkflowChange {
+  const body = { session_id: session.fixed.sessionId, pending_call_ids: [...pendingCallIds] }
+  return {
+    workflow,
+    released: pendingCallIds,
+    events: chainOnWorkflow(workflow, [{ type: 'resources_released', at: session.now.toISOString(), body }]),
+  }
 }

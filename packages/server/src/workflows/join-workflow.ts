@@ -9,7 +9,7 @@ import {
   type WorkflowEvent,
 } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import type { Sight } from '../change/change-session.js'
+import type { LoadedSession } from '../change/change-session.js'
 import {
   type LockedWorkflow,
   lockMembers,
@@ -20,9 +20,11 @@ import {
   requireLive,
 } from '../change/change-workflow.js'
 import type { Context } from '../context/context.js'
+import { inTransaction } from '../context/work.js'
 import type { Tx } from '../postgres/sql.js'
 import { readClock } from '../store/clock.js'
-import { insertSession, type NewSession } from '../store/sessions/sessions.js'
+import type { SessionChange } from '../store/sessions/session-change.js'
+import { writeChange } from '../store/sessions/write-change.js'
 import { findHandoff, type Handoff, moveHandoff } from '../store/workflows/handoffs.js'
 import { insertWorkflow, listSessionsOfWorkflow } from '../store/workflows/workflows.js'
 import { handoffEvent } from './handoff-view.js'
@@ -45,10 +47,10 @@ export interface Membership {
 export async function joinWorkflow(
   ctx: Context,
   body: Body & { readonly workflow: Join },
-  build: (membership: Membership) => NewSession,
-): Promise<NewSession | null> {
+  build: (membership: Membership) => SessionChange,
+): Promise<SessionChange | null> {
   try {
-    return await ctx.transaction(async (tx) => {
+    return await inTransaction(ctx, async (tx) => {
       const opened = await openWorkflow(ctx, tx, body.workflow)
       const locked = await openLocked(ctx, tx, body.workflow.workflow_id)
       return join(locked, { body, opened, build })
@@ -71,11 +73,11 @@ async function openWorkflow(ctx: Context, tx: Tx, { workflow_id: workflowId, def
     throw new ApiError('INVALID_REQUEST', { detail: `${where}: ${problem.message}; ${problem.fix}` })
   }
   return insertWorkflow(tx, {
-    tenantId: ctx.tenantId,
+    tenantId: ctx.tenant.tenantId,
     workflowId,
     definition,
     definitionHash: hashValue(definition as JsonValue),
-    keySalt: ctx.random(24).toString('base64url'),
+    keySalt: ctx.app.random(24).toString('base64url'),
     createdAt: await readClock(tx),
   })
 }
@@ -83,10 +85,10 @@ async function openWorkflow(ctx: Context, tx: Tx, { workflow_id: workflowId, def
 interface Joining {
   readonly body: Body & { readonly workflow: Join }
   readonly opened: boolean
-  readonly build: (membership: Membership) => NewSession
+  readonly build: (membership: Membership) => SessionChange
 }
 
-async function join(locked: LockedWorkflow, { body, opened, build }: Joining): Promise<NewSession> {
+async function join(locked: LockedWorkflow, { body, opened, build }: Joining): Promise<SessionChange> {
   const { tx, workflow } = locked
   const { role, handoff_id: handoffId, definition } = body.workflow
   const members = await listSessionsOfWorkflow(tx, workflow)
@@ -107,14 +109,14 @@ async function join(locked: LockedWorkflow, { body, opened, build }: Joining): P
   const giver =
     handoff === null ? null : memberOf(await lockMembers(locked, [handoff.fromSession]), handoff.fromSession)
   if (handoff !== null && giver !== null) requireGiver(handoff, giver)
-  const inherited = giver?.session.state.labels ?? []
+  const inherited = giver?.session.head.state.labels ?? []
   const labels = [...new Set([...(body.labels ?? []), ...inherited])]
   if (labels.length > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
 
   const { workflowId } = workflow
   const facts = { workflow_id: workflowId, role, handoff_id: handoffId ?? null, tools }
   const created = build({ now: workflow.now, workflow: facts, labels })
-  if (!(await insertSession(tx, created))) throw new SessionIdTaken()
+  if (!(await writeChange(tx, created))) throw new SessionIdTaken()
 
   const at = workflow.now.toISOString()
   const events: WorkflowEvent[] = []
@@ -162,7 +164,14 @@ function requireOffer(handoff: Handoff, role: string, now: Date): void {
 }
 
 /** Whoever may use nothing any more lends nothing: a stopped session's offer cannot be reclaimed, so it must not be taken. */
-function requireGiver(handoff: Handoff, { session: { state } }: Sight): void {
+function requireGiver(
+  handoff: Handoff,
+  {
+    session: {
+      head: { state },
+    },
+  }: LoadedSession,
+): void {
   if (state.status !== 'KILLED' && state.status !== 'COMPROMISED') return
   const detail = `the session that offered the handoff is ${state.status.toLowerCase()}`
   throw new ApiError('HANDOFF_STATE', { state: handoff.state, detail })

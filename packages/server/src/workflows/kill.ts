@@ -1,7 +1,7 @@
 import type { Reply, Routes } from '@countersign/protocol'
 import { changeWorkflow, lockMembers, recordOnSession, recordOnWorkflow } from '../change/change-workflow.js'
 import type { Context } from '../context/context.js'
-import { insertAuditEntry } from '../store/accounts/audit.js'
+import { insertAuditEntry } from '../store/audit.js'
 import type { NewContent } from '../store/sessions/content.js'
 import { listSessionsOfWorkflow } from '../store/workflows/workflows.js'
 
@@ -31,24 +31,24 @@ export async function killWorkflow(
       const { tx, workflow } = locked
       if (workflow.status === 'KILLED') return 0
       const members = await lockMembers(locked, await listSessionsOfWorkflow(tx, workflow))
-      const live = [...members.values()].filter(({ session }) => session.state.status !== 'KILLED')
-      for (const sight of live) {
-        const { session } = sight
-        const keepsText = reason !== undefined && session.captureLevel !== 'metadata'
+      const live = [...members.values()].filter(({ session }) => session.head.state.status !== 'KILLED')
+      for (const loaded of live) {
+        const { session } = loaded
+        const keepsText = reason !== undefined && session.fixed.captureLevel !== 'metadata'
         const content: NewContent[] = keepsText ? [{ kind: 'reason', ref: 'kill', body: reason }] : []
         const at = session.now.toISOString()
-        await recordOnSession(sight, [{ type: 'killed', at, body: { by: 'workflow' } }], { content })
+        await recordOnSession(loaded, [{ type: 'killed', at, body: { by: 'workflow' } }], { content })
       }
-      const sessions = live.map(({ session }) => session.sessionId)
+      const sessions = live.map(({ session }) => session.fixed.sessionId)
       await recordOnWorkflow(tx, workflow, [{ type: 'killed', at: workflow.now.toISOString(), body: { by, sessions } }])
       await insertAuditEntry(tx, {
-        tenantId: ctx.tenantId,
-        at: ctx.clock(),
+        tenantId: ctx.tenant.tenantId,
+        at: ctx.app.clock(),
         action: 'workflow_killed',
-        userId: ctx.userId,
+        userId: ctx.tenant.userId,
         actor: actor ?? null,
-        keyId: ctx.keyId,
-        ip: ctx.clientAddress,
+        keyId: ctx.tenant.keyId,
+        ip: ctx.request.clientAddress,
         subject: workflowId,
         // A program's reason is content: each session keeps it as its level allows, until it is erased there.
         detail: by === 'dashboard' ? (reason ?? null) : null,

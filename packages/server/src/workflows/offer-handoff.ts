@@ -1,7 +1,8 @@
 import { saltedHash, termsOfOffer } from '@countersign/engine'
 import { type Input, type JsonValue, LIMITS, type Reply, type Routes, type SessionEvent } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { leaseFrom, type Sight, seeSession } from '../change/change-session.js'
+import { leaseFrom } from '../change/advance.js'
+import { type LoadedSession, loadForDecision } from '../change/change-session.js'
 import {
   changeWorkflow,
   type LockedWorkflow,
@@ -30,15 +31,16 @@ export async function offerHandoff(
   ctx: Context,
   { params, body }: Input<Routes['offerHandoff']>,
 ): Promise<Reply<Routes['offerHandoff']>> {
-  const { session } = await seeSession(ctx, params.session_id)
-  if (session.workflowId === null) {
+  const { session } = await loadForDecision(ctx, params.session_id)
+  if (session.fixed.workflowId === null) {
     throw new ApiError('HANDOFF_NOT_ALLOWED', { detail: 'the session is in no workflow' })
   }
-  return changeWorkflow(ctx, session.workflowId, async (locked) => {
+  return changeWorkflow(ctx, session.fixed.workflowId, async (locked) => {
     const { tx, workflow } = locked
     const giver = memberOf(await lockMembers(locked, [params.session_id]), params.session_id)
     const earlier = await findHandoff(tx, workflow, body.handoff_id)
-    if (earlier !== null) return { handoff: repeated(workflow, giver, earlier, body), ledger: giver.session.ledger }
+    if (earlier !== null)
+      return { handoff: repeated(workflow, giver, earlier, body), ledger: giver.session.head.ledger }
     requireLive(locked)
     requireAuthority(giver.session)
     requireFence(giver.session, body.fence)
@@ -53,7 +55,7 @@ export async function offerHandoff(
       at,
       body: { ...handoffFacts({ workflow, handoff, side: 'from' }), tools },
     }
-    const leaseUntil = leaseFrom(workflow.now, giver.session.state, giver.plan)
+    const leaseUntil = leaseFrom(workflow.now, giver.session.head.state, giver.plan)
     const ledger = await recordOnSession(giver, [offered], { leaseUntil })
     const facts = { handoff_id: handoffId, from_session: handoff.fromSession, to_role: toRole, tools }
     await recordOnWorkflow(tx, workflow, [
@@ -64,17 +66,17 @@ export async function offerHandoff(
 }
 
 /** What is offered: at most what the role has, the definition's handoff lets through, and the giver was handed itself. */
-async function offerOf({ tx, workflow }: LockedWorkflow, { session }: Sight, body: Body): Promise<Handoff> {
-  const own = await findHandoffOfHolder(tx, workflow, session.sessionId)
+async function offerOf({ tx, workflow }: LockedWorkflow, { session }: LoadedSession, body: Body): Promise<Handoff> {
+  const own = await findHandoffOfHolder(tx, workflow, session.fixed.sessionId)
   if (own !== null && own.state !== 'accepted') throw new ApiError('HANDOFF_STATE', { state: own.state })
   const { definition, now } = workflow
-  const fromRole = session.role ?? ''
+  const fromRole = session.fixed.role ?? ''
   const bound = own?.bound ?? null
   const terms = termsOfOffer({ definition, fromRole, toRole: body.to_role, tools: body.tools, bound })
   if (!terms.ok) throw new ApiError('HANDOFF_NOT_ALLOWED', { detail: terms.problem })
   return {
     handoffId: body.handoff_id,
-    fromSession: session.sessionId,
+    fromSession: session.fixed.sessionId,
     fromRole,
     toRole: body.to_role,
     toSession: null,
@@ -82,7 +84,7 @@ async function offerOf({ tx, workflow }: LockedWorkflow, { session }: Sight, bod
     tools: terms.tools,
     bound: terms.bound,
     note: body.note ?? null,
-    labels: [...session.state.labels],
+    labels: [...session.head.state.labels],
     bodyHash: hashOf(workflow, body),
     offeredAt: now,
     expiresAt: new Date(now.getTime() + body.expires_in_seconds * 1_000),
@@ -91,8 +93,8 @@ async function offerOf({ tx, workflow }: LockedWorkflow, { session }: Sight, bod
 }
 
 /** The answer to the first offer was lost. */
-function repeated(workflow: WorkflowRow, { session }: Sight, earlier: Handoff, body: Body) {
-  const isSame = earlier.fromSession === session.sessionId && earlier.bodyHash === hashOf(workflow, body)
+function repeated(workflow: WorkflowRow, { session }: LoadedSession, earlier: Handoff, body: Body) {
+  const isSame = earlier.fromSession === session.fixed.sessionId && earlier.bodyHash === hashOf(workflow, body)
   if (!isSame) throw new ApiError('HANDOFF_EXISTS')
   return handoffView(earlier, workflow.now)
 }

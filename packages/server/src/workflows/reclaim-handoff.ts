@@ -7,7 +7,8 @@ import {
   type WorkflowEvent,
 } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { leaseFrom, type Sight } from '../change/change-session.js'
+import { leaseFrom } from '../change/advance.js'
+import type { LoadedSession } from '../change/change-session.js'
 import {
   changeWorkflow,
   lockMembers,
@@ -45,7 +46,7 @@ export async function reclaimHandoff(
     requireGiver(handoff, body.session_id)
     // Nobody else can take it any more, which is what reclaiming is for.
     if (handoff.state === 'reclaimed' || handoff.state === 'expired') {
-      return { handoff: handoffView(handoff, workflow.now), ledger: giver.session.ledger }
+      return { handoff: handoffView(handoff, workflow.now), ledger: giver.session.head.ledger }
     }
     requireLive(locked)
     requireAuthority(giver.session)
@@ -64,19 +65,20 @@ export async function reclaimHandoff(
         throw new Error('a locked handoff was changed')
       }
     }
-    let ledger = giver.session.ledger
+    let ledger = giver.session.head.ledger
     for (const member of members.values()) {
-      const { sessionId } = member.session
+      const { sessionId } = member.session.fixed
       const events = eventsFor(workflow, labels, sessionId)
       const isGiver = sessionId === body.session_id
       const leaseUntil = isGiver
-        ? leaseFrom(workflow.now, member.session.state, member.plan)
-        : member.session.leaseUntil
-      const head = events.length === 0 ? member.session.ledger : await recordOnSession(member, events, { leaseUntil })
+        ? leaseFrom(workflow.now, member.session.head.state, member.plan)
+        : member.session.head.leaseUntil
+      const head =
+        events.length === 0 ? member.session.head.ledger : await recordOnSession(member, events, { leaseUntil })
       if (isGiver) ledger = head
     }
     const at = workflow.now.toISOString()
-    const told = [...labels].map(([one, brought]): WorkflowEvent => {
+    const reported = [...labels].map(([one, brought]): WorkflowEvent => {
       const causeOfOne: Cause = one === handoff ? cause : 'chain'
       return {
         type: 'handoff_reclaimed',
@@ -84,7 +86,7 @@ export async function reclaimHandoff(
         body: { handoff_id: one.handoffId, cause: causeOfOne, labels: [...brought] },
       }
     })
-    await recordOnWorkflow(tx, workflow, told)
+    await recordOnWorkflow(tx, workflow, reported)
     const reclaimed: Handoff = {
       ...handoff,
       state: 'reclaimed',
@@ -102,13 +104,13 @@ function requireGiver(handoff: Handoff, sessionId: string): void {
 }
 
 /** Why it may be reclaimed; 409 with the time from which it may be, while somebody can still work on it. */
-function requireEligible({ now }: WorkflowRow, handoff: Handoff, holder: Sight | null): Cause {
+function requireEligible({ now }: WorkflowRow, handoff: Handoff, holder: LoadedSession | null): Cause {
   if (handoff.state === 'completed') throw new ApiError('HANDOFF_STATE', { state: 'completed' })
   if (holder === null) {
     if (handoff.expiresAt > now) throw notEligible(handoff.expiresAt)
     return 'not_accepted'
   }
-  const { state, leaseUntil } = holder.session
+  const { state, leaseUntil } = holder.session.head
   const isStopped = state.status === 'KILLED' || state.status === 'COMPROMISED'
   if (!isStopped && leaseUntil > now) throw notEligible(leaseUntil)
   return 'holder_gone'
@@ -116,15 +118,15 @@ function requireEligible({ now }: WorkflowRow, handoff: Handoff, holder: Sight |
 
 const notEligible = (from: Date) => new ApiError('HANDOFF_NOT_ELIGIBLE', { eligible_at: from.toISOString() })
 
-type Members = ReadonlyMap<string, Sight>
+type Members = ReadonlyMap<string, LoadedSession>
 
 /**
  * The labels of a session that is lost, of the calls that it has under way, and of all to whom it handed work on. What
- * such a call will add counts at once: its outcome is told to a session that nobody works with any more.
+ * such a call will add counts at once: its outcome is reported to a session that nobody works with any more.
  */
 function labelsOf(sessionId: string | null, fallen: readonly Handoff[], members: Members): readonly string[] {
   if (sessionId === null) return []
-  const { state } = memberOf(members, sessionId).session
+  const { state } = memberOf(members, sessionId).session.head
   const underWay = (state.open?.calls ?? []).filter((call) => call.state !== 'resolved')
   const handedOn = fallen.filter(({ fromSession }) => fromSession === sessionId)
   return [
@@ -140,8 +142,8 @@ function labelsOf(sessionId: string | null, fallen: readonly Handoff[], members:
 const shownLabels = (handoff: Handoff, brought: readonly string[]): string[] =>
   handoff.toSession === null ? handoff.labels : [...brought]
 
-function requireRoom({ session: { state } }: Sight, labels: readonly string[]): void {
-  if (new Set([...state.labels, ...labels]).size > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
+function requireRoom({ session: { head } }: LoadedSession, labels: readonly string[]): void {
+  if (new Set([...head.state.labels, ...labels]).size > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
 }
 
 /** What the ledger of one session says about the handoffs that fell. */

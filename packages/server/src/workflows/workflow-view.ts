@@ -5,8 +5,8 @@ import { loadWholeWorkflow } from '../store/workflows/workflow-view.js'
 import { handoffView } from './handoff-view.js'
 
 /** The state that all sessions of a workflow share. 404 when the tenant has none by this id. */
-export async function workflowView(ctx: Pick<Context, 'sql' | 'tenantId'>, workflowId: string): Promise<WorkflowView> {
-  const whole = await loadWholeWorkflow(ctx.sql, ctx.tenantId, workflowId)
+export async function workflowView({ app, tenant }: Context, workflowId: string): Promise<WorkflowView> {
+  const whole = await loadWholeWorkflow(app.database.sql, tenant.tenantId, workflowId)
   if (whole === null) throw new ApiError('NOT_FOUND')
   const { workflow, sessions, handoffs, holds } = whole
   return {

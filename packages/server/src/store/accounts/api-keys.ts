@@ -3,7 +3,7 @@ import { within } from '../../postgres/database.js'
 import { statementByParts } from '../../postgres/fixed-statement.js'
 import type { Queryable, Sql } from '../../postgres/sql.js'
 import type { SessionRow } from '../sessions/session-row.js'
-import { readSession, SELECT_SESSION, stampOf } from '../sessions/sessions.js'
+import { readSession, revisionOf, SELECT_SESSION } from '../sessions/sessions.js'
 import { REFILL } from './buckets.js'
 
 export interface KeyHolder {
@@ -52,7 +52,7 @@ export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
     wanted,
     returned,
     session_id: session?.id ?? '',
-    ...stampOf(session?.known ?? null),
+    ...revisionOf(session?.known ?? null),
   })
   const [row] = await within(KEY_PATIENCE_MS, sql, query)
   if (row === undefined) return null

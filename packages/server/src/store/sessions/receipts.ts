@@ -1,9 +1,6 @@
 import type { Outcome, Receipt } from '@countersign/protocol'
-import { jsonText } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { deleteSome } from '../delete-some.js'
-import type { KeyProof } from './key-proof.js'
-import { type ChangePart, changeOf, changeStatement, type SessionChange } from './session-change.js'
 import type { SessionRow } from './session-row.js'
 
 /** A receipt as it is kept. */
@@ -36,60 +33,20 @@ export interface NewLateReceipt {
   result_hash: string | null
 }
 
-export interface ReceiptsWrite {
-  readonly change: SessionChange
-  readonly after: SessionRow
-  readonly receipts: readonly NewReceipt[]
-  readonly lateReceipts: readonly NewLateReceipt[]
-}
-
-/** Keeps receipts and their event. False when the session was written since it was read. */
-export async function writeReceipts(
-  sql: Queryable,
-  { change, after, receipts, lateReceipts }: ReceiptsWrite,
-  proof: KeyProof | undefined,
-): Promise<boolean> {
-  const { values, parts } = changeOf(change, after, proof)
-  const used: (ChangePart | Part)[] = parts
-  values.push({ receipts_seq: change.session.ledger.seq + 1 })
-  const [receipt] = receipts
-  if (receipt !== undefined && receipts.length === 1) {
-    used.push('receipt')
-    values.push({ pending_call_id: receipt.pending_call_id, receipt: jsonText(receipt) })
-  } else if (receipts.length > 0) {
-    used.push('receipts')
-    values.push({ receipts: jsonText(receipts) })
-  }
-  if (lateReceipts.length > 0) {
-    used.push('late')
-    values.push({ late_receipts: jsonText(lateReceipts), now: change.session.now })
-  }
-  const rows = await keepReceipts(used)(sql, ...values)
-  return rows.length > 0
-}
-
-type Part = 'receipt' | 'receipts' | 'late'
-
-const keepReceipts = changeStatement<Part>((has) => [
-  ...(has('receipt') ? [KEEP_RECEIPT] : []),
-  ...(has('receipts') ? [KEEP_RECEIPTS] : []),
-  ...(has('late') ? [KEEP_LATE_RECEIPTS] : []),
-])
-
 /** Most batches hold one, and taking it from JSON would cost as much as keeping it. */
-const KEEP_RECEIPT = `received as (
+export const KEEP_RECEIPT = `received as (
     insert into receipts (tenant_id, session_id, pending_call_id, seq, record)
     select changed.tenant_id, changed.session_id, :pending_call_id::text, :receipts_seq::bigint, :receipt::text
     from changed
   )`
 
-const KEEP_RECEIPTS = `received as (
+export const KEEP_RECEIPTS = `received as (
     insert into receipts (tenant_id, session_id, pending_call_id, seq, record)
     select changed.tenant_id, changed.session_id, r ->> 'pending_call_id', :receipts_seq::bigint, r::text
     from changed, json_array_elements(:receipts::text::json) as r
   )`
 
-const KEEP_LATE_RECEIPTS = `evidenced as (
+export const KEEP_LATE_RECEIPTS = `evidenced as (
     insert into late_receipts (
       tenant_id, session_id, pending_call_id, number, seq, fence, body_hash, outcome, evidence_level, argument_hash,
       result_hash, recorded_at
@@ -118,16 +75,16 @@ export type StoredReceipt = Pick<
 
 /** The calls among these ids that the session ever registered: those of its open step, and those that have a receipt. */
 export async function findCalls(sql: Queryable, session: SessionRow, ids: readonly string[]): Promise<KnownCall[]> {
-  const open = session.state.open?.calls.map((call) => call.pending_call_id) ?? []
+  const open = session.head.state.open?.calls.map((call) => call.pending_call_id) ?? []
   return sql<KnownCall[]>`
     select c.pending_call_id, r.record::json as receipt,
       array(
         select l.body_hash from late_receipts l
-        where l.tenant_id = ${session.tenantId} and l.session_id = ${session.sessionId}
+        where l.tenant_id = ${session.fixed.tenantId} and l.session_id = ${session.fixed.sessionId}
           and l.pending_call_id = c.pending_call_id
       ) as late_hashes
     from unnest(${[...new Set(ids)]}::text[]) as c (pending_call_id)
-    left join receipts r on r.tenant_id = ${session.tenantId} and r.session_id = ${session.sessionId}
+    left join receipts r on r.tenant_id = ${session.fixed.tenantId} and r.session_id = ${session.fixed.sessionId}
       and r.pending_call_id = c.pending_call_id
     where r.record is not null or c.pending_call_id = any (${open}::text[])`
 }

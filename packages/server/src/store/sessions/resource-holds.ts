@@ -1,7 +1,7 @@
 import { LIMITS } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
 import { deleteSome } from '../delete-some.js'
-import type { WorkflowRow } from '../workflows/workflows.js'
+import { appendWorkflowEvents, type NewWorkflowEvent, type WorkflowRow } from '../workflows/workflows.js'
 import type { SessionRow } from './session-row.js'
 
 export interface NewHold {
@@ -31,30 +31,41 @@ export async function listHoldsOfOthers(
     order by held_at`
 }
 
-export async function insertHolds(
+/** What a change under the workflow's lock writes of it: resources taken or set free, and the events that say so. */
+export interface WorkflowChange {
+  readonly workflow: WorkflowRow
+  readonly held?: { readonly holds: readonly NewHold[]; readonly endsAt: Date | null }
+  /** Calls that have an outcome: what they held is free. */
+  readonly released?: readonly string[]
+  readonly events: readonly NewWorkflowEvent[]
+}
+
+export async function writeWorkflowChange(tx: Queryable, session: SessionRow, change: WorkflowChange): Promise<void> {
+  if (change.held !== undefined) await insertHolds(tx, session, change.held)
+  if (change.released !== undefined) await deleteHolds(tx, session, change.released)
+  if (!(await appendWorkflowEvents(tx, change.workflow, change.events)))
+    throw new Error('a locked workflow was changed')
+}
+
+async function insertHolds(
   tx: Queryable,
-  session: SessionRow,
-  { holds, endsAt }: { holds: readonly NewHold[]; endsAt: Date | null },
+  { fixed, now }: SessionRow,
+  { holds, endsAt }: NonNullable<WorkflowChange['held']>,
 ): Promise<void> {
   await tx`
     insert into resource_holds (
       tenant_id, workflow_id, session_id, pending_call_id, key_hash, key_text, mode, held_at, ends_at
     )
-    select ${session.tenantId}, ${session.workflowId}, ${session.sessionId}, h.pending_call_id, h.key_hash, h.key_text,
-      h.mode, ${session.now}, ${endsAt}::timestamptz
+    select ${fixed.tenantId}, ${fixed.workflowId}, ${fixed.sessionId}, h.pending_call_id, h.key_hash, h.key_text,
+      h.mode, ${now}, ${endsAt}::timestamptz
     from json_to_recordset(${JSON.stringify(holds)}::text::json)
       as h (pending_call_id text, key_hash text, key_text text, mode text)`
 }
 
-/** The calls have an outcome: what they held is free. */
-export async function deleteHolds(
-  tx: Queryable,
-  session: SessionRow,
-  pendingCallIds: readonly string[],
-): Promise<void> {
+async function deleteHolds(tx: Queryable, { fixed }: SessionRow, pendingCallIds: readonly string[]): Promise<void> {
   await tx`
     delete from resource_holds
-    where tenant_id = ${session.tenantId} and workflow_id = ${session.workflowId} and session_id = ${session.sessionId}
+    where tenant_id = ${fixed.tenantId} and workflow_id = ${fixed.workflowId} and session_id = ${fixed.sessionId}
       and pending_call_id = any (${[...pendingCallIds]}::text[])`
 }
 

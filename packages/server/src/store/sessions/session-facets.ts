@@ -1,5 +1,6 @@
-import type { LedgerBody } from '@countersign/protocol'
+import type { BlockReason, LedgerBody } from '@countersign/protocol'
 import type { NewEvent } from './ledger.js'
+import type { SessionChange } from './session-change.js'
 
 /** A label or block reason by which the dashboard finds a session. */
 export interface Facet {
@@ -7,21 +8,18 @@ export interface Facet {
   readonly value: string
 }
 
-export const labelFacets = (labels: readonly string[]): Facet[] => labels.map((value) => ({ kind: 'label', value }))
-
 /** The labels that a change adds, and the reasons for which it blocks. */
-export function facetsOf(change: {
-  readonly session: { readonly state: { readonly labels: readonly string[] } }
-  readonly state: { readonly labels: readonly string[] }
-  readonly events: readonly NewEvent[]
-}): Facet[] {
-  const before = change.session.state.labels
-  const labels =
-    change.state.labels.length === before.length ? [] : change.state.labels.filter((label) => !before.includes(label))
-  const blocked = judgedCalls(change.events).filter((call) => call.reasons.length > 0)
-  if (labels.length === 0 && blocked.length === 0) return []
+export function facetsOf({ session, head, events, created }: SessionChange): Facet[] {
+  const before = created === undefined ? session.head.state.labels : []
+  const { labels } = head.state
+  const added = labels.length === before.length ? [] : labels.filter((label) => !before.includes(label))
+  const blocked = judgedCalls(events).filter((call) => call.reasons.length > 0)
+  if (added.length === 0 && blocked.length === 0) return []
   const reasons = new Set(blocked.flatMap((call) => call.reasons))
-  return [...labelFacets(labels), ...[...reasons].map((value): Facet => ({ kind: 'reason', value }))]
+  return [
+    ...added.map((value): Facet => ({ kind: 'label', value })),
+    ...[...reasons].map((value): Facet => ({ kind: 'reason', value })),
+  ]
 }
 
 /** The CTE `faceted`: the facets of the value `facets`, noted for the session in `changed`. */
@@ -36,7 +34,7 @@ export const NOTE_FACETS = `faceted as (
 export function decisionCounts(events: readonly NewEvent[]): {
   allowed: number
   blocked: number
-  lastReason: string | null
+  lastReason: BlockReason | null
 } {
   const calls = judgedCalls(events)
   const blocked = calls.filter(({ decision }) => decision === 'block')

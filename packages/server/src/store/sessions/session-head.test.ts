@@ -1,7 +1,7 @@
 import { compilePlan, initialState, type SessionState } from '@countersign/engine'
 import { expect, test } from 'vitest'
 import { changedParts, factsText, HEAD_PARTS, partTexts } from './session-head.js'
-import type { SessionRow } from './session-row.js'
+import type { SessionHead } from './session-row.js'
 
 const HASH = 'a'.repeat(64)
 const NOW = new Date('2026-01-01T00:00:00.010Z')
@@ -31,41 +31,27 @@ function newState(): SessionState {
 
 const call = (id: number) => ({ id: `call_${id}`, tool: `tool "${id}"`, hash: HASH })
 
-const rowWith = (state: SessionState, more: Partial<SessionRow> = {}): SessionRow => ({
-  tenantId: 't',
-  sessionId: 's',
-  stamp: HASH,
+const headWith = (state: SessionState, more: Partial<SessionHead> = {}): SessionHead => ({
+  revision: HASH,
   leaseUntil: NOW,
-  compiledHash: HASH,
-  planSource: 'client',
-  unmatchedPolicy: 'block',
-  captureLevel: 'redacted',
-  environment: null,
-  principal: null,
-  hashSalt: 'salt',
   state,
   lastNarrowing: null,
   prepared: null,
-  hasAside: false,
+  hasSuperseded: false,
   ledger: { seq: 7, hash: HASH },
   lastEvent: 'receipts',
   allowedCalls: 3,
   blockedCalls: 0,
   lastReason: null,
-  workflowId: null,
-  role: null,
-  bodyHash: HASH,
-  createdAt: NOW,
-  now: NOW,
   ...more,
 })
 
-test('the text of the facts is their JSON', () => {
-  const blocked = { lastReason: 'forbidden_tool', blockedCalls: 1, hasAside: true, lastEvent: 'proposal' }
-  for (const row of [rowWith(newState()), rowWith(newState(), blocked)]) {
-    const { hasAside, ledger, lastEvent, allowedCalls, blockedCalls, lastReason } = row
+test('the text of the facts is their JSON, whatever the words are', () => {
+  const blocked = { lastReason: 'forbidden_tool' as const, blockedCalls: 1, hasSuperseded: true, lastEvent: 'a "word"' }
+  for (const head of [headWith(newState()), headWith(newState(), blocked)]) {
+    const { hasSuperseded: hasAside, ledger, lastEvent, allowedCalls, blockedCalls, lastReason } = head
     const updatedAt = NOW.toISOString()
-    expect(JSON.parse(factsText(row))).toEqual({
+    expect(JSON.parse(factsText(head, NOW))).toEqual({
       ...{ hasAside, ledger, lastEvent, allowedCalls, blockedCalls, lastReason, updatedAt },
     })
   }
@@ -74,7 +60,7 @@ test('the text of the facts is their JSON', () => {
 test('the parts hold all the rest, the recent calls apart from the state, and what is not there is null', () => {
   const state = { ...newState(), recent: [call(1), call(2)] }
   const narrowing = { allowed: ['a'], removed: [{ tool: 'b', reason: 'label_gate' as const }] }
-  const { state: stored, recent, ...rest } = partTexts(rowWith(state, { lastNarrowing: narrowing }), HEAD_PARTS)
+  const { state: stored, recent, ...rest } = partTexts(headWith(state, { lastNarrowing: narrowing }), HEAD_PARTS)
   expect(JSON.parse(stored ?? '')).not.toHaveProperty('recent')
   expect({ ...JSON.parse(stored ?? ''), recent: JSON.parse(recent ?? '') }).toEqual(state)
   expect(rest).toEqual({ prepared: null, narrowing: JSON.stringify(narrowing) })
@@ -82,11 +68,11 @@ test('the parts hold all the rest, the recent calls apart from the state, and wh
 
 test('a write changes the parts that are other values than before', () => {
   const state = { ...newState(), recent: [call(1)] }
-  const before = rowWith(state)
-  expect(changedParts(before, { ...before, stamp: 'b' })).toEqual([])
+  const before = headWith(state)
+  expect(changedParts(before, { ...before, revision: 'b' })).toEqual([])
   expect(changedParts(before, { ...before, state: { ...state, stateVersion: 2 } })).toEqual(['state'])
   expect(changedParts(before, { ...before, state: { ...state, recent: [] } })).toEqual(['state', 'recent'])
   const lastNarrowing = { allowed: [], removed: [] }
   expect(changedParts(before, { ...before, lastNarrowing })).toEqual(['narrowing'])
-  expect(partTexts(rowWith(state), ['recent'])).toEqual({ recent: JSON.stringify(state.recent) })
+  expect(partTexts(headWith(state), ['recent'])).toEqual({ recent: JSON.stringify(state.recent) })
 })

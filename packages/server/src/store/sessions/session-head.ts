@@ -1,28 +1,25 @@
 import { copyState, type SessionState } from '@countersign/engine'
 import { isoTime } from '../../base/iso-time.js'
-import type { SessionRow } from './session-row.js'
+import type { SessionHead } from './session-row.js'
 
 /** What every write of a session replaces, as it lies in `session_heads.facts`. */
-export type StoredFacts = Pick<
-  SessionRow,
-  'hasAside' | 'ledger' | 'lastEvent' | 'allowedCalls' | 'blockedCalls' | 'lastReason'
-> & { readonly updatedAt: string }
+export type StoredFacts = Pick<SessionHead, 'ledger' | 'lastEvent' | 'allowedCalls' | 'blockedCalls' | 'lastReason'> & {
+  readonly hasAside: boolean
+  readonly updatedAt: string
+}
 
-/** The facts of a row that is to be written at `row.now`: words, hashes and numbers of ours. */
-export function factsText({
-  hasAside,
-  ledger,
-  lastEvent,
-  allowedCalls,
-  blockedCalls,
-  lastReason,
-  now,
-}: SessionRow): string {
-  return (
-    `{"hasAside":${hasAside},"ledger":{"seq":${ledger.seq},"hash":"${ledger.hash}"},"lastEvent":"${lastEvent}",` +
-    `"allowedCalls":${allowedCalls},"blockedCalls":${blockedCalls},` +
-    `"lastReason":${lastReason === null ? 'null' : `"${lastReason}"`},"updatedAt":"${isoTime(now)}"}`
-  )
+/** The facts of a head that is written at `now`. */
+export function factsText(head: SessionHead, now: Date): string {
+  const facts: StoredFacts = {
+    hasAside: head.hasSuperseded,
+    ledger: head.ledger,
+    lastEvent: head.lastEvent,
+    allowedCalls: head.allowedCalls,
+    blockedCalls: head.blockedCalls,
+    lastReason: head.lastReason,
+    updatedAt: isoTime(now),
+  }
+  return JSON.stringify(facts)
 }
 
 /** The parts of a head that a write leaves as they are unless it changes them, by their columns. */
@@ -31,7 +28,7 @@ export type HeadPart = 'state' | 'recent' | 'prepared' | 'narrowing'
 export const HEAD_PARTS: readonly HeadPart[] = ['state', 'recent', 'prepared', 'narrowing']
 
 /** What a write changes. Values of a session never change: one that is the same object has been written already. */
-export function changedParts(before: SessionRow, after: SessionRow): HeadPart[] {
+export function changedParts(before: SessionHead, after: SessionHead): HeadPart[] {
   const parts: HeadPart[] = []
   if (after.state !== before.state) parts.push('state')
   if (after.state.recent !== before.state.recent) parts.push('recent')
@@ -41,7 +38,7 @@ export function changedParts(before: SessionRow, after: SessionRow): HeadPart[] 
 }
 
 /** The values of these parts. */
-export function partTexts({ state, prepared, lastNarrowing }: SessionRow, parts: readonly HeadPart[]) {
+export function partTexts({ state, prepared, lastNarrowing }: SessionHead, parts: readonly HeadPart[]) {
   const texts: { [Part in HeadPart]?: string | null } = {}
   for (const part of parts) {
     if (part === 'state') texts.state = stateText(state)

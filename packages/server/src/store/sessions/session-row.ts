@@ -1,5 +1,6 @@
 import type { SessionState } from '@countersign/engine'
 import type {
+  BlockReason,
   CaptureLevel,
   ContractFailure,
   Environment,
@@ -10,13 +11,18 @@ import type {
   UnmatchedPolicy,
 } from '@countersign/protocol'
 
-/** A session as it is stored, and the database's time when it was read. */
+/** A session as it is stored: what was fixed when it was created, and what its last write left. */
 export interface SessionRow {
+  readonly fixed: FixedSession
+  readonly head: SessionHead
+  /** `clock_timestamp()` of the statement that read the row. */
+  readonly now: Date
+}
+
+/** Written once. Only an erasure changes it, which takes the principal away under a new revision of the head. */
+export interface FixedSession {
   readonly tenantId: string
   readonly sessionId: string
-  /** The hash of what was written last; every write names the one that it was decided on. */
-  readonly stamp: string
-  readonly leaseUntil: Date
   readonly compiledHash: string
   readonly planSource: 'approved' | 'client'
   readonly unmatchedPolicy: UnmatchedPolicy
@@ -24,55 +30,31 @@ export interface SessionRow {
   readonly environment: Environment | null
   readonly principal: JsonValue
   readonly hashSalt: string
+  readonly workflowId: string | null
+  readonly role: string | null
+  readonly bodyHash: string
+  readonly createdAt: Date
+}
+
+/** Replaced by every write. */
+export interface SessionHead {
+  /** The hash of what was written last; every write names the one that it was decided on. */
+  readonly revision: string
+  readonly leaseUntil: Date
   readonly state: SessionState
   readonly lastNarrowing: NarrowingSnapshot | null
   /** The newest prepared request with tools while it is unused. */
   readonly prepared: PreparedRequest | null
-  /** Whether others were ever set aside: those without tools, and those that a newer one made void. */
-  readonly hasAside: boolean
+  /** Whether prepared requests were ever stored apart: those without tools, and those that a newer one superseded. */
+  readonly hasSuperseded: boolean
   readonly ledger: LedgerHead
   readonly lastEvent: string
   /** Of all its proposals. */
   readonly allowedCalls: number
   readonly blockedCalls: number
   /** Why the last call was blocked. */
-  readonly lastReason: string | null
-  readonly workflowId: string | null
-  readonly role: string | null
-  readonly bodyHash: string
-  readonly createdAt: Date
-  /** `clock_timestamp()` of the statement that read the row. */
-  readonly now: Date
+  readonly lastReason: BlockReason | null
 }
-
-/** A row that may be changed. Field by field: a spread of one so wide takes ten times as long, several times a turn. */
-export const copyRow = (row: SessionRow): { -readonly [Field in keyof SessionRow]: SessionRow[Field] } => ({
-  tenantId: row.tenantId,
-  sessionId: row.sessionId,
-  stamp: row.stamp,
-  leaseUntil: row.leaseUntil,
-  compiledHash: row.compiledHash,
-  planSource: row.planSource,
-  unmatchedPolicy: row.unmatchedPolicy,
-  captureLevel: row.captureLevel,
-  environment: row.environment,
-  principal: row.principal,
-  hashSalt: row.hashSalt,
-  state: row.state,
-  lastNarrowing: row.lastNarrowing,
-  prepared: row.prepared,
-  hasAside: row.hasAside,
-  ledger: row.ledger,
-  lastEvent: row.lastEvent,
-  allowedCalls: row.allowedCalls,
-  blockedCalls: row.blockedCalls,
-  lastReason: row.lastReason,
-  workflowId: row.workflowId,
-  role: row.role,
-  bodyHash: row.bodyHash,
-  createdAt: row.createdAt,
-  now: row.now,
-})
 
 /** A request that was prepared for a model call, with what it is bound to. */
 export interface PreparedRequest {

@@ -66,11 +66,14 @@ export async function loadWorkflow(sql: Queryable, tenantId: string, workflowId:
   return { ...rest, ledger: { seq, hash } }
 }
 
+/** An event on its way into the workflow's ledger. */
+export type NewWorkflowEvent = Omit<ChainedWorkflowEvent, 'workflow_id'>
+
 /** Appends events to the ledger of a workflow. False when it was written since it was read. */
 export async function appendWorkflowEvents(
   tx: Queryable,
   workflow: WorkflowRow,
-  events: readonly Omit<ChainedWorkflowEvent, 'workflow_id'>[],
+  events: readonly NewWorkflowEvent[],
 ): Promise<boolean> {
   const head = events.at(-1)
   if (head === undefined) return true

@@ -4,33 +4,34 @@ import type { SessionRow } from '../store/sessions/session-row.js'
 
 /** The server's record of a session as every answer shows it: no principal, no holder, no content. */
 export function sessionView(session: SessionRow, plan: Plan): SessionView {
-  const { state } = session
+  const { fixed, head } = session
+  const { state } = head
   return {
-    session_id: session.sessionId,
+    session_id: fixed.sessionId,
     mode: 'AUTHORITATIVE',
     status: state.status,
     agent: state.agent,
-    environment: session.environment,
+    environment: fixed.environment,
     state_version: state.stateVersion,
     control_revision: state.controlRevision,
     fence: state.fence,
-    lease_until: session.leaseUntil.toISOString(),
-    plan_source: session.planSource,
-    compiled_hash: session.compiledHash,
-    unmatched_policy: session.unmatchedPolicy,
-    capture_level: session.captureLevel,
+    lease_until: head.leaseUntil.toISOString(),
+    plan_source: fixed.planSource,
+    compiled_hash: fixed.compiledHash,
+    unmatched_policy: fixed.unmatchedPolicy,
+    capture_level: fixed.captureLevel,
     labels: [...state.labels],
     tool_filter: state.toolFilter === null ? null : [...state.toolFilter],
-    workflow_id: session.workflowId,
-    role: session.role,
-    created_at: session.createdAt.toISOString(),
-    state: snapshotOf(state, plan, { sessionId: session.sessionId, lastNarrowing: session.lastNarrowing }),
-    ledger: session.ledger,
+    workflow_id: fixed.workflowId,
+    role: fixed.role,
+    created_at: fixed.createdAt.toISOString(),
+    state: snapshotOf(state, plan, { sessionId: fixed.sessionId, lastNarrowing: head.lastNarrowing }),
+    ledger: head.ledger,
   }
 }
 
 /** Calls that were allowed and have no outcome yet. */
-export function pendingCalls({ sessionId, state }: Pick<SessionRow, 'sessionId' | 'state'>): PendingCallView[] {
+export function pendingCalls({ fixed: { sessionId }, head: { state } }: SessionRow): PendingCallView[] {
   return (state.open?.calls ?? [])
     .filter((call) => call.state !== 'resolved')
     .map((call) => ({
@@ -45,8 +46,10 @@ export function pendingCalls({ sessionId, state }: Pick<SessionRow, 'sessionId' 
     }))
 }
 
-/** Where a session stands, in problem details: what a client needs to go on after a refusal. */
-export function standing({ state, ledger, leaseUntil }: SessionRow): { session: JsonObject } {
+/** The session in problem details: what a client needs to go on after a refusal. */
+export function sessionProblem({ head: { state, ledger, leaseUntil } }: Pick<SessionRow, 'head'>): {
+  session: JsonObject
+} {
   return {
     session: {
       status: state.status,

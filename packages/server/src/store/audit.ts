@@ -1,10 +1,12 @@
 import type { AUDIT_ACTIONS } from '@countersign/protocol'
-import type { Queryable } from '../../postgres/sql.js'
-import { deleteSome } from '../delete-some.js'
+import type { Queryable } from '../postgres/sql.js'
+import { deleteSome } from './delete-some.js'
+
+export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
 export interface NewAuditEntry {
   tenantId: string
-  action: (typeof AUDIT_ACTIONS)[number]
+  action: AuditAction
   at: Date
   userId?: string | null
   actor?: string | null
@@ -25,10 +27,31 @@ export async function insertAuditEntry(sql: Queryable, entry: NewAuditEntry): Pr
     where t.tenant_id = ${entry.tenantId}`
 }
 
+/** The CTE `audited`: the entry of a change of the session in `changed`. */
+export const AUDIT = `audited as (
+    insert into audit_entries
+      (tenant_id, at, action, user_id, actor, ip, subject, detail, key_id, key_name, key_prefix)
+    select changed.tenant_id, :audit_at::timestamptz, :audit_action::text, :audit_user::text, :audit_actor::text,
+      :audit_ip::text, :audit_subject::text, :audit_detail::text, k.key_id, k.name, k.prefix
+    from changed left join api_keys k on k.tenant_id = changed.tenant_id and k.key_id = :audit_key::text
+  )`
+
+/** The values of `AUDIT`. */
+export const auditOf = (entry: NewAuditEntry) => ({
+  audit_at: entry.at,
+  audit_action: entry.action,
+  audit_user: entry.userId ?? null,
+  audit_actor: entry.actor ?? null,
+  audit_ip: entry.ip ?? null,
+  audit_subject: entry.subject ?? null,
+  audit_detail: entry.detail ?? null,
+  audit_key: entry.keyId ?? null,
+})
+
 /** For a person who is not signed in: the same statement whether or not an account has the address. */
 export async function insertAuditEntryByEmail(
   sql: Queryable,
-  entry: { emailKey: string; action: NewAuditEntry['action']; at: Date; ip: string },
+  entry: { emailKey: string; action: AuditAction; at: Date; ip: string },
 ): Promise<void> {
   await sql`
     insert into audit_entries (tenant_id, at, action, user_id, actor, ip)
@@ -38,7 +61,7 @@ export async function insertAuditEntryByEmail(
 export interface AuditRow {
   auditId: number
   at: Date
-  action: (typeof AUDIT_ACTIONS)[number]
+  action: AuditAction
   actor: string | null
   keyId: string | null
   keyName: string | null

@@ -1,0 +1,21 @@
+import { unauthenticated } from '../base/api-error.js'
+import type { WorkOptions } from '../postgres/database.js'
+import type { Sql, Tx } from '../postgres/sql.js'
+import { holdSignIn } from '../store/accounts/refresh-tokens.js'
+import type { Context } from './context.js'
+
+/** Runs `fn` in one transaction of the tenant. Everything inside uses its `tx`, never `database.sql`. */
+export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, options?: WorkOptions): Promise<T> {
+  const { app, tenant, signIn } = ctx
+  if (signIn === null) return app.database.transaction(tenant.tenantId, fn, options)
+  const asSignedIn = async (tx: Tx) => {
+    // A body may come slowly: a person who was signed out meanwhile writes nothing any more.
+    if (!(await holdSignIn(tx, signIn, app.clock()))) throw unauthenticated()
+    return fn(tx)
+  }
+  return app.database.transaction(tenant.tenantId, asSignedIn, options)
+}
+
+/** For a write that is one statement: the tenant's share of connections without BEGIN and COMMIT. */
+export const inStatement = <T>({ app, tenant }: Context, fn: (sql: Sql) => Promise<T>): Promise<T> =>
+  app.database.single(tenant.tenantId, fn)
