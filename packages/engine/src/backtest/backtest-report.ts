@@ -20,6 +20,7 @@ export interface BacktestTally {
 const MAX_DIVERGENCES = 200
 const MAX_PATHS = 200
 
+/** An empty tally. */
 export const newTally = (plan: Plan): BacktestTally => ({
   plan,
   sessions: 0,
@@ -32,6 +33,7 @@ export const newTally = (plan: Plan): BacktestTally => ({
   divergences: [],
 })
 
+/** The expected decision on a call, by turn and position. */
 export type Expected = (turn: number, call: number) => 'allow' | 'block'
 
 /**
@@ -90,6 +92,7 @@ function countCall(
   }
 }
 
+/** The report of everything added to a tally. */
 export function reportOf(tally: BacktestTally): RunReport {
   const tools = [...tally.tools].sort(([a], [b]) => (a < b ? -1 : 1))
   const covered = tools.filter(([tool]) => tally.plan.contracts.has(tool))

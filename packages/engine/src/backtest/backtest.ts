@@ -23,12 +23,14 @@ export interface PastSession {
   readonly turns: readonly PastTurn[]
 }
 
+/** One model response of a past session: the calls it proposed together. */
 export interface PastTurn {
   /** What the user said before this turn, besides the session's first message. */
   readonly user?: readonly string[]
   readonly calls: readonly PastCall[]
 }
 
+/** One call of a past session, with its result if that was recorded. */
 export interface PastCall {
   readonly name: string
   readonly arguments: JsonValue
@@ -39,6 +41,7 @@ export interface PastCall {
   readonly flow?: CallFlow
 }
 
+/** The decision on one call of a replayed session, to compare with the expected one. */
 export interface CallComparison {
   readonly turn: number
   readonly call: number
@@ -49,6 +52,7 @@ export interface CallComparison {
   readonly reasons: readonly Block[]
 }
 
+/** What a backtest replays a session with. */
 export interface BacktestOptions {
   readonly plan: Plan
   readonly unmatchedPolicy: UnmatchedPolicy

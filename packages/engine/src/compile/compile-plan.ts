@@ -17,11 +17,13 @@ import type { CompiledSource } from './read-source.js'
 import { type ContractSource, type ReadSource, readSource } from './read-source.js'
 import { shapeNotes } from './shape-notes.js'
 
+/** The sources of a plan: contracts, and optionally a session definition. */
 export interface PlanSources {
   readonly contracts: readonly ContractSource[]
   readonly session?: ContractSource | undefined
 }
 
+/** The compiled plan with its warnings, or every error found. */
 export type CompileResult =
   | {
       readonly ok: true

@@ -6,6 +6,7 @@ import { type ContractSource, type ReadSource, readSource } from './read-source.
 import { shapeNotes } from './shape-notes.js'
 import { workflowProblems } from './workflow-problems.js'
 
+/** The workflow definition with its warnings, or every error found. */
 export type WorkflowCompilation =
   | { readonly ok: true; readonly definition: WorkflowDefinition; readonly warnings: CompileNote[] }
   | { readonly ok: false; readonly errors: CompileNote[] }

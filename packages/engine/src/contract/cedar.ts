@@ -37,6 +37,7 @@ export interface CedarEntityId {
   id: string
 }
 
+/** What a policy says about one request. */
 export interface PolicyResult {
   /** `error` blocks like `deny`, but only `deny` can remove a tool before its arguments are known. */
   readonly decision: 'allow' | 'deny' | 'error'
@@ -51,12 +52,14 @@ export interface PolicyQuestion {
   readonly arguments: JsonObject | null
 }
 
+/** A parsed policy that can be asked. */
 export interface PreparedPolicy {
   decide(question: PolicyQuestion): PolicyResult
   /** The layer below `decide`: takes a Cedar request, and also says which policies decided. */
   authorize(request: CedarRequest): PolicyResult & { readonly reasons: string[] }
 }
 
+/** Checks and prepares Cedar policies. */
 export interface PolicyEvaluator {
   /** What is wrong with a policy's text; empty when it can be used. */
   check(policy: string): string[]
@@ -64,6 +67,7 @@ export interface PolicyEvaluator {
   prepare(policy: string): PreparedPolicy
 }
 
+/** Creates an evaluator on a loaded Cedar module. */
 export function createPolicyEvaluator(cedar: CedarModule): PolicyEvaluator {
   const parsed = createParsedSets(cedar)
   const check = (policy: string) => checkPolicy(cedar, policy)

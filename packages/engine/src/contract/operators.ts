@@ -15,6 +15,7 @@ export type PreparedOperator =
   | { ok: true; test: OperatorTest | null; isBeyond: Beyond }
   | { ok: false; problem: string }
 
+/** One row of the table of operators. */
 export interface Operator {
   /** What the operand must be, for messages and docs. */
   readonly operand: string
@@ -148,8 +149,10 @@ export const TYPED_OPERATORS: ReadonlyMap<string, readonly string[]> = new Map([
   ['length_lte', ['string', 'array']],
 ])
 
+/** The name of an operator, such as `one_of`. */
 export type OperatorName = keyof typeof OPERATORS
 
+/** Whether a name is that of an operator. */
 export function isOperatorName(name: string): name is OperatorName {
   return Object.hasOwn(OPERATORS, name)
 }

@@ -43,6 +43,7 @@ export interface Price {
   readonly output: string
 }
 
+/** One contract, ready to judge with. */
 export interface PreparedContract {
   readonly tool: string
   readonly file: string | undefined

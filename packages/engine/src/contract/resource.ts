@@ -1,6 +1,7 @@
 import type { JsonObject } from '@countersign/protocol'
 import type { PreparedResource } from './plan.js'
 
+/** How a call holds a resource: alone, or together with other shared holds. */
 export type ResourceMode = 'exclusive' | 'shared'
 
 /** The key of a resource for one call: `order:{$.order_id}` becomes `order:A-17`. Null if a value is missing. */

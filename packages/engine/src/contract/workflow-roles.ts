@@ -16,6 +16,7 @@ export function toolsOfRole({ roles }: WorkflowDefinition, role: string): string
   return found === undefined ? undefined : found.tools === undefined ? null : distinct(found.tools)
 }
 
+/** A handoff that a session wants to offer. */
 export interface Offer {
   readonly definition: WorkflowDefinition
   readonly fromRole: string
@@ -26,6 +27,7 @@ export interface Offer {
   readonly bound: readonly string[] | null
 }
 
+/** What an offer grants, or why it cannot be made. */
 export type OfferTerms =
   | {
       readonly ok: true

@@ -87,7 +87,7 @@ describe('diffPlans', () => {
     expect(words([before], null)).toEqual(['allows: pay has a contract now'])
     expect(words([{ tool: 'other' }])).toEqual([
       'allows: other has a contract now',
-      'blocks: pay has no contract any more',
+      'blocks: pay no longer has a contract',
     ])
   })
 
@@ -100,12 +100,12 @@ describe('diffPlans', () => {
       argument_value_invariants: [{ path: '$.to', regex: '^A' }],
     }
     expect(words([after])).toEqual([
-      'blocks: pay: gated: no call passes',
+      'blocks: pay: gated: every call is blocked',
       'allows: pay: argument to may be left out',
-      'allows: pay: argument memo may be given',
+      'allows: pay: argument memo is now accepted',
       'allows: pay: $.to may come from the values known from earlier sessions',
       'blocks: pay: $.to may not come from a line of $ of the result of page',
-      'blocks: pay: another source of $.to blocks',
+      'blocks: pay: any other source of $.to blocks',
       'blocks: pay: new bound: $.to matches ^A',
     ])
   })

@@ -46,7 +46,7 @@ function neededBy(contract: CompiledContract, byTool: ReadonlyMap<string, Compil
 const needsWhatIsBlocked: Check = (contract, byTool) =>
   [...neededBy(contract, byTool)]
     .filter((tool) => byTool.get(tool)?.gate === 'block')
-    .map((tool) => neverCallable(contract.tool, `it needs a call of ${tool}, which is gated`))
+    .map((tool) => neverCallable(contract.tool, `it requires a call of ${tool}, which is gated`))
 
 /** Compilation warns about the direct case. */
 const forbiddenByWhatItNeeds: Check = (contract, byTool) =>
@@ -56,27 +56,27 @@ const forbiddenByWhatItNeeds: Check = (contract, byTool) =>
         !contract.preconditions?.some((item) => 'requires_prior_tool' in item && item.requires_prior_tool === tool),
     )
     .filter((tool) => byTool.get(tool)?.forbids_after?.includes(contract.tool))
-    .map((tool) => neverCallable(contract.tool, `it needs a call of ${tool}, after which it is forbidden`))
+    .map((tool) => neverCallable(contract.tool, `it requires a call of ${tool}, after which it is forbidden`))
 
 const deniedByWhatItNeeds: Check = (contract, byTool) =>
   [...neededBy(contract, byTool)].flatMap((tool) => {
     const added = byTool.get(tool)?.labels?.adds ?? []
     const label = contract.labels?.deny_when?.find((name) => added.includes(name))
     if (label === undefined) return []
-    return [neverCallable(contract.tool, `it needs a call of ${tool}, which adds the label ${label} that denies it`)]
+    return [neverCallable(contract.tool, `it requires a call of ${tool}, which adds the label ${label} that denies it`)]
   })
 
 const boundByWhatNeedsIt: Check = (contract, byTool) =>
   (contract.refs ?? []).flatMap(({ ref }) => {
     const binders = [...byTool.values()].filter(({ binds }) => binds?.some(({ name }) => name === ref))
     const stuck = binders.length > 0 && binders.every((binder) => neededBy(binder, byTool).has(contract.tool))
-    return stuck ? [neverCallable(contract.tool, `the binding ${ref} is only set by calls that come after it`)] : []
+    return stuck
+      ? [neverCallable(contract.tool, `the binding ${ref} is only set by calls that require this one first`)]
+      : []
   })
 
 const limitedToNothing: Check = ({ tool }, _, { session }) =>
-  session.session_limits?.max_calls_per_tool?.[tool] === 0
-    ? [neverCallable(tool, 'max_calls_per_tool allows none')]
-    : []
+  session.session_limits?.max_calls_per_tool?.[tool] === 0 ? [neverCallable(tool, 'max_calls_per_tool is 0')] : []
 
 const rulesBehindAGate: Check = (contract) => {
   const rules = ['arguments', 'sources', 'preconditions', 'aggregates', 'envelopes', 'checkpoint', 'refs'] as const
@@ -101,7 +101,7 @@ const rulesOnAbsentFields: Check = (contract) => {
   return [...new Set(paths)].flatMap((path) => {
     const field = /^\$\.([A-Za-z_]\w*)/.exec(path)?.[1]
     if (field === undefined || fields.has(field)) return []
-    const message = `a rule of ${contract.tool} reads ${path}, which its arguments do not allow`
+    const message = `a rule of ${contract.tool} reads ${path}, which its arguments schema does not allow`
     return [{ tool: contract.tool, code: 'never_fires', message }]
   })
 }

@@ -15,15 +15,15 @@ export function describeContract(contract: Contract): string[] {
       ({ path, from, otherwise }) =>
         `${path} comes from ${from.map(describeOrigin).join(', or ')}; otherwise ${otherwise === 'ask' ? 'a person is asked' : 'the call is blocked'}.`,
     ),
-    ...(contract.refs ?? []).map(({ path, ref }) => `${path} equals what was bound as ${ref}.`),
+    ...(contract.refs ?? []).map(({ path, ref }) => `${path} equals the value bound as ${ref}.`),
     ...describeBudgets(contract),
     ...describeLabels(contract),
     ...(contract.resources ?? []).map(
-      ({ key, mode }) => `Holds ${key} ${mode === 'shared' ? 'with others' : 'alone'}.`,
+      ({ key, mode }) => `Holds ${key} ${mode === 'shared' ? 'shared' : 'exclusively'}.`,
     ),
     ...rulesOn('Right before it runs, ', contract.execution_constraints?.arguments),
     ...describeCheckpoints(contract),
-    ...(contract.policy === undefined ? [] : ['Its policy must permit the call.']),
+    ...(contract.policy === undefined ? [] : ['Its policy must allow the call.']),
   ]
 }
 
@@ -37,10 +37,10 @@ const EFFECTS = {
 } as const
 
 function describeRisk({ side_effect, gate }: Contract): string {
-  const effect = side_effect === undefined ? 'Its effect is not stated' : EFFECTS[side_effect]
-  if (gate === 'block') return `${effect}: no call passes.`
-  if (gate === 'allow') return `${effect}: calls that fit are allowed.`
-  return `${effect}: the session's defaults for that risk apply.`
+  const effect = side_effect === undefined ? 'Its side effect is not declared' : EFFECTS[side_effect]
+  if (gate === 'block') return `${effect}: every call is blocked.`
+  if (gate === 'allow') return `${effect}: calls that satisfy the rules are allowed.`
+  return `${effect}: the session's default for this risk applies.`
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -55,24 +55,24 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** The first level of the schema; for deeper levels see the YAML. */
 function describeArguments(schema: Contract['arguments']): string[] {
-  if (typeof schema !== 'object') return schema === false ? ['It can have no arguments.'] : []
+  if (typeof schema !== 'object') return schema === false ? ['It takes no arguments.'] : []
   const { properties, required, additionalProperties } = schema
   const needed = new Set(Array.isArray(required) ? required : [])
   const fields = isObject(properties) ? Object.entries(properties) : []
   return [
-    ...fields.map(([name, field]) => `${name} is ${describeField(field)}${needed.has(name) ? '' : ', or left out'}.`),
-    ...(additionalProperties === false ? ['No other argument may be given.'] : []),
+    ...fields.map(([name, field]) => `${name} is ${describeField(field)}${needed.has(name) ? '' : ' (optional)'}.`),
+    ...(additionalProperties === false ? ['No other arguments are allowed.'] : []),
   ]
 }
 
 function describeField(field: JsonValue): string {
-  if (!isObject(field)) return field === false ? 'never given' : 'anything'
+  if (!isObject(field)) return field === false ? 'never allowed' : 'anything'
   const { type, pattern, format, minimum, maximum, minLength, maxLength, minItems, maxItems } = field
   const types = (Array.isArray(type) ? type : [type]).filter((name) => typeof name === 'string')
   return [
     types.length === 0 ? 'a value' : types.map((name) => TYPES[name] ?? name).join(' or '),
     field.const === undefined ? '' : ` equal to ${show(field.const)}`,
-    Array.isArray(field.enum) ? ` out of ${field.enum.map(show).join(', ')}` : '',
+    Array.isArray(field.enum) ? ` from the list ${field.enum.map(show).join(', ')}` : '',
     typeof format === 'string' ? ` of the form ${format}` : '',
     typeof pattern === 'string' ? ` that matches ${pattern}` : '',
     between(minimum, maximum, ''),
@@ -87,7 +87,7 @@ function between(least: JsonValue | undefined, most: JsonValue | undefined, unit
 }
 
 const COMPARISONS: Readonly<Record<Operator, (operand: JsonValue) => string>> = {
-  exists: (wanted) => (wanted === true ? 'is given' : 'is not given'),
+  exists: (wanted) => (wanted === true ? 'is present' : 'is absent'),
   type: (type) => `is ${TYPES[String(type)] ?? String(type)}`,
   equals: (value) => `equals ${show(value)}`,
   not_equals: (value) => `is not ${show(value)}`,
@@ -104,8 +104,8 @@ const COMPARISONS: Readonly<Record<Operator, (operand: JsonValue) => string>> = 
   ends_with: (text) => `ends with ${show(text)}`,
   length_gte: (length) => `has a length of at least ${show(length)}`,
   length_lte: (length) => `has a length of at most ${show(length)}`,
-  schema: () => 'fits a schema',
-  ref: (name) => `equals what was bound as ${String(name)}`,
+  schema: () => 'matches a schema',
+  ref: (name) => `equals the value bound as ${String(name)}`,
 }
 
 const rulesOn = (where: string, invariants: readonly Invariant[] = []): string[] =>
@@ -120,11 +120,11 @@ function describeInvariant({ path, message: _, ...operators }: Invariant): strin
 
 function describePrecondition(precondition: Precondition): string {
   if ('requires_step_count' in precondition) {
-    return `Comes after at least ${precondition.requires_step_count.gte} committed steps.`
+    return `Requires at least ${precondition.requires_step_count.gte} committed steps first.`
   }
   const { requires_prior_tool, same = [], with_output = [] } = precondition
   return [
-    `Comes after ${requires_prior_tool}`,
+    `Requires a call of ${requires_prior_tool} first`,
     same.length === 0 ? '' : ` with the same ${same.map(({ path }) => path).join(', ')}`,
     with_output.length === 0 ? '' : `, in whose result ${with_output.map(describeInvariant).join(' and ')}`,
     '.',
@@ -135,9 +135,9 @@ function describeOrder({ transitions, forbids_after = [] }: Contract): string[] 
   return [
     ...(transitions?.valid_in_phases === undefined
       ? []
-      : [`Possible in the phase ${transitions.valid_in_phases.join(' or ')}.`]),
-    ...(transitions?.advances_to === undefined ? [] : [`Leads on to the phase ${transitions.advances_to}.`]),
-    ...(forbids_after.length === 0 ? [] : [`Afterwards ${forbids_after.join(', ')} may not be called.`]),
+      : [`Allowed in the phase ${transitions.valid_in_phases.join(' or ')}.`]),
+    ...(transitions?.advances_to === undefined ? [] : [`Moves to the phase ${transitions.advances_to}.`]),
+    ...(forbids_after.length === 0 ? [] : [`After it, ${forbids_after.join(', ')} may not be called.`]),
   ]
 }
 
@@ -154,7 +154,7 @@ function describeBudgets({ aggregates = [], envelopes = [] }: Contract): string[
     }),
     ...envelopes.map(({ name, path, direction, tolerance_percent = 0 }) => {
       const tolerance = tolerance_percent === 0 ? '' : `, give or take ${tolerance_percent} %`
-      return `${path} is ${DIRECTIONS[direction]} what was established as ${name}${tolerance}.`
+      return `${path} is ${DIRECTIONS[direction]} the value established as ${name}${tolerance}.`
     }),
   ]
 }
@@ -162,7 +162,7 @@ function describeBudgets({ aggregates = [], envelopes = [] }: Contract): string[
 function describeLabels({ labels }: Contract): string[] {
   const { deny_when = [], adds = [] } = labels ?? {}
   return [
-    ...(deny_when.length === 0 ? [] : [`Not in a session labelled ${deny_when.join(' or ')}.`]),
+    ...(deny_when.length === 0 ? [] : [`Not allowed in a session labelled ${deny_when.join(' or ')}.`]),
     ...(adds.length === 0 ? [] : [`Labels the session ${adds.join(', ')}.`]),
   ]
 }
@@ -171,7 +171,7 @@ function describeCheckpoints({ checkpoint = [] }: Contract): string[] {
   return (Array.isArray(checkpoint) ? checkpoint : [checkpoint]).map(({ when = [], reason }) =>
     when.length === 0
       ? `A person is asked: ${reason}.`
-      : `A person is asked where ${when.map(describeInvariant).join(' and ')}: ${reason}.`,
+      : `A person is asked if ${when.map(describeInvariant).join(' and ')}: ${reason}.`,
   )
 }
 

@@ -18,7 +18,7 @@ export function diffPlans(before: CompiledSession | null, after: CompiledSession
   for (const tool of [...new Set([...old.keys(), ...next.keys()])].sort()) {
     const was = old.get(tool)
     const is = next.get(tool)
-    if (is === undefined) changes.push({ tool, effect: 'blocks', text: `${tool} has no contract any more` })
+    if (is === undefined) changes.push({ tool, effect: 'blocks', text: `${tool} no longer has a contract` })
     else if (was === undefined) changes.push({ tool, effect: 'allows', text: `${tool} has a contract now` })
     else changes.push(...diffContracts(was, is))
   }
@@ -46,19 +46,19 @@ type Say = (effect: PlanChange['effect'], text: string) => PlanChange
 
 function diffGate(was: CompiledContract, is: CompiledContract, say: Say): PlanChange[] {
   if (was.gate === is.gate) return []
-  if (is.gate === 'block') return [say('blocks', 'gated: no call passes')]
+  if (is.gate === 'block') return [say('blocks', 'gated: every call is blocked')]
   return [
     was.gate === 'block'
       ? say('allows', 'no longer gated')
-      : say('changes', `gate is now ${is.gate ?? 'as the risk says'}`),
+      : say('changes', `gate is now ${is.gate ?? 'the default for its risk'}`),
   ]
 }
 
 /** The first level of the schema in words; deeper levels only as changed. */
 function diffArguments(was: CompiledContract, is: CompiledContract, say: Say): PlanChange[] {
   if (same(was.arguments, is.arguments)) return []
-  if (was.arguments === undefined) return [say('blocks', 'arguments must fit a schema now')]
-  if (is.arguments === undefined) return [say('allows', 'arguments need not fit a schema any more')]
+  if (was.arguments === undefined) return [say('blocks', 'arguments must now match a schema')]
+  if (is.arguments === undefined) return [say('allows', 'arguments no longer need to match a schema')]
   const [old, next] = [schemaParts(was.arguments), schemaParts(is.arguments)]
   const changes: PlanChange[] = []
   for (const field of next.required.filter((name) => !old.required.includes(name))) {
@@ -69,11 +69,11 @@ function diffArguments(was: CompiledContract, is: CompiledContract, say: Say): P
   }
   for (const field of [...new Set([...old.fields.keys(), ...next.fields.keys()])].sort()) {
     const [before, after] = [old.fields.get(field), next.fields.get(field)]
-    if (before === undefined) changes.push(say('allows', `argument ${field} may be given`))
-    else if (after === undefined) changes.push(say('blocks', `argument ${field} may not be given`))
+    if (before === undefined) changes.push(say('allows', `argument ${field} is now accepted`))
+    else if (after === undefined) changes.push(say('blocks', `argument ${field} is no longer accepted`))
     else if (!same(before, after)) changes.push(say('changes', `argument ${field} must be ${canonicalJson(after)}`))
   }
-  return changes.length > 0 ? changes : [say('changes', 'the schema of the arguments changes')]
+  return changes.length > 0 ? changes : [say('changes', 'the arguments schema changes')]
 }
 
 function schemaParts(schema: unknown): { required: string[]; fields: Map<string, JsonValue> } {
@@ -110,19 +110,21 @@ function diffSource(before: SourceRule, after: SourceRule, say: Say): PlanChange
   ]
   if (before.otherwise !== after.otherwise) {
     const effect = after.otherwise === 'ask' ? 'allows' : 'blocks'
-    changes.push(say(effect, `another source of ${path} ${after.otherwise === 'ask' ? 'asks a person' : 'blocks'}`))
+    changes.push(say(effect, `any other source of ${path} ${after.otherwise === 'ask' ? 'asks a person' : 'blocks'}`))
   }
   if (before.role !== after.role)
-    changes.push(say('changes', `${path} is judged as ${after.role ?? 'its value looks'}`))
+    changes.push(say('changes', `${path} is judged ${after.role === undefined ? 'by its shape' : `as ${after.role}`}`))
   if (before.numbers !== after.numbers) {
     const effect = after.numbers === true ? 'blocks' : 'allows'
-    changes.push(say(effect, `numbers in ${path} are ${after.numbers === true ? 'judged by' : 'free of'} their source`))
+    changes.push(
+      say(effect, `numbers in ${path} are ${after.numbers === true ? 'now' : 'no longer'} judged by their source`),
+    )
   }
   const [had, has] = [new Set(before.known?.hashes), new Set(after.known?.hashes)]
   const added = [...has].filter((hash) => !had.has(hash)).length
   const gone = [...had].filter((hash) => !has.has(hash)).length
   if (added > 0) changes.push(say('allows', `${added} more known values of ${path}`))
-  if (gone > 0) changes.push(say('blocks', `${gone} known values of ${path} are forgotten`))
+  if (gone > 0) changes.push(say('blocks', `${gone} known values of ${path} are removed`))
   return changes
 }
 
@@ -147,7 +149,7 @@ function diffLists(was: CompiledContract, is: CompiledContract, say: Say): PlanC
     const words = (item: unknown) => describeRule(is.tool, { [key]: [item] })
     return [
       ...only(next, old).map((item) => say('blocks', `new ${LISTS[key]}: ${words(item)}`)),
-      ...only(old, next).map((item) => say('allows', `no more ${LISTS[key]}: ${words(item)}`)),
+      ...only(old, next).map((item) => say('allows', `removed ${LISTS[key]}: ${words(item)}`)),
     ]
   })
 }
@@ -164,9 +166,9 @@ function diffSessions(was: CompiledSession['session'], is: CompiledSession['sess
   return keys
     .filter((key) => !same(was[key], is[key]))
     .map((key) => {
-      if (was[key] === undefined) return { tool: null, effect: 'changes' as const, text: `the session has ${key} now` }
+      if (was[key] === undefined) return { tool: null, effect: 'changes' as const, text: `the session now has ${key}` }
       if (is[key] === undefined)
-        return { tool: null, effect: 'changes' as const, text: `the session has no ${key} any more` }
+        return { tool: null, effect: 'changes' as const, text: `the session no longer has ${key}` }
       return { tool: null, effect: 'changes' as const, text: `${key} of the session changes` }
     })
 }

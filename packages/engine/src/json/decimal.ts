@@ -6,23 +6,24 @@ const Exact = Decimal.clone({ precision: 1_000, toExpNeg: -1_000, toExpPos: 1_00
 
 export type { Decimal }
 
-/** Finite numbers only. A string that looks like a number is not one. */
+/** Null unless the value is a finite number. A string that looks like a number is not one. */
 export function toDecimal(value: JsonValue | undefined): Decimal | null {
   return typeof value === 'number' && Number.isFinite(value) ? new Exact(value) : null
 }
 
-/** A decimal as the state stores it: text in plain digits. */
+/** The exact sum. Decimals are text in plain digits, as the state stores them. */
 export function addDecimals(a: string, b: string): string {
   const places = Math.max(placesOf(a), placesOf(b))
   if (!isShort(a, places) || !isShort(b, places)) return new Exact(a).plus(b).toFixed()
   return fromUnits(toUnits(a, places) + toUnits(b, places), places)
 }
 
+/** The exact difference. */
 export function subtractDecimals(a: string, b: string): string {
   return new Exact(a).minus(b).toFixed()
 }
 
-/** Negative when a is less than b, 0 when they are equal, positive when a is greater. */
+/** Negative if a is less than b, 0 if they are equal, positive if a is greater. */
 export function compareDecimals(a: string, b: string): number {
   if (!isShort(a, 0) || !isShort(b, 0)) return new Exact(a).comparedTo(b)
   // Different texts of so few digits are different doubles in the same order.
@@ -30,6 +31,7 @@ export function compareDecimals(a: string, b: string): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
+/** The exact product. */
 export function multiplyDecimals(a: string, b: string): string {
   return new Exact(a).times(b).toFixed()
 }

@@ -4,6 +4,7 @@ import { spendOnCompiling } from '../text/compile-budget.js'
 import { pathProblem } from './json-path-limits.js'
 import { regexFunctions } from './json-path-regex.js'
 
+/** A JSONPath that can be evaluated. */
 export interface CompiledPath {
   readonly expression: string
   /** True when the path names at most one value: only child names and indices. */
@@ -15,6 +16,7 @@ export interface CompiledPath {
   nodes(value: JsonValue): PathNode[]
 }
 
+/** A value that a path found, and where. */
 export interface PathNode {
   /** Where the value is, as a singular path such as `$.items[0].price`. */
   readonly path: string
@@ -24,6 +26,7 @@ export interface PathNode {
 
 export type PathStep = string | number
 
+/** A compiled path, or why it was refused. */
 export type PathCompilation = { ok: true; path: CompiledPath } | { ok: false; problem: string }
 
 /**

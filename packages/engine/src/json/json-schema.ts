@@ -8,6 +8,7 @@ import { locationPath, type PathStep } from './json-path.js'
 import { createStepBudget, refuseLoneIf, replaceKeywords } from './json-schema-keywords.js'
 import { checkStrictValue } from './strict-json.js'
 
+/** Why a value is not valid against a schema. */
 export interface SchemaProblem {
   /** Where in the value, as a JSONPath. */
   readonly path: string
@@ -18,6 +19,7 @@ export interface SchemaProblem {
   readonly message: string
 }
 
+/** A JSON Schema that values can be validated against. */
 export interface CompiledSchema {
   readonly ok: true
   test(value: JsonValue): boolean
@@ -27,6 +29,7 @@ export interface CompiledSchema {
   validate(value: JsonValue): SchemaProblem[]
 }
 
+/** A compiled schema, or why it was refused. */
 export type SchemaCompilation = CompiledSchema | { readonly ok: false; readonly problem: string }
 
 /**

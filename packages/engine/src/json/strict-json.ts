@@ -1,5 +1,6 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
 
+/** A parsed value, or why the text was refused. */
 export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: string }
 
 /**

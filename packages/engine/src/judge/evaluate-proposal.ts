@@ -5,7 +5,7 @@ import { sha256Hex } from '../json/hash.js'
 import type { ReadResponse } from '../response/read-response.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { SessionState } from '../state/state.js'
-import { addToTally, EMPTY_TALLY, type Tally } from '../state/tally.js'
+import { EMPTY_TALLY, type Tally, tallyCall } from '../state/tally.js'
 import { judgeReadable, type LadderResult, shareResponse } from './judge-call.js'
 import type { Proposal, Verdict } from './proposal.js'
 import { recordDecision } from './record-decision.js'
@@ -84,7 +84,7 @@ function tallyWith(tally: Tally, allowed: LadderResult, state: SessionState): Ta
     aggregates,
     checkpoints: checkpoints.length,
   }
-  return addToTally(tally, counted, state)
+  return tallyCall(tally, counted, state)
 }
 
 /** An unreadable response without calls still gets a verdict, as one call without a name. */

@@ -40,6 +40,7 @@ export interface Draft {
   readonly shortened?: true
 }
 
+/** What drafting depends on besides the summaries. */
 export interface DraftOptions {
   /** The agent's: known values are stored as hashes under it. */
   readonly salt: string

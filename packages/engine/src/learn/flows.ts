@@ -67,6 +67,7 @@ function writable<Name extends 'cells' | 'columns' | 'latest' | 'calls'>(
 
 type Writable<T> = T extends ReadonlyMap<infer Key, infer Value> ? Map<Key, Value> : never
 
+/** A trail for a new conversation. */
 export const newTrail = (key: string | null = null): Trail => ({
   key,
   request: null,
@@ -81,6 +82,7 @@ export const newTrail = (key: string | null = null): Trail => ({
   incomplete: false,
 })
 
+/** Records what the user said. */
 export function sawUser(trail: Trail, text: string): void {
   const order = ++trail.order
   if (trail.key !== null) trail.request ??= saltedHash(trail.key, text.toWellFormed()).slice(0, 32)

@@ -30,6 +30,7 @@ export function readResult(result: unknown): ReadResult {
   return { cells, cut }
 }
 
+/** Parses a result given as text: JSON, a list or map in YAML, or a list of short lines; otherwise the text itself. */
 export function parseResultText(text: string): unknown {
   if (text.trim() === '') return text
   try {

@@ -66,6 +66,7 @@ export interface ObservedCall {
   readonly failed?: boolean
 }
 
+/** An empty summary of a tool. */
 export const newSummary = (tool: string): ToolSummary => ({
   version: 2,
   tool,

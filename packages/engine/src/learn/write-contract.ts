@@ -20,6 +20,7 @@ function fileOf(tool: string): string {
 
 const RESERVED: ReadonlySet<string> = new Set(['session', 'workflow'])
 
+/** A draft in short lines for the terminal. */
 export function describeDraft({
   confidence,
   samples,
@@ -32,9 +33,11 @@ export function describeDraft({
   return [
     `Learned from ${samples} ${samples === 1 ? 'call' : 'calls'}: ${confidence} confidence.`,
     ...(samples > 0
-      ? [`In 19 of 20 cases it wrongly stops at most ${percent(falseBlockBound)} of the next sessions that use it.`]
-      : ['Never called: written from its name and schema alone.']),
-    ...(shortened ? ['Left out: what was learned of its arguments, with which the plan would not compile.'] : []),
+      ? [`With 95 % confidence it wrongly blocks at most ${percent(falseBlockBound)} of future sessions that use it.`]
+      : ['Never called: drafted from its name and schema only.']),
+    ...(shortened
+      ? ['Left out: what was learned about its arguments, because the plan would not compile with it.']
+      : []),
     ...draftNotes({ openings, wouldBlock, suggestions }),
   ].map((line) => line.replaceAll(/[\r\n]+/g, ' '))
 }
@@ -46,11 +49,11 @@ export function draftNotes({
   suggestions,
 }: Pick<Draft, 'openings' | 'wouldBlock' | 'suggestions'>): string[] {
   return [
-    ...openings.map((opening) => `Opens free text: ${opening}.`),
-    ...wouldBlock.map((origin) => `Seen too seldom to allow: ${origin}.`),
+    ...openings.map((opening) => `Trusts free text: ${opening}.`),
+    ...wouldBlock.map((origin) => `Seen too rarely to allow: ${origin}.`),
     ...suggestions.map(
       ({ rule, seen, falseBlockBound: bound }) =>
-        `Held ${seen} times (wrong at most ${percent(bound)}): ${JSON.stringify(rule)}.`,
+        `Always held, ${seen} times (at most ${percent(bound)} wrong blocks): ${JSON.stringify(rule)}.`,
     ),
   ].map((line) => line.replaceAll(/[\r\n]+/g, ' '))
 }

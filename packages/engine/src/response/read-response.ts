@@ -5,8 +5,10 @@ import { asRecord, asText, type RawCall, type RawResponse, readUsage, toCall } f
 import { readOpenAiChat, readOpenAiResponses } from './read-openai.js'
 import type { FinishReason, ProviderRun, ToolCall } from './tool-call.js'
 
+/** The wire format that a response was recognised as. */
 export type ResponseFormat = 'openai-chat' | 'openai-responses' | 'anthropic' | 'normalized' | 'unknown'
 
+/** A model response as the engine reads it, whatever its format. */
 export interface ReadResponse {
   readonly format: ResponseFormat
   readonly calls: ToolCall[]

@@ -8,6 +8,7 @@ export interface ResponseView {
   nodes(path: CompiledPath): PathNode[]
 }
 
+/** Prepares a response for paths. */
 export function viewResponse(read: ReadResponse): ResponseView {
   const normalized = normalizeResponse(read)
   const opened: JsonObject = {

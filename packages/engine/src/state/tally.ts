@@ -32,7 +32,8 @@ export interface TalliedCall {
   readonly checkpoints: number
 }
 
-export function addToTally(tally: Tally, call: TalliedCall, state: SessionState): Tally {
+/** The tally with one more allowed call. */
+export function tallyCall(tally: Tally, call: TalliedCall, state: SessionState): Tally {
   const before = tally.used.get(call.tool) ?? 0
   const isNew = before === 0 && !Object.hasOwn(state.used, call.tool)
   const labels = call.contract?.definition.labels?.adds ?? []

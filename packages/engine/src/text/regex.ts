@@ -3,6 +3,7 @@ import { spendOnCompiling } from './compile-budget.js'
 import { directMatch } from './direct-match.js'
 import { leastProgramSize } from './regex-size.js'
 
+/** A compiled RE2 pattern, or why it was refused. */
 export type Regex =
   | {
       ok: true
