@@ -2,10 +2,12 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { ReplayConfigError } from '../../packages/sdk/src/base/errors.js'
+import { wait } from '../../packages/sdk/src/base/steps.js'
 import { createBypassWatch } from '../../packages/sdk/src/clients/bypass.js'
 import { type ClientKind, detectClient, memberAt } from '../../packages/sdk/src/clients/clients.js'
 import { type ClientGovernor, governClient } from '../../packages/sdk/src/clients/govern-client.js'
-import type { TurnHooks } from '../../packages/sdk/src/clients/turn-hooks.js'
+import { runTurn } from '../../packages/sdk/src/turn/turn.js'
+import type { TurnHooks, TurnResult } from '../../packages/sdk/src/turn/turn-hooks.js'
 import { renderEvents, renderResponse } from '../support/provider-wire.js'
 
 /** What a client sends, as `POST /chat/completions`; ids in paths are `x`. */
@@ -241,16 +243,20 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
   function governed(sent: Sent) {
     const judged: string[] = []
     const hooks: TurnHooks = {
-      prepare: async (request) => ({ request }),
-      judge: async ({ response }) => {
+      prepare: (request) => wait(Promise.resolve({ request })),
+      judge: ({ response }) => {
         judged.push(String(response.id))
-        return { action: 'keep', callIds: new Set() }
+        return wait(Promise.resolve<TurnResult>({ action: 'keep', callIds: new Set() }))
       },
       abandon: async () => {},
       holdStreams: false,
     }
     const client = proof.make(recordingFetch(sent))
-    const governor: ClientGovernor = { beginTurn: () => hooks, assertUsable: () => {}, send: (call) => call() }
+    const governor: ClientGovernor = {
+      runTurn: (call) => runTurn(hooks, call),
+      assertUsable: () => {},
+      send: (call) => call(),
+    }
     return { facade: governClient(client, kind, governor), hooks, judged }
   }
 
@@ -311,7 +317,11 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
       return new Response(body.join('') + treatment.provider.wire.end, { headers })
     }
     const { hooks, judged } = governed(new Set())
-    const governor: ClientGovernor = { beginTurn: () => hooks, assertUsable: () => {}, send: (call) => call() }
+    const governor: ClientGovernor = {
+      runTurn: (call) => runTurn(hooks, call),
+      assertUsable: () => {},
+      send: (call) => call(),
+    }
     const facade = governClient(proof.make(answering), kind, governor)
     const request = { model: 'm', messages: [{ role: 'user', content: 'x' }], input: 'x', max_tokens: 1 }
     const made = (await methodAt(facade, path)(request)) as { [key: string]: unknown }
@@ -376,7 +386,7 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
   test('nothing leads from the governed client back to the original', () => {
     const client = proof.make(fetch)
     const facade = governClient(client, kind, {
-      beginTurn: () => {
+      runTurn: () => {
         throw new Error('no turn here')
       },
       assertUsable: () => {},

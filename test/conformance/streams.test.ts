@@ -2,13 +2,15 @@ import Anthropic from '@anthropic-ai/sdk'
 import { readResponse } from '@countersign/engine'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { wait } from '../../packages/sdk/src/base/steps.js'
 import { detectClient } from '../../packages/sdk/src/clients/clients.js'
 import { type ClientGovernor, governClient } from '../../packages/sdk/src/clients/govern-client.js'
-import type { ModelAnswer, TurnHooks, Verdict } from '../../packages/sdk/src/clients/turn-hooks.js'
 import { anthropic } from '../../packages/sdk/src/providers/anthropic/anthropic.js'
 import { openaiChat } from '../../packages/sdk/src/providers/openai-chat/openai-chat.js'
 import { openaiResponses } from '../../packages/sdk/src/providers/openai-responses/openai-responses.js'
-import type { StreamGate } from '../../packages/sdk/src/providers/provider.js'
+import type { StreamHold } from '../../packages/sdk/src/providers/provider.js'
+import { runTurn } from '../../packages/sdk/src/turn/turn.js'
+import type { ModelAnswer, TurnHooks, TurnResult } from '../../packages/sdk/src/turn/turn-hooks.js'
 import { describeShared } from '../support/describe-shared.js'
 import { type LoopbackProvider, startProvider } from '../support/provider.js'
 import type { ModelApi } from '../support/provider-wire.js'
@@ -35,17 +37,23 @@ afterAll(() => provider.close())
 const PROVIDERS = { 'openai-chat': openaiChat, 'openai-responses': openaiResponses, 'anthropic-messages': anthropic }
 
 /** The real clients; `judge` null leaves them bare. */
-function clients(judge: ((answer: ModelAnswer) => Verdict) | null, holdStreams = false) {
+function clients(judge: ((answer: ModelAnswer) => TurnResult) | null, holdStreams = false) {
   const openai = new OpenAI({ apiKey: 'unused', baseURL: `${provider.url}/v1`, maxRetries: 0, logLevel: 'off' })
   const claude = new Anthropic({ apiKey: 'unused', baseURL: provider.url, maxRetries: 0, logLevel: 'off' })
   if (judge === null) return { openai, claude }
   const hooks: TurnHooks = {
-    prepare: async (request) => ({ request }),
-    judge: async (answer) => judge(answer),
+    prepare: (request) => wait(Promise.resolve({ request })),
+    *judge(answer) {
+      return yield* wait(Promise.resolve(judge(answer)))
+    },
     abandon: async () => {},
     holdStreams,
   }
-  const governor: ClientGovernor = { beginTurn: () => hooks, assertUsable: () => {}, send: (call) => call() }
+  const governor: ClientGovernor = {
+    runTurn: (call) => runTurn(hooks, call),
+    assertUsable: () => {},
+    send: (call) => call(),
+  }
   const governed = <Client extends object>(client: Client): Client => {
     const kind = detectClient(client)
     if (kind === null) throw new Error('the client was not recognised')
@@ -91,10 +99,10 @@ async function outcome<Value>(work: () => Promise<Value>): Promise<Outcome<Value
   }
 }
 
-const release = (): Verdict => ({ action: 'release' })
-const keepNone = (): Verdict => ({ action: 'keep', callIds: new Set() })
+const release = (): TurnResult => ({ action: 'release' })
+const keepNone = (): TurnResult => ({ action: 'keep', callIds: new Set() })
 /** Keeps every second call, so that what stays must be renumbered. */
-const keepSome = ({ response }: ModelAnswer): Verdict => ({
+const keepSome = ({ response }: ModelAnswer): TurnResult => ({
   action: 'keep',
   callIds: new Set(readResponse(response).calls.flatMap(({ id, index }) => (index % 2 === 1 ? [id] : []))),
 })
@@ -104,7 +112,7 @@ function assembled(stream: { format: ModelApi; events: unknown[] }): JsonObject 
   return gateOver(stream).response()
 }
 
-function gateOver({ format, events }: { format: ModelApi; events: unknown[] }): StreamGate {
+function gateOver({ format, events }: { format: ModelApi; events: unknown[] }): StreamHold {
   const gate = PROVIDERS[format].readStream({})
   for (const event of events) if (typeof event === 'object' && event !== null) gate.take(event as JsonObject)
   return gate

@@ -11,7 +11,12 @@ import {
   snapshotOf,
 } from '@countersign/engine'
 import type { BlockReason, Decision, JsonObject, JsonValue, Receipt, StateSnapshot } from '@countersign/protocol'
-import type { Judgement, Preflight, PreflightAsk, ProposalAsk } from '../../packages/sdk/src/authority/authority.js'
+import type {
+  PreflightRequest,
+  PreflightResult,
+  ProposalRequest,
+  ProposalVerdict,
+} from '../../packages/sdk/src/authority/authority.js'
 import { createLocalSession, type LocalSessionOptions } from '../../packages/sdk/src/authority/local/local-session.js'
 import { createGovernedAuthority } from '../../packages/sdk/src/authority/server/governed-authority.js'
 import { createServerSession } from '../../packages/sdk/src/authority/server/server-session.js'
@@ -35,8 +40,8 @@ const CASE_TIME = '2026-01-01T00:00:00.000Z'
 interface Judge {
   readonly options: LocalSessionOptions
   salt(): string
-  preflight(ask: PreflightAsk): Promise<Preflight>
-  propose(ask: ProposalAsk): Promise<Judgement>
+  preflight(request: PreflightRequest): Promise<PreflightResult>
+  propose(proposal: ProposalRequest): Promise<ProposalVerdict>
   submit(receipts: readonly Receipt[], decisions: readonly Decision[]): Promise<void>
   control(step: ControlStep): void
   see(): Promise<{ state: StateSnapshot; status: string; labels: readonly string[] }>
@@ -67,13 +72,13 @@ async function runCase(run: Case, judge: Judge): Promise<ObservedTurn[]> {
 
 async function takeTurn(run: Case, judge: Judge, step: TurnStep, callsBefore: number): Promise<ObservedTurn> {
   const { plan } = judge.options
-  const ask: PreflightAsk = {
+  const request: PreflightRequest = {
     tools: toolsOf(run, step).map((name) => ({ name, kind: 'function' })),
     provider: 'openai',
     model: step.model ?? 'gpt-4o',
-    request: readInputValues(plan, step.request ?? {}),
+    inputs: readInputValues(plan, step.request ?? {}),
   }
-  const prepared = await judge.preflight(ask)
+  const prepared = await judge.preflight(request)
   if (prepared.outcome === 'blocked') {
     const { reason, detail } = prepared
     const nothing = { removed: step.removed ?? {}, outcome: null, decisions: [], stopped: [], committed: null }
@@ -176,8 +181,9 @@ function localJudge(run: Case): Judge {
   return {
     options: local,
     salt: () => identity.salt,
-    preflight: async (ask) => session.preflight(ask, randomUUID()),
-    propose: async (ask) => session.propose(ask, { proposalId: randomUUID(), pendingCallId: () => randomUUID() }),
+    preflight: async (request) => session.preflight(request, randomUUID()),
+    propose: async (proposal) =>
+      session.propose(proposal, { proposalId: randomUUID(), pendingCallId: () => randomUUID() }),
     submit: async (receipts) => session.receive(receipts),
     control(step) {
       if (step.label !== undefined) session.addLabel(step.label)
@@ -218,8 +224,8 @@ function serverJudge(run: Case, runtime: Runtime): Judge {
   return {
     options: local,
     salt: () => authority.saltOf('server'),
-    preflight: async (ask) => authority.preflight(ask),
-    propose: async (ask) => authority.propose(ask),
+    preflight: async (request) => authority.preflight(request),
+    propose: async (proposal) => authority.propose(proposal),
     submit: async (receipts) =>
       authority.submit(
         'server',

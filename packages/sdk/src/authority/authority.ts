@@ -11,7 +11,7 @@ import type {
   SessionStatus,
   StateSnapshot,
 } from '@countersign/protocol'
-import type { KnownOrPromised } from '../base/known-or-promised.js'
+import type { KnownOrPromised } from '../base/steps.js'
 import type { OfferedTool } from '../providers/provider.js'
 
 /** Who decides about the calls of a session: the server, or the engine in this process. Both speak in these shapes. */
@@ -21,8 +21,8 @@ export interface Authority {
   saltOf(by: DecidedBy): string
   /** Makes the session ready ahead of its first turn. May throw; the first turn then tries again. */
   start(): Promise<void>
-  preflight(ask: PreflightAsk): KnownOrPromised<Preflight>
-  propose(ask: ProposalAsk): KnownOrPromised<Judgement>
+  preflight(request: PreflightRequest): KnownOrPromised<PreflightResult>
+  propose(proposal: ProposalRequest): KnownOrPromised<ProposalVerdict>
   /** A prepared turn ends without a proposal. */
   abandon(prepared: PreparedTurn): void
   /** Takes evidence. Never throws: what cannot be delivered now is owed. */
@@ -52,21 +52,21 @@ export interface DecidedCall {
 export type DecidedBy = 'server' | 'local'
 export type KillCause = 'client' | 'breaker' | 'unguarded' | 'server'
 
-export interface PreflightAsk {
+export interface PreflightRequest {
   readonly tools: readonly Pick<OfferedTool, 'name' | 'kind'>[]
   readonly provider: string
   readonly model: string
   /** Values of the request at the paths that the plan reads. */
-  readonly request: Record<string, JsonValue>
+  readonly inputs: Readonly<Record<string, JsonValue>>
 }
 
-export type Preflight = PreparedTurn | BlockedTurn
+export type PreflightResult = PreparedTurn | BlockedTurn
 
 export interface PreparedTurn {
   readonly outcome: 'prepared'
   readonly by: DecidedBy
   readonly preparedRequestId: string
-  readonly ask: PreflightAsk
+  readonly request: PreflightRequest
   readonly allowed: readonly string[]
   readonly removed: readonly NarrowedTool[]
 }
@@ -79,7 +79,7 @@ export interface BlockedTurn {
   readonly remedy: string
 }
 
-export interface ProposalAsk {
+export interface ProposalRequest {
   readonly prepared: PreparedTurn
   /** As the model's client gave it. */
   readonly response: unknown
@@ -89,7 +89,7 @@ export interface ProposalAsk {
   readonly flows: Flows | undefined
 }
 
-export interface Judgement {
+export interface ProposalVerdict {
   readonly by: DecidedBy
   readonly outcome: 'allowed' | 'partial' | 'blocked' | 'no_calls'
   readonly decisions: readonly Decision[]

@@ -22,8 +22,8 @@ export interface OpenCall {
 }
 
 /** The allowed calls of the open step, and which of them run. */
-export interface CallBook {
-  open(calls: readonly OpenCall[]): void
+export interface OpenCalls {
+  add(calls: readonly OpenCall[]): void
   /** The oldest allowed call with these marks, now running; null when there is none. */
   take(call: CallMarks): OpenCall | null
   /** Puts a call back that did not run after all. */
@@ -33,9 +33,9 @@ export interface CallBook {
   /** No wrapped tool runs. */
   isIdle(): boolean
   /** Resolves when no wrapped tool runs. */
-  idle(): Promise<void>
+  whenIdle(): Promise<void>
   /** Resolves when every call has its evidence, or the time is up. */
-  resolved(patienceMs: number): Promise<void>
+  whenResolved(patienceMs: number): Promise<void>
   /** Evidence that waits for the rest of its step, taken away. */
   takeEvidence(): readonly EvidenceBatch[]
   /** Every call of the step has its evidence. */
@@ -54,7 +54,7 @@ export interface CallMarks {
   readonly callId: string | undefined
 }
 
-export function createCallBook(): CallBook {
+export function createOpenCalls(): OpenCalls {
   let calls: OpenCall[] = []
   let gathered: EvidenceBatch[] = []
   let waiters: { until: 'idle' | 'resolved'; wake(): void }[] = []
@@ -63,19 +63,19 @@ export function createCallBook(): CallBook {
     until === 'idle'
       ? !calls.some(({ state }) => state === 'running')
       : calls.every(({ state }) => state === 'resolved')
-  const settleWaiters = (): void => {
+  const wakeWaiters = (): void => {
     if (waiters.length === 0) return
     const ready = waiters.filter(({ until }) => isReached(until))
     waiters = waiters.filter((waiter) => !ready.includes(waiter))
     for (const { wake } of ready) wake()
   }
-  const wait = async (until: 'idle' | 'resolved'): Promise<void> => {
+  const waitUntil = async (until: 'idle' | 'resolved'): Promise<void> => {
     if (isReached(until)) return
     await new Promise<void>((wake) => waiters.push({ until, wake }))
   }
 
   return {
-    open(opened) {
+    add(opened) {
       calls = [...calls.filter(({ state }) => state !== 'resolved'), ...opened]
     },
     take({ toolName, arguments: args, callId }) {
@@ -92,7 +92,7 @@ export function createCallBook(): CallBook {
     },
     putBack(call) {
       call.state = 'allowed'
-      settleWaiters()
+      wakeWaiters()
     },
     resolve(call, receipt) {
       call.state = 'resolved'
@@ -101,17 +101,17 @@ export function createCallBook(): CallBook {
       const batch = gathered.find((one) => one.by === by)
       if (batch === undefined) gathered.push({ by, items: [evidence] })
       else batch.items.push(evidence)
-      settleWaiters()
+      wakeWaiters()
     },
     allowed: () => calls.filter(({ state }) => state === 'allowed'),
     isIdle: () => isReached('idle'),
-    idle: () => wait('idle'),
-    async resolved(patienceMs) {
+    whenIdle: () => waitUntil('idle'),
+    async whenResolved(patienceMs) {
       let timer: NodeJS.Timeout | undefined
       const timeUp = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, patienceMs)
       })
-      await Promise.race([wait('resolved'), timeUp])
+      await Promise.race([waitUntil('resolved'), timeUp])
       clearTimeout(timer)
     },
     takeEvidence() {

@@ -3,9 +3,11 @@ import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type LoopbackProvider, startProvider } from '../../../../test/support/provider.js'
 import type { JsonObject } from '../base/json-object.js'
+import { wait } from '../base/steps.js'
+import { runTurn } from '../turn/turn.js'
+import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, TurnResult } from '../turn/turn-hooks.js'
 import { detectClient } from './clients.js'
 import { governClient } from './govern-client.js'
-import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, Verdict } from './turn-hooks.js'
 
 let provider: LoopbackProvider
 beforeAll(async () => {
@@ -24,17 +26,17 @@ interface Recorded {
 /** Governs a client with hooks that follow `judge`, and records what they were given. */
 function governed<Client extends object>(
   client: Client,
-  judge: (answer: ModelAnswer) => Verdict,
+  judge: (answer: ModelAnswer) => TurnResult,
   overrides: Partial<TurnHooks> = {},
 ): { client: Client; recorded: Recorded } {
   const kind = detectClient(client)
   if (kind === null) throw new Error('the client was not recognised')
   const recorded: Recorded = { answers: [], abandoned: [] }
   const hooks: TurnHooks = {
-    prepare: async (request): Promise<Prepared> => ({ request }),
-    judge: async (answer) => {
+    prepare: (request) => wait(Promise.resolve<Prepared>({ request })),
+    *judge(answer) {
       recorded.answers.push(answer)
-      return judge(answer)
+      return yield* wait(Promise.resolve(judge(answer)))
     },
     abandon: async (answer) => {
       recorded.abandoned.push(answer)
@@ -43,7 +45,11 @@ function governed<Client extends object>(
     ...overrides,
   }
   return {
-    client: governClient(client, kind, { beginTurn: () => hooks, assertUsable: () => {}, send: (call) => call() }),
+    client: governClient(client, kind, {
+      runTurn: (call) => runTurn(hooks, call),
+      assertUsable: () => {},
+      send: (call) => call(),
+    }),
     recorded,
   }
 }
@@ -51,10 +57,10 @@ function governed<Client extends object>(
 const openai = () => new OpenAI({ apiKey: 'unused', baseURL: `${provider.url}/v1`, maxRetries: 0 })
 const anthropic = () => new Anthropic({ apiKey: 'unused', baseURL: provider.url, maxRetries: 0 })
 
-const release = (): Verdict => ({ action: 'release' })
+const release = (): TurnResult => ({ action: 'release' })
 const keep =
   (...ids: string[]) =>
-  (): Verdict => ({ action: 'keep', callIds: new Set(ids) })
+  (): TurnResult => ({ action: 'keep', callIds: new Set(ids) })
 const TWO_CALLS = {
   text: 'Let me see.',
   calls: [
@@ -70,7 +76,7 @@ const response = { model: 'gpt-test', input: 'hello' }
 /** The three APIs, each whole and streamed, as one shape: what the program sees of calls and text. */
 const APIS = {
   'chat.completions.create': {
-    whole: async (judge: () => Verdict) => {
+    whole: async (judge: () => TurnResult) => {
       const { client } = governed(openai(), judge)
       const { choices } = await client.chat.completions.create(chat)
       const [choice] = choices
@@ -80,7 +86,7 @@ const APIS = {
         end: choice?.finish_reason,
       }
     },
-    streamed: async (judge: () => Verdict) => {
+    streamed: async (judge: () => TurnResult) => {
       const { client } = governed(openai(), judge)
       const final = await client.chat.completions.stream(chat).finalChatCompletion()
       const [choice] = final.choices
@@ -93,22 +99,22 @@ const APIS = {
     ends: { calls: 'tool_calls', text: 'stop' },
   },
   'responses.create': {
-    whole: async (judge: () => Verdict) => {
+    whole: async (judge: () => TurnResult) => {
       const { client } = governed(openai(), judge)
       return responseView(await client.responses.create(response))
     },
-    streamed: async (judge: () => Verdict) => {
+    streamed: async (judge: () => TurnResult) => {
       const { client } = governed(openai(), judge)
       return responseView(await client.responses.stream(response).finalResponse())
     },
     ends: { calls: 'completed', text: 'completed' },
   },
   'messages.create': {
-    whole: async (judge: () => Verdict) => {
+    whole: async (judge: () => TurnResult) => {
       const { client } = governed(anthropic(), judge)
       return messageView(await client.messages.create(message))
     },
-    streamed: async (judge: () => Verdict) => {
+    streamed: async (judge: () => TurnResult) => {
       const { client } = governed(anthropic(), judge)
       return messageView(await client.messages.stream(message).finalMessage())
     },
@@ -320,7 +326,7 @@ describe('the promise of create', () => {
   test.each([false, true])(
     'a turn that may not go on answers without asking the model (stream: %s)',
     async (stream) => {
-      const prepare = async (): Promise<Prepared> => ({ said: { text: 'The budget is used up.', id: 'x' } })
+      const prepare = () => wait<Prepared>({ said: { text: 'The budget is used up.', id: 'x' } })
       const viaChat = governed(openai(), release, { prepare }).client.chat.completions
       const viaResponses = governed(openai(), release, { prepare }).client.responses
       const viaMessages = governed(anthropic(), release, { prepare }).client.messages
@@ -373,10 +379,10 @@ describe('options of a call', () => {
   test('a body that replaces the request is what is prepared, narrowed and sent', async () => {
     const prepared: JsonObject[] = []
     const narrowing: Partial<TurnHooks> = {
-      prepare: async (request) => {
+      prepare: (request) => {
         prepared.push(request)
         const { tools: _, ...rest } = request
-        return { request: rest }
+        return wait(Promise.resolve({ request: rest }))
       },
     }
     const tools = [{ type: 'web_search' }]

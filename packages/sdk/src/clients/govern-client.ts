@@ -1,19 +1,26 @@
 import { ReplayConfigError } from '../base/errors.js'
 import { isObject, type JsonObject } from '../base/json-object.js'
 import type { Provider } from '../providers/provider.js'
+import type { GovernedPromise } from './api-promise.js'
 import { type ClientKind, memberAt, type Treatment } from './clients.js'
-import { governCall } from './govern-call.js'
 import type { Method } from './patch-method.js'
-import type { TurnHooks } from './turn-hooks.js'
 import { unpatched, wrapClient } from './wrapped-clients.js'
 
 export interface ClientGovernor {
-  /** One per call of the model; `path` is the method as the program called it. May throw to refuse the call. */
-  beginTurn(provider: Provider, request: JsonObject, path: string): TurnHooks
+  /** Runs one call of the model. May throw to refuse it. */
+  runTurn(call: ModelCall): GovernedPromise
   /** Called before any method is looked at: throws when the wrapper is no longer in use. */
   assertUsable(): void
   /** Makes a call of the wrapper's own on the original client, so that it is not taken for the program's. */
   send<T>(call: () => T): T
+}
+
+/** A call of the model as the program made it. */
+export interface ModelCall {
+  readonly provider: Provider
+  readonly request: JsonObject
+  /** Calls the model through the original client. */
+  send(request: JsonObject): unknown
 }
 
 /**
@@ -36,8 +43,7 @@ export function governClient<Client extends object>(
     const send = originals.get(provider)
     if (send === undefined) throw refusal(path)
     const { body, rest } = sentBy(request, options)
-    const hooks = governor.beginTurn(provider, body, path)
-    return governCall({ provider, request: body, send: (sent) => governor.send(() => send(sent, rest)), hooks })
+    return governor.runTurn({ provider, request: body, send: (sent) => governor.send(() => send(sent, rest)) })
   }
 
   const method = (treatment: Treatment | undefined, path: string, owner: object, original: Method): unknown => {

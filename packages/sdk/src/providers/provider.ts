@@ -1,5 +1,5 @@
 import type { JsonObject } from '../base/json-object.js'
-import type { KeptConversations } from './stored-conversations.js'
+import type { StoredConversations } from './stored-conversations.js'
 
 /**
  * One API of a model provider: what its requests, responses and streams look like.
@@ -30,8 +30,8 @@ export interface Provider {
   /** The same as the events of a stream that was never opened. */
   textEvents(request: JsonObject, said: SaidInstead): JsonObject[]
   /** Undefined where every request brings the whole conversation. */
-  readonly keeps?: KeptConversations
-  readStream(request: JsonObject, options?: { holdAll?: boolean }): StreamGate
+  readonly keeps?: StoredConversations
+  readStream(request: JsonObject, options?: { holdAll?: boolean }): StreamHold
   /** How one event is written in the body of a server-sent event stream, and what ends the stream. */
   readonly wire: { encode(event: unknown): string; end: string }
 }
@@ -86,7 +86,7 @@ export interface MessageCall {
  * Reads a stream event by event. What comes before the first part of a tool call may flow;
  * from there on, or from the start with `holdAll`, events are held until the caller decides.
  */
-export interface StreamGate {
+export interface StreamHold {
   /** Takes the next event and returns those that may flow now: it, or none. */
   take(event: JsonObject): JsonObject[]
   /** True while events are held. */

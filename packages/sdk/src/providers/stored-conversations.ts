@@ -1,7 +1,7 @@
 import type { JsonObject } from '../base/json-object.js'
 
 /** An API whose provider keeps conversations: a request names what it goes on from, and brings only what is new. */
-export interface KeptConversations {
+export interface StoredConversations {
   /** What the request goes on from; null when it begins anew. */
   threadOf(request: JsonObject): Thread | null
   /** The request going on from another thread, or none, with these items before its own. */

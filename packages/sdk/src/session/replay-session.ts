@@ -4,7 +4,7 @@ import { type HealthSnapshot, isClusterMember } from '../base/health-snapshot.js
 import { type BypassWatch, createBypassWatch } from '../clients/bypass.js'
 import type { ClientKind } from '../clients/clients.js'
 import { createConversations } from '../clients/conversations.js'
-import { governClient } from '../clients/govern-client.js'
+import { governClient, type ModelCall } from '../clients/govern-client.js'
 import { unwrapClient } from '../clients/wrapped-clients.js'
 import { checkLabel, checkToolFilter } from '../options/check-arguments.js'
 import type { NarrowResult } from '../options/replay-options.js'
@@ -13,7 +13,7 @@ import { createContinuations } from '../turn/continuations.js'
 import { reportedReceipt } from '../turn/receipts.js'
 import { type WrappedTool, wrapTools } from '../turn/tools.js'
 import type { TraceEntry } from '../turn/trace.js'
-import { createTurn } from '../turn/turn.js'
+import { createTurn, runTurn } from '../turn/turn.js'
 import { createTurnQueue, TURN_PATIENCE_MS } from '../turn/turn-queue.js'
 import { healthOf } from './health.js'
 import { createReplayCaptures, type ReplayCaptures } from './replay-captures.js'
@@ -74,10 +74,10 @@ export class ReplaySession<Client extends object, Tools = SomeTools> {
     this.#core.end()
     this.#bypass.stop()
     unwrapClient(this.#original)
-    const { book, settings } = this.#core
-    await book.idle()
-    for (const call of book.allowed()) {
-      book.resolve(call, reportedReceipt(call, settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'))
+    const { openCalls, settings } = this.#core
+    await openCalls.whenIdle()
+    for (const call of openCalls.allowed()) {
+      openCalls.resolve(call, reportedReceipt(call, settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'))
     }
     await this.#core.deliver()
     await Promise.all([this.#captures.close(), this.#core.authority().close()])
@@ -181,10 +181,10 @@ export class ReplaySession<Client extends object, Tools = SomeTools> {
 }
 
 function toolsOf(core: SessionCore): SomeTools {
-  const { settings, book, running, killSignal } = core
+  const { settings, openCalls, running, killSignal } = core
   if (settings.tools === null) return undefined
   return wrapTools(settings.tools, {
-    book,
+    openCalls,
     running,
     killSignal,
     captureLevel: settings.captureLevel,
@@ -205,12 +205,12 @@ function tellLongWait({ report, settings }: SessionCore): void {
 }
 
 function governorOf(core: SessionCore, notes: SessionNotes, captures: ReplayCaptures) {
-  const { settings, book, running, report } = core
+  const { settings, openCalls, running, report } = core
   const queue = createTurnQueue({ onLongWait: () => tellLongWait(core) })
   core.onEnd(queue.release)
   const session = {
     settings,
-    book,
+    openCalls,
     running,
     notes,
     queue,
@@ -227,7 +227,7 @@ function governorOf(core: SessionCore, notes: SessionNotes, captures: ReplayCapt
     deliver: core.deliver,
   }
   return {
-    beginTurn: (provider: Parameters<typeof createTurn>[1]) => createTurn(session, provider),
+    runTurn: (call: ModelCall) => runTurn(createTurn(session, call.provider), call),
     // A call that is refused rejects, like any other call of the client that fails.
     assertUsable: () => {},
   }

@@ -4,7 +4,7 @@ import type { ReplaySettings } from '../options/replay-settings.js'
 import type { SessionRules } from './session-rules.js'
 
 /** Reports where a session that enforces does less than its options suggest. */
-export function tellProtection(settings: ReplaySettings, rules: SessionRules, report: Report): void {
+export function reportProtection(settings: ReplaySettings, rules: SessionRules, report: Report): void {
   if (rules.mode !== 'enforce' || rules.refusal !== null) return
   const detail = whyNotGoverned(settings, rules)
   if (detail !== null) {

@@ -4,27 +4,27 @@ import type { NarrowingSnapshot } from '@countersign/protocol'
 import type { Authority, DecidedBy, KillCause } from '../authority/authority.js'
 import { createLocalAuthority } from '../authority/local/local-authority.js'
 import type { LocalSessionOptions } from '../authority/local/local-session.js'
-import { type CallBook, createCallBook } from '../authority/open-calls.js'
+import { createOpenCalls, type EvidenceBatch, type OpenCalls } from '../authority/open-calls.js'
 import { createGovernedAuthority } from '../authority/server/governed-authority.js'
 import { createServerSession, type ServerSession } from '../authority/server/server-session.js'
 import { createTransport, type Transport } from '../authority/transport.js'
 import { createReport } from '../base/create-report.js'
 import type { Report } from '../base/diagnostics.js'
 import { ReplayConfigError, ReplayKillError, ReplayUnavailableError } from '../base/errors.js'
-import { isPromised, type KnownOrPromised } from '../base/known-or-promised.js'
+import type { KnownOrPromised } from '../base/steps.js'
 import type { ReplaySettings } from '../options/replay-settings.js'
 import type { RunningTool } from '../turn/tools.js'
 import type { Stance } from '../turn/turn-session.js'
 import { attachPlan } from './attachment.js'
 import { createProviderCheck } from './provider-pattern.js'
-import { tellProtection } from './report-protection.js'
+import { reportProtection } from './report-protection.js'
 import { attachedRules, firstRules, type SessionRules } from './session-rules.js'
 
 /** What a session is made of, apart from its face: its rules, who judges by them, and whether it still takes calls. */
 export interface SessionCore {
   readonly settings: ReplaySettings
   readonly report: Report
-  readonly book: CallBook
+  readonly openCalls: OpenCalls
   readonly running: AsyncLocalStorage<RunningTool>
   readonly killSignal: AbortSignal
   /** Told when the session takes no more calls. */
@@ -58,7 +58,7 @@ const GATHERING_MS = 25
 export function createSessionCore(settings: ReplaySettings, providerName: string): SessionCore {
   const { sessionId } = settings
   const report = createReport(settings.diagnostics)
-  const book = createCallBook()
+  const openCalls = createOpenCalls()
   const killing = new AbortController()
   const transport = transportFor(settings, report)
   let rules = firstRules(settings, report)
@@ -131,7 +131,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     for (const label of before) if (!settings.labels.includes(label)) authority.addLabel(label)
     if (filter !== null) authority.setFilter(filter)
     if (killing.signal.aborted) authority.kill('client')
-    tellProtection(settings, rules, report)
+    reportProtection(settings, rules, report)
     startSoon()
   }
 
@@ -144,26 +144,23 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
   let attachingAgain: Promise<void> | null = null
   if (rules.attachment === 'pending' && transport !== null) attaching = attach(transport)
   else {
-    tellProtection(settings, rules, report)
+    reportProtection(settings, rules, report)
     startSoon()
   }
 
   function deliver(): KnownOrPromised<void> {
     if (gathering !== undefined) clearTimeout(gathering)
     gathering = undefined
-    let delivery: Promise<void> | null = null
-    for (const { by, items } of book.takeEvidence()) {
-      const submit = () => authority.submit(by, items)
-      const submitted: KnownOrPromised<void> = delivery === null ? submit() : delivery.then(submit)
-      if (isPromised(submitted)) delivery = submitted
-    }
-    if (delivery !== null) return delivery
+    const batches = openCalls.takeEvidence()
+    const [batch] = batches
+    if (batch === undefined) return
+    return batches.length === 1 ? authority.submit(batch.by, batch.items) : submitAll(batches, authority)
   }
 
   return {
     settings,
     report,
-    book,
+    openCalls,
     transport,
     running: new AsyncLocalStorage(),
     killSignal: killing.signal,
@@ -215,6 +212,11 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     },
     snapshot: (lastNarrowing) => authority.snapshot(lastNarrowing),
   }
+}
+
+/** One after the other, each to whoever decided its calls. */
+async function submitAll(batches: readonly EvidenceBatch[], authority: Authority): Promise<void> {
+  for (const { by, items } of batches) await authority.submit(by, items)
 }
 
 function transportFor(settings: ReplaySettings, report: Report): Transport | null {

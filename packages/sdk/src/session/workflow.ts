@@ -65,7 +65,7 @@ async function settle(
   handoffId: string,
 ): Promise<HandoffView> {
   const { transport, server, workflowId } = await workflowOf(core)
-  await core.book.idle()
+  await core.openCalls.whenIdle()
   await core.deliver()
   await core.authority().flush()
   const params = { workflow_id: workflowId, handoff_id: handoffId }

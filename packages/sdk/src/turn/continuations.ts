@@ -3,7 +3,7 @@ import { boundedMap } from '../base/bounded-map.js'
 import { ReplayConfigError } from '../base/errors.js'
 import { type JsonObject, text } from '../base/json-object.js'
 import type { Provider } from '../providers/provider.js'
-import type { KeptConversations, Thread } from '../providers/stored-conversations.js'
+import type { StoredConversations, Thread } from '../providers/stored-conversations.js'
 import { explainToModel } from './gate.js'
 
 /**
@@ -12,20 +12,20 @@ import { explainToModel } from './gate.js'
  * answered in its stead, with the next request that goes on from there.
  */
 export interface Continuations {
-  /** How a request must be changed on its way. Throws when it goes on from what only the program could answer. */
-  mending(provider: Provider, request: JsonObject): (sent: JsonObject) => JsonObject
+  /** Completes a request on its way out. Throws when it goes on from what only the program could answer. */
+  completion(provider: Provider, request: JsonObject): (sent: JsonObject) => JsonObject
   /** The model has answered: what the program does not get of it will have to be answered. */
-  judged(provider: Provider, request: JsonObject, answer: JudgedAnswer): void
+  answered(provider: Provider, request: JsonObject, answer: SeenAnswer): void
   /** The model was not asked, and the program got this text as the answer of this id. */
   saidInstead(provider: Provider, request: JsonObject, said: { text: string; id: string }): void
 }
 
-export interface JudgedAnswer {
+export interface SeenAnswer {
   readonly response: JsonObject
   /** False when the stream broke off: the provider then keeps nothing of it. */
   readonly complete: boolean
   /** The calls that the program gets; null when it gets all. */
-  readonly keptIds: ReadonlySet<string> | null
+  readonly shownIds: ReadonlySet<string> | null
   readonly blocked: readonly Decision[]
 }
 
@@ -45,17 +45,17 @@ export function createContinuations(): Continuations {
   const owedOn = (thread: Thread | null): Owed | null => (thread === null ? null : (owed.get(keyOf(thread)) ?? null))
 
   return {
-    mending({ keeps }, request) {
+    completion({ keeps }, request) {
       const thread = keeps?.threadOf(request) ?? null
       const due = owedOn(thread)
       if (keeps === undefined || due === null) return (sent) => sent
       if (due.unanswerable.length > 0) throw cannotGoOn(thread, due.unanswerable)
       return (sent) => keeps.onThread(sent, due.thread, due.items)
     },
-    judged({ keeps }, request, { response, complete, keptIds, blocked }) {
+    answered({ keeps }, request, { response, complete, shownIds, blocked }) {
       if (keeps === undefined || !complete) return
       const thread = keeps.threadOf(request)
-      const due = keptIds === null ? null : answersTo(keeps, response, keptIds, blocked)
+      const due = shownIds === null ? null : answersTo(keeps, response, shownIds, blocked)
       // A conversation has by now what was owed to it; another request may go on from the same response again.
       if (thread?.kind === 'conversation') owed.set(keyOf(thread), due && { ...due, thread })
       if (due === null) return
@@ -79,13 +79,13 @@ const keyOf = ({ kind, id }: Thread): string => `${kind}:${id}`
 
 /** Null when every call was kept. */
 function answersTo(
-  keeps: KeptConversations,
+  keeps: StoredConversations,
   response: JsonObject,
-  keptIds: ReadonlySet<string>,
+  shownIds: ReadonlySet<string>,
   blocked: readonly Decision[],
 ): Omit<Owed, 'thread'> | null {
   const reasons = new Map(blocked.map((decision) => [decision.call_id, explainToModel([decision])]))
-  const calls = keeps.callsExcept(response, keptIds)
+  const calls = keeps.callsExcept(response, shownIds)
   if (calls.length === 0) return null
   const answers = calls.map((call) => ({
     call,

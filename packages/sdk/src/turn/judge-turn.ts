@@ -1,74 +1,60 @@
 import { type ReadResponse, readResponse } from '@countersign/engine'
 import type { Decision, Flows, Gate } from '@countersign/protocol'
-import type { DecidedBy, Judgement, PreparedTurn, ProposalAsk } from '../authority/authority.js'
+import type { DecidedBy, PreparedTurn, ProposalRequest, ProposalVerdict } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall } from '../authority/open-calls.js'
 import { ServiceRefusal } from '../authority/transport.js'
 import { ReplayContractError } from '../base/errors.js'
-import { isPromised, type KnownOrPromised } from '../base/known-or-promised.js'
+import { type KnownOrPromised, runSteps, type Steps, wait } from '../base/steps.js'
 import { responseIdOf } from '../clients/conversations.js'
-import type { ModelAnswer } from '../clients/turn-hooks.js'
 import type { Provider } from '../providers/provider.js'
+import type { SeenAnswer } from './continuations.js'
 import { enforcementOf, explain, type GateResult, passGate } from './gate.js'
-import { type JudgedCalls, judgeCalls, type MadeCalls } from './judge-calls.js'
 import { reportedReceipt } from './receipts.js'
-import type { Asked, Stance, TurnSession } from './turn-session.js'
+import { type ProposedCalls, registerCalls } from './register-calls.js'
+import type { ModelAnswer } from './turn-hooks.js'
+import type { Stance, TurnRequest, TurnSession } from './turn-session.js'
 
 /** `refuse`: the program sees the error, unless the model is asked again. */
-export type Judged =
+export type AnswerResult =
   | Exclude<GateResult, { action: 'refuse' }>
   | { readonly action: 'refuse'; readonly error: ReplayContractError }
 
 /** An answer on its way through a judgement. */
-interface Judging {
+export interface AnswerContext {
   readonly session: TurnSession
   readonly provider: Provider
-  readonly asked: Asked
+  readonly asked: TurnRequest
   readonly answer: ModelAnswer
   readonly response: ReadResponse
   readonly flows: Flows | undefined
 }
 
-/** Has an answer judged, asks the people it must ask, and says what of it the program gets to see. */
-export function judgeTurn(
+export function readAnswer(
   session: TurnSession,
   provider: Provider,
-  asked: Asked,
+  asked: TurnRequest,
   answer: ModelAnswer,
-): KnownOrPromised<Judged> {
-  const { prepared, trace, opened } = asked
+): AnswerContext {
   const response = readResponse(answer.response)
-  const flows = opened?.answered(response, responseIdOf(provider, answer.response))
-  const judging: Judging = { session, provider, asked, answer, response, flows }
-  trace.add('llm_call', 'pass')
-  if (prepared === null) {
-    noteAnswer(judging, 'log', [], null)
-    return { action: 'release' }
-  }
-  session.assertUsable()
-  const stance = session.stance(prepared.by)
-  if (stance !== 'enforce') return watchTurn(judging, prepared, stance)
-  const proposing = proposeTurn(judging, prepared, session.settings.gate)
-  return isPromised(proposing) ? proposing.then((judgement) => decide(judging, judgement)) : decide(judging, proposing)
+  const flows = asked.opened?.answered(response, responseIdOf(provider, answer.response))
+  asked.trace.add('llm_call', 'pass')
+  return { session, provider, asked, answer, response, flows }
 }
 
-function decide(judging: Judging, judgement: Judgement): KnownOrPromised<Judged> {
-  const { session, asked } = judging
-  asked.trace.decided(judgement.decisions)
-  const judged = judgeCalls(judgement, made(judging), session.approver)
-  return isPromised(judged)
-    ? judged.then((calls) => passThroughGate(judging, judgement.by, calls))
-    : passThroughGate(judging, judgement.by, judged)
-}
-
-const made = ({ asked, response }: Judging): MadeCalls => ({
+export const proposedCalls = ({ asked, response }: AnswerContext): ProposedCalls => ({
   calls: response.calls,
   answeredIds: asked.view.answeredCallIds,
 })
 
-function noteAnswer(judging: Judging, stance: Stance, decisions: readonly Decision[], by: DecidedBy | null): void {
-  const { session, provider, answer, response, flows } = judging
-  const { view, opened } = judging.asked
+export function noteAnswer(
+  context: AnswerContext,
+  stance: Stance,
+  decisions: readonly Decision[],
+  by: DecidedBy | null,
+): void {
+  const { session, provider, answer, response, flows } = context
+  const { view, opened } = context.asked
   if (opened === null || flows === undefined) return
   session.notes.answered({ provider, view, answer, response, opened, flows, stance, decisions, by })
 }
@@ -85,16 +71,18 @@ const CUT_SHORT: Fault = {
 }
 
 /** A stream that broke off inside its calls, or of which a program could read other calls than those in the response. */
-function faultOf({ complete, contradiction }: ModelAnswer, { calls }: ReadResponse): Fault | null {
+function faultOf({ answer, response }: AnswerContext): Fault | null {
+  const { complete, contradiction } = answer
   if (contradiction !== null) {
     return { detail: contradiction, remedy: `The stream contradicts itself: ${contradiction}. Ask again.` }
   }
-  return complete || calls.length === 0 ? null : CUT_SHORT
+  return complete || response.calls.length === 0 ? null : CUT_SHORT
 }
 
 /** Blocks every call of an answer; one that shows none stands for a call without a name. Its cost counts. */
-async function rejectAnswer({ session, response }: Judging, prepared: PreparedTurn, fault: Fault): Promise<Judgement> {
-  const { by } = await session.authority().propose(costOnly(prepared, response, session.settings.gate))
+function* rejectAnswer(context: AnswerContext, prepared: PreparedTurn, fault: Fault): Steps<ProposalVerdict> {
+  const { session, response } = context
+  const { by } = yield* wait(session.authority().propose(costOnly(prepared, response, session.settings.gate)))
   const calls = response.calls.length > 0 ? response.calls : [{ id: '', name: '', index: 0 }]
   const decisions = calls.map(({ id, name, index }) =>
     blockedDecision({ call_id: id, tool_name: name, index }, 'response_format_invalid', fault.remedy, fault.detail),
@@ -103,26 +91,33 @@ async function rejectAnswer({ session, response }: Judging, prepared: PreparedTu
 }
 
 /** A proposal of nothing, for what the model has used. */
-export function costOnly(prepared: PreparedTurn, { model, usage }: ReadResponse, gate: Gate): ProposalAsk {
+export function costOnly(prepared: PreparedTurn, { model, usage }: ReadResponse, gate: Gate): ProposalRequest {
   const response = { tool_calls: [], ...(model !== null && { model }), ...(usage !== null && { usage }) }
   return { prepared, response, read: readResponse(response), gate, flows: undefined }
 }
 
-function proposeTurn(judging: Judging, prepared: PreparedTurn, gate: Gate): KnownOrPromised<Judgement> {
-  const { session, answer, response, flows } = judging
-  const fault = faultOf(answer, response)
-  if (fault !== null) return rejectAnswer(judging, prepared, fault)
-  const ask = { prepared, response: answer.response, read: response, gate, flows }
-  const judgement = session.authority().propose(ask)
-  return isPromised(judgement) ? judgement.catch((error) => proposeAgain(session, ask, error)) : judgement
+const proposalOf = (context: AnswerContext, prepared: PreparedTurn, gate: Gate): ProposalRequest => {
+  const { answer, response, flows } = context
+  return { prepared, response: answer.response, read: response, gate, flows }
 }
 
-async function proposeAgain(session: TurnSession, ask: ProposalAsk, error: unknown): Promise<Judgement> {
-  if (ask.read.calls.length > 0 || !isStale(error)) throw error
-  // The session moved on beside a turn that calls nothing, such as a summary: only its cost is left to count.
-  const prepared = await session.authority().preflight(ask.prepared.ask)
+export function proposeAnswer(
+  context: AnswerContext,
+  prepared: PreparedTurn,
+  gate: Gate,
+): KnownOrPromised<ProposalVerdict> {
+  const fault = faultOf(context)
+  if (fault !== null) return runSteps(rejectAnswer(context, prepared, fault))
+  return context.session.authority().propose(proposalOf(context, prepared, gate))
+}
+
+/** The session moved on beside a turn that calls nothing, such as a summary: only its cost is left to count. */
+export function* proposeAgain(context: AnswerContext, stale: PreparedTurn, error: unknown): Steps<ProposalVerdict> {
+  if (context.response.calls.length > 0 || faultOf(context) !== null || !isStale(error)) throw error
+  const { session } = context
+  const prepared = yield* wait(session.authority().preflight(stale.request))
   if (prepared.outcome === 'blocked') return { by: prepared.by, outcome: 'no_calls', decisions: [] }
-  return session.authority().propose({ ...ask, prepared })
+  return yield* wait(session.authority().propose(proposalOf(context, prepared, session.settings.gate)))
 }
 
 const isStale = (error: unknown): boolean =>
@@ -131,52 +126,56 @@ const isStale = (error: unknown): boolean =>
   error.cause.code === 'PREPARED_REQUEST_STALE'
 
 /** Judges without a consequence: not even a failure of the judgement has one. */
-async function watchTurn(judging: Judging, prepared: PreparedTurn, stance: Stance): Promise<Judged> {
-  const { session, asked } = judging
+export function* watchAnswer(context: AnswerContext, prepared: PreparedTurn, stance: Stance): Steps<void> {
+  const { session, asked } = context
   let watched: readonly Decision[] = []
   try {
-    const judgement = await proposeTurn(judging, prepared, 'strip_blocked')
-    asked.trace.decided(judgement.decisions)
-    const { open, decisions } = await judgeCalls(judgement, made(judging), null)
-    session.book.open(open)
+    const verdict = yield* wait(proposeAnswer(context, prepared, 'strip_blocked'))
+    asked.trace.decided(verdict.decisions)
+    const { open, decisions } = yield* wait(registerCalls(verdict, proposedCalls(context), null))
+    session.openCalls.add(open)
     session.notes.watched(stance, prepared.removed, decisions)
     watched = decisions
   } catch (error) {
     session.notes.failed(error)
   }
-  noteAnswer(judging, stance, watched, prepared.by)
-  return { action: 'release' }
+  noteAnswer(context, stance, watched, prepared.by)
 }
 
-function passThroughGate(
-  judging: Judging,
-  by: DecidedBy,
-  { decisions, open, stopped }: JudgedCalls,
-): KnownOrPromised<Judged> {
-  const { session } = judging
-  const { trace } = judging.asked
-  const { settings, book, notes } = session
-  noteAnswer(judging, 'enforce', decisions, by)
-  try {
-    // People take their time: the session may have been killed meanwhile.
-    session.assertUsable()
-  } catch (error) {
-    return giveUp(session, [...open, ...stopped]).then(() => Promise.reject(error))
-  }
-  const enforcement = enforcementOf(decisions, settings.gate)
-  const result = passGate(settings.gate, decisions)
-  if (enforcement.blocked.length > 0) notes.blocked(enforcement)
-  trace.add('gate', result.action === 'refuse' ? 'block' : 'pass', { reason: result.action })
-  if (result.action === 'refuse') {
-    const error = new ReplayContractError(explain(enforcement.blocked), enforcement)
-    return giveUp(session, [...open, ...stopped]).then(() => ({ action: 'refuse', error }))
-  }
-  book.open(open)
-  trace.add('finalize', 'pass')
-  return stopped.length === 0 ? result : giveUp(session, stopped).then(() => result)
+export function passThroughGate({ session, asked }: AnswerContext, decisions: readonly Decision[]): AnswerResult {
+  const { gate } = session.settings
+  const enforcement = enforcementOf(decisions, gate)
+  const result = passGate(gate, decisions)
+  if (enforcement.blocked.length > 0) session.notes.blocked(enforcement)
+  asked.trace.add('gate', result.action === 'refuse' ? 'block' : 'pass', { reason: result.action })
+  if (result.action !== 'refuse') return result
+  return { action: 'refuse', error: new ReplayContractError(explain(enforcement.blocked), enforcement) }
 }
 
-async function giveUp({ book, deliver }: TurnSession, calls: readonly OpenCall[]): Promise<void> {
-  for (const call of calls) book.resolve(call, reportedReceipt(call, 'not_executed'))
-  if (calls.length > 0) await deliver()
+/** From here on wrapped tools may run these calls. */
+export function openCalls({ session, asked }: AnswerContext, calls: readonly OpenCall[]): void {
+  session.openCalls.add(calls)
+  asked.trace.add('finalize', 'pass')
 }
+
+/** These calls do not run, and their outcome is reported. */
+export function giveUp({ openCalls, deliver }: TurnSession, calls: readonly OpenCall[]): KnownOrPromised<void> {
+  for (const call of calls) openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
+  return calls.length > 0 ? deliver() : undefined
+}
+
+/** What of an answer the program gets, and what the provider stores beyond that. */
+export function seenAnswer({ response, complete }: ModelAnswer, result: AnswerResult): SeenAnswer {
+  switch (result.action) {
+    case 'release':
+      return { response, complete, shownIds: null, blocked: [] }
+    case 'keep':
+      return { response, complete, shownIds: result.callIds, blocked: result.blocked }
+    case 'answer':
+      return { response, complete, shownIds: NONE, blocked: result.blocked }
+    case 'refuse':
+      return { response, complete, shownIds: NONE, blocked: result.error.decision.blocked }
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set()

@@ -3,10 +3,10 @@ import { checkExecution, parseStrictJson } from '@countersign/engine'
 import type { BlockReason, CaptureLevel, Decision, JsonObject } from '@countersign/protocol'
 import type { Authority } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
-import type { CallBook, OpenCall } from '../authority/open-calls.js'
+import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
 import { messageOf } from '../base/diagnostics.js'
 import { ReplayContractError, ReplayUnavailableError } from '../base/errors.js'
-import type { KnownOrPromised } from '../base/known-or-promised.js'
+import type { KnownOrPromised } from '../base/steps.js'
 import { jsonOf } from '../base/written-json.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { enforcementOf } from './gate.js'
@@ -21,7 +21,7 @@ export type WrappedTools<Tools extends ToolMap> = {
 } & { readonly [name: string]: WrappedTool | undefined }
 
 export interface ToolRuntime {
-  readonly book: CallBook
+  readonly openCalls: OpenCalls
   readonly captureLevel: CaptureLevel
   readonly authority: () => Authority
   /** False where the session only watches: then tools run whatever was judged. */
@@ -36,7 +36,7 @@ export interface ToolRuntime {
 }
 
 export interface RunningTool {
-  readonly book: CallBook
+  readonly openCalls: OpenCalls
   active: boolean
 }
 
@@ -73,7 +73,7 @@ async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise
     await guard(call, args, runtime)
   } catch (error) {
     // Whatever went wrong, nothing ran: a call left running would keep every later turn waiting.
-    if (call.state === 'running') runtime.book.resolve(call, reportedReceipt(call, 'not_executed'))
+    if (call.state === 'running') runtime.openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
     throw error
   }
   const execution = await run(invocation, call, args, runtime)
@@ -81,9 +81,9 @@ async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise
     salt: runtime.authority().saltOf(call.by),
     captureLevel: runtime.captureLevel,
   })
-  runtime.book.resolve(call, receipt)
+  runtime.openCalls.resolve(call, receipt)
   // The next turn would wait for this anyway, and now the program sees the state that its tool led to.
-  if (runtime.book.complete()) await runtime.deliver()
+  if (runtime.openCalls.complete()) await runtime.deliver()
   else runtime.deliverSoon()
   if ('thrown' in execution) throw execution.thrown
   return execution.evidence.result
@@ -91,10 +91,10 @@ async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise
 
 function takeCall(
   { name, callId, args: given }: Invocation,
-  { book }: ToolRuntime,
+  { openCalls }: ToolRuntime,
 ): { readonly args: JsonObject; readonly call: OpenCall } | null {
   for (const args of readingsOf(given)) {
-    const call = book.take({ toolName: name, arguments: args, callId })
+    const call = openCalls.take({ toolName: name, arguments: args, callId })
     if (call !== null) return { args, call }
   }
   return null
@@ -103,7 +103,7 @@ function takeCall(
 /** Everything that may have changed since the decision. A call that must not run is resolved as not executed. */
 async function guard(call: OpenCall, args: JsonObject, runtime: ToolRuntime): Promise<void> {
   const refuse = async (reason: BlockReason, remedy: string, block?: Partial<Decision>): Promise<never> => {
-    runtime.book.resolve(call, reportedReceipt(call, 'not_executed'))
+    runtime.openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
     await runtime.deliver()
     const decision = { ...blockedDecision(call.decision, reason, remedy), ...block }
     throw new ReplayContractError(`${call.toolName} did not run: ${remedy}`, enforcementOf([decision], 'reject_all'))
@@ -114,7 +114,7 @@ async function guard(call: OpenCall, args: JsonObject, runtime: ToolRuntime): Pr
       await runtime.authority().confirm(call)
     } catch (error) {
       if (error instanceof ReplayUnavailableError) {
-        runtime.book.putBack(call)
+        runtime.openCalls.putBack(call)
         throw error
       }
       await refuse(runtime.killed() ? 'killed' : 'precondition_not_met', messageOf(error))
@@ -140,7 +140,7 @@ async function run(invocation: Invocation, call: OpenCall, args: JsonObject, run
     ...more,
   })
   const limit = timeLimit(timeoutMs, runtime.killSignal)
-  const running: RunningTool = { book: runtime.book, active: true }
+  const running: RunningTool = { openCalls: runtime.openCalls, active: true }
   try {
     // The tool gets the value that was hashed, not an object that the program could still change.
     const handed = isCustomInput(invocation.args, args) ? invocation.args : structuredClone(args)

@@ -2,24 +2,24 @@ import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { ReadResponse } from '@countersign/engine'
 import type { Decision, Flows, NarrowedTool } from '@countersign/protocol'
 import type { Authority, DecidedBy, PreparedTurn } from '../authority/authority.js'
-import type { CallBook } from '../authority/open-calls.js'
+import type { OpenCalls } from '../authority/open-calls.js'
 import type { EnforcementDecision } from '../base/errors.js'
 import type { JsonObject } from '../base/json-object.js'
-import type { KnownOrPromised } from '../base/known-or-promised.js'
+import type { KnownOrPromised } from '../base/steps.js'
 import type { Conversations, OpenRequest } from '../clients/conversations.js'
-import type { ModelAnswer } from '../clients/turn-hooks.js'
 import type { ReplaySettings } from '../options/replay-settings.js'
 import type { OfferedTool, Provider, RequestView } from '../providers/provider.js'
 import type { Approver } from './checkpoints.js'
 import type { Continuations } from './continuations.js'
 import type { RunningTool } from './tools.js'
 import type { Trace } from './trace.js'
+import type { ModelAnswer } from './turn-hooks.js'
 import type { TurnQueue } from './turn-queue.js'
 
 /** What a turn needs of its session. */
 export interface TurnSession {
   readonly settings: ReplaySettings
-  readonly book: CallBook
+  readonly openCalls: OpenCalls
   readonly queue: TurnQueue
   readonly running: AsyncLocalStorage<RunningTool>
   readonly conversations: Conversations
@@ -70,7 +70,7 @@ export interface AnsweredTurn {
 }
 
 /** A request on its way through a turn. */
-export interface Asked {
+export interface TurnRequest {
   readonly request: JsonObject
   readonly view: RequestView
   readonly trace: Trace

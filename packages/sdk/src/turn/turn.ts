@@ -1,135 +1,223 @@
 import { readResponse } from '@countersign/engine'
+import type { ProposalVerdict } from '../authority/authority.js'
 import type { JsonObject } from '../base/json-object.js'
-import { isPromised, type KnownOrPromised } from '../base/known-or-promised.js'
-import type { OpenRequest } from '../clients/conversations.js'
-import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, Verdict } from '../clients/turn-hooks.js'
+import { runToPromise, type Steps, wait } from '../base/steps.js'
+import { type ApiResult, GovernedPromise } from '../clients/api-promise.js'
+import { isClientStream } from '../clients/client-stream.js'
+import type { ModelCall } from '../clients/govern-client.js'
 import type { Provider, RequestView } from '../providers/provider.js'
-import type { JudgedAnswer } from './continuations.js'
 import { explainToModel } from './gate.js'
-import { costOnly, type Judged, judgeTurn } from './judge-turn.js'
-import { prepareTurn, refuseNested } from './prepare-turn.js'
-import { createTrace } from './trace.js'
+import {
+  answerInstead,
+  answerOf,
+  type GivenAnswer,
+  judgeStream,
+  type PendingRequest,
+  wholeAnswer,
+} from './judge-answer.js'
+import {
+  type AnswerContext,
+  type AnswerResult,
+  costOnly,
+  giveUp,
+  noteAnswer,
+  openCalls,
+  passThroughGate,
+  proposeAgain,
+  proposeAnswer,
+  proposedCalls,
+  readAnswer,
+  seenAnswer,
+  watchAnswer,
+} from './judge-turn.js'
+import {
+  narrowRequest,
+  openRequest,
+  preflightOf,
+  refuseNested,
+  refuseUngovernable,
+  resolveEarlierCalls,
+} from './prepare-turn.js'
+import { registerCalls } from './register-calls.js'
+import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, TurnResult } from './turn-hooks.js'
 import type { QueuePlace } from './turn-queue.js'
-import { type Asked, binds, type TurnSession } from './turn-session.js'
+import { binds, type TurnRequest, type TurnSession } from './turn-session.js'
+
+/** One governed call of a model, with its retries. */
+export function runTurn(hooks: TurnHooks, call: ModelCall): GovernedPromise {
+  return new GovernedPromise(runToPromise(turnSteps(hooks, call)), call.provider)
+}
+
+/** Prepare the request, ask the model, judge its answer; start over where the judgement asks for a retry. */
+function* turnSteps(hooks: TurnHooks, call: ModelCall): Steps<ApiResult> {
+  const { provider } = call
+  let { request } = call
+  for (;;) {
+    const prepared = yield* hooks.prepare(request)
+    if ('said' in prepared) return answerInstead(provider, request, prepared.said)
+    const sent = request.stream === true ? provider.withStreamUsage(prepared.request) : prepared.request
+    const pending: PendingRequest = { provider, hooks, request, sent, startedAt: performance.now() }
+    let sending: unknown
+    let data: unknown
+    try {
+      sending = call.send(sent)
+      data = yield sending as Promise<unknown>
+    } catch (error) {
+      yield hooks.abandon({ request: sent, response: null, why: 'failed', complete: false, error })
+      throw error
+    }
+    const given: GivenAnswer = isClientStream(data)
+      ? yield* wait(judgeStream(pending, data))
+      : wholeAnswer(provider, data, yield* hooks.judge(answerOf(pending, data)))
+    if (!('retry' in given)) return { data: given.data, call: sending }
+    request = given.retry
+  }
+}
 
 /** A turn that came beside another lets the program run the calls of that one first. */
 const GRACE_MS = 2_000
 
-/** One governed call of a model with its retries: preflight, narrowed request, proposal, checkpoints, gate. */
+/** A turn under the rules of its session: preflight, narrowed request, proposal, checkpoints, gate. */
+interface Turn {
+  readonly session: TurnSession
+  readonly provider: Provider
+  /** In the queue of the session's turns; null where this one has not entered, or has left. */
+  place: QueuePlace | null
+  /** Null until the first request is prepared. */
+  asked: TurnRequest | null
+  retries: number
+}
+
 export function createTurn(session: TurnSession, provider: Provider): TurnHooks {
-  const { settings, notes } = session
-  let place: QueuePlace | null = null
-  let asked: Asked | null = null
-  let retries = 0
-
-  const finish = (): void => {
-    place?.leave()
-    place = null
+  const turn: Turn = { session, provider, place: null, asked: null, retries: 0 }
+  return {
+    prepare: (request) => prepare(turn, request),
+    judge: (answer) => judge(turn, answer),
+    abandon: (answer) => abandon(turn, answer),
+    holdStreams: session.settings.maxRetries > 0,
   }
+}
 
-  const open = (request: JsonObject, { previousResponseId }: RequestView): OpenRequest =>
-    session.conversations.open({ messages: provider.readMessages(request), previousResponseId })
-
-  const fail = (error: unknown): never => {
-    finish()
-    throw error
-  }
-
-  function prepare(request: JsonObject): KnownOrPromised<Prepared> {
-    session.assertUsable()
-    const view = provider.readRequest(request)
-    refuseNested(session, view)
-    try {
-      const entering = session.isReady() ? enter(view) : session.ready().then(() => enter(view))
-      const preparing = isPromised(entering) ? entering.then(() => ask(request, view)) : ask(request, view)
-      return isPromised(preparing) ? preparing.catch(fail) : preparing
-    } catch (error) {
-      return fail(error)
-    }
-  }
-
-  /** Waits for the turns that came before. */
-  function enter(view: RequestView): KnownOrPromised<void> {
+function* prepare(turn: Turn, request: JsonObject): Steps<Prepared> {
+  const { session, provider } = turn
+  session.assertUsable()
+  const view = provider.readRequest(request)
+  refuseNested(session, view)
+  try {
+    if (!session.isReady()) yield session.ready()
     session.checkProvider(provider.name, view.model)
-    if (view.tools.length === 0 || !binds(session) || place !== null) return
-    place = session.queue.enter()
-    if (place.turnBefore !== null) return place.turnBefore.then(() => session.book.resolved(GRACE_MS))
-  }
-
-  function ask(request: JsonObject, view: RequestView): KnownOrPromised<Prepared> {
+    const turnBefore = enterQueue(turn, view)
+    if (turnBefore !== null) {
+      yield turnBefore
+      yield session.openCalls.whenResolved(GRACE_MS)
+    }
     session.assertUsable()
     // Turns before this one in the queue may have left something to answer.
-    const mend = session.continuations.mending(provider, request)
-    const opened = session.followsConversations() ? open(request, view) : null
-    asked = { request, view, trace: createTrace(), opened, prepared: null }
-    notes.traced(asked.trace)
-    const sendable = (prepared: Prepared): Prepared => {
-      if ('request' in prepared) return { request: mend(prepared.request) }
-      session.continuations.saidInstead(provider, request, prepared.said)
-      finish()
-      return prepared
+    const completed = session.continuations.completion(provider, request)
+    const asked = openRequest(session, provider, request, view)
+    turn.asked = asked
+    if (session.stance('server') === 'log') return { request: completed(request) }
+    if (binds(session)) refuseUngovernable(view)
+    if (view.tools.length > 0) {
+      if (!session.openCalls.isIdle()) yield session.openCalls.whenIdle()
+      resolveEarlierCalls(session, view)
+      yield* wait(session.deliver())
     }
-    const preparing = prepareTurn(session, provider, asked)
-    return isPromised(preparing) ? preparing.then(sendable) : sendable(preparing)
-  }
-
-  function judge(answer: ModelAnswer): KnownOrPromised<Verdict> {
-    if (asked === null) throw new Error('a turn is judged before it was prepared')
-    const { request } = asked
-    place?.stay()
-    try {
-      const judging = judgeTurn(session, provider, asked, answer)
-      if (!isPromised(judging)) return conclude(request, answer, judging)
-      return judging.then((judged) => conclude(request, answer, judged)).catch(fail)
-    } catch (error) {
-      return fail(error)
-    }
-  }
-
-  function conclude(request: JsonObject, answer: ModelAnswer, judged: Judged): Verdict {
-    session.continuations.judged(provider, request, seenOf(answer, judged))
-    if (judged.action !== 'refuse') {
-      finish()
-      return judged
-    }
-    if (retries >= settings.maxRetries) throw judged.error
-    retries++
-    return {
-      action: 'retry',
-      request: provider.withAppendedText(request, explainToModel(judged.error.decision.blocked)),
-    }
-  }
-
-  /** Nothing is released, and what the model used is counted still. */
-  async function abandon(answer: AbandonedAnswer): Promise<void> {
-    try {
-      const prepared = asked?.prepared ?? null
-      if (prepared === null) return
-      asked?.trace.add('llm_call', 'block', { reason: answer.why })
-      if (answer.why === 'failed' || answer.response === null) return session.authority().abandon(prepared)
-      await session.authority().propose(costOnly(prepared, readResponse(answer.response), settings.gate))
-    } catch (error) {
-      notes.failed(error)
-    } finally {
-      finish()
-    }
-  }
-
-  return { prepare, judge, abandon, holdStreams: settings.maxRetries > 0 }
-}
-
-/** What of an answer the program gets, and what the provider keeps beyond that. */
-function seenOf({ response, complete }: ModelAnswer, verdict: Judged): JudgedAnswer {
-  switch (verdict.action) {
-    case 'release':
-      return { response, complete, keptIds: null, blocked: [] }
-    case 'keep':
-      return { response, complete, keptIds: verdict.callIds, blocked: verdict.blocked }
-    case 'answer':
-      return { response, complete, keptIds: NONE, blocked: verdict.blocked }
-    case 'refuse':
-      return { response, complete, keptIds: NONE, blocked: verdict.error.decision.blocked }
+    const preflight = preflightOf(session.authority().plan, provider, asked)
+    const result = yield* wait(session.authority().preflight(preflight))
+    const prepared = narrowRequest(session, provider, asked, preflight, result)
+    if ('request' in prepared) return { request: completed(prepared.request) }
+    session.continuations.saidInstead(provider, request, prepared.said)
+    leaveQueue(turn)
+    return prepared
+  } catch (error) {
+    leaveQueue(turn)
+    throw error
   }
 }
 
-const NONE: ReadonlySet<string> = new Set()
+/** The end of the turn before; null when this one need not wait for any. */
+function enterQueue(turn: Turn, view: RequestView): Promise<void> | null {
+  if (view.tools.length === 0 || !binds(turn.session) || turn.place !== null) return null
+  turn.place = turn.session.queue.enter()
+  return turn.place.turnBefore
+}
+
+function leaveQueue(turn: Turn): void {
+  turn.place?.leave()
+  turn.place = null
+}
+
+function* judge(turn: Turn, answer: ModelAnswer): Steps<TurnResult> {
+  const { session, provider, asked, place } = turn
+  if (asked === null) throw new Error('a turn is judged before it was prepared')
+  place?.stay()
+  try {
+    const context = readAnswer(session, provider, asked, answer)
+    const { prepared } = asked
+    if (prepared === null) {
+      noteAnswer(context, 'log', [], null)
+      return conclude(turn, context, { action: 'release' })
+    }
+    session.assertUsable()
+    const stance = session.stance(prepared.by)
+    if (stance !== 'enforce') {
+      yield* watchAnswer(context, prepared, stance)
+      return conclude(turn, context, { action: 'release' })
+    }
+    let verdict: ProposalVerdict
+    try {
+      verdict = yield* wait(proposeAnswer(context, prepared, session.settings.gate))
+    } catch (error) {
+      verdict = yield* proposeAgain(context, prepared, error)
+    }
+    asked.trace.decided(verdict.decisions)
+    const calls = yield* wait(registerCalls(verdict, proposedCalls(context), session.approver))
+    noteAnswer(context, 'enforce', calls.decisions, verdict.by)
+    try {
+      // People take their time: the session may have been killed meanwhile.
+      session.assertUsable()
+    } catch (error) {
+      yield* wait(giveUp(session, [...calls.open, ...calls.stopped]))
+      throw error
+    }
+    const result = passThroughGate(context, calls.decisions)
+    if (result.action !== 'refuse') openCalls(context, calls.open)
+    const notRun = result.action === 'refuse' ? [...calls.open, ...calls.stopped] : calls.stopped
+    if (notRun.length > 0) yield* wait(giveUp(session, notRun))
+    return conclude(turn, context, result)
+  } catch (error) {
+    leaveQueue(turn)
+    throw error
+  }
+}
+
+/** The program gets the answer or the error, unless the model is asked again. */
+function conclude(turn: Turn, { asked, answer }: AnswerContext, result: AnswerResult): TurnResult {
+  const { session, provider } = turn
+  session.continuations.answered(provider, asked.request, seenAnswer(answer, result))
+  if (result.action !== 'refuse') {
+    leaveQueue(turn)
+    return result
+  }
+  if (turn.retries >= session.settings.maxRetries) throw result.error
+  turn.retries++
+  const explanation = explainToModel(result.error.decision.blocked)
+  return { action: 'retry', request: provider.withAppendedText(asked.request, explanation) }
+}
+
+/** Nothing is released, and what the model used still counts. */
+async function abandon(turn: Turn, answer: AbandonedAnswer): Promise<void> {
+  const { session, asked } = turn
+  try {
+    const prepared = asked?.prepared ?? null
+    if (prepared === null) return
+    asked?.trace.add('llm_call', 'block', { reason: answer.why })
+    if (answer.why === 'failed' || answer.response === null) return session.authority().abandon(prepared)
+    await session.authority().propose(costOnly(prepared, readResponse(answer.response), session.settings.gate))
+  } catch (error) {
+    session.notes.failed(error)
+  } finally {
+    leaveQueue(turn)
+  }
+}

@@ -1,7 +1,7 @@
 import { createIds } from '../../base/create-ids.js'
 import { ReplayConfigError, ReplayContractError, ReplayKillError } from '../../base/errors.js'
 import type { SessionStore, StoredSession } from '../../options/session-store.js'
-import type { Authority, Judgement, KillCause, Preflight, PreflightAsk } from '../authority.js'
+import type { Authority, KillCause, PreflightRequest, PreflightResult, ProposalVerdict } from '../authority.js'
 import { snapshotWith } from '../snapshot-with.js'
 import { createLocalSession, type LocalSessionOptions } from './local-session.js'
 
@@ -96,25 +96,25 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
 
   const isKilled = (): boolean => session.state().status === 'KILLED'
 
-  function preflight(ask: PreflightAsk): Preflight {
+  function preflight(request: PreflightRequest): PreflightResult {
     if (isKilled()) throw new ReplayKillError()
-    return session.preflight(ask, `prq_${newId()}`)
+    return session.preflight(request, `prq_${newId()}`)
   }
 
   return {
     plan,
     saltOf: () => session.salt,
     start,
-    preflight: (ask) => (store === undefined ? preflight(ask) : start().then(() => preflight(ask))),
-    propose(ask) {
+    preflight: (request) => (store === undefined ? preflight(request) : start().then(() => preflight(request))),
+    propose(proposal) {
       const wasKilled = isKilled()
-      const judgement = session.propose(ask, {
+      const verdict = session.propose(proposal, {
         proposalId: `prp_${newId()}`,
         pendingCallId: () => `pnd_${newId()}`,
       })
-      const allowed = (): Judgement => {
+      const allowed = (): ProposalVerdict => {
         if (!wasKilled && isKilled()) onKilled('breaker')
-        return judgement
+        return verdict
       }
       return store === undefined ? allowed() : save().then(allowed)
     },

@@ -24,7 +24,7 @@ import type {
   UnmatchedPolicy,
 } from '@countersign/protocol'
 import { timeText } from '../../base/time-text.js'
-import type { Judgement, Preflight, PreflightAsk, ProposalAsk } from '../authority.js'
+import type { PreflightRequest, PreflightResult, ProposalRequest, ProposalVerdict } from '../authority.js'
 
 /** What a session is, apart from its state. */
 export interface SessionIdentity {
@@ -44,10 +44,10 @@ export interface LocalSession {
   readonly plan: Plan
   readonly salt: string
   state(): SessionState
-  preflight(ask: PreflightAsk, preparedRequestId: string): Preflight
-  propose(ask: ProposalAsk, ids: MadeIds): Judgement
+  preflight(request: PreflightRequest, preparedRequestId: string): PreflightResult
+  propose(proposal: ProposalRequest, ids: MadeIds): ProposalVerdict
   /** Repeats what the server decided about the same response. Throws when this copy would have decided otherwise. */
-  follow(ask: ProposalAsk, decisions: readonly Decision[], proposalId: string): void
+  follow(proposal: ProposalRequest, decisions: readonly Decision[], proposalId: string): void
   receive(receipts: readonly Receipt[]): void
   addLabel(label: string): void
   setFilter(tools: readonly string[] | null): void
@@ -88,23 +88,23 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
   const trip = (breaker: boolean): void => {
     if (breaker && !options.watches) kill('breaker')
   }
-  const evaluate = (ask: ProposalAsk, ids: MadeIds, atMs: number): Verdict => {
-    const { tools, provider, model, request } = ask.prepared.ask
-    const response = ask.read
+  const evaluate = (proposal: ProposalRequest, ids: MadeIds, atMs: number): Verdict => {
+    const { tools, provider, model, inputs } = proposal.prepared.request
+    const response = proposal.read
     return evaluateProposal({
       plan,
       state,
       response,
-      gate: ask.gate,
+      gate: proposal.gate,
       unmatchedPolicy: identity.unmatchedPolicy,
       principal: identity.principal,
       agent: identity.agent,
       salt: identity.salt,
       nowMs: atMs,
-      offered: ask.prepared.allowed,
+      offered: proposal.prepared.allowed,
       toolless: tools.length === 0,
-      inputFailures: judgeInputInvariants({ plan, state, salt: identity.salt }, request),
-      flows: ask.flows,
+      inputFailures: judgeInputInvariants({ plan, state, salt: identity.salt }, inputs),
+      flows: proposal.flows,
       ids: { sessionId: identity.sessionId, proposalId: ids.proposalId, pendingCallId: ids.pendingCallId },
       provider,
       model: response.model ?? model,
@@ -124,9 +124,9 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
     plan,
     salt: identity.salt,
     state: () => state,
-    preflight(ask, preparedRequestId) {
-      const { provider, model } = ask
-      const toolless = ask.tools.length === 0
+    preflight(request, preparedRequestId) {
+      const { provider, model } = request
+      const toolless = request.tools.length === 0
       const blocked = preflightBlock({ plan, state, nowMs: nowMs(), provider, model, toolless })
       if (blocked !== null) {
         return {
@@ -140,24 +140,24 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       const { allowed, removed } = narrowTools({
         plan,
         state,
-        tools: ask.tools,
+        tools: request.tools,
         unmatchedPolicy: identity.unmatchedPolicy,
         principal: identity.principal,
         agent: identity.agent,
       })
-      return { outcome: 'prepared', by: 'local', preparedRequestId, ask, allowed, removed }
+      return { outcome: 'prepared', by: 'local', preparedRequestId, request, allowed, removed }
     },
-    propose(ask, ids) {
+    propose(proposal, ids) {
       const atMs = nowMs()
-      const verdict = evaluate(ask, ids, atMs)
+      const verdict = evaluate(proposal, ids, atMs)
       record(verdict, atMs)
       return { by: 'local', outcome: verdict.outcome, decisions: verdict.decisions }
     },
-    follow(ask, decisions, proposalId) {
+    follow(proposal, decisions, proposalId) {
       const decided = new Map(decisions.map((decision) => [decision.index, decision]))
       const pendingCallId = (index: number): string => decided.get(index)?.pending_call_id ?? ''
       const atMs = nowMs()
-      const verdict = evaluate(ask, { proposalId, pendingCallId }, atMs)
+      const verdict = evaluate(proposal, { proposalId, pendingCallId }, atMs)
       const agrees = verdict.decisions.every(({ index, decision }) => decided.get(index)?.decision === decision)
       if (!agrees) throw new Error('the server knows something about the session that this copy does not')
       record(verdict, atMs)

@@ -3,7 +3,7 @@ import { narrowTools, type SessionState } from '@countersign/engine'
 import type { Decision } from '@countersign/protocol'
 import { messageOf, type Report } from '../../base/diagnostics.js'
 import { ReplayContractError, ReplayUnavailableError } from '../../base/errors.js'
-import type { Authority, Judgement, KillCause, PreflightAsk, ProposalAsk } from '../authority.js'
+import type { Authority, KillCause, PreflightRequest, ProposalRequest, ProposalVerdict } from '../authority.js'
 import { blockedDecision } from '../blocked-decision.js'
 import type { LocalSession, LocalSessionOptions } from '../local/local-session.js'
 import { assertStanding, errorOf, type Standing, standingAfter, standingOf } from '../refusals.js'
@@ -12,10 +12,10 @@ import { type CallLimits, ServiceFailure, ServiceRefusal } from '../transport.js
 import { createControls } from './controls.js'
 import type { OnInDoubt } from './in-doubt.js'
 import { createOutage } from './outage.js'
-import { createOwedReceipts } from './receipt-outbox.js'
+import { createReceiptOutbox } from './receipt-outbox.js'
 import type { ServerSession } from './server-session.js'
 import { createServerSync } from './server-sync.js'
-import { createSessionCopy } from './session-replica.js'
+import { createSessionReplica } from './session-replica.js'
 
 export interface GovernedOptions {
   readonly server: ServerSession
@@ -34,7 +34,7 @@ const PROBE: CallLimits = { attempts: 1, timeoutMs: 2_000 }
 export function createGovernedAuthority(options: GovernedOptions): Authority {
   const { server, report } = options
   const { sessionId } = options.local.identity
-  const copy = createSessionCopy(options.local, server)
+  const copy = createSessionReplica(options.local, server)
   let standing: Standing = null
 
   const limits = (): CallLimits | undefined => (copy.isForked() ? PROBE : undefined)
@@ -47,7 +47,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     onRefusal: (found) => noteStanding(found),
     onTooMany: () => kill('unguarded'),
   })
-  const owed = createOwedReceipts({
+  const owed = createReceiptOutbox({
     async send(receipts) {
       const { status } = await server.submit(receipts, limits())
       copy.follow((mirror) => mirror.receive(receipts))
@@ -88,27 +88,27 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
   }
 
   /** What the server is not told or does not keep: the file of a contract, and the values of the request. */
-  function completed(decision: Decision, { request }: PreflightAsk): Decision {
+  function completed(decision: Decision, { inputs }: PreflightRequest): Decision {
     if (decision.decision === 'allow') return decision
     const file = options.local.plan.contracts.get(decision.tool_name)?.file
     const failures = decision.failures.map((failure) => ({
-      ...(Object.hasOwn(request, failure.path) && { found: request[failure.path] }),
+      ...(Object.hasOwn(inputs, failure.path) && { found: inputs[failure.path] }),
       ...(file !== undefined && { contract_file: file }),
       ...failure,
     }))
     return { ...decision, contract_file: decision.contract_file ?? file ?? null, failures }
   }
 
-  async function proposeToServer(ask: ProposalAsk): Promise<Judgement> {
-    const { usage, model } = ask.read
-    const denied = controls.isOwing() ? deniedSince(options.local, copy.current().state(), ask) : NONE
-    const reply = await server.propose(ask, { model: model ?? ask.prepared.ask.model, usage })
-    copy.follow((mirror) => mirror.follow(ask, reply.decisions, reply.proposal_id))
+  async function proposeToServer(proposal: ProposalRequest): Promise<ProposalVerdict> {
+    const { usage, model } = proposal.read
+    const denied = controls.isOwing() ? deniedSince(options.local, copy.current().state(), proposal) : NONE
+    const reply = await server.propose(proposal, { model: model ?? proposal.prepared.request.model, usage })
+    copy.follow((mirror) => mirror.follow(proposal, reply.decisions, reply.proposal_id))
     noteStanding(standingOf(reply.status))
     const decisions = reply.decisions.map((decision) => {
       const remedy = decision.decision === 'allow' ? denied.get(decision.tool_name) : undefined
       if (remedy !== undefined) return blockedDecision(decision, 'forbidden_tool', remedy)
-      return completed(decision, ask.prepared.ask)
+      return completed(decision, proposal.prepared.request)
     })
     return { by: 'server', outcome: reply.outcome, decisions }
   }
@@ -129,32 +129,32 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     plan: options.local.plan,
     saltOf: copy.saltOf,
     start: sync.open,
-    async preflight(ask) {
+    async preflight(request) {
       assertStanding(standing)
       controls.hold()
       try {
-        const reply = await sync.preflight(ask)
+        const reply = await sync.preflight(request)
         outage.ended()
         copy.dropFork()
         if (reply.outcome === 'blocked') controls.release()
         return reply
       } catch (error) {
         controls.release()
-        return withoutServer(error, (local) => local.preflight(ask, `prq_${randomUUID()}`))
+        return withoutServer(error, (local) => local.preflight(request, `prq_${randomUUID()}`))
       }
     },
-    async propose(ask) {
+    async propose(proposal) {
       assertStanding(standing)
-      if (ask.prepared.by === 'local') return proposeTo(copy.forkOrPassing(), ask)
+      if (proposal.prepared.by === 'local') return proposeTo(copy.forkOrPassing(), proposal)
       try {
-        return await proposeToServer(ask)
+        return await proposeToServer(proposal)
       } catch (error) {
-        if (isConsumed(error) && ask.read.calls.length === 0) {
+        if (isConsumed(error) && proposal.read.calls.length === 0) {
           copy.doubt()
           return { by: 'server', outcome: 'no_calls', decisions: [] }
         }
         if (error instanceof ServiceFailure) sync.answerLost()
-        return withoutServer(error, (local) => proposeTo(local, ask))
+        return withoutServer(error, (local) => proposeTo(local, proposal))
       } finally {
         controls.release()
       }
@@ -234,7 +234,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
 function deniedSince(
   { identity, plan }: LocalSessionOptions,
   state: SessionState,
-  { read }: ProposalAsk,
+  { read }: ProposalRequest,
 ): ReadonlyMap<string, string> {
   const { unmatchedPolicy, principal, agent } = identity
   const tools = read.calls.map(({ name }) => ({ name }))
@@ -257,6 +257,6 @@ const gone = (): ReplayContractError =>
     blocked: [],
   })
 
-function proposeTo(local: LocalSession, ask: ProposalAsk): Judgement {
-  return local.propose(ask, { proposalId: `prp_${randomUUID()}`, pendingCallId: () => `pnd_${randomUUID()}` })
+function proposeTo(local: LocalSession, proposal: ProposalRequest): ProposalVerdict {
+  return local.propose(proposal, { proposalId: `prp_${randomUUID()}`, pendingCallId: () => `pnd_${randomUUID()}` })
 }

@@ -4,7 +4,7 @@ import { isAboutContent } from '../refusals.js'
 import { ServiceRefusal } from '../transport.js'
 
 /** Receipts that were made and have not reached the server. They are kept in order and tried until they do. */
-export interface OwedReceipts {
+export interface ReceiptOutbox {
   add(receipts: readonly Receipt[]): void
   /** Sends all that is owed. False when the server cannot be reached; then it is tried again later. */
   deliver(): Promise<boolean>
@@ -16,7 +16,7 @@ export interface OwedReceipts {
   stop(): void
 }
 
-export interface OwedReceiptsOptions {
+export interface ReceiptOutboxOptions {
   /** Throws what the transport throws. */
   readonly send: (receipts: readonly Receipt[]) => Promise<void>
   readonly onFailure: (error: unknown) => void
@@ -27,7 +27,7 @@ const REMEMBERED = 256
 const FIRST_RETRY_MS = 1_000
 const LONGEST_RETRY_MS = 30_000
 
-export function createOwedReceipts({ send, onFailure, onRefusal }: OwedReceiptsOptions): OwedReceipts {
+export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutboxOptions): ReceiptOutbox {
   let owed: Receipt[] = []
   let delivering: Promise<boolean> | null = null
   let retry: NodeJS.Timeout | undefined

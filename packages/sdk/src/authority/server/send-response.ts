@@ -1,7 +1,7 @@
 import type { ReadResponse } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
 import { jsonOf } from '../../base/written-json.js'
-import type { ProposalAsk } from '../authority.js'
+import type { ProposalRequest } from '../authority.js'
 import { isAboutContent } from '../refusals.js'
 import { ServiceRefusal } from '../transport.js'
 
@@ -10,7 +10,7 @@ import { ServiceRefusal } from '../transport.js'
  * not used up by the refusal, its cost must count, and its calls can still be judged.
  */
 export async function sendResponse<Reply>(
-  { response, read }: Pick<ProposalAsk, 'response' | 'read'>,
+  { response, read }: Pick<ProposalRequest, 'response' | 'read'>,
   send: (response: JsonValue) => Promise<Reply>,
 ): Promise<Reply> {
   // Hidden members of the client's objects stay behind.

@@ -13,7 +13,7 @@ import {
 } from '@countersign/protocol'
 import { ReplayConfigError, ReplayContractError } from '../../base/errors.js'
 import type { JoinedWorkflow } from '../../options/workflow-settings.js'
-import type { PreflightAsk, ProposalAsk } from '../authority.js'
+import type { PreflightRequest, ProposalRequest } from '../authority.js'
 import type { SessionIdentity } from '../local/local-session.js'
 import { type CallLimits, type ReplyOf, ServiceFailure, ServiceRefusal, type Transport } from '../transport.js'
 import { sendResponse } from './send-response.js'
@@ -31,8 +31,8 @@ export interface ServerSessionOptions {
 export interface ServerSession {
   /** Creates the session, or recovers one that another holder left. */
   open(limits?: CallLimits): Promise<Opened>
-  preflight(preparedRequestId: string, ask: PreflightAsk, limits?: CallLimits): Promise<PreflightReply>
-  propose(ask: ProposalAsk, usage: ProposalUsage): Promise<ProposalReply>
+  preflight(preparedRequestId: string, request: PreflightRequest, limits?: CallLimits): Promise<PreflightReply>
+  propose(proposal: ProposalRequest, usage: ProposalUsage): Promise<ProposalReply>
   submit(receipts: readonly Receipt[], limits?: CallLimits): Promise<ReceiptsReply>
   addLabel(label: string, limits?: CallLimits): Promise<void>
   setFilter(tools: readonly string[] | null, limits?: CallLimits): Promise<void>
@@ -102,15 +102,15 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       const { hash_salt: salt, session, in_doubt: inDoubt } = recovered
       return { salt, startedAt: session.created_at, fresh: false, inDoubt }
     },
-    async preflight(preparedRequestId, ask, limits) {
+    async preflight(preparedRequestId, request, limits) {
       const body = {
         prepared_request_id: preparedRequestId,
         fence: known.fence,
         state_version: known.stateVersion,
-        tools: ask.tools.map(({ name, kind }) => ({ name, kind })),
-        provider: ask.provider,
-        model: ask.model.slice(0, 256),
-        request: ask.request,
+        tools: request.tools.map(({ name, kind }) => ({ name, kind })),
+        provider: request.provider,
+        model: request.model.slice(0, 256),
+        request: request.inputs,
       }
       const seen = known.ledger
       const reply = await transport.call('preflight', { params, body }, limits)
@@ -118,16 +118,16 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       learn({ ledger: reply.ledger })
       return reply
     },
-    async propose(ask, { model, usage }) {
+    async propose(proposal, { model, usage }) {
       const body = {
-        prepared_request_id: ask.prepared.preparedRequestId,
+        prepared_request_id: proposal.prepared.preparedRequestId,
         fence: known.fence,
-        gate: ask.gate,
+        gate: proposal.gate,
         model: model.slice(0, 256),
         ...(usage !== null && { usage }),
-        ...(ask.flows !== undefined && { flows: ask.flows }),
+        ...(proposal.flows !== undefined && { flows: proposal.flows }),
       }
-      const reply = await sendResponse(ask, (response) =>
+      const reply = await sendResponse(proposal, (response) =>
         transport.call('propose', { params, body: { ...body, response } }),
       ).catch(storedAnswer)
       const { status, state_version, control_revision, ledger } = reply

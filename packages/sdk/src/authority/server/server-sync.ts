@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { PendingCallView, Receipt } from '@countersign/protocol'
 import type { Report } from '../../base/diagnostics.js'
-import type { Preflight, PreflightAsk } from '../authority.js'
+import type { PreflightRequest, PreflightResult } from '../authority.js'
 import { type CallLimits, ServiceFailure, ServiceRefusal } from '../transport.js'
 import type { Controls } from './controls.js'
 import { type OnInDoubt, receiptInDoubt, resolveInDoubt } from './in-doubt.js'
-import type { OwedReceipts } from './receipt-outbox.js'
+import type { ReceiptOutbox } from './receipt-outbox.js'
 import type { ServerSession } from './server-session.js'
-import type { SessionCopy } from './session-replica.js'
+import type { SessionReplica } from './session-replica.js'
 
 /** Keeps the server's session and this client's view of it together: opens it, and catches up before a request. */
 export interface ServerSync {
@@ -20,7 +20,7 @@ export interface ServerSync {
   /** Resolves to true unless the server has no such session, as far as can be told: the answer to its create may be lost. */
   mayExist(): Promise<boolean>
   /** Catches up with the server, then has the request prepared. Throws what the transport throws. */
-  preflight(ask: PreflightAsk): Promise<Preflight>
+  preflight(request: PreflightRequest): Promise<PreflightResult>
   /** The answer to a proposal never came: if the server accepted it, its calls wait although nobody runs them. */
   answerLost(): void
   /** Calls that an earlier holder left behind, and whose outcome is not known. */
@@ -29,8 +29,8 @@ export interface ServerSync {
 
 export interface ServerSyncOptions {
   readonly server: ServerSession
-  readonly copy: SessionCopy
-  readonly owed: OwedReceipts
+  readonly copy: SessionReplica
+  readonly owed: ReceiptOutbox
   readonly controls: () => Controls
   readonly limits: () => CallLimits | undefined
   readonly onInDoubt: OnInDoubt | undefined
@@ -72,7 +72,7 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
   }
 
   /** Everything that must have reached the server before a request is prepared. */
-  async function catchUp({ tools }: PreflightAsk): Promise<void> {
+  async function catchUp({ tools }: PreflightRequest): Promise<void> {
     await open()
     if (inDoubt.length > 0) await settleDoubt()
     await options.controls().flush()
@@ -110,14 +110,14 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
     copy.doubt()
   }
 
-  async function prepare(ask: PreflightAsk): Promise<Preflight> {
-    await catchUp(ask)
-    const reply = await server.preflight(`prq_${randomUUID()}`, ask, limits())
+  async function prepare(request: PreflightRequest): Promise<PreflightResult> {
+    await catchUp(request)
+    const reply = await server.preflight(`prq_${randomUUID()}`, request, limits())
     if (reply.outcome === 'blocked') {
       return { outcome: 'blocked', by: 'server', reason: reply.reason, detail: reply.detail, remedy: reply.remedy }
     }
     const { prepared_request_id: preparedRequestId, allowed, removed } = reply
-    return { outcome: 'prepared', by: 'server', preparedRequestId, ask, allowed, removed }
+    return { outcome: 'prepared', by: 'server', preparedRequestId, request, allowed, removed }
   }
 
   /** What a refusal says about where the server is. */
@@ -142,10 +142,10 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
       await opening?.catch(() => {})
       return isOpen || isUnanswered
     },
-    async preflight(ask) {
+    async preflight(request) {
       for (let caughtUp = 0; ; caughtUp++) {
         try {
-          return await prepare(ask)
+          return await prepare(request)
         } catch (error) {
           if (!(error instanceof ServiceRefusal) || !BEHIND.has(error.code) || caughtUp === CATCH_UPS) throw error
           await learnFrom(error)

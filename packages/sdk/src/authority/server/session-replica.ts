@@ -7,7 +7,7 @@ import type { Opened, ServerSession } from './server-session.js'
  * The server's session as this process knows it, kept by the same engine: a mirror for snapshots, and for the time
  * without a server a fork of it, which decides and is dropped when the server is back.
  */
-export interface SessionCopy {
+export interface SessionReplica {
   /** The fork while there is one, else the mirror. */
   current(): LocalSession
   /** Decisions of the server are hashed with its salt, those made here with that of the fork. */
@@ -30,7 +30,10 @@ export interface SessionCopy {
   dropFork(): void
 }
 
-export function createSessionCopy(options: LocalSessionOptions, server: Pick<ServerSession, 'known'>): SessionCopy {
+export function createSessionReplica(
+  options: LocalSessionOptions,
+  server: Pick<ServerSession, 'known'>,
+): SessionReplica {
   let mirror = createLocalSession(options)
   let isExact = true
   let fork: LocalSession | null = null

@@ -2,7 +2,7 @@ import { parseStrictJson } from '@countersign/engine'
 import { isObject, type JsonObject, objects, text, without } from '../../base/json-object.js'
 import { quoteName } from '../../base/quote-name.js'
 import { type Numbered, newIndex, nextIndex, runOf } from '../numbering.js'
-import type { StreamGate } from '../provider.js'
+import type { StreamHold } from '../provider.js'
 import { pieceText, sameArguments } from '../same-arguments.js'
 
 interface Block extends Numbered {
@@ -22,7 +22,7 @@ interface Held {
 }
 
 /** A block of type `tool_use` is a call. What the provider runs itself has types of its own. */
-export function readMessageStream(_request: JsonObject, { holdAll = false } = {}): StreamGate {
+export function readMessageStream(_request: JsonObject, { holdAll = false } = {}): StreamHold {
   const blocks: Block[] = []
   const open = new Map<unknown, Block>()
   /** The blocks of the message in the order they came: the client puts its parts together by place. */

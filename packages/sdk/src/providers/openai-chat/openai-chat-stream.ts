@@ -1,11 +1,11 @@
 import { readResponse } from '@countersign/engine'
 import { isObject, type JsonObject, objects, without } from '../../base/json-object.js'
-import type { StreamGate } from '../provider.js'
+import type { StreamHold } from '../provider.js'
 import { addDelta, type Call, type Choice, choiceAt, wholeChoice } from './openai-chat-choice.js'
 import { holdsCalls, unheardCall } from './openai-chat-contradiction.js'
 
 /** Chunks hold deltas of choices; a delta of `tool_calls` or `function_call` is a part of a call. */
-export function readChatStream(request: JsonObject, { holdAll = false } = {}): StreamGate {
+export function readChatStream(request: JsonObject, { holdAll = false } = {}): StreamHold {
   const usageAsked = isObject(request.stream_options) && request.stream_options.include_usage === true
   const choices = new Map<number, Choice>()
   const held: JsonObject[] = []

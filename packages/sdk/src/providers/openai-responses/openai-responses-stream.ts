@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, objects, text } from '../../base/json-object.js'
 import { type Numbered, newIndex, nextIndex, runOf } from '../numbering.js'
-import type { StreamGate } from '../provider.js'
+import type { StreamHold } from '../provider.js'
 import { pieceText } from '../same-arguments.js'
 import { callsExcept, isProviderRun, mayBeCall } from './openai-responses-calls.js'
 import {
@@ -32,7 +32,7 @@ interface Held {
 const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 
 /** Output items are numbered by `output_index`; the terminal event holds the whole response again. */
-export function readResponseStream(_request: JsonObject, { holdAll = false } = {}): StreamGate {
+export function readResponseStream(_request: JsonObject, { holdAll = false } = {}): StreamHold {
   const items: Item[] = []
   /** Items of which only parts came. */
   const strays = new Set<Item>()

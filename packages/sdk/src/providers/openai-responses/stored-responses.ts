@@ -1,9 +1,9 @@
 import { isObject, type JsonObject, objects, text, without } from '../../base/json-object.js'
-import type { KeptConversations, Thread } from '../stored-conversations.js'
+import type { StoredConversations, Thread } from '../stored-conversations.js'
 import { callsExcept } from './openai-responses-calls.js'
 
 /** Responses are kept by the provider, alone (`previous_response_id`) or in a `conversation`. */
-export const keptResponses: KeptConversations = {
+export const keptResponses: StoredConversations = {
   threadOf,
   onThread: (request, thread, items) => ({
     ...without(request, 'previous_response_id', 'conversation'),

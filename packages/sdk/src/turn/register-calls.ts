@@ -1,12 +1,12 @@
 import { checkpointBlock, type ToolCall } from '@countersign/engine'
 import type { Decision } from '@countersign/protocol'
-import type { Judgement } from '../authority/authority.js'
+import type { ProposalVerdict } from '../authority/authority.js'
 import type { OpenCall } from '../authority/open-calls.js'
-import type { KnownOrPromised } from '../base/known-or-promised.js'
+import type { KnownOrPromised } from '../base/steps.js'
 import { type Approver, askForApproval, type CheckpointResult } from './checkpoints.js'
 
 /** The calls of a response after people have been asked about those that need it. */
-export interface JudgedCalls {
+export interface RegisteredCalls {
   readonly decisions: readonly Decision[]
   /** Registered and free to run. */
   readonly open: readonly OpenCall[]
@@ -14,36 +14,37 @@ export interface JudgedCalls {
   readonly stopped: readonly OpenCall[]
 }
 
-export interface MadeCalls {
+export interface ProposedCalls {
   readonly calls: readonly ToolCall[]
   /** The calls whose results stood in the request. */
   readonly answeredIds: readonly string[]
 }
 
-export function judgeCalls(
-  judgement: Judgement,
-  made: MadeCalls,
+/** Registers the calls that were allowed, and asks people about those that need it. */
+export function registerCalls(
+  verdict: ProposalVerdict,
+  proposed: ProposedCalls,
   approver: Approver | null,
-): KnownOrPromised<JudgedCalls> {
+): KnownOrPromised<RegisteredCalls> {
   const ageMs = startAge()
   const open: OpenCall[] = []
   const stopped: OpenCall[] = []
-  for (const decision of judgement.decisions) {
-    const call = openCall(decision, made, judgement, ageMs)
+  for (const decision of verdict.decisions) {
+    const call = openCall(decision, proposed, verdict, ageMs)
     if (call !== null) (decision.decision === 'block' ? stopped : open).push(call)
   }
   const needsPerson = approver !== null && open.some(({ decision }) => decision.checkpoint_required)
-  if (!needsPerson) return { decisions: judgement.decisions, open, stopped }
-  return askAboutCalls(judgement.decisions, { open, stopped }, approver)
+  if (!needsPerson) return { decisions: verdict.decisions, open, stopped }
+  return askAboutCalls(verdict.decisions, { open, stopped }, approver)
 }
 
 async function askAboutCalls(
-  judged: readonly Decision[],
-  registered: Pick<JudgedCalls, 'open' | 'stopped'>,
+  decided: readonly Decision[],
+  registered: Pick<RegisteredCalls, 'open' | 'stopped'>,
   approver: Approver,
-): Promise<JudgedCalls> {
+): Promise<RegisteredCalls> {
   const asked = await Promise.all(
-    judged.map(async (decision) => {
+    decided.map(async (decision) => {
       const call = registered.open.find((one) => one.decision === decision)
       const needsPerson = call !== undefined && decision.checkpoint_required
       return { decision, call, result: needsPerson ? await askForApproval(call, approver) : null }
@@ -67,8 +68,8 @@ async function askAboutCalls(
 
 function openCall(
   decision: Decision,
-  { calls, answeredIds }: MadeCalls,
-  { by }: Judgement,
+  { calls, answeredIds }: ProposedCalls,
+  { by }: ProposalVerdict,
   ageMs: () => number,
 ): OpenCall | null {
   const args = calls.find(({ index }) => index === decision.index)?.arguments ?? null

@@ -1,13 +1,13 @@
 import type { JsonObject } from '../base/json-object.js'
-import type { KnownOrPromised } from '../base/known-or-promised.js'
+import type { Steps } from '../base/steps.js'
 import type { SaidInstead } from '../providers/provider.js'
 
 /** What decides about one governed call of a model. One object serves one call, with its retries. */
 export interface TurnHooks {
   /** Before the model is asked, each time. Throwing means that it is not asked. */
-  prepare(request: JsonObject): KnownOrPromised<Prepared>
+  prepare(request: JsonObject): Steps<Prepared>
   /** Once per answer, before the program sees a part of any tool call. Throwing is what the program then sees. */
-  judge(answer: ModelAnswer): KnownOrPromised<Verdict>
+  judge(answer: ModelAnswer): Steps<TurnResult>
   /** There is nothing to judge: the model call failed, or the program left the stream. Must not throw. */
   abandon(answer: AbandonedAnswer): Promise<void>
   /** Hold streams from their first event, because the answer may be thrown away for a retry. */
@@ -39,7 +39,8 @@ export interface AbandonedAnswer {
   error: unknown
 }
 
-export type Verdict =
+/** What the program gets of an answer, or that the model is asked again. */
+export type TurnResult =
   | { action: 'release' }
   /** Only the calls of these ids stay. */
   | { action: 'keep'; callIds: ReadonlySet<string> }
