@@ -42,7 +42,7 @@ test('a key without tools is told: the server cannot govern', async () => {
 
 test('a tool that no contract covers is told, with the one that may be meant', async () => {
   const [text] = await startsWith({ contracts: [look, pay], tools: { lok: () => null, pay: () => null } })
-  expect(text).toContain('no contract covers the tool lok, so no call of it is allowed: did you mean "look"?')
+  expect(text).toContain('no contract covers the tool lok, so its calls are blocked: did you mean "look"?')
   forgetWarnings()
   warnings = []
   expect(await startsWith({ contracts: look, tools: { lok: () => null }, unmatchedPolicy: 'allow' })).toEqual([])

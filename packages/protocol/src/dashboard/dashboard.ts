@@ -135,7 +135,7 @@ export const dashboardRoutes = {
   revokeKey: {
     ...change,
     path: '/api/dashboard/keys/:key_id/revoke',
-    summary: 'Revoke a key at once',
+    summary: 'Revoke a key immediately',
     params: keyPath,
     reply: doneReply,
   },
@@ -240,7 +240,7 @@ export const dashboardRoutes = {
   judgePlayground: {
     ...change,
     path: '/api/dashboard/playground',
-    summary: 'Judge a pasted response against a pasted pack',
+    summary: 'Evaluate a pasted response against a pasted pack',
     body: playgroundBody,
     reply: playgroundReply,
   },

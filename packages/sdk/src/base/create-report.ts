@@ -2,8 +2,8 @@ import type { DiagnosticsCallback, Report } from './diagnostics.js'
 import { consoleText, warnOnConsole } from './warn-on-console.js'
 
 /**
- * A callback that throws must not change what happens to a call. Without one, what a person has to mend is written to
- * the console, once.
+ * Sends events to the callback. A callback that throws must not change what happens to a call. Without a callback,
+ * events that need attention are written to the console, once each.
  */
 export function createReport(callback: DiagnosticsCallback | undefined): Report {
   return (event) => {
@@ -15,7 +15,7 @@ export function createReport(callback: DiagnosticsCallback | undefined): Report 
       const text = consoleText(event)
       if (text !== null) warnOnConsole(text)
     } catch {
-      // There is nobody left to tell.
+      // There is nowhere left to report it.
     }
   }
 }

@@ -34,9 +34,8 @@ export function detectClient(client: unknown): ClientKind | null {
 /** Why a client is of no known kind, with what is most often meant instead. */
 export function whyUnknown(client: unknown): string {
   if (client instanceof Promise) return 'the client is a Promise: await it first'
-  if (typeof client === 'function')
-    return 'the client is a class or a function: hand over what it makes, such as new OpenAI()'
-  return 'the client has none of chat.completions.create, responses.create and messages.create'
+  if (typeof client === 'function') return 'the client is a class or a function: pass an instance, such as new OpenAI()'
+  return 'the client has neither chat.completions.create, responses.create nor messages.create'
 }
 
 /** The value at a path such as `chat.completions.create`, with the object that holds it; null when there is none. */

@@ -11,15 +11,15 @@ import { ReplayConfigError } from '../base/errors.js'
 export function readPack(folder: string): PlanSources {
   refuseParentSteps(folder)
   const root = resolve(folder)
-  if (!existsSync(root)) throw refused(`there is no folder ${root}`, 'give the one that holds the contracts')
-  if (!isFolder(root)) throw refused(`${folder} is not a folder`, 'give the folder that holds the contracts')
+  if (!existsSync(root)) throw refused(`there is no folder ${root}`, 'pass the folder with the contracts')
+  if (!isFolder(root)) throw refused(`${folder} is not a folder`, 'pass the folder with the contracts')
   const inner = join(root, 'contracts')
   const contractsFolder = isFolder(inner) ? inner : root
   const boundary = realPath(root)
   const files = contractFilesIn(contractsFolder, contractsFolder !== root)
   if (files.length === 0) {
-    const mend = 'add one .yaml or .json file for each tool; folders inside are read below contracts/ alone'
-    throw refused(`${folder} holds no contract`, mend)
+    const fix = 'add one .yaml or .json file per tool; subfolders are read only inside contracts/'
+    throw refused(`${folder} contains no contract`, fix)
   }
   const contracts = files.map((file) => readWithin(boundary, file, relative(root, file)))
   const session = sessionFileOf(root, contractsFolder)
@@ -29,7 +29,7 @@ export function readPack(folder: string): PlanSources {
 }
 
 export function readContractFiles(paths: readonly string[]): ContractSource[] {
-  if (paths.length === 0) throw refused('no contract file is given', 'give at least one')
+  if (paths.length === 0) throw refused('there is no contract file', 'pass at least one')
   return paths.map((path) => {
     refuseParentSteps(path)
     return readWithin(realPath(dirname(resolve(path))), resolve(path), path)
@@ -52,7 +52,7 @@ function contractFilesIn(folder: string, isDeep: boolean): string[] {
     .filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.'))
     .filter(({ name }) => CONTRACT_FILE.test(name) && !OTHER_FILE.test(name))
     .map((entry) => join(entry.parentPath, entry.name))
-  if (files.length > MAX_FILES) throw refused(`${folder} holds more than ${MAX_FILES} files`, 'split the pack')
+  if (files.length > MAX_FILES) throw refused(`${folder} contains more than ${MAX_FILES} files`, 'split the pack')
   return files.sort()
 }
 
@@ -66,7 +66,8 @@ function sessionFileOf(root: string, contractsFolder: string): string | null {
 
 function readWithin(boundary: string, file: string, shownAs: string): ContractSource {
   const real = realPath(file)
-  if (!real.startsWith(boundary + sep)) throw refused(`${shownAs} is a link out of the folder`, 'copy the file')
+  if (!real.startsWith(boundary + sep))
+    throw refused(`${shownAs} is a link that leads out of the folder`, 'copy the file into it')
   const name = shownAs.split(sep).join('/')
   return attempt(shownAs, () => {
     const { size } = statSync(real)
@@ -75,10 +76,10 @@ function readWithin(boundary: string, file: string, shownAs: string): ContractSo
   })
 }
 
-/** What a path leads to must be plain to see where it is written. */
+/** A reader must see from the path alone where it leads. */
 function refuseParentSteps(path: string): void {
   if (path.split(/[\\/]/).includes('..')) {
-    throw refused(`the path ${path} has a step up (..)`, 'give it without, such as an absolute path')
+    throw refused(`the path ${path} contains ..`, 'use an absolute path, or one without ..')
   }
 }
 
@@ -96,4 +97,4 @@ function attempt<T>(path: string, read: () => T): T {
   }
 }
 
-const refused = (message: string, mend: string) => new ReplayConfigError(`${message}: ${mend}`, 'compilation_failed')
+const refused = (message: string, fix: string) => new ReplayConfigError(`${message}: ${fix}`, 'compilation_failed')

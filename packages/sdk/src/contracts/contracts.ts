@@ -65,7 +65,7 @@ function readSources(input: ContractsInput, session: PrepareContractsOptions['se
 
 function readList(input: Exclude<ContractsInput, string>): PlanSources {
   if (typeof input !== 'object' || input === null) {
-    throw new ReplayConfigError('give a folder, an array of contract files, or contract objects', 'compilation_failed')
+    throw new ReplayConfigError('pass a folder, an array of contract files, or contract objects', 'compilation_failed')
   }
   const items: readonly unknown[] = Array.isArray(input) ? input : [input]
   const paths = items.filter((item) => typeof item === 'string')
@@ -73,7 +73,7 @@ function readList(input: Exclude<ContractsInput, string>): PlanSources {
     return { contracts: items.map((item, index) => asSource(nameOf(item, index), item)) }
   }
   if (paths.length < items.length) {
-    throw new ReplayConfigError('give either contract files or contract objects, not both', 'compilation_failed')
+    throw new ReplayConfigError('pass either contract files or contract objects, not both', 'compilation_failed')
   }
   const isSession = (path: string) => SESSION_FILE.test(basename(path))
   const sessions = paths.filter(isSession)

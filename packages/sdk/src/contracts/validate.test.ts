@@ -48,7 +48,7 @@ describe('validate', () => {
     ['no contracts', {}, 'validate needs the option contracts'],
     ['an option of replay', { contractsDir: 'contracts' }, 'option contractsDir of validate is unknown'],
     ['a misspelt option', { contracts: [REFUND], unmatchedpolicy: 'allow' }, 'did you mean "unmatchedPolicy"?'],
-    ['contracts that are none', { contracts: 5 }, 'give a folder, an array of contract files, or contract objects'],
+    ['contracts that are none', { contracts: 5 }, 'pass a folder, an array of contract files, or contract objects'],
     [
       'a folder that is not there',
       { contracts: 'no-such-folder' },
@@ -225,7 +225,7 @@ describe('prepareContracts', () => {
       },
     ],
     [
-      'a link out of the folder',
+      'a link that leads out of the folder',
       () => {
         const root = folder({ 'a.yaml': YAML })
         symlinkSync(join(folder({ 'b.yaml': 'tool: b\n' }), 'b.yaml'), join(root, 'b.yaml'))

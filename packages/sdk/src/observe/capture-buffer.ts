@@ -131,7 +131,7 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
     if (!breaker.failed()) return true
     report({
       type: 'capture_error',
-      detail: `${LIMITS.breakerFailures} failures in a row: capturing stops for ${LIMITS.breakerMinutes} minutes`,
+      detail: `${LIMITS.breakerFailures} failures in a row: capturing pauses for ${LIMITS.breakerMinutes} minutes`,
     })
     return false
   }

@@ -85,7 +85,11 @@ test.each([
     { maxBuffer: '5' },
     'maxBuffer of observe must be a whole number from 1 to 1000, not "5"; 100 is used',
   ],
-  ['a number above its maximum', { timeoutMs: 60_000 }, 'timeoutMs of observe is at most 10000'],
+  [
+    'a number above its maximum',
+    { timeoutMs: 60_000 },
+    'timeoutMs of observe must be at most 10000, not 60000; 10000 is used',
+  ],
   [
     'diagnostics that cannot be called',
     { diagnostics: 'console' },
@@ -105,8 +109,8 @@ test.each([
 
 test.each([
   ['a Promise', Promise.resolve({}), 'the client is a Promise: await it first'],
-  ['a class', OpenAI, 'hand over what it makes, such as new OpenAI()'],
-  ['something else', { generate: () => '' }, 'the client has none of'],
+  ['a class', OpenAI, 'pass an instance, such as new OpenAI()'],
+  ['something else', { generate: () => '' }, 'the client has neither'],
 ])('a client that is %s gets a handle that does nothing, and is told', (_what, client, text) => {
   expect(unguarded(client, { apiKey: KEY }).getHealth().status).toBe('inactive')
   expect(warnings.join('\n')).toContain(`observe does nothing: `)

@@ -34,7 +34,7 @@ export function observe(client: object, options: ObserveOptions = {}): ObserveHa
   const { apiKey, endpoint } = settings
   if (settings.disabled) return idleHandle(settings)
   if (apiKey === null) {
-    warnOnConsole('observe has no API key and does nothing; give apiKey or set COUNTERSIGN_API_KEY')
+    warnOnConsole('observe does nothing without an API key: pass apiKey or set COUNTERSIGN_API_KEY')
     return idleHandle(settings)
   }
   if (endpoint === null) return idleHandle(settings)

@@ -42,7 +42,7 @@ function outcomeOf({ status, retryAfter, body }: PostAnswer): SendOutcome {
     return { kind: 'throttled', retryAfterMs: seconds > 0 ? seconds * 1_000 : RETRY_AFTER_DEFAULT_MS }
   }
   const fix = fixFor(status, codeIn(body))
-  const problem = `the service refused captures with status ${status}${fix === null ? '' : `: ${fix}`}`
+  const problem = `the server rejected captures with status ${status}${fix === null ? '' : `: ${fix}`}`
   if (status === 400 || status === 413) return { kind: 'refused', problem }
   // What is wrong with a request stays wrong; what is wrong with the service may pass.
   return { kind: 'failed', problem, retry: status >= 500 || status === 408 }
@@ -63,6 +63,6 @@ function rejectedIn(body: string): string | null {
     const [first] = reply.rejected
     return first === undefined ? null : `${reply.rejected.length} captures were refused: ${first.message}`
   } catch {
-    return 'the service answered captures with something that is no reply to them'
+    return 'the server responded to captures with an unexpected body'
   }
 }

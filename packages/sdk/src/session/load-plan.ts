@@ -56,13 +56,12 @@ type ReadPlan = { ok: true; loaded: LoadedPlan } | { ok: false; problem: string 
 /** The approved plan of a lookup, checked against its hash. */
 export function readApprovedPlan({ compiled_session: session, compiled_hash: hash }: PlanLookup): ReadPlan {
   if (session === null || hash === null)
-    return { ok: false, problem: 'the lookup names an approved plan and brings none' }
+    return { ok: false, problem: 'the server reports an approved plan but did not send it' }
   try {
     const first = preparePlan(session)
     const prepared = first.ok && first.plan.usesPolicy ? preparePlan(session, { policy: loadPolicyEvaluator() }) : first
     if (!prepared.ok) return { ok: false, problem: prepared.problems.join('; ') }
-    if (prepared.plan.hash !== hash)
-      return { ok: false, problem: 'the plan does not have the hash it was approved under' }
+    if (prepared.plan.hash !== hash) return { ok: false, problem: 'the hash of the plan differs from the approved one' }
     return { ok: true, loaded: loadedPlan(prepared.plan, hash, session) }
   } catch (error) {
     return { ok: false, problem: messageOf(error) }
@@ -72,17 +71,17 @@ export function readApprovedPlan({ compiled_session: session, compiled_hash: has
 /** Throws when the session was not given what the plan needs. A session that only watches needs less. */
 export function checkPlanUse({ plan }: LoadedPlan, settings: ReplaySettings, isEnforced: boolean): void {
   if (plan.usesPolicy && settings.principal === undefined) {
-    throw new ReplayConfigError('the contracts have a policy: give the option principal', 'policy_without_principal')
+    throw new ReplayConfigError('the contracts have a policy: pass the option principal', 'policy_without_principal')
   }
   if (!isEnforced) return
   for (const [tool, { executionConstraints }] of plan.contracts) {
     if (executionConstraints.length === 0 || settings.tools?.has(tool)) continue
     throw new ReplayConfigError(
-      `the contract of ${tool} has execution_constraints, which only a wrapper can check: put ${tool} into the option tools`,
+      `the contract of ${tool} has execution_constraints, which only a wrapped tool can check: add ${tool} to the option tools`,
       'constraints_without_wrapper',
     )
   }
   if (plan.hasCheckpoints && settings.onCheckpoint === undefined) {
-    throw new ReplayConfigError('the contracts have checkpoints: give the option onCheckpoint', 'compilation_failed')
+    throw new ReplayConfigError('the contracts have checkpoints: pass the option onCheckpoint', 'compilation_failed')
   }
 }

@@ -36,9 +36,9 @@ export function replay<Client extends object>(client: Client, options: ReplayOpt
 }
 
 const TAKEN: Readonly<Record<Wrapping, string>> = {
-  observe: 'observe is active on this client: restore it first, or use a client of its own',
+  observe: 'observe is active on this client: restore it first, or use a separate client',
   replay:
     'another session is attached to this client, or to the one it was derived from: ' +
-    'restore that session first, or use a client of its own',
-  wrapper: 'this is the wrapped client of another session: give replay a client of its own',
+    'restore that session first, or use a separate client',
+  wrapper: 'this is the wrapped client of another session: pass a separate client to replay',
 }

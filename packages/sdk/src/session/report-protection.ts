@@ -17,9 +17,9 @@ export function reportProtection(settings: ReplaySettings, rules: SessionRules, 
 function whyNotGoverned({ apiKey, isKeyEmpty }: ReplaySettings, { governed }: SessionRules): string | null {
   if (governed) return null
   if (apiKey !== null)
-    return 'without the option tools the server cannot govern: calls are judged in this process alone'
+    return 'without the option tools the server cannot govern the session: calls are evaluated only in this process'
   if (isKeyEmpty) {
-    return 'the option apiKey is empty and COUNTERSIGN_API_KEY is not set: calls are judged in this process alone'
+    return 'the option apiKey is empty and COUNTERSIGN_API_KEY is not set: calls are evaluated only in this process'
   }
   return null
 }
@@ -30,7 +30,6 @@ function toolsWithoutContract({ tools, unmatchedPolicy }: ReplaySettings, { load
   return [...tools.keys()]
     .filter((name) => !contracts.has(name))
     .map(
-      (name) =>
-        `no contract covers the tool ${name}, so no call of it is allowed: ${suggestName(name, contracts.keys())}`,
+      (name) => `no contract covers the tool ${name}, so its calls are blocked: ${suggestName(name, contracts.keys())}`,
     )
 }

@@ -32,7 +32,7 @@ export function firstRules(settings: ReplaySettings, report: Report): SessionRul
   if (mode === 'log-only') return watching
   if (settings.apiKey === null) {
     throw new ReplayConfigError(
-      'there is nothing to go by: give contracts or contractsDir, or an apiKey so that the approved plan can be looked up',
+      'there are no contracts: pass contracts or contractsDir, or an apiKey to look up the approved plan',
       'compilation_failed',
     )
   }

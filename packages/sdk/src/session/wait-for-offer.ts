@@ -53,7 +53,7 @@ function transportOf({ apiKey, runtimeUrl, fetch }: OfferWait): Transport {
   const env = readEnvironment()
   const key = apiKey?.trim() || env.apiKey
   if (key === null)
-    throw new ReplayConfigError('waitForOffer needs a key: give apiKey or set COUNTERSIGN_API_KEY', null)
+    throw new ReplayConfigError('waitForOffer needs an API key: pass apiKey or set COUNTERSIGN_API_KEY', null)
   const baseUrl = runtimeUrl ?? env.apiUrl ?? DEFAULT_BASE_URL
   const problem = addressProblem(baseUrl)
   if (problem !== null) throw new ReplayConfigError(`runtimeUrl (or COUNTERSIGN_API_URL) ${problem}`, null)
@@ -75,8 +75,8 @@ async function findOffer(transport: Transport, { workflowId, role }: OfferWait):
   }
   if (view === null) return null
   if (!Object.hasOwn(view.definition.roles, role)) {
-    const mend = suggestName(role, Object.keys(view.definition.roles))
-    throw new ReplayConfigError(`the workflow ${workflowId} has no role ${JSON.stringify(role)}: ${mend}`, null)
+    const fix = suggestName(role, Object.keys(view.definition.roles))
+    throw new ReplayConfigError(`the workflow ${workflowId} has no role ${JSON.stringify(role)}: ${fix}`, null)
   }
   // Nobody can take the offer of a session that was stopped, though it stands there until it expires.
   const stopped = new Set(view.sessions.filter(isStopped).map(({ session_id }) => session_id))

@@ -49,7 +49,7 @@ export async function offerHandoff(core: SessionCore, offer: HandoffOffer): Prom
 export async function completeHandoff(core: SessionCore): Promise<HandoffView> {
   const { workflow } = core.settings
   if (workflow?.handoffId === undefined) {
-    throw new ReplayConfigError('the session did not join with a handoff, so it has none to complete', null)
+    throw new ReplayConfigError('the session did not join through a handoff, so it has none to complete', null)
   }
   return settle(core, 'completeHandoff', workflow.handoffId)
 }
@@ -108,7 +108,7 @@ async function workflowOf(core: SessionCore) {
   const { workflow } = core.settings
   const server = core.server()
   if (transport === null || server === null || workflow === null) {
-    throw new ReplayConfigError('the session is in no workflow: give the options workflow, apiKey and tools', null)
+    throw new ReplayConfigError('the session is not in a workflow: pass the options workflow, apiKey and tools', null)
   }
   await core.authority().start().catch(translated)
   return { transport, server, workflowId: workflow.workflowId }
