@@ -117,7 +117,7 @@ describe('a plan', () => {
     const draft = await ada.call('draftPlan', { body: scope('wide') })
     expect([draft.status, draft.body.plan.contracts, draft.body.blockers]).toEqual([201, 3, []])
     const textOf = (tool: string) => draft.body.files.find(({ file }) => file.endsWith(`/${tool}.yaml`))?.text ?? ''
-    expect(textOf('search_all')).toMatch(/^# Left out: what was learned of its arguments/m)
+    expect(textOf('search_all')).toMatch(/^# Left out: what was learned about its arguments/m)
     expect(textOf('search_all')).toMatch(/^tool: search_all\nsource: inferred\nside_effect: read\n$/m)
     expect(textOf('send_mail')).toContain('arguments:')
     await ada.call('rejectPlan', { params: { plan_id: draft.body.plan.plan_id }, body: { why: 'a test' } })
@@ -176,7 +176,7 @@ describe('a plan', () => {
     expect(diff.body.running_hash).toBe(first.compiled_hash)
     expect(diff.body.changes).toEqual([
       { tool_name: 'pay', effect: 'blocks', text: 'pay: new bound: $.amount is at most 99' },
-      { tool_name: 'pay', effect: 'allows', text: 'pay: no more bound: $.amount is at most 10' },
+      { tool_name: 'pay', effect: 'allows', text: 'pay: removed bound: $.amount is at most 10' },
     ])
     const second = (await api.submitPlan({ body: { ...scope('words'), files: pack(99) } })).body.plan
     await ada.call('approvePlan', { params: { plan_id: second.plan_id }, body: { why: 'raise' } })
