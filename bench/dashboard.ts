@@ -157,8 +157,8 @@ async function copySessions(tx: TransactionSql, tenantId: string, sessions: numb
   await tx.unsafe(`insert into sessions (${names.join(', ')})
     select ${names.map((name) => changed[name] ?? `s.${name}`).join(', ')}
     from sessions s, generate_series(1, ${sessions}) n where s.tenant_id = ${tenant} and s.session_id = 'original'`)
-  await tx.unsafe(`insert into session_heads (tenant_id, session_id, stamp, lease_until, facts, prepared, state, narrowing, recent)
-    select h.tenant_id, 'copy-' || n, h.stamp, h.lease_until, h.facts, h.prepared, h.state, h.narrowing, h.recent
+  await tx.unsafe(`insert into session_heads (tenant_id, session_id, revision, lease_until, facts, prepared, state, narrowing, recent)
+    select h.tenant_id, 'copy-' || n, h.revision, h.lease_until, h.facts, h.prepared, h.state, h.narrowing, h.recent
     from session_heads h, generate_series(1, ${sessions}) n
     where h.tenant_id = ${tenant} and h.session_id = 'original'`)
   await tx.unsafe(`insert into session_facets (tenant_id, kind, value, created_at, session_id)

@@ -97,7 +97,7 @@ test('a prepared request that a crash of PostgreSQL lost is not used, though the
   expect((await session.preflight({ prepared_request_id: lost })).status).toBe(200)
   // A preflight does not wait for the disk: after a crash the database is as it was before.
   await sql`
-    update session_heads set stamp = ${before!.stamp}, facts = ${before!.facts}, prepared = ${before!.prepared},
+    update session_heads set revision = ${before!.revision}, facts = ${before!.facts}, prepared = ${before!.prepared},
       narrowing = ${before!.narrowing}, lease_until = ${before!.leaseUntil}
     where session_id = ${session.sessionId}`
   expect((await other.preflight({ prepared_request_id: newer })).status).toBe(200)

@@ -82,7 +82,7 @@ async function reclaim({ root, handoffId, sessionId }: Handed): Promise<void> {
   if (decision === undefined) throw new Error('the tool does not run')
   const early = await settle('reclaimHandoff', root, { workflowId, handoffId })
   expect([early.status, early.problem.code]).toEqual([409, 'HANDOFF_NOT_ELIGIBLE'])
-  await runtime.sql`update session_heads set stamp = stamp || ':lapsed', lease_until = clock_timestamp() where session_id = ${sessionId}`
+  await runtime.sql`update session_heads set revision = revision || ':lapsed', lease_until = clock_timestamp() where session_id = ${sessionId}`
   expect((await settle('reclaimHandoff', root, { workflowId, handoffId })).status).toBe(200)
 
   // The work goes to somebody else, who must not touch what the first may still be changing.

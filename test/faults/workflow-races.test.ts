@@ -16,7 +16,7 @@ afterAll(() => runtime.close())
 const here = () => runtime.api()
 const there = () => runtime.api(runtime.key, runtime.instances[1])
 const lapse = (sessionId: string) =>
-  runtime.sql`update session_heads set stamp = stamp || ':lapsed', lease_until = clock_timestamp() where session_id = ${sessionId}`
+  runtime.sql`update session_heads set revision = revision || ':lapsed', lease_until = clock_timestamp() where session_id = ${sessionId}`
 
 async function handedOver() {
   const root = await openWorkflow(here())

@@ -2,21 +2,14 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { verifyExport } from '@countersign/engine'
-import { exportEventsReply, type PendingCallView, type Receipt } from '@countersign/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect } from '../../packages/server/src/postgres/database.js'
-import { MIGRATIONS, readMigrations } from '../../packages/server/src/postgres/migrate.js'
-import type { Sql } from '../../packages/server/src/postgres/sql.js'
 import { BackupError, backUp, restoreBackup } from '../../packages/server/src/process/backup.js'
-import { listRecentBlocks } from '../../packages/server/src/store/dashboard/recent-blocks.js'
-import { loadTurns } from '../../packages/server/src/store/dashboard/timeline.js'
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js'
 import { openSession } from '../support/governed-session.js'
 import { createMailbox } from '../support/mailbox.js'
 import { Person } from '../support/person.js'
-import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
-import { root } from '../support/tracked-files.js'
+import { type Runtime, startRuntime } from '../support/runtime.js'
+import { readDatabase, verifyDatabase } from '../support/verify-database.js'
 
 let folder: string
 let runtime: Runtime
@@ -52,36 +45,8 @@ async function emptyDatabase(): Promise<string> {
   return database.url
 }
 
-async function read<T>(url: string, look: (sql: Sql) => Promise<T>): Promise<T> {
-  const sql = connect({ url }, { max: 1 })
-  try {
-    return await look(sql)
-  } finally {
-    await sql.end({ timeout: 5 })
-  }
-}
-
-/** Every session that a server on this database exports, each checked: chain, plan and fold. */
-async function verifyAll(url: string, key: string): Promise<number> {
-  const ids = await read(
-    url,
-    (sql) => sql<{ sessionId: string }[]>`select session_id from sessions order by session_id`,
-  )
-  const restored = await startRuntime({ through: async () => url })
-  try {
-    for (const { sessionId } of ids) {
-      const { status, body } = await restored.api(key).exportEvents({ params: { session_id: sessionId } })
-      expect(status).toBe(200)
-      expect(verifyExport(exportEventsReply.parse(body))).toMatchObject({ ok: true })
-    }
-    return ids.length
-  } finally {
-    await restored.close()
-  }
-}
-
 const countRows = (url: string) =>
-  read(url, async (sql) => {
+  readDatabase(url, async (sql) => {
     const tables = await sql<{ name: string }[]>`
       select relname as name from pg_class
       where relnamespace = 'public'::regnamespace and relkind = 'r' and relname not in ('buckets', 'jobs', 'schema_migrations')`
@@ -98,7 +63,7 @@ test('a backup restored elsewhere holds every row, and every chain verifies ther
   const url = await emptyDatabase()
   expect(await restoreBackup(file, url)).toBe(written)
   expect(await countRows(url)).toEqual(await countRows(runtime.databaseUrl))
-  expect(await verifyAll(url, runtime.key)).toBe(2)
+  expect(await verifyDatabase(url, runtime.key)).toBe(2)
   // People sign in there with the password they had, and the audit trail goes on where it was.
   const restored = await startRuntime({ through: async () => url })
   const visitor = new Person(restored.fetch, { email: person.email })
@@ -122,7 +87,10 @@ test('a key, a sign-in and a mailed link of the backup open nothing once it is r
   const { status: byPassword } = await visitor.login(person.password)
   await restored.close()
   expect([byKey.status, bySignIn, byPassword]).toEqual([401, 401, 200])
-  const open = await read(url, (sql) => sql`select 1 from mail_tokens where used_at is null and voided_at is null`)
+  const open = await readDatabase(
+    url,
+    (sql) => sql`select 1 from mail_tokens where used_at is null and voided_at is null`,
+  )
   expect(open).toHaveLength(0)
 })
 
@@ -135,7 +103,7 @@ test('a backup is refused into a database in use; one that is cut short or no ba
   await writeFile(cut, gzipSync(text.slice(0, text.lastIndexOf('\n.\n'))))
   const url = await emptyDatabase()
   await expect(restoreBackup(cut, url)).rejects.toThrow(/cut short/)
-  expect(await read(url, (sql) => sql`select 1 from tenants`)).toHaveLength(0)
+  expect(await readDatabase(url, (sql) => sql`select 1 from tenants`)).toHaveLength(0)
   const other = join(folder, 'other.gz')
   await writeFile(other, gzipSync('{"format":"something"}\n'))
   await expect(restoreBackup(other, url)).rejects.toThrow(BackupError)
@@ -173,7 +141,10 @@ test('large and many rows come through, and nothing piles up on the way', async 
     select ${made.tenantId}, 'large', 'response', n::text, to_json(repeat(md5(n::text), case n % 1000 when 0 then 60000 else 40 end)), now()
     from generate_series(1, 3000) n`
   const digest = (url: string) =>
-    read(url, async (sql) => (await sql`select md5(string_agg(ref || body::text, '' order by ref)) from content`)[0])
+    readDatabase(
+      url,
+      async (sql) => (await sql`select md5(string_agg(ref || body::text, '' order by ref)) from content`)[0],
+    )
   const file = join(folder, 'large.gz')
   await backUp(made.databaseUrl, file)
   const url = await emptyDatabase()
@@ -183,98 +154,3 @@ test('large and many rows come through, and nothing piles up on the way', async 
   process.off('warning', hear)
   expect(warnings).not.toContain('MaxListenersExceededWarning')
 })
-
-/**
- * Each was made by an earlier version of Countersign, from its own migrations, its own server and a person who signed up
- * there: a session with a refund and labels, one that was blocked and killed, one with a call still pending. The newest
- * has one more, with unused requests of every kind, which were given a long life.
- */
-test.each(['schema-0003', 'schema-0006', 'schema-0014'])(
-  '%s: a database of an earlier version comes to today’s, its chains verify, and its sessions go on',
-  async (name) => {
-    const made = JSON.parse(await readFile(`${root}test/fixtures/${name}.json`, 'utf8'))
-    const today = await readMigrations(MIGRATIONS)
-    // A server refuses a database whose migrations were changed after they were applied.
-    expect(today.slice(0, made.migrations.length)).toMatchObject(made.migrations)
-    const file = join(folder, `${name}.gz`)
-    await writeFile(file, gzipSync(await readFile(`${root}test/fixtures/${name}.backup`)))
-    const url = await emptyDatabase()
-    await restoreBackup(file, url)
-    const applied = await read(url, (sql) => sql`select number, name, checksum from schema_migrations order by number`)
-    expect(today).toMatchObject(applied)
-    expect(applied).toHaveLength(today.length)
-    const sessions = name === 'schema-0014' ? 4 : 3
-    expect(await verifyAll(url, made.key)).toBe(sessions)
-    const upgraded = await startRuntime({ through: async () => url })
-    try {
-      const api = upgraded.api(made.key)
-      const { body: killed } = await api.loadSession({ params: { session_id: 'ses-second' } })
-      expect(killed.session.status).toBe('KILLED')
-      const { body: waiting } = await api.loadSession({
-        params: { session_id: 'ses-third' },
-        query: { include: 'pending' },
-      })
-      expect(waiting.pending).toHaveLength(1)
-      const labelled = await api.addLabel({ params: { session_id: 'ses-first' }, body: { label: 'after_upgrade' } })
-      expect(labelled.body.labels).toEqual(['from_creation', 'money_moved', 'later', 'after_upgrade'])
-      await read(url, (sql) => expectOldTurns(sql, api))
-      await expectReceipt(api, waiting.pending?.[0])
-      if (sessions === 4) await expectUnusedRequests(api)
-    } finally {
-      await upgraded.close()
-    }
-    expect(await verifyAll(url, made.key)).toBe(sessions)
-  },
-)
-
-/** What happened is shown as before; a used request stays used, a kept receipt gets its answer again. */
-async function expectOldTurns(sql: Sql, api: Api): Promise<void> {
-  const [turn] = await sql<{ tenantId: string; proposalId: string; preparedRequestId: string }[]>`
-    select tenant_id, proposal_id, prepared_request_id from proposals where session_id = 'ses-first' order by seq limit 1`
-  if (turn === undefined) throw new Error('the session has no turn')
-  const { tenantId, proposalId } = turn
-  const turns = await loadTurns(sql, { tenantId, sessionId: 'ses-first' }, [proposalId])
-  expect(turns.get(proposalId)).toMatchObject({
-    preparedAt: expect.any(Date),
-    allowed: expect.arrayContaining(['lookup_order']),
-    receipts: [{ outcome: 'succeeded', recordedAt: expect.any(Date) }],
-  })
-  expect(await listRecentBlocks(sql, tenantId, 10)).toMatchObject([
-    { sessionId: 'ses-second', toolName: 'issue_refund' },
-  ])
-  const { problem } = await api.propose({
-    params: { session_id: 'ses-first' },
-    body: { prepared_request_id: turn.preparedRequestId, fence: 1, response: { content: null, tool_calls: [] } },
-  })
-  expect(problem.code).toBe('PREPARED_REQUEST_CONSUMED')
-}
-
-async function expectReceipt(api: Api, call: PendingCallView | undefined): Promise<void> {
-  if (call === undefined) throw new Error('no call waits')
-  const receipt: Receipt = {
-    pending_call_id: call.pending_call_id,
-    argument_hash: call.argument_hash,
-    outcome: 'succeeded',
-    evidence_level: 'executed',
-    result_hash: 'a'.repeat(64),
-  }
-  const send = () =>
-    api.submitReceipts({ params: { session_id: 'ses-third' }, body: { fence: 1, receipts: [receipt] } })
-  expect((await send()).body.committed).toBe(true)
-  expect((await send()).body.results).toMatchObject([{ outcome: 'succeeded', at_level: true }])
-}
-
-async function expectUnusedRequests(api: Api): Promise<void> {
-  const propose = async (id: string) => {
-    const { status, problem } = await api.propose({
-      params: { session_id: 'ses-fourth' },
-      body: { prepared_request_id: id, fence: 1, response: { content: 'Fine.', tool_calls: [] } },
-    })
-    return status === 200 ? 200 : problem.code
-  }
-  expect(await propose('made-void')).toBe('PREPARED_REQUEST_STALE')
-  expect(await propose('used-title')).toBe('PREPARED_REQUEST_CONSUMED')
-  expect(await propose('without-tools')).toBe(200)
-  expect(await propose('newest')).toBe(200)
-  expect(await propose('never-made')).toBe('NOT_FOUND')
-}

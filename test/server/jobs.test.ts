@@ -182,7 +182,7 @@ const AGED_ROWS: Record<string, [table: string, columns: string, values: string]
     "tenant, id, 'aged', sha256(id::bytea), at, at",
   ],
   'prepared-requests': [
-    'set_aside_requests',
+    'superseded_requests',
     'tenant_id, session_id, prepared_request_id, expires_at, request',
     "tenant, 'aged', id, at, '{}'",
   ],

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -48,6 +48,17 @@ test('an empty database is brought to the newest version, and a second start cha
   expect(await migrate(url)).toEqual([])
 })
 
+test('only what is pending is applied, in the order of the numbers', async () => {
+  const { url } = await emptyDatabase()
+  const one = { '0001_one.sql': 'create table one (a int)' }
+  expect(await migrate(url, await folderWith(one))).toEqual([1])
+  const more = {
+    '0010_ten.sql': 'alter table one rename column b to c',
+    '0002_two.sql': 'alter table one rename column a to b',
+  }
+  expect(await migrate(url, await folderWith({ ...one, ...more }))).toEqual([2, 10])
+})
+
 test('of eight instances that start at once exactly one applies each migration', async () => {
   const { url } = await emptyDatabase()
   const outcomes = await Promise.all(Array.from({ length: 8 }, () => migrate(url)))
@@ -79,39 +90,4 @@ test('a migration that fails leaves nothing of its run behind', async () => {
   const tables = await sql`select 1 from pg_tables where schemaname = 'public'`
   await sql.end()
   expect(tables).toHaveLength(0)
-})
-
-test('contracts that people wrote before plans kept them apart are told from those of rejected plans', async () => {
-  const { url } = await emptyDatabase()
-  const all = (await readdir('packages/server/migrations')).sort()
-  const texts = await Promise.all(all.map((file) => readFile(join('packages/server/migrations', file), 'utf8')))
-  const known = all
-    .map((file, at) => [file, texts[at] ?? ''] as const)
-    .filter(([file]) => Number(file.slice(0, 4)) <= 10)
-  await migrate(url, await folderWith(Object.fromEntries(known)))
-  const sql = connect({ url }, { max: 1 })
-  await sql`insert into tenants (tenant_id, name) values ('t', 't')`
-  for (const [tool, state] of [
-    ['kept', 'approved'],
-    ['refused', 'rejected'],
-    ['unknown', null],
-  ] as const) {
-    const file = { file: `${tool}.yaml`, text: `tool: ${tool}` }
-    await sql`
-      insert into customer_contracts (tenant_id, agent, tool_name, file, text, written_at)
-      values ('t', 'a', ${tool}, ${file.file}, ${file.text}, now())`
-    if (state === null) continue
-    await sql`
-      insert into governance_plans
-        (tenant_id, plan_id, agent, environment, state, compiled_hash, origin, files, contracts, created_at)
-      values ('t', ${`plan_${tool}`}, 'a', 'production', ${state}, 'h', 'submitted',
-        ${JSON.stringify([file])}::text::json, 1, now())`
-  }
-  await migrate(url)
-  const rows = await sql`select tool_name, plan_id from customer_contracts order by tool_name`
-  await sql.end()
-  expect(rows.map((row) => [row.toolName, row.planId])).toEqual([
-    ['kept', 'plan_kept'],
-    ['unknown', ''],
-  ])
 })

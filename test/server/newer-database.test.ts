@@ -26,7 +26,7 @@ const ready = async () => {
   return [answer.status, await answer.json()]
 }
 const kept = async () =>
-  (await runtime.sql`select stamp, (select count(*) from session_events) as events from session_heads`)[0]
+  (await runtime.sql`select revision, (select count(*) from session_events) as events from session_heads`)[0]
 
 test('until the database has changed, it is ready', async () => {
   expect(await ready()).toEqual([200, { status: 'ready' }])

@@ -40,7 +40,7 @@ test('while calls wait and the lease runs it is 409 LEASE_ACTIVE with the time; 
     expect([refused.status, refused.problem.code]).toEqual([409, 'LEASE_ACTIVE'])
     expect(Date.parse(String(refused.problem.lease_until))).toBeGreaterThan(Date.now())
     if (way === 'lapsed') {
-      await runtime.sql`update session_heads set stamp = stamp || ':lapsed', lease_until = now() - interval '1 s' where session_id = ${session.sessionId}`
+      await runtime.sql`update session_heads set revision = revision || ':lapsed', lease_until = now() - interval '1 s' where session_id = ${session.sessionId}`
     }
     const { body } = expectStatus(
       await api.recoverSession({ params, body: { holder_id: 'b', ...(way === 'takeover' ? { takeover: true } : {}) } }),

@@ -35,7 +35,7 @@ const api = () => runtime.api()
 const load = async (workflowId: string) =>
   expectStatus(await api().loadWorkflow({ params: { workflow_id: workflowId } }), 200).body
 const lapseLease = (sessionId: string) =>
-  runtime.sql`update session_heads set stamp = stamp || ':lapsed', lease_until = clock_timestamp() - interval '1 second' where session_id = ${sessionId}`
+  runtime.sql`update session_heads set revision = revision || ':lapsed', lease_until = clock_timestamp() - interval '1 second' where session_id = ${sessionId}`
 const lapseOffer = (handoffId: string) =>
   runtime.sql`update handoffs set expires_at = clock_timestamp() - interval '1 second' where handoff_id = ${handoffId}`
 const eventTypes = async (sessionId: string) => (await exportOf(api(), sessionId)).events.map(({ type }) => type)

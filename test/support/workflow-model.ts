@@ -225,7 +225,7 @@ const COMMANDS = {
     member.lapsed = true
     const { sessionId } = member.session
     await model.runtime
-      .sql`update session_heads set stamp = stamp || ':lapsed', lease_until = clock_timestamp() where session_id = ${sessionId}`
+      .sql`update session_heads set revision = revision || ':lapsed', lease_until = clock_timestamp() where session_id = ${sessionId}`
     return null
   },
 

@@ -72,6 +72,8 @@ export async function backUp(url: string, file: string): Promise<number> {
 export interface RestoreOptions {
   /** Revokes every API key, sign-in and mailed link: the backup may hold some that were taken away after it was made. */
   readonly revokeAccess?: boolean
+  /** The folder of the migrations; those of this code by default. */
+  readonly migrations?: string
 }
 
 /** Fills an empty database from a backup and brings it to the version of this code. All of it or nothing. */
@@ -89,14 +91,14 @@ export async function restoreBackup(file: string, url: string, options: RestoreO
 
 async function restoreLines(
   input: AsyncIterator<string>,
-  { file, url, revokeAccess = false }: RestoreOptions & { file: string; url: string },
+  { file, url, revokeAccess = false, migrations = MIGRATIONS }: RestoreOptions & { file: string; url: string },
 ): Promise<number> {
   const header = readHeader((await input.next()).value, file)
-  const newest = (await readMigrations(MIGRATIONS)).at(-1)?.number ?? 0
+  const newest = (await readMigrations(migrations)).at(-1)?.number ?? 0
   if (header.migration > newest) {
     throw new BackupError(`${file} is of a newer version of Countersign: restore it with that one`)
   }
-  await migrate(url, MIGRATIONS, header.migration)
+  await migrate(url, migrations, header.migration)
   const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
   try {
     let rows = 0
@@ -110,7 +112,7 @@ async function restoreLines(
       await continueNumbers(tx)
       if (revokeAccess) await revokeAll(tx)
     })
-    await migrate(url)
+    await migrate(url, migrations)
     return rows
   } finally {
     await sql.end({ timeout: 5 })

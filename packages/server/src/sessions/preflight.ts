@@ -83,7 +83,7 @@ async function earlierRequest({ session, sql, locked }: LoadedSession, id: strin
 /** The answer to the first preflight was lost: the same again, if it still holds. */
 function repeated(loaded: LoadedSession, { request, consumedAt }: StoredRequest, body: Body): PreflightReply {
   const { session } = loaded
-  if (request !== null && request.requestHash !== hashOfRequest(session.fixed.hashSalt, body)) {
+  if (request.requestHash !== hashOfRequest(session.fixed.hashSalt, body)) {
     throw new ApiError('PREPARED_REQUEST_EXISTS')
   }
   if (consumedAt !== null) throw new ApiError('PREPARED_REQUEST_CONSUMED', sessionProblem(session))

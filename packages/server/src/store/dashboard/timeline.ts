@@ -29,7 +29,7 @@ export interface Turn {
   receipts: KeptReceipt[]
 }
 
-/** Turns by proposal id. A proposal whose prepared request was not kept, as by early versions, is left out. */
+/** Turns by proposal id. */
 export async function loadTurns(
   sql: Queryable,
   { tenantId, sessionId }: { tenantId: string; sessionId: string },
@@ -43,8 +43,7 @@ export async function loadTurns(
       (select body from content c where c.tenant_id = p.tenant_id and c.session_id = p.session_id and c.kind = 'decisions' and c.ref = p.proposal_id) as kept,
       (select body from content c where c.tenant_id = p.tenant_id and c.session_id = p.session_id and c.kind = 'arguments' and c.ref = p.proposal_id) as arguments
     from proposals p
-    where p.tenant_id = ${tenantId} and p.session_id = ${sessionId} and p.proposal_id = any (${[...proposalIds]}::text[])
-      and p.request is not null`
+    where p.tenant_id = ${tenantId} and p.session_id = ${sessionId} and p.proposal_id = any (${[...proposalIds]}::text[])`
   const receipts = await sql<(KeptReceipt & { proposalId: string })[]>`
     select c.proposal_id, c.pending_call_id, r.seq, k.*
     from pending_calls c join receipts r using (tenant_id, session_id, pending_call_id),

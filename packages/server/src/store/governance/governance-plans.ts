@@ -149,7 +149,7 @@ export async function approveGovernancePlan(tx: Tx, decision: PlanDecision & Sco
     on conflict (tenant_id, agent, environment) do update set
       compiled_hash = excluded.compiled_hash, approved_at = excluded.approved_at`
   // Sessions will be created with it: it is part of their proof.
-  await tx`update plans set kept = true where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
+  await tx`update plans set permanent = true where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
   await tx`
     update governance_plans set state = 'superseded'
     where tenant_id = ${tenantId} and agent = ${agent} and environment = ${environment} and state = 'approved'`

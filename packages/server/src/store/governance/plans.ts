@@ -15,9 +15,9 @@ export async function findPlan(
 
 /** Keeps the plan with which a session is created, for as long as the session. */
 export const KEEP_PLAN = `
-    insert into plans (tenant_id, compiled_hash, compiled_session, kept)
+    insert into plans (tenant_id, compiled_hash, compiled_session, permanent)
     values (:tenant_id::text, :compiled_hash::text, :compiled_session::text::json, true)
-    on conflict (tenant_id, compiled_hash) do update set kept = true where not plans.kept`
+    on conflict (tenant_id, compiled_hash) do update set permanent = true where not plans.permanent`
 
 /** The plan for a new session, which keeps it from now on. Null when the tenant has none by this hash. */
 export async function claimPlan(
@@ -25,18 +25,18 @@ export async function claimPlan(
   tenantId: string,
   compiledHash: string,
 ): Promise<CompiledSession | null> {
-  const [row] = await sql<{ compiledSession: CompiledSession; kept: boolean }[]>`
-    select compiled_session, kept from plans where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
-  if (row === undefined || row.kept) return row?.compiledSession ?? null
+  const [row] = await sql<{ compiledSession: CompiledSession; permanent: boolean }[]>`
+    select compiled_session, permanent from plans where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
+  if (row === undefined || row.permanent) return row?.compiledSession ?? null
   const claimed = await sql`
-    update plans set kept = true where tenant_id = ${tenantId} and compiled_hash = ${compiledHash} returning 1`
+    update plans set permanent = true where tenant_id = ${tenantId} and compiled_hash = ${compiledHash} returning 1`
   return claimed.length === 1 ? row.compiledSession : null
 }
 
 const keep = fixedStatement(`
     insert into plans (tenant_id, compiled_hash, compiled_session)
     values (:tenant_id::text, :compiled_hash::text, :compiled_session::text::json)
-    on conflict (tenant_id, compiled_hash) do update set used_at = clock_timestamp() where not plans.kept`)
+    on conflict (tenant_id, compiled_hash) do update set used_at = clock_timestamp() where not plans.permanent`)
 
 /** Keeps the plan of a draft or a run. Storing it again changes nothing but when it was used: the hash is its content. */
 export async function keepPlan(
@@ -64,9 +64,9 @@ export async function usePlan(sql: Queryable, tenantId: string, compiledHash: st
  */
 export async function deleteUnusedPlans(sql: Queryable, before: Date, limit: number): Promise<number> {
   const rows = await sql`
-    delete from plans p where not p.kept and p.used_at < ${before} and (p.tenant_id, p.compiled_hash) in (
+    delete from plans p where not p.permanent and p.used_at < ${before} and (p.tenant_id, p.compiled_hash) in (
       select u.tenant_id, u.compiled_hash from plans u
-      where not u.kept and u.used_at < ${before}
+      where not u.permanent and u.used_at < ${before}
         and not exists (select 1 from governance_plans g
           where g.tenant_id = u.tenant_id and g.compiled_hash = u.compiled_hash)
         and not exists (select 1 from approved_plans a

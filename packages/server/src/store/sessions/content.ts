@@ -61,7 +61,7 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
       update sessions set principal = null
       where tenant_id = ${tenantId} and session_id = ${sessionId} and principal is not null
     ), restamped as (
-      update session_heads set stamp = 'erased at ' || clock_timestamp() where tenant_id = ${tenantId} and session_id = ${sessionId}
+      update session_heads set revision = 'erased at ' || clock_timestamp() where tenant_id = ${tenantId} and session_id = ${sessionId}
     ), unsaid as (
       update handoffs set note = null
       where tenant_id = ${tenantId} and from_session = ${sessionId} and note is not null

@@ -3,9 +3,9 @@ import { deleteSome } from '../delete-some.js'
 import { textOf } from './session-head.js'
 import type { PreparedRequest, SessionRow } from './session-row.js'
 
-/** The CTE `superseded`: a request that waits beside the session's newest, or instead of none. */
+/** The CTE `superseded`: stores a request that is not the session's newest, because it was superseded or has no tools. */
 export const SUPERSEDE = `superseded as (
-    insert into set_aside_requests (tenant_id, session_id, prepared_request_id, expires_at, request)
+    insert into superseded_requests (tenant_id, session_id, prepared_request_id, expires_at, request)
     select changed.tenant_id, changed.session_id, :superseded_id::text, :superseded_expires_at::text::timestamptz, :superseded::text
     from changed
   )`
@@ -19,7 +19,7 @@ export const superseded = (request: PreparedRequest) => ({
 
 /** The CTE `taken`: the request is not stored apart any more, since its proposal holds it. */
 export const TAKE_SUPERSEDED = `taken as (
-    delete from set_aside_requests r using changed
+    delete from superseded_requests r using changed
     where r.tenant_id = changed.tenant_id and r.session_id = changed.session_id
       and r.prepared_request_id = :request_id::text
   )`
@@ -32,14 +32,15 @@ export const NOT_USED = `and not exists (
 
 /** None of this id is stored apart. Checked only where any ever was. */
 export const NOT_SUPERSEDED = `and not exists (
-          select 1 from set_aside_requests r where r.tenant_id = :tenant_id::text and r.session_id = :session_id::text
+          select 1 from superseded_requests r where r.tenant_id = :tenant_id::text and r.session_id = :session_id::text
             and r.prepared_request_id = :prepared_request_id::text
         )`
 
-/** A prepared request, and when a proposal used it. One that was used before such records were kept has only its time. */
-export type StoredRequest =
-  | { readonly request: PreparedRequest; readonly consumedAt: null }
-  | { readonly request: PreparedRequest | null; readonly consumedAt: Date }
+export interface StoredRequest {
+  readonly request: PreparedRequest
+  /** When a proposal used it; null: unused. */
+  readonly consumedAt: Date | null
+}
 
 export async function findPreparedRequest(
   sql: Queryable,
@@ -54,5 +55,5 @@ export async function findPreparedRequest(
 
 /** Removes unused requests that expired before a time. Returns how many went. */
 export function deleteOldPreparedRequests(sql: Queryable, before: Date, limit: number): Promise<number> {
-  return deleteSome(sql, 'set_aside_requests', sql`expires_at < ${before}`, limit)
+  return deleteSome(sql, 'superseded_requests', sql`expires_at < ${before}`, limit)
 }

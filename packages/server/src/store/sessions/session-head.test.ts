@@ -49,10 +49,10 @@ const headWith = (state: SessionState, more: Partial<SessionHead> = {}): Session
 test('the text of the facts is their JSON, whatever the words are', () => {
   const blocked = { lastReason: 'forbidden_tool' as const, blockedCalls: 1, hasSuperseded: true, lastEvent: 'a "word"' }
   for (const head of [headWith(newState()), headWith(newState(), blocked)]) {
-    const { hasSuperseded: hasAside, ledger, lastEvent, allowedCalls, blockedCalls, lastReason } = head
+    const { hasSuperseded, ledger, lastEvent, allowedCalls, blockedCalls, lastReason } = head
     const updatedAt = NOW.toISOString()
     expect(JSON.parse(factsText(head, NOW))).toEqual({
-      ...{ hasAside, ledger, lastEvent, allowedCalls, blockedCalls, lastReason, updatedAt },
+      ...{ hasSuperseded, ledger, lastEvent, allowedCalls, blockedCalls, lastReason, updatedAt },
     })
   }
 })

@@ -4,14 +4,14 @@ import type { SessionHead } from './session-row.js'
 
 /** What every write of a session replaces, as it lies in `session_heads.facts`. */
 export type StoredFacts = Pick<SessionHead, 'ledger' | 'lastEvent' | 'allowedCalls' | 'blockedCalls' | 'lastReason'> & {
-  readonly hasAside: boolean
+  readonly hasSuperseded: boolean
   readonly updatedAt: string
 }
 
 /** The facts of a head that is written at `now`. */
 export function factsText(head: SessionHead, now: Date): string {
   const facts: StoredFacts = {
-    hasAside: head.hasSuperseded,
+    hasSuperseded: head.hasSuperseded,
     ledger: head.ledger,
     lastEvent: head.lastEvent,
     allowedCalls: head.allowedCalls,

@@ -9,7 +9,7 @@ import type { FixedSession, PreparedRequest, SessionHead, SessionRow } from './s
 interface StoredSession {
   tenant_id: string
   session_id: string
-  stamp: string
+  revision: string
   lease_until: string
   facts: StoredFacts
   prepared: PreparedRequest | null
@@ -31,13 +31,13 @@ interface StoredSession {
 }
 
 /** Of a session `s` and its head `h`, what `readSession` reads. */
-const ROW = `s.*, h.stamp, h.lease_until, h.facts::json as facts, h.prepared::json as prepared, h.state::json as state,
+const ROW = `s.*, h.revision, h.lease_until, h.facts::json as facts, h.prepared::json as prepared, h.state::json as state,
   h.narrowing::json as narrowing, h.recent::json as recent, clock_timestamp() as now`
 
 /** A scalar subselect of one session; where nothing has been written since the row that is known, of the time alone. */
 export const SELECT_SESSION = (tenantId: string) => `
     select case
-      when s.tenant_id = :known_tenant::text and h.stamp = :known_revision::text then to_json(clock_timestamp())
+      when s.tenant_id = :known_tenant::text and h.revision = :known_revision::text then to_json(clock_timestamp())
       else (select row_to_json(found) from (select ${ROW}) as found)
     end
     from sessions s join session_heads h using (tenant_id, session_id)
@@ -76,12 +76,12 @@ const fixedOf = (row: StoredSession): FixedSession => ({
 })
 
 const headOf = (row: StoredSession): SessionHead => ({
-  revision: row.stamp,
+  revision: row.revision,
   leaseUntil: new Date(row.lease_until),
   state: { ...row.state, recent: row.recent },
   lastNarrowing: row.narrowing,
   prepared: row.prepared,
-  hasSuperseded: row.facts.hasAside,
+  hasSuperseded: row.facts.hasSuperseded,
   ledger: row.facts.ledger,
   lastEvent: row.facts.lastEvent,
   allowedCalls: row.facts.allowedCalls,

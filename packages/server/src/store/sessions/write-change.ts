@@ -112,9 +112,9 @@ function prepareStatement(has: Has, ctes: readonly string[]): string {
  * also after waiting for somebody who held the row.
  */
 const updateHead = (has: Has, furtherGuard: string) => `
-      update session_heads h set stamp = :revision::text, lease_until = :lease_until::timestamptz, facts = :facts::text
+      update session_heads h set revision = :revision::text, lease_until = :lease_until::timestamptz, facts = :facts::text
         ${HEAD_PARTS.map((part) => (has(part) ? `, ${part} = :${part}::text` : '')).join('')}
-      where h.tenant_id = :tenant_id::text and h.session_id = :session_id::text and h.stamp = :known_revision::text
+      where h.tenant_id = :tenant_id::text and h.session_id = :session_id::text and h.revision = :known_revision::text
         ${furtherGuard}`
 
 const CREATE_ROW = `changed as (
@@ -131,7 +131,7 @@ const CREATE_ROW = `changed as (
       on conflict do nothing
       returning tenant_id, session_id
     ), headed as (
-      insert into session_heads (tenant_id, session_id, stamp, lease_until, facts, prepared, state, narrowing, recent)
+      insert into session_heads (tenant_id, session_id, revision, lease_until, facts, prepared, state, narrowing, recent)
       select changed.tenant_id, changed.session_id, :revision::text, :lease_until::timestamptz, :facts::text,
         :prepared::text, :state::text, :narrowing::text, :recent::text
       from changed
