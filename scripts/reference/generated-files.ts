@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { referencePages } from '../reference-pages.js'
 import { DIAGNOSTIC_MEANINGS } from './diagnostic-meanings.js'
 import { type MemberDocs, withMemberDocs } from './documented-interface.js'
 import { optionDocs } from './option-docs.js'
+import { referencePages } from './reference-pages.js'
 
 const diagnosticDocs: MemberDocs = new Map(
   Object.entries(DIAGNOSTIC_MEANINGS).map(([type, sentence]) => [type, [sentence]]),

@@ -11,12 +11,12 @@ import {
   type Route,
 } from '@countersign/protocol'
 import { SETTINGS } from '@countersign/server'
-import { COMMANDS } from '../packages/cli/src/commands/index.js'
-import { compactJson } from './compact-json.js'
-import { CONTRACT_KEYS, SESSION_KEYS } from './reference/contract-keys.js'
-import { DIAGNOSTIC_MEANINGS } from './reference/diagnostic-meanings.js'
-import { LIMIT_MEANINGS } from './reference/limit-meanings.js'
-import { optionRows } from './reference/option-docs.js'
+import { COMMANDS } from '../../packages/cli/src/commands/index.js'
+import { compactJson } from '../compact-json.js'
+import { CONTRACT_KEYS, SESSION_KEYS } from './contract-keys.js'
+import { DIAGNOSTIC_MEANINGS } from './diagnostic-meanings.js'
+import { LIMIT_MEANINGS } from './limit-meanings.js'
+import { optionRows } from './option-docs.js'
 
 const table = (head: readonly string[], rows: readonly (readonly unknown[])[]) =>
   [
