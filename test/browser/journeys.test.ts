@@ -67,7 +67,7 @@ describe.skipIf(trouble !== null)(
       await page.getByRole('link', { name: 'Create an account' }).click()
       // The page before it has fields of the same names, and stays until this one has loaded.
       await page.getByRole('heading', { name: 'Create an account' }).waitFor()
-      await page.getByLabel('E-mail').fill(EMAIL)
+      await page.getByLabel('Email').fill(EMAIL)
       await page.getByLabel('Password').fill(PASSWORD)
       await page.getByLabel(/Organisation/).fill('Northwind')
       await page.getByRole('button', { name: 'Create account' }).click()
@@ -76,8 +76,8 @@ describe.skipIf(trouble !== null)(
       expect(apiKey).toMatch(/^csk_[\w-]{32}$/)
       await expect.poll(() => page.getByText(`export COUNTERSIGN_API_KEY=${apiKey}`).count()).toBe(1)
       await page.getByRole('button', { name: /go to the dashboard/ }).click()
-      await page.getByText('Verify your e-mail address.').waitFor()
-      await page.getByRole('heading', { name: 'Nothing has happened yet' }).waitFor()
+      await page.getByText('Verify your email address.').waitFor()
+      await page.getByRole('heading', { name: 'No activity yet' }).waitFor()
       await page.reload()
       await expect.poll(() => page.getByText(apiKey).count()).toBe(0)
     })
@@ -85,11 +85,11 @@ describe.skipIf(trouble !== null)(
     test('verifies by the mailed link, whose token leaves the address', async () => {
       await runtime.instances[0].parts.accounts.mail.idle()
       await page.goto(`${url}/verify-email#token=${mailbox.tokenFor(EMAIL)}`)
-      await page.getByRole('heading', { name: 'Your address is verified' }).waitFor()
+      await page.getByRole('heading', { name: 'Your email address is verified' }).waitFor()
       expect(page.url()).not.toContain('token')
       await page.getByRole('link', { name: 'Go to the dashboard' }).click()
-      await page.getByRole('heading', { name: 'Nothing has happened yet' }).waitFor()
-      await expect.poll(() => page.getByText('Verify your e-mail address.').count()).toBe(0)
+      await page.getByRole('heading', { name: 'No activity yet' }).waitFor()
+      await expect.poll(() => page.getByText('Verify your email address.').count()).toBe(0)
     })
 
     test('sees the first governed call appear without reloading', async () => {
@@ -103,7 +103,7 @@ describe.skipIf(trouble !== null)(
       await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Sessions' }).click()
       await page.getByRole('link', { name: 'case-1' }).click()
       await page.getByText('Calls proposed and allowed').waitFor()
-      await page.getByText('the wrapper ran it').waitFor()
+      await page.getByText('executed by the wrapper').waitFor()
       expect(await seriousIssues(page)).toEqual([])
     })
 
@@ -135,11 +135,11 @@ describe.skipIf(trouble !== null)(
     })
 
     test('verifies the ledger and takes the proof along', async () => {
-      await page.getByRole('button', { name: 'Verify the ledger' }).click()
+      await page.getByRole('button', { name: 'Verify ledger' }).click()
       await page.getByText(/Verified: \d+ events/).waitFor()
       const [download] = await Promise.all([
         page.waitForEvent('download'),
-        page.getByRole('button', { name: 'Download the proof' }).click(),
+        page.getByRole('button', { name: 'Download proof' }).click(),
       ])
       const file = await download.path()
       const printed: string[] = []
@@ -155,11 +155,11 @@ describe.skipIf(trouble !== null)(
 
     test('erases the content: what was asked for is gone, what was decided stays and still verifies', async () => {
       await expect.poll(() => page.getByText('A-1042').count()).toBeGreaterThan(0)
-      await page.getByRole('button', { name: 'Erase the content' }).click()
+      await page.getByRole('button', { name: 'Erase content' }).click()
       const dialog = page.getByRole('dialog', { name: 'Erase the content of this session?' })
       await dialog.getByRole('button', { name: 'Erase content' }).click()
       await dialog.waitFor({ state: 'detached' })
-      await page.getByText('The arguments were not kept, or were erased.').first().waitFor()
+      await page.getByText('The arguments were not stored, or were erased.').first().waitFor()
       await expect.poll(() => page.getByText('A-1042').count()).toBe(0)
       await page.getByText('Argument value mismatch').first().waitFor()
       await page.getByRole('button', { name: 'Verify again' }).click()
@@ -191,7 +191,7 @@ describe.skipIf(trouble !== null)(
       await page.goto(`${url}/sessions/case-3`)
       await page.getByRole('button', { name: 'Kill session' }).click()
       const dialog = page.getByRole('dialog', { name: 'Kill this session?' })
-      await dialog.getByLabel(/Why/).fill('it repeats itself')
+      await dialog.getByLabel(/Reason/).fill('it repeats itself')
       await dialog.getByRole('button', { name: 'Kill session' }).click()
       await page.getByText('by a person, from the dashboard').waitFor()
       await expect(ask(TOOLS)).rejects.toBeInstanceOf(ReplayKillError)
@@ -202,8 +202,8 @@ describe.skipIf(trouble !== null)(
 
     test('makes a key and revokes it; the next request with it is refused', async () => {
       await page.goto(`${url}/keys`)
-      await page.getByLabel('Name of a new key').fill('nightly <b>tests</b>')
-      await page.getByRole('button', { name: 'Make a key' }).click()
+      await page.getByLabel('Name of the new key').fill('nightly <b>tests</b>')
+      await page.getByRole('button', { name: 'Create key' }).click()
       const key = await page.locator('.new-key-value code').innerText()
       const ask = () => runtime.api(key).loadSession({ params: { session_id: 'case-1' } })
       expect((await ask()).status).toBe(200)
@@ -216,7 +216,7 @@ describe.skipIf(trouble !== null)(
 
     test('judges a response in the playground, rule by rule', async () => {
       await page.goto(`${url}/playground`)
-      await page.getByRole('button', { name: 'Judge' }).click()
+      await page.getByRole('button', { name: 'Evaluate' }).click()
       await page.getByRole('heading', { name: 'Decisions' }).waitFor()
       const refund = page.locator('article', { hasText: 'issue_refund' })
       expect(await refund.innerText()).toContain('Argument value mismatch')
@@ -239,7 +239,7 @@ describe.skipIf(trouble !== null)(
       await page.getByText(/^1 of 100K runs used$/).waitFor()
       await page.getByRole('button', { name: 'Approve' }).click()
       const dialog = page.getByRole('dialog', { name: 'Approve this plan?' })
-      await dialog.getByLabel(/Why/).fill('agreed with finance')
+      await dialog.getByLabel(/Reason/).fill('agreed with finance')
       await dialog.getByRole('button', { name: 'Approve plan' }).click()
       await page.getByText('agreed with finance').waitFor()
       const { body: found } = await runtime.api(apiKey).lookupPlan({ query: where })
@@ -248,9 +248,9 @@ describe.skipIf(trouble !== null)(
 
     test.each([
       ['/agents', 'Agents', 'support'],
-      ['/limits', 'Limits and usage', 'Requests a minute'],
+      ['/limits', 'Limits and usage', 'Requests per minute'],
       ['/contracts', 'Contracts', 'What each tool may be called with'],
-      ['/workflows', 'Workflows', 'No workflow yet'],
+      ['/workflows', 'Workflows', 'No workflows yet'],
       ['/audit', 'Audit trail', 'Plan approved'],
     ])('%s answers from the service', async (path, heading, text) => {
       await page.goto(url + path)
@@ -268,10 +268,10 @@ describe.skipIf(trouble !== null)(
         await page.waitForURL(/\/sign-in/)
         await page.goto(`${url}/sessions?status=KILLED`)
         await page.waitForURL(/\/sign-in\?next=/)
-        await page.getByLabel('E-mail').fill(EMAIL)
+        await page.getByLabel('Email').fill(EMAIL)
         await page.getByLabel('Password').fill('not the password')
         await page.getByRole('button', { name: 'Sign in' }).click()
-        await page.getByText('The e-mail address or the password is not right.').waitFor()
+        await page.getByText('The email address or the password is wrong.').waitFor()
         await page.getByLabel('Password').fill(PASSWORD)
         await page.getByRole('button', { name: 'Sign in' }).click()
         await page.waitForURL(/\/sessions\?status=KILLED$/)
@@ -282,18 +282,18 @@ describe.skipIf(trouble !== null)(
     test('sets a new password by mail, and signs in with it', async () => {
       const other = await openPage(browser)
       await other.page.goto(`${url}/forgot-password`)
-      await other.page.getByLabel('E-mail').fill(EMAIL)
-      await other.page.getByRole('button', { name: 'Get the link' }).click()
-      await other.page.getByRole('heading', { name: 'Look into your mail' }).waitFor()
+      await other.page.getByLabel('Email').fill(EMAIL)
+      await other.page.getByRole('button', { name: 'Get link' }).click()
+      await other.page.getByRole('heading', { name: 'Check your email' }).waitFor()
       await runtime.instances[0].parts.accounts.mail.idle()
       await other.page.goto(`${url}/reset-password#token=${mailbox.tokenFor(EMAIL)}`)
       await other.page.getByLabel('New password').fill(`${PASSWORD} 2`)
-      await other.page.getByLabel('The same again').fill(`${PASSWORD} 2`)
+      await other.page.getByLabel('Repeat password').fill(`${PASSWORD} 2`)
       await other.page.getByRole('button', { name: 'Set password' }).click()
-      await other.page.getByRole('heading', { name: 'The new password is set' }).waitFor()
+      await other.page.getByRole('heading', { name: 'Your password was changed' }).waitFor()
       await other.page.getByRole('link', { name: 'Sign in' }).click()
       await other.page.getByRole('heading', { name: 'Sign in' }).waitFor()
-      await other.page.getByLabel('E-mail').fill(EMAIL)
+      await other.page.getByLabel('Email').fill(EMAIL)
       await other.page.getByLabel('Password').fill(`${PASSWORD} 2`)
       await other.page.getByRole('button', { name: 'Sign in' }).click()
       await settled(other.page)

@@ -16,7 +16,7 @@ import './styles/narrow-screens.css'
 import './styles/pages.css'
 import './styles/workflow.css'
 
-/** A sign-in that ran out while a page was open: sign in again, then come back to the same place. */
+/** A sign-in that expired while a page was open: sign in again, then return to the same page. */
 function onError(error: Error): void {
   const inside = router.state.matches.some((match) => match.routeId === '/signed-in')
   if (!inside || !(error instanceof ApiProblem) || error.status !== 401) return

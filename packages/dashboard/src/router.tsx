@@ -132,7 +132,7 @@ export function newRouter(queries: QueryClient) {
   })
 }
 
-/** Filters live in the address as plain text, so that a view can be sent to somebody. */
+/** Filters are plain text in the URL, so that a view can be shared. */
 const textSearch = (search: Record<string, unknown>): Record<string, string> =>
   Object.fromEntries(Object.entries(search).filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
 

@@ -22,7 +22,7 @@ export const PAGES: readonly PageCase[] = [
     path: '/sign-up',
     options: OUT,
     act: async (page) => {
-      await page.getByLabel('E-mail').fill('dana@northwind.example')
+      await page.getByLabel('Email').fill('dana@northwind.example')
       await page.getByLabel('Password').fill('correct horse battery')
       await page.getByRole('button', { name: 'Create account' }).click()
       await page.getByText('Your first API key').waitFor()
@@ -41,7 +41,7 @@ export const PAGES: readonly PageCase[] = [
     name: 'session-call',
     path: `/sessions/${MAIN_SESSION}#call-4-0`,
     act: async (page) => {
-      await page.getByRole('button', { name: 'Verify the ledger' }).click()
+      await page.getByRole('button', { name: 'Verify ledger' }).click()
       await page.getByText('Verified:').waitFor()
     },
   },
@@ -80,7 +80,7 @@ export const PAGES: readonly PageCase[] = [
     name: 'playground',
     path: '/playground',
     act: async (page) => {
-      await page.getByRole('button', { name: 'Judge' }).click()
+      await page.getByRole('button', { name: 'Evaluate' }).click()
       await page.getByText('Decisions').waitFor()
     },
   },

@@ -9,7 +9,7 @@ import {
   type Routes,
 } from '@countersign/protocol'
 
-/** Sends one request of the protocol's table and answers with its reply; throws ApiProblem for everything else. */
+/** Calls one route and returns its reply; throws ApiProblem for everything else. */
 export async function call<N extends Callable>(name: N, input: CallInput<N>, signal?: AbortSignal): Promise<Answer<N>> {
   const [method, path] = CALLS[name]
   const sent = input as Sent
@@ -29,8 +29,8 @@ export async function call<N extends Callable>(name: N, input: CallInput<N>, sig
 }
 
 /**
- * What the pages call. The rows repeat the protocol's, held to it by type: importing ROUTES itself would bring every
- * schema into the page.
+ * The routes the pages call. The types keep these rows equal to the protocol's; importing ROUTES itself would bundle
+ * every schema into the page.
  */
 const CALLS = {
   signup: ['POST', '/api/auth/signup'],
@@ -102,7 +102,7 @@ interface ProblemFacts {
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** A refusal, in the server's own words. Status 0: the server did not answer at all. */
+/** An error reply, with the text of the server. Status 0: there was no reply. */
 export class ApiProblem extends Error {
   readonly status: number
   readonly code: ProblemFacts['code']

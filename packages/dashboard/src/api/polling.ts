@@ -5,15 +5,15 @@ const SLOWEST = 8
 const seen = new WeakMap<object, { data: unknown; updates: number; quiet: number }>()
 
 /**
- * The wait before the next reading: doubled after every two readings without news and after every failure, up to
- * eight times; a changed answer sets it back. The query library does not poll pages that nobody sees.
+ * The delay before the next poll: doubled after every two polls without changes and after every failure, up to eight
+ * times the base; a change resets it. The query library does not poll hidden pages.
  */
 export function pollEvery<T, E>(baseMs: number, query: Query<T, E>): number {
   const { data, dataUpdateCount, errorUpdateCount, error } = query.state
   const updates = dataUpdateCount + errorUpdateCount
   const before = seen.get(query) ?? { data, updates, quiet: 0 }
   if (before.updates !== updates) {
-    // Equal answers keep their identity (structural sharing), so identity tells news.
+    // Equal replies keep their identity (structural sharing), so a new identity means a change.
     before.quiet = before.data === data ? before.quiet + (error === null ? 0.5 : 1) : 0
     before.data = data
     before.updates = updates

@@ -12,14 +12,14 @@ import { type Answer, ApiProblem, type Callable, type CallInput, call } from './
 import { pollEvery } from './polling.js'
 
 interface Reading {
-  /** Reads again while the page is visible, about this often, slower while nothing changes. */
+  /** Polls about this often while the page is visible, slower while nothing changes. */
   readonly pollMs?: number
   readonly enabled?: boolean
-  /** Shows the last answer while a changed query loads. */
+  /** Shows the previous reply while a changed query loads. */
   readonly keepLast?: boolean
 }
 
-/** Reads one route, and keeps it fresh. */
+/** Loads one route, and polls it if asked to. */
 export function useApi<N extends Callable>(
   name: N,
   input: CallInput<N>,
@@ -35,15 +35,15 @@ export function useApi<N extends Callable>(
   })
 }
 
-/** The key and function of one reading, for hooks and for the router alike. */
+/** The query key and function of one route, for hooks and for the router. */
 export const reading = <N extends Callable>(name: N, input: CallInput<N>) => ({
   queryKey: [name, input] as const,
   queryFn: ({ signal }: { signal: AbortSignal }) => call(name, input, signal),
 })
 
 /**
- * Sends one route that changes something; afterwards the named readings are stale. A second click that comes before
- * the button is seen to be busy sends nothing: a key made twice would be shown once.
+ * Calls one route that changes something, then reloads the named routes. A second click before the button is disabled
+ * does nothing: otherwise two keys would be created and only one shown.
  */
 export function useChange<N extends Callable>(name: N, stale: readonly Callable[] = []) {
   const client = useQueryClient()
@@ -73,7 +73,7 @@ export function useChange<N extends Callable>(name: N, stale: readonly Callable[
   }
 }
 
-/** Refusals are answers and not tried again; a silent or busy server is, twice. */
+/** Error replies are not retried; a server that is unreachable or fails is, twice. */
 export const newQueryClient = (caches: Pick<QueryClientConfig, 'queryCache' | 'mutationCache'>): QueryClient =>
   new QueryClient({
     ...caches,

@@ -15,7 +15,7 @@ export function AgentsPage() {
   return (
     <Page
       title="Agents"
-      lead="How much of what each agent does is decided by a contract, and which plan governs it where."
+      lead="How many calls of each agent are covered by a contract, and which plan governs it in which environment."
       actions={<Freshness reading={agents} />}
     >
       <Loaded reading={agents} rows={4}>
@@ -39,12 +39,12 @@ function AgentCard({ agent }: { agent: AgentRow }) {
   const { enforced, observed, ungoverned } = agent.calls
   const parts = [
     { key: 'enforced', label: 'enforced', value: enforced, words: 'decided before they ran, in the last 30 days' },
-    { key: 'observed', label: 'observed', value: observed, words: 'seen, judged by no rule' },
+    { key: 'observed', label: 'observed', value: observed, words: 'recorded, but checked by no rule' },
     {
       key: 'ungoverned',
       label: 'ungoverned',
       value: ungoverned,
-      words: 'seen, judged by no rule, and the tool has no approved contract',
+      words: 'recorded, but checked by no rule: the tool has no approved contract',
     },
   ]
   return (
@@ -55,14 +55,14 @@ function AgentCard({ agent }: { agent: AgentRow }) {
         </h2>
         <Badge tone={HEALTH[agent.health.status].tone}>{HEALTH[agent.health.status].word}</Badge>
         <span className="panel-aside">
-          {agent.last_seen === null ? 'never seen' : 'seen '}
+          {agent.last_seen === null ? 'never seen' : 'last seen '}
           {agent.last_seen === null ? null : <Ago at={agent.last_seen} />}
         </span>
       </header>
       <p className="agent-coverage">
-        <span className="tile-value">{agent.coverage === null ? 'No call' : percent(agent.coverage)}</span>
+        <span className="tile-value">{agent.coverage === null ? 'No calls' : percent(agent.coverage)}</span>
         <span className="quiet">
-          {agent.coverage === null ? ' was observed yet' : ' of its calls have an approved contract'}
+          {agent.coverage === null ? ' observed yet' : ' of its calls have an approved contract'}
         </span>
       </p>
       <Bar value={agent.coverage ?? 0} max={1} tone="allow" />
@@ -83,7 +83,7 @@ function AgentCard({ agent }: { agent: AgentRow }) {
             {entry.status === 'approved' ? (
               <Badge tone="allow">plan approved</Badge>
             ) : entry.status === 'draft' ? (
-              <Badge tone="warn">draft waits</Badge>
+              <Badge tone="warn">draft waiting</Badge>
             ) : (
               <Badge>no plan</Badge>
             )}
@@ -107,11 +107,11 @@ function AgentCard({ agent }: { agent: AgentRow }) {
 
 const HEALTH = {
   healthy: { tone: 'allow', word: 'healthy' },
-  degraded: { tone: 'warn', word: 'needs a look' },
+  degraded: { tone: 'warn', word: 'needs attention' },
   inactive: { tone: 'neutral', word: 'inactive' },
 } as const
 
-/** What went wrong in the last 30 days, each leading to the sessions it happened in. */
+/** Problems of the last 30 days, each with a link to its sessions. */
 function Health({ agent: { agent, calls, health } }: { agent: AgentRow }) {
   const troubles = [
     { status: 'RECOVERING', sessions: health.recovering, words: 'with calls in doubt' },
@@ -121,7 +121,7 @@ function Health({ agent: { agent, calls, health } }: { agent: AgentRow }) {
   return (
     <p className="agent-health">
       {calls.enforced === 0
-        ? 'No call was decided'
+        ? 'No calls decided'
         : `${percent(health.blocked_calls / calls.enforced)} of decided calls blocked`}
       {troubles.map(({ status, sessions, words }) => (
         <Link key={status} to="/sessions" search={{ agent, status }}>

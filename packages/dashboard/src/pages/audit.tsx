@@ -18,14 +18,14 @@ const TONES: Partial<Record<AuditEntry['action'], Tone>> = {
   content_erased: 'doubt',
 }
 
-const WORDS: Record<AuditEntry['action'], string> = {
+const ACTIONS: Record<AuditEntry['action'], string> = {
   signup: 'Account created',
   login: 'Signed in',
   login_failed: 'Sign-in failed',
   logout: 'Signed out',
-  password_reset_requested: 'Password reset asked for',
+  password_reset_requested: 'Password reset requested',
   password_reset: 'Password reset',
-  email_verified: 'E-mail verified',
+  email_verified: 'Email verified',
   key_created: 'Key created',
   key_revoked: 'Key revoked',
   quota_changed: 'Quota changed',
@@ -50,7 +50,7 @@ export function AuditPage() {
       <Loaded reading={audit} rows={8}>
         {({ items, next }) =>
           items.length === 0 ? (
-            <Empty title="Nothing yet">
+            <Empty title="No entries yet">
               <p>Sign-ins, keys, approvals and kills appear here.</p>
             </Empty>
           ) : (
@@ -84,11 +84,11 @@ const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
   <table className="table table-cards">
     <thead>
       <tr>
-        <th scope="col">What</th>
+        <th scope="col">Action</th>
         <th scope="col" className="column-who">
           Who
         </th>
-        <th scope="col">About</th>
+        <th scope="col">Subject</th>
         <th scope="col">From</th>
         <th scope="col" className="right">
           When
@@ -99,14 +99,17 @@ const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
       {entries.map((entry) => (
         <tr key={entry.audit_id}>
           <th scope="row" className="cell-main">
-            <Badge tone={TONES[entry.action] ?? 'neutral'}>{WORDS[entry.action]}</Badge>
+            <Badge tone={TONES[entry.action] ?? 'neutral'}>{ACTIONS[entry.action]}</Badge>
           </th>
           <td data-label="Who">
             <span>
               <Actor entry={entry} />
             </span>
           </td>
-          <td data-label="About" className={entry.subject === null && entry.detail === null ? 'cell-none' : undefined}>
+          <td
+            data-label="Subject"
+            className={entry.subject === null && entry.detail === null ? 'cell-none' : undefined}
+          >
             <span>
               <Subject entry={entry} />
               {entry.detail === null ? null : (
@@ -131,8 +134,8 @@ const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
 function Actor({ entry: { action, actor, key } }: { entry: AuditEntry }) {
   if (actor !== null) return <Text value={actor} />
   if (key === null) {
-    // Entries from before keys were kept with them.
-    return <span className="quiet">{action === 'plan_submitted' ? 'a program, by API key' : 'nobody signed in'}</span>
+    // Older entries do not name the key.
+    return <span className="quiet">{action === 'plan_submitted' ? 'a program with an API key' : 'not signed in'}</span>
   }
   return (
     <>

@@ -25,7 +25,7 @@ export function ContractsPage() {
   return (
     <Page
       title="Contracts"
-      lead="What each tool may be called with, learned from the calls that were seen. Nothing here is enforced until a plan with it is approved."
+      lead="What each tool may be called with, learned from observed calls. Nothing is enforced until you approve a plan."
       actions={<Freshness reading={contracts} />}
     >
       <div className="toolbar">
@@ -44,8 +44,8 @@ export function ContractsPage() {
       <Loaded reading={contracts} rows={5}>
         {(data) =>
           data.contracts.length === 0 ? (
-            <Empty title="No contract has been learned yet">
-              <p>Watch an agent for a while: after ten calls of a tool its contract is known with high confidence.</p>
+            <Empty title="No contracts learned yet">
+              <p>Observe an agent for a while: after ten calls of a tool, its contract has high confidence.</p>
               <CodeBlock title="Terminal" code={`${installSnippet}\n${environmentSnippet('csk_…')}`} />
               <CodeBlock title="In your agent" code={observeSnippet} />
             </Empty>
@@ -58,7 +58,7 @@ export function ContractsPage() {
   )
 }
 
-/** How far the chosen agent is covered, or how to choose one. */
+/** The coverage of the chosen agent, or a hint to choose one. */
 function Coverage({ agent, any }: { agent: AgentRow | undefined; any: boolean }) {
   if (agent === undefined)
     return any ? <p className="quiet">Choose an agent to draft a plan from its contracts.</p> : null
@@ -121,17 +121,17 @@ function ContractCard({ row }: { row: ContractRow }) {
       </p>
       <dl className="contract-figures">
         <div>
-          <dt>Calls that pass</dt>
-          <dd>{row.pass_rate === null ? 'not known' : percent(row.pass_rate)}</dd>
+          <dt>Passing calls</dt>
+          <dd>{row.pass_rate === null ? 'unknown' : percent(row.pass_rate)}</dd>
         </div>
-        <div title="In 19 of 20 cases at most this share of the next sessions that use it is stopped by mistake">
-          <dt>False blocks at most</dt>
-          <dd>{row.false_block_bound === null ? 'not known' : percent(row.false_block_bound)}</dd>
+        <div title="With 95% confidence, at most this share of future sessions that use the tool would be blocked by mistake">
+          <dt>False blocks, at most</dt>
+          <dd>{row.false_block_bound === null ? 'unknown' : percent(row.false_block_bound)}</dd>
         </div>
       </dl>
       {row.drift.length === 0 ? null : (
         <div className="drift">
-          <strong>Has changed lately</strong>
+          <strong>Changed recently</strong>
           <Lines lines={row.drift} />
         </div>
       )}
@@ -140,7 +140,7 @@ function ContractCard({ row }: { row: ContractRow }) {
           <Lines lines={row.words} className="rules" />
           {row.notes.length === 0 ? null : (
             <>
-              <h3 className="contract-notes">Good to know</h3>
+              <h3 className="contract-notes">Notes</h3>
               <Lines lines={row.notes} className="remarks remarks-warn" />
             </>
           )}
@@ -163,6 +163,6 @@ const Lines = ({ lines, className }: { lines: readonly string[]; className?: str
 )
 
 const VIEWS = [
-  { value: 'words', label: 'Words' },
+  { value: 'words', label: 'Text' },
   { value: 'yaml', label: 'YAML' },
 ] as const

@@ -17,10 +17,10 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
-      lead="A key lets your program talk to Countersign. Revoking one takes effect with its next request."
+      lead="A key lets your program talk to Countersign. Once revoked, its next request is refused."
     >
       {fresh === null ? null : (
-        <Panel title="Your new key" aside={<Button onClick={() => setFresh(null)}>I have kept it</Button>}>
+        <Panel title="Your new key" aside={<Button onClick={() => setFresh(null)}>I saved it</Button>}>
           <NewKey apiKey={fresh} />
         </Panel>
       )}
@@ -32,8 +32,8 @@ export function KeysPage() {
             <>
               <Panel title="Active" aside={`${active.length} of ${limit}`}>
                 {active.length === 0 ? (
-                  <Empty title="No active key">
-                    <p>Make one below; your program passes it as COUNTERSIGN_API_KEY.</p>
+                  <Empty title="No active keys">
+                    <p>Create one below; your program reads it from COUNTERSIGN_API_KEY.</p>
                   </Empty>
                 ) : (
                   <ActiveKeys keys={active} />
@@ -74,7 +74,7 @@ function ActiveKeys({ keys }: { keys: readonly KeyView[] }) {
             </strong>
             <Name value={`${key.prefix}…`} />
             <span className="quiet">
-              made <Ago at={key.created_at} />, {key.last_used_at === null ? 'never used' : 'last used '}
+              created <Ago at={key.created_at} />, {key.last_used_at === null ? 'never used' : 'last used '}
               {key.last_used_at === null ? null : <Ago at={key.last_used_at} />}
             </span>
             <Button kind="danger" onClick={() => setRevoking(key)}>
@@ -95,8 +95,8 @@ function ActiveKeys({ keys }: { keys: readonly KeyView[] }) {
           }
         >
           <p>
-            Programs that use <Text value={revoking.name} /> are refused from their next request on. In Govern mode
-            their calls are then blocked. This cannot be taken back.
+            Programs that use <Text value={revoking.name} /> are refused from their next request on. In Govern mode, all
+            their tool calls are then blocked. This cannot be undone.
           </p>
         </ConfirmDialog>
       )}
@@ -120,18 +120,18 @@ function NewKeyForm({ full, limit, onMade }: { full: boolean; limit: number; onM
       },
     )
   }
-  if (full) return <p className="quiet">All {limit} keys are in use. Revoke one to make another.</p>
+  if (full) return <p className="quiet">All {limit} keys are in use. Revoke one to create another.</p>
   return (
     <form className="inline-form" onSubmit={submit}>
       <Field
-        label="Name of a new key"
+        label="Name of the new key"
         name="name"
-        placeholder="For example: production, billing worker"
+        placeholder="For example, production or billing worker"
         maxLength={100}
         required
       />
       <Button kind="primary" type="submit" busy={create.isPending}>
-        Make a key
+        Create key
       </Button>
       <FormProblem problem={create.error} />
     </form>

@@ -8,8 +8,14 @@ import { count, percent } from '../text/format.js'
 const BUCKETS: Readonly<Record<string, { title: string; words: string }>> = {
   write: { title: 'Writes', words: 'sessions, preflights, proposals, captures, plans' },
   read: { title: 'Reads', words: 'loading sessions, workflows, plans and runs' },
-  evidence: { title: 'Evidence', words: 'receipts and labels; kept apart, so that what ran can always be proven' },
-  stop: { title: 'Stops', words: 'kills and bypass reports; kept apart, so that a session can always be stopped' },
+  evidence: {
+    title: 'Evidence',
+    words: 'receipts and labels; counted separately, so that you can always prove what ran',
+  },
+  stop: {
+    title: 'Stops',
+    words: 'kills and bypass reports; counted separately, so that you can always stop a session',
+  },
   dashboard: { title: 'Dashboard', words: 'these pages' },
 }
 
@@ -18,13 +24,13 @@ export function LimitsPage() {
   return (
     <Page
       title="Limits and usage"
-      lead="What your organisation may use, and how much of it is left right now."
+      lead="What your organisation may use, and how much is left right now."
       actions={<Freshness reading={limits} />}
     >
       <Loaded reading={limits} rows={5}>
         {({ quota, buckets, runs, keys }) => (
           <>
-            <Panel title="Requests a minute" aside={`quota ${quota}`}>
+            <Panel title="Requests per minute" aside={`quota ${quota}`}>
               <ul className="meters">
                 {buckets.map((bucket) => (
                   <li key={bucket.bucket}>
@@ -40,8 +46,8 @@ export function LimitsPage() {
                 ))}
               </ul>
               <p className="quiet">
-                A bucket fills evenly over a minute. An empty one answers 429 with Retry-After, and the SDK waits it
-                out. A turn of an agent takes two writes.
+                A bucket refills evenly over a minute. When it is empty, the server answers 429 with Retry-After, and
+                the SDK waits. One turn of an agent takes two writes.
               </p>
               <MoreRoom quota={quota} />
             </Panel>
@@ -72,20 +78,20 @@ interface MeterProps {
   readonly kind?: 'left' | 'used'
 }
 
-/** Coloured when little is left. */
+/** Highlighted when little is left. */
 function Meter({ value, max, kind = 'left' }: MeterProps) {
   const left = max === 0 ? 0 : (kind === 'left' ? value : max - value) / max
   return <Bar value={value} max={max} tone={left < 0.15 ? 'block' : 'calm'} />
 }
 
-/** Who can change the quota, and how: nothing on this page does. */
+/** Who can change the quota and how: this page cannot. */
 function MoreRoom({ quota }: { quota: Quota }) {
   const { data } = useApi('me', {})
   if (data === undefined || quota === 'scale') return null
   const more = quota === 'free' ? 'team' : 'scale'
   return (
     <p className="quiet">
-      Too little? Whoever runs the service gives your organisation more:{' '}
+      Need more? The operator of this server can raise your quota:{' '}
       <code>{`npx countersign tenant quota ${data.user.tenant_id} ${more}`}</code>
     </p>
   )

@@ -34,7 +34,7 @@ export function OverviewPage() {
         <>
           <Freshness reading={overview} />
           <Segments
-            label="Time shown"
+            label="Time range"
             options={RANGES}
             value={range.value}
             onChange={(value) => void navigate({ to: '/', search: { range: value } })}
@@ -54,11 +54,11 @@ export function OverviewPage() {
 /** The whole page in one sentence. */
 function headline({ totals, reasons }: Overview, when: string): string {
   const decided = totals.allowed + totals.blocked
-  if (decided === 0) return `No call was proposed in ${when}.`
+  if (decided === 0) return `No calls were proposed in ${when}.`
   if (totals.blocked === 0) return `${plural(decided, 'call')} proposed in ${when}, all allowed.`
   const top = reasons[0]
-  const why = top === undefined ? '' : `, most often for this reason: ${reasonTitle(top.reason).toLowerCase()}`
-  return `${plural(decided, 'call')} proposed in ${when}. ${plural(totals.blocked, 'call was', 'calls were')} stopped${why}.`
+  const why = top === undefined ? '' : `, most often because of: ${reasonTitle(top.reason).toLowerCase()}`
+  return `${plural(decided, 'call')} proposed in ${when}. ${plural(totals.blocked, 'call was', 'calls were')} blocked${why}.`
 }
 
 function Figures({ overview }: { overview: Overview }) {
@@ -84,30 +84,26 @@ function Figures({ overview }: { overview: Overview }) {
           label="Calls in doubt"
           value={count(totals.calls_in_doubt)}
           tone={totals.calls_in_doubt > 0 ? 'doubt' : undefined}
-          note="ran or not, nobody said"
+          note="outcome not reported"
           search={{ status: 'RECOVERING' }}
         />
         <Tile
           label="Compromised"
           value={count(totals.compromised)}
           tone={totals.compromised > 0 ? 'warn' : undefined}
-          note="went round the wrapper"
+          note="wrapper bypassed"
           search={{ status: 'COMPROMISED' }}
         />
         <Tile
           label="Killed"
           value={count(totals.killed)}
           tone={totals.killed > 0 ? 'block' : undefined}
-          note="stopped for good"
+          note="stopped permanently"
           search={{ status: 'KILLED' }}
         />
       </div>
       <Panel title="Decisions over time" aside={`times in ${zoneName()}`}>
-        {decided === 0 ? (
-          <p className="quiet">Nothing was decided in this time.</p>
-        ) : (
-          <DecisionsPlot overview={overview} />
-        )}
+        {decided === 0 ? <p className="quiet">No decisions in this period.</p> : <DecisionsPlot overview={overview} />}
       </Panel>
       <div className="columns">
         <Panel title="Why calls were blocked">
@@ -117,7 +113,7 @@ function Figures({ overview }: { overview: Overview }) {
           <Agents overview={overview} />
         </Panel>
       </div>
-      <Panel title="Blocked most recently" aside={<Link to="/sessions">All sessions</Link>}>
+      <Panel title="Recently blocked" aside={<Link to="/sessions">All sessions</Link>}>
         <RecentBlocks overview={overview} />
       </Panel>
     </>
@@ -125,7 +121,7 @@ function Figures({ overview }: { overview: Overview }) {
 }
 
 function Reasons({ overview: { reasons } }: { overview: Overview }) {
-  if (reasons.length === 0) return <p className="quiet">No call was blocked.</p>
+  if (reasons.length === 0) return <p className="quiet">No calls were blocked.</p>
   const most = Math.max(...reasons.map((entry) => entry.count))
   return (
     <ul className="bars">
@@ -143,7 +139,7 @@ function Reasons({ overview: { reasons } }: { overview: Overview }) {
 }
 
 function Agents({ overview: { agents } }: { overview: Overview }) {
-  if (agents.length === 0) return <p className="quiet">No agent was seen.</p>
+  if (agents.length === 0) return <p className="quiet">No agents were seen.</p>
   return (
     <table className="table table-plain">
       <thead>
@@ -165,7 +161,7 @@ function Agents({ overview: { agents } }: { overview: Overview }) {
           <tr key={entry.agent ?? ''}>
             <td>
               <Link to="/sessions" search={entry.agent === null ? {} : { agent: entry.agent }}>
-                {entry.agent === null ? 'without a name' : <Text value={entry.agent} />}
+                {entry.agent === null ? 'unnamed' : <Text value={entry.agent} />}
               </Link>
             </td>
             <td className="right number">{count(entry.sessions)}</td>

@@ -42,7 +42,7 @@ export function PlanPage() {
             <Remarks detail={detail} />
             <Panel
               title={detail.plan.state === 'draft' ? 'What approval would change' : 'What it changed'}
-              aside={detail.running === null ? 'nothing runs yet' : 'against the running plan'}
+              aside={detail.running === null ? 'no current plan' : 'compared with the current plan'}
             >
               <Changes detail={detail} />
             </Panel>
@@ -100,18 +100,18 @@ function Changes({ detail: { changes } }: { detail: PlanDetail }) {
   )
 }
 
-/** Blockers stop an approval; advisories only tell. */
+/** Blockers prevent approval; advisories only inform. */
 function Remarks({ detail: { blockers, advisories, plan } }: { detail: PlanDetail }) {
   if (blockers.length + advisories.length === 0) return null
   return (
     <div className="columns">
       {blockers.length === 0 ? null : (
-        <Panel title={plan.state === 'draft' ? 'Must be mended before approval' : 'Blockers'}>
+        <Panel title={plan.state === 'draft' ? 'Must be fixed before approval' : 'Blockers'}>
           <RemarkList remarks={blockers} tone="block" />
         </Panel>
       )}
       {advisories.length === 0 ? null : (
-        <Panel title="Good to know">
+        <Panel title="Notes">
           <RemarkList remarks={advisories} tone="warn" />
         </Panel>
       )}

@@ -41,7 +41,7 @@ export function PlansPage() {
   return (
     <Page
       title="Plans"
-      lead="A plan is what governs an agent in one environment. It is enforced from the moment a person approves it, and it is exactly what was approved."
+      lead="A plan governs an agent in one environment. It is enforced from the moment a person approves it, exactly as approved."
       actions={<Freshness reading={plans} />}
     >
       <div className="filters">
@@ -62,12 +62,12 @@ export function PlansPage() {
       <Loaded reading={plans} rows={5}>
         {({ items, next }) =>
           items.length === 0 ? (
-            <Empty title="No plan yet">
+            <Empty title="No plans yet">
               <p>
                 Draft one from the <Link to="/contracts">learned contracts</Link> of an agent, or submit the contract
-                pack of your repository. It then waits here for a person.
+                pack from your repository. It then waits here for approval.
               </p>
-              <CodeBlock title="Terminal, in the folder of Countersign" code={submitSnippet()} />
+              <CodeBlock title="Terminal, in the Countersign folder" code={submitSnippet()} />
             </Empty>
           ) : (
             <>
@@ -94,10 +94,10 @@ const PlansTable = ({ rows }: { rows: readonly PlanRow[] }) => (
       <tr>
         <th scope="col">Plan</th>
         <th scope="col">State</th>
-        <th scope="col">Made from</th>
+        <th scope="col">Source</th>
         <th scope="col">Decided</th>
         <th scope="col" className="right">
-          Made
+          Created
         </th>
       </tr>
     </thead>
@@ -115,7 +115,7 @@ const PlansTable = ({ rows }: { rows: readonly PlanRow[] }) => (
           <td data-label="State">
             <Badge tone={PLAN_TONES[row.state]}>{row.state}</Badge>
           </td>
-          <td data-label="Made from">
+          <td data-label="Source">
             <span>
               {row.origin === 'learned' ? 'learned contracts' : 'a submitted pack'}
               {row.created_by === null ? null : (
@@ -128,7 +128,7 @@ const PlansTable = ({ rows }: { rows: readonly PlanRow[] }) => (
           <td data-label="Decided">
             <span>
               {row.decided_at === null ? (
-                <span className="quiet">waits for a person</span>
+                <span className="quiet">waiting for approval</span>
               ) : (
                 <Ago at={row.decided_at} />
               )}
@@ -139,7 +139,7 @@ const PlansTable = ({ rows }: { rows: readonly PlanRow[] }) => (
               )}
             </span>
           </td>
-          <td data-label="Made" className="right nowrap">
+          <td data-label="Created" className="right nowrap">
             <Ago at={row.created_at} />
           </td>
         </tr>

@@ -6,9 +6,9 @@ import { FormProblem } from '../components/form/form-problem.js'
 import { Segments } from '../components/form/segments.js'
 import { Page, Panel } from '../components/layout/page.js'
 import { EXAMPLE } from './playground/example.js'
-import { Judgement } from './playground/judgement.js'
+import { PlaygroundResult } from './playground/playground-result.js'
 
-/** Paste a response and a pack, and see how the server decides, rule by rule. */
+/** Paste a response and contracts, and see how the server decides, rule by rule. */
 export function PlaygroundPage() {
   const [contracts, setContracts] = useState(EXAMPLE.contracts)
   const [session, setSession] = useState('')
@@ -16,12 +16,12 @@ export function PlaygroundPage() {
   const [labels, setLabels] = useState('')
   const [unmatched, setUnmatched] = useState<'block' | 'allow'>('block')
   const [broken, setBroken] = useState<string | null>(null)
-  const judge = useChange('judgePlayground')
+  const evaluate = useChange('judgePlayground')
   const submit = () => {
     const parsed = parseJson(response)
     setBroken(parsed.ok ? null : parsed.problem)
     if (!parsed.ok) return
-    judge.mutate({
+    evaluate.mutate({
       body: {
         contracts: splitContracts(contracts),
         response: parsed.value,
@@ -34,15 +34,15 @@ export function PlaygroundPage() {
   return (
     <Page
       title="Playground"
-      lead="Judged by the same engine as your sessions, from a fresh state. Nothing is kept."
+      lead="Evaluated by the same engine as your sessions, in a new session. Nothing is stored."
       actions={
-        <Button kind="primary" icon="playground" busy={judge.isPending} onClick={submit}>
-          Judge
+        <Button kind="primary" icon="playground" busy={evaluate.isPending} onClick={submit}>
+          Evaluate
         </Button>
       }
     >
       <div className="columns">
-        <Panel title="Contracts" aside="YAML, several separated by a line with ---">
+        <Panel title="Contracts" aside="YAML; put --- between several">
           <Area label="Contracts" value={contracts} rows={18} onChange={setContracts} />
           <details className="more">
             <summary>Session definition, labels, unmatched tools</summary>
@@ -52,7 +52,7 @@ export function PlaygroundPage() {
                 <Area id="playground-session" value={session} rows={6} onChange={setSession} />
               </div>
               <div className="field">
-                <label htmlFor="playground-labels">Labels of the session</label>
+                <label htmlFor="playground-labels">Session labels</label>
                 <input id="playground-labels" value={labels} onChange={(event) => setLabels(event.target.value)} />
               </div>
               <Segments
@@ -64,8 +64,8 @@ export function PlaygroundPage() {
             </div>
           </details>
         </Panel>
-        <Panel title="Response of the model" aside="OpenAI, Anthropic or normalized JSON">
-          <Area label="Response of the model" value={response} rows={18} onChange={setResponse} />
+        <Panel title="Model response" aside="OpenAI, Anthropic or normalized JSON">
+          <Area label="Model response" value={response} rows={18} onChange={setResponse} />
           {broken === null ? null : (
             <p className="form-problem" role="alert">
               The response is not JSON: {broken}
@@ -73,8 +73,8 @@ export function PlaygroundPage() {
           )}
         </Panel>
       </div>
-      <FormProblem problem={judge.error} />
-      {judge.data === undefined ? null : <Judgement view={judge.data} />}
+      <FormProblem problem={evaluate.error} />
+      {evaluate.data === undefined ? null : <PlaygroundResult view={evaluate.data} />}
     </Page>
   )
 }
@@ -121,6 +121,6 @@ function parseJson(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as JsonValue }
   } catch (error) {
-    return { ok: false, problem: error instanceof Error ? error.message : 'it cannot be read' }
+    return { ok: false, problem: error instanceof Error ? error.message : 'it could not be read' }
   }
 }

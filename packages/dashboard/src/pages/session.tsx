@@ -13,7 +13,7 @@ import { StatePanel } from './session/state-panel.js'
 import { Timeline } from './session/timeline.js'
 import { type TimelineReading, useTimeline } from './session/use-timeline.js'
 
-/** One session: what happened, moment by moment, with the state as it was at each. */
+/** One session: its timeline, and its state after each event. */
 export function SessionPage() {
   const { sessionId } = useParams({ from: '/signed-in/sessions/$sessionId' })
   const detail = useApi('loadSessionDetail', { params: { session_id: sessionId } }, { pollMs: 3_000 })
@@ -22,7 +22,7 @@ export function SessionPage() {
   const side = useRef<HTMLDivElement>(null)
   const choose = useCallback((seq: number, look = false) => {
     setChosen(seq)
-    // Beside the timeline the state is in sight already; below it, on a narrow screen, it is brought there.
+    // On a wide screen the state is next to the timeline; on a narrow one it is below, so scroll to it.
     if (look) side.current?.scrollIntoView({ block: 'nearest' })
   }, [])
   const toNewest = () => {
@@ -70,7 +70,7 @@ export function SessionPage() {
   )
 }
 
-/** All events, or which of them are on the page. */
+/** How many events there are, or which of them are on the page. */
 function extent({ items, hasEarlier, hasLater }: TimelineReading, all: number): string {
   const [first, last] = [items[0], items.at(-1)]
   if (first === undefined || last === undefined || !(hasEarlier || hasLater)) return plural(all, 'event')

@@ -33,7 +33,7 @@ export function SessionsPage() {
   return (
     <Page
       title="Sessions"
-      lead="Every conversation of an agent that was governed."
+      lead="Every governed conversation of your agents."
       actions={<Freshness reading={sessions} />}
     >
       <Filters search={search} onChange={(next) => void navigate({ to: '/sessions', search: next, replace: true })} />
@@ -60,8 +60,8 @@ export function SessionsPage() {
               </div>
             </>
           ) : filtered ? (
-            <Empty title="No session fits">
-              <p>Try fewer filters or a longer time.</p>
+            <Empty title="No matching sessions">
+              <p>Try fewer filters or a longer period.</p>
               <Button onClick={() => void navigate({ to: '/sessions', search: {} })}>Clear all filters</Button>
             </Empty>
           ) : (
@@ -100,7 +100,7 @@ const SessionsTable = ({ rows }: { rows: readonly SessionRow[] }) => (
               <Name value={row.session_id} />
             </Link>
             <span className="cell-note">
-              {row.agent === null ? 'no agent name' : <Text value={row.agent} />}
+              {row.agent === null ? 'unnamed agent' : <Text value={row.agent} />}
               {row.environment === null ? '' : `, ${row.environment}`}
             </span>
           </th>

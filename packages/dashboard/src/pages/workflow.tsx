@@ -54,7 +54,7 @@ export function WorkflowPage() {
                 <Resources workflow={data} />
               </Panel>
             </div>
-            <Panel title="Labels of the workflow">
+            <Panel title="Workflow labels">
               <Labels labels={data.labels} />
             </Panel>
           </>
@@ -73,7 +73,7 @@ const TONES: Record<HandoffView['state'], Tone> = {
 }
 
 function Handoffs({ workflow: { handoffs } }: { workflow: Workflow }) {
-  if (handoffs.length === 0) return <p className="quiet">No handoff was offered.</p>
+  if (handoffs.length === 0) return <p className="quiet">No handoffs were offered.</p>
   return (
     <ul className="rows">
       {handoffs.map((handoff) => (
@@ -98,7 +98,7 @@ function Handoffs({ workflow: { handoffs } }: { workflow: Workflow }) {
 }
 
 function Resources({ workflow: { resources } }: { workflow: Workflow }) {
-  if (resources.length === 0) return <p className="quiet">Nothing is held.</p>
+  if (resources.length === 0) return <p className="quiet">No resources are held.</p>
   return (
     <ul className="rows">
       {resources.map((resource) => (

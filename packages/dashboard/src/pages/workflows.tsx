@@ -17,20 +17,20 @@ export function WorkflowsPage() {
   return (
     <Page
       title="Workflows"
-      lead="Several sessions that work on one thing, hand it on to each other, and share what they hold."
+      lead="Sessions that work on one task together, hand it over to each other and share resources."
       actions={disabled ? undefined : <Freshness reading={workflows} />}
     >
       {disabled ? (
-        <Empty title="Workflow governance is not enabled">
-          <p>Whoever runs this service can enable it:</p>
-          <CodeBlock title="Environment of the server" code="COUNTERSIGN_WORKFLOWS=on" />
+        <Empty title="Workflows are disabled">
+          <p>The operator of this server can enable them:</p>
+          <CodeBlock title="Server environment" code="COUNTERSIGN_WORKFLOWS=on" />
         </Empty>
       ) : (
         <Loaded reading={workflows} rows={5}>
           {({ items, next }) =>
             items.length === 0 ? (
-              <Empty title="No workflow yet">
-                <p>A session opens one when it is given a workflow and a role; others join by its id.</p>
+              <Empty title="No workflows yet">
+                <p>A session with the workflow option opens one; others join it by its id.</p>
                 <CodeBlock title="In your agent" code={workflowSnippet} />
               </Empty>
             ) : (

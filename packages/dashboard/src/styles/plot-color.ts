@@ -1,4 +1,4 @@
-/** What a custom property comes to right now; a canvas cannot read properties itself. */
+/** The current value of a custom property; a canvas cannot read it. */
 export function resolvedColor(property: string, within: HTMLElement): string {
   const probe = document.createElement('span')
   probe.style.color = `var(${property})`

@@ -5,7 +5,7 @@ const STORED = 'countersign.theme'
 const system = matchMedia('(prefers-color-scheme: dark)')
 const listeners = new Set<() => void>()
 
-/** The theme in force: the person's choice, else the system's. */
+/** The current theme: the user's choice, or the system's. */
 export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, currentTheme)
 }
@@ -15,7 +15,7 @@ export function chooseTheme(theme: Theme): void {
   try {
     localStorage.setItem(STORED, theme)
   } catch {
-    // Storage may be refused; the choice then lasts as long as the page.
+    // Without storage, the choice lasts until the page is closed.
   }
   for (const listener of listeners) listener()
 }

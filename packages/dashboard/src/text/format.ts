@@ -20,7 +20,7 @@ export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : many}`
 export const percent = (share: number): string => {
   const value = share * 100
-  // A share below one is never rounded up to all, nor one above zero down to nothing.
+  // Never round a share up to 100% or down to 0%.
   if (value > 99.9 && value < 100) return '> 99.9%'
   if (value > 0 && value < 0.1) return '< 0.1%'
   return `${Number.isInteger(value) ? value : value.toFixed(1)}%`
@@ -28,24 +28,24 @@ export const percent = (share: number): string => {
 export const money = (value: number): string =>
   value === 0 ? '0' : value < 1 ? String(Number(value.toPrecision(3))) : value.toFixed(2)
 
-/** With its zone: it is held against logs of machines that keep another. */
+/** With the time zone, because logs it is compared with may use another. */
 export const fullTime = (iso: string): string => moment.format(new Date(iso))
 const clockTime = (iso: string): string => clock.format(new Date(iso))
 export const shortTime = (date: Date, spanSeconds: number): string =>
   spanSeconds >= 20 * 3_600 ? day.format(date) : clockMinutes.format(date)
 export const dayTime = (date: Date): string => `${day.format(date)}, ${clockMinutes.format(date)}`
-/** The day before the time where it is not the day of the moment before. */
+/** The time, with the date when it differs from the date of the previous event. */
 export const timeAfter = (iso: string, before: string | undefined): string => {
   const date = dayAndYear.format(new Date(iso))
   return before !== undefined && dayAndYear.format(new Date(before)) === date
     ? clockTime(iso)
     : `${date}, ${clockTime(iso)}`
 }
-/** The zone of the times that are shown without one, such as `GMT+1`. */
+/** The time zone of times shown without one, such as `GMT+1`. */
 export const zoneName = (at = new Date()): string =>
   moment.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? 'UTC'
 
-/** `4 min ago`; a date once it is older than a week. */
+/** `4 min ago`; a date when older than a week. */
 export function ago(iso: string, now = Date.now()): string {
   const date = new Date(iso)
   const seconds = Math.round((now - date.getTime()) / 1_000)
@@ -70,7 +70,7 @@ export const shortHash = (hash: string): string => hash.slice(0, 10)
 export const words = (name: string): string => name.replaceAll('_', ' ')
 export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** A sentence of the service without the tool it begins with, for where the tool's name already stands beside it. */
+/** A message of the server without its leading tool name, for places that already show the name. */
 export function afterName(tool: string | null, sentence: string): string {
   const opening = tool === null ? undefined : [`${tool}: `, `${tool} `].find((start) => sentence.startsWith(start))
   return opening === undefined ? sentence : sentence.slice(opening.length)

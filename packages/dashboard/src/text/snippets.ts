@@ -1,10 +1,10 @@
 const DEFAULT_ORIGIN = 'http://127.0.0.1:4319'
 
-/** Code to paste, with this service's own address where it is not the one the SDK assumes. */
-export const installSnippet = `# in the folder of Countersign: the packages are not on npm yet
+/** Code to paste, with this server's address when it is not the SDK's default. */
+export const installSnippet = `# in the Countersign folder (the packages are not on npm yet)
 npm pack -w @countersign/protocol -w @countersign/engine -w @countersign/sdk
 
-# in the folder of your agent
+# in your agent's folder
 npm install path/to/countersign/countersign-{protocol,engine,sdk}-*.tgz openai`
 
 export function environmentSnippet(apiKey: string, origin = location.origin): string {
@@ -19,7 +19,7 @@ import { observe } from '@countersign/sdk'
 const client = new OpenAI()
 observe(client, { agent: 'support' })
 
-// Use the client as before: every tool call is now seen, none is changed.`
+// Use the client as before: every tool call is recorded, none is changed.`
 
 export const contractSnippet = `# contracts/issue_refund.yaml
 tool: issue_refund
@@ -38,7 +38,7 @@ const session = replay(new OpenAI(), {
   tools: { issue_refund: ({ amount }) => ({ refunded: amount }) }, // your function
 })
 
-// Calls of the model go through session.client, tools through session.tools.
+// Call the model through session.client and your tools through session.tools.
 const { choices } = await session.client.chat.completions.create({
   model: 'gpt-4o',
   messages: [{ role: 'user', content: 'My order arrived broken. Refund the 40 I paid.' }],

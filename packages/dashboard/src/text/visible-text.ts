@@ -1,4 +1,4 @@
-/** A stretch of text as it is, or one character that must not act: shown by its name instead. */
+/** A piece of text, or the name of one unsafe character in its place. */
 export interface TextPart {
   readonly text: string
   readonly escaped: boolean
@@ -6,10 +6,10 @@ export interface TextPart {
 
 // Control characters, bidirectional overrides and isolates, zero-width and other invisible characters, lone surrogates.
 const ACTING =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it must find
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb]|\p{Cs}|[\u{e0000}-\u{e007f}]/gu
 
-/** Splits text that others wrote into what may be shown and what must be named, so that nothing is hidden or turned round. */
+/** Splits untrusted text into plain parts and named unsafe characters, so that nothing is hidden or reversed. */
 export function visibleText(text: string, keep: 'lines' | 'nothing' = 'nothing'): TextPart[] {
   const parts: TextPart[] = []
   let from = 0
@@ -23,7 +23,7 @@ export function visibleText(text: string, keep: 'lines' | 'nothing' = 'nothing')
   return parts
 }
 
-/** The same as one string, for titles and places that take no markup. */
+/** The same as one string, for titles and other places without markup. */
 export const plainText = (text: string): string =>
   visibleText(text)
     .map((part) => part.text)

@@ -4,7 +4,7 @@ interface BarProps {
   readonly tone?: 'block' | 'calm' | 'allow'
 }
 
-/** A share as a length. Decorative: the number stands beside it. */
+/** A share as a length. Decorative: the number is next to it. */
 export function Bar({ value, max, tone = 'block' }: BarProps) {
   const share = max === 0 ? 0 : Math.min(1, Math.max(0, value / max))
   return (

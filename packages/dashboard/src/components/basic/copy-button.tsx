@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { Button } from './button.js'
 
-/** Copies text, and says that it did. */
+/** Copies text and confirms it. */
 export function CopyButton({ text, label = 'Copy', what }: { text: string; label?: string; what?: string }) {
   const [state, setState] = useState<'ready' | 'copied' | 'refused'>('ready')
   useEffect(() => {

@@ -28,7 +28,7 @@ const PATHS = {
 } as const
 export type IconName = keyof typeof PATHS
 
-/** Decorative: the words beside it say what it means. */
+/** Decorative: the text next to it says what it means. */
 export const Icon = ({ name, size = 18 }: { name: IconName; size?: number }) => (
   <svg
     className="icon"

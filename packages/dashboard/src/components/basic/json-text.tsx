@@ -5,7 +5,7 @@ import { Text } from './text.js'
 
 const LINES = 12
 
-/** JSON as text: one line where it is short, indented where it is not, folded where it is long. */
+/** JSON as text: one line when short, indented otherwise, collapsed when long. */
 export function JsonText({ value }: { value: JsonValue }) {
   const [open, setOpen] = useState(false)
   const line = JSON.stringify(value)
@@ -20,14 +20,14 @@ export function JsonText({ value }: { value: JsonValue }) {
       </pre>
       {lines.length > LINES ? (
         <Button kind="quiet" onClick={() => setOpen(!open)} aria-expanded={open}>
-          {open ? 'Fold' : `All ${lines.length} lines`}
+          {open ? 'Collapse' : `Show all ${lines.length} lines`}
         </Button>
       ) : null}
     </div>
   )
 }
 
-/** A short object on one line breathes better with spaces. */
+/** A short object on one line is easier to read with spaces. */
 const spaced = (line: string, value: JsonValue): string =>
   value !== null && typeof value === 'object' && !Array.isArray(value)
     ? `{ ${Object.entries(value)

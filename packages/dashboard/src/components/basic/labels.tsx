@@ -3,7 +3,7 @@ import { plainText } from '../../text/visible-text.js'
 import { None } from './none.js'
 import { Text } from './text.js'
 
-/** Labels of a session; each leads to the sessions that carry it. */
+/** Labels of a session; each links to the sessions that have it. */
 export function Labels({ labels, most = 128 }: { labels: readonly string[]; most?: number }) {
   if (labels.length === 0) return <None />
   const hidden = labels.slice(most)

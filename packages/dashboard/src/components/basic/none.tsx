@@ -1,4 +1,4 @@
-/** An empty cell: a stroke to see, a word to hear. */
+/** An empty cell: a dash on screen, a word for screen readers. */
 export const None = () => (
   <span className="quiet">
     <span aria-hidden="true">–</span>

@@ -6,7 +6,7 @@ interface TextProps {
   readonly lines?: boolean
 }
 
-/** Text that others wrote: set apart from its surroundings, with nothing hidden in it. */
+/** Text from users and models, isolated from its surroundings, with invisible characters made visible. */
 export function Text({ value, className, lines = false }: TextProps) {
   const parts = visibleText(value, lines ? 'lines' : 'nothing')
   return (

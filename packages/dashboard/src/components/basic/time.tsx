@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { ago, fullTime } from '../../text/format.js'
 
-/** How long ago, kept true; the exact time on hover. */
+/** How long ago, updated as time passes; the exact time on hover. */
 export function Ago({ at }: { at: string }) {
   const now = useNow()
   return (
@@ -11,7 +11,7 @@ export function Ago({ at }: { at: string }) {
   )
 }
 
-/** The time, about, as it goes on. */
+/** The current time, updated every few seconds. */
 export function useNow(): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {

@@ -3,8 +3,8 @@ import type { ApiProblem } from '../../api/api.js'
 import { Button } from '../basic/button.js'
 import { FormProblem } from './form-problem.js'
 
-/** What the dialog asks about: how far it is, what went wrong, and the way to forget that. */
-export interface Asked {
+/** The change that the dialog confirms: whether it is running, its error, and how to clear that error. */
+export interface Confirmation {
   readonly isPending: boolean
   readonly error: ApiProblem | null
   readonly reset: () => void
@@ -14,13 +14,13 @@ interface ConfirmDialogProps {
   readonly title: string
   readonly confirm: string
   readonly kind?: 'primary' | 'danger'
-  readonly change: Asked
+  readonly change: Confirmation
   readonly onConfirm: () => void
   readonly onClose: () => void
   readonly children: ReactNode
 }
 
-/** Asks before something that cannot be taken back. The browser's own dialog keeps focus inside and closes on Escape. */
+/** Asks before a change that cannot be undone. The browser's own dialog keeps focus inside and closes on Escape. */
 export function ConfirmDialog({
   title,
   confirm,
@@ -34,11 +34,11 @@ export function ConfirmDialog({
   const titleId = useId()
   useLayoutEffect(() => {
     const element = dialog.current
-    // What went wrong when this was asked before is over.
+    // An error from the last time the dialog was open no longer matters.
     reset()
     element?.showModal()
     return () => {
-      // Closed while it is still in the page, it gives the focus back to the button that opened it.
+      // Closing it while it is still in the page returns focus to the button that opened it.
       element?.close()
       if (document.activeElement === document.body) document.getElementById('content')?.focus({ preventScroll: true })
     }

@@ -2,7 +2,7 @@ import type { ApiProblem } from '../../api/api.js'
 import { sentence } from '../../text/format.js'
 import { Text } from '../basic/text.js'
 
-/** What the server said to a form that it refused. */
+/** Why the server refused a form. */
 export function FormProblem({ problem }: { problem: ApiProblem | null }) {
   if (problem === null) return null
   const wait = problem.retryAfterSeconds

@@ -1,29 +1,29 @@
 import { type ReactNode, useState } from 'react'
 import { Button } from '../basic/button.js'
-import { type Asked, ConfirmDialog } from './confirm-dialog.js'
+import { type Confirmation, ConfirmDialog } from './confirm-dialog.js'
 import { Field } from './field.js'
 
 interface KillButtonProps {
-  /** What is killed, in a word. */
+  /** What is killed: `session` or `workflow`. */
   readonly what: string
-  readonly change: Asked
+  readonly change: Confirmation
   readonly onKill: (body: { reason?: string }, done: { onSuccess: () => void }) => void
   /** What it means. */
   readonly children: ReactNode
 }
 
-/** Stops something for good, after asking, with the reason why for the audit trail. */
+/** Kills something after a confirmation, with a reason for the audit trail. */
 export function KillButton({ what, change, onKill, children }: KillButtonProps) {
-  const [asking, setAsking] = useState(false)
+  const [isOpen, setOpen] = useState(false)
   const [reason, setReason] = useState('')
-  const close = () => setAsking(false)
+  const close = () => setOpen(false)
   const confirm = () => onKill(reason.trim() === '' ? {} : { reason: reason.trim() }, { onSuccess: close })
   return (
     <>
-      <Button kind="danger" icon="stop" onClick={() => setAsking(true)}>
+      <Button kind="danger" icon="stop" onClick={() => setOpen(true)}>
         {`Kill ${what}`}
       </Button>
-      {asking ? (
+      {isOpen ? (
         <ConfirmDialog
           title={`Kill this ${what}?`}
           confirm={`Kill ${what}`}
@@ -32,9 +32,9 @@ export function KillButton({ what, change, onKill, children }: KillButtonProps) 
           onConfirm={confirm}
           onClose={close}
         >
-          <p>{children} This cannot be taken back.</p>
+          <p>{children} This cannot be undone.</p>
           <Field
-            label="Why (optional, kept in the audit trail)"
+            label="Reason (optional, recorded in the audit trail)"
             maxLength={500}
             value={reason}
             onChange={(event) => setReason(event.target.value)}

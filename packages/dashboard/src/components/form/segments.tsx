@@ -5,7 +5,7 @@ interface SegmentsProps<V extends string> {
   readonly onChange: (value: V) => void
 }
 
-/** A few choices, all in sight. */
+/** A few choices, all visible. */
 export function Segments<V extends string>({ label, options, value, onChange }: SegmentsProps<V>) {
   return (
     <fieldset className="segments">

@@ -5,7 +5,7 @@ import { Failure } from './states.js'
 
 const AGAIN_MS = 5_000
 
-/** What is shown when a page cannot be shown at all. Where the service did not answer it is asked again, by itself too. */
+/** Shown when a page cannot be displayed at all. If the server was unreachable, the page retries by itself. */
 export function Crash({ error }: ErrorComponentProps) {
   const router = useRouter()
   const unanswered = error instanceof ApiProblem
@@ -19,12 +19,12 @@ export function Crash({ error }: ErrorComponentProps) {
       : new ApiProblem({
           status: 500,
           code: 'INTERNAL',
-          title: 'this page could not be shown',
-          detail: `${error instanceof Error ? error.message : 'Something unknown was thrown'}. Reloading may help: the service may have been updated while the page was open.`,
+          title: 'this page could not be displayed',
+          detail: `${error instanceof Error ? error.message : 'Unknown error'}. Try reloading it: the server may have been updated while it was open.`,
         })
   return (
     <main className="door">
-      <title>Trouble · Countersign</title>
+      <title>Error · Countersign</title>
       <Failure problem={problem} onRetry={() => (unanswered ? router.invalidate() : location.reload())} />
     </main>
   )

@@ -8,7 +8,7 @@ interface DoorProps {
   readonly children: ReactNode
 }
 
-/** The frame of the pages before a sign-in. */
+/** The layout of pages that need no sign-in. */
 export function Door({ title, lead, wide = false, children }: DoorProps) {
   return (
     <main className={wide ? 'door door-wide' : 'door'}>

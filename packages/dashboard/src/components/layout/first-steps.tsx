@@ -10,32 +10,35 @@ import {
 import { CodeBlock } from '../basic/code-block.js'
 import { Empty } from './states.js'
 
-/** What an account without sessions sees: the way to the first one. */
+/** Shown to an account without sessions: how to get the first one. */
 export const FirstSteps = () => (
-  <Empty title="Nothing has happened yet">
+  <Empty title="No activity yet">
     <p>
-      Connect an agent and this page comes to life by itself. It needs an API key; <Link to="/keys">make one here</Link>{' '}
-      if you have not kept yours.
+      Connect an agent, and its activity appears here. It needs an API key; <Link to="/keys">create one</Link> if you
+      have not saved yours.
     </p>
     {isOwnMachine() ? (
       <>
-        <p>Only looking? In the folder where the service was started, this serves three customers in a few seconds:</p>
+        <p>
+          Just looking around? Run the demo in the folder where the server was started. It serves three customers in a
+          few seconds:
+        </p>
         <CodeBlock title="A second terminal" code={demoSnippet} />
       </>
     ) : null}
     <ol className="steps">
       <li>
-        <h3>Install the SDK and give it the key</h3>
+        <h3>Install the SDK and set the key</h3>
         <CodeBlock title="Terminal" code={`${installSnippet}\n${environmentSnippet('csk_…')}`} />
       </li>
       <li>
-        <h3>Watch: see every tool call, change nothing</h3>
+        <h3>Observe: see every tool call, change nothing</h3>
         <CodeBlock title="In your agent" code={observeSnippet} />
       </li>
       <li>
-        <h3>Govern: write down what a tool may do, and let the server decide</h3>
+        <h3>Govern: define what a tool may do, and let the server decide</h3>
         <CodeBlock title="A contract" code={contractSnippet} />
-        <CodeBlock title="An agent, whole: node agent.mjs" code={governSnippet} />
+        <CodeBlock title="A complete agent: node agent.mjs" code={governSnippet} />
       </li>
     </ol>
   </Empty>

@@ -6,7 +6,7 @@ import { useNow } from '../basic/time.js'
 
 interface PageProps {
   readonly title: string
-  /** What stands in the heading where it is more than the title's words. */
+  /** The heading, where it is more than the title text. */
   readonly heading?: ReactNode
   readonly lead?: ReactNode
   readonly actions?: ReactNode
@@ -33,12 +33,12 @@ interface FreshnessProps {
   readonly reading: { dataUpdatedAt: number; isFetching: boolean; error: unknown; refetch: () => unknown }
 }
 
-/** When the page last heard from the server; a click asks again. */
+/** When the page was last updated; a click refreshes it. */
 export function Freshness({ reading: { dataUpdatedAt, isFetching, error, refetch } }: FreshnessProps) {
   const now = useNow()
   const failing = error !== null
   return (
-    <button type="button" className="freshness" onClick={() => void refetch()} title="Read again now">
+    <button type="button" className="freshness" onClick={() => void refetch()} title="Refresh now">
       <span
         className={['pulse', isFetching && 'pulse-on', failing && 'pulse-off'].filter(Boolean).join(' ')}
         aria-hidden="true"
@@ -46,8 +46,8 @@ export function Freshness({ reading: { dataUpdatedAt, isFetching, error, refetch
       {dataUpdatedAt === 0
         ? isFetching
           ? 'Loading'
-          : 'Not read'
-        : // The clock of the page goes on in steps, so an answer may seem to come from the future.
+          : 'Not loaded'
+        : // The page's clock moves in steps, so a reply can seem to come from the future.
           `${failing ? 'Not live' : 'Live'}, updated ${ago(new Date(dataUpdatedAt).toISOString(), Math.max(now, dataUpdatedAt))}`}
       <Icon name="refresh" size={14} />
     </button>

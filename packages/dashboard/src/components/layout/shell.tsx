@@ -10,7 +10,7 @@ import { VerifyBanner } from './verify-banner.js'
 
 const SECTIONS = [
   {
-    title: 'Watch',
+    title: 'Monitor',
     links: [
       { to: '/', icon: 'overview', label: 'Overview' },
       { to: '/sessions', icon: 'sessions', label: 'Sessions' },
@@ -36,7 +36,7 @@ const SECTIONS = [
   },
 ] as const satisfies readonly { title: string; links: readonly { to: string; icon: IconName; label: string }[] }[]
 
-/** The frame of every signed-in page: where one is, who one is, and the page. */
+/** The layout of every signed-in page: navigation, account and content. */
 export function Shell() {
   const menu = useRef<HTMLDialogElement>(null)
   const { pathname } = useLocation()
@@ -45,7 +45,7 @@ export function Shell() {
   return (
     <div className="shell">
       <a className="skip" href="#content">
-        Skip to the page
+        Skip to content
       </a>
       <aside className="sidebar">
         <Brand />

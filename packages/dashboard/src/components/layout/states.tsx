@@ -44,7 +44,7 @@ function adviceFor({ status, code, retryAfterSeconds }: ApiProblem): string {
   return sentence(`${fixFor(status, code) ?? 'go back and try again'}.`)
 }
 
-/** Holds the place of what is loading, so that nothing jumps when it arrives. */
+/** A placeholder, so that the layout does not jump when the content arrives. */
 export function Loading({ rows = 4, label = 'Loading' }: { rows?: number; label?: string }) {
   return (
     <div className="loading" role="status">
@@ -63,7 +63,7 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ReactNode
 }
 
-/** Loading, failed or there. An answer that is there stays while a later reading fails; a strip says so. */
+/** Loading, failed or loaded. Loaded data stays visible when a later request fails, with a warning above it. */
 export function Loaded<T>({ reading: { data, error, refetch }, rows = 4, children }: LoadedProps<T>) {
   if (data === undefined)
     return error === null ? <Loading rows={rows} /> : <Failure problem={error} onRetry={refetch} />
@@ -71,7 +71,7 @@ export function Loaded<T>({ reading: { data, error, refetch }, rows = 4, childre
     <>
       {error === null ? null : (
         <p className="strip strip-warn" role="status">
-          <Icon name="alert" size={16} /> Not up to date: {error.message}. The page keeps trying.
+          <Icon name="alert" size={16} /> Out of date: {error.message}. The page keeps trying.
         </p>
       )}
       {children(data)}

@@ -3,7 +3,7 @@ import { Button } from '../basic/button.js'
 import { Icon } from '../basic/icon.js'
 import { MailNote } from './mail-note.js'
 
-/** Until the address is verified the API refuses every call, so every page says so. */
+/** Until the address is verified, the API refuses every call, so every page says so. */
 export function VerifyBanner() {
   const { data } = useApi('me', {}, { pollMs: 10_000 })
   const resend = useChange('resendVerification')
@@ -12,14 +12,14 @@ export function VerifyBanner() {
     <div className="strip strip-warn" role="status">
       <Icon name="alert" size={18} />
       <p>
-        <strong>Verify your e-mail address.</strong> Until then the API answers every call with EMAIL_NOT_VERIFIED.{' '}
+        <strong>Verify your email address.</strong> Until then, the API refuses every call with EMAIL_NOT_VERIFIED.{' '}
         <MailNote mail={data.mail} to={data.user.email} />
       </p>
       {resend.isSuccess ? (
-        <span>{data.mail === 'sent' ? 'On its way. It may take a minute.' : 'A new link is there.'}</span>
+        <span>{data.mail === 'sent' ? 'Sent. It may take a minute to arrive.' : 'A new link is ready.'}</span>
       ) : (
         <Button busy={resend.isPending} onClick={() => resend.mutate({ body: { email: data.user.email } })}>
-          {resend.isError ? 'That failed, try again' : data.mail === 'sent' ? 'Send it again' : 'Make a new link'}
+          {resend.isError ? 'Failed, try again' : data.mail === 'sent' ? 'Send it again' : 'Create a new link'}
         </Button>
       )}
     </div>

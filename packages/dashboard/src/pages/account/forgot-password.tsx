@@ -16,8 +16,8 @@ export function ForgotPasswordPage() {
   if (forgot.isSuccess) {
     return (
       <Door
-        title={forgot.data.mail === 'sent' ? 'Look into your mail' : 'Ask for the link'}
-        lead="If an account has this address, there is a link to set a new password. It works for one hour, once."
+        title={forgot.data.mail === 'sent' ? 'Check your email' : 'Find your link'}
+        lead="If there is an account with this address, there is now a link to set a new password. It works once, for one hour."
       >
         <p>
           <MailNote mail={forgot.data.mail} />
@@ -29,12 +29,12 @@ export function ForgotPasswordPage() {
     )
   }
   return (
-    <Door title="Forgot the password" lead="You get a link that sets a new one.">
+    <Door title="Reset your password" lead="Get a link to set a new one.">
       <form className="form" onSubmit={submit}>
-        <Field label="E-mail" name="email" type="email" autoComplete="username" required autoFocus />
+        <Field label="Email" name="email" type="email" autoComplete="username" required autoFocus />
         <FormProblem problem={forgot.error} />
         <Button kind="primary" type="submit" busy={forgot.isPending}>
-          Get the link
+          Get link
         </Button>
       </form>
       <p className="door-links">

@@ -14,18 +14,18 @@ export function ResetPasswordPage() {
   if (token === null || reset.error?.code === 'INVALID_TOKEN') {
     return (
       <Door
-        title="This link does not work"
-        lead="It may be older than an hour, or used already, or replaced by a newer one."
+        title="This link is no longer valid"
+        lead="It may be older than an hour, already used, or replaced by a newer one."
       >
         <p className="door-links">
-          <Link to="/forgot-password">Ask for a new link</Link>
+          <Link to="/forgot-password">Request a new link</Link>
         </p>
       </Door>
     )
   }
   if (reset.isSuccess) {
     return (
-      <Door title="The new password is set" lead="All other sign-ins were ended.">
+      <Door title="Your password was changed" lead="You were signed out everywhere else.">
         <p>
           <Link to="/sign-in" className="button button-primary">
             Sign in
@@ -47,9 +47,9 @@ export function ResetPasswordPage() {
       <form className="form" onSubmit={submit}>
         <Field label="New password" name="password" hint="At least 10 characters." autoFocus {...length} />
         <Field
-          label="The same again"
+          label="Repeat password"
           name="again"
-          problem={differs ? 'The two passwords differ.' : undefined}
+          problem={differs ? 'The passwords do not match.' : undefined}
           {...length}
         />
         <FormProblem problem={reset.error} />

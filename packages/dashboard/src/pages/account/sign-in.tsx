@@ -15,7 +15,7 @@ export function SignInPage() {
   const queries = useQueryClient()
   const [entering, setEntering] = useState(false)
   const [turnedBack, setTurnedBack] = useState(false)
-  /** The button stays busy until the next page is there, which on a slow line is long after the answer. */
+  /** The button stays busy until the next page has loaded, which can be long after the reply. */
   const enter = async () => {
     queries.clear()
     setEntering(true)
@@ -31,21 +31,21 @@ export function SignInPage() {
     login.mutate({ body }, { onSuccess: enter })
   }
   return (
-    <Door title="Sign in" lead="See what your agents did, what was stopped, and why.">
+    <Door title="Sign in" lead="See what your agents did, what was blocked, and why.">
       <form className="form" onSubmit={submit}>
-        <Field label="E-mail" name="email" type="email" autoComplete="username" required autoFocus />
+        <Field label="Email" name="email" type="email" autoComplete="username" required autoFocus />
         <Field label="Password" name="password" type="password" autoComplete="current-password" required />
         {login.error?.status === 401 ? (
           <p className="form-problem" role="alert">
-            The e-mail address or the password is not right.
+            The email address or the password is wrong.
           </p>
         ) : (
           <FormProblem problem={login.error} />
         )}
         {turnedBack ? (
           <p className="form-problem" role="alert">
-            The password is right, but the browser did not keep the sign-in. Allow cookies for this site; a service
-            whose address is https must be opened by that address.
+            The password is correct, but the browser did not store the sign-in. Allow cookies for this site; if the
+            server has an https address, open it at that address.
           </p>
         ) : null}
         <Button kind="primary" type="submit" busy={login.isPending || entering}>
@@ -53,12 +53,12 @@ export function SignInPage() {
         </Button>
       </form>
       <p className="door-links">
-        <Link to="/forgot-password">Forgot the password?</Link>
+        <Link to="/forgot-password">Forgot your password?</Link>
         <Link to="/sign-up">Create an account</Link>
       </p>
     </Door>
   )
 }
 
-/** Where to go after the sign-in comes from the address, so it may lead only to this site's own pages. */
+/** The page to open after sign-in comes from the URL, so only this site's own pages are allowed. */
 const isOwnPath = (path: string | undefined): path is string => path !== undefined && /^\/(?![/\\])/.test(path)

@@ -28,9 +28,9 @@ function SignUpForm({ onMade }: { onMade: (made: Answer<'signup'>) => void }) {
     )
   }
   return (
-    <Door title="Create an account" lead="The model proposes, Countersign decides, the receipt is kept.">
+    <Door title="Create an account" lead="The model proposes, Countersign decides, and every decision is recorded.">
       <form className="form" onSubmit={submit}>
-        <Field label="E-mail" name="email" type="email" autoComplete="username" maxLength={254} required autoFocus />
+        <Field label="Email" name="email" type="email" autoComplete="username" maxLength={254} required autoFocus />
         <Field
           label="Password"
           name="password"
@@ -38,7 +38,7 @@ function SignUpForm({ onMade }: { onMade: (made: Answer<'signup'>) => void }) {
           autoComplete="new-password"
           minLength={10}
           maxLength={256}
-          hint="At least 10 characters. A few words are better than a few signs."
+          hint="At least 10 characters. A few words are better than a few symbols."
           required
         />
         <Field label="Organisation (optional)" name="organisation" autoComplete="organization" maxLength={100} />
@@ -48,7 +48,7 @@ function SignUpForm({ onMade }: { onMade: (made: Answer<'signup'>) => void }) {
         </Button>
       </form>
       <p className="door-links">
-        <Link to="/sign-in">I have an account</Link>
+        <Link to="/sign-in">I already have an account</Link>
       </p>
     </Door>
   )
@@ -66,12 +66,12 @@ function FirstKey({ made }: { made: Answer<'signup'> }) {
       <NewKey apiKey={made.api_key} />
       <div className="note">
         <p>
-          The key works once your address is verified, by a link that is good for 24 hours.{' '}
+          The key works once you verify your email address, with a link that is valid for 24 hours.{' '}
           <MailNote mail={made.mail} to={made.user.email} />
         </p>
       </div>
       <Button kind="primary" icon="arrow" onClick={enter}>
-        Key kept, go to the dashboard
+        I saved the key, go to the dashboard
       </Button>
     </Door>
   )

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 
-/** The token of a mailed link (`#token=…`), read once and then taken out of the address. Null where there is none. */
+/** The token of a mailed link (`#token=…`), read once and then removed from the URL. Null when there is none. */
 export function useFragmentToken(): string | null {
   const [token] = useState(() => {
     const found = new URLSearchParams(location.hash.slice(1)).get('token')

@@ -8,7 +8,7 @@ import { Door } from '../../components/layout/door.js'
 import { Loading } from '../../components/layout/states.js'
 import { useFragmentToken } from './use-fragment-token.js'
 
-/** The link of the mail leads here; the token is in the fragment, which no server and no log ever sees. */
+/** The mailed link leads here; the token is in the fragment, which is never sent to a server or logged. */
 export function VerifyEmailPage() {
   const token = useFragmentToken()
   const queries = useQueryClient()
@@ -23,7 +23,7 @@ export function VerifyEmailPage() {
   if (token === null) return <NoToken />
   if (verify.isSuccess) {
     return (
-      <Door title="Your address is verified" lead="Your API key works from now on.">
+      <Door title="Your email address is verified" lead="Your API key works from now on.">
         <p>
           <Link to="/" className="button button-primary">
             Go to the dashboard
@@ -35,7 +35,10 @@ export function VerifyEmailPage() {
   if (verify.isError) {
     if (verify.error.status !== 400) {
       return (
-        <Door title="Your address is not verified yet" lead="The link may well be good; the service could not look.">
+        <Door
+          title="Your email address is not verified yet"
+          lead="The link may be valid, but the server could not check it."
+        >
           <FormProblem problem={verify.error} />
           <Button kind="primary" onClick={() => mutate({ body: { token } })}>
             Try again
@@ -45,25 +48,28 @@ export function VerifyEmailPage() {
     }
     return (
       <Door
-        title="This link does not work"
-        lead="It may be older than 24 hours, or used already, or replaced by a newer one."
+        title="This link is no longer valid"
+        lead="It may be older than 24 hours, already used, or replaced by a newer one."
       >
         <FormProblem problem={verify.error} />
         <p className="door-links">
-          <Link to="/">Sign in and send a new link</Link>
+          <Link to="/">Sign in to get a new link</Link>
         </p>
       </Door>
     )
   }
   return (
-    <Door title="Verifying your address">
+    <Door title="Verifying your email address">
       <Loading rows={1} label="Verifying" />
     </Door>
   )
 }
 
 const NoToken = () => (
-  <Door title="Follow the link" lead="The link to verify your address leads back here. The dashboard says where it is.">
+  <Door
+    title="Open the link"
+    lead="The link that verifies your email address leads here. The dashboard says where to find it."
+  >
     <p className="door-links">
       <Link to="/">Go to the dashboard</Link>
     </p>

@@ -15,7 +15,7 @@ export interface DecisionSeries {
 
 const COLORS = ['--plot-1', '--plot-2', '--plot-3', '--plot-4'] as const
 
-/** What is drawn, from the ground up: the most frequent reasons, all others together, then what was allowed. */
+/** The series from bottom to top: the most frequent reasons, all others together, then allowed calls. */
 export function decisionSeries({ spans, reasons, totals }: Overview): DecisionSeries[] {
   const named = [...reasons].sort((a, b) => b.count - a.count).slice(0, COLORS.length)
   const blocked = named.map(

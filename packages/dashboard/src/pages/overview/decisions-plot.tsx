@@ -15,7 +15,7 @@ interface Pointed {
   readonly left: number
 }
 
-/** Decisions over time, stacked: what was blocked stands on the ground, so that its height can be compared. */
+/** Decisions over time, stacked: blocked calls are at the bottom, so that their heights can be compared. */
 export function DecisionsPlot({ overview }: { overview: Overview }) {
   const series = useMemo(() => decisionSeries(overview), [overview])
   const [asTable, setAsTable] = useState(false)
@@ -42,14 +42,14 @@ export function DecisionsPlot({ overview }: { overview: Overview }) {
           ))}
         </ul>
         <Button kind="quiet" onClick={() => setAsTable(!asTable)} aria-pressed={asTable}>
-          {asTable ? 'Show as plot' : 'Show as table'}
+          {asTable ? 'Show as chart' : 'Show as table'}
         </Button>
       </div>
     </div>
   )
 }
 
-/** To read: what was allowed, then the reasons, the most frequent first. */
+/** The legend: allowed calls, then the reasons, the most frequent first. */
 const allowedFirst = (series: readonly DecisionSeries[]) => [...series.slice(-1), ...series.slice(0, -1)]
 
 interface CanvasProps {
@@ -86,7 +86,7 @@ function Canvas({ overview, series, onPoint }: CanvasProps) {
 
 const heightFor = (element: HTMLElement): number => (element.clientWidth < 520 ? 180 : 240)
 
-/** Heights from the ground, tallest first: each later bar is drawn over the taller ones. */
+/** Cumulative heights, tallest first: each later bar is drawn over the taller ones. */
 function stacked({ spans, span_seconds }: Overview, series: readonly DecisionSeries[]): uPlot.AlignedData {
   const times = spans.map((span) => new Date(span.at).getTime() / 1_000 + span_seconds / 2)
   const tops = series.map((_, index) =>

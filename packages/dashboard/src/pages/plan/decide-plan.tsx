@@ -9,10 +9,10 @@ import { plural, shortHash } from '../../text/format.js'
 
 const STALE = ['loadPlan', 'listPlans', 'listAgents', 'listContracts', 'listAudit'] as const
 
-/** A person's yes or no to a draft, with the reason that is kept beside it. */
+/** Approves or rejects a draft, with a reason that is recorded. */
 export function DecidePlan({ detail: { plan, blockers } }: { detail: PlanDetail }) {
   const [asking, setAsking] = useState<'approve' | 'reject' | null>(null)
-  /** The page looks for news while the dialog is open: what is approved is what was there when it was asked for. */
+  /** The page polls while the dialog is open; what is approved is the plan that was there when it opened. */
   const [seen, setSeen] = useState(plan.compiled_hash)
   const [why, setWhy] = useState('')
   const approve = useChange('approvePlan', STALE)
@@ -38,7 +38,7 @@ export function DecidePlan({ detail: { plan, blockers } }: { detail: PlanDetail 
         kind="primary"
         icon="check"
         disabled={blockers.length > 0}
-        title={blockers.length > 0 ? `${plural(blockers.length, 'blocker')} must be mended first` : undefined}
+        title={blockers.length > 0 ? `${plural(blockers.length, 'blocker')} must be fixed first` : undefined}
         onClick={() => ask('approve')}
       >
         Approve
@@ -56,14 +56,14 @@ export function DecidePlan({ detail: { plan, blockers } }: { detail: PlanDetail 
             {asking === 'approve' ? (
               <>
                 New sessions of <Text value={plan.agent} /> in {plan.environment} are governed by plan{' '}
-                <code>{shortHash(seen)}</code> from now on. Sessions that run keep the plan they started with.
+                <code>{shortHash(seen)}</code> from now on. Running sessions keep the plan they started with.
               </>
             ) : (
-              'The draft is kept, marked as rejected, and never enforced.'
+              'The draft stays on record as rejected and is never enforced.'
             )}
           </p>
           <Field
-            label="Why (kept with the decision)"
+            label="Reason (recorded with the decision)"
             value={why}
             onChange={(event) => setWhy(event.target.value)}
             maxLength={1_000}

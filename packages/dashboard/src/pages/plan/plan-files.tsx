@@ -45,7 +45,7 @@ export function PlanFiles({ detail, editing, onEditing }: PlanFilesProps) {
 }
 
 function Editor({ detail, onDone }: { detail: PlanDetail; onDone: () => void }) {
-  // As it was when the editing began, whatever is read meanwhile.
+  // As it was when editing began, whatever is loaded meanwhile.
   const [edited] = useState(detail)
   const { plan, files } = edited
   const [texts, setTexts] = useState(() => files.map(({ text }) => text))
@@ -81,7 +81,7 @@ function Editor({ detail, onDone }: { detail: PlanDetail; onDone: () => void }) 
       <div className="dialog-actions">
         <Button onClick={onDone}>Discard</Button>
         <Button kind="primary" busy={edit.isPending} onClick={save}>
-          Save the draft
+          Save draft
         </Button>
       </div>
     </div>

@@ -1,4 +1,4 @@
-/** What the playground opens with: one call that passes, one that does not. */
+/** The initial example: one call that is allowed, one that is blocked. */
 export const EXAMPLE = {
   contracts: `tool: issue_refund
 side_effect: financial

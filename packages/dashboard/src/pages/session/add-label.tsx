@@ -5,22 +5,22 @@ import { Button } from '../../components/basic/button.js'
 import { ConfirmDialog } from '../../components/form/confirm-dialog.js'
 import { Field } from '../../components/form/field.js'
 
-/** Adds a label, after saying what it means: it can never be taken off again. */
+/** Adds a label after a warning that it can never be removed. */
 export function AddLabel({ session }: { session: SessionView }) {
-  const [asking, setAsking] = useState(false)
+  const [isOpen, setOpen] = useState(false)
   const [label, setLabel] = useState('')
   const add = useChange('addLabelByPerson', ['loadSessionDetail', 'loadTimeline', 'listSessions'])
   if (session.status === 'KILLED' || session.status === 'COMPROMISED') return null
   const close = () => {
-    setAsking(false)
+    setOpen(false)
     setLabel('')
   }
   return (
     <>
-      <Button kind="quiet" icon="tag" onClick={() => setAsking(true)}>
+      <Button kind="quiet" icon="tag" onClick={() => setOpen(true)}>
         Add a label
       </Button>
-      {asking ? (
+      {isOpen ? (
         <ConfirmDialog
           title="Add a label to this session?"
           confirm="Add label"
@@ -31,8 +31,8 @@ export function AddLabel({ session }: { session: SessionView }) {
           onClose={close}
         >
           <p>
-            Contracts may deny tools to sessions that carry a label; it counts from the agent’s next request on. A label
-            stays for good.
+            Contracts can deny tools to sessions with a label. It applies from the agent’s next request on and cannot be
+            removed.
           </p>
           <Field
             label="Label"

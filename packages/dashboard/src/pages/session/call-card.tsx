@@ -8,7 +8,7 @@ import { reasonMeaning, reasonTitle } from '../../text/reasons.js'
 import { plainText } from '../../text/visible-text.js'
 import { NoReceipt, ReceiptLine } from './receipt-line.js'
 
-/** One call: what was decided, by which rule, and what became of it. Its address can be sent to somebody. */
+/** One call: the decision, the rule behind it, and the outcome. It has a URL of its own. */
 export function CallCard({ seq, call }: { seq: number; call: TimelineCall }) {
   const id = `call-${seq}-${call.index}`
   const allowed = call.decision === 'allow'
@@ -37,7 +37,7 @@ export function CallCard({ seq, call }: { seq: number; call: TimelineCall }) {
       ))}
       {call.checkpoints.length === 0 ? null : (
         <p className="call-note">
-          A person was asked: <Text value={call.checkpoints.join(', ')} />
+          Asked for approval: <Text value={call.checkpoints.join(', ')} />
         </p>
       )}
       {allowed ? <ReceiptLine call={call} /> : <NoReceipt />}
@@ -54,7 +54,7 @@ export function CallCard({ seq, call }: { seq: number; call: TimelineCall }) {
   )
 }
 
-/** A reason with its rule, what was expected and found, and the way out. */
+/** A reason with its rule, what was expected and found, and the remedy. */
 export function Reason({ block }: { block: Block }) {
   return (
     <section className="reason">
@@ -127,9 +127,9 @@ const Failures = ({ failures }: { failures: readonly ContractFailure[] }) => (
 )
 
 const Value = ({ value }: { value: JsonValue | undefined }) =>
-  value === undefined ? <span className="quiet">not kept or absent</span> : <Name value={JSON.stringify(value)} />
+  value === undefined ? <span className="quiet">not stored or absent</span> : <Name value={JSON.stringify(value)} />
 
 function Arguments({ value }: { value: JsonValue | null }) {
-  if (value === null) return <p className="call-note quiet">The arguments were not kept, or were erased.</p>
+  if (value === null) return <p className="call-note quiet">The arguments were not stored, or were erased.</p>
   return <JsonText value={value} />
 }

@@ -3,27 +3,27 @@ import { useChange } from '../../api/use-api.js'
 import { Button } from '../../components/basic/button.js'
 import { ConfirmDialog } from '../../components/form/confirm-dialog.js'
 
-/** Takes arguments and results out for good; the ledger holds digests only, so it still verifies. */
+/** Deletes arguments and results permanently; the ledger holds only digests, so it can still be verified. */
 export function EraseContent({ sessionId }: { sessionId: string }) {
-  const [asking, setAsking] = useState(false)
+  const [isOpen, setOpen] = useState(false)
   const erase = useChange('eraseContent', ['loadSessionDetail', 'loadTimeline'])
   return (
     <>
-      <Button kind="quiet" onClick={() => setAsking(true)}>
-        Erase the content
+      <Button kind="quiet" onClick={() => setOpen(true)}>
+        Erase content
       </Button>
-      {asking ? (
+      {isOpen ? (
         <ConfirmDialog
           title="Erase the content of this session?"
           confirm="Erase content"
           kind="danger"
           change={erase}
-          onConfirm={() => erase.mutate({ params: { session_id: sessionId } }, { onSuccess: () => setAsking(false) })}
-          onClose={() => setAsking(false)}
+          onConfirm={() => erase.mutate({ params: { session_id: sessionId } }, { onSuccess: () => setOpen(false) })}
+          onClose={() => setOpen(false)}
         >
           <p>
-            Arguments, found values, remedies and results are gone for good. Tool names, decisions and hashes stay, and
-            the ledger still verifies. This cannot be taken back.
+            Arguments, found values, remedies and results are deleted permanently. Tool names, decisions and hashes
+            stay, and the ledger can still be verified. This cannot be undone.
           </p>
         </ConfirmDialog>
       ) : null}

@@ -11,32 +11,32 @@ import { Failure } from '../../components/layout/states.js'
 import { plural } from '../../text/format.js'
 import { EraseContent } from './erase-content.js'
 
-/** The ledger checked on demand, and the proof to keep: it can be checked again anywhere, without this service. */
+/** Verifies the ledger on demand, and offers the proof for download: anyone can check it without this server. */
 export function Proof({ sessionId, head }: { sessionId: string; head: LedgerHead }) {
-  const [asked, setAsked] = useState(false)
-  const proof = useApi('loadProof', { params: { session_id: sessionId } }, { enabled: asked })
-  const check = () => (asked ? void proof.refetch() : setAsked(true))
+  const [isWanted, setWanted] = useState(false)
+  const proof = useApi('loadProof', { params: { session_id: sessionId } }, { enabled: isWanted })
+  const check = () => (isWanted ? void proof.refetch() : setWanted(true))
   return (
     <Panel title="Ledger">
       <p className="ledger-head">
         <Hash label={`Head, event ${head.seq}`} value={head.hash} />
       </p>
-      {proof.data === undefined ? null : <Verdict proof={proof.data} />}
+      {proof.data === undefined ? null : <ProofResult proof={proof.data} />}
       {proof.error === null ? null : <Failure problem={proof.error} onRetry={proof.refetch} />}
       <div className="ledger-actions">
         <Button icon="check" busy={proof.isFetching} onClick={check}>
-          {proof.data === undefined ? 'Verify the ledger' : 'Verify again'}
+          {proof.data === undefined ? 'Verify ledger' : 'Verify again'}
         </Button>
         {proof.data === undefined ? null : (
           <Button icon="download" onClick={() => download(sessionId, proof.data)}>
-            Download the proof
+            Download proof
           </Button>
         )}
         <EraseContent sessionId={sessionId} />
       </div>
       {proof.data === undefined ? null : (
         <CodeBlock
-          title="Check it yourself, offline, in the folder of Countersign"
+          title="Check it offline, in the Countersign folder"
           code={`npx countersign verify ${fileName(sessionId)}`}
         />
       )}
@@ -44,14 +44,14 @@ export function Proof({ sessionId, head }: { sessionId: string; head: LedgerHead
   )
 }
 
-function Verdict({ proof }: { proof: Answer<'loadProof'> }) {
+function ProofResult({ proof }: { proof: Answer<'loadProof'> }) {
   return proof.verified ? (
-    <p className="verdict verdict-good" role="status">
-      <Icon name="check" /> Verified: {plural(proof.events, 'event')}, every hash follows from the one before, and the
-      state is what the events add up to.
+    <p className="proof proof-good" role="status">
+      <Icon name="check" /> Verified: {plural(proof.events, 'event')}, every hash matches, and the events add up to the
+      current state.
     </p>
   ) : (
-    <p className="verdict verdict-bad" role="alert">
+    <p className="proof proof-bad" role="alert">
       <Icon name="alert" /> Not verified: {proof.problem ?? 'the chain is broken'}.
     </p>
   )

@@ -10,9 +10,9 @@ const OUTCOMES = {
   unknown: { word: 'Outcome unknown', tone: 'doubt' },
 } as const satisfies Record<string, { word: string; tone: Tone }>
 
-const EVIDENCE = { reported: 'the client reported it', executed: 'the wrapper ran it' } as const
+const EVIDENCE = { reported: 'reported by the client', executed: 'executed by the wrapper' } as const
 
-/** What became of an allowed call, and how strong the evidence is. */
+/** The outcome of an allowed call, and how strong the evidence is. */
 export function ReceiptLine({ call: { receipt, pending_call_id, commit_requirement } }: { call: TimelineCall }) {
   if (receipt === null) {
     return (
@@ -23,7 +23,7 @@ export function ReceiptLine({ call: { receipt, pending_call_id, commit_requireme
           </>
         ) : (
           <>
-            <Badge tone="doubt">Waiting for its receipt</Badge> Nothing is known yet about whether it ran.
+            <Badge tone="doubt">Waiting for a receipt</Badge> It is not known yet whether it ran.
           </>
         )}
       </p>
@@ -39,8 +39,8 @@ export function ReceiptLine({ call: { receipt, pending_call_id, commit_requireme
           : `, in ${duration(receipt.started_at, receipt.finished_at)}`}
         {receipt.at_level
           ? ''
-          : `; the contract asks for evidence at level ${commit_requirement}, so the state did not advance`}
-        {receipt.late ? '; it came late and is kept as evidence only' : ''}.{' '}
+          : `; the contract requires evidence at level ${commit_requirement}, so the state did not advance`}
+        {receipt.late ? '; it arrived late and counts as evidence only' : ''}.{' '}
         <a href={`#event-${receipt.seq}`}>Receipt in event {receipt.seq}</a>
       </p>
       {receipt.approvals.map((approval) => (
@@ -52,11 +52,11 @@ export function ReceiptLine({ call: { receipt, pending_call_id, commit_requireme
   )
 }
 
-/** What makes a "no" a no. */
+/** Why a blocked call cannot have run. */
 export const NoReceipt = () => (
   <p className="receipt">
-    <Badge>No receipt</Badge> A blocked call is not registered: its wrapper does not run it, and no receipt is taken for
-    it.
+    <Badge>No receipt</Badge> A blocked call is not registered: its wrapper does not run it, and no receipt is accepted
+    for it.
   </p>
 )
 

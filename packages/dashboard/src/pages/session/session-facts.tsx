@@ -17,7 +17,7 @@ export function SessionFacts({ detail: { session, row, pending } }: { detail: Se
       </Fact>
       <Fact name="Agent">
         {session.agent === null ? (
-          'no name given'
+          'unnamed'
         ) : (
           <Link to="/sessions" search={{ agent: session.agent }}>
             <Text value={session.agent} />
@@ -47,7 +47,7 @@ export function SessionFacts({ detail: { session, row, pending } }: { detail: Se
       </Fact>
       {session.tool_filter === null ? null : (
         <Fact name="Tool filter">
-          <Text value={session.tool_filter.join(', ') || 'no tool at all'} />
+          <Text value={session.tool_filter.join(', ') || 'no tools'} />
         </Fact>
       )}
       {session.workflow_id === null ? null : (

@@ -12,13 +12,13 @@ interface StatePanelProps {
   readonly onNewest: () => void
 }
 
-/** The state after one event; what that event changed stands out. */
+/** The state after one event, with its changes highlighted. */
 export function StatePanel({ item: { seq, state, labels }, before, newest, onNewest }: StatePanelProps) {
   const old = before?.state
   const differs = (key: keyof StateSnapshot) =>
     old !== undefined && JSON.stringify(old[key]) !== JSON.stringify(state[key])
   const counts = Object.entries(state.toolCallCounts)
-  // Those that compare values are kept once more under a digest of the values, which tells a reader nothing.
+  // Preconditions that compare values are also stored under a digest of the values, which means nothing to a reader.
   const met = [...new Set(Object.keys(state.satisfiedPreconditions).map((name) => name.replace(/#[0-9a-f]{16}$/, '')))]
   return (
     <Panel
@@ -57,7 +57,7 @@ export function StatePanel({ item: { seq, state, labels }, before, newest, onNew
         <Line name="Control revision" changed={differs('controlRevision')}>
           {state.controlRevision}
         </Line>
-        <Names name="Done first" values={met} changed={differs('satisfiedPreconditions')} />
+        <Names name="Preconditions met" values={met} changed={differs('satisfiedPreconditions')} />
         <Names name="Forbidden now" values={state.forbiddenTools} changed={differs('forbiddenTools')} />
         <Names name="Labels" values={labels} changed={before !== undefined && before.labels.length !== labels.length} />
         <Line name="Calls by tool" changed={differs('toolCallCounts')} tall>

@@ -8,7 +8,7 @@ import { Failure } from '../../components/layout/states.js'
 import { fullTime, plural, timeAfter } from '../../text/format.js'
 import { narrowingMeaning } from '../../text/reasons.js'
 import { CallCard } from './call-card.js'
-import { eventWords } from './event-words.js'
+import { describeEvent } from './describe-event.js'
 import type { TimelineReading } from './use-timeline.js'
 
 interface TimelineProps {
@@ -53,7 +53,7 @@ export function Timeline({ timeline, chosen, onChoose, onNewest }: TimelineProps
   )
 }
 
-/** The call that the address names is brought into sight and chosen, once it is there, and once only. */
+/** Scrolls to the call in the URL and selects it, once, as soon as it is loaded. */
 function useDeepLink({ items, head = 0, goTo }: TimelineReading, onChoose: (seq: number) => void): void {
   const { hash } = useLocation()
   const shown = useRef('')
@@ -61,7 +61,7 @@ function useDeepLink({ items, head = 0, goTo }: TimelineReading, onChoose: (seq:
   const ready = items.length > 0 && seq > 0 && seq <= head
   useEffect(() => {
     if (!ready || shown.current === hash) return
-    // An event that is not on the page is fetched; the page has none meanwhile, and then this runs again.
+    // An event that is not on the page is loaded first; this runs again afterwards.
     const event = document.getElementById(`event-${seq}`)
     if (event === null) return goTo(seq)
     shown.current = hash
@@ -74,14 +74,14 @@ function useDeepLink({ items, head = 0, goTo }: TimelineReading, onChoose: (seq:
 
 interface MomentProps {
   readonly item: TimelineItem
-  /** When the moment before it was. */
+  /** The time of the previous event. */
   readonly before: string | undefined
   readonly chosen: boolean
   readonly onChoose: (seq: number, look?: boolean) => void
 }
 
 function Moment({ item, before, chosen, onChoose }: MomentProps) {
-  const { title, tone, facts } = eventWords(item)
+  const { title, tone, facts } = describeEvent(item)
   return (
     <li className={`moment moment-${tone}`} id={`event-${item.seq}`} tabIndex={-1} data-chosen={chosen || undefined}>
       <div className="moment-head">

@@ -4,12 +4,12 @@ import { useCallback, useEffect, useState } from 'react'
 import { type Answer, type ApiProblem, call } from '../../api/api.js'
 
 const PAGE = 100
-/** Further ones take the place of those at the other end: a new event makes all of them stale. */
+/** At this limit, new pages replace those at the other end, because a new event makes all of them stale. */
 const MOST_PAGES = 5
 
 export interface TimelineReading {
   readonly items: readonly TimelineItem[]
-  /** The newest event that there is, as far as is known. */
+  /** The newest known event. */
   readonly head: number | undefined
   readonly problem: ApiProblem | null
   readonly hasEarlier: boolean
@@ -17,14 +17,13 @@ export interface TimelineReading {
   readonly busy: boolean
   readonly loadEarlier: () => void
   readonly loadLater: () => void
-  /** Begins anew a little before an event. */
+  /** Starts again a little before an event. */
   readonly goTo: (seq: number) => void
   readonly retry: () => void
 }
 
 /**
- * The events of a session, page by page, from the beginning or from just before the call that the address names, some
- * pages at a time.
+ * The events of a session, page by page, from the beginning or from just before the call in the URL.
  * A receipt changes what an earlier event shows, so a new head of the ledger makes the loaded pages stale.
  */
 export function useTimeline(sessionId: string, head: number | undefined): TimelineReading {
@@ -72,7 +71,7 @@ export function useTimeline(sessionId: string, head: number | undefined): Timeli
   }
 }
 
-/** `#call-842-0` and `#event-842` start a little before event 842 when it lies beyond the first page. */
+/** `#call-842-0` and `#event-842` start a little before event 842 when it is beyond the first page. */
 export function startFor(hash: string): number {
   const seq = Number(/^#(?:call|event)-(\d+)/.exec(hash)?.[1] ?? 0)
   return startBefore(seq)

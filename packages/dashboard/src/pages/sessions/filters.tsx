@@ -26,7 +26,7 @@ const TIMES = [
   { value: 'between', label: 'Between…' },
 ]
 
-/** What to look for. Every choice is in the address, and a new choice starts at the newest page. */
+/** The filters. They are in the URL, and changing one returns to the newest page. */
 export function Filters({ search, onChange }: { search: Search; onChange: (next: Record<string, string>) => void }) {
   const agents = useApi('listAgents', {})
   const set = (name: string, value: string) => onChange({ ...search, [name]: value, cursor: '' })
@@ -75,7 +75,7 @@ interface FilterProps {
   readonly onChange: (name: string, value: string) => void
 }
 
-/** Typed text is taken over after a short pause, or at once with Enter. */
+/** Applies typed text after a short pause, or immediately on Enter. */
 function TextFilter({ label, name, value, placeholder, onChange }: FilterProps) {
   const input = useRef<HTMLInputElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)

@@ -1,13 +1,13 @@
 const HOURS: Readonly<Record<string, number>> = { '1h': 1, '24h': 24, '7d': 7 * 24, '30d': 30 * 24 }
 
-interface Asked {
+interface TimeChoice {
   readonly since?: string
   readonly from?: string
   readonly to?: string
 }
 
-/** The time asked for, as the server takes it. Spans end now and start on a whole minute, so that polling asks the same. */
-export function timeBounds({ since, from, to }: Asked, now = Date.now()): { from?: string; to?: string } {
+/** The time filter as the server takes it. Spans start on a whole minute, so that polling repeats the same query. */
+export function timeBounds({ since, from, to }: TimeChoice, now = Date.now()): { from?: string; to?: string } {
   const hours = HOURS[since ?? '']
   if (hours !== undefined) {
     const start = now - hours * 3_600_000
@@ -16,7 +16,7 @@ export function timeBounds({ since, from, to }: Asked, now = Date.now()): { from
   return { ...bound('from', from), ...bound('to', to) }
 }
 
-/** An address may hold anything; what is no time bounds nothing. */
+/** The URL may contain anything; an invalid time sets no bound. */
 function bound(name: 'from' | 'to', text: string | undefined): { from?: string; to?: string } {
   const time = new Date(text ?? '').getTime()
   return Number.isNaN(time) ? {} : { [name]: new Date(time).toISOString() }

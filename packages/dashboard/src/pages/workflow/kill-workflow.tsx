@@ -3,7 +3,7 @@ import { useChange } from '../../api/use-api.js'
 import { KillButton } from '../../components/form/kill-button.js'
 import { plural } from '../../text/format.js'
 
-/** Stops a workflow and every session in it for good, after asking. */
+/** Kills a workflow and all its sessions after a confirmation. */
 export function KillWorkflow({ workflow }: { workflow: Answer<'loadWorkflowDetail'> }) {
   const kill = useChange('killWorkflowByPerson', [
     'loadWorkflowDetail',
@@ -16,7 +16,7 @@ export function KillWorkflow({ workflow }: { workflow: Answer<'loadWorkflowDetai
   const alive = workflow.sessions.filter(({ status }) => status !== 'KILLED').length
   return (
     <KillButton what="workflow" change={kill} onKill={(body, done) => kill.mutate({ params, body }, done)}>
-      {plural(alive, 'session stops', 'sessions stop')} at once, and nobody can join any more.
+      {plural(alive, 'session stops', 'sessions stop')} immediately, and no session can join any more.
     </KillButton>
   )
 }

@@ -1,4 +1,4 @@
-/** Roles in columns: each stands right of every role that hands on to it, as far as there is no circle. */
+/** Roles in columns: each is right of every role that hands over to it, unless they form a cycle. */
 export function rolesByDepth(
   roles: readonly string[],
   edges: readonly { readonly from: string; readonly to: string }[],

@@ -27,7 +27,7 @@ const LAYOUTS = {
   narrow: { along: 136, across: 162, enters: Position.Top, leaves: Position.Bottom },
 } as const
 
-/** Roles as the definition orders them, left to right, with their sessions; an edge is a handoff that may happen or did. */
+/** Roles in the order of the definition, with their sessions; an edge is a possible or actual handoff. */
 export function WorkflowGraph({ workflow }: { workflow: Workflow }) {
   const shape = useNarrow() ? 'narrow' : 'wide'
   const [sizes, keepSizes] = useSizes()
@@ -63,7 +63,7 @@ export function WorkflowGraph({ workflow }: { workflow: Workflow }) {
 
 type Sizes = ReadonlyMap<string, { width: number; height: number }>
 
-/** What the graph measured, handed back to it: a node without it is hidden until measured anew, and news would flicker. */
+/** The sizes the graph measured, passed back to it: without them, nodes would flicker on every update. */
 function useSizes() {
   const [sizes, setSizes] = useState<Sizes>(() => new Map())
   const keep = useCallback((changes: NodeChange<RoleNode>[]) => {
@@ -81,9 +81,9 @@ function Role({ data, targetPosition = Position.Left, sourcePosition = Position.
       <Handle type="target" position={targetPosition} />
       <h3>
         <Text value={data.role} />
-        {data.root ? <span className="quiet"> starts it</span> : null}
+        {data.root ? <span className="quiet"> starts the workflow</span> : null}
       </h3>
-      {data.sessions.length === 0 ? <p className="quiet">no session yet</p> : null}
+      {data.sessions.length === 0 ? <p className="quiet">no sessions yet</p> : null}
       <ul>
         {data.sessions.slice(0, 3).map((session) => (
           <li key={session.session_id}>

@@ -2,36 +2,36 @@ import type { LedgerBody, LedgerEventType, TimelineItem } from '@countersign/pro
 import type { Tone } from '../../components/basic/badge.js'
 import { plural } from '../../text/format.js'
 
-export interface EventWords {
+export interface EventSummary {
   readonly title: string
   readonly tone: Tone
-  /** What happened, in one line. Names in it are shown as they are. */
+  /** What happened, in one line. Names are shown unchanged. */
   readonly facts: readonly string[]
 }
 
-/** What an event of the ledger says to a person. */
-export function eventWords({ type, body }: Pick<TimelineItem, 'type' | 'body'>): EventWords {
-  const words = WORDS[type] as (body: TimelineItem['body']) => EventWords
-  return words(body)
+/** An event of the ledger in words. */
+export function describeEvent({ type, body }: Pick<TimelineItem, 'type' | 'body'>): EventSummary {
+  const describe = DESCRIPTIONS[type] as (body: TimelineItem['body']) => EventSummary
+  return describe(body)
 }
 
 const KILLERS = {
   client: 'by the program',
   dashboard: 'by a person, from the dashboard',
   breaker: 'by the circuit breaker',
-  workflow: 'with its workflow',
+  workflow: 'together with its workflow',
 } as const
 
 const list = (names: readonly string[]): string => names.join(', ')
 
-const WORDS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventWords } = {
+const DESCRIPTIONS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventSummary } = {
   created: (body) => ({
     title: 'Session created',
     tone: 'accent',
     facts: [
       body.plan_source === 'approved' ? 'under the approved plan' : 'under a plan sent by the client',
       `tools without a contract: ${body.unmatched_policy}`,
-      `keeps ${body.capture_level} data`,
+      `stores ${body.capture_level} data`,
       ...(body.workflow === null ? [] : [`role ${body.workflow.role} of workflow ${body.workflow.workflow_id}`]),
     ],
   }),
@@ -42,7 +42,7 @@ const WORDS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventWords } = {
       ...(body.model === null ? [] : [body.model]),
       ...(body.usage === null ? [] : [`${body.usage.input_tokens} tokens in, ${body.usage.output_tokens} out`]),
       ...(body.calls.length === 0 ? [] : [plural(body.calls.length, 'call')]),
-      ...(body.provider_run.length === 0 ? [] : [`run by the provider: ${list(body.provider_run)}`]),
+      ...(body.provider_run.length === 0 ? [] : [`executed by the provider: ${list(body.provider_run)}`]),
     ],
   }),
   receipts: (body) => ({
@@ -86,19 +86,26 @@ const WORDS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventWords } = {
   handoff_completed: (body) => ({
     title: 'Handoff completed',
     tone: 'allow',
-    facts: [`by ${body.role}`, ...(body.labels.length === 0 ? [] : [`brings ${list(body.labels)}`])],
+    facts: [`by ${body.role}`, ...(body.labels.length === 0 ? [] : [`with labels ${list(body.labels)}`])],
   }),
   handoff_reclaimed: (body) => ({
     title: 'Handoff reclaimed',
     tone: 'warn',
-    facts: [`from ${body.role}`, ...((body.labels ?? []).length === 0 ? [] : [`brings ${list(body.labels ?? [])}`])],
+    facts: [
+      `from ${body.role}`,
+      ...((body.labels ?? []).length === 0 ? [] : [`with labels ${list(body.labels ?? [])}`]),
+    ],
   }),
-  handoff_expired: (body) => ({ title: 'Handoff expired', tone: 'warn', facts: [`no ${body.role} took it in time`] }),
+  handoff_expired: (body) => ({
+    title: 'Handoff expired',
+    tone: 'warn',
+    facts: [`no ${body.role} accepted it in time`],
+  }),
 }
 
 const PROPOSALS = {
   allowed: 'Calls proposed and allowed',
   partial: 'Calls proposed, some blocked',
   blocked: 'Calls proposed and blocked',
-  no_calls: 'Answer without calls',
+  no_calls: 'Response without calls',
 } as const

@@ -10,8 +10,8 @@ import '../session/session.css'
 
 type Call = PlaygroundView['calls'][number]
 
-/** The answer of the server: what does not compile, what preflight removes, and each call on the ladder. */
-export function Judgement({ view }: { view: PlaygroundView }) {
+/** The reply of the server: compile errors, tools that preflight removes, and every rule for each call. */
+export function PlaygroundResult({ view }: { view: PlaygroundView }) {
   return (
     <section aria-live="polite">
       {view.errors.length === 0 ? null : (
@@ -20,7 +20,7 @@ export function Judgement({ view }: { view: PlaygroundView }) {
         </Panel>
       )}
       {view.warnings.length === 0 ? null : (
-        <Panel title="Good to know">
+        <Panel title="Notes">
           <Notes notes={view.warnings} tone="warn" />
         </Panel>
       )}
@@ -40,10 +40,10 @@ export function Judgement({ view }: { view: PlaygroundView }) {
           title="Decisions"
           aside={view.compiled_hash === null ? undefined : <Hash label="Plan" value={view.compiled_hash} />}
         >
-          {view.calls.length === 0 ? <p className="quiet">The response holds no call.</p> : null}
+          {view.calls.length === 0 ? <p className="quiet">The response has no tool calls.</p> : null}
           <div className="decisions">
             {view.calls.map((call) => (
-              <Decision key={call.call_id} call={call} />
+              <CallResult key={call.call_id} call={call} />
             ))}
           </div>
         </Panel>
@@ -67,7 +67,7 @@ const Notes = ({ notes, tone }: { notes: PlaygroundView['errors']; tone: 'block'
   </ul>
 )
 
-function Decision({ call }: { call: Call }) {
+function CallResult({ call }: { call: Call }) {
   const allowed = call.decision === 'allow'
   const first = call.ladder.findIndex((rung) => rung.applies)
   return (
@@ -86,11 +86,11 @@ function Decision({ call }: { call: Call }) {
       ))}
       {call.checkpoints.length === 0 ? null : (
         <p className="call-note">
-          A person would be asked: <Text value={call.checkpoints.join(', ')} />
+          Would ask for approval: <Text value={call.checkpoints.join(', ')} />
         </p>
       )}
       <details className="ladder" open={!allowed}>
-        <summary>{allowed ? `All ${call.ladder.length} rules passed` : 'The ladder, rule by rule'}</summary>
+        <summary>{allowed ? `All ${call.ladder.length} rules passed` : 'All rules, in order'}</summary>
         <ol>
           {call.ladder.map((rung, at) => (
             <li
