@@ -21,7 +21,7 @@ const stage = (name: string, include: string[], options: Record<string, unknown>
   test: { name, include, pool: 'forks' as const, testTimeout: 120_000, hookTimeout: 180_000, expect, ...options },
 })
 
-const database = { globalSetup: ['./test/support/postgres-setup.ts'] }
+const database = { globalSetup: ['./test/support/postgres/postgres-setup.ts'] }
 
 export default defineConfig({
   test: {
@@ -32,7 +32,7 @@ export default defineConfig({
         'unit',
         ['packages/*/src/**/*.test.ts', 'test/*.test.ts', 'test/cases/**/*.test.ts', 'test/conformance/**/*.test.ts'],
         // Pure code: a worker may keep the modules it has loaded for its next file.
-        { isolate: false, setupFiles: ['./test/support/seeded-properties.ts'] },
+        { isolate: false, setupFiles: ['./test/support/data/seeded-properties.ts'] },
       ),
       stage('server', ['test/server/**/*.test.ts'], database),
       stage('scenarios', ['test/scenarios/**/*.test.ts'], database),

@@ -13,7 +13,7 @@ import { stripCapture } from '../packages/server/src/captures/strip-capture.js'
 import { createDatabase, type Database } from '../packages/server/src/postgres/database.js'
 import { migrate } from '../packages/server/src/postgres/migrate.js'
 import { insertCaptures } from '../packages/server/src/store/captures/captures.js'
-import { mailConversation } from '../test/support/captures.js'
+import { mailConversation } from '../test/support/data/captures.js'
 import { startBenchServer } from './support/bench-server.js'
 
 const MANY = Number(process.argv[2] ?? 200_000)

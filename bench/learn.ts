@@ -5,7 +5,7 @@
  */
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { SHARED_DATA_MISSING, sharedData } from '../test/support/shared-data.js'
+import { SHARED_DATA_MISSING, sharedData } from '../test/support/data/shared-data.js'
 import { DataError, findSuites } from './learn/dataset.js'
 import { type Measured, measure, prepare } from './learn/measure.js'
 import { type Share, seededRandom } from './learn/score.js'

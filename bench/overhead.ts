@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { observe, replay } from '@countersign/sdk'
 import { createTenant, readConfig, startServer } from '@countersign/server'
 import OpenAI from 'openai'
-import { startProvider } from '../test/support/provider.js'
+import { startProvider } from '../test/support/provider/provider.js'
 
 /**
  * npm run bench -- overhead: what does the SDK cost a program? Calls a model through observe, protect and govern, and

@@ -1,6 +1,6 @@
-import { type Reply, startProvider } from '../test/support/provider.js'
+import { type Reply, startProvider } from '../test/support/provider/provider.js'
 
-export type { Reply } from '../test/support/provider.js'
+export type { Reply } from '../test/support/provider/provider.js'
 
 /** A scripted model that speaks the real OpenAI and Anthropic APIs, so that the examples need no account. */
 export interface ScriptedModel {

@@ -1,7 +1,7 @@
 // The model of docs/tutorial.md for readers without an account: it speaks OpenAI's API on loopback and asks for too
 // much at first, as a model might. Run it with `npx tsx examples/tutorial-model.ts`; stop it with Ctrl-C.
 import { createServer } from 'node:http'
-import { type Reply, renderResponse } from '../test/support/provider-wire.js'
+import { type Reply, renderResponse } from '../test/support/provider/provider-wire.js'
 import { calls, says } from './scripted-model.js'
 
 const PORT = 4320

@@ -1,6 +1,6 @@
 // npm run requirements [-- PREFIX]: what the service must do, row by row, with the test files that prove it.
 import { REQUIREMENTS } from '../test/requirements.js'
-import { readCitations } from '../test/support/citations.js'
+import { readCitations } from '../test/support/files/citations.js'
 
 const prefix = process.argv[2] ?? ''
 const citations = [...readCitations()]

@@ -2,10 +2,10 @@
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
-import { DASHBOARD_FOLDER, DESKTOP, launchBrowser, PHONE, settled } from '../test/support/browser.js'
-import { startFixtureServer } from '../test/support/dashboard/fixture-server.js'
-import { dashboardFixtures } from '../test/support/dashboard/fixtures.js'
-import { PAGES, type PageCase } from '../test/support/dashboard/pages.js'
+import { dashboardFixtures } from '../test/browser/stories/fixtures.js'
+import { PAGES, type PageCase } from '../test/browser/stories/pages.js'
+import { DASHBOARD_FOLDER, DESKTOP, launchBrowser, PHONE, settled } from '../test/support/browser/browser.js'
+import { startFixtureServer } from '../test/support/browser/fixture-server.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const part = process.argv[2] ?? ''

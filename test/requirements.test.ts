@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { REQUIREMENTS, type Requirement } from './requirements.js'
-import { citedIds, readCitations } from './support/citations.js'
+import { citedIds, readCitations } from './support/files/citations.js'
 
 const cited = readCitations()
 

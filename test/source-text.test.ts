@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sourceText, stringLiterals } from './support/source-text.js'
+import { sourceText, stringLiterals } from './support/files/source-text.js'
 
 test.each([
   ['line comments', "a // 'x'\nb", 'a\nb'],

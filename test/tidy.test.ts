@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { ignoredBy } from './support/files/tracked-files.js'
 import { AWAITED, deadFiles } from './support/tidy/dead-files.js'
 import {
   defaultExports,
@@ -15,7 +16,6 @@ import { commandFiles, deadLinks, pinnedDependencies, readmeCommands } from './s
 import { type Check, projectOf, readProject } from './support/tidy/project.js'
 import { enginePurity, environmentReaders } from './support/tidy/purity.js'
 import { crowdedFolders, importCircles, ROOMS, roomDirections, roomSentences } from './support/tidy/rooms.js'
-import { ignoredBy } from './support/tracked-files.js'
 
 const S = 'packages/server/src/'
 const E = 'packages/engine/src/'

@@ -5,11 +5,11 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { findSuites, readSuites, type Suite } from '../bench/learn/dataset.js'
 import { type Measured, measure, prepare } from '../bench/learn/measure.js'
-import { drive } from './support/made-up-suites/drive.js'
-import { makeSuite } from './support/made-up-suites/make-suite.js'
-import { reisen } from './support/made-up-suites/reisen.js'
-import { tickets } from './support/made-up-suites/tickets.js'
-import { zhangben } from './support/made-up-suites/zhangben.js'
+import { drive } from './support/data/suites/drive.js'
+import { makeSuite } from './support/data/suites/make-suite.js'
+import { reisen } from './support/data/suites/reisen.js'
+import { tickets } from './support/data/suites/tickets.js'
+import { zhangben } from './support/data/suites/zhangben.js'
 
 /** Suites of other shapes than the recorded ones: what learning does there was not chosen by looking at it. */
 const measured = (suite: Suite): Measured => measure(prepare(suite), { quick: true })

@@ -19,7 +19,7 @@ class CaseRunner {
     const sandbox = `${process.cwd()}/`
     // Its paths make the packages those of the sandbox.
     register({ tsconfig: `${sandbox}tools/tsconfig.mutate.json` })
-    const load = (file) => import(pathToFileURL(`${sandbox}test/support/${file}`).href)
+    const load = (file) => import(pathToFileURL(`${sandbox}test/support/cases/${file}`).href)
     const { compareTurn, isTurn, loadCases } = await load('cases.ts')
     const { runCaseOnEngine } = await load('run-case.ts')
     globalThis.__stryker__ ??= {}

@@ -3,11 +3,18 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { verify } from '../../packages/cli/src/commands/verify.js'
 import { ReplayContractError, ReplayKillError } from '../../packages/sdk/src/index.js'
-import { type Agent, calls, says, startAgent } from '../support/agent.js'
-import { launchBrowser, noBrowser, openPage, seriousIssues, settled, type WatchedPage } from '../support/browser.js'
-import { createMailbox } from '../support/mailbox.js'
+import {
+  launchBrowser,
+  noBrowser,
+  openPage,
+  seriousIssues,
+  settled,
+  type WatchedPage,
+} from '../support/browser/browser.js'
 import { proves } from '../support/proves.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
+import { type Agent, calls, says, startAgent } from '../support/runtime/agent.js'
+import { createMailbox } from '../support/runtime/mailbox.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 const trouble = noBrowser()
 const EMAIL = 'dana@northwind.example'

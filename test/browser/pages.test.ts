@@ -11,14 +11,14 @@ import {
   seriousIssues,
   settled,
   type WatchedPage,
-} from '../support/browser.js'
-import { type FixtureServer, startFixtureServer } from '../support/dashboard/fixture-server.js'
-import { dashboardFixtures, HOSTILE_SESSION, MAIN_SESSION } from '../support/dashboard/fixtures.js'
-import { DRAFT } from '../support/dashboard/governance-story.js'
-import { longSession } from '../support/dashboard/long-session.js'
-import { HOSTILE } from '../support/dashboard/overview-figures.js'
-import { PAGES } from '../support/dashboard/pages.js'
-import { renamed } from '../support/dashboard/renamed.js'
+} from '../support/browser/browser.js'
+import { type FixtureServer, startFixtureServer } from '../support/browser/fixture-server.js'
+import { dashboardFixtures, HOSTILE_SESSION, MAIN_SESSION } from './stories/fixtures.js'
+import { DRAFT } from './stories/governance-story.js'
+import { longSession } from './stories/long-session.js'
+import { HOSTILE } from './stories/overview-figures.js'
+import { PAGES } from './stories/pages.js'
+import { renamed } from './stories/renamed.js'
 
 const trouble = noBrowser()
 

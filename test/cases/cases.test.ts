@@ -5,10 +5,10 @@ import { foldEvents, OPERATORS, REASONS_AFTER_THE_DECISION, verifyChain } from '
 import { BLOCK_REASON_NAMES, type BlockReason, type SessionEvent } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import type { RequirementId } from '../requirements.js'
-import { type Case, caseFiles, compareTurn, isTurn, loadCases } from '../support/cases.js'
-import { formatCaseFile } from '../support/format-case-file.js'
+import { type Case, caseFiles, compareTurn, isTurn, loadCases } from '../support/cases/cases.js'
+import { formatCaseFile } from '../support/cases/format-case-file.js'
+import { type EngineRun, runCaseOnEngine } from '../support/cases/run-case.js'
 import { proves } from '../support/proves.js'
-import { type EngineRun, runCaseOnEngine } from '../support/run-case.js'
 
 const cases = loadCases('engine')
 

@@ -1,9 +1,9 @@
 import type { Contract, SessionDefinition } from '@countersign/protocol'
 import { describe, expect } from 'vitest'
 import type { RequirementId } from '../requirements.js'
-import type { CaseCall, ExpectedDecision, TurnStep } from '../support/cases.js'
+import type { CaseCall, ExpectedDecision, TurnStep } from '../support/cases/cases.js'
+import { runCaseOnEngine } from '../support/cases/run-case.js'
 import { proves } from '../support/proves.js'
-import { runCaseOnEngine } from '../support/run-case.js'
 
 /** A key of the contract language, at work: what it blocks, what it lets pass, and that without it nothing is blocked. */
 interface KeyAtWork {

@@ -1,8 +1,8 @@
 import * as cedar from '@cedar-policy/cedar-wasm/nodejs'
 import { type CedarModule, type CedarRequest, createPolicyEvaluator } from '@countersign/engine'
 import { expect, test } from 'vitest'
-import { describeShared } from '../support/describe-shared.js'
-import { readSharedJson, readSharedLines } from '../support/shared-data.js'
+import { describeShared } from '../support/data/describe-shared.js'
+import { readSharedJson, readSharedLines } from '../support/data/shared-data.js'
 
 interface CedarRequestCase {
   description: string

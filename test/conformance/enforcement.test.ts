@@ -8,7 +8,7 @@ import { type ClientKind, detectClient, memberAt } from '../../packages/sdk/src/
 import { type ClientGovernor, governClient } from '../../packages/sdk/src/clients/govern-client.js'
 import { runTurn } from '../../packages/sdk/src/turn/turn.js'
 import type { TurnHooks, TurnResult } from '../../packages/sdk/src/turn/turn-hooks.js'
-import { renderEvents, renderResponse } from '../support/provider-wire.js'
+import { renderEvents, renderResponse } from '../support/provider/provider-wire.js'
 
 /** What a client sends, as `POST /chat/completions`; ids in paths are `x`. */
 type Sent = Set<string>

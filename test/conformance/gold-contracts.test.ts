@@ -1,10 +1,10 @@
 import { compilePlan, describeNote, type Plan, validateResponse } from '@countersign/engine'
 import type { JsonObject } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { describeShared } from '../support/describe-shared.js'
-import { closeSchema, MUTATIONS, type Mutation } from '../support/mutate-arguments.js'
-import { seededRandom } from '../support/random.js'
-import { readSharedJson, readSharedLines } from '../support/shared-data.js'
+import { describeShared } from '../support/data/describe-shared.js'
+import { closeSchema, MUTATIONS, type Mutation } from '../support/data/mutate-arguments.js'
+import { seededRandom } from '../support/data/random.js'
+import { readSharedJson, readSharedLines } from '../support/data/shared-data.js'
 
 interface Tool {
   name: string

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { canonicalJson } from '@countersign/engine'
 import { expect, test } from 'vitest'
-import { describeShared } from '../support/describe-shared.js'
+import { describeShared } from '../support/data/describe-shared.js'
 
 describeShared('RFC 8785 canonical JSON', 'conformance/jcs', (folder) => {
   const names = readdirSync(join(folder, 'input'))

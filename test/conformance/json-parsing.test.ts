@@ -1,7 +1,7 @@
 import { parseStrictJson, readResponse } from '@countersign/engine'
 import { expect, test } from 'vitest'
-import { describeShared } from '../support/describe-shared.js'
-import { readSharedJson } from '../support/shared-data.js'
+import { describeShared } from '../support/data/describe-shared.js'
+import { readSharedJson } from '../support/data/shared-data.js'
 
 interface ParsingCase {
   name: string

@@ -1,8 +1,8 @@
 import { compilePath } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { describeShared } from '../support/describe-shared.js'
-import { readSharedJson } from '../support/shared-data.js'
+import { describeShared } from '../support/data/describe-shared.js'
+import { readSharedJson } from '../support/data/shared-data.js'
 
 interface PathCase {
   name: string

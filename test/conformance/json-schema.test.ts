@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs'
 import { compileSchema } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { describeShared } from '../support/describe-shared.js'
-import { readSharedJson } from '../support/shared-data.js'
+import { describeShared } from '../support/data/describe-shared.js'
+import { readSharedJson } from '../support/data/shared-data.js'
 import { JSON_SCHEMA_EXCEPTIONS } from './json-schema-exceptions.js'
 
 interface SchemaGroup {

@@ -1,7 +1,7 @@
 import { readResponse, type ToolCall } from '@countersign/engine'
 import { describe, expect, test } from 'vitest'
-import { describeShared } from '../support/describe-shared.js'
-import { readSharedLines } from '../support/shared-data.js'
+import { describeShared } from '../support/data/describe-shared.js'
+import { readSharedLines } from '../support/data/shared-data.js'
 
 interface Recorded {
   id: string

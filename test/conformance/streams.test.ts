@@ -11,10 +11,10 @@ import { openaiResponses } from '../../packages/sdk/src/providers/openai-respons
 import type { StreamHold } from '../../packages/sdk/src/providers/provider.js'
 import { runTurn } from '../../packages/sdk/src/turn/turn.js'
 import type { ModelAnswer, TurnHooks, TurnResult } from '../../packages/sdk/src/turn/turn-hooks.js'
-import { describeShared } from '../support/describe-shared.js'
-import { type LoopbackProvider, startProvider } from '../support/provider.js'
-import type { ModelApi } from '../support/provider-wire.js'
-import { readSharedLines } from '../support/shared-data.js'
+import { describeShared } from '../support/data/describe-shared.js'
+import { readSharedLines } from '../support/data/shared-data.js'
+import { type LoopbackProvider, startProvider } from '../support/provider/provider.js'
+import type { ModelApi } from '../support/provider/provider-wire.js'
 
 interface RecordedStream {
   id: string

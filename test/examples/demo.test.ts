@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runExample } from '../support/example.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
-import { root } from '../support/tracked-files.js'
+import { root } from '../support/files/tracked-files.js'
+import { runExample } from '../support/process/example.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 let runtime: Runtime
 beforeAll(async () => {

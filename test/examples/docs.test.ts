@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../packages/cli/src/commands/index.js'
 import { compileContracts } from '../../packages/sdk/src/index.js'
-import { buildOnce } from '../support/command-line.js'
-import { type DocBlock, docBlocks } from '../support/doc-blocks.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
-import { root } from '../support/tracked-files.js'
+import { type DocBlock, docBlocks } from '../support/files/doc-blocks.js'
+import { root } from '../support/files/tracked-files.js'
+import { buildOnce } from '../support/process/command-line.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 const blocks = docBlocks()
 const inLanguage = (language: string) => blocks.filter((block) => block.language === language)

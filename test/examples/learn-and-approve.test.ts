@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startJobs } from '../../packages/server/src/process/jobs.js'
-import { runExample } from '../support/example.js'
-import { createMailbox } from '../support/mailbox.js'
-import { Person } from '../support/person.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
+import { runExample } from '../support/process/example.js'
+import { createMailbox } from '../support/runtime/mailbox.js'
+import { Person } from '../support/runtime/person.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 const mailbox = createMailbox()
 let runtime: Runtime

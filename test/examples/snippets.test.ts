@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { calls, scriptedModel } from '../../examples/scripted-model.js'
 import * as snippets from '../../packages/dashboard/src/text/snippets.js'
-import { buildOnce } from '../support/command-line.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
-import { root } from '../support/tracked-files.js'
+import { root } from '../support/files/tracked-files.js'
+import { buildOnce } from '../support/process/command-line.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 /** Inside the project, so that the imports of what is pasted are found. */
 let folder: string

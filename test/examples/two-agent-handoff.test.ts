@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runExample } from '../support/example.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
+import { runExample } from '../support/process/example.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 let runtime: Runtime
 beforeAll(async () => {

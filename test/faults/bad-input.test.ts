@@ -1,9 +1,9 @@
 import { LIMITS, ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { handlers } from '../../packages/server/src/http/handlers.js'
-import { type GovernedSession, openSession } from '../support/governed-session.js'
-import { type Runtime, routeRequest, startRuntime } from '../support/runtime.js'
-import { VALID_BODIES } from '../support/valid-bodies.js'
+import { type GovernedSession, openSession } from '../support/runtime/governed-session.js'
+import { type Runtime, routeRequest, startRuntime } from '../support/runtime/runtime.js'
+import { VALID_BODIES } from '../support/runtime/valid-bodies.js'
 
 let runtime: Runtime
 let session: GovernedSession

@@ -12,13 +12,13 @@ import {
   startEmbeddedPostgres,
 } from '../../packages/server/src/process/embedded-postgres/start-embedded-postgres.js'
 import { createTenant } from '../../packages/server/src/process/operator.js'
-import { buildOnce, type Command, countersign } from '../support/command-line.js'
-import { type GovernedSession, LOOKUP, openSession, receiptFor, reserve } from '../support/governed-session.js'
-import { exportOf } from '../support/ledger-export.js'
+import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
+import { checkSession } from '../support/model/session-checker.js'
+import { buildOnce, type Command, countersign } from '../support/process/command-line.js'
 import { proves } from '../support/proves.js'
-import { PATIENCE_MS, rounds } from '../support/rounds.js'
-import { createApi } from '../support/runtime.js'
-import { checkSession } from '../support/session-checker.js'
+import { type GovernedSession, LOOKUP, openSession, receiptFor, reserve } from '../support/runtime/governed-session.js'
+import { exportOf } from '../support/runtime/ledger-export.js'
+import { createApi } from '../support/runtime/runtime.js'
 
 /** A durable PostgreSQL of its own and the service in a process of its own: both can be killed. */
 let folder: string

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { closeRace, expectBoth } from '../support/close-race.js'
-import { attachSession, LOOKUP, openSession, reserve, succeeded } from '../support/governed-session.js'
-import { exportOf } from '../support/ledger-export.js'
-import { PATIENCE_MS, rounds } from '../support/rounds.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
-import { checkSession } from '../support/session-checker.js'
+import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
+import { checkSession } from '../support/model/session-checker.js'
+import { closeRace, expectBoth } from '../support/runtime/close-race.js'
+import { attachSession, LOOKUP, openSession, reserve, succeeded } from '../support/runtime/governed-session.js'
+import { exportOf } from '../support/runtime/ledger-export.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 let runtime: Runtime
 beforeAll(async () => {

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll } from 'vitest'
-import { faultyDatabase } from '../support/faulty-database.js'
-import { succeeded } from '../support/governed-session.js'
-import { type Attempt, describeLostWrites } from '../support/lost-writes.js'
-import { NOTHING_BESIDE } from '../support/nothing-beside.js'
-import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
+import { checkWorkflow } from '../support/model/workflow-checker.js'
+import { faultyDatabase } from '../support/postgres/faulty-database.js'
+import { type Attempt, describeLostWrites } from '../support/postgres/lost-writes.js'
+import { succeeded } from '../support/runtime/governed-session.js'
+import { NOTHING_BESIDE } from '../support/runtime/nothing-beside.js'
+import { type Api, type Runtime, startRuntime } from '../support/runtime/runtime.js'
 import {
   join,
   offer,
@@ -15,8 +16,7 @@ import {
   settle,
   tryJoin,
   tryOffer,
-} from '../support/workflow.js'
-import { checkWorkflow } from '../support/workflow-checker.js'
+} from '../support/runtime/workflow.js'
 
 const store = faultyDatabase()
 let runtime: Runtime

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { LOOKUP, openSession } from '../support/governed-session.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
+import { LOOKUP, openSession } from '../support/runtime/governed-session.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 let runtime: Runtime
 beforeAll(async () => {

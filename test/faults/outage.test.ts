@@ -6,12 +6,12 @@ import { createLog } from '../../packages/server/src/base/log.js'
 import { createPrepaidTokens, NO_PREPAID_TOKENS } from '../../packages/server/src/entry/prepaid-tokens.js'
 import { handlers } from '../../packages/server/src/http/handlers.js'
 import { createRuntime } from '../../packages/server/src/process/start-server.js'
-import { appFetch } from '../support/app-fetch.js'
-import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/governed-session.js'
-import { NOTHING_BESIDE } from '../support/nothing-beside.js'
-import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.js'
-import { createApi, type Runtime, routeRequest, startRuntime } from '../support/runtime.js'
-import { VALID_BODIES } from '../support/valid-bodies.js'
+import { type PostgresProxy, startPostgresProxy } from '../support/postgres/postgres-proxy.js'
+import { appFetch } from '../support/runtime/app-fetch.js'
+import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/runtime/governed-session.js'
+import { NOTHING_BESIDE } from '../support/runtime/nothing-beside.js'
+import { createApi, type Runtime, routeRequest, startRuntime } from '../support/runtime/runtime.js'
+import { VALID_BODIES } from '../support/runtime/valid-bodies.js'
 
 /** A server whose PostgreSQL can go away, beside the ordinary one that makes the tenant. */
 let runtime: Runtime

@@ -1,8 +1,8 @@
 import type { PlanDetail } from '@countersign/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createMailbox } from '../support/mailbox.js'
-import { Person } from '../support/person.js'
-import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
+import { createMailbox } from '../support/runtime/mailbox.js'
+import { Person } from '../support/runtime/person.js'
+import { type Api, type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 let runtime: Runtime
 let api: Api

@@ -1,10 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { attachSession, openSession } from '../support/governed-session.js'
-import { exportOf } from '../support/ledger-export.js'
-import { PATIENCE_MS, rounds, testSeed } from '../support/rounds.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
-import { checkSession } from '../support/session-checker.js'
+import { PATIENCE_MS, rounds, testSeed } from '../support/data/rounds.js'
 import {
   bursts,
   creates,
@@ -14,9 +10,13 @@ import {
   loads,
   recoveries,
   stops,
-} from '../support/session-model/control-commands.js'
-import { newModel, type Real } from '../support/session-model/model.js'
-import { preflights, proposals, receipts, retries } from '../support/session-model/turn-commands.js'
+} from '../support/model/session/control-commands.js'
+import { newModel, type Real } from '../support/model/session/model.js'
+import { preflights, proposals, receipts, retries } from '../support/model/session/turn-commands.js'
+import { checkSession } from '../support/model/session-checker.js'
+import { attachSession, openSession } from '../support/runtime/governed-session.js'
+import { exportOf } from '../support/runtime/ledger-export.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 let runtime: Runtime
 beforeAll(async () => {

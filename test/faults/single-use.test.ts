@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { attachSession, openSession, reserve } from '../support/governed-session.js'
-import { exportOf } from '../support/ledger-export.js'
+import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
+import { checkSession } from '../support/model/session-checker.js'
 import { proves } from '../support/proves.js'
-import { PATIENCE_MS, rounds } from '../support/rounds.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
-import { checkSession } from '../support/session-checker.js'
+import { attachSession, openSession, reserve } from '../support/runtime/governed-session.js'
+import { exportOf } from '../support/runtime/ledger-export.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 let runtime: Runtime
 beforeAll(async () => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
 import {
   attachSession,
   type GovernedSession,
@@ -7,9 +8,8 @@ import {
   openSession,
   receiptFor,
   reserve,
-} from '../support/governed-session.js'
-import { PATIENCE_MS, rounds } from '../support/rounds.js'
-import { type Api, type Runtime, startRuntime } from '../support/runtime.js'
+} from '../support/runtime/governed-session.js'
+import { type Api, type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 let runtime: Runtime
 let api: Api

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { handlers } from '../../packages/server/src/http/handlers.js'
-import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/governed-session.js'
-import { type Runtime, routeRequest, startRuntime, type TestTenant } from '../support/runtime.js'
-import { VALID_BODIES } from '../support/valid-bodies.js'
+import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/runtime/governed-session.js'
+import { type Runtime, routeRequest, startRuntime, type TestTenant } from '../support/runtime/runtime.js'
+import { VALID_BODIES } from '../support/runtime/valid-bodies.js'
 
 let runtime: Runtime
 let stranger: TestTenant

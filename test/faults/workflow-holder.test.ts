@@ -7,11 +7,20 @@ import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Decision } from '@countersign/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { receiptFor, responseOf } from '../support/governed-session.js'
-import { PATIENCE_MS, rounds } from '../support/rounds.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
-import { join, lookUp, offer, openWorkflow, PAYMENT_PLAN, PAYMENT_TOOLS, pay, settle } from '../support/workflow.js'
-import { checkWorkflow } from '../support/workflow-checker.js'
+import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
+import { checkWorkflow } from '../support/model/workflow-checker.js'
+import { receiptFor, responseOf } from '../support/runtime/governed-session.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import {
+  join,
+  lookUp,
+  offer,
+  openWorkflow,
+  PAYMENT_PLAN,
+  PAYMENT_TOOLS,
+  pay,
+  settle,
+} from '../support/runtime/workflow.js'
 
 /** Calls that the tool was asked to run, by session. It goes on with them whatever becomes of who asked. */
 const running = new Map<string, Decision>()
@@ -36,7 +45,7 @@ afterAll(async () => {
   await runtime.close()
 })
 
-const PROGRAM = fileURLToPath(new URL('../support/workflow-holder.mjs', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../support/runtime/workflow-holder.mjs', import.meta.url))
 /** Rounds that share a process to be killed, and how many of them go on at once. */
 const HOLDERS = 10
 const AT_ONCE = 5

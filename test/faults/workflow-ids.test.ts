@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { GovernedSession } from '../support/governed-session.js'
-import { type Api, type Runtime, startRuntime, type TestTenant } from '../support/runtime.js'
-import { join, offer, openWorkflow, tryJoin } from '../support/workflow.js'
+import type { GovernedSession } from '../support/runtime/governed-session.js'
+import { type Api, type Runtime, startRuntime, type TestTenant } from '../support/runtime/runtime.js'
+import { join, offer, openWorkflow, tryJoin } from '../support/runtime/workflow.js'
 
 /** Two workflows of one tenant, and one of another: ids of each are tried in every place of the others. */
 interface World {

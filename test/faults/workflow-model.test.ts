@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { PATIENCE_MS, rounds, testSeed } from '../support/rounds.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
-import { checkWorkflow } from '../support/workflow-checker.js'
-import { COMMAND_NAMES, type Command, WorkflowModel } from '../support/workflow-model.js'
+import { PATIENCE_MS, rounds, testSeed } from '../support/data/rounds.js'
+import { checkWorkflow } from '../support/model/workflow-checker.js'
+import { COMMAND_NAMES, type Command, WorkflowModel } from '../support/model/workflow-model.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
 let runtime: Runtime
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { closeRace, expectBoth } from '../support/close-race.js'
-import { attachSession, succeeded } from '../support/governed-session.js'
-import { PATIENCE_MS, rounds } from '../support/rounds.js'
-import { type Runtime, startRuntime } from '../support/runtime.js'
-import { join, lookUp, offer, openWorkflow, pay, settle, tryJoin } from '../support/workflow.js'
-import { checkWorkflow } from '../support/workflow-checker.js'
+import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
+import { checkWorkflow } from '../support/model/workflow-checker.js'
+import { closeRace, expectBoth } from '../support/runtime/close-race.js'
+import { attachSession, succeeded } from '../support/runtime/governed-session.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { join, lookUp, offer, openWorkflow, pay, settle, tryJoin } from '../support/runtime/workflow.js'
 
 let runtime: Runtime
 beforeAll(async () => {

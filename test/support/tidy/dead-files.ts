@@ -1,4 +1,4 @@
-import { stringLiterals } from '../source-text.js'
+import { stringLiterals } from '../files/source-text.js'
 import { type Check, isTest, type Project, resolveRelative, type Source } from './project.js'
 
 /** Written just before the code that will use them. An entry goes as soon as its file is reached. */

@@ -32,7 +32,7 @@ export const fileNames: Check = (project) =>
   })
 
 /** Vite and Vitest ask for default exports in their own files. */
-const MAY_EXPORT_DEFAULT = /\.config\.ts$|^test\/support\/[\w-]+-setup\.ts$/
+const MAY_EXPORT_DEFAULT = /\.config\.ts$|^test\/support\/postgres\/[\w-]+-setup\.ts$/
 
 export const defaultExports: Check = (project) =>
   project.sources

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { posix } from 'node:path'
-import { type SourceText, sourceText, stringLiterals } from '../source-text.js'
-import { root, trackedFiles } from '../tracked-files.js'
+import { type SourceText, sourceText, stringLiterals } from '../files/source-text.js'
+import { root, trackedFiles } from '../files/tracked-files.js'
 
 /** The project's files as text, by path from the root. Checks take one, so that they can be tried on a made-up one. */
 export interface Project {

@@ -168,9 +168,6 @@ function edgesWithin(project: Project, folder: string): Edge[] {
 
 const MOST_FILES = 20
 
-/** Folders that are being sorted into rooms. */
-const STILL_CROWDED: ReadonlySet<string> = new Set(['test/support', 'test/server', 'test/scenarios'])
-
 /** A folder with more files than one can take in is sorted into rooms. Tests beside the code do not count. */
 export const crowdedFolders: Check = (project) => {
   const counted = [...project.files.keys()].filter(
@@ -178,7 +175,7 @@ export const crowdedFolders: Check = (project) => {
   )
   const folders = groupBy(counted, (path) => path.slice(0, path.lastIndexOf('/')))
   return [...folders]
-    .filter(([folder, files]) => files.length > MOST_FILES && !STILL_CROWDED.has(folder))
+    .filter(([, files]) => files.length > MOST_FILES)
     .map(([folder, files]) => `${folder}: ${files.length} files, above ${MOST_FILES}; sort them into folders`)
 }
 

@@ -1,6 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { readSharedLines, SHARED_DATA_MISSING, sharedData } from '../../../../test/support/shared-data.js'
+import { readSharedLines, SHARED_DATA_MISSING, sharedData } from '../../../../test/support/data/shared-data.js'
 import { backtestSession } from '../backtest/backtest.js'
 import { compilePlan } from '../compile/compile-plan.js'
 import { draftContracts } from './draft.js'

@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type LoopbackProvider, startProvider } from '../../../../test/support/provider.js'
+import { type LoopbackProvider, startProvider } from '../../../../test/support/provider/provider.js'
 import type { JsonObject } from '../base/json-object.js'
 import { wait } from '../base/steps.js'
 import { runTurn } from '../turn/turn.js'

@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { type LoopbackProvider, startProvider } from '../../../../test/support/provider.js'
+import { type LoopbackProvider, startProvider } from '../../../../test/support/provider/provider.js'
 import { forgetWarnings } from '../base/warn-on-console.js'
 import { type ObserveHandle, observe } from './observe.js'
 

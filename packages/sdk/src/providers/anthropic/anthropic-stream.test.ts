@@ -2,7 +2,7 @@ import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream'
 import { readResponse } from '@countersign/engine'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { eventLines } from '../../../../../test/support/event-lines.js'
+import { eventLines } from '../../../../../test/support/provider/event-lines.js'
 import { isObject, type JsonObject } from '../../base/json-object.js'
 import { anthropic } from './anthropic.js'
 

@@ -2,7 +2,7 @@ import { readResponse } from '@countersign/engine'
 import fc from 'fast-check'
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import { expect, test } from 'vitest'
-import { eventLines } from '../../../../../test/support/event-lines.js'
+import { eventLines } from '../../../../../test/support/provider/event-lines.js'
 import { type JsonObject, objects } from '../../base/json-object.js'
 import { openaiChat } from './openai-chat.js'
 

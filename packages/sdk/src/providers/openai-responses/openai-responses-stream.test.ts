@@ -2,7 +2,7 @@ import { readResponse } from '@countersign/engine'
 import fc from 'fast-check'
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { expect, test } from 'vitest'
-import { eventLines } from '../../../../../test/support/event-lines.js'
+import { eventLines } from '../../../../../test/support/provider/event-lines.js'
 import { isObject, type JsonObject, objects, text } from '../../base/json-object.js'
 import { openaiResponses } from './openai-responses.js'
 

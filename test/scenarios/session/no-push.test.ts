@@ -1,0 +1,76 @@
+import { request } from 'node:http'
+import { pathOf, ROUTES } from '@countersign/protocol'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { ReplayKillError } from '../../../packages/sdk/src/index.js'
+import { proves } from '../../support/proves.js'
+import { type Agent, says, startAgent } from '../../support/runtime/agent.js'
+import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+
+let agent: Agent
+let runtime: Runtime
+let url: string
+beforeAll(async () => {
+  agent = await startAgent()
+  runtime = await startRuntime()
+  url = await runtime.instances[0].listen()
+})
+afterAll(async () => {
+  await agent.close()
+  await runtime.close()
+})
+
+const governed = () =>
+  agent.start({
+    contracts: { tool: 'look', side_effect: 'read' },
+    tools: { look: () => null },
+    apiKey: runtime.key,
+    runtimeUrl: url,
+  })
+
+proves('event.none-to-clients', 'a client hears of nothing that it did not ask for', async () => {
+  const { session, ask, diagnostics } = governed()
+  agent.provider.enqueue(says('hello'))
+  await ask(['look'])
+  const path = { session_id: session.sessionId }
+  await runtime.api().addLabel({ params: path, body: { label: 'behind-its-back' } })
+  await runtime.api().killSession({ params: path, body: {} })
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  expect(session.getHealth()).toMatchObject({ status: 'healthy', killed: false })
+  expect(diagnostics).toEqual([])
+  await expect(ask(['look'])).rejects.toThrow(ReplayKillError)
+  expect(session.getHealth().killed).toBe(true)
+})
+
+proves('event.none-to-clients', 'no connection can be turned into a channel', async () => {
+  const headers = { authorization: `Bearer ${runtime.key}` }
+  const { session, ask } = governed()
+  agent.provider.enqueue(says('hello'))
+  await ask(['look'])
+  const path = pathOf(ROUTES.loadSession, { session_id: session.sessionId })
+  const reply = await fetch(`${url}${path}`, { headers: { ...headers, accept: 'text/event-stream' } })
+  expect(reply.headers.get('content-type')).toContain('application/json')
+  expect(Object.keys(await reply.json())).toContain('session')
+
+  const upgrade = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==' }
+  for (const at of [path, '/', '/ws']) {
+    const answered = await new Promise<string>((resolve, reject) => {
+      const asking = request(`${url}${at}`, { headers: { ...headers, ...upgrade, 'sec-websocket-version': '13' } })
+      asking.on('upgrade', (_response, socket) => {
+        socket.destroy()
+        resolve('a channel')
+      })
+      asking.on('response', (response) => {
+        response.resume()
+        resolve('an answer')
+      })
+      asking.on('error', reject)
+      asking.end()
+    })
+    expect(answered, at).toBe('an answer')
+  }
+})
+
+proves('event.none-to-clients', 'nobody can ask to be called back', () => {
+  const words = JSON.stringify(Object.values(ROUTES).map(({ path, summary }) => [path, summary])).toLowerCase()
+  expect(words).not.toMatch(/webhook|callback|subscri|stream|notif/)
+})

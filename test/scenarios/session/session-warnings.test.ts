@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { forgetWarnings } from '../../../packages/sdk/src/base/warn-on-console.js'
+import { type ReplayOptions, replay } from '../../../packages/sdk/src/index.js'
+import { calls, results, says } from '../../support/runtime/agent.js'
+import { startAgentAndRuntime } from '../../support/runtime/agent-and-runtime.js'
+
+const look = { tool: 'look', side_effect: 'read' as const }
+const pay = { tool: 'pay', side_effect: 'financial' as const, gate: 'allow' as const }
+
+const { agent, runtime } = await startAgentAndRuntime()
+let warnings: string[]
+beforeEach(() => {
+  warnings = []
+  forgetWarnings()
+  vi.stubEnv('COUNTERSIGN_API_KEY', '')
+  vi.spyOn(console, 'warn').mockImplementation((text: string) => void warnings.push(text))
+})
+afterEach(() => {
+  vi.unstubAllEnvs()
+  vi.restoreAllMocks()
+})
+
+/** What a program that listens to no diagnostics reads on its console when it starts a session. */
+async function startsWith(options: ReplayOptions): Promise<string[]> {
+  await replay(agent.openai(), options).restore()
+  return warnings
+}
+
+test('a session with contracts and tools has nothing to tell', async () => {
+  expect(await startsWith({ contracts: [look, pay], tools: { look: () => null } })).toEqual([])
+})
+
+test('a key that is handed over empty is told: the program expects a server', async () => {
+  const [text] = await startsWith({ contracts: look, tools: { look: () => null }, apiKey: '' })
+  expect(text).toContain('the option apiKey is empty and COUNTERSIGN_API_KEY is not set')
+})
+
+test('a key without tools is told: the server cannot govern', async () => {
+  const [text] = await startsWith({ contracts: look, apiKey: runtime.key, fetch: runtime.fetch })
+  expect(text).toContain('without the option tools the server cannot govern')
+})
+
+test('a tool that no contract covers is told, with the one that may be meant', async () => {
+  const [text] = await startsWith({ contracts: [look, pay], tools: { lok: () => null, pay: () => null } })
+  expect(text).toContain('no contract covers the tool lok, so its calls are blocked: did you mean "look"?')
+  forgetWarnings()
+  warnings = []
+  expect(await startsWith({ contracts: look, tools: { lok: () => null }, unmatchedPolicy: 'allow' })).toEqual([])
+})
+
+test('keys of a contract that nothing enforces are told', async () => {
+  const [text] = await startsWith({ contracts: { ...look, rate_limits: { per_minute: 3 } } })
+  expect(text).toContain('rate_limits')
+})
+
+test('a call past the session is told', async () => {
+  const client = agent.openai()
+  const session = replay(client, { contracts: look })
+  agent.provider.enqueue(says('hello'))
+  await client.chat.completions.create({ model: 'gpt-4o', messages: [{ role: 'user', content: 'x' }] })
+  expect(warnings).toEqual([expect.stringContaining('chat.completions.create was called on the original client')])
+  await session.restore()
+})
+
+test('one who listens to diagnostics is told there, and nowhere else', async () => {
+  const told: string[] = []
+  await startsWith({ contracts: look, apiKey: '', diagnostics: ({ type }) => told.push(type) })
+  expect([told, warnings]).toEqual([['replay_protection_level'], []])
+})
+
+test.each([
+  ['run by hand', { pay: () => null }, 'run it by session.tools.pay'],
+  ['without a wrapper', { look: () => null }, 'put pay into the option tools'],
+])('a tool %s is told once when its contract needs evidence: its calls never commit', async (_how, tools, mend) => {
+  const govern = { contracts: [look, pay], tools, apiKey: runtime.key, fetch: runtime.fetch }
+  const { ask, session, diagnostics } = agent.start(govern)
+  for (let turn = 0; turn < 2; turn++) {
+    agent.provider.enqueue(calls(['pay', { amount: turn }]), says('done'))
+    await ask(['pay'], results(await ask(['pay'])))
+  }
+  expect(diagnostics).toMatchObject([{ type: 'replay_protection_level', detail: expect.stringContaining(mend) }])
+  expect(session.getState().stateVersion).toBe(0)
+})

@@ -1,0 +1,138 @@
+import { expect } from 'vitest'
+import { ReplayContractError, type ReplayOptions } from '../../../packages/sdk/src/index.js'
+import { proves } from '../../support/proves.js'
+import { callNames, calls, results, says } from '../../support/runtime/agent.js'
+import { startAgentAndRuntime } from '../../support/runtime/agent-and-runtime.js'
+
+type OnCheckpoint = NonNullable<ReplayOptions['onCheckpoint']>
+
+const contracts = [
+  { tool: 'look', side_effect: 'read' as const },
+  {
+    tool: 'pay',
+    side_effect: 'financial' as const,
+    gate: 'allow' as const,
+    checkpoint: { when: [{ path: '$.amount', gt: 200 }], reason: 'large payment' },
+  },
+]
+
+const { agent, runtime } = await startAgentAndRuntime()
+
+const decide =
+  (decision: 'approve' | 'deny'): OnCheckpoint =>
+  ({ checkpoint_id }) => ({ checkpoint_id, decision, decided_by: 'ann', decided_at: new Date().toISOString() })
+
+function governed(onCheckpoint: OnCheckpoint, options: ReplayOptions = {}) {
+  const paid: unknown[] = []
+  const tools = { look: () => ({ found: true }), pay: (args: unknown) => paid.push(args) }
+  const started = agent.start({ contracts, tools, apiKey: runtime.key, fetch: runtime.fetch, onCheckpoint, ...options })
+  return { ...started, paid }
+}
+
+const onServer = async (sessionId: string) =>
+  (await runtime.api().loadSession({ params: { session_id: sessionId }, query: { include: 'pending' } })).body
+
+proves(
+  ['state.checkpoint.approve', 'checkpoint.client-callback'],
+  'an approval travels with the receipt, and the server commits the step by it',
+  async () => {
+    const { session, ask, paid } = governed(decide('approve'))
+    agent.provider.enqueue(calls(['pay', { amount: 300 }, 'p1']))
+    await ask(['pay'])
+    expect((await onServer(session.sessionId)).pending).toMatchObject([{ call_id: 'p1', tool_name: 'pay' }])
+    await session.tools?.pay?.({ amount: 300 }, { callId: 'p1' })
+    expect(paid).toEqual([{ amount: 300 }])
+    const { session: view, pending } = await onServer(session.sessionId)
+    expect(pending).toEqual([])
+    expect(view.state).toMatchObject({ stateVersion: 1, totalToolCalls: 1 })
+    expect(session.getState().stateVersion).toBe(1)
+  },
+)
+
+proves(
+  'state.checkpoint.approve',
+  'without the approval the same receipt resolves the call and commits nothing',
+  async () => {
+    const { session, ask } = governed(decide('approve'))
+    agent.provider.enqueue(calls(['pay', { amount: 300 }, 'p1']))
+    await ask(['pay'])
+    const { pending = [], session: before } = await onServer(session.sessionId)
+    const [call] = pending
+    if (call === undefined) throw new Error('nothing is pending')
+    const at = new Date().toISOString()
+    const { status, body } = await runtime.api().submitReceipts({
+      params: { session_id: session.sessionId },
+      body: {
+        fence: before.fence,
+        receipts: [
+          {
+            pending_call_id: call.pending_call_id,
+            argument_hash: call.argument_hash,
+            outcome: 'succeeded',
+            evidence_level: 'executed',
+            started_at: at,
+            finished_at: at,
+          },
+        ],
+      },
+    })
+    expect(status).toBe(200)
+    expect(body.state_version).toBe(0)
+    expect((await onServer(session.sessionId)).pending).toEqual([])
+  },
+)
+
+proves(
+  ['state.checkpoint.deny', 'block.checkpoint-denied'],
+  'a denial leaves nothing pending on the server, and the session goes on',
+  async () => {
+    const { session, ask, paid } = governed(decide('deny'))
+    agent.provider.enqueue(calls(['look', {}], ['pay', { amount: 300 }, 'p1']), calls(['look', {}, 'l2']), says('done'))
+    const denied = await ask(['look', 'pay']).catch((error: unknown) => error)
+    expect(denied).toBeInstanceOf(ReplayContractError)
+    expect(denied).toMatchObject({ decision: { blocked: [{ call_id: 'p1', reason: 'checkpoint_denied' }] } })
+    const { session: view, pending } = await onServer(session.sessionId)
+    expect(pending).toEqual([])
+    expect(view.state).toMatchObject({ stateVersion: 0, totalToolCalls: 0 })
+    await expect(session.tools?.pay?.({ amount: 300 })).rejects.toThrow(ReplayContractError)
+    expect(paid).toEqual([])
+    const next = await ask(['look', 'pay'])
+    expect(callNames(next)).toEqual(['look'])
+    await session.tools?.look?.({})
+    await ask(['look', 'pay'], results(next))
+    expect((await onServer(session.sessionId)).session.state_version).toBe(1)
+  },
+)
+
+proves('state.checkpoint.deny', 'under a strip gate the other call of the same answer runs', async () => {
+  const { session, ask, paid } = governed(decide('deny'), { gate: 'strip_blocked' })
+  agent.provider.enqueue(calls(['look', {}], ['pay', { amount: 300 }]))
+  expect(callNames(await ask(['look', 'pay']))).toEqual(['look'])
+  await session.tools?.look?.({})
+  expect(paid).toEqual([])
+  const { session: view, pending } = await onServer(session.sessionId)
+  expect(pending).toEqual([])
+  expect(view.state).toMatchObject({ stateVersion: 1, toolCallCounts: { look: 1 } })
+})
+
+proves(
+  ['state.checkpoint.budget', 'block.checkpoint-budget-exceeded'],
+  'the server counts the questions, and blocks the eleventh call unasked',
+  async () => {
+    let asked = 0
+    const { session, ask } = governed((request) => {
+      asked++
+      return decide('approve')(request)
+    })
+    let messages = undefined as ReturnType<typeof results> | undefined
+    for (let turn = 0; turn < 10; turn++) {
+      agent.provider.enqueue(calls(['pay', { amount: 300 + turn }]))
+      messages = results(await ask(['pay'], messages))
+      await session.tools?.pay?.({ amount: 300 + turn })
+    }
+    agent.provider.enqueue(calls(['pay', { amount: 400 }]))
+    await expect(ask(['pay'], messages)).rejects.toThrow('checkpoint_budget_exceeded')
+    expect(asked).toBe(10)
+    expect((await onServer(session.sessionId)).session.state).toMatchObject({ stateVersion: 10, totalBlockCount: 1 })
+  },
+)

@@ -1,0 +1,464 @@
+import { createHash } from 'node:crypto'
+import { KEY_PREFIX, LIMITS } from '@countersign/protocol'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { proves } from '../../support/proves.js'
+import { createMailbox } from '../../support/runtime/mailbox.js'
+import { Person } from '../../support/runtime/person.js'
+import { type Runtime, startRuntime, TEST_ORIGIN } from '../../support/runtime/runtime.js'
+
+const mailbox = createMailbox()
+let now = new Date('2026-01-01T00:00:00Z')
+let address = 1
+let runtime: Runtime
+
+/** Each from an address of its own, so that limits by address do not meet tests that are not about them. */
+const person = (email?: string) => {
+  address += 1
+  const from = `198.51.${Math.floor(address / 250)}.${address % 250}`
+  const send: typeof fetch = async (input, init) => {
+    const request = new Request(input, init)
+    request.headers.set('x-forwarded-for', from)
+    return runtime.fetch(request)
+  }
+  return new Person(send, email === undefined ? {} : { email })
+}
+const ownerOf = (email: string) => createHash('sha256').update(email.toLowerCase()).digest('base64url')
+const tokensOf = async (bucket: string, email: string): Promise<number> => {
+  const [row] = await runtime.sql<{ tokens: number }[]>`
+    select tokens from buckets where bucket = ${bucket} and owner = ${ownerOf(email)}`
+  return row?.tokens ?? Number.NaN
+}
+const mailSent = () => runtime.instances[0].parts.accounts.mail.idle()
+
+beforeAll(async () => {
+  runtime = await startRuntime({
+    config: { COUNTERSIGN_TRUSTED_PROXIES: '127.0.0.1' },
+    parts: { clock: () => now },
+    mailer: mailbox,
+  })
+})
+afterAll(() => runtime.close())
+
+describe('signing up', () => {
+  proves(
+    ['endpoint.signup', 'auth.key.format', 'auth.key.shown-once.signup'],
+    'makes a tenant, a user and a key that is shown once and kept as a hash',
+    async () => {
+      const ada = person()
+      const { status, body } = await ada.signup({ name: 'Ada', organisation: 'Engines' })
+      expect(status).toBe(201)
+      expect(body.api_key).toMatch(new RegExp(`^${KEY_PREFIX}_[A-Za-z0-9_-]{32}$`))
+      expect(body.user).toMatchObject({
+        email: ada.email,
+        name: 'Ada',
+        tenant_name: 'Engines',
+        email_verified: false,
+        quota: 'free',
+      })
+      const keys = await ada.call('listKeys')
+      expect(keys.text).not.toContain(body.api_key)
+      expect(keys.body.keys).toMatchObject([{ prefix: body.api_key.slice(0, 8), revoked_at: null }])
+    },
+  )
+
+  test('a second account for the same address is 409 EMAIL_TAKEN, in any letter case', async () => {
+    const ada = person()
+    await ada.signup()
+    const again = await person(ada.email.toUpperCase()).signup()
+    expect([again.status, again.code]).toEqual([409, 'EMAIL_TAKEN'])
+  })
+
+  proves(
+    ['endpoint.signup.mail', 'auth.verification.no-wait', 'auth.verification.mail-failure'],
+    'succeeds when the mail cannot be sent, and the mail is tried again',
+    async () => {
+      const ada = person()
+      mailbox.failing = true
+      expect((await ada.signup()).status).toBe(201)
+      await mailSent()
+      expect(mailbox.mails.filter(({ to }) => to === ada.email)).toEqual([])
+      mailbox.failing = false
+      now = new Date(now.getTime() + 61_000)
+      await mailSent()
+      expect(mailbox.tokenFor(ada.email)).toMatch(/^[\w-]{43}$/)
+    },
+  )
+
+  test.each([
+    ['two addresses', 'a@example.test,b@example.test'],
+    ['a display name', 'Ada <a@example.test>'],
+    ['a group', 'friends:a@example.test;'],
+    ['a line break', 'a@example.test\r\nBcc: b@example.test'],
+    ['no domain', 'ada'],
+  ])('refuses %s as an address', async (_what, email) => {
+    expect((await person(email).signup()).status).toBe(400)
+  })
+
+  test('unknown fields are ignored and never written', async () => {
+    const ada = person()
+    const { status, body } = await ada.signup({ tenant_id: 'tn_other', quota: 'scale', email_verified: true })
+    expect(status).toBe(201)
+    expect(body.user).toMatchObject({ quota: 'free', email_verified: false })
+  })
+})
+
+describe('verifying', () => {
+  proves(
+    ['auth.unverified', 'auth.unverified.dashboard', 'account.email-verification'],
+    'an unverified account gets 403 EMAIL_NOT_VERIFIED on the runtime API, and its dashboard is open',
+    async () => {
+      const ada = person()
+      const { body } = await ada.signup()
+      const refused = await runtime.api(body.api_key).lookupPlan({ query: { agent: 'a', environment: 'production' } })
+      expect([refused.status, refused.problem.code]).toEqual([403, 'EMAIL_NOT_VERIFIED'])
+      expect((await ada.call('me')).status).toBe(200)
+      await mailSent()
+      expect((await ada.call('verifyEmail', { body: { token: mailbox.tokenFor(ada.email) } })).status).toBe(200)
+      const next = await runtime.api(body.api_key).loadSession({ params: { session_id: 'none' } })
+      expect(next.status).toBe(404)
+      expect((await ada.call('me')).body.user.email_verified).toBe(true)
+    },
+  )
+
+  proves(
+    ['auth.verification.lifetime', 'auth.verification.resend', 'limit.verification-token'],
+    'the token ends after 24 hours, and a resent one voids it',
+    async () => {
+      const ada = person()
+      await ada.signup()
+      await mailSent()
+      const first = mailbox.tokenFor(ada.email)
+      await ada.call('resendVerification', { body: { email: ada.email } })
+      await mailSent()
+      const second = mailbox.tokenFor(ada.email)
+      expect(second).not.toBe(first)
+      expect((await ada.call('verifyEmail', { body: { token: first } })).code).toBe('INVALID_TOKEN')
+      now = new Date(now.getTime() + LIMITS.verificationTokenHours * 3_600_000)
+      expect((await ada.call('verifyEmail', { body: { token: second } })).code).toBe('INVALID_TOKEN')
+    },
+  )
+})
+
+describe('signing in', () => {
+  proves(
+    ['auth.cookie.http-only', 'auth.cookie.same-site'],
+    'sets HttpOnly SameSite=Strict cookies, and nothing in the body is a token',
+    async () => {
+      const ada = person()
+      await ada.signup()
+      ada.cookies.clear()
+      const { status, headers, text } = await ada.login()
+      expect(status).toBe(200)
+      const lines = headers.getSetCookie()
+      expect(lines.map((line) => line.split('=')[0]).sort()).toEqual(['countersign_access', 'countersign_refresh'])
+      for (const line of lines) expect(line).toMatch(/; Path=\/; Max-Age=604800; HttpOnly; SameSite=Strict$/)
+      for (const value of ada.cookies.values()) expect(text).not.toContain(value)
+    },
+  )
+
+  test('wrong password and unknown address get the same answer', async () => {
+    const ada = person()
+    await ada.signup()
+    const wrong = await ada.login('not the password at all')
+    const unknown = await person().login()
+    expect(wrong.status).toBe(401)
+    expect(unknown.text).toBe(wrong.text)
+    expect(unknown.status).toBe(wrong.status)
+  })
+
+  test('ten failures from one place for one account are the last for a while, known or not; its owner signs in elsewhere', async () => {
+    const ada = person()
+    await ada.signup()
+    for (const email of [ada.email, 'nobody@example.test']) {
+      const stranger = person(email)
+      const codes: (string | undefined)[] = []
+      for (let i = 0; i < 12; i += 1) codes.push((await stranger.login('wrong wrong wrong')).code)
+      expect(codes.slice(0, 10)).toEqual(Array(10).fill('UNAUTHENTICATED'))
+      expect(codes.slice(10)).toEqual(['RATE_LIMITED', 'RATE_LIMITED'])
+    }
+    // Refused tries count for nobody else: however many come, the account's own bound is not used up by them.
+    const left = await tokensOf('login_email', ada.email)
+    const stranger = person(ada.email)
+    for (let i = 0; i < 10; i += 1) await stranger.login('wrong wrong wrong')
+    const before = await tokensOf('login_email', ada.email)
+    expect(left - before).toBeGreaterThan(8)
+    expect((await stranger.login('wrong wrong wrong')).code).toBe('RATE_LIMITED')
+    expect(await tokensOf('login_email', ada.email)).toBe(before)
+    expect((await ada.login()).status).toBe(200)
+  })
+
+  test('however many places the tries come from, an account takes so many and no more', async () => {
+    const ada = person()
+    await ada.signup()
+    await ada.login('wrong wrong wrong')
+    expect(await tokensOf('login_email', ada.email)).toBe(99)
+    await runtime.sql`update buckets set tokens = 0 where bucket = 'login_email' and owner = ${ownerOf(ada.email)}`
+    expect((await person(ada.email).login('wrong wrong wrong')).code).toBe('RATE_LIMITED')
+  })
+
+  proves(
+    ['auth.refresh.transparent', 'auth.session.access-lifetime', 'limit.access-token'],
+    'an expired access token is renewed by the refresh token, for many requests at once',
+    async () => {
+      const ada = person()
+      await ada.signup()
+      now = new Date(now.getTime() + LIMITS.accessTokenMinutes * 60_000 + 1_000)
+      const before = ada.cookies.get('countersign_access')
+      const answers = await Promise.all(Array.from({ length: 12 }, () => ada.call('me')))
+      expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(200))
+      expect(ada.cookies.get('countersign_access')).not.toBe(before)
+      expect((await ada.call('me')).headers.getSetCookie()).toEqual([])
+    },
+  )
+
+  proves(
+    ['auth.session.refresh-lifetime', 'limit.refresh-token'],
+    'the refresh token ends after seven days',
+    async () => {
+      const ada = person()
+      await ada.signup()
+      now = new Date(now.getTime() + LIMITS.refreshTokenDays * 24 * 3_600_000 - 1_000)
+      expect((await ada.call('me')).status).toBe(200)
+      now = new Date(now.getTime() + 20 * 60_000)
+      expect((await ada.call('me')).status).toBe(401)
+    },
+  )
+
+  proves(['auth.refresh.revocable'], 'signing out ends the access token too, at once', async () => {
+    const ada = person()
+    await ada.signup()
+    const stolen = new Map(ada.cookies)
+    expect((await ada.call('logout')).status).toBe(200)
+    expect(ada.cookies.size).toBe(0)
+    for (const [name, value] of stolen) ada.cookies.set(name, value)
+    expect((await ada.call('me')).status).toBe(401)
+    expect((await ada.call('logout')).status).toBe(200)
+  })
+
+  const LOST: Record<string, (cookies: Map<string, string>) => void> = {
+    'is missing': (cookies) => cookies.delete('countersign_refresh'),
+    'is one that nobody issued': (cookies) => cookies.set('countersign_refresh', 'A'.repeat(43)),
+  }
+  test.each(Object.entries(LOST))(
+    'signing out ends the sign-in that the access token names where the refresh token %s',
+    async (_, lose) => {
+      const ada = person()
+      await ada.signup()
+      const stolen = new Map(ada.cookies)
+      lose(ada.cookies)
+      expect((await ada.call('logout')).status).toBe(200)
+      for (const [name, value] of stolen) ada.cookies.set(name, value)
+      expect((await ada.call('me')).status).toBe(401)
+      await ada.login()
+      const { items } = (await ada.call('listAudit', { query: { limit: '10' } })).body
+      expect(items.map(({ action }) => action)).toContain('logout')
+    },
+  )
+})
+
+describe('resetting a password', () => {
+  const askForReset = async (who: Person) => {
+    expect((await who.call('forgotPassword', { body: { email: who.email } })).status).toBe(200)
+    await mailSent()
+    return mailbox.tokenFor(who.email)
+  }
+
+  proves(
+    ['auth.reset.single-use', 'account.password-reset'],
+    'sets the password once, and signs everyone out',
+    async () => {
+      const ada = person()
+      await ada.signup()
+      const token = await askForReset(ada)
+      const reset = () => ada.call('resetPassword', { body: { token, password: 'a brand new password' } })
+      const answers = await Promise.all([reset(), reset(), reset()])
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400])
+      expect((await ada.call('me')).status).toBe(401)
+      expect((await ada.login()).status).toBe(401)
+      expect((await ada.login('a brand new password')).status).toBe(200)
+    },
+  )
+
+  proves(
+    ['auth.reset.invalidates-older', 'auth.reset.lifetime', 'limit.reset-token'],
+    'a newer token voids the older, and an hour ends it',
+    async () => {
+      const ada = person()
+      await ada.signup()
+      const older = await askForReset(ada)
+      const newer = await askForReset(ada)
+      const use = async (token: string) =>
+        (await ada.call('resetPassword', { body: { token, password: 'a brand new password' } })).code
+      expect(await use(older)).toBe('INVALID_TOKEN')
+      now = new Date(now.getTime() + LIMITS.resetTokenMinutes * 60_000)
+      expect(await use(newer)).toBe('INVALID_TOKEN')
+    },
+  )
+
+  test.each([[null], [''], [['a']], [123], ['x'.repeat(43)]])('token %j is 400', async (token) => {
+    const answer = await person().call('resetPassword', {
+      rawBody: JSON.stringify({ token, password: 'a brand new password' }),
+    })
+    expect(answer.status).toBe(400)
+  })
+
+  test('takes an account that a stranger opened with the address out of their hands, keys and all', async () => {
+    const address = person().email
+    const stranger = new Person(runtime.fetch, { email: address })
+    const { api_key: strangersKey } = (await stranger.signup()).body
+    await mailSent()
+    const verification = mailbox.tokenFor(address)
+    const ada = new Person(runtime.fetch, { email: address })
+    const reset = { token: await askForReset(ada), password: 'a brand new password' }
+    expect((await ada.call('resetPassword', { body: reset })).status).toBe(200)
+    expect((await ada.call('verifyEmail', { body: { token: verification } })).status).toBe(200)
+    expect((await stranger.call('me')).status).toBe(401)
+    expect((await runtime.api(strangersKey).loadSession({ params: { session_id: 'none' } })).status).toBe(401)
+
+    await ada.login('a brand new password')
+    const { api_key: key } = (await ada.call('createKey', { body: { name: 'own' } })).body
+    const again = { token: await askForReset(ada), password: 'another brand new one' }
+    expect((await ada.call('resetPassword', { body: again })).status).toBe(200)
+    expect((await runtime.api(key).loadSession({ params: { session_id: 'none' } })).status).toBe(404)
+  })
+
+  test.each(['resetPassword', 'logout'] as const)('%s reaches a request that was let in before', async (end) => {
+    const { email } = person()
+    const stranger = new Person(runtime.fetch, { email })
+    await stranger.signup()
+    const cookie = [...stranger.cookies].map((pair) => pair.join('=')).join('; ')
+    // The body is read when whoever asks has been let in, and it comes slowly.
+    let finish = (_: string) => {}
+    const rest = new Promise<string>((done) => {
+      finish = done
+    })
+    let making: Promise<Response> | undefined
+    await new Promise<void>((asked) => {
+      const body = new ReadableStream({
+        async pull(controller) {
+          asked()
+          controller.enqueue(new TextEncoder().encode(await rest))
+          controller.close()
+        },
+      })
+      const headers = { cookie, origin: TEST_ORIGIN, 'content-type': 'application/json' }
+      const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit
+      making = runtime.fetch(`${TEST_ORIGIN}/api/dashboard/keys`, init)
+    })
+    const reset = { token: await askForReset(person(email)), password: 'a brand new password' }
+    await stranger.call(end, end === 'logout' ? {} : { body: reset })
+    finish(JSON.stringify({ name: 'slow' }))
+    expect((await making)?.status).toBe(401)
+    expect(await runtime.sql`select 1 from api_keys where name = 'slow'`).toHaveLength(0)
+  })
+
+  test('a verification token resets nothing', async () => {
+    const ada = person()
+    await ada.signup()
+    await mailSent()
+    const token = mailbox.tokenFor(ada.email)
+    expect((await ada.call('resetPassword', { body: { token, password: 'a brand new password' } })).code).toBe(
+      'INVALID_TOKEN',
+    )
+  })
+
+  proves(
+    [
+      'endpoint.forgot-password',
+      'endpoint.forgot-password.always-ok',
+      'error.forgot-password-ok',
+      'limit.forgot-password',
+    ],
+    'forgot-password is 200 for known, unknown, malformed and over the limit, and mails at most three',
+    async () => {
+      const ada = person()
+      await ada.signup()
+      await mailSent()
+      const before = mailbox.mails.length
+      const bodies: unknown[] = [
+        ...Array.from({ length: 5 }, () => ({ email: ada.email })),
+        { email: 'nobody@example.test' },
+        { email: 7 },
+        {},
+        [],
+        'text',
+      ]
+      const answers = []
+      for (const body of bodies) answers.push(await person().call('forgotPassword', { rawBody: JSON.stringify(body) }))
+      expect(new Set(answers.map(({ status, text }) => `${status} ${text}`))).toEqual(
+        new Set(['200 {"ok":true,"mail":"sent"}']),
+      )
+      await mailSent()
+      expect(mailbox.mails.slice(before).map(({ to }) => to)).toEqual([ada.email, ada.email, ada.email])
+    },
+  )
+})
+
+describe('keys', () => {
+  proves('auth.key.shown-once.creation', 'a new key is in the answer that made it and in no other', async () => {
+    const ada = person()
+    await ada.signup()
+    const made = await ada.call('createKey', { body: { name: 'ci' } })
+    expect(made.body.api_key).toMatch(/^csk_[A-Za-z0-9_-]{32}$/)
+    for (const name of ['listKeys', 'listAudit', 'me'] as const) {
+      expect((await ada.call(name)).text).not.toContain(made.body.api_key)
+    }
+  })
+
+  proves(
+    ['auth.key.maximum-active', 'limit.active-keys'],
+    'twenty creations at once leave five active keys',
+    async () => {
+      const ada = person()
+      await ada.signup()
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => ada.call('createKey', { body: { name: `key ${i}` } })),
+      )
+      expect(answers.filter(({ status }) => status === 201)).toHaveLength(LIMITS.activeKeysPerTenant - 1)
+      expect(answers.filter(({ code }) => code === 'KEY_LIMIT')).toHaveLength(20 - LIMITS.activeKeysPerTenant + 1)
+    },
+  )
+
+  proves(
+    ['auth.key.revoked-at-once', 'account.api-keys'],
+    'a revoked key is refused from the next request on, on another instance too',
+    async () => {
+      const ada = person()
+      const { body } = await ada.signup()
+      await mailSent()
+      await ada.call('verifyEmail', { body: { token: mailbox.tokenFor(ada.email) } })
+      const ask = () => runtime.api(body.api_key).loadSession({ params: { session_id: 'none' } })
+      expect((await ask()).status).toBe(404)
+      const [key] = (await ada.call('listKeys')).body.keys
+      expect((await ada.call('revokeKey', { params: { key_id: key?.key_id ?? '' } })).status).toBe(200)
+      expect((await ask()).status).toBe(401)
+      expect((await ada.call('revokeKey', { params: { key_id: key?.key_id ?? '' } })).status).toBe(404)
+    },
+  )
+
+  test("another tenant's key cannot be revoked and looks unknown", async () => {
+    const ada = person()
+    const eve = person()
+    await ada.signup()
+    await eve.signup()
+    const [key] = (await ada.call('listKeys')).body.keys
+    const foreign = await eve.call('revokeKey', { params: { key_id: key?.key_id ?? '' } })
+    const unknown = await eve.call('revokeKey', { params: { key_id: 'key_unknown' } })
+    expect([foreign.status, foreign.text]).toEqual([404, unknown.text])
+  })
+
+  test('the audit trail says who did what, from where', async () => {
+    const ada = person()
+    await ada.signup()
+    await ada.call('createKey', { body: { name: 'ci' } })
+    await ada.login('wrong wrong wrong')
+    const { body } = await ada.call('listAudit', { query: { limit: '2' } })
+    expect(body.items).toMatchObject([
+      { action: 'login_failed' },
+      { action: 'key_created', actor: ada.email, detail: 'ci' },
+    ])
+    expect(body.items[0]?.ip).toMatch(/^198\.51\./)
+    const older = await ada.call('listAudit', { query: { limit: '2', cursor: body.next ?? '' } })
+    expect(older.body.items.map(({ action }) => action)).toEqual(['signup'])
+  })
+})

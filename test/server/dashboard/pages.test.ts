@@ -1,0 +1,54 @@
+import { ERRORS, ROUTES } from '@countersign/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Runtime, routeRequest, startRuntime, TEST_ORIGIN } from '../../support/runtime/runtime.js'
+
+let runtime: Runtime
+beforeAll(async () => {
+  runtime = await startRuntime()
+})
+afterAll(() => runtime.close())
+
+const get = (path: string) => runtime.fetch(`${TEST_ORIGIN}${path}`)
+
+test('/healthz is alive, /readyz is ready, and not ready once the server drains', async () => {
+  expect((await get('/healthz')).status).toBe(200)
+  expect(await (await get('/readyz')).json()).toEqual({ status: 'ready' })
+  const draining = await startRuntime({ parts: { isReady: () => false } })
+  const answer = await draining.fetch(`${TEST_ORIGIN}/readyz`)
+  await draining.close()
+  expect([answer.status, await answer.json()]).toEqual([
+    503,
+    { status: 'not_ready', reason: 'the server is shutting down' },
+  ])
+})
+
+test('/metrics counts requests by route and status, and names no tenant, key or id', async () => {
+  await runtime.fetch(routeRequest('loadSession', { key: runtime.key, params: { session_id: 'very-special-id' } }))
+  const text = await (await get('/metrics')).text()
+  expect(text).toMatch(/countersign_requests_total\{route="[a-zA-Z]+",status="404"\} \d+/)
+  expect(text).toMatch(/countersign_pool_size \d+/)
+  expect(text).toMatch(/countersign_ledger_height \d+/)
+  expect(text).not.toMatch(new RegExp(`${runtime.tenantId}|${runtime.keyId}|very-special-id|csk_`))
+})
+
+test('/openapi.json is the document of every route', async () => {
+  const document = await (await get('/openapi.json')).json()
+  const operations = Object.values(document.paths as Record<string, Record<string, { operationId: string }>>)
+    .flatMap((path) => Object.values(path))
+    .map(({ operationId }) => operationId)
+  expect(operations.sort()).toEqual(Object.keys(ROUTES).sort())
+})
+
+test('/docs is readable, names every route and error, and may load and run nothing', async () => {
+  const response = await get('/docs')
+  const page = await response.text()
+  expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect(response.headers.get('content-security-policy')).toMatch(
+    /^default-src 'none'; style-src 'sha256-[^']+'; frame-ancestors 'none'$/,
+  )
+  for (const name of Object.keys(ROUTES)) expect(page).toContain(`id="${name}"`)
+  for (const code of Object.keys(ERRORS)) expect(page).toContain(code)
+  for (const [, shape] of page.matchAll(/href="#(shape-\w+)"/g)) expect(page).toContain(`<h3 id="${shape}">`)
+  expect(page).toContain('body: <code><a href="#shape-CreateSessionBody">CreateSessionBody</a></code>')
+  expect(page).not.toMatch(/<script|onclick=|src=/)
+})

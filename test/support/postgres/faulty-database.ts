@@ -1,0 +1,43 @@
+import type { Database } from '../../../packages/server/src/postgres/database.js'
+
+/** `before`: the write never reaches the store. `after`: it is done, and its answer is lost. */
+export type Fault = 'before' | 'after'
+
+export interface FaultyDatabase {
+  wrap: (database: Database) => Database
+  /** The next write fails so. */
+  failNext(fault: Fault): void
+  /** Writes since the last look, whether they failed or not. */
+  takeWrites(): number
+}
+
+/** A store that loses writes or their answers on command. Everything that an operation writes passes here. */
+export function faultyDatabase(): FaultyDatabase {
+  let next: Fault | null = null
+  let writes = 0
+  const lost = () => Object.assign(new Error('write CONNECTION_CLOSED 127.0.0.1:5432'), { code: 'CONNECTION_CLOSED' })
+  const faulty = async <T>(run: () => Promise<T>): Promise<T> => {
+    writes += 1
+    const fault = next
+    next = null
+    if (fault === 'before') throw lost()
+    const result = await run()
+    if (fault === 'after') throw lost()
+    return result
+  }
+  return {
+    wrap: (database) => ({
+      ...database,
+      transaction: (tenantId, fn, options) => faulty(() => database.transaction(tenantId, fn, options)),
+      single: (tenantId, fn) => faulty(() => database.single(tenantId, fn)),
+    }),
+    failNext: (fault) => {
+      next = fault
+    },
+    takeWrites: () => {
+      const seen = writes
+      writes = 0
+      return seen
+    },
+  }
+}

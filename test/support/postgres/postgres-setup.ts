@@ -1,0 +1,54 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { connect } from '../../../packages/server/src/postgres/database.js'
+import { migrate } from '../../../packages/server/src/postgres/migrate.js'
+import { startEmbeddedPostgres } from '../../../packages/server/src/process/embedded-postgres/start-embedded-postgres.js'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    postgresUrl: string
+  }
+}
+
+interface Shared {
+  url: string
+  users: number
+  stop: () => Promise<void>
+}
+
+/** All stages of a run live in this process and share one PostgreSQL. */
+const holder = globalThis as typeof globalThis & { countersignTestPostgres?: Promise<Shared> }
+
+/** Starts the PostgreSQL of the run and migrates the template that every test database is cloned from. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  holder.countersignTestPostgres ??= start()
+  const shared = await holder.countersignTestPostgres
+  shared.users += 1
+  project.provide('postgresUrl', shared.url)
+  return async () => {
+    shared.users -= 1
+    if (shared.users > 0) return
+    delete holder.countersignTestPostgres
+    await shared.stop()
+  }
+}
+
+async function start(): Promise<Shared> {
+  const dataFolder = await mkdtemp(join(tmpdir(), 'countersign-test-'))
+  const postgres = await startEmbeddedPostgres({ dataFolder, durable: false })
+  const url = postgres.url.replace(/[^/]*$/, 'postgres')
+  const sql = connect({ url }, { max: 1 })
+  await sql`create database template_countersign`
+  await sql.end()
+  await migrate(url.replace(/[^/]*$/, 'template_countersign'))
+  return {
+    url,
+    users: 0,
+    stop: async () => {
+      await postgres.stop()
+      await rm(dataFolder, { recursive: true, force: true })
+    },
+  }
+}
