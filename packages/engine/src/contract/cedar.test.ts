@@ -107,7 +107,7 @@ describe('check', () => {
   test('after all these refusals Cedar still answers', () => expect(decide(when('true'), {}).decision).toBe('allow'))
 })
 
-test('more policies than Cedar is let to keep are still answered, each its own way', () => {
+test('more policies than Cedar may cache still get their own answers', () => {
   const policies = Array.from({ length: 300 }, (_, limit) => evaluator.prepare(when(`context.arguments.n == ${limit}`)))
   const ask = (at: number, n: number) =>
     policies[at]?.decide({ principal: 'ann', tool: 't', agent: 'a', arguments: { n } }).decision

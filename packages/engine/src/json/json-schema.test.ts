@@ -37,7 +37,7 @@ describe('problems say where, what was expected and what was found', () => {
     expect(validate(refund, value)).toEqual([expect.objectContaining({ ...problem, message: expect.any(String) })])
   })
 
-  test('all problems are told, up to 32', () => {
+  test('all problems are reported, up to 32', () => {
     expect(validate(refund, { order: 1, x: 1, y: 1 })).toHaveLength(3)
     expect(validate({ items: { type: 'string' } }, new Array(1_000).fill(1))).toHaveLength(32)
   })

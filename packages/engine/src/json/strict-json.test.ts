@@ -48,7 +48,7 @@ describe('parseStrictJson takes', () => {
 
   test('nesting of 64', () => expect(parseStrictJson(nested(64)).ok).toBe(true))
 
-  test('another depth when told', () => {
+  test("a depth of the caller's choice", () => {
     expect(parseStrictJson(nested(3), { maxDepth: 2 }).ok).toBe(false)
     expect(parseStrictJson(nested(3), { maxDepth: 3 }).ok).toBe(true)
   })

@@ -52,7 +52,7 @@ export function effectsOf(
   contract: PreparedContract | null,
   args: JsonObject,
   { added }: Amounts,
-  { holds, salt }: { readonly holds: readonly Held[]; readonly salt: string },
+  { holds, salt }: { readonly holds: readonly HeldResource[]; readonly salt: string },
 ): Effects {
   if (contract === null) return NO_EFFECTS
   const { definition, provides } = contract
@@ -122,13 +122,13 @@ function factOf(value: JsonValue, salt: string): Fact {
 }
 
 /** A resource that a call holds. */
-export interface Held {
+export interface HeldResource {
   readonly key: string
   readonly mode: ResourceMode
 }
 
 /** A call whose resource key cannot be rendered was blocked already. */
-export function resourcesOf({ resources }: PreparedContract, args: JsonObject): readonly Held[] {
+export function resourcesOf({ resources }: PreparedContract, args: JsonObject): readonly HeldResource[] {
   if (resources.length === 0) return NOTHING_HELD
   return resources.flatMap((resource) => {
     const key = renderResource(resource, args)
@@ -136,4 +136,4 @@ export function resourcesOf({ resources }: PreparedContract, args: JsonObject): 
   })
 }
 
-const NOTHING_HELD: readonly Held[] = []
+const NOTHING_HELD: readonly HeldResource[] = []

@@ -66,7 +66,7 @@ describe('a session that keeps no hashes', () => {
   })
 
   test.each([
-    ['one of them is blocked, and told', ['look', 'unknown']],
+    ['one of them is blocked and reported', ['look', 'unknown']],
     ['a person must be asked about one', ['look', 'pay']],
   ])('hashes the arguments of all calls where %s', (_, names) => {
     const { decisions } = judge(openSession({ max_steps: 9 }), ...names)

@@ -6,7 +6,7 @@ import type { ReadResponse } from '../response/read-response.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { SessionState } from '../state/state.js'
 import { EMPTY_TALLY, type Tally, tallyCall } from '../state/tally.js'
-import { judgeReadable, type LadderResult, shareResponse } from './judge-call.js'
+import { judgeCall, type LadderResult, responseContext } from './judge-call.js'
 import type { Proposal, Verdict } from './proposal.js'
 import { recordDecision } from './record-decision.js'
 import { totalWith } from './rules/amounts.js'
@@ -15,13 +15,13 @@ import { totalWith } from './rules/amounts.js'
 export function evaluateProposal(proposal: Proposal): Verdict {
   const { state, response, gate } = proposal
   const cost = costOfResponse(proposal)
-  const shared = shareResponse(proposal)
+  const shared = responseContext(proposal)
   let tally = EMPTY_TALLY
   const results: LadderResult[] = []
   const calls = callsToJudge(response)
   const spent = cost === '0' ? state.actualCost : addDecimals(state.actualCost, cost)
   for (const call of calls) {
-    const result = judgeReadable(proposal, shared, call, tally, spent)
+    const result = judgeCall(proposal, shared, call, tally, spent)
     results.push(result)
     const isFollowed = results.length < calls.length
     if (isFollowed && result.blocks.length === 0) tally = tallyWith(tally, result, state)

@@ -126,7 +126,7 @@ describe('a response with more faults than anybody reads', () => {
     120_000,
   )
 
-  test('a large value is not told again with every failure', () => {
+  test('a large value is not repeated with every failure', () => {
     const rules = Array.from({ length: 40 }, (_, index) => ({ path: '$.a', equals: index }))
     const { decisions } = judge(planOf({ argument_value_invariants: rules }), {
       tool_calls: [callOf({ a: 'x'.repeat(100_000) })],
@@ -163,7 +163,7 @@ test('a text too long for a pattern in a path fails a validation and a check bef
 })
 
 describe('names that the model makes up', () => {
-  test('are kept short in the ledger, whatever their length in the response', () => {
+  test('are short in the ledger, whatever their length in the response', () => {
     const long = 'n'.repeat(500_000)
     const { event, outcome } = judge(planOf({}), {
       id: 'r',

@@ -27,7 +27,7 @@ export interface LadderResult {
 }
 
 /** Judges a call. Text that is too long for a pattern of the contract blocks this call and no other. */
-export function judgeReadable(
+export function judgeCall(
   proposal: Proposal,
   response: ResponseContext,
   call: ToolCall,
@@ -35,15 +35,15 @@ export function judgeReadable(
   spent: string,
 ): LadderResult {
   try {
-    return judgeCall(proposal, response, call, tally, spent)
+    return applyRules(proposal, response, call, tally, spent)
   } catch (error) {
     if (!(error instanceof RegexTooCostlyError)) throw error
     const unreadable = { ...call, arguments: null, problem: error.message }
-    return judgeCall(proposal, response, unreadable, tally, spent)
+    return applyRules(proposal, response, unreadable, tally, spent)
   }
 }
 
-function judgeCall(
+function applyRules(
   proposal: Proposal,
   response: ResponseContext,
   call: ToolCall,
@@ -105,7 +105,7 @@ function violationsOf(
   return judgeSources(contract.sources, { arguments: args, flow }, context)
 }
 
-export function shareResponse({ plan, response, toolless }: Proposal): ResponseContext {
+export function responseContext({ plan, response, toolless }: Proposal): ResponseContext {
   let view: ResponseView | undefined
   const viewOnce = () => {
     view ??= viewResponse(response)

@@ -10,7 +10,6 @@ import {
   unmatchedTool,
 } from './rules/access.js'
 import { aggregateLimit, aggregatePathMissing, loopDetected, sessionLimit } from './rules/budget.js'
-import { checkpointBudget, riskGate } from './rules/execution.js'
 import {
   argumentInvariants,
   argumentSchema,
@@ -20,6 +19,7 @@ import {
 } from './rules/invariants.js'
 import { preconditionNotMet, resourceHeld } from './rules/order.js'
 import { ambiguousPhase, illegalPhase } from './rules/phase.js'
+import { checkpointBudget, riskGate } from './rules/risk.js'
 import type { CallContext, Rule } from './rules/rule.js'
 import {
   bindingNotFound,

@@ -202,7 +202,7 @@ describe('whatever comes', () => {
     )
   })
 
-  test('the events fold to the state that was kept', () => {
+  test('the events fold to the stored state', () => {
     fc.assert(
       fc.property(history, (steps) => {
         const { state, events } = play(steps as History)

@@ -13,7 +13,7 @@ import type { ResourceMode } from '../contract/resource.js'
 import type { ReadResponse } from '../response/read-response.js'
 import type { ProposalFacts } from '../state/apply-proposal.js'
 import type { SessionState } from '../state/state.js'
-import type { Held } from './call-effects.js'
+import type { HeldResource } from './call-effects.js'
 
 /** A model's response with everything that its verdict depends on. */
 export interface Proposal {
@@ -57,7 +57,7 @@ export interface Verdict {
   readonly cost: string
   readonly event: ProposalFacts
   /** What each registered call holds, by its pending call id. */
-  readonly resources: ReadonlyMap<string, readonly Held[]>
+  readonly resources: ReadonlyMap<string, readonly HeldResource[]>
   /** The circuit breaker has tripped: the session must be killed. */
   readonly breaker: boolean
 }

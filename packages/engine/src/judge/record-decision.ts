@@ -1,6 +1,6 @@
 import type { Decision, LedgerCall } from '@countersign/protocol'
 import { saltedHash, sha256Hex } from '../json/hash.js'
-import { callRecord, effectsOf, type Held, resourcesOf } from './call-effects.js'
+import { callRecord, effectsOf, type HeldResource, resourcesOf } from './call-effects.js'
 import type { LadderResult } from './judge-call.js'
 import type { Proposal } from './proposal.js'
 
@@ -8,7 +8,7 @@ import type { Proposal } from './proposal.js'
 export interface RecordedDecision {
   readonly decision: Decision
   readonly record: LedgerCall
-  readonly holds: readonly Held[]
+  readonly holds: readonly HeldResource[]
 }
 
 /** Turns what the rules say of one call into its decision on the wire and its record in the ledger. */

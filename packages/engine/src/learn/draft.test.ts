@@ -76,9 +76,9 @@ describe('what is enforced unasked', () => {
     const [, use] = learned({ requests: 3 })
     const { requests: _, ...old } = use as ToolSummary
     const entries = old.flows.entries.map(([path, { requests: __, ...flow }]) => [path, flow])
-    const kept = JSON.parse(JSON.stringify({ ...old, version: 1, flows: { ...old.flows, entries } }))
-    expect(readSummary(kept)).toMatchObject({ version: 2, requests: [], samples: 3 })
-    expect(readSummary(kept).flows.entries[0]?.[1].requests).toEqual([])
+    const stored = JSON.parse(JSON.stringify({ ...old, version: 1, flows: { ...old.flows, entries } }))
+    expect(readSummary(stored)).toMatchObject({ version: 2, requests: [], samples: 3 })
+    expect(readSummary(stored).flows.entries[0]?.[1].requests).toEqual([])
   })
 })
 

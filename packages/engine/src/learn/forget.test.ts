@@ -31,7 +31,7 @@ test('takes out what only the forgotten call held, keys and values alike', () =>
   expect(JSON.stringify(summary.shape.fields)).toContain('shared')
 })
 
-test('keeps how often the tool was seen, and what a call never added is no fault', () => {
+test('keeps how often the tool was seen, and tolerates what a call never added', () => {
   const summary = learned(bob)
   forgetCall(summary, ann)
   expect(summary.samples).toBe(1)

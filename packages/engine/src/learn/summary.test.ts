@@ -80,7 +80,7 @@ function learned(lessons: readonly Lesson[], rounds = 1): Map<string, ToolSummar
   return byTool
 }
 
-/** What is kept of a summary, as the database keeps it. */
+/** A summary as the database stores it. */
 const written = (byTool: ReadonlyMap<string, ToolSummary>): string =>
   canonicalJson([...byTool].sort(([a], [b]) => (a < b ? -1 : 1)) as unknown as JsonValue)
 

@@ -83,7 +83,7 @@ describe('the chain', () => {
     expect(verifyChain(changed(1, { body: { label: '\ud800' } }))).toEqual({ ok: false, brokenAt: 2, problem })
   })
 
-  test('a known head of another hash is told apart from a chain that ends elsewhere', () => {
+  test('a known head with another hash is distinguished from a chain that ends elsewhere', () => {
     const problem = (known: LedgerHead) => {
       const checked = verifyChain(good, known)
       return checked.ok ? null : [checked.brokenAt, checked.problem]

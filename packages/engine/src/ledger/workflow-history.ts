@@ -82,13 +82,13 @@ function move(
   return null
 }
 
-type Held = Extract<WorkflowEvent, { type: 'resources_held' }>
-type Released = Extract<WorkflowEvent, { type: 'resources_released' }>['body']
+type HeldEvent = Extract<WorkflowEvent, { type: 'resources_held' }>
+type ReleasedBody = Extract<WorkflowEvent, { type: 'resources_released' }>['body']
 
 /** Without a release, a hold ends this long after its session was killed, which this ledger does not record. */
 const LEAST_HOLD_MS = LIMITS.resourceHoldAfterKillSeconds * 1_000
 
-function hold({ holds }: History, { at, body }: Held): string | null {
+function hold({ holds }: History, { at, body }: HeldEvent): string | null {
   const { session_id: session } = body
   const sinceMs = Date.parse(at)
   for (const { pending_call_id: call, key_hash: key, mode } of body.holds) {
@@ -104,7 +104,7 @@ function hold({ holds }: History, { at, body }: Held): string | null {
   return null
 }
 
-function release({ holds }: History, { session_id: session, pending_call_ids: calls }: Released): void {
+function release({ holds }: History, { session_id: session, pending_call_ids: calls }: ReleasedBody): void {
   const left = holds.filter((held) => held.session !== session || !calls.includes(held.call))
   holds.splice(0, holds.length, ...left)
 }

@@ -1,7 +1,7 @@
 import { type LedgerReceipt, LIMITS, type SessionEvent } from '@countersign/protocol'
 import { addDecimals, subtractDecimals } from '../json/decimal.js'
 import { lookUp, setEntry } from '../json/look-up.js'
-import { copyState, type Draft, pendingCall } from './copy-state.js'
+import { copyState, type Mutable, pendingCall } from './copy-state.js'
 import type { OpenStep, PendingCall, SessionState } from './state.js'
 
 type ReceiptsEvent = Extract<SessionEvent, { type: 'receipts' }>
@@ -31,7 +31,7 @@ export function applyReceipts(state: SessionState, { body, at }: ReceiptsEvent):
 }
 
 /** What an outcome does immediately: it may release a budget, add labels, count an error. Nothing here widens. */
-function takeOutcome(next: Draft<SessionState>, call: PendingCall, { outcome }: LedgerReceipt): void {
+function takeOutcome(next: Mutable<SessionState>, call: PendingCall, { outcome }: LedgerReceipt): void {
   if (outcome === 'not_executed' || (outcome === 'failed' && call.rolls_back)) release(next, call)
   if (outcome === 'failed') next.consecutiveErrors += 1
   if (outcome === 'succeeded') next.consecutiveErrors = 0
@@ -42,7 +42,7 @@ function takeOutcome(next: Draft<SessionState>, call: PendingCall, { outcome }: 
   next.controlRevision += 1
 }
 
-function release(next: Draft<SessionState>, call: PendingCall): void {
+function release(next: Mutable<SessionState>, call: PendingCall): void {
   const used = { ...next.used }
   const left = (lookUp(used, call.tool_name) ?? 0) - 1
   if (left > 0) setEntry(used, call.tool_name, left)
@@ -100,7 +100,7 @@ function without<Value>(record: Readonly<Record<string, Value>>, names: readonly
 }
 
 /** The only place where a session advances: version, phase, and everything that widens. */
-function commit(next: Draft<SessionState>, { effects, advancesTo, cost }: OpenStep, at: string): void {
+function commit(next: Mutable<SessionState>, { effects, advancesTo, cost }: OpenStep, at: string): void {
   const counts = { ...next.committed }
   for (const tool of effects.tools) setEntry(counts, tool, (lookUp(counts, tool) ?? 0) + 1)
   const step = next.stateVersion + 1

@@ -4,7 +4,7 @@ import type { PendingCall, RegisteredCall, SessionState } from './state.js'
  * A mutable copy. Written out on purpose: a spread of a spread of a spread has a new hidden class each time, and V8
  * then copies field by field at about ten times the cost, several times a step.
  */
-export function copyState(state: SessionState): Draft<SessionState> {
+export function copyState(state: SessionState): Mutable<SessionState> {
   return {
     agent: state.agent,
     startedAt: state.startedAt,
@@ -39,7 +39,7 @@ export function copyState(state: SessionState): Draft<SessionState> {
   }
 }
 
-export type Draft<T> = { -readonly [Key in keyof T]: T[Key] }
+export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 /** A registered call with its current state: pending, in doubt or resolved. */
 export function pendingCall(call: RegisteredCall, state: PendingCall['state'], proposedAt: string): PendingCall {

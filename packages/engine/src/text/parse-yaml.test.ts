@@ -14,7 +14,7 @@ const DEEP: Readonly<Record<string, string>> = {
   'lines that step to the right': Array.from({ length: 500 }, (_, at) => `${' '.repeat(at)}a:`).join('\n'),
 }
 
-test.each(Object.entries(DEEP))('%s are told from what can be read, before anything calls itself', (_, text) => {
+test.each(Object.entries(DEEP))('%s are recognised as too deep before anything recurses', (_, text) => {
   expect(parseYaml(text, {})).toBeNull()
   const compiled = compilePlan({ contracts: [{ file: 'deep.yaml', text }] })
   expect(compiled).toMatchObject({ ok: false, errors: [{ message: 'the file is nested too deeply' }] })
@@ -34,7 +34,7 @@ test('a long line with a fault in every word is refused without showing it for e
   expect(process.cpuUsage(started).user / 1_000).toBeLessThan(12_000)
 })
 
-test('a second document is refused in a contract, and left aside in a result', () => {
+test('a second document is refused in a contract and ignored in a result', () => {
   const text = 'tool: a\n---\ntool: b\n'
   expect(compilePlan({ contracts: [{ file: 'two.yaml', text }] })).toMatchObject({
     ok: false,

@@ -192,7 +192,7 @@ describe('judgeSources', () => {
 
   describe('leaves no value unjudged because of its shape or its place', () => {
     const many = Array.from({ length: 80 }, (_, at) => `person${at}@x.org`).join(' ')
-    /** The flow that a client would tell: but for many people's addresses, all came out of the middle of a page. */
+    /** The flow that a client would report: except for many people's addresses, all came from the middle of a page. */
     const judged = (path: string, args: JsonObject, more: Partial<SourceRule> = {}) => {
       const trail = newTrail()
       sawUser(trail, many)
@@ -238,14 +238,14 @@ describe('judgeSources', () => {
     })
 
     test.each<[string, string]>([
-      ['more addresses than are told', `Write to ${many} and to ${evil}.`],
+      ['more addresses than are reported', `Write to ${many} and to ${evil}.`],
       ['a very long address', `See evil.org/?q=${'z'.repeat(4_000)} for more of this.`],
       ['an address after very many words', `${'a '.repeat(30_000)}${evil}`],
     ])('inside of content: %s', (_name, body) => {
       expect(judged('$.body', { body }, { role: 'content' })).toHaveLength(1)
     })
 
-    test('inside of content: as many addresses of the user as are told', () => {
+    test('inside content: as many addresses of the user as are reported', () => {
       const body = `Write to ${many.split(' ').slice(0, FLOW_LIMITS.tokensPerLeaf).join(' ')} today.`
       expect(judged('$.body', { body }, { role: 'content' })).toEqual([])
     })
