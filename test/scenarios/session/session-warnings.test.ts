@@ -69,8 +69,8 @@ test('one who listens to diagnostics is told there, and nowhere else', async () 
 })
 
 test.each([
-  ['run by hand', { pay: () => null }, 'run it by session.tools.pay'],
-  ['without a wrapper', { look: () => null }, 'put pay into the option tools'],
+  ['run by hand', { pay: () => null }, 'run it with session.tools.pay'],
+  ['without a wrapper', { look: () => null }, 'add pay to the option tools'],
 ])('a tool %s is told once when its contract needs evidence: its calls never commit', async (_how, tools, mend) => {
   const govern = { contracts: [look, pay], tools, apiKey: runtime.key, fetch: runtime.fetch }
   const { ask, session, diagnostics } = agent.start(govern)

@@ -196,7 +196,7 @@ proves(
     agent.provider.enqueue(calls(['look', {}]), says('a title'))
     await ask(['look'])
     await session.tools?.look?.({})
-    expect(seen).toEqual([expect.stringContaining('inside a wrapped tool'), 'a title'])
+    expect(seen).toEqual([expect.stringContaining('a wrapped tool made a model call'), 'a title'])
   },
 )
 

@@ -41,7 +41,7 @@ export class ReplayUnavailableError extends ReplayContractError {
 export class ReplayKillError extends Error {
   override readonly name = 'ReplayKillError'
 
-  constructor(message = 'the session was killed; start a new one to go on', options?: ErrorOptions) {
+  constructor(message = 'the session was killed; start a new one to continue', options?: ErrorOptions) {
     super(message, options)
   }
 }

@@ -144,7 +144,7 @@ function throwing(error: Error): never {
 
 function elsewhere(option: string): ReplayConfigError {
   return new ReplayConfigError(
-    `the option ${option} would send the request elsewhere than it is governed for: leave it out`,
+    `the option ${option} would send the request somewhere other than the governed endpoint: omit it`,
     null,
   )
 }

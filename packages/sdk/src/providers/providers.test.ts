@@ -66,7 +66,7 @@ describe('tools that a request offers', () => {
   })
 
   test.each<[string, Provider, JsonObject, RegExp]>([
-    ['an unknown tool of chat', openaiChat, chat({ tools: [{ type: 'teleport' }] }), /"teleport" is not known/],
+    ['an unknown tool of chat', openaiChat, chat({ tools: [{ type: 'teleport' }] }), /"teleport" is not supported/],
     ['an unknown tool of Responses', openaiResponses, responses({ tools: [{ type: 'teleport' }] }), /"teleport"/],
     [
       'an unknown tool in a namespace',

@@ -198,7 +198,7 @@ function toolsOf(core: SessionCore): SomeTools {
 
 function tellLongWait({ report, settings }: SessionCore): void {
   const detail =
-    'a call waits for the one before it, which has not ended: if that is a stream, read it to the end, or leave it ' +
+    'a call is waiting for the previous one, which has not ended: if that is a stream, read it to the end, or close it ' +
     'with break or abort(); ' +
     `after ${TURN_PATIENCE_MS / 1_000} s the call goes ahead`
   report({ type: 'replay_turn_waiting', session_id: settings.sessionId, detail })

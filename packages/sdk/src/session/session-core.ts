@@ -227,5 +227,5 @@ function transportFor(settings: ReplaySettings, report: Report): Transport | nul
 }
 
 const THROTTLED =
-  'the quota of the tenant is used up for now, so calls wait; the dashboard shows it under Limits and usage, ' +
-  'and the operator of the service gives more'
+  "the tenant's quota is used up for now, so calls wait; the dashboard shows it under Limits and usage, " +
+  'and the operator of the server can raise it'

@@ -62,8 +62,8 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
     unproven(toolName, isWrapped) {
       if (unproven.has(toolName)) return
       unproven.add(toolName)
-      const mend = isWrapped ? `run it by session.tools.${toolName}` : `put ${toolName} into the option tools`
-      const detail = `a call of ${toolName} was answered without its wrapper, so it does not count as executed, which its contract needs: ${mend}`
+      const fix = isWrapped ? `run it with session.tools.${toolName}` : `add ${toolName} to the option tools`
+      const detail = `${toolName} ran without its wrapper, so its call does not count as executed, which its contract requires: ${fix}`
       report({ type: 'replay_protection_level', session_id: sessionId, level: 'govern', detail })
     },
     traced(begun) {

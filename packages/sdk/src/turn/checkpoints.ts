@@ -100,7 +100,7 @@ async function decide(
   }
   const checked = approvalResponseSchema.safeParse(given)
   if (!checked.success) return deny('onCheckpoint did not return an approval response')
-  if (checked.data.checkpoint_id !== trigger.checkpoint_id) return deny('the answer was about another checkpoint')
+  if (checked.data.checkpoint_id !== trigger.checkpoint_id) return deny('the response was for another checkpoint')
   return checked.data
 }
 

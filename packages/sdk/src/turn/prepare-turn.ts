@@ -71,8 +71,8 @@ export function refuseNested({ running, openCalls }: TurnSession, view: RequestV
   const tool = running.getStore()
   if (view.tools.length === 0 || tool === undefined || !tool.active || tool.openCalls !== openCalls) return
   throw new ReplayContractError(
-    'a model call that offers tools was made inside a wrapped tool of the same session; each would wait for the other: ' +
-      'use another session there, or leave the tools out',
+    'a wrapped tool made a model call with tools in its own session, and each would wait for the other: ' +
+      'use another session there, or omit the tools',
     { outcome: 'blocked', decisions: [], blocked: [] },
   )
 }
@@ -95,7 +95,7 @@ function blockedBeforeAsking({ settings, notes }: TurnSession, blocked: BlockedT
   )
   notes.blocked(decision)
   if (settings.gate === 'strip_blocked') return { said: { text: remedy, id: randomUUID() } }
-  throw new ReplayContractError(`the model was not asked (${reason}). ${remedy}`, decision)
+  throw new ReplayContractError(`the model was not called (${reason}). ${remedy}`, decision)
 }
 
 export function preflightOf(plan: Plan, provider: Provider, { request, view }: TurnRequest): PreflightRequest {

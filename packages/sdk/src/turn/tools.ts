@@ -120,7 +120,7 @@ async function guard(call: OpenCall, args: JsonObject, runtime: ToolRuntime): Pr
       await refuse(runtime.killed() ? 'killed' : 'precondition_not_met', messageOf(error))
     }
   }
-  if (runtime.killed()) await refuse('killed', 'the session was killed; start a new one to go on')
+  if (runtime.killed()) await refuse('killed', 'the session was killed; start a new one to continue')
   const violated = checkExecution(runtime.authority().plan, call.toolName, args)
   if (violated !== null) {
     const { reason, remedy, failures, contract_file } = violated
@@ -177,7 +177,7 @@ function timeLimit(timeoutMs: number | undefined, killSignal: AbortSignal) {
     if (timeoutMs === undefined) return
     timer = setTimeout(() => {
       const error = new DOMException(
-        `the tool did not end within ${timeoutMs} ms; its outcome is unknown`,
+        `the tool did not finish within ${timeoutMs} ms; its outcome is unknown`,
         'TimeoutError',
       )
       controller.abort(error)
@@ -242,7 +242,7 @@ const isJsonObject = (value: unknown): value is JsonObject =>
 function noAllowedCall({ name, callId }: Invocation): ReplayContractError {
   const which =
     callId === undefined ? 'with these arguments' : `under the id ${JSON.stringify(callId)} with these arguments`
-  const remedy = `no call of ${name} ${which} is allowed and waiting; run tools only for calls that create returned, unchanged and once`
+  const remedy = `no allowed call of ${name} ${which} is waiting; run a tool only for a call that create returned, unchanged and once`
   const decision = blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'execution_constraint_violated', remedy)
   return new ReplayContractError(`${name} did not run: ${remedy}`, enforcementOf([decision], 'reject_all'))
 }

@@ -111,7 +111,7 @@ function offeredTools(request: JsonObject): OfferedTool[] {
 function refusalsOf(request: JsonObject): string[] {
   return objects(request.tools)
     .filter((tool) => toolName(tool) === null)
-    .map((tool) => `the tool type ${JSON.stringify(tool.type ?? null)} is not known`)
+    .map((tool) => `the tool type ${JSON.stringify(tool.type ?? null)} is not supported`)
 }
 
 function withTools(request: JsonObject, allowed: ReadonlySet<string>): JsonObject {

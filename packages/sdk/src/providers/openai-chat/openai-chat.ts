@@ -115,7 +115,7 @@ function offeredTools(request: JsonObject): OfferedTool[] {
 function refusalsOf(request: JsonObject): string[] {
   const refusals: string[] = []
   for (const tool of objects(request.tools)) {
-    if (toolName(tool) === null) refusals.push(`the tool type ${JSON.stringify(tool.type ?? null)} is not known`)
+    if (toolName(tool) === null) refusals.push(`the tool type ${JSON.stringify(tool.type ?? null)} is not supported`)
   }
   return refusals
 }

@@ -111,10 +111,10 @@ function offeredTools(tools: JsonObject[]): OfferedTool[] {
 function refusalsOf(request: JsonObject): string[] {
   const refusals: string[] = []
   if (request.background === true) {
-    refusals.push('`background` answers outside the call, where no proposal can be made; leave it out')
+    refusals.push('`background` responds after the call, when tool calls can no longer be checked; omit it')
   }
   if (request.prompt !== undefined && request.prompt !== null) {
-    refusals.push('a stored `prompt` can hold tools that cannot be seen; give the prompt in the request')
+    refusals.push('a stored `prompt` can contain tools that cannot be seen; put the prompt into the request')
   }
   const unknown = (tools: JsonObject[]): JsonObject[] =>
     tools.flatMap((tool) => {
@@ -122,7 +122,7 @@ function refusalsOf(request: JsonObject): string[] {
       return toolName(tool) === null ? [tool] : []
     })
   for (const tool of toolLists(request).flatMap(unknown)) {
-    refusals.push(`the tool type ${JSON.stringify(tool.type ?? null)} is not known`)
+    refusals.push(`the tool type ${JSON.stringify(tool.type ?? null)} is not supported`)
   }
   return refusals
 }
