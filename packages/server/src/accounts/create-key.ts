@@ -1,11 +1,11 @@
 import { type Input, LIMITS, type Reply, type Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { makeApiKey, makeId } from '../base/crypto/secrets.js'
+import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
 import { inTransaction } from '../context/work.js'
 import { countActiveKeys, insertKey, loadKey } from '../store/accounts/api-keys.js'
 import { lockTenant } from '../store/accounts/tenants.js'
-import { insertAuditEntry } from '../store/audit.js'
 import { keyView } from './key-view.js'
 
 /** The key is in this answer and nowhere else. Parallel creations wait for one another at the tenant's row. */
@@ -24,16 +24,7 @@ export async function createKey(
       })
     }
     await insertKey(tx, { tenantId, keyId, userId, name: body.name, prefix: key.prefix, keyHash: key.hash })
-    await insertAuditEntry(tx, {
-      tenantId,
-      at: ctx.app.clock(),
-      action: 'key_created',
-      userId,
-      actor: ctx.signIn.email,
-      ip: ctx.request.clientAddress,
-      subject: keyId,
-      detail: body.name,
-    })
+    await audit(tx, ctx, { action: 'key_created', subject: keyId, detail: body.name })
     const row = await loadKey(tx, tenantId, keyId)
     if (row === undefined) throw new Error('the key was not kept')
     return { key: keyView(row), api_key: key.raw }

@@ -1,8 +1,8 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
+import { auditByEmail } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
 import { type Credentials, emailKey, findCredentials, loadUser, rehashPassword } from '../store/accounts/accounts.js'
-import { insertAuditEntryByEmail } from '../store/audit.js'
 import { addressKey, requireAll } from './limits.js'
 import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
@@ -22,12 +22,7 @@ export async function login(ctx: OpenContext, { body }: { body: Body }): Promise
   const credentials = await findCredentials(ctx.app.database.sql, key)
   const matches = await ctx.app.accounts.passwords.verify(body.password, credentials?.passwordHash ?? null)
   const granted = matches && credentials !== undefined
-  await insertAuditEntryByEmail(ctx.app.database.sql, {
-    emailKey: key,
-    action: granted ? 'login' : 'login_failed',
-    at: ctx.app.clock(),
-    ip: ctx.request.clientAddress,
-  })
+  await auditByEmail(ctx, key, granted ? 'login' : 'login_failed')
   if (!granted) throw new ApiError('UNAUTHENTICATED')
   await signIn(ctx, ctx.app.database.sql, await withTodaysHash(ctx, credentials, body))
   const user = await loadUser(ctx.app.database.sql, credentials.tenantId, credentials.userId)

@@ -1,9 +1,9 @@
 import type { Reply, Routes } from '@countersign/protocol'
 import { sha256 } from '../base/crypto/secrets.js'
+import { auditPerson } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
 import { clearSessionCookies, readSessionCookies } from '../entry/session-cookies.js'
 import { type RefreshName, revokeRefreshToken } from '../store/accounts/refresh-tokens.js'
-import { insertAuditEntry } from '../store/audit.js'
 
 /**
  * Revokes the refresh token, and with it every access token issued under it: the one that the browser sent, and the one
@@ -19,13 +19,7 @@ export async function logout(ctx: OpenContext): Promise<Reply<Routes['logout']>>
   for (const name of names) {
     const owner = await revokeRefreshToken(ctx.app.database.sql, name, now)
     if (owner === undefined) continue
-    await insertAuditEntry(ctx.app.database.sql, {
-      ...owner,
-      action: 'logout',
-      at: now,
-      actor: owner.email,
-      ip: ctx.request.clientAddress,
-    })
+    await auditPerson(ctx.app.database.sql, ctx, { ...owner, action: 'logout' })
   }
   clearSessionCookies(ctx.request.replyHeaders, secureCookies)
   return { ok: true }

@@ -1,11 +1,11 @@
 import { emailSchema } from '@countersign/protocol'
 import { z } from 'zod'
 import { makeId } from '../base/crypto/secrets.js'
+import { auditByEmail } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
 import { emailKey } from '../store/accounts/accounts.js'
 import type { MailKind } from '../store/accounts/mail.js'
 import { queueMailByEmail } from '../store/accounts/mail.js'
-import { insertAuditEntryByEmail } from '../store/audit.js'
 import { type AccountLimit, addressKey, takeAll } from './limits.js'
 
 const bodySchema = z.object({ email: emailSchema })
@@ -32,12 +32,7 @@ export async function requestMail(
   const target = within && parsed.success ? key : ''
   await queueMailByEmail(ctx.app.database.sql, { mailId: makeId(ctx.app.random, 'mail'), emailKey: target, kind, now })
   if (kind === 'reset') {
-    await insertAuditEntryByEmail(ctx.app.database.sql, {
-      emailKey: target,
-      action: 'password_reset_requested',
-      at: now,
-      ip: ctx.request.clientAddress,
-    })
+    await auditByEmail(ctx, target, 'password_reset_requested')
   }
   ctx.app.accounts.mail.wake()
 }

@@ -1,12 +1,12 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { sha256 } from '../base/crypto/secrets.js'
+import { auditPerson } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
 import { updatePassword } from '../store/accounts/accounts.js'
 import { revokeActiveKeys } from '../store/accounts/api-keys.js'
 import { consumeMailToken } from '../store/accounts/mail.js'
 import { revokeRefreshTokensOf } from '../store/accounts/refresh-tokens.js'
-import { insertAuditEntry } from '../store/audit.js'
 import { addressKey, requireAll } from './limits.js'
 
 /**
@@ -26,14 +26,8 @@ export async function resetPassword(
     await updatePassword(tx, owner, passwordHash)
     await revokeRefreshTokensOf(tx, owner, now)
     if (!owner.verified) await revokeActiveKeys(tx, owner.tenantId, null)
-    await insertAuditEntry(tx, {
-      ...owner,
-      action: 'password_reset',
-      at: now,
-      actor: owner.email,
-      ip: ctx.request.clientAddress,
-      detail: owner.verified ? null : 'the address was not verified: its keys are revoked',
-    })
+    const detail = owner.verified ? null : 'the address was not verified: its keys are revoked'
+    await auditPerson(tx, ctx, { ...owner, action: 'password_reset', detail })
   })
   return { ok: true }
 }

@@ -1,11 +1,11 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { makeApiKey, makeId } from '../base/crypto/secrets.js'
+import { auditPerson } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
 import { emailKey, insertAccount, loadUser } from '../store/accounts/accounts.js'
 import { insertKey } from '../store/accounts/api-keys.js'
 import { queueMailByEmail } from '../store/accounts/mail.js'
-import { insertAuditEntry } from '../store/audit.js'
 import { addressKey, requireAll } from './limits.js'
 import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
@@ -44,14 +44,7 @@ export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>
       kind: 'verify',
       now,
     })
-    await insertAuditEntry(tx, {
-      tenantId,
-      at: now,
-      action: 'signup',
-      userId,
-      actor: body.email,
-      ip: ctx.request.clientAddress,
-    })
+    await auditPerson(tx, ctx, { tenantId, userId, email: body.email, action: 'signup' })
     await signIn(ctx, tx, { tenantId, userId, passwordHash })
     return loadUser(tx, tenantId, userId)
   })

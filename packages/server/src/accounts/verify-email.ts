@@ -1,10 +1,10 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { sha256 } from '../base/crypto/secrets.js'
+import { auditPerson } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
 import { markVerified } from '../store/accounts/accounts.js'
 import { consumeMailToken } from '../store/accounts/mail.js'
-import { insertAuditEntry } from '../store/audit.js'
 import { addressKey, requireAll } from './limits.js'
 
 /** Uses the token up; from the next request on the tenant's keys work. */
@@ -18,13 +18,7 @@ export async function verifyEmail(
     const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'verify', now })
     if (owner === undefined) throw new ApiError('INVALID_TOKEN')
     await markVerified(tx, { ...owner, now })
-    await insertAuditEntry(tx, {
-      ...owner,
-      action: 'email_verified',
-      at: now,
-      actor: owner.email,
-      ip: ctx.request.clientAddress,
-    })
+    await auditPerson(tx, ctx, { ...owner, action: 'email_verified' })
   })
   return { ok: true }
 }

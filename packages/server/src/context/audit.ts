@@ -1,26 +1,38 @@
-import type { AuditAction, NewAuditEntry } from '../store/audit.js'
-import type { Context } from './context.js'
+import type { Queryable } from '../postgres/sql.js'
+import { type AuditAction, insertAuditEntry, insertAuditEntryByEmail, type NewAuditEntry } from '../store/audit.js'
+import type { Context, OpenContext } from './context.js'
 
-export interface AuditSubject {
+/** What was done. The actions are the table `AUDIT_ACTIONS` of the protocol. */
+export interface Audited {
+  readonly action: AuditAction
   readonly subject?: string | null
   readonly detail?: string | null
-  /** Who acts, where that is not the person who is signed in. */
-  readonly actor?: string | undefined
 }
 
-/** What the audit trail says of an action of this caller. */
-export const auditEntry = (
-  { app, request, tenant, signIn }: Context,
-  action: AuditAction,
-  { subject = null, detail = null, actor = signIn?.email }: AuditSubject = {},
-): NewAuditEntry => ({
+/** Writes down what this caller did, in the transaction in which it is done. */
+export const audit = (tx: Queryable, ctx: Context, audited: Audited): Promise<void> =>
+  insertAuditEntry(tx, auditEntry(ctx, audited))
+
+/** The same for a person who is not signed in, but proved who they are. */
+export const auditPerson = (
+  tx: Queryable,
+  { app, request }: OpenContext,
+  { tenantId, userId, email, ...audited }: Audited & { tenantId: string; userId: string; email: string },
+): Promise<void> =>
+  insertAuditEntry(tx, { tenantId, userId, actor: email, at: app.clock(), ip: request.clientAddress, ...audited })
+
+/** The same for an address that need not be anybody's: it takes the same statement either way. */
+export const auditByEmail = ({ app, request }: OpenContext, emailKey: string, action: AuditAction): Promise<void> =>
+  insertAuditEntryByEmail(app.database.sql, { emailKey, action, at: app.clock(), ip: request.clientAddress })
+
+export const auditEntry = ({ app, request, tenant, signIn }: Context, audited: Audited): NewAuditEntry => ({
   tenantId: tenant.tenantId,
   at: app.clock(),
-  action,
+  action: audited.action,
   userId: tenant.userId,
-  actor: actor ?? null,
+  actor: signIn?.email ?? null,
   keyId: tenant.keyId,
   ip: request.clientAddress,
-  subject,
-  detail,
+  subject: audited.subject ?? null,
+  detail: audited.detail ?? null,
 })

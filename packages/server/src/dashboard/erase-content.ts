@@ -1,9 +1,9 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { forgetSession } from '../captures/forget-session.js'
+import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
 import { inTransaction } from '../context/work.js'
-import { insertAuditEntry } from '../store/audit.js'
 import { eraseContent as eraseStoredContent } from '../store/sessions/content.js'
 import { lockSession } from '../store/sessions/sessions.js'
 
@@ -12,21 +12,12 @@ export async function eraseContent(
   ctx: UserContext,
   { params }: Input<Routes['eraseContent']>,
 ): Promise<Reply<Routes['eraseContent']>> {
-  const { tenantId, userId, email } = ctx.signIn
+  const { tenantId } = ctx.tenant
   await inTransaction(ctx, async (tx) => {
     if (!(await lockSession(tx, tenantId, params.session_id))) throw new ApiError('NOT_FOUND')
     await forgetSession(tx, tenantId, params.session_id)
     const items = await eraseStoredContent(tx, tenantId, params.session_id)
-    await insertAuditEntry(tx, {
-      tenantId,
-      at: ctx.app.clock(),
-      action: 'content_erased',
-      userId,
-      actor: email,
-      ip: ctx.request.clientAddress,
-      subject: params.session_id,
-      detail: `${items} items`,
-    })
+    await audit(tx, ctx, { action: 'content_erased', subject: params.session_id, detail: `${items} items` })
   })
   return { ok: true }
 }

@@ -7,5 +7,5 @@ export function killSessionByPerson(
   ctx: UserContext,
   { params, body }: Input<Routes['killSessionByPerson']>,
 ): Promise<Reply<Routes['killSessionByPerson']>> {
-  return kill(ctx, { sessionId: params.session_id, by: 'dashboard', reason: body.reason, actor: ctx.signIn.email })
+  return kill(ctx, { sessionId: params.session_id, by: 'dashboard', reason: body.reason })
 }

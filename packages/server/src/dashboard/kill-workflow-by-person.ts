@@ -11,6 +11,5 @@ export function killWorkflowByPerson(
     workflowId: params.workflow_id,
     by: 'dashboard',
     reason: body.reason,
-    actor: ctx.signIn.email,
   })
 }

@@ -1,8 +1,8 @@
 import type { Input, PlanDetail, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
+import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
 import { inTransaction } from '../context/work.js'
-import { insertAuditEntry } from '../store/audit.js'
 import { dropEarlierContracts } from '../store/captures/learned-tools.js'
 import { approveGovernancePlan } from '../store/governance/governance-plans.js'
 import { detailOf } from './detail-of.js'
@@ -17,22 +17,13 @@ export async function approvePlan(
   if (plan.state === 'approved') return detailOf(ctx, plan.plan_id)
   if (plan.state !== 'draft') throw new ApiError('PLAN_DECIDED', { state: plan.state })
   if (blockers.length > 0) throw new ApiError('PLAN_BLOCKED', { blockers: blockers.map(({ message }) => message) })
-  const { tenantId, email, userId } = ctx.signIn
+  const { tenantId, email } = ctx.signIn
   const { agent, environment, compiled_hash: compiledHash } = plan
   const approved = await inTransaction(ctx, async (tx) => {
     const decision = { tenantId, planId: plan.plan_id, agent, environment, compiledHash, by: email, why: body.why }
     if (!(await approveGovernancePlan(tx, decision))) return false
     await dropEarlierContracts(tx, { tenantId, agent, planId: plan.plan_id })
-    await insertAuditEntry(tx, {
-      tenantId,
-      at: ctx.app.clock(),
-      action: 'plan_approved',
-      userId,
-      actor: email,
-      ip: ctx.request.clientAddress,
-      subject: plan.plan_id,
-      detail: body.why,
-    })
+    await audit(tx, ctx, { action: 'plan_approved', subject: plan.plan_id, detail: body.why })
     return true
   })
   const detail = await detailOf(ctx, plan.plan_id)

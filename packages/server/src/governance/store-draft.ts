@@ -1,8 +1,8 @@
 import type { Environment, PlanDetail } from '@countersign/protocol'
 import { makeId } from '../base/crypto/secrets.js'
+import { audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
 import { inTransaction } from '../context/work.js'
-import { insertAuditEntry } from '../store/audit.js'
 import { keepCustomerContracts } from '../store/captures/learned-tools.js'
 import { type GovernancePlan, insertGovernancePlan, type PlanFile } from '../store/governance/governance-plans.js'
 import { keepPlan } from '../store/governance/plans.js'
@@ -41,17 +41,7 @@ export async function storeDraft(ctx: Context, draft: NewDraft): Promise<PlanDet
     if (origin === 'submitted') {
       await keepCustomerContracts(tx, { tenantId, agent, planId, by: createdBy }, customerContracts(files, pack))
     }
-    await insertAuditEntry(tx, {
-      tenantId,
-      at: ctx.app.clock(),
-      action: 'plan_submitted',
-      userId: ctx.tenant.userId,
-      actor: createdBy,
-      keyId: ctx.tenant.keyId,
-      ip: ctx.request.clientAddress,
-      subject: planId,
-      detail: `${agent} in ${environment}`,
-    })
+    await audit(tx, ctx, { action: 'plan_submitted', subject: planId, detail: `${agent} in ${environment}` })
   })
   return detailOf(ctx, planId)
 }

@@ -43,7 +43,7 @@ export const changeQuota = (tenantId: string, quota: Quota, config: Config): Pro
   inTransaction(config, async (tx) => {
     await holdTenant(tx, tenantId)
     await setQuota(tx, tenantId, quota)
-    await note(tx, { tenantId, action: 'quota_changed', subject: tenantId, detail: quota })
+    await audit(tx, { tenantId, action: 'quota_changed', subject: tenantId, detail: quota })
   })
 
 export interface CreatedKey {
@@ -59,7 +59,7 @@ export const createKey = (tenantId: string, name: string, config: Config): Promi
       throw new OperatorError(`at most ${LIMITS.activeKeysPerTenant} keys can be active; revoke one first`)
     }
     const made = await keepKey(tx, tenantId, name)
-    await note(tx, { tenantId, action: 'key_created', subject: made.keyId, detail: name })
+    await audit(tx, { tenantId, action: 'key_created', subject: made.keyId, detail: name })
     return made
   })
 
@@ -78,7 +78,7 @@ export const revokeKeyOf = (tenantId: string, keyId: string, config: Config): Pr
         `the tenant has no active key ${keyId}: countersign key list ${tenantId} shows those it has`,
       )
     }
-    await note(tx, { tenantId, action: 'key_revoked', subject: keyId })
+    await audit(tx, { tenantId, action: 'key_revoked', subject: keyId })
   })
 
 /** Backs up what the service keeps. Returns the rows written. */
@@ -124,5 +124,5 @@ async function keepKey(tx: Tx, tenantId: string, name: string): Promise<CreatedK
   return { keyId, key: key.raw }
 }
 
-const note = (tx: Tx, entry: Omit<NewAuditEntry, 'at' | 'actor'>): Promise<void> =>
+const audit = (tx: Tx, entry: Omit<NewAuditEntry, 'at' | 'actor'>): Promise<void> =>
   insertAuditEntry(tx, { ...entry, at: new Date(), actor: 'operator' })

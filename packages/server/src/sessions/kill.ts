@@ -13,12 +13,10 @@ export interface Kill {
   readonly sessionId: string
   readonly by: LedgerBody<'killed'>['by']
   readonly reason: string | undefined
-  /** The person who asks for it. */
-  readonly actor?: string
 }
 
 /** Kills a session, for good, and says so in the audit trail. Killing it again changes nothing. */
-export function kill(ctx: Context, { sessionId, by, reason, actor }: Kill): Promise<Reply<Routes['killSession']>> {
+export function kill(ctx: Context, { sessionId, by, reason }: Kill): Promise<Reply<Routes['killSession']>> {
   return changeSession(
     ctx,
     sessionId,
@@ -30,7 +28,7 @@ export function kill(ctx: Context, { sessionId, by, reason, actor }: Kill): Prom
       const content: NewContent[] = storesText ? [{ kind: 'reason', ref: 'kill', body: reason }] : []
       // What a program says of a session is content of it, here as well.
       const detail = by === 'dashboard' || storesText ? (reason ?? null) : null
-      const audit = auditEntry(ctx, 'session_killed', { subject: sessionId, detail, actor })
+      const audit = auditEntry(ctx, { action: 'session_killed', subject: sessionId, detail })
       return { change: { session, head, events, content, audit }, reply: stopReply(head) }
     },
     { lockTimeoutMs: KILL_LOCK_TIMEOUT_MS },

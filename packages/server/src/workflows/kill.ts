@@ -1,7 +1,7 @@
 import type { Reply, Routes } from '@countersign/protocol'
 import { changeWorkflow, lockMembers, recordOnSession, recordOnWorkflow } from '../change/change-workflow.js'
+import { audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
-import { insertAuditEntry } from '../store/audit.js'
 import type { NewContent } from '../store/sessions/content.js'
 import { listSessionsOfWorkflow } from '../store/workflows/workflows.js'
 
@@ -12,8 +12,6 @@ export interface WorkflowKill {
   readonly workflowId: string
   readonly by: 'client' | 'dashboard'
   readonly reason: string | undefined
-  /** The person who asks for it. */
-  readonly actor?: string
 }
 
 /**
@@ -22,7 +20,7 @@ export interface WorkflowKill {
  */
 export async function killWorkflow(
   ctx: Context,
-  { workflowId, by, reason, actor }: WorkflowKill,
+  { workflowId, by, reason }: WorkflowKill,
 ): Promise<Reply<Routes['killWorkflow']>> {
   const sessionsKilled = await changeWorkflow(
     ctx,
@@ -34,25 +32,16 @@ export async function killWorkflow(
       const live = [...members.values()].filter(({ session }) => session.head.state.status !== 'KILLED')
       for (const loaded of live) {
         const { session } = loaded
-        const keepsText = reason !== undefined && session.fixed.captureLevel !== 'metadata'
-        const content: NewContent[] = keepsText ? [{ kind: 'reason', ref: 'kill', body: reason }] : []
+        const storesText = reason !== undefined && session.fixed.captureLevel !== 'metadata'
+        const content: NewContent[] = storesText ? [{ kind: 'reason', ref: 'kill', body: reason }] : []
         const at = session.now.toISOString()
         await recordOnSession(loaded, [{ type: 'killed', at, body: { by: 'workflow' } }], { content })
       }
       const sessions = live.map(({ session }) => session.fixed.sessionId)
       await recordOnWorkflow(tx, workflow, [{ type: 'killed', at: workflow.now.toISOString(), body: { by, sessions } }])
-      await insertAuditEntry(tx, {
-        tenantId: ctx.tenant.tenantId,
-        at: ctx.app.clock(),
-        action: 'workflow_killed',
-        userId: ctx.tenant.userId,
-        actor: actor ?? null,
-        keyId: ctx.tenant.keyId,
-        ip: ctx.request.clientAddress,
-        subject: workflowId,
-        // A program's reason is content: each session keeps it as its level allows, until it is erased there.
-        detail: by === 'dashboard' ? (reason ?? null) : null,
-      })
+      // A program's reason is content: each session stores it as its level allows, until it is erased there.
+      const detail = by === 'dashboard' ? (reason ?? null) : null
+      await audit(tx, ctx, { action: 'workflow_killed', subject: workflowId, detail })
       return sessions.length
     },
     { lockTimeoutMs: KILL_LOCK_TIMEOUT_MS },
