@@ -51,7 +51,7 @@ test('once a newer version is noted it is not ready and refuses everything, also
   const before = await kept()
   const { status, problem, headers } = await session.preflight()
   expect([status, problem.code, headers.get('retry-after')]).toEqual([503, 'UNAVAILABLE', '1'])
-  expect(problem.detail).toContain('ask another one, or stop this one and start the newer version')
+  expect(problem.detail).toContain('use another one, or stop this one and start the newer version')
   expect((await session.api.loadSession({ params: { session_id: session.sessionId } })).status).toBe(503)
   expect((await session.api.login({ body: { email: 'a@b.example', password: 'not the password' } })).status).toBe(503)
   expect(await kept()).toEqual(before)

@@ -8,7 +8,7 @@ import { countActiveKeys, insertKey, loadKey } from '../store/accounts/api-keys.
 import { lockTenant } from '../store/accounts/tenants.js'
 import { keyView } from './key-view.js'
 
-/** The key is in this answer and nowhere else. Parallel creations wait for one another at the tenant's row. */
+/** The key is in this reply and nowhere else. Parallel creations wait for one another at the tenant's row. */
 export async function createKey(
   ctx: UserContext,
   { body }: Input<Routes['createKey']>,
@@ -26,7 +26,7 @@ export async function createKey(
     await insertKey(tx, { tenantId, keyId, userId, name: body.name, prefix: key.prefix, keyHash: key.hash })
     await audit(tx, ctx, { action: 'key_created', subject: keyId, detail: body.name })
     const row = await loadKey(tx, tenantId, keyId)
-    if (row === undefined) throw new Error('the key was not kept')
+    if (row === undefined) throw new Error('the key was not stored')
     return { key: keyView(row), api_key: key.raw }
   })
 }

@@ -28,7 +28,7 @@ const ACCOUNT_LIMITS = {
 } as const satisfies Record<string, Limit>
 export type AccountLimit = keyof typeof ACCOUNT_LIMITS
 
-/** Whether each of the limits had a token. All are taken, so that the answer says nothing about which one was out. */
+/** Whether each of the limits had a token. All are taken, so that the reply says nothing about which one was used up. */
 export async function takeAll(ctx: OpenContext, takes: readonly (readonly [AccountLimit, string])[]): Promise<boolean> {
   let taken = true
   for (const [limit, owner] of takes) {
@@ -46,7 +46,7 @@ export async function requireAll(ctx: OpenContext, takes: readonly (readonly [Ac
   throw new ApiError('RATE_LIMITED', {}, { 'retry-after': String(Math.ceil(fillSeconds / capacity)) })
 }
 
-/** Addresses and e-mails are kept as hashes: the table of buckets is nobody's address book. */
+/** Addresses and e-mails are stored as hashes: the table of buckets is nobody's address book. */
 const bucketOf = (limit: AccountLimit, owner: string): Take => ({
   owner: createHash('sha256').update(owner).digest('base64url'),
   bucket: limit,

@@ -11,8 +11,8 @@ import { type AccountLimit, addressKey, takeAll } from './limits.js'
 const bodySchema = z.object({ email: emailSchema })
 
 /**
- * Queues a mail to the account with this address, if there is one. Malformed, unknown, over the limit: nothing is told
- * apart from outside, by answer or by work done.
+ * Queues a mail to the account with this address, if there is one. Malformed, unknown, over the limit: the caller cannot
+ * distinguish them, by reply or by work done.
  */
 export async function requestMail(
   ctx: OpenContext,

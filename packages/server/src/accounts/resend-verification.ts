@@ -2,7 +2,7 @@ import type { Input, Reply, Routes } from '@countersign/protocol'
 import type { OpenContext } from '../context/context.js'
 import { requestMail } from './request-mail.js'
 
-/** Sends the verification mail once more, at most three times an hour, and tells nobody whether it did. */
+/** Sends the verification mail once more, at most three times an hour, and never says whether it did. */
 export async function resendVerification(
   ctx: OpenContext,
   { body }: Input<Routes['resendVerification']>,

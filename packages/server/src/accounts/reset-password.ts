@@ -10,7 +10,7 @@ import { revokeRefreshTokensOf } from '../store/accounts/refresh-tokens.js'
 import { addressKey, requireAll } from './limits.js'
 
 /**
- * Uses the token up, sets the password and signs everyone out, all or nothing. Whoever opened an account whose address
+ * Uses the token up, sets the password and signs everyone out, all or nothing. The person who opened an account whose address
  * nobody has verified need not be the one who reads its mail: the keys that they were given end, too.
  */
 export async function resetPassword(

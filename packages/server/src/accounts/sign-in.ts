@@ -10,7 +10,7 @@ import { insertRefreshToken } from '../store/accounts/refresh-tokens.js'
 const REFRESH_MS = LIMITS.refreshTokenDays * 24 * 3_600_000
 
 /**
- * Starts a dashboard session: a refresh token kept as a hash, an access token kept nowhere, both as cookies. 401 when the
+ * Starts a dashboard session: a refresh token stored as a hash, an access token stored nowhere, both as cookies. 401 when the
  * password that was proven is no longer the user's.
  */
 export async function signIn(
@@ -21,7 +21,7 @@ export async function signIn(
   const now = ctx.app.clock()
   const refresh = makeToken(ctx.app.random)
   const refreshId = makeId(ctx.app.random, 'rt')
-  const isKept = await insertRefreshToken(sql, {
+  const isStored = await insertRefreshToken(sql, {
     tenantId,
     userId,
     passwordHash,
@@ -30,7 +30,7 @@ export async function signIn(
     now,
     expiresAt: new Date(now.getTime() + REFRESH_MS),
   })
-  if (!isKept) throw new ApiError('UNAUTHENTICATED')
+  if (!isStored) throw new ApiError('UNAUTHENTICATED')
   const access = await ctx.app.accounts.accessTokens.issue({ tenantId, userId, refreshId }, now)
   setSessionCookies(ctx.request.replyHeaders, { access, refresh: refresh.raw }, ctx.app.accounts.secureCookies)
 }

@@ -48,7 +48,7 @@ export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>
     await signIn(ctx, tx, { tenantId, userId, passwordHash })
     return loadUser(tx, tenantId, userId)
   })
-  if (user === undefined) throw new Error('the account was not kept')
+  if (user === undefined) throw new Error('the account was not stored')
   ctx.app.accounts.mail.wake()
   return { user: userView(user), api_key: key.raw, mail: ctx.app.accounts.mailDelivery }
 }

@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode, type JsonValue } from '@countersign/protocol'
 /** Further members of the problem details: what the client needs to go on. */
 export type ProblemExtras = Readonly<Record<string, JsonValue | undefined>>
 
-/** An answer that is an error. Thrown anywhere below `app.ts`, which turns it into problem details. */
+/** A reply that is an error. Thrown by any operation; the frame turns it into problem details. */
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly code: ErrorCode
@@ -22,5 +22,5 @@ export class ApiError extends Error {
   }
 }
 
-/** One answer for every failure of authentication, so that nothing can be learned from it. */
+/** One reply for every failure of authentication, so that nothing can be learned from it. */
 export const unauthenticated = () => new ApiError('UNAUTHENTICATED', {}, { 'www-authenticate': 'Bearer' })

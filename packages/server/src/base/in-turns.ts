@@ -6,7 +6,7 @@ const TURN_MS = 20
 
 /**
  * Does work step by step, with other requests in between. What takes more than one turn is done one after another: many
- * long works at once would each take their step between two answers.
+ * long works at once would each take their step between two replies.
  */
 export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
   const first = takeTurn(steps)

@@ -64,7 +64,7 @@ function openMembers(members: readonly (readonly [string, unknown])[], copy: obj
   return copy
 }
 
-/** Of an error its own fields would hold far too much (statements, requests): only these are kept. */
+/** Of an error its own fields would hold far too much (statements, requests): only these are logged. */
 function membersOf(from: object): [string, unknown][] {
   const keys = from instanceof Error ? ['name', 'message', 'code', 'stack', 'cause'] : Object.keys(from)
   const members: [string, unknown][] = []

@@ -6,7 +6,7 @@ type Contract = Plan['contracts'] extends ReadonlyMap<string, infer Item> ? Item
  * Where a rule failed, with only the names that its contract knows. Other names are keys that the model wrote, such as
  * an address in a map by addresses: they are arguments like any value, and `[*]` stands for them.
  */
-export function keptPath(path: string, contract: Contract | undefined): string {
+export function storedPath(path: string, contract: Contract | undefined): string {
   const compiled = compilePath(path)
   // Longer than any path of a contract: the model's names made it so.
   if (!compiled.ok) return locationPath(['tool_calls'])
@@ -14,11 +14,11 @@ export function keptPath(path: string, contract: Contract | undefined): string {
   // A path that can find several values is the contract's own.
   if (steps === null || steps.length <= STEPS_TO_ARGUMENTS) return path
   const known = wordsOf(contract)
-  const kept = steps.map((step, at) => {
+  const stored = steps.map((step, at) => {
     const isKnown = typeof step === 'number' || at < STEPS_TO_ARGUMENTS || known.has(step)
     return isKnown ? locationPath([step]).slice(1) : '[*]'
   })
-  return `$${kept.join('')}`
+  return `$${stored.join('')}`
 }
 
 /** `tool_calls`, an index and `arguments`. */

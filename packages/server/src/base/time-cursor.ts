@@ -1,7 +1,7 @@
 import { ApiError } from './api-error.js'
 
 /**
- * Where a page of records in the order of their time ended: the time in whole microseconds, as PostgreSQL keeps it (a
+ * Where a page of records in the order of their time ended: the time in whole microseconds, as PostgreSQL stores it (a
  * Date ends at the millisecond, and records of one millisecond would be left out), and the record's id.
  */
 export interface PageEnd {

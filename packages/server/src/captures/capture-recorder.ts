@@ -4,15 +4,15 @@ import type { Log } from '../base/log.js'
 import type { CaptureRecorder } from '../context/context.js'
 import type { Database } from '../postgres/database.js'
 import { databaseTrouble } from '../postgres/database-error.js'
-import { keepGovernedCaptures } from '../store/captures/captures.js'
+import { storeGovernedCaptures } from '../store/captures/captures.js'
 import { saltsOf, stripCapture } from './strip-capture.js'
 
 /** The longest that a capture stays unwritten. */
 const DELAY_MS = 1_000
 /** Beyond these the newest are dropped: learning can miss some, the ledger has them all. */
 const MAX_WAITING = 5_000
-/** After these the same captures are written again. What was kept already is known by its id. */
-const MENDS_ITSELF: ReadonlySet<ReturnType<typeof databaseTrouble>> = new Set(['unavailable', 'busy'] as const)
+/** After these the same captures are written again. What is stored already is known by its id. */
+const IS_TEMPORARY: ReadonlySet<ReturnType<typeof databaseTrouble>> = new Set(['unavailable', 'busy'] as const)
 
 export function createCaptureRecorder({
   database,
@@ -37,11 +37,11 @@ export function createCaptureRecorder({
     for (const [tenantId, items] of byTenant(batch)) {
       const salts = saltsOf(items, random)
       try {
-        const kept = items.map((item) => ({ ...stripCapture(item), governed: true }))
-        await database.transaction(tenantId, (tx) => keepGovernedCaptures(tx, tenantId, kept, salts))
+        const stripped = items.map((item) => ({ ...stripCapture(item), governed: true }))
+        await database.transaction(tenantId, (tx) => storeGovernedCaptures(tx, tenantId, stripped, salts))
       } catch (error) {
-        log.warn({ error, captures: items.length }, 'captures of governed sessions could not be kept')
-        if (MENDS_ITSELF.has(databaseTrouble(error))) for (const item of items) note(tenantId, item)
+        log.warn({ error, captures: items.length }, 'captures of governed sessions could not be stored')
+        if (IS_TEMPORARY.has(databaseTrouble(error))) for (const item of items) note(tenantId, item)
       }
     }
   }

@@ -3,7 +3,7 @@ import { type CaptureItem, type Decision, type Flows, LIMITS } from '@countersig
 import { isoTime } from '../base/iso-time.js'
 import type { PreparedRequest, SessionRow } from '../store/sessions/session-row.js'
 
-export interface JudgedProposal {
+export interface RecordedProposal {
   readonly session: SessionRow
   readonly request: PreparedRequest
   readonly proposalId: string
@@ -13,7 +13,7 @@ export interface JudgedProposal {
 }
 
 /** A proposal as a capture. Null where nothing was proposed, or nothing that can be read. */
-export function governedCapture(judged: JudgedProposal): CaptureItem | null {
+export function governedCapture(judged: RecordedProposal): CaptureItem | null {
   const { session, request, proposalId, response, decisions, flows } = judged
   const calls = response.calls.filter(({ problem }) => problem === null)
   if (calls.length === 0 || calls.length < response.calls.length) return null

@@ -9,13 +9,13 @@ import {
 } from '@countersign/protocol'
 import type { Context } from '../context/context.js'
 import { inStatement } from '../context/work.js'
-import { insertCaptures, keepOfferedTools } from '../store/captures/captures.js'
+import { insertCaptures, storeOfferedTools } from '../store/captures/captures.js'
 import { offeredMemoryOf } from './offered-memory.js'
 import { offeredIn, saltsOf, stripCapture } from './strip-capture.js'
 
 type Rejected = Reply<Routes['ingestCaptures']>['rejected'][number]
 
-/** Keeps a batch of captures. Items are judged one by one: a bad one is named and the rest is kept. */
+/** Stores a batch of captures. Items are checked one by one: a bad one is named and the rest is stored. */
 export async function ingestCaptures(
   ctx: Context,
   { body }: Input<Routes['ingestCaptures']>,
@@ -44,7 +44,7 @@ export async function ingestCaptures(
   const memory = offeredMemoryOf(ctx.app.database)
   const offered = memory.unknown(ctx.tenant.tenantId, offeredIn(good))
   if (offered.length > 0) {
-    await inStatement(ctx, (sql) => keepOfferedTools(sql, ctx.tenant.tenantId, offered))
+    await inStatement(ctx, (sql) => storeOfferedTools(sql, ctx.tenant.tenantId, offered))
     memory.remember(ctx.tenant.tenantId, offered)
   }
   return { accepted, duplicates: repeated + good.length - accepted, rejected }

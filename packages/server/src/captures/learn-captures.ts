@@ -39,12 +39,12 @@ export async function learnCaptures(tx: Tx, turn: Turn = { last: FIRST_PUPIL }):
   const old = new Set(known.map(({ toolName }) => toolName))
   const fresh = changes.filter(({ summary }) => !old.has(summary.tool))
   const room = fresh.length === 0 ? 0 : MAX_TOOLS - (await countLearnedTools(tx, pupil))
-  const kept = changes.filter((change) => !fresh.includes(change) || fresh.indexOf(change) < room)
-  if (kept.length > 0) await saveLearnedTools(tx, pupil, kept)
+  const saved = changes.filter((change) => !fresh.includes(change) || fresh.indexOf(change) < room)
+  if (saved.length > 0) await saveLearnedTools(tx, pupil, saved)
   return taken
 }
 
-/** Whose turn it was last. The next one comes first: an agent with a long backlog, or a broken one, keeps nobody waiting. */
+/** Whose turn it was last. The next one comes first: an agent with a long backlog, or a broken one, holds up no other. */
 export interface Turn {
   last: PupilName
 }

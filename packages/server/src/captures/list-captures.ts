@@ -3,7 +3,7 @@ import { pageByTime, readTimeCursor } from '../base/time-cursor.js'
 import type { UserContext } from '../context/context.js'
 import { listCaptures as listStoredCaptures } from '../store/captures/captures.js'
 
-/** Captures newest first, page by page, with the calls that their level keeps. */
+/** Captures newest first, page by page, with the calls that their level stores. */
 export async function listCaptures(
   ctx: UserContext,
   { query }: Input<Routes['listCaptures']>,

@@ -21,7 +21,7 @@ export interface OfferedMemory {
 
 const memories = new WeakMap<object, OfferedMemory>()
 
-/** The memory that goes with a database: another one has not been told anything. */
+/** The memory that goes with a database: another one has seen nothing yet. */
 export function offeredMemoryOf(database: object): OfferedMemory {
   const memory = memories.get(database) ?? createMemory()
   memories.set(database, memory)

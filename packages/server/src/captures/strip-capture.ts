@@ -2,7 +2,7 @@ import type { CaptureItem, JsonValue } from '@countersign/protocol'
 import type { Random } from '../base/crypto/secrets.js'
 import type { NewCapture, StoredCapture } from '../store/captures/captures.js'
 
-/** What the level of a capture allows to be kept, whatever the client sent. */
+/** What the level of a capture allows to be stored, whatever the client sent. */
 export function stripCapture(item: CaptureItem): NewCapture {
   return {
     captureId: item.capture_id,
@@ -54,8 +54,8 @@ export function offeredIn(items: readonly CaptureItem[]): { agent: string; tool_
   for (const { agent, capture_level, request } of items) {
     for (const { name, schema } of request.tools) {
       const key = JSON.stringify([agent, name])
-      const kept = capture_level === 'metadata' ? undefined : schema
-      tools.set(key, { agent, tool_name: name, schema: kept ?? tools.get(key)?.schema ?? null })
+      const shown = capture_level === 'metadata' ? undefined : schema
+      tools.set(key, { agent, tool_name: name, schema: shown ?? tools.get(key)?.schema ?? null })
     }
   }
   return [...tools.values()].sort((a, b) => (a.agent + a.tool_name < b.agent + b.tool_name ? -1 : 1))

@@ -82,8 +82,8 @@ function conclude<Reply>({ app }: Context, result: ChangeResult<Reply>): Reply {
 
 /**
  * Decides on the row that this process wrote last, and writes by one statement whose guard is that row and the key.
- * Null when that wrote nothing, or nothing is to be written: such a reply may be given to nobody whose key was not
- * checked.
+ * Null when that wrote nothing, or nothing is to be written: such a reply must not be given
+ * before the key was checked.
  */
 async function tryOnRecentKey<Reply>(
   ctx: Context,

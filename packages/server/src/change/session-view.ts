@@ -2,7 +2,7 @@ import { type Plan, sha256Hex, snapshotOf } from '@countersign/engine'
 import type { JsonObject, PendingCallView, SessionView } from '@countersign/protocol'
 import type { SessionRow } from '../store/sessions/session-row.js'
 
-/** The server's record of a session as every answer shows it: no principal, no holder, no content. */
+/** The server's record of a session as every reply shows it: no principal, no holder, no content. */
 export function sessionView(session: SessionRow, plan: Plan): SessionView {
   const { fixed, head } = session
   const { state } = head

@@ -56,7 +56,7 @@ export interface Accounts {
   /** Cookies are Secure and bound to the host. */
   readonly secureCookies: boolean
   readonly mail: MailWorker
-  /** What people are told of a mail to them. */
+  /** How a mail reaches its reader, for the text that people see. */
   readonly mailDelivery: MailDelivery
 }
 
@@ -68,7 +68,7 @@ export interface RequestScope {
   readonly log: Log
   /** The caller's address: of the connection, or as a trusted proxy says. */
   readonly clientAddress: string
-  /** Headers of the answer; cookies are appended here. */
+  /** Headers of the reply; cookies are appended here. */
   readonly replyHeaders: ReplyHeaders
 }
 

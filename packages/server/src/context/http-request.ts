@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 /** What is asked, without a copy of it: a header is looked for when somebody wants it. */
 export interface HttpRequest {
   readonly method: string
-  /** As it was sent, percent signs and all. Null: what is asked for has no path. */
+  /** As it was sent, percent signs and all. Null: the request target has no path. */
   readonly path: string | null
   /** With its question mark; empty without one. */
   readonly query: string

@@ -5,11 +5,11 @@ import { loadPolicyEvaluator } from '../base/policy.js'
 import type { Queryable } from '../postgres/sql.js'
 import { findPlan } from '../store/governance/plans.js'
 
-/** Plans made ready to judge, by hash. A hash is its content, so what is cached cannot go stale. */
+/** Plans prepared for judging, by hash. A hash is its content, so what is cached cannot go stale. */
 export interface PlanCache {
   /** The plan that a session of this tenant was created with. */
   ofSession(sql: Queryable, session: { tenantId: string; compiledHash: string }): Plan | Promise<Plan>
-  /** Makes a plan ready that somebody sent, and remembers it when it is whole. */
+  /** Prepares a plan that a caller sent, and remembers it when it is valid. */
   prepare(compiled: CompiledSession): Promise<{ ok: true; plan: Plan } | { ok: false; problems: string[] }>
 }
 
@@ -27,7 +27,7 @@ export function createPlanCache(maxPlans: number = MAX_PLANS): PlanCache {
   }
 
   const prepare: PlanCache['prepare'] = async (compiled) => {
-    // Making a plan ready takes far longer than hashing it, and the same one comes with every session of an agent.
+    // Preparing a plan takes far longer than hashing it, and the same one comes with every session of an agent.
     const known = plans.get(hashPlan(compiled))
     if (known !== undefined) return { ok: true, plan: remember(known) }
     const policy = hasPolicy(compiled) ? await loadPolicyEvaluator() : undefined

@@ -1,4 +1,4 @@
-/** Headers of an answer while it is made. A cookie is appended; any other name is set once, the last value counts. */
+/** Headers of a reply while it is made. A cookie is appended; any other name is set once, the last value counts. */
 export class ReplyHeaders {
   /** Names and values in turn, as Node writes them. */
   readonly #fields: string[] = []
@@ -16,7 +16,7 @@ export class ReplyHeaders {
     this.#fields.push('set-cookie', value)
   }
 
-  /** Names and values in turn: the answer's own, these, and of the fixed ones those that the answer does not set. */
+  /** Names and values in turn: the reply's own, these, and of the fixed ones those that the reply does not set. */
   with(own: Readonly<Record<string, string>>, fixed: Readonly<Record<string, string>>): string[] {
     const all: string[] = []
     for (const name in own) all.push(name, own[name] ?? '')

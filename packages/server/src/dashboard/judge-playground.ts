@@ -14,7 +14,7 @@ import type { UserContext } from '../context/context.js'
 
 type Body = Input<Routes['judgePlayground']>['body']
 
-/** Judges a pasted response against a pasted pack, as the first proposal of a new session, and keeps nothing of either. */
+/** Judges a pasted response against a pasted pack, as the first proposal of a new session, and stores nothing of either. */
 export async function judgePlayground(
   ctx: UserContext,
   { body }: Input<Routes['judgePlayground']>,

@@ -1,7 +1,7 @@
 import type { ChainedEvent, Decision, JsonValue, LedgerBody, TimelineCall } from '@countersign/protocol'
-import type { KeptReceipt, Turn } from '../store/dashboard/timeline.js'
+import type { CapturedReceipt, Turn } from '../store/dashboard/timeline.js'
 
-/** The calls of a proposal: what the ledger says, what the capture level kept, and the receipt where there is one. */
+/** The calls of a proposal: what the ledger says, what the capture level stored, and the receipt where there is one. */
 export function timelineCalls(event: ChainedEvent, turn: Turn): TimelineCall[] {
   const { calls } = event.body as unknown as LedgerBody<'proposal'>
   return calls.map((call) => {
@@ -23,10 +23,10 @@ export function timelineCalls(event: ChainedEvent, turn: Turn): TimelineCall[] {
   })
 }
 
-/** Null where the capture level keeps none, or they were erased. */
-function argumentsOf(kept: JsonValue, index: number): JsonValue {
-  if (!Array.isArray(kept)) return null
-  const item = kept.find(
+/** Null where the capture level stores none, or they were erased. */
+function argumentsOf(stored: JsonValue, index: number): JsonValue {
+  if (!Array.isArray(stored)) return null
+  const item = stored.find(
     (call) => typeof call === 'object' && call !== null && !Array.isArray(call) && call.index === index,
   )
   return typeof item === 'object' && item !== null && !Array.isArray(item) ? (item.arguments ?? null) : null
@@ -37,7 +37,7 @@ const checkpointReasons = (decision: Decision | undefined, ids: readonly string[
     ? [...ids]
     : decision.checkpoints.map(({ reason }) => reason)
 
-const receiptView = (receipt: KeptReceipt): TimelineCall['receipt'] => ({
+const receiptView = (receipt: CapturedReceipt): TimelineCall['receipt'] => ({
   outcome: receipt.outcome,
   evidence_level: receipt.evidenceLevel,
   at_level: receipt.atLevel,

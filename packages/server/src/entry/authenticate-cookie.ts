@@ -15,7 +15,7 @@ export interface CookieAuthentication {
 }
 
 /**
- * A valid access token, or an expired one with a live refresh token, which renews it in the answer. The refresh token
+ * A valid access token, or an expired one with a live refresh token, which renews it in the reply. The refresh token
  * stays as it is, so that requests at the same time all succeed. Signing out ends both at once, on every instance.
  */
 export async function authenticateCookie(

@@ -26,9 +26,9 @@ export function createKeyUsage({ database, clock, log }: Pick<Services, 'databas
     try {
       await touchKeys(database.sql, batch)
     } catch (error) {
-      // Kept for the next round: the use happened, whether or not it could be written down.
+      // Noted again for the next round: the use happened, whether or not it could be written.
       for (const use of batch) if (!noted.has(use.keyId)) noted.set(use.keyId, use)
-      log.warn({ error, keys: batch.length }, 'could not write down the last use of API keys')
+      log.warn({ error, keys: batch.length }, 'could not record when API keys were last used')
       schedule()
     }
   }

@@ -93,7 +93,7 @@ export function createPrepaidTokens(
   }
 
   /**
-   * Twice as many as were needed: a busy key is soon authenticated once a second, an idle one takes what it uses. Never
+   * Twice as many as were needed: a key in constant use is soon authenticated once a second, an idle one takes what it uses. Never
    * none, even where the last ones were not needed at all: there is a request to pay for.
    */
   const expected = ({ most, granted, left, coming }: Account, staying: number) =>

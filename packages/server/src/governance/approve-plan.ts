@@ -7,7 +7,7 @@ import { dropEarlierContracts } from '../store/captures/learned-tools.js'
 import { approveGovernancePlan } from '../store/governance/governance-plans.js'
 import { detailOf } from './detail-of.js'
 
-/** Approves a draft without blockers: what was looked at is what the SDK attaches, by hash. Again: the same answer. */
+/** Approves a draft without blockers: what was reviewed is what the SDK attaches, by hash. Repeated, it gets the same reply. */
 export async function approvePlan(
   ctx: UserContext,
   { params, body }: Input<Routes['approvePlan']>,
@@ -20,8 +20,8 @@ export async function approvePlan(
   const { tenantId, email } = ctx.signIn
   const { agent, environment, compiled_hash: compiledHash } = plan
   const approved = await inTransaction(ctx, async (tx) => {
-    const decision = { tenantId, planId: plan.plan_id, agent, environment, compiledHash, by: email, why: body.why }
-    if (!(await approveGovernancePlan(tx, decision))) return false
+    const review = { tenantId, planId: plan.plan_id, agent, environment, compiledHash, by: email, why: body.why }
+    if (!(await approveGovernancePlan(tx, review))) return false
     await dropEarlierContracts(tx, { tenantId, agent, planId: plan.plan_id })
     await audit(tx, ctx, { action: 'plan_approved', subject: plan.plan_id, detail: body.why })
     return true

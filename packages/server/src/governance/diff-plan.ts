@@ -3,7 +3,7 @@ import type { Context } from '../context/context.js'
 import { comparePlan } from './plan-detail.js'
 import { readPack } from './read-pack.js'
 
-/** Compares a pack with the plan in force and keeps nothing of it. */
+/** Compares a pack with the plan in force and stores nothing of it. */
 export async function diffPlan(ctx: Context, { body }: Input<Routes['diffPlan']>): Promise<Reply<Routes['diffPlan']>> {
   const pack = await readPack(body.files)
   const { agent, environment } = body

@@ -2,9 +2,9 @@ import type { Input, PlanDetail, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { UserContext } from '../context/context.js'
 import { inTransaction } from '../context/work.js'
-import { keepCustomerContracts } from '../store/captures/learned-tools.js'
+import { storeCustomerContracts } from '../store/captures/learned-tools.js'
 import { findGovernancePlan, type GovernancePlan, replaceFiles } from '../store/governance/governance-plans.js'
-import { keepPlan } from '../store/governance/plans.js'
+import { storePlan } from '../store/governance/plans.js'
 import { asCustomer, customerContracts } from './customer-contracts.js'
 import { detailOf } from './detail-of.js'
 import { readPack } from './read-pack.js'
@@ -20,15 +20,15 @@ export async function editPlan(ctx: UserContext, { params, body }: Input<Routes[
   const pack = await readPack(files)
   const { agent, planId, compiledHash: replaces } = plan
   const contracts = pack.compiled_session.contracts.length
-  const isKept = await inTransaction(ctx, async (tx) => {
+  const isStored = await inTransaction(ctx, async (tx) => {
     // The draft before the plan, as an approval takes them: in another order each would wait for the other.
     const change = { tenantId, planId, replaces, compiledHash: pack.compiled_hash, files, contracts }
     if (!(await replaceFiles(tx, change))) return false
-    await keepPlan(tx, { tenantId, compiledHash: pack.compiled_hash, compiledSession: pack.compiled_session })
-    await keepCustomerContracts(tx, { tenantId, agent, planId, by: email }, customerContracts(files, pack))
+    await storePlan(tx, { tenantId, compiledHash: pack.compiled_hash, compiledSession: pack.compiled_session })
+    await storeCustomerContracts(tx, { tenantId, agent, planId, by: email }, customerContracts(files, pack))
     return true
   })
-  if (!isKept) throw refusalOf((await findGovernancePlan(ctx.app.database.sql, tenantId, planId)) ?? plan)
+  if (!isStored) throw refusalOf((await findGovernancePlan(ctx.app.database.sql, tenantId, planId)) ?? plan)
   return detailOf(ctx, planId)
 }
 

@@ -13,12 +13,12 @@ export interface LearnedPack {
 /**
  * The pack of an agent's learning, compiled. Programs send schemas of any size and number: what is too much for a plan is
  * put down by its name and effect alone, first where the compiler finds fault, then for all tools, then for those that
- * were ever called. Contracts that people wrote stay as they are, and what is wrong with them is told.
+ * were ever called. Contracts that people wrote stay as they are, and what is wrong with them is reported.
  */
 export async function learnedPack({ drafts, written }: AgentLearning): Promise<LearnedPack> {
-  let kept = drafts
+  let remaining = drafts
   for (const lighten of [onlyFaulty, allOfThem, theCalled, null]) {
-    const named = await inTurns(packOf({ drafts: kept, written }))
+    const named = await inTurns(packOf({ drafts: remaining, written }))
     const files = named.map(({ file, text }) => ({ file, text }))
     const compiled = await compilePack(files)
     if (compiled.ok) return { files, pack: compiled }
@@ -26,7 +26,7 @@ export async function learnedPack({ drafts, written }: AgentLearning): Promise<L
     const faulty = new Set(named.filter(({ file }) => wrong.has(file)).map(({ tool }) => tool))
     const isTheirs = faulty.size === wrong.size && [...faulty].every((tool) => written.has(tool))
     if (lighten === null || isTheirs) throw refusal(compiled.errors)
-    kept = lighten(kept, faulty)
+    remaining = lighten(remaining, faulty)
   }
   throw new Error('the last try compiles or is refused')
 }

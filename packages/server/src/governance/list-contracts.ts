@@ -87,7 +87,7 @@ async function driftOf(
   const files = await inTurns(learnedFiles(learning))
   if (files.length === 0) return drift
   const pack = await readPack(files).catch((error) => {
-    // More than a plan may hold, say: contracts are still to be seen, and drafting a plan tells what is wrong.
+    // For example more than a plan may hold: contracts are still listed, and drafting a plan says what is wrong.
     if (error instanceof ApiError) return null
     throw error
   })

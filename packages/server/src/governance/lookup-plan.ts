@@ -5,7 +5,7 @@ import { findPlan } from '../store/governance/plans.js'
 
 type Metadata = NonNullable<Reply<Routes['lookupPlan']>['approved']>
 
-/** Tells whether a plan is approved for an agent and environment, and hands it out. */
+/** Says whether a plan is approved for an agent and environment, and returns it. */
 export async function lookupPlan(
   ctx: Context,
   { query }: Input<Routes['lookupPlan']>,

@@ -3,9 +3,9 @@ import { makeId } from '../base/crypto/secrets.js'
 import { audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
 import { inTransaction } from '../context/work.js'
-import { keepCustomerContracts } from '../store/captures/learned-tools.js'
+import { storeCustomerContracts } from '../store/captures/learned-tools.js'
 import { type GovernancePlan, insertGovernancePlan, type PlanFile } from '../store/governance/governance-plans.js'
-import { keepPlan } from '../store/governance/plans.js'
+import { storePlan } from '../store/governance/plans.js'
 import { customerContracts } from './customer-contracts.js'
 import { detailOf } from './detail-of.js'
 import type { CompiledPack } from './read-pack.js'
@@ -20,13 +20,13 @@ export interface NewDraft {
   readonly createdBy: string | null
 }
 
-/** Keeps a pack that compiles as a draft. */
+/** Stores a pack that compiles as a draft. */
 export async function storeDraft(ctx: Context, draft: NewDraft): Promise<PlanDetail> {
   const { agent, environment, files, pack, origin, createdBy } = draft
   const planId = makeId(ctx.app.random, 'plan')
   const { tenantId } = ctx.tenant
   await inTransaction(ctx, async (tx) => {
-    await keepPlan(tx, { tenantId, compiledHash: pack.compiled_hash, compiledSession: pack.compiled_session })
+    await storePlan(tx, { tenantId, compiledHash: pack.compiled_hash, compiledSession: pack.compiled_session })
     await insertGovernancePlan(tx, {
       tenantId,
       planId,
@@ -39,7 +39,7 @@ export async function storeDraft(ctx: Context, draft: NewDraft): Promise<PlanDet
       createdBy,
     })
     if (origin === 'submitted') {
-      await keepCustomerContracts(tx, { tenantId, agent, planId, by: createdBy }, customerContracts(files, pack))
+      await storeCustomerContracts(tx, { tenantId, agent, planId, by: createdBy }, customerContracts(files, pack))
     }
     await audit(tx, ctx, { action: 'plan_submitted', subject: planId, detail: `${agent} in ${environment}` })
   })

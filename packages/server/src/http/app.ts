@@ -14,12 +14,12 @@ import { openDashboard } from './serve-dashboard.js'
 export interface AppParts extends AuthorizationParts {
   /** The database is newer than this code, so nothing may be decided here any more. */
   isOutdated: () => boolean
-  /** Checks every answer against the route's shape, for tests. */
+  /** Checks every reply against the route's shape, for tests. */
   checkReplies?: boolean
   handlers?: Readonly<Partial<Record<RouteName, AnyHandler>>>
 }
 
-/** What the loop below sees of a handler; the table in `operations` has checked each against its own route. */
+/** What the loop below sees of a handler; `handlers.ts` has checked each against its own route. */
 type AnyHandler = (ctx: never, input: never) => Promise<unknown>
 
 /**
@@ -74,7 +74,7 @@ export function createApp(parts: AppParts): RequestListener {
   )
   const nowhere = frame('unknown', (open) => refuse(open, new ApiError('NOT_FOUND')))
   const noPath = frame('unknown', (open) =>
-    refuse(open, new ApiError('INVALID_REQUEST', { detail: 'what is asked for has no path' })),
+    refuse(open, new ApiError('INVALID_REQUEST', { detail: 'the request target has no path' })),
   )
   return (incoming, outgoing) => {
     const request = readRequest(incoming)
@@ -83,18 +83,18 @@ export function createApp(parts: AppParts): RequestListener {
     const otherwise = path === null ? noPath : method === 'GET' || method === 'HEAD' ? page : nowhere
     const { target, params } = found ?? { target: otherwise, params: {} }
     target(request, outgoing, params).catch((error: unknown) => {
-      parts.log.error({ error }, 'an answer could not be sent')
+      parts.log.error({ error }, 'a reply could not be sent')
       outgoing.destroy()
     })
   }
 }
 
-/** Somebody else may answer: where one instance is newer than another, there are several. */
+/** Another instance may reply: where one is newer than another, there are several. */
 const outdated = () =>
   new ApiError(
     'UNAVAILABLE',
     {
-      detail: 'the database is newer than this instance; ask another one, or stop this one and start the newer version',
+      detail: 'the database is newer than this instance; use another one, or stop this one and start the newer version',
     },
     { 'retry-after': '1' },
   )

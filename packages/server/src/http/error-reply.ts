@@ -11,7 +11,7 @@ const BY_TROUBLE: Readonly<Record<DatabaseTrouble, () => ApiError>> = {
   invalid_data: () => new ApiError('INVALID_REQUEST', { detail: 'a value cannot be stored' }),
 }
 
-/** What the caller is told about anything that was thrown. Nothing of an unexpected error gets out. */
+/** What a caller learns of anything that was thrown. Nothing of an unexpected error gets out. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   const trouble = databaseTrouble(error)

@@ -14,7 +14,7 @@ export type Answer = (open: OpenContext, params: Params) => Promise<Reply>
 export type Serve = (request: HttpRequest, outgoing: ServerResponse, params: Params) => Promise<void>
 export type Frame = (routeName: string, answer: Answer) => Serve
 
-/** Round every answer: request id, time, log line, metrics, headers, and what becomes of an error. */
+/** Around every reply: request id, time, log line, metrics, headers, and what becomes of an error. */
 export function createFrame(services: Services): Frame {
   const { config, metrics } = services
   const clientAddress = clientAddressBehind(config.trustedProxies)
@@ -78,14 +78,14 @@ function failed({ log }: RequestScope, error: unknown): Reply {
 /** How long a client may go on sending what nobody reads, before it loses the connection. */
 const DROP_MS = 500
 
-/** The answer came before the body: what is left of it is read and thrown away, so that the connection can be kept. */
+/** The reply came before the whole body: the rest is read and thrown away, so that the connection can stay open. */
 function dropRest(incoming: IncomingMessage): void {
   const { socket } = incoming.resume()
   const timer = setTimeout(() => socket.destroySoon(), DROP_MS).unref()
   incoming.once('end', () => clearTimeout(timer))
 }
 
-/** Counts and times the answers of a route. */
+/** Counts and times the replies of a route. */
 function measureAnswers(metrics: Metrics, route: string): (status: number, seconds: number) => void {
   const counters = new Map<number, (by: number) => void>()
   let observe: ((seconds: number) => void) | undefined

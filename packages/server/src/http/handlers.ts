@@ -26,5 +26,5 @@ export const readsSession: ReadonlySet<RouteName> = new Set(sessionRoutes)
 /** Routes that do nothing but change their session, so that the statement that writes can re-check the key. */
 export const rechecksKey: ReadonlySet<RouteName> = new Set(cycleRoutes)
 
-/** Routes that have no function yet. They are not registered and answer 404; a route in neither list does not compile. */
+/** Routes that have no function yet. They are not registered and give 404; a route in neither list does not compile. */
 export const NOT_BUILT = {} satisfies Record<Exclude<RouteName, keyof typeof handlers>, true>

@@ -38,7 +38,7 @@ async function jsonBody(route: Route, request: HttpRequest): Promise<JsonValue> 
   const text = await readBody(request, { maxBytes: route.largeBody ? LIMITS.largeBodyBytes : LIMITS.bodyBytes })
   const json = parseStrictJson(text, { maxDepth: LIMITS.jsonDepth, anyData: route.anyData === true })
   if (!json.ok) throw new ApiError('INVALID_REQUEST', { detail: `body: ${json.problem}` })
-  // PostgreSQL cannot keep it, and a reader in C would stop at it.
+  // PostgreSQL cannot store it, and a reader in C would stop at it.
   if (holdsNul(text)) throw new ApiError('INVALID_REQUEST', { detail: 'body: a string holds the character NUL' })
   return json.value
 }
@@ -56,7 +56,7 @@ function checkedQuery(route: Route, query: URLSearchParams): unknown {
   return {}
 }
 
-/** A key sent by mistake as a query parameter's name must not come back in the answer. */
+/** A key sent by mistake as a query parameter's name must not come back in the reply. */
 const nameOf = (name: string) => (/^[a-z_]{1,40}$/.test(name) ? name : 'a parameter')
 
 function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {

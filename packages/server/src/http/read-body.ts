@@ -57,13 +57,13 @@ function arriving(
   return new Promise((done, fail) => {
     const chunks: Buffer[] = []
     let size = 0
-    const settle = () => {
+    const finishReading = () => {
       clearTimeout(timer)
       incoming.off('data', keep).off('end', end).off('error', broken).off('close', broken)
     }
     // What still comes after a refusal is thrown away: nobody listens any more.
     const refuse = (error: ApiError) => {
-      settle()
+      finishReading()
       fail(error)
     }
     const keep = (chunk: Buffer) => {
@@ -72,7 +72,7 @@ function arriving(
       if (size > maxBytes) refuse(tooLarge())
     }
     const end = () => {
-      settle()
+      finishReading()
       done(Buffer.concat(chunks))
     }
     const broken = () =>

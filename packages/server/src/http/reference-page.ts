@@ -69,7 +69,7 @@ function section(entry: { name: string; path: string; route: Route; operation: O
 <p>${facts.map(escapeHtml).join(' · ')}</p>${shape('body', body)}${shape(`answer (${route.status ?? 200})`, reply)}</section>`
 }
 
-/** The line of an operation that links to what it takes or answers with. */
+/** The line of an operation that links to what it takes or replies with. */
 const shape = (title: string, schema: unknown) =>
   schema === undefined ? '' : `<p>${title}: <code>${linkedJson(schema)}</code></p>`
 

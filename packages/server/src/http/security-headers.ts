@@ -1,6 +1,6 @@
 import type { Config } from '../base/config.js'
 
-/** On every answer that does not set its own. The API serves data only, so nothing may be loaded or framed. */
+/** On every reply that does not set its own. The API serves data only, so nothing may be loaded or framed. */
 export const securityHeaders = (mode: Config['mode']): Readonly<Record<string, string>> => ({
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import type { HttpRequest } from '../context/http-request.js'
 import type { Reply } from './reply.js'
 
-/** Answers with a file of the dashboard, or null where the path is none of its own. */
+/** Replies with a file of the dashboard, or null where the path is none of its own. */
 export type Dashboard = (request: Pick<HttpRequest, 'path' | 'header'>) => Reply | null
 
 /**

@@ -1,4 +1,4 @@
-export interface Gate {
+export interface AdmissionLimit {
   /** Runs `fn` when a slot is free and the tenant is below its share; throws what `timedOut` makes after `waitMs`. */
   run<T>(tenantId: string, fn: () => Promise<T>): Promise<T>
   load(): { active: number; waiting: number }
@@ -9,7 +9,7 @@ interface Waiter {
   enter: () => void
 }
 
-export interface GateLimits {
+export interface AdmissionOptions {
   slots: number
   perTenant: number
   waitMs: number
@@ -18,7 +18,7 @@ export interface GateLimits {
 }
 
 /** Bounds how many connections are in use at once, and how many of them one tenant may hold. */
-export function createGate(limits: GateLimits): Gate {
+export function createAdmissionLimit(limits: AdmissionOptions): AdmissionLimit {
   const held = new Map<string, number>()
   const waiters: Waiter[] = []
   let active = 0

@@ -16,7 +16,7 @@ export async function begin<T>(pool: Sql, fn: (tx: Tx) => Promise<T>): Promise<T
     try {
       result = { value: await fn(refusing(tx, () => isOver)) }
     } catch (error) {
-      // The driver tells of a closed connection a moment later than of the statement that failed with it.
+      // The driver reports a closed connection a moment after the statement that failed with it.
       await setImmediate()
       for (let waitedMs = 0; !isOver && mayHaveClosed(error) && waitedMs < CLOSING_MS; waitedMs += 10)
         await setTimeout(10)

@@ -1,7 +1,7 @@
 import postgres from 'postgres'
 import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
 
-/** What a failed statement means for the caller. `null`: a fault of ours, answered 500. */
+/** What a failed statement means for the caller. `null`: a fault of ours, reported as 500. */
 export type DatabaseTrouble = 'unavailable' | 'busy' | 'invalid_data'
 
 /** By SQLSTATE, whole or by its class (first two characters). The whole code wins. */
@@ -27,7 +27,7 @@ const TROUBLE_BY_SQLSTATE: Readonly<Record<string, DatabaseTrouble>> = {
   '22P02': 'invalid_data', // malformed for its type
   '22003': 'invalid_data', // number out of range
   '22007': 'invalid_data', // no time
-  '22008': 'invalid_data', // a time that cannot be kept
+  '22008': 'invalid_data', // a time that cannot be stored
 }
 
 /** Codes of the driver and of the sockets below it. */

@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import { isoTime } from '../base/iso-time.js'
-import { createGate } from './admission-limit.js'
+import { createAdmissionLimit } from './admission-limit.js'
 import { begin } from './begin.js'
 import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
 import { createPoolSockets, keepIdleListShort, type PoolSockets } from './idle-connections.js'
@@ -48,7 +48,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   const quick = connect(options, { max: quickSize, max_pipeline: 1 }, sockets)
   const work = createWarmConnections(workSize, () => connect(options, { max: 1, connection: FIXED_PLANS }, sockets))
   const stopTidying = keepIdleListShort(quick, socketsOf(quick))
-  const gate = createGate({
+  const admission = createAdmissionLimit({
     slots: workSize,
     perTenant: Math.ceil(workSize / 2),
     waitMs: lockTimeoutMs,
@@ -58,7 +58,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   return {
     sql: quick,
     transaction: (tenantId, fn, { lockTimeoutMs: lockFor } = {}) =>
-      gate.run(tenantId, () =>
+      admission.run(tenantId, () =>
         work.use((sql) =>
           begin(sql, async (tx) => {
             if (lockFor !== undefined) await tx`select set_config('lock_timeout', ${String(lockFor)}, true)`
@@ -66,8 +66,8 @@ export function createDatabase(options: DatabaseOptions): Database {
           }),
         ),
       ),
-    single: (tenantId, fn) => gate.run(tenantId, () => work.use((sql) => stayAwake.while(fn(sql)))),
-    load: () => ({ ...gate.load(), size: workSize }),
+    single: (tenantId, fn) => admission.run(tenantId, () => work.use((sql) => stayAwake.while(fn(sql)))),
+    load: () => ({ ...admission.load(), size: workSize }),
     close: async () => {
       stopTidying()
       // The driver would wait for connections that it is still trying to make.
@@ -189,7 +189,7 @@ function readBigint(text: string): number {
   return value
 }
 
-/** jsonb keeps 1e400 as 401 digits, which `JSON.parse` reads as Infinity: such a row is refused, never used. */
+/** jsonb stores 1e400 as 401 digits, which `JSON.parse` reads as Infinity: such a row is refused, never used. */
 function readJson(text: string): unknown {
   if (text.length > 308 && /[0-9]{309}/.test(text)) {
     return JSON.parse(text, (_key, value: unknown) => {

@@ -5,7 +5,7 @@ export class NoPostgres extends Error {
   override name = 'NoPostgres'
 }
 
-/** Waits for a first answer. A refusal is thrown by the driver; something else it would ask again and again. */
+/** Waits for a first answer. The driver throws a refusal, but would retry anything else forever. */
 export async function firstAnswer(sql: Sql, patienceMs = 15_000): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const silence = new Promise<never>((_, fail) => {

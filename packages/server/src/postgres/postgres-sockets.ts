@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** The sockets of one pool or of several. They know what the driver does not tell: whether PostgreSQL is there. */
+/** The sockets of one pool or of several. They know what the driver does not report: whether PostgreSQL is there. */
 export interface PostgresSockets {
   /** For the driver, which calls it for every connection. */
   readonly open: (to: PostgresAddress) => Socket
@@ -40,7 +40,7 @@ export function createPostgresSockets(): PostgresSockets {
     open: ({ host, port, path }) => {
       const at = turn++ % host.length
       const name = host[at] ?? 'localhost'
-      // The driver writes before the connection stands; the socket keeps that for later.
+      // The driver writes before the connection is made; the socket buffers that.
       const socket = path === false ? connect(port[at] ?? 5432, name) : connect(path)
       const triedAtMs = performance.now()
       connected().add(socket)
@@ -49,7 +49,7 @@ export function createPostgresSockets(): PostgresSockets {
       socket.once('end', () => {
         if (socket.bytesRead === 0) socket.destroy(droppedUnheard())
       })
-      // What the driver had not sent when a connection broke keeps it from sending anything on the next. It recovers by
+      // What the driver had not sent when a connection broke stops it from sending anything on the next. It recovers by
       // itself after some attempts, so they should be short.
       socket.once('connect', () =>
         setTimeout(() => socket.bytesWritten === 0 && socket.destroy(mute()), MUTE_MS).unref(),

@@ -1,7 +1,7 @@
 import { databaseTrouble } from './database-error.js'
 import type { Sql } from './sql.js'
 
-/** Connections of which each does one thing at a time. Whoever asks has made sure that one is free. */
+/** Connections of which each does one thing at a time. The caller has made sure that one is free. */
 export interface WarmConnections {
   use<T>(work: (sql: Sql) => Promise<T>): Promise<T>
   /** One of them, to ask what is known of all. */
@@ -13,7 +13,7 @@ export interface WarmConnections {
  * The one that was used last is used next: its backend has plans and pages at hand, and one that nobody needs is never
  * opened. The driver would take them in turn, so that each finds its caches cold.
  *
- * One that broke is not used again: what the driver had not sent when a connection broke keeps it from sending anything
+ * One that broke is not used again: what the driver had not sent when a connection broke stops it from sending anything
  * on the next.
  */
 export function createWarmConnections(size: number, open: () => Sql): WarmConnections {

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Config } from '../base/config.js'
 import { createPasswords } from '../base/crypto/passwords.js'
 import type { Random } from '../base/crypto/secrets.js'
-import { keptSigningKeys } from '../base/crypto/signing-keys.js'
+import { storedSigningKeys } from '../base/crypto/signing-keys.js'
 import { createAccessTokens } from '../base/crypto/tokens.js'
 import type { Log } from '../base/log.js'
 import type { Accounts } from '../context/context.js'
@@ -28,7 +28,7 @@ export function createAccounts(parts: AccountParts): Accounts {
   const mailer = parts.mailer ?? createMailer(parts, resolve(dataFolder, 'outbox'))
   return {
     passwords: createPasswords({ cost: config.scryptCost }),
-    accessTokens: createAccessTokens(config.signingKeys ?? keptSigningKeys(dataFolder, parts.random)),
+    accessTokens: createAccessTokens(config.signingKeys ?? storedSigningKeys(dataFolder, parts.random)),
     secureCookies: config.mode === 'production' || (config.publicUrl?.startsWith('https://') ?? false),
     mail: startMailWorker({ ...parts, mailer }),
     mailDelivery: mailer.delivery,

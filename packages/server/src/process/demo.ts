@@ -10,7 +10,7 @@ import { countActiveKeys, insertKey, revokeActiveKeys } from '../store/accounts/
 import { revokeRefreshTokensOf } from '../store/accounts/refresh-tokens.js'
 import { lockTenant } from '../store/accounts/tenants.js'
 
-/** A sign-in and a key to try the service with. Kept beside the database, readable by its owner only. */
+/** A sign-in and a key to try the service with. Stored beside the database, readable by its owner only. */
 export interface Demo {
   readonly url: string
   readonly email: string
@@ -34,9 +34,9 @@ export async function openDemo(services: Services, url: string): Promise<Demo | 
     if (known !== undefined) await closeDemo(services, known)
     return null
   }
-  const kept = await readPassword(config.dataFolder)
-  const fits = known !== undefined && kept !== null && (await accounts.passwords.verify(kept, known.passwordHash))
-  const password = fits ? kept : randomBytes(9).toString('base64url')
+  const stored = await readPassword(config.dataFolder)
+  const fits = known !== undefined && stored !== null && (await accounts.passwords.verify(stored, known.passwordHash))
+  const password = fits ? stored : randomBytes(9).toString('base64url')
   const passwordHash = fits ? known.passwordHash : await accounts.passwords.hash(password)
   const demo = { url, email: EMAIL, password, api_key: await storeDemo(services, known, passwordHash) }
   await writePrivately(demoFile(config.dataFolder), `${JSON.stringify(demo, null, 2)}\n`)
@@ -73,7 +73,7 @@ async function storeDemo(
   })
 }
 
-/** Nobody knows the new password, no key works, nobody stays signed in. What the tenant did is kept. */
+/** Nobody knows the new password, no key works, nobody stays signed in. The tenant's records stay. */
 async function closeDemo({ database, accounts, clock }: Services, user: DemoUser): Promise<void> {
   const passwordHash = await accounts.passwords.hash(randomBytes(32).toString('base64url'))
   await database.transaction(user.tenantId, async (tx) => {

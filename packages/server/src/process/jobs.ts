@@ -47,7 +47,7 @@ export interface Retention {
 
 interface RetentionOptions {
   readonly olderThanDays: number
-  /** Null: the audit trail is kept. */
+  /** Null: the audit trail stays. */
   readonly auditDays: number | null
   readonly limit: number
   readonly now: Date
@@ -132,7 +132,7 @@ const retentionJob = (retention: Retention): Job => ({
       removed += batch
       if (batch < RETENTION_BATCH) break
     }
-    if (removed > 0) log.info({ retention: retention.name, removed }, 'removed what is past its retention')
+    if (removed > 0) log.info({ retention: retention.name, removed }, 'removed records past their retention')
   },
 })
 

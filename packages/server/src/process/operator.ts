@@ -11,7 +11,7 @@ import { insertAuditEntry, type NewAuditEntry } from '../store/audit.js'
 import { backUp, type RestoreOptions, restoreBackup } from './backup.js'
 import { withDatabase } from './configured-database.js'
 
-/** What whoever has the database may do from the command line, whether or not the service runs. */
+/** What an operator with access to the database may do from the command line, whether or not the service runs. */
 
 /** It cannot be done as asked. The message says what to do. */
 export class OperatorError extends Error {
@@ -21,7 +21,7 @@ export class OperatorError extends Error {
 export interface CreatedTenant {
   tenantId: string
   quota: Quota
-  /** Shown once and kept nowhere. */
+  /** Shown once and stored nowhere. */
   key: string
 }
 
@@ -33,7 +33,7 @@ export const createTenant = (name: string, given: Quota | null, config: Config):
       const tenantId = makeId(randomBytes, 'tnt')
       const quota = given ?? config.defaultQuota
       await insertTenant(tx, { tenantId, name, quota, verified: true })
-      return { tenantId, quota, key: (await keepKey(tx, tenantId, 'first key')).key }
+      return { tenantId, quota, key: (await storeKey(tx, tenantId, 'first key')).key }
     })
   })
 
@@ -48,7 +48,7 @@ export const changeQuota = (tenantId: string, quota: Quota, config: Config): Pro
 
 export interface CreatedKey {
   keyId: string
-  /** Shown once and kept nowhere. */
+  /** Shown once and stored nowhere. */
   key: string
 }
 
@@ -58,7 +58,7 @@ export const createKey = (tenantId: string, name: string, config: Config): Promi
     if ((await countActiveKeys(tx, tenantId)) >= LIMITS.activeKeysPerTenant) {
       throw new OperatorError(`at most ${LIMITS.activeKeysPerTenant} keys can be active; revoke one first`)
     }
-    const made = await keepKey(tx, tenantId, name)
+    const made = await storeKey(tx, tenantId, name)
     await audit(tx, { tenantId, action: 'key_created', subject: made.keyId, detail: name })
     return made
   })
@@ -81,7 +81,7 @@ export const revokeKeyOf = (tenantId: string, keyId: string, config: Config): Pr
     await audit(tx, { tenantId, action: 'key_revoked', subject: keyId })
   })
 
-/** Backs up what the service keeps. Returns the rows written. */
+/** Backs up what the service stores. Returns the rows written. */
 export const backUpTo = (file: string, config: Config): Promise<number> =>
   withDatabase(config, (url) => backUp(url, file))
 
@@ -117,7 +117,7 @@ async function holdTenant(tx: Tx, tenantId: string): Promise<void> {
   throw new OperatorError(`there is no tenant ${tenantId}: countersign tenant list shows those there are`)
 }
 
-async function keepKey(tx: Tx, tenantId: string, name: string): Promise<CreatedKey> {
+async function storeKey(tx: Tx, tenantId: string, name: string): Promise<CreatedKey> {
   const key = makeApiKey(randomBytes)
   const keyId = makeId(randomBytes, 'key')
   await insertKey(tx, { tenantId, keyId, userId: null, name, prefix: key.prefix, keyHash: key.hash })

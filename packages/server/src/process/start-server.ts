@@ -21,7 +21,7 @@ import { createVersionWatch } from './version-watch.js'
 
 export interface StartOptions {
   log?: Log
-  /** Told in plain sentences what the person at the terminal should know. */
+  /** Receives plain sentences for the person at the terminal. */
   say?: (sentence: string) => void
   /** Parts in place of the usual ones, for tests: a clock, a store that fails. */
   parts?: Partial<AppParts>
@@ -34,7 +34,7 @@ export interface RunningServer {
   url: string
   app: RequestListener
   parts: AppParts
-  /** Answers what is under way, then stops everything that was started. */
+  /** Finishes the requests in flight, then stops everything that was started. */
   close(): Promise<void>
 }
 
@@ -93,7 +93,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
   metrics.gauge('countersign_pool_waiting', 'Requests that wait for a connection', () => database.load().waiting)
   metrics.gauge('countersign_pool_size', 'Working connections there may be', () => database.load().size)
-  metrics.gauge('countersign_ledger_height', 'Ledger events kept, as PostgreSQL estimates it', () =>
+  metrics.gauge('countersign_ledger_height', 'Ledger events stored, as PostgreSQL estimates it', () =>
     countLedgerEvents(database.sql),
   )
   const version = createVersionWatch({ sql: database.sql, log })
@@ -187,10 +187,10 @@ function urlOf(server: Server, { host }: Config): string {
   return `http://${name}:${port}`
 }
 
-/** Takes no new connections and waits for the answers under way; after the patience the rest is cut off. */
+/** Takes no new connections and waits for requests in flight; when the patience is over, the rest is cut off. */
 async function drain(server: Server): Promise<void> {
   const closed = new Promise((done) => server.close(done))
-  // A connection that has just got its answer is kept open by the client, so the idle ones are closed again and again.
+  // A client leaves its connection open after a reply, so idle ones are closed again and again.
   const sweep = setInterval(() => server.closeIdleConnections(), 20)
   const cutOff = setTimeout(() => server.closeAllConnections(), DRAIN_PATIENCE_MS)
   await closed

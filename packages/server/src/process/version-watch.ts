@@ -6,7 +6,7 @@ import type { Sql } from '../postgres/sql.js'
 export interface VersionWatch {
   /** True once a newer instance has brought the database to a version that this code does not know; for good. */
   isOutdated(): boolean
-  /** Looks now and then, from the version on that this code knows. `onOutdated` is told once. */
+  /** Looks now and then, from the version on that this code knows. `onOutdated` is called once. */
   start(options: { known: number; onOutdated: () => void; everyMs?: number }): void
   close(): Promise<void>
 }
@@ -22,7 +22,7 @@ export function createVersionWatch({ sql, log }: { sql: Sql; log: Log }): Versio
 
   const watch = async (known: number, onOutdated: () => void, everyMs: number) => {
     while (!closing.signal.aborted && !outdated) {
-      // A database that is away tells nothing; those who ask it for something are told.
+      // A database that is away says nothing here; the requests that need it report it.
       const found = await databaseVersion(sql).catch(() => known)
       if (found > known) {
         outdated = true

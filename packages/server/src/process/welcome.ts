@@ -35,7 +35,7 @@ export function welcome({ url, config, demo, byNpmStart }: Welcome): string[] {
   ]
 }
 
-/** Where programs look for the service unless they are told. */
+/** Where programs look for the service by default. */
 const USUAL_URL = `http://${SETTINGS.host.default}:${SETTINGS.port.default}`
 
 const step = (command: string, what: string): string => `  ${command.padEnd(36)} ${what}`

@@ -3,7 +3,7 @@ import type { Input, JsonValue, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { inStatement } from '../context/work.js'
-import { keepPlan, usePlan } from '../store/governance/plans.js'
+import { storePlan, usePlan } from '../store/governance/plans.js'
 import { judgeFixtures } from './judge-run.js'
 import { start } from './start.js'
 
@@ -28,19 +28,19 @@ export async function createRun(
   })
 }
 
-/** A plan by hash, or one that comes along and is kept. */
+/** A plan by hash, or one that comes along and is stored. */
 async function planOf(ctx: Context, given: Body['plan']): Promise<Plan> {
   const { tenantId } = ctx.tenant
   if ('compiled_hash' in given) {
-    const isKept = await inStatement(ctx, (sql) => usePlan(sql, tenantId, given.compiled_hash))
-    if (!isKept) throw new ApiError('PLAN_UNKNOWN')
+    const isStored = await inStatement(ctx, (sql) => usePlan(sql, tenantId, given.compiled_hash))
+    if (!isStored) throw new ApiError('PLAN_UNKNOWN')
     return ctx.app.plans.ofSession(ctx.app.database.sql, { tenantId, compiledHash: given.compiled_hash })
   }
   const prepared = await ctx.app.plans.prepare(given.compiled_session)
   if (!prepared.ok) throw new ApiError('PLAN_INVALID', { problems: prepared.problems.slice(0, 20) })
   const compiledHash = prepared.plan.hash
   await inStatement(ctx, async (sql) =>
-    keepPlan(sql, { tenantId, compiledHash, compiledSession: given.compiled_session }),
+    storePlan(sql, { tenantId, compiledHash, compiledSession: given.compiled_session }),
   )
   return prepared.plan
 }

@@ -7,9 +7,9 @@ import { findPlan } from '../store/governance/plans.js'
 import { type ClaimedRun, claimRun, finishRun, renewClaim } from '../store/runs/runs.js'
 import { type JudgeablePlan, judgeablePlan, requestRules } from './judgeable-plan.js'
 import { capturedExpectation, capturedSession, fixtureSession, hasFlows } from './past-sessions.js'
-import { keptReport, keptVerdict } from './stored-report.js'
+import { storedReport, storedVerdict } from './stored-report.js'
 
-/** Judges fixtures. Few and small, so that the answer can wait for it; other requests are let in between. */
+/** Judges fixtures. Few and small, so that the reply can wait for it; other requests are let in between. */
 export async function judgeFixtures(
   fixtures: readonly RunFixture[],
   options: { plan: Plan; unmatchedPolicy: 'block' | 'allow' },
@@ -41,7 +41,7 @@ export async function judgeWaitingRun(services: Services): Promise<boolean> {
 
 const CONVERSATIONS_PER_PAGE = 100
 
-/** Judges the newest conversations first, so that a run with a limit tells about the agent as it is now. */
+/** Judges the newest conversations first, so that a run with a limit shows the agent as it is now. */
 async function judgeCaptured({ database, plans }: Services, run: ClaimedRun): Promise<RunReport> {
   const { agent, since, maxSessions, unmatchedPolicy } = run.against
   const compiled = await findPlan(database.sql, run.tenantId, run.compiledHash)
@@ -69,12 +69,14 @@ async function judgeCaptured({ database, plans }: Services, run: ClaimedRun): Pr
     for (const { conversationId, items } of page) {
       const session = capturedSession(conversationId, items)
       const { plan, unjudged } = await planFor(hasFlows(session))
-      const verdicts = backtestSession(session, { plan, unmatchedPolicy }).map((verdict) => keptVerdict(verdict, plan))
+      const verdicts = backtestSession(session, { plan, unmatchedPolicy }).map((verdict) =>
+        storedVerdict(verdict, plan),
+      )
       addToTally(tally, session, verdicts, capturedExpectation(items), unjudged)
       await setImmediate()
     }
   }
-  return keptReport(reportOf(tally), whole)
+  return storedReport(reportOf(tally), whole)
 }
 
 async function prepared(plans: Services['plans'], compiled: CompiledSession): Promise<Plan> {

@@ -1,7 +1,7 @@
 import type { Plan } from '@countersign/engine'
 import type { CompiledContract, CompiledSession, Invariant, UnjudgedRule } from '@countersign/protocol'
 
-/** What a captured conversation tells beside its calls. */
+/** What a captured conversation says beside its calls. */
 export interface Recorded {
   /** Where every argument was seen before, of every call. */
   readonly flows: boolean
@@ -16,7 +16,7 @@ export interface JudgeablePlan {
 
 /**
  * The part of a plan that captured conversations can be judged by. They hold no results, no principal and no request: a
- * rule that reads one of these tells nothing about them. A ref can still be judged where the flows are complete: they say
+ * rule that reads one of these says nothing about them. A ref can still be judged where the flows are complete: they say
  * which argument was what a result had said last (`pastResults`).
  */
 export function judgeablePlan(plan: CompiledSession, recorded: Recorded): JudgeablePlan {
@@ -67,9 +67,9 @@ function cutContract(
   const contract: CompiledContract = structuredClone(given)
   const kinds: UnjudgedRule[] = []
   const keep = <T>(list: readonly T[] | undefined, wanted: (item: T) => boolean, kind: UnjudgedRule | null): T[] => {
-    const kept = (list ?? []).filter(wanted)
-    if (kind !== null && kept.length < (list?.length ?? 0)) kinds.push(kind)
-    return kept
+    const left = (list ?? []).filter(wanted)
+    if (kind !== null && left.length < (list?.length ?? 0)) kinds.push(kind)
+    return left
   }
   const withoutRefs = (list: readonly Invariant[] | undefined): Invariant[] =>
     (list ?? []).flatMap((invariant) => {

@@ -7,7 +7,7 @@ export interface NamedSession extends PastSession {
   readonly name: string
 }
 
-/** A conversation as it was captured: one turn a capture, flows as recorded, and of the results what flows tell. */
+/** A conversation as it was captured: one turn a capture, flows as recorded, and of the results what flows say. */
 export function capturedSession(name: string, items: readonly StoredCapture[]): NamedSession {
   const calls = items.flatMap(({ response, flows }, turn) =>
     response.tool_calls.map((call): CapturedCall => {
@@ -47,7 +47,7 @@ export const hasFlows = ({ turns }: PastSession): boolean =>
   turns.every(({ calls }) => calls.every(({ flow }) => flow !== undefined && flow.incomplete !== true))
 
 /**
- * An argument that was what a result had said last tells what that result said. Results are written so, at plain paths,
+ * An argument that was taken from the last result reveals what that result said. Results are written so, at plain paths,
  * into the last call of that tool before; what no argument took up stays unknown.
  */
 function tellResults(calls: readonly CapturedCall[]): void {

@@ -11,7 +11,7 @@ type Started = Reply<Routes['createRun']>
 export interface NewRun {
   readonly runId: string
   readonly compiledHash: string
-  /** What identifies the run: the same id with the same content gets the same answer. */
+  /** What identifies the run: the same id with the same content gets the same reply. */
   readonly content: JsonValue
   readonly against: CapturedScope | null
   /** Judges what can be judged at once; null where it waits for an instance. */
@@ -42,7 +42,7 @@ export async function start(ctx: Context, run: NewRun): Promise<Started> {
   const stored = await findRun(ctx.app.database.sql, tenantId, run.runId)
   if (stored === null) throw new ApiError('BUSY')
   if (!inserted) return repeated(ctx, stored, bodyHash)
-  // Beside the request: whoever started it reads it back when it is done.
+  // Beside the request: the caller reads the run back when it is done.
   if (report === null)
     judgeWaitingRun(ctx.app).catch((error) => ctx.request.log.error({ error }, 'runs could not be judged'))
   return runReply(ctx, stored)

@@ -1,17 +1,17 @@
 import type { CallComparison, Plan } from '@countersign/engine'
 import { BLOCK_REASONS, type RunReport } from '@countersign/protocol'
-import { keptPath, wordsOf } from '../base/stored-path.js'
+import { storedPath, wordsOf } from '../base/stored-path.js'
 
 /**
  * A report on captured sessions stays when they are erased or past their retention. So it says of a blocked call which
  * rule failed and where, and not what the model wrote there.
  */
-export function keptVerdict(verdict: CallComparison, plan: Plan): CallComparison {
+export function storedVerdict(verdict: CallComparison, plan: Plan): CallComparison {
   const contract = plan.contracts.get(verdict.tool)
   const reasons = verdict.reasons.map((block) => {
-    const places = block.failures.map(({ path, operator }) => `${keptPath(path, contract)} (${operator})`)
+    const places = block.failures.map(({ path, operator }) => `${storedPath(path, contract)} (${operator})`)
     const where = places.length === 0 ? '' : `: ${[...new Set(places)].slice(0, MOST_PLACES).join(', ')}`
-    // Where a value was seen before is told by names alone.
+    // Where a value was seen before is reported by names alone.
     const isSource = block.detail === 'source'
     const remedy = isSource ? plainNames(block.remedy, contract) : `${BLOCK_REASONS[block.reason].meaning}${where}`
     return { ...block, remedy }
@@ -30,17 +30,17 @@ function plainNames(text: string, contract: Parameters<typeof wordsOf>[0]): stri
 /** `['jane@example.test']`, with what must be escaped in it. */
 const QUOTED_NAME = /\['((?:[^'\\]|\\.)*)'\]/g
 
-export function keptReport(report: RunReport, plan: Plan): RunReport {
+export function storedReport(report: RunReport, plan: Plan): RunReport {
   return {
     ...report,
     coverage_by_tool: report.coverage_by_tool.map((tool) => {
       const contract = plan.contracts.get(tool.tool_name)
       const paths = new Map<string, (typeof tool.argument_paths)[number]>()
       for (const { path, seen, constrained } of tool.argument_paths) {
-        const kept = plainNames(path, contract)
-        const before = paths.get(kept) ?? { path: kept, seen: 0, constrained: false }
+        const name = plainNames(path, contract)
+        const before = paths.get(name) ?? { path: name, seen: 0, constrained: false }
         const sum = Math.min(tool.calls, before.seen + seen)
-        paths.set(kept, { path: kept, seen: sum, constrained: before.constrained || constrained })
+        paths.set(name, { path: name, seen: sum, constrained: before.constrained || constrained })
       }
       return { ...tool, argument_paths: [...paths.values()] }
     }),

@@ -9,7 +9,7 @@ export interface ChosenPlan {
   readonly source: 'approved' | 'client'
   /** The plan itself where the client does not have it; null where it does. */
   readonly unsent: CompiledSession | null
-  /** The plan that came with the request, to be kept with the session; null where it is kept already. */
+  /** The plan that came with the request, to be stored with the session; null where it is stored already. */
   readonly upload: CompiledSession | null
 }
 

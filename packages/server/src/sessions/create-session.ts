@@ -25,7 +25,7 @@ import { type ChosenPlan, choosePlan } from './choose-plan.js'
 type Body = Input<Routes['createSession']>['body']
 type Created = Reply<Routes['createSession']>
 
-/** Creates a session and fixes its rules for life. The same create again gets the same answer. */
+/** Creates a session and fixes its rules for life. The same create again gets the same reply. */
 export async function createSession(ctx: Context, { body }: Input<Routes['createSession']>): Promise<Created> {
   refuseLargePrincipal(body.principal)
   if (body.workflow !== undefined && !ctx.app.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
@@ -114,7 +114,7 @@ function newSession(
   return { session: { fixed, head, now }, head, events: [first], created: { upload } }
 }
 
-/** Same holder and same body: the answer again. Otherwise the session is somebody's, or something else. */
+/** Same holder and same body: the same reply. Otherwise another holder has the session, or it is another one. */
 async function repeated(ctx: Context, session: SessionRow, body: Body): Promise<Created> {
   if (session.head.state.holderId !== body.holder_id) {
     throw new ApiError('SESSION_HELD', { lease_until: session.head.leaseUntil.toISOString() })
@@ -144,7 +144,7 @@ function reply(session: SessionRow, plan: Plan, unsent: ChosenPlan['unsent']): C
   }
 }
 
-/** The plan counts by its hash, whether it came along or not: the answer to an upload may be the one that was lost. */
+/** The plan counts by its hash, whether it came along or not: the reply to an upload may be the one that was lost. */
 function hashOfBody(body: Body, compiledHash: string, salt: string): string {
   const { compiled_session: _, ...rest } = body
   return saltedHash(salt, JSON.parse(JSON.stringify({ ...rest, compiled_hash: compiledHash })))

@@ -80,7 +80,7 @@ async function earlierRequest({ session, sql, locked }: LoadedSession, id: strin
   return locked ? findPreparedRequest(sql, session, id) : null
 }
 
-/** The answer to the first preflight was lost: the same again, if it still holds. */
+/** The reply to the first preflight was lost: the same again, if it is still valid. */
 function repeated(loaded: LoadedSession, { request, consumedAt }: StoredRequest, body: Body): PreflightReply {
   const { session } = loaded
   if (request.requestHash !== hashOfRequest(session.fixed.hashSalt, body)) {

@@ -1,9 +1,9 @@
 import type { Plan, ReadResponse } from '@countersign/engine'
 import { BLOCK_REASONS, type CaptureLevel, type Decision, type JsonValue, type Receipt } from '@countersign/protocol'
-import { keptPath } from '../base/stored-path.js'
+import { storedPath } from '../base/stored-path.js'
 import type { NewContent } from '../store/sessions/content.js'
 
-interface JudgedProposal {
+interface RecordedProposal {
   readonly proposalId: string
   readonly response: ReadResponse
   /** The response as the client sent it. */
@@ -12,12 +12,12 @@ interface JudgedProposal {
 }
 
 /**
- * What a capture level lets us keep of a proposal. `metadata`: nothing. `redacted`: arguments, and what was found
+ * What a capture level lets us store of a proposal. `metadata`: nothing. `redacted`: arguments, and what was found
  * where a call was blocked. `full`: the whole response besides.
  */
 export function contentOfProposal(
   level: CaptureLevel,
-  { proposalId, response, sent, decisions }: JudgedProposal,
+  { proposalId, response, sent, decisions }: RecordedProposal,
 ): NewContent[] {
   if (level === 'metadata') return []
   const content: NewContent[] = []
@@ -35,7 +35,7 @@ export function contentOfProposal(
   return content
 }
 
-/** What a capture level lets us keep of receipts: what approvers wrote, and at `full` the results. */
+/** What a capture level lets us store of receipts: what approvers wrote, and at `full` the results. */
 export function contentOfReceipts(level: CaptureLevel, receipts: readonly Receipt[]): NewContent[] {
   if (level === 'metadata') return []
   return receipts.flatMap(({ pending_call_id: ref, approvals = [], result }) => {
@@ -53,7 +53,7 @@ export function contentOfReceipts(level: CaptureLevel, receipts: readonly Receip
 export function withoutContent(decisions: readonly Decision[], plan: Plan): Decision[] {
   const bare = (tool: string, failures: Decision['failures']) =>
     failures.map(({ path, operator, contract_file }) => ({
-      path: keptPath(path, plan.contracts.get(tool)),
+      path: storedPath(path, plan.contracts.get(tool)),
       operator,
       ...(contract_file === undefined ? {} : { contract_file }),
     }))

@@ -24,7 +24,7 @@ type Result = ReceiptsReply['results'][number]
 
 /**
  * Records execution evidence and resolves the calls it is about. The state advances when all calls of the step have an
- * outcome and one succeeded at the level that its contract requires. A receipt that was recorded gets its answer again.
+ * outcome and one succeeded at the level that its contract requires. A receipt that was recorded gets the same reply again.
  */
 export async function submitReceipts(
   ctx: Context,
@@ -122,7 +122,7 @@ const changedBefore = (batch: ReceiptBatch) =>
 const argumentsChanged = (session: SessionRow, pendingCallIds: string[]) =>
   new ApiError('ARGUMENTS_CHANGED', { ...sessionProblem(session), pending_call_ids: pendingCallIds })
 
-/** The answers that need no judgement: recorded before, or evidence from a former holder. */
+/** The results that need no judgement: recorded before, or evidence from a former holder. */
 function answersOf(batch: ReceiptBatch): Result[] {
   const repeated = batch.repeated.map(({ receipt: { pending_call_id }, stored: { outcome, at_level, late } }) => ({
     pending_call_id,
@@ -158,7 +158,7 @@ function replyOf(
   }
 }
 
-/** The first of a call's counts: what was judged just now comes before what was answered earlier. */
+/** The first of a call's counts: what was judged just now comes before what was recorded earlier. */
 function resultOf(results: readonly Result[], { pending_call_id }: Receipt): Result {
   const result = results.find((one) => one.pending_call_id === pending_call_id)
   if (result === undefined) throw new Error(`the receipt of ${pending_call_id} was not judged`)

@@ -49,13 +49,13 @@ export async function completeHandoff(
       throw new Error('a locked handoff was changed')
     }
     const at = workflow.now.toISOString()
-    const told = (side: 'from' | 'to'): SessionEvent => ({
+    const eventOf = (side: 'from' | 'to'): SessionEvent => ({
       type: 'handoff_completed',
       at,
       body: { ...handoffFacts({ workflow, handoff, side }), labels },
     })
-    await recordOnSession(giver, [told('from')])
-    const ledger = await recordOnSession(holder, [told('to')])
+    await recordOnSession(giver, [eventOf('from')])
+    const ledger = await recordOnSession(holder, [eventOf('to')])
     await recordOnWorkflow(tx, workflow, [
       { type: 'handoff_completed', at, body: { handoff_id: handoff.handoffId, labels } },
     ])
@@ -70,7 +70,7 @@ function requireHolder(handoff: Handoff, sessionId: string): void {
   throw new ApiError('HANDOFF_STATE', { state: handoff.state, detail })
 }
 
-/** Otherwise the labels of whoever works on it now would never come back. */
+/** Otherwise the labels of the session that works on it now would never come back. */
 async function requireNothingHandedOn({ tx, workflow }: LockedWorkflow, sessionId: string): Promise<void> {
   const open = await listOpenHandoffs(tx, workflow, sessionId)
   const waiting = open.filter((one) => handoffView(one, workflow.now).state !== 'expired')

@@ -2,7 +2,7 @@ import type { HandoffView, SessionEvent } from '@countersign/protocol'
 import type { Handoff } from '../store/workflows/handoffs.js'
 import type { WorkflowRow } from '../store/workflows/workflows.js'
 
-/** A handoff as every answer shows it. An offer that nobody took in time shows as expired from that moment. */
+/** A handoff as every reply shows it. An offer that nobody took in time shows as expired from that moment. */
 export function handoffView(handoff: Handoff, now: Date): HandoffView {
   const isLapsed = handoff.state === 'offered' && handoff.expiresAt <= now
   return {
@@ -21,10 +21,10 @@ export function handoffView(handoff: Handoff, now: Date): HandoffView {
   }
 }
 
-type Told = 'handoff_accepted' | 'handoff_expired'
+type ReportedEvent = 'handoff_accepted' | 'handoff_expired'
 
 /** What the ledger of a session says about a handoff that it gave or took. */
-export function handoffEvent<T extends Told>(
+export function handoffEvent<T extends ReportedEvent>(
   type: T,
   about: { workflow: WorkflowRow; handoff: Handoff; side: 'from' | 'to' },
 ): Extract<SessionEvent, { type: T }> {

@@ -57,7 +57,7 @@ export interface Claim {
   readonly status: SessionStatus
 }
 
-/** One hold for each key; whoever uses a key both ways holds it alone. */
+/** One hold for each key; a call that uses a key both ways holds it alone. */
 function holdsOf(
   session: SessionRow,
   workflow: WorkflowRow,

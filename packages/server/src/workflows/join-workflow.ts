@@ -134,7 +134,7 @@ async function join(locked: LockedWorkflow, { body, opened, build }: Joining): P
   return created
 }
 
-/** The tools of the role. 400 where the definition has no such role, or keeps it for another agent. */
+/** The tools of the role. 400 where the definition has no such role, or reserves it for another agent. */
 function requireRole({ workflow: { definition } }: LockedWorkflow, { workflow: { role }, agent }: Joining['body']) {
   const tools = toolsOfRole(definition, role)
   if (tools === undefined) {
@@ -163,7 +163,7 @@ function requireOffer(handoff: Handoff, role: string, now: Date): void {
   throw new ApiError('HANDOFF_NOT_ALLOWED', { detail: `the handoff is for the role ${JSON.stringify(handoff.toRole)}` })
 }
 
-/** Whoever may use nothing any more lends nothing: a stopped session's offer cannot be reclaimed, so it must not be taken. */
+/** A stopped session lends nothing: its offer cannot be reclaimed, so it must not be taken. */
 function requireGiver(
   handoff: Handoff,
   {

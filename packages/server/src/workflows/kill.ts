@@ -15,8 +15,8 @@ export interface WorkflowKill {
 }
 
 /**
- * Kills a workflow and every session in it, in one transaction, for good, and says so in the audit trail. A session that is being created at this
- * moment waits for the workflow's lock, and then finds it killed.
+ * Kills a workflow and every session in it, in one transaction, for good, and says so in the audit
+ * trail. A session that is being created at this moment waits for the workflow's lock, and then finds it killed.
  */
 export async function killWorkflow(
   ctx: Context,

@@ -26,7 +26,7 @@ import { handoffFacts, handoffView } from './handoff-view.js'
 
 type Body = Input<Routes['offerHandoff']>['body']
 
-/** Offers work to another role of the session's workflow. The same offer again gets the same answer. */
+/** Offers work to another role of the session's workflow. The same offer again gets the same reply. */
 export async function offerHandoff(
   ctx: Context,
   { params, body }: Input<Routes['offerHandoff']>,
@@ -92,14 +92,14 @@ async function offerOf({ tx, workflow }: LockedWorkflow, { session }: LoadedSess
   }
 }
 
-/** The answer to the first offer was lost. */
+/** The reply to the first offer was lost. */
 function repeated(workflow: WorkflowRow, { session }: LoadedSession, earlier: Handoff, body: Body) {
   const isSame = earlier.fromSession === session.fixed.sessionId && earlier.bodyHash === hashOf(workflow, body)
   if (!isSame) throw new ApiError('HANDOFF_EXISTS')
   return handoffView(earlier, workflow.now)
 }
 
-/** Without the fence: an offer may be repeated by whoever recovered the session. */
+/** Without the fence: the session's next holder may repeat an offer. */
 function hashOf({ keySalt }: WorkflowRow, { fence: _, ...offer }: Body): string {
   return saltedHash(keySalt, JSON.parse(JSON.stringify(offer)) as JsonValue)
 }

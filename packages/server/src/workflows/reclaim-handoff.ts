@@ -27,8 +27,8 @@ type Cause = Extract<WorkflowEvent, { type: 'handoff_reclaimed' }>['body']['caus
 
 /**
  * Takes back a handoff that nobody took in time, or whose holder is gone: its lease ran out, or it was stopped.
- * The holder, and everybody to whom it handed work on, may use no tool any more. Calls under way keep what they hold.
- * What they were labelled with comes back to whoever goes on with the work.
+ * The holder, and everybody to whom it handed work on, may use no tool any more. Calls in flight still hold their resources.
+ * Their labels come back to the session that goes on with the work.
  */
 export async function reclaimHandoff(
   ctx: Context,

@@ -4,14 +4,14 @@ import { ApiError } from '../api-error.js'
 export interface PasswordOptions {
   /** log2 of scrypt's N. 17 is today's recommendation (0.4 s, 128 MiB); tests use less. */
   readonly cost: number
-  /** Hashes computed at once, and how many may wait behind them; one more is answered 503. */
+  /** Hashes computed at once, and how many may wait behind them; one more gets 503. */
   readonly concurrency?: number
   readonly queue?: number
 }
 
 export interface Passwords {
   hash(password: string): Promise<string>
-  /** Null stands for an unknown account: the same work is done, and the answer is false. */
+  /** Null stands for an unknown account: the same work is done, and the result is false. */
   verify(password: string, stored: string | null): Promise<boolean>
   /** Whether a stored hash was made with other parameters than today's. */
   isOutdated(stored: string): boolean

@@ -21,11 +21,11 @@ export function secureRandom(): Random {
   }
 }
 
-/** Of a key or a token only this is kept. They hold so much chance that no salt is needed. */
+/** Of a key or a token only this is stored. They are so random that no salt is needed. */
 export const sha256 = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
 export interface NewApiKey {
-  /** Shown once and kept nowhere. */
+  /** Shown once and stored nowhere. */
   raw: string
   hash: Buffer
   /** What a person sees of it later. */

@@ -4,7 +4,7 @@ import { makeFolder } from '../make-folder.js'
 import type { Random } from './secrets.js'
 
 /** The signing keys of the data folder, one a line, newest first; made at the first start, readable by its owner only. */
-export function keptSigningKeys(dataFolder: string, random: Random): readonly string[] {
+export function storedSigningKeys(dataFolder: string, random: Random): readonly string[] {
   const file = join(dataFolder, 'signing-keys')
   try {
     return readKeys(file)

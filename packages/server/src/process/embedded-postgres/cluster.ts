@@ -19,7 +19,7 @@ export interface Cluster {
 
 export const CLUSTER_USER = 'countersign'
 
-/** Creates the data directory unless it is there. Drafted aside and renamed, so that a killed start leaves no half. */
+/** Creates the data directory unless it is there. Made under another name and renamed, so that a killed start leaves no half. */
 export async function initialise(cluster: Cluster, password: string): Promise<void> {
   const version = await readFile(join(cluster.folder, 'PG_VERSION'), 'utf8').catch(() => null)
   const major = cluster.binaries.version.split('.')[0]
@@ -85,7 +85,7 @@ export function spawnPostmaster(cluster: Cluster, port: number, logFd: number): 
     fsync: cluster.durable ? 'on' : 'off',
     synchronous_commit: cluster.durable ? 'on' : 'off',
     full_page_writes: cluster.durable ? 'on' : 'off',
-    // A failed statement and its values may hold what must not be kept: only the message is logged.
+    // A failed statement and its values may hold secrets: only the message is logged.
     log_min_error_statement: 'panic',
     log_error_verbosity: 'terse',
   }

@@ -1,7 +1,7 @@
 /** Why the embedded PostgreSQL cannot be used. The message says all there is to say. */
 export class DatabaseTrouble extends Error {
   override name = 'DatabaseTrouble'
-  /** The system's code where it is known; it tells what to do. */
+  /** The system's code where it is known; it decides what to do. */
   readonly code: string | undefined
 
   constructor(message: string) {

@@ -19,7 +19,7 @@ export function databaseUser(): DatabaseUser | null {
   )
 }
 
-/** Whether the user can do `args` to a path, judged by doing it as that user: modes alone do not tell. */
+/** Whether the user can do `args` to a path, checked by doing it as that user: modes alone do not say. */
 export function canReach(user: DatabaseUser, program: string, args: readonly string[]): boolean {
   const { status, error } = spawnSync(program, args, { uid: user.uid, gid: user.gid, cwd: '/', stdio: 'ignore' })
   return error === undefined && status === 0

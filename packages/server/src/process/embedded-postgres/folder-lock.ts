@@ -40,7 +40,7 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
       const lock = join(folder, lockName(mine))
       if (!(await claim(draft, lock))) continue
       try {
-        // Whoever came in between under another number is seen now, at the latest.
+        // A server that started meanwhile under another number is seen now at the latest.
         const others = (await lockNumbers(folder)).filter((number) => number !== mine)
         await refuseIfHeld(folder, others)
         for (const number of others) await rm(join(folder, lockName(number)), { force: true })

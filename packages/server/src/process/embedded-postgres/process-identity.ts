@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 /**
- * What tells this process from every other that had or will have its pid: when it started, and in which boot.
+ * What distinguishes this process from every other that had or will have its pid: when it started, and in which boot.
  * Null when no such process runs; a zombie does not run.
  */
 export async function processIdentity(pid: number): Promise<string | null> {

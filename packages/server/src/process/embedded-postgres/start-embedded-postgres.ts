@@ -37,7 +37,7 @@ export interface EmbeddedOptions {
   durable?: boolean
   /** Used in place of what the database user cannot reach. */
   systemFolder?: string
-  /** Told in plain sentences what the person at the terminal should know. */
+  /** Receives plain sentences for the person at the terminal. */
   say?: (sentence: string) => void
 }
 
@@ -85,11 +85,11 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   }
 }
 
-/** Whether a server has ever kept its database in this folder. */
+/** Whether a server has ever had its database in this folder. */
 export const holdsEmbeddedDatabase = async (dataFolder: string): Promise<boolean> =>
   (await remembered(resolve(dataFolder))) !== null
 
-/** The address of the PostgreSQL that a running server keeps in this folder, or null when none runs. */
+/** The address of the PostgreSQL that a running server has in this folder, or null when none runs. */
 export async function runningEmbeddedUrl(dataFolder: string): Promise<string | null> {
   const found = await remembered(resolve(dataFolder))
   if (!found || found.pid === 0 || (await processIdentity(found.pid)) !== found.identity) return null
@@ -178,7 +178,7 @@ async function supervise({ cluster, dataFolder, password, say }: Supervised) {
         return
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
-        // The first tries may come too early; what still holds then has to be mended by somebody.
+        // The first tries may come too early; what still fails then needs a person.
         if (waitMs >= TELLING_FROM_MS && reason !== told)
           say(`PostgreSQL cannot be started, and is tried again: ${reason}`)
         if (waitMs >= TELLING_FROM_MS) told = reason

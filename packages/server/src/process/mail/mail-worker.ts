@@ -38,7 +38,7 @@ const retryDelayMs = (attempts: number) => 60_000 * 2 ** attempts
 const SHARE = 'mail'
 
 /**
- * Sends one mail that is due. The token is made here and kept only as a hash: a crash before the mail went out costs
+ * Sends one mail that is due. The token is made here and stored only as a hash: a crash before the mail went out costs
  * nothing, the next attempt makes a new one. False when nothing was due.
  */
 export async function sendDueMail(parts: MailWorkerParts): Promise<boolean> {

@@ -6,7 +6,7 @@ import { makeFolder } from '../../base/make-folder.js'
 import type { Message } from './messages.js'
 
 export interface Mailer {
-  /** What people are told of a mail to them. */
+  /** How a mail reaches its reader, for the text that people see. */
   readonly delivery: MailDelivery
   /** Resolves when the mail was handed over; rejects when it should be tried again. */
   send(to: string, message: Message, reference: string): Promise<void>

@@ -35,16 +35,16 @@ export interface KeyUse {
   session?: { readonly id: string; readonly known: SessionRow | null } | null
 }
 
-/** No request waits longer than this to be recognised; past it the answer is 503. */
+/** No request waits longer than this to be authenticated; then it gets 503. */
 const KEY_PATIENCE_MS = 3_000
 
 /**
- * Recognises a key and takes a token from its tenant's bucket, in one statement. Null when the key is unknown or
+ * Authenticates a key and takes a token from its tenant's bucket, in one statement. Null when the key is unknown or
  * revoked. Nothing is taken for an unverified tenant.
  */
 export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
   const { keyHash, bucket, perMinute, wanted, returned, session } = use
-  const query = recognise(session ? ['session'] : [])(sql, {
+  const query = authenticate(session ? ['session'] : [])(sql, {
     key_hash: keyHash,
     bucket,
     ...perMinute,
@@ -60,7 +60,7 @@ export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
   return { ...holder, session: readSession(found, session?.known) }
 }
 
-const recognise = statementByParts<'session', Omit<KeyHolder, 'session'> & { found: unknown }>(
+const authenticate = statementByParts<'session', Omit<KeyHolder, 'session'> & { found: unknown }>(
   (has) => `
     with key as (
       select k.tenant_id, k.key_id, k.user_id, t.quota, t.verified_at is not null as verified
@@ -103,7 +103,7 @@ export interface NewKeyRow {
   keyHash: Buffer
 }
 
-/** Keeps a new key. The caller holds the tenant's row (`lockTenant`), so that the count of keys cannot be outrun. */
+/** Stores a new key. The caller holds the tenant's row (`lockTenant`), so that the count of keys cannot be outrun. */
 export async function insertKey(tx: Queryable, key: NewKeyRow): Promise<void> {
   await tx`
     insert into api_keys (tenant_id, key_id, user_id, name, prefix, key_hash)

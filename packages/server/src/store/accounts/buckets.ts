@@ -27,7 +27,7 @@ export async function takeToken(sql: Queryable, take: Take): Promise<Taken> {
     wanted: 1,
     returned: 0,
   })
-  if (!row) throw new Error('a bucket gave no answer')
+  if (!row) throw new Error('a bucket returned no row')
   return row
 }
 

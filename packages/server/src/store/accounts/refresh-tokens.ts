@@ -14,7 +14,7 @@ export interface NewRefreshToken {
 }
 
 /**
- * False when the password was changed since it was proven: a reset signs everyone out, whoever is just signing in, too.
+ * False when the password was changed since it was proven: a reset signs everyone out, including a person who is just signing in.
  * The lock makes one of the two wait for the other, so that the reset finds the token or this finds the new password.
  */
 export async function insertRefreshToken(sql: Queryable, token: NewRefreshToken): Promise<boolean> {
@@ -61,7 +61,7 @@ export async function findSignIn(sql: Queryable, by: RefreshName, now: Date): Pr
 }
 
 /**
- * Holds a sign-in until the transaction ends: whoever ends it waits for what is written here. False when it has ended
+ * Holds a sign-in until the transaction ends: ending it waits for what is written here. False when it has ended
  * since it was found.
  */
 export async function holdSignIn(tx: Queryable, { tenantId, refreshId }: RefreshOwner, now: Date): Promise<boolean> {

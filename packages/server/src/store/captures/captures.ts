@@ -12,12 +12,12 @@ export interface NewCapture {
   captureLevel: CaptureLevel
   toolNames: readonly string[]
   decision: 'allow' | 'block' | null
-  /** Made by the service of a session of its own, so that receipts tell what became of the calls. */
+  /** Made by the service of a session of its own, so that receipts say what became of the calls. */
   governed: boolean
   item: StoredCapture
 }
 
-/** A capture as it is kept: stripped to its level, and without the schemas of tools. */
+/** A capture as it is stored: stripped to its level, and without the schemas of tools. */
 export type StoredCapture = Omit<CaptureItem, 'request'> & {
   request: { messages?: JsonValue[]; tools: string[]; tool_choice?: JsonValue }
 }
@@ -25,8 +25,8 @@ export type StoredCapture = Omit<CaptureItem, 'request'> & {
 /** How long a governed call may take to leave a receipt: what has none by then teaches nothing. */
 export const RECEIPT_WAIT = '3 minutes'
 
-/** Keeps captures that the service made of its own sessions, but those of sessions that were erased since. */
-export async function keepGovernedCaptures(
+/** Stores captures that the service made of its own sessions, but those of sessions that were erased since. */
+export async function storeGovernedCaptures(
   tx: Tx,
   tenantId: string,
   captures: readonly NewCapture[],
@@ -37,7 +37,7 @@ export async function keepGovernedCaptures(
   return insertCaptures(tx, tenantId, captures, salts)
 }
 
-/** Keeps a batch in one statement. Returns how many were new; the others had been sent before, or were erased. */
+/** Stores a batch in one statement. Returns how many were new; the others had been sent before, or were erased. */
 export async function insertCaptures(
   sql: Queryable,
   tenantId: string,
@@ -94,7 +94,7 @@ const toRow = (capture: NewCapture) => ({
 })
 
 /** Remembers the tools that an agent is offered, with the newest schema of each. */
-export async function keepOfferedTools(
+export async function storeOfferedTools(
   sql: Queryable,
   tenantId: string,
   tools: readonly { agent: string; tool_name: string; schema: JsonValue }[],
@@ -183,7 +183,7 @@ export async function takeLessons(
 /** A capture to learn from. */
 export interface Lesson {
   readonly item: StoredCapture
-  /** By the call's id, of calls that have a receipt. Null where nobody tells. */
+  /** By the call's id, of calls that have a receipt. Null where it is unknown. */
   readonly outcomes: ReadonlyMap<string, Outcome> | null
 }
 

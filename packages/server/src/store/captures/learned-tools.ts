@@ -131,8 +131,8 @@ export interface PlanContracts {
   planId: string
 }
 
-/** Keeps what a person wrote in a plan. From now on it is used in place of what is learned. */
-export async function keepCustomerContracts(
+/** Stores what a person wrote in a plan. From now on it is used in place of what is learned. */
+export async function storeCustomerContracts(
   tx: Tx,
   where: PlanContracts & { by: string | null },
   contracts: readonly CustomerContract[],

@@ -140,6 +140,6 @@ export async function countTroubles(
         where tenant_id = ${tenantId} and status = 'KILLED' and created_at >= ${since}) as killed,
       (select count(*)::int from sessions
         where tenant_id = ${tenantId} and status = 'COMPROMISED' and created_at >= ${since}) as compromised`
-  if (row === undefined) throw new Error('a count gave no answer')
+  if (row === undefined) throw new Error('a count returned no row')
   return row
 }

@@ -1,7 +1,7 @@
 import type { Decision, EvidenceLevel, JsonValue, NarrowedTool, Outcome } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
 
-export interface KeptReceipt {
+export interface CapturedReceipt {
   pendingCallId: string
   seq: number
   outcome: Outcome
@@ -24,9 +24,9 @@ export interface Turn {
   allowed: string[]
   removed: NarrowedTool[]
   decisions: Decision[]
-  /** Null where the capture level keeps none. */
+  /** Null where the capture level stores none. */
   arguments: JsonValue
-  receipts: KeptReceipt[]
+  receipts: CapturedReceipt[]
 }
 
 /** Turns by proposal id. */
@@ -36,15 +36,15 @@ export async function loadTurns(
   proposalIds: readonly string[],
 ): Promise<Map<string, Turn>> {
   if (proposalIds.length === 0) return new Map()
-  const turns = await sql<(Omit<Turn, 'receipts'> & { kept: Decision[] | null })[]>`
+  const turns = await sql<(Omit<Turn, 'receipts'> & { stored: Decision[] | null })[]>`
     select p.proposal_id, (p.request ->> 'preparedAt')::timestamptz as prepared_at,
       coalesce(p.model, p.request ->> 'model') as model, p.request -> 'allowed' as allowed,
       p.request -> 'removed' as removed, p.decisions,
-      (select body from content c where c.tenant_id = p.tenant_id and c.session_id = p.session_id and c.kind = 'decisions' and c.ref = p.proposal_id) as kept,
+      (select body from content c where c.tenant_id = p.tenant_id and c.session_id = p.session_id and c.kind = 'decisions' and c.ref = p.proposal_id) as stored,
       (select body from content c where c.tenant_id = p.tenant_id and c.session_id = p.session_id and c.kind = 'arguments' and c.ref = p.proposal_id) as arguments
     from proposals p
     where p.tenant_id = ${tenantId} and p.session_id = ${sessionId} and p.proposal_id = any (${[...proposalIds]}::text[])`
-  const receipts = await sql<(KeptReceipt & { proposalId: string })[]>`
+  const receipts = await sql<(CapturedReceipt & { proposalId: string })[]>`
     select c.proposal_id, c.pending_call_id, r.seq, k.*
     from pending_calls c join receipts r using (tenant_id, session_id, pending_call_id),
       json_to_record(r.record::json) as k (
@@ -53,11 +53,11 @@ export async function loadTurns(
       )
     where c.tenant_id = ${tenantId} and c.session_id = ${sessionId} and c.proposal_id = any (${[...proposalIds]}::text[])`
   return new Map(
-    turns.map(({ kept, ...turn }) => [
+    turns.map(({ stored, ...turn }) => [
       turn.proposalId,
       {
         ...turn,
-        decisions: kept ?? turn.decisions,
+        decisions: stored ?? turn.decisions,
         receipts: receipts.filter(({ proposalId }) => proposalId === turn.proposalId),
       },
     ]),

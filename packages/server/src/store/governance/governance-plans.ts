@@ -123,10 +123,10 @@ export async function replaceFiles(
   return rows.length === 1
 }
 
-export interface PlanDecision {
+export interface PlanReview {
   tenantId: string
   planId: string
-  /** What was looked at: a draft that was edited meanwhile is not decided. */
+  /** What was reviewed: a draft that was edited meanwhile is not decided. */
   compiledHash: string
   by: string
   why: string
@@ -136,8 +136,8 @@ export interface PlanDecision {
  * Makes a draft the plan in force: the former one is superseded, and sessions created from now on get this one. False
  * when it is no draft with these files any more.
  */
-export async function approveGovernancePlan(tx: Tx, decision: PlanDecision & Scope): Promise<boolean> {
-  const { tenantId, planId, agent, environment, compiledHash } = decision
+export async function approveGovernancePlan(tx: Tx, review: PlanReview & Scope): Promise<boolean> {
+  const { tenantId, planId, agent, environment, compiledHash } = review
   const [draft] = await tx`
     select 1 from governance_plans
     where tenant_id = ${tenantId} and plan_id = ${planId} and state = 'draft' and compiled_hash = ${compiledHash}
@@ -155,20 +155,17 @@ export async function approveGovernancePlan(tx: Tx, decision: PlanDecision & Sco
     where tenant_id = ${tenantId} and agent = ${agent} and environment = ${environment} and state = 'approved'`
   await tx`
     update governance_plans
-    set state = 'approved', decided_at = clock_timestamp(), decided_by = ${decision.by}, decided_why = ${decision.why}
+    set state = 'approved', decided_at = clock_timestamp(), decided_by = ${review.by}, decided_why = ${review.why}
     where tenant_id = ${tenantId} and plan_id = ${planId}`
   return true
 }
 
 /** False when it is no draft any more. */
-export async function rejectGovernancePlan(
-  sql: Queryable,
-  decision: Omit<PlanDecision, 'compiledHash'>,
-): Promise<boolean> {
+export async function rejectGovernancePlan(sql: Queryable, review: Omit<PlanReview, 'compiledHash'>): Promise<boolean> {
   const rows = await sql`
     update governance_plans
-    set state = 'rejected', decided_at = clock_timestamp(), decided_by = ${decision.by}, decided_why = ${decision.why}
-    where tenant_id = ${decision.tenantId} and plan_id = ${decision.planId} and state = 'draft'
+    set state = 'rejected', decided_at = clock_timestamp(), decided_by = ${review.by}, decided_why = ${review.why}
+    where tenant_id = ${review.tenantId} and plan_id = ${review.planId} and state = 'draft'
     returning 1`
   return rows.length === 1
 }

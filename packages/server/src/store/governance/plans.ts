@@ -13,13 +13,13 @@ export async function findPlan(
   return row?.compiledSession ?? null
 }
 
-/** Keeps the plan with which a session is created, for as long as the session. */
-export const KEEP_PLAN = `
+/** Stores the plan with which a session is created, for as long as the session. */
+export const STORE_PLAN = `
     insert into plans (tenant_id, compiled_hash, compiled_session, permanent)
     values (:tenant_id::text, :compiled_hash::text, :compiled_session::text::json, true)
     on conflict (tenant_id, compiled_hash) do update set permanent = true where not plans.permanent`
 
-/** The plan for a new session, which keeps it from now on. Null when the tenant has none by this hash. */
+/** The plan for a new session, which holds it from now on. Null when the tenant has none by this hash. */
 export async function claimPlan(
   sql: Queryable,
   tenantId: string,
@@ -38,8 +38,8 @@ const keep = fixedStatement(`
     values (:tenant_id::text, :compiled_hash::text, :compiled_session::text::json)
     on conflict (tenant_id, compiled_hash) do update set used_at = clock_timestamp() where not plans.permanent`)
 
-/** Keeps the plan of a draft or a run. Storing it again changes nothing but when it was used: the hash is its content. */
-export async function keepPlan(
+/** Stores the plan of a draft or a run. Storing it again changes nothing but when it was used: the hash is its content. */
+export async function storePlan(
   sql: Queryable,
   plan: { tenantId: string; compiledHash: string; compiledSession: CompiledSession },
 ): Promise<void> {
@@ -60,7 +60,7 @@ export async function usePlan(sql: Queryable, tenantId: string, compiledHash: st
 
 /**
  * Removes plans that were last used before a time and to which nothing refers: no session, no draft or approval, no run
- * that waits. Whoever takes one up writes its row first, and is seen here, or finds it gone.
+ * that waits. A user of the plan writes its row first, and is seen here, or finds it gone.
  */
 export async function deleteUnusedPlans(sql: Queryable, before: Date, limit: number): Promise<number> {
   const rows = await sql`

@@ -4,7 +4,7 @@ import { deleteSome } from '../delete-some.js'
 
 export type ContentKind = 'arguments' | 'decisions' | 'response' | 'result' | 'approval' | 'reason'
 
-/** Something that the session's capture level allows to be kept. `ref` is the proposal or pending call it belongs to. */
+/** Something that the session's capture level allows to be stored. `ref` is the proposal or pending call it belongs to. */
 export interface NewContent {
   kind: ContentKind
   ref: string
@@ -12,10 +12,10 @@ export interface NewContent {
 }
 
 /**
- * The CTE `kept`: the content of the value `content`, kept for the session in `changed`. A null, such as the result of a
- * tool that returns nothing, is not kept: it reads the same.
+ * The CTE `stored`: the content of the value `content`, stored for the session in `changed`. A null, such as the result of a
+ * tool that returns nothing, is not stored: it reads the same.
  */
-export const KEEP_CONTENT = `kept as (
+export const STORE_CONTENT = `stored as (
     insert into content (tenant_id, session_id, kind, ref, body, created_at)
     select changed.tenant_id, changed.session_id, c.kind, c.ref, c.body, :now::timestamptz
     from changed, json_to_recordset(:content::text::json) as c (kind text, ref text, body json)
@@ -23,15 +23,15 @@ export const KEEP_CONTENT = `kept as (
     on conflict do nothing
   )`
 
-/** The CTE `kept` for the arguments of a proposal alone, which has none yet. */
-export const KEEP_ARGUMENTS = `kept as (
+/** The CTE `stored` for the arguments of a proposal alone, which has none yet. */
+export const STORE_ARGUMENTS = `stored as (
     insert into content (tenant_id, session_id, kind, ref, body, created_at)
     select changed.tenant_id, changed.session_id, 'arguments', :content_ref::text, :content_body::text::json,
       :now::timestamptz
     from changed
   )`
 
-/** Null when it was never kept, or erased. */
+/** Null when it was never stored, or erased. */
 export async function findContent(
   sql: Queryable,
   where: { tenantId: string; sessionId: string; kind: ContentKind; ref: string },
@@ -45,7 +45,7 @@ export async function findContent(
 
 /**
  * Erases all content of a session, also from the captures that were made of it, the names of what its calls hold and what
- * a program gave as the reason of its kill; its ledger stays and still verifies. Captures that are yet to be written of what was before are not kept any more. Returns
+ * a program gave as the reason of its kill; its ledger stays and still verifies. Captures of it that are yet to be written are dropped. Returns
  * how many items were there.
  */
 export async function eraseContent(tx: Tx, tenantId: string, sessionId: string): Promise<number> {
@@ -85,7 +85,7 @@ export function deleteOldErasures(sql: Queryable, before: Date, limit: number): 
   return deleteSome(sql, 'erased_sessions', sql`erased_at < ${before}`, limit)
 }
 
-/** Removes content that was kept before a time, some at once. Returns how many items went. */
+/** Removes content that was stored before a time, some at once. Returns how many items went. */
 export function deleteOldContent(sql: Queryable, before: Date, limit: number): Promise<number> {
   return deleteSome(sql, 'content', sql`created_at < ${before}`, limit)
 }

@@ -1,13 +1,13 @@
 import type { Quota } from '@countersign/protocol'
 
-/** What a write shows in place of a statement of its own that recognises the key. */
+/** What a write checks in place of a statement of its own that authenticates the key (decision 0005). */
 export interface KeyProof {
   readonly keyHash: Buffer
-  /** As it was when the key was recognised last: a tenant whose quota has changed is recognised anew. */
+  /** As it was when the key was last authenticated: a changed quota needs a new authentication. */
   readonly quota: Quota
 }
 
-/** Beside the guard of a session's write that no statement has asked PostgreSQL about: the key is valid. */
+/** Beside the guard of a session's write: the key is valid. */
 export const PROVEN = `and exists (
           select 1 from api_keys k join tenants t on t.tenant_id = k.tenant_id
           where k.key_hash = :key_hash::bytea and k.revoked_at is null and k.tenant_id = :tenant_id::text

@@ -3,7 +3,7 @@ import type { Queryable } from '../../postgres/sql.js'
 import { deleteSome } from '../delete-some.js'
 import type { SessionRow } from './session-row.js'
 
-/** A receipt as it is kept. */
+/** A receipt as it is stored. */
 export interface NewReceipt {
   pending_call_id: string
   body_hash: string
@@ -33,20 +33,20 @@ export interface NewLateReceipt {
   result_hash: string | null
 }
 
-/** Most batches hold one, and taking it from JSON would cost as much as keeping it. */
-export const KEEP_RECEIPT = `received as (
+/** Most batches hold one, and taking it from JSON would cost as much as storing it. */
+export const STORE_RECEIPT = `received as (
     insert into receipts (tenant_id, session_id, pending_call_id, seq, record)
     select changed.tenant_id, changed.session_id, :pending_call_id::text, :receipts_seq::bigint, :receipt::text
     from changed
   )`
 
-export const KEEP_RECEIPTS = `received as (
+export const STORE_RECEIPTS = `received as (
     insert into receipts (tenant_id, session_id, pending_call_id, seq, record)
     select changed.tenant_id, changed.session_id, r ->> 'pending_call_id', :receipts_seq::bigint, r::text
     from changed, json_array_elements(:receipts::text::json) as r
   )`
 
-export const KEEP_LATE_RECEIPTS = `evidenced as (
+export const STORE_LATE_RECEIPTS = `evidenced as (
     insert into late_receipts (
       tenant_id, session_id, pending_call_id, number, seq, fence, body_hash, outcome, evidence_level, argument_hash,
       result_hash, recorded_at
@@ -64,7 +64,7 @@ export interface KnownCall {
   pendingCallId: string
   /** Null: the call has no receipt yet. */
   receipt: StoredReceipt | null
-  /** Hashes of the late evidence kept so far. */
+  /** Hashes of the late evidence stored so far. */
   lateHashes: string[]
 }
 

@@ -7,7 +7,7 @@ import type { SessionRow } from './session-row.js'
 export interface NewHold {
   readonly pending_call_id: string
   readonly key_hash: string
-  /** Null where the session keeps metadata only. */
+  /** Null where the session stores metadata only. */
   readonly key_text: string | null
   readonly mode: 'exclusive' | 'shared'
 }

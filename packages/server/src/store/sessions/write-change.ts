@@ -1,13 +1,13 @@
 import { jsonText, statementByParts, type Values } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { AUDIT, auditOf } from '../audit.js'
-import { KEEP_PLAN } from '../governance/plans.js'
-import { KEEP_ARGUMENTS, KEEP_CONTENT, type NewContent } from './content.js'
+import { STORE_PLAN } from '../governance/plans.js'
+import { type NewContent, STORE_ARGUMENTS, STORE_CONTENT } from './content.js'
 import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
 import { appendEvent, appendEvents, type NewEvent } from './ledger.js'
 import { NOT_SUPERSEDED, NOT_USED, SUPERSEDE, superseded, TAKE_SUPERSEDED } from './prepared-requests.js'
 import { recordOf } from './proposals.js'
-import { KEEP_LATE_RECEIPTS, KEEP_RECEIPT, KEEP_RECEIPTS } from './receipts.js'
+import { STORE_LATE_RECEIPTS, STORE_RECEIPT, STORE_RECEIPTS } from './receipts.js'
 import { END_HOLDS, holdsEndAfterKill, writeWorkflowChange } from './resource-holds.js'
 import type { SessionChange } from './session-change.js'
 import { decisionCounts, facetsOf, NOTE_FACETS } from './session-facets.js'
@@ -56,9 +56,9 @@ type Has = (part: Part) => boolean
 /** The CTEs that may stand between `changed` and the events. */
 const CTES: readonly (readonly [Part, string])[] = [
   ['taken', TAKE_SUPERSEDED],
-  ['receipt', KEEP_RECEIPT],
-  ['receipts', KEEP_RECEIPTS],
-  ['late', KEEP_LATE_RECEIPTS],
+  ['receipt', STORE_RECEIPT],
+  ['receipts', STORE_RECEIPTS],
+  ['late', STORE_LATE_RECEIPTS],
   [
     'status',
     // Sessions are listed by their status.
@@ -68,8 +68,8 @@ const CTES: readonly (readonly [Part, string])[] = [
   )`,
   ],
   ['superseded', SUPERSEDE],
-  ['content', KEEP_CONTENT],
-  ['arguments', KEEP_ARGUMENTS],
+  ['content', STORE_CONTENT],
+  ['arguments', STORE_ARGUMENTS],
   [
     'blocked',
     // The newest blocked calls of a tenant are found by their time.
@@ -81,7 +81,7 @@ const CTES: readonly (readonly [Part, string])[] = [
   ['facets', NOTE_FACETS],
   ['holds', END_HOLDS],
   ['audit', AUDIT],
-  ['plan', `plan as (${KEEP_PLAN})`],
+  ['plan', `plan as (${STORE_PLAN})`],
 ]
 
 /**
