@@ -108,7 +108,7 @@ export interface AuthorityFacts {
   readonly serverReachable: boolean | null
   /** Decisions are made here although there is a server. */
   readonly degradedLocal: boolean
-  readonly owedReceipts: number
+  readonly undeliveredReceipts: number
   readonly inDoubt: number
   readonly unguardedCalls: number
   /** Failures of the server and of callbacks of the session, so far. */

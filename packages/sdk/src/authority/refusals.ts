@@ -2,16 +2,17 @@ import { ERRORS, type SessionStatus } from '@countersign/protocol'
 import { ReplayContractError, ReplayKillError, ReplayUnavailableError } from '../base/errors.js'
 import { ServiceRefusal } from './transport.js'
 
-/** Why a session takes no more calls; null while it does. `lost`: another holder has it. */
-export type Standing = 'killed' | 'compromised' | 'lost' | null
+/** Why a session takes no more calls. `lost`: another holder has it. */
+export type StopReason = 'killed' | 'compromised' | 'lost'
 
-export function standingOf(status: SessionStatus): Standing {
+/** Null while the session takes calls. */
+export function stopReasonOf(status: SessionStatus): StopReason | null {
   if (status === 'KILLED') return 'killed'
   return status === 'COMPROMISED' ? 'compromised' : null
 }
 
 /** What a refusal by the server reveals; null when it is about the request alone. */
-export function standingAfter(error: unknown): Standing {
+export function stopReasonIn(error: unknown): StopReason | null {
   if (!(error instanceof ServiceRefusal)) return null
   switch (error.code) {
     case 'SESSION_KILLED':
@@ -31,8 +32,8 @@ export function standingAfter(error: unknown): Standing {
 
 /** The error that the program sees for a refusal. A refusal is an answer, so `onError: allow` does not apply to it. */
 export function errorOf(error: ServiceRefusal): Error {
-  const standing = standingAfter(error)
-  if (standing !== null) return standingError(standing, error)
+  const stopReason = stopReasonIn(error)
+  if (stopReason !== null) return stopError(stopReason, error)
   const message = `${error.message}; nothing was allowed. To fix this, ${ERRORS[error.code].fix}`
   return error.status === 409 ? refused(message, error) : new ReplayUnavailableError(message, { cause: error })
 }
@@ -40,18 +41,14 @@ export function errorOf(error: ServiceRefusal): Error {
 /** The server cannot take what a request holds: a character, a depth, a size. */
 export const isAboutContent = (error: ServiceRefusal): boolean => error.status === 400 || error.status === 413
 
-export function assertStanding(standing: Standing): void {
-  if (standing !== null) throw standingError(standing)
-}
-
 const WHY = {
   compromised: 'the session is compromised and takes no more calls; start a new one to go on',
   lost: 'another holder has recovered this session; this one may no longer act for it',
 } as const
 
-function standingError(standing: NonNullable<Standing>, cause?: Error): Error {
-  if (standing === 'killed') return new ReplayKillError(undefined, cause && { cause })
-  return refused(WHY[standing], cause)
+export function stopError(reason: StopReason, cause?: Error): Error {
+  if (reason === 'killed') return new ReplayKillError(undefined, cause && { cause })
+  return refused(WHY[reason], cause)
 }
 
 function refused(message: string, cause?: Error): ReplayContractError {

@@ -25,13 +25,13 @@ export interface HealthFacts {
 export function healthOf(facts: HealthFacts): HealthSnapshot {
   const { authority, governed } = facts
   const killed = authority.status === 'KILLED'
-  const unresolved = authority.owedReceipts + authority.inDoubt
+  const unresolved = authority.undeliveredReceipts + authority.inDoubt
   const degraded = authority.degradedLocal
   return Object.freeze({
     status: statusOf(facts),
     authorityState: authorityStateOf(facts),
     protectionLevel: facts.mode !== 'enforce' ? 'monitor' : governed && !degraded ? 'govern' : 'protect',
-    durability: !governed ? 'inactive' : degraded || authority.owedReceipts > 0 ? 'degraded-local' : 'server',
+    durability: !governed ? 'inactive' : degraded || authority.undeliveredReceipts > 0 ? 'degraded-local' : 'server',
     tier: governed && !degraded ? 'strong' : 'compat',
     compatEnforcement: facts.compatEnforcement,
     cluster_detected: facts.clusterDetected,
@@ -48,7 +48,8 @@ export function healthOf(facts: HealthFacts): HealthSnapshot {
 
 function statusOf({ authority, restored, refusing, bypassed }: HealthFacts): HealthSnapshot['status'] {
   if (authority.status === 'KILLED' || restored || authority.lost) return 'inactive'
-  const isWhole = authority.status === 'ACTIVE' && authority.serverReachable !== false && authority.owedReceipts === 0
+  const isWhole =
+    authority.status === 'ACTIVE' && authority.serverReachable !== false && authority.undeliveredReceipts === 0
   return isWhole && authority.inDoubt === 0 && !refusing && !bypassed ? 'healthy' : 'degraded'
 }
 

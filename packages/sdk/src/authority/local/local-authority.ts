@@ -147,7 +147,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
       lost: false,
       serverReachable: null,
       degradedLocal: false,
-      owedReceipts: 0,
+      undeliveredReceipts: 0,
       inDoubt: 0,
       unguardedCalls: 0,
       errors: 0,

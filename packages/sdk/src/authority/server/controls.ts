@@ -1,4 +1,5 @@
 import { messageOf, type Report } from '../../base/diagnostics.js'
+import { singleFlight } from '../../base/single-flight.js'
 import type { LocalSession } from '../local/local-session.js'
 import { type CallLimits, ServiceRefusal } from '../transport.js'
 import type { ServerSession } from './server-session.js'
@@ -10,7 +11,7 @@ export interface Controls {
   kill(): void
   reportBypass(method: string): void
   /** Labels or a filter wait to be sent. */
-  isOwing(): boolean
+  hasUnsent(): boolean
   /** Sends what waits. Throws what the transport throws. */
   flush(): Promise<void>
   /** Between preflight and proposal nothing is sent, since it would make the prepared request stale. */
@@ -40,8 +41,8 @@ export function createControls({ server, opened, mayExist, limits, report, sessi
   let labels: string[] = []
   let filter: { tools: readonly string[] | null } | null = null
   let held = 0
-  let flushing: Promise<void> | null = null
   const stops = new Set<Promise<boolean>>()
+  const flushing = singleFlight(sendAll)
 
   async function sendAll(): Promise<void> {
     while (labels.length > 0) {
@@ -66,14 +67,11 @@ export function createControls({ server, opened, mayExist, limits, report, sessi
     }
   }
 
-  const isOwing = (): boolean => labels.length > 0 || filter !== null
+  const hasUnsent = (): boolean => labels.length > 0 || filter !== null
 
   async function flush(): Promise<void> {
-    if (!isOwing()) return
-    flushing ??= sendAll().finally(() => {
-      flushing = null
-    })
-    await flushing
+    if (!hasUnsent()) return
+    await flushing.run()
     await flush()
   }
 
@@ -121,7 +119,7 @@ export function createControls({ server, opened, mayExist, limits, report, sessi
     },
     kill: () => void insist('the kill', server.kill),
     reportBypass: (method) => void insist('the bypass report', () => server.reportBypass(method)),
-    isOwing,
+    hasUnsent,
     flush,
     hold() {
       held++

@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { narrowTools, type SessionState } from '@countersign/engine'
-import type { Decision } from '@countersign/protocol'
+import type { SessionStatus } from '@countersign/protocol'
 import { messageOf, type Report } from '../../base/diagnostics.js'
 import { ReplayContractError, ReplayUnavailableError } from '../../base/errors.js'
-import type { Authority, KillCause, PreflightRequest, ProposalRequest, ProposalVerdict } from '../authority.js'
+import type { Authority, KillCause, ProposalRequest, ProposalVerdict } from '../authority.js'
 import { blockedDecision } from '../blocked-decision.js'
 import type { LocalSession, LocalSessionOptions } from '../local/local-session.js'
-import { assertStanding, errorOf, type Standing, standingAfter, standingOf } from '../refusals.js'
+import { errorOf, type StopReason, stopError, stopReasonIn, stopReasonOf } from '../refusals.js'
 import { snapshotWith } from '../snapshot-with.js'
 import { type CallLimits, ServiceFailure, ServiceRefusal } from '../transport.js'
+import { type ClientEvent, type ClientState, createClientState } from './client-state.js'
+import { completeDecision, deniedSince } from './complete-decision.js'
 import { createControls } from './controls.js'
 import type { OnInDoubt } from './in-doubt.js'
 import { createOutage } from './outage.js'
@@ -30,93 +31,111 @@ export interface GovernedOptions {
 /** While the server is away, one short attempt tells whether it is back. */
 const PROBE: CallLimits = { attempts: 1, timeoutMs: 2_000 }
 
-/** The server decides. While it cannot be asked, and `onError` is `allow`, a copy of its session does. */
+const STOP_EVENTS: Readonly<Record<StopReason, ClientEvent>> = {
+  killed: 'killed',
+  compromised: 'compromised',
+  lost: 'holder_lost',
+}
+
+const STATUS_AFTER: Readonly<Partial<Record<ClientState['stop'], SessionStatus>>> = {
+  killed: 'KILLED',
+  compromised: 'COMPROMISED',
+}
+
+/** The server decides. While it cannot be asked, and `onError` is `allow`, a replica of its session does. */
 export function createGovernedAuthority(options: GovernedOptions): Authority {
   const { server, report } = options
   const { sessionId } = options.local.identity
-  const copy = createSessionReplica(options.local, server)
-  let standing: Standing = null
+  const client = createClientState((error) => {
+    const detail = `${error.message}; the session takes no more calls`
+    report({ type: 'replay_degraded', session_id: sessionId, detail })
+  })
+  const replica = createSessionReplica({ local: options.local, server, client })
 
-  const limits = (): CallLimits | undefined => (copy.isForked() ? PROBE : undefined)
+  const limits = (): CallLimits | undefined => (client.now().server === 'alone' ? PROBE : undefined)
   const outage = createOutage({
     sessionId,
+    client,
     onError: options.onError,
     maxUnguardedCalls: options.maxUnguardedCalls,
-    isToldOf: () => sync.isOpen(),
     report,
-    onRefusal: (found) => noteStanding(found),
+    onRefusal: (found) => noteStop(found),
     onTooMany: () => kill('unguarded'),
   })
-  const owed = createReceiptOutbox({
+  const outbox = createReceiptOutbox({
     async send(receipts) {
       const { status } = await server.submit(receipts, limits())
-      copy.follow((mirror) => mirror.receive(receipts))
-      noteStanding(standingOf(status))
+      replica.follow((mirror) => mirror.receive(receipts))
+      noteStop(stopReasonOf(status))
     },
     onFailure: outage.failed,
-    onRefusal: (error) => noteStanding(standingAfter(error)),
+    onRefusal: (error) => noteStop(stopReasonIn(error)),
   })
   const sync = createServerSync({
     server,
-    copy,
-    owed,
+    client,
+    replica,
+    outbox,
     controls: () => controls,
     limits,
     onInDoubt: options.onInDoubt,
-    onOpened: () => noteStanding(standingOf(server.known().status)),
+    onOpened: () => noteStop(stopReasonOf(server.known().status)),
     report,
   })
-  const controls = createControls({ server, report, sessionId, limits, opened: sync.settled, mayExist: sync.mayExist })
+  const controls = createControls({
+    server,
+    report,
+    sessionId,
+    limits,
+    opened: sync.whenOpened,
+    mayExist: sync.mayExist,
+  })
 
-  function noteStanding(found: Standing, cause: KillCause = 'server'): void {
-    if (found === null || standing === found || standing === 'killed') return
-    standing = found
+  /** The session takes no more calls, where a reason was found. The first kill ends it for good. */
+  function noteStop(found: StopReason | null, cause: KillCause = 'server'): void {
+    const { stop } = client.now()
+    if (found === null || stop === found || stop === 'killed') return
+    client.move(STOP_EVENTS[found])
     if (found !== 'killed') return
-    copy.change((session) => session.kill('client'))
+    replica.change((session) => session.kill('client'))
     options.onKilled(cause)
   }
 
+  function assertRunning(): void {
+    const { stop } = client.now()
+    if (stop !== 'none') throw stopError(stop)
+  }
+
   function kill(cause: KillCause): void {
-    noteStanding('killed', cause)
+    noteStop('killed', cause)
     controls.kill()
   }
 
   /** Decides here instead, if that is allowed; or ends the call. */
   function withoutServer<T>(error: unknown, decide: (local: LocalSession) => T): T {
-    outage.assertMayDecideHere(error, copy.isExact())
-    return decide(copy.fork())
-  }
-
-  /** What the server is not told or does not keep: the file of a contract, and the values of the request. */
-  function completed(decision: Decision, { inputs }: PreflightRequest): Decision {
-    if (decision.decision === 'allow') return decision
-    const file = options.local.plan.contracts.get(decision.tool_name)?.file
-    const failures = decision.failures.map((failure) => ({
-      ...(Object.hasOwn(inputs, failure.path) && { found: inputs[failure.path] }),
-      ...(file !== undefined && { contract_file: file }),
-      ...failure,
-    }))
-    return { ...decision, contract_file: decision.contract_file ?? file ?? null, failures }
+    outage.assertMayDecideHere(error)
+    return decide(replica.fork())
   }
 
   async function proposeToServer(proposal: ProposalRequest): Promise<ProposalVerdict> {
     const { usage, model } = proposal.read
-    const denied = controls.isOwing() ? deniedSince(options.local, copy.current().state(), proposal) : NONE
+    const { plan } = options.local
+    const denied = controls.hasUnsent() ? deniedSince(options.local, replica.current().state(), proposal) : NONE
     const reply = await server.propose(proposal, { model: model ?? proposal.prepared.request.model, usage })
-    copy.follow((mirror) => mirror.follow(proposal, reply.decisions, reply.proposal_id))
-    noteStanding(standingOf(reply.status))
+    replica.follow((mirror) => mirror.follow(proposal, reply.decisions, reply.proposal_id))
+    noteStop(stopReasonOf(reply.status))
     const decisions = reply.decisions.map((decision) => {
       const remedy = decision.decision === 'allow' ? denied.get(decision.tool_name) : undefined
       if (remedy !== undefined) return blockedDecision(decision, 'forbidden_tool', remedy)
-      return completed(decision, proposal.prepared.request)
+      return completeDecision(decision, plan, proposal.prepared.request)
     })
     return { by: 'server', outcome: reply.outcome, decisions }
   }
 
   /** Receipts, labels, filter and stops, as far as the server can be reached. */
   async function deliverAll(): Promise<void> {
-    await Promise.all([owed.deliver(), controls.stopsTried()])
-    if (!controls.isOwing() || !(await sync.settled())) return
+    await Promise.all([outbox.deliver(), controls.stopsTried()])
+    if (!controls.hasUnsent() || !(await sync.whenOpened())) return
     try {
       await controls.flush()
     } catch (error) {
@@ -127,15 +146,15 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
 
   return {
     plan: options.local.plan,
-    saltOf: copy.saltOf,
+    saltOf: replica.saltOf,
     start: sync.open,
     async preflight(request) {
-      assertStanding(standing)
+      assertRunning()
       controls.hold()
       try {
         const reply = await sync.preflight(request)
         outage.ended()
-        copy.dropFork()
+        replica.dropFork()
         if (reply.outcome === 'blocked') controls.release()
         return reply
       } catch (error) {
@@ -144,16 +163,16 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
       }
     },
     async propose(proposal) {
-      assertStanding(standing)
-      if (proposal.prepared.by === 'local') return proposeTo(copy.forkOrPassing(), proposal)
+      assertRunning()
+      if (proposal.prepared.by === 'local') return proposeTo(replica.forkOrPassing(), proposal)
       try {
         return await proposeToServer(proposal)
       } catch (error) {
         if (isConsumed(error) && proposal.read.calls.length === 0) {
-          copy.doubt()
+          client.move('replica_diverged')
           return { by: 'server', outcome: 'no_calls', decisions: [] }
         }
-        if (error instanceof ServiceFailure) sync.answerLost()
+        if (error instanceof ServiceFailure) client.move('answer_lost')
         return withoutServer(error, (local) => proposeTo(local, proposal))
       } finally {
         controls.release()
@@ -165,19 +184,19 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     async submit(by, evidence) {
       const receipts = evidence.map(({ receipt }) => receipt)
       if (by === 'local') {
-        for (const item of evidence) owed.remember(item)
-        if (copy.isForked()) copy.fork().receive(receipts)
+        for (const item of evidence) outbox.remember(item)
+        replica.forked()?.receive(receipts)
         return
       }
-      owed.add(receipts)
-      await owed.deliver()
+      outbox.add(receipts)
+      await outbox.deliver()
     },
     async confirm({ by, pendingCallId }) {
-      assertStanding(standing)
+      assertRunning()
       if (by === 'local') return
       try {
         const { status, pending } = await server.load()
-        noteStanding(standingOf(status))
+        noteStop(stopReasonOf(status))
         if (!pending.some((call) => call.pending_call_id === pendingCallId && call.state === 'pending')) throw gone()
       } catch (error) {
         if (error instanceof ServiceRefusal) throw errorOf(error)
@@ -188,36 +207,36 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
           throw new ReplayUnavailableError(message, { cause: error })
         }
       }
-      assertStanding(standing)
+      assertRunning()
     },
     addLabel(label) {
-      copy.change((session) => session.addLabel(label))
+      replica.change((session) => session.addLabel(label))
       controls.addLabel(label)
     },
     setFilter(tools) {
-      copy.change((session) => session.setFilter(tools))
+      replica.change((session) => session.setFilter(tools))
       controls.setFilter(tools)
     },
     kill,
     reportBypass(method) {
-      if (standing !== null) return
-      standing = 'compromised'
-      copy.change((session) => session.bypass(method))
+      if (client.now().stop !== 'none') return
+      client.move('compromised')
+      replica.change((session) => session.bypass(method))
       controls.reportBypass(method)
     },
     snapshot(lastNarrowing) {
-      const local = copy.current()
-      const killed = standing === 'killed'
+      const local = replica.current()
+      const killed = client.now().stop === 'killed'
       const unguardedCalls = outage.counts().unguarded
       return snapshotWith(local.state(), local.plan, { sessionId, lastNarrowing, killed, unguardedCalls })
     },
-    labels: () => copy.current().state().labels,
+    labels: () => replica.current().state().labels,
     facts: () => ({
-      status: standing === 'killed' ? 'KILLED' : standing === 'compromised' ? 'COMPROMISED' : server.known().status,
-      lost: standing === 'lost',
-      serverReachable: outage.isReachable(),
-      degradedLocal: copy.isForked(),
-      owedReceipts: owed.count(),
+      status: STATUS_AFTER[client.now().stop] ?? server.known().status,
+      lost: client.now().stop === 'lost',
+      serverReachable: client.now().server === 'reachable',
+      degradedLocal: client.now().server === 'alone',
+      undeliveredReceipts: outbox.count(),
       inDoubt: sync.inDoubt(),
       unguardedCalls: outage.counts().unguarded,
       errors: outage.counts().errors,
@@ -225,22 +244,9 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     flush: deliverAll,
     async close() {
       await deliverAll()
-      owed.stop()
+      outbox.stop()
     },
   }
-}
-
-/** Why tools that the model called may not run any more: labels and filters hold at once, the server hears of them later. */
-function deniedSince(
-  { identity, plan }: LocalSessionOptions,
-  state: SessionState,
-  { read }: ProposalRequest,
-): ReadonlyMap<string, string> {
-  const { unmatchedPolicy, principal, agent } = identity
-  const tools = read.calls.map(({ name }) => ({ name }))
-  const { removed } = narrowTools({ plan, state, tools, unmatchedPolicy, principal, agent })
-  const controlled = removed.filter(({ reason }) => reason === 'label_gate' || reason === 'manual_filter')
-  return new Map(controlled.map(({ tool, detail = '' }) => [tool, detail]))
 }
 
 const NONE: ReadonlyMap<string, string> = new Map()

@@ -1,60 +1,59 @@
 import { messageOf, type Report } from '../../base/diagnostics.js'
 import { ReplayKillError, ReplayUnavailableError } from '../../base/errors.js'
-import { errorOf, type Standing, standingAfter } from '../refusals.js'
+import { errorOf, type StopReason, stopReasonIn } from '../refusals.js'
 import { ServiceFailure, ServiceRefusal } from '../transport.js'
+import type { ClientStateHolder } from './client-state.js'
 
-/** Whether the server can be reached, and what becomes of a call while it cannot: `onError` and its limit. */
+/** What becomes of a call while the server cannot be reached: `onError` and its limit. */
 export interface Outage {
-  /** The server did not answer. Told once, until it has answered again. */
+  /** The server did not answer. Reported once, until it has answered again. */
   failed(error: unknown): void
   /** The server has answered and decides again. */
   ended(): void
-  isReachable(): boolean
   /** Returns when the call may be decided here, and counts it; otherwise throws what the program sees. */
-  assertMayDecideHere(error: unknown, knowsState: boolean): void
+  assertMayDecideHere(error: unknown): void
   counts(): { readonly errors: number; readonly unguarded: number }
 }
 
 export interface OutageOptions {
   readonly sessionId: string
+  readonly client: ClientStateHolder
   readonly onError: 'block' | 'allow'
   readonly maxUnguardedCalls: number
-  /** Whether the server has ever told of the session. */
-  readonly isToldOf: () => boolean
   readonly report: Report
-  readonly onRefusal: (found: Standing) => void
+  readonly onRefusal: (found: StopReason | null) => void
   readonly onTooMany: () => void
 }
 
 export function createOutage(options: OutageOptions): Outage {
-  const { sessionId, onError, maxUnguardedCalls, report } = options
-  let isReachable = true
+  const { sessionId, client, onError, maxUnguardedCalls, report } = options
   let errors = 0
   let unguarded = 0
 
   function failed(error: unknown): void {
     errors++
+    const isNew = client.now().server === 'reachable'
+    client.move('server_failed')
     const detail = `${messageOf(error)}; ${consequence(options)}`
-    if (isReachable) report({ type: 'replay_degraded', session_id: sessionId, detail })
-    isReachable = false
+    if (isNew) report({ type: 'replay_degraded', session_id: sessionId, detail })
   }
 
   return {
     failed,
     ended() {
-      if (isReachable) return
+      const wasAway = client.now().server !== 'reachable'
+      client.move('server_decided')
+      if (!wasAway) return
       report({ type: 'replay_recovered', session_id: sessionId, detail: 'the server answers and decides again' })
-      isReachable = true
     },
-    isReachable: () => isReachable,
-    assertMayDecideHere(error, knowsState) {
+    assertMayDecideHere(error) {
       if (error instanceof ServiceRefusal) {
-        options.onRefusal(standingAfter(error))
+        options.onRefusal(stopReasonIn(error))
         throw errorOf(error)
       }
       if (!(error instanceof ServiceFailure)) throw error
       failed(error)
-      if (onError === 'block' || !knowsState) throw unavailable(onError, error)
+      if (onError === 'block' || client.now().replica === 'behind') throw unavailable(onError, error)
       unguarded++
       if (unguarded <= maxUnguardedCalls) return
       options.onTooMany()
@@ -65,11 +64,12 @@ export function createOutage(options: OutageOptions): Outage {
   }
 }
 
-function consequence({ onError, maxUnguardedCalls, isToldOf }: OutageOptions): string {
+function consequence({ onError, maxUnguardedCalls, client }: OutageOptions): string {
   if (onError === 'block') return 'until it answers, calls are blocked (onError: block)'
-  const state = isToldOf()
-    ? 'by what the server told last'
-    : 'as those of a new session with nothing of its budgets used, since the server has told nothing of this one'
+  const state =
+    client.now().session === 'open'
+      ? 'by what the server told last'
+      : 'as those of a new session with nothing of its budgets used, since the server has told nothing of this one'
   return `until it answers, at most ${maxUnguardedCalls} calls are decided here (onError: allow), ${state}`
 }
 

@@ -1,4 +1,5 @@
 import { LIMITS, type PendingCallView, type Receipt } from '@countersign/protocol'
+import { singleFlight } from '../../base/single-flight.js'
 import type { Evidence } from '../authority.js'
 import { isAboutContent } from '../refusals.js'
 import { ServiceRefusal } from '../transport.js'
@@ -6,7 +7,7 @@ import { ServiceRefusal } from '../transport.js'
 /** Receipts that were made and have not reached the server. They are kept in order and tried until they do. */
 export interface ReceiptOutbox {
   add(receipts: readonly Receipt[]): void
-  /** Sends all that is owed. False when the server cannot be reached; then it is tried again later. */
+  /** Sends all that is unsent. False when the server cannot be reached; then it is tried again later. */
   deliver(): Promise<boolean>
   count(): number
   /** Keeps the evidence of a call that was decided here, in case the server turns out to have allowed it too. */
@@ -28,12 +29,12 @@ const FIRST_RETRY_MS = 1_000
 const LONGEST_RETRY_MS = 30_000
 
 export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutboxOptions): ReceiptOutbox {
-  let owed: Receipt[] = []
-  let delivering: Promise<boolean> | null = null
+  let unsent: Receipt[] = []
   let retry: NodeJS.Timeout | undefined
   let retryMs = FIRST_RETRY_MS
   let stopped = false
   const remembered = new Map<string, Evidence>()
+  const delivering = singleFlight(deliverAll)
 
   const retryLater = (): void => {
     if (stopped || retry !== undefined) return
@@ -60,10 +61,10 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
 
   async function deliverAll(): Promise<boolean> {
     try {
-      while (owed.length > 0) {
-        const batch = owed.slice(0, LIMITS.receiptsPerBatch)
+      while (unsent.length > 0) {
+        const batch = unsent.slice(0, LIMITS.receiptsPerBatch)
         await sendBatch(batch)
-        owed = owed.slice(batch.length)
+        unsent = unsent.slice(batch.length)
       }
       retryMs = FIRST_RETRY_MS
       return true
@@ -75,19 +76,16 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
   }
 
   async function deliver(): Promise<boolean> {
-    delivering ??= deliverAll().finally(() => {
-      delivering = null
-    })
-    const done = await delivering
-    return done && owed.length > 0 ? deliver() : done
+    const done = await delivering.run()
+    return done && unsent.length > 0 ? deliver() : done
   }
 
   return {
     add(receipts) {
-      owed.push(...receipts)
+      unsent.push(...receipts)
     },
     deliver,
-    count: () => owed.length,
+    count: () => unsent.length,
     remember(evidence) {
       remembered.set(evidence.call.callId, evidence)
       const oldest = remembered.keys().next()
@@ -107,7 +105,7 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
   }
 }
 
-/** A revoked key says nothing about the receipt: it stays owed. */
+/** A revoked key says nothing about the receipt: it stays unsent. */
 const isAboutTheKey = (error: ServiceRefusal): boolean => error.status === 401 || error.status === 403
 
 const hasContent = ({ outputs, result, error_code, approvals }: Receipt): boolean =>

@@ -1,36 +1,35 @@
 import { randomUUID } from 'node:crypto'
 import type { PendingCallView, Receipt } from '@countersign/protocol'
 import type { Report } from '../../base/diagnostics.js'
+import { singleFlight } from '../../base/single-flight.js'
 import type { PreflightRequest, PreflightResult } from '../authority.js'
 import { type CallLimits, ServiceFailure, ServiceRefusal } from '../transport.js'
+import type { ClientStateHolder } from './client-state.js'
 import type { Controls } from './controls.js'
 import { type OnInDoubt, receiptInDoubt, resolveInDoubt } from './in-doubt.js'
 import type { ReceiptOutbox } from './receipt-outbox.js'
 import type { ServerSession } from './server-session.js'
 import type { SessionReplica } from './session-replica.js'
 
-/** Keeps the server's session and this client's view of it together: opens it, and catches up before a request. */
+/** Opens the session on the server, and brings both sides together before a request is prepared. */
 export interface ServerSync {
   /** Opens the session once; an attempt that failed is made again by the next turn. */
   open(): Promise<void>
-  /** True once the server has told of the session. */
-  isOpen(): boolean
   /** Resolves to true once the session exists on the server, to false when it could not be opened. */
-  settled(): Promise<boolean>
+  whenOpened(): Promise<boolean>
   /** Resolves to true unless the server has no such session, as far as can be told: the answer to its create may be lost. */
   mayExist(): Promise<boolean>
   /** Catches up with the server, then has the request prepared. Throws what the transport throws. */
   preflight(request: PreflightRequest): Promise<PreflightResult>
-  /** The answer to a proposal never came: if the server accepted it, its calls wait although nobody runs them. */
-  answerLost(): void
   /** Calls that an earlier holder left behind, and whose outcome is not known. */
   inDoubt(): number
 }
 
 export interface ServerSyncOptions {
   readonly server: ServerSession
-  readonly copy: SessionReplica
-  readonly owed: ReceiptOutbox
+  readonly client: ClientStateHolder
+  readonly replica: SessionReplica
+  readonly outbox: ReceiptOutbox
   readonly controls: () => Controls
   readonly limits: () => CallLimits | undefined
   readonly onInDoubt: OnInDoubt | undefined
@@ -42,72 +41,69 @@ export interface ServerSyncOptions {
 const BEHIND: ReadonlySet<string> = new Set(['STATE_STALE', 'PENDING_CALLS', 'SESSION_RECOVERING'])
 const CATCH_UPS = 2
 
+/** Calls of an earlier holder, and what the program says of them once it was asked: it is asked once. */
+interface Doubt {
+  readonly calls: readonly PendingCallView[]
+  answers: Promise<Receipt[]> | null
+}
+
 export function createServerSync(options: ServerSyncOptions): ServerSync {
-  const { server, copy, owed, limits } = options
-  let opening: Promise<void> | null = null
-  let isOpen = false
-  let isUnanswered = false
-  let inDoubt: readonly PendingCallView[] = []
-  let answers: Promise<Receipt[]> | null = null
-  let settling: Promise<void> | null = null
-  let isAnswerLost = false
+  const { server, client, replica, outbox, limits } = options
+  let doubt: Doubt = { calls: [], answers: null }
+  const opening = singleFlight(openSession)
+  const resolving = singleFlight(reportDoubted)
+
+  const isOpen = (): boolean => client.now().session === 'open'
 
   async function open(): Promise<void> {
-    if (isOpen) return
-    opening ??= openSession().finally(() => {
-      opening = null
-    })
-    await opening
+    if (!isOpen()) await opening.run()
   }
 
   async function openSession(): Promise<void> {
     const opened = await server.open(limits()).catch((error: unknown) => {
-      isUnanswered = error instanceof ServiceFailure
+      client.move(error instanceof ServiceFailure ? 'create_unanswered' : 'create_refused')
       throw error
     })
-    options.controls().replayOn(copy.begin(opened))
-    inDoubt = opened.inDoubt
-    isOpen = true
+    options.controls().replayOn(replica.begin(opened))
+    setDoubt(opened.inDoubt)
     options.onOpened()
+  }
+
+  function setDoubt(calls: readonly PendingCallView[]): void {
+    doubt = { calls, answers: null }
+    client.move(calls.length > 0 ? 'doubt_found' : 'doubt_resolved')
   }
 
   /** Everything that must have reached the server before a request is prepared. */
   async function catchUp({ tools }: PreflightRequest): Promise<void> {
     await open()
-    if (inDoubt.length > 0) await settleDoubt()
+    if (client.now().earlierCalls === 'in_doubt') await resolving.run()
     await options.controls().flush()
-    if (!(await owed.deliver())) throw new ServiceFailure('receipts of earlier calls could not be delivered')
+    if (!(await outbox.deliver())) throw new ServiceFailure('receipts of earlier calls could not be delivered')
     // What was decided here instead may still run; only a turn with tools has waited for it.
-    if (isAnswerLost && tools.length > 0) await resolveUnseen()
-    else if (isAnswerLost) copy.doubt()
-    if (copy.isExact()) return
-    copy.adopt(await server.loadState())
-    // What was said here meanwhile the server does not know yet.
-    copy.change((session) => options.controls().replayOn(session))
+    if (client.now().answer === 'lost' && tools.length > 0) await resolveUnseen()
+    else if (client.now().answer === 'lost') client.move('replica_diverged')
+    if (client.now().replica === 'exact') return
+    replica.adopt(await server.loadState())
+    // The server does not know yet what was changed here meanwhile.
+    replica.change((session) => options.controls().replayOn(session))
   }
 
-  /** Once for all turns that wait. The program is asked once, too, also where the server must be told again. */
-  async function settleDoubt(): Promise<void> {
-    settling ??= tellDoubted().finally(() => {
-      settling = null
-    })
-    await settling
-  }
-
-  async function tellDoubted(): Promise<void> {
-    answers ??= resolveInDoubt(inDoubt, options.onInDoubt, options.report)
-    await server.submit(await answers)
-    inDoubt = []
-    answers = null
-    copy.doubt()
+  /** Once for all turns that wait. The program is asked once, even where the receipts must be sent again. */
+  async function reportDoubted(): Promise<void> {
+    const found = doubt
+    found.answers ??= resolveInDoubt(found.calls, options.onInDoubt, options.report)
+    await server.submit(await found.answers)
+    setDoubt([])
+    client.move('replica_diverged')
   }
 
   async function resolveUnseen(): Promise<void> {
     const { pending } = await server.load()
-    const receipts = pending.map((call) => owed.evidenceFor(call) ?? receiptInDoubt(call, 'not_executed'))
+    const receipts = pending.map((call) => outbox.evidenceFor(call) ?? receiptInDoubt(call, 'not_executed'))
     if (receipts.length > 0) await server.submit(receipts)
-    isAnswerLost = false
-    copy.doubt()
+    client.move('lost_answer_resolved')
+    client.move('replica_diverged')
   }
 
   async function prepare(request: PreflightRequest): Promise<PreflightResult> {
@@ -123,24 +119,20 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
   /** What a refusal says about where the server is. */
   async function learnFrom(refusal: ServiceRefusal): Promise<void> {
     const { pending } = await server.load()
-    if (refusal.code === 'PENDING_CALLS') isAnswerLost = true
-    if (refusal.code === 'SESSION_RECOVERING') {
-      inDoubt = pending
-      answers = null
-    }
-    copy.doubt()
+    if (refusal.code === 'PENDING_CALLS') client.move('answer_lost')
+    if (refusal.code === 'SESSION_RECOVERING') setDoubt(pending)
+    client.move('replica_diverged')
   }
 
   return {
     open,
-    isOpen: () => isOpen,
-    async settled() {
-      await opening?.catch(() => {})
-      return isOpen
+    async whenOpened() {
+      await opening.underWay()?.catch(() => {})
+      return isOpen()
     },
     async mayExist() {
-      await opening?.catch(() => {})
-      return isOpen || isUnanswered
+      await opening.underWay()?.catch(() => {})
+      return client.now().session !== 'unopened'
     },
     async preflight(request) {
       for (let caughtUp = 0; ; caughtUp++) {
@@ -152,9 +144,6 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
         }
       }
     },
-    answerLost() {
-      isAnswerLost = true
-    },
-    inDoubt: () => inDoubt.length,
+    inDoubt: () => doubt.calls.length,
   }
 }
