@@ -60,7 +60,7 @@ interface Service {
   key: string
 }
 
-async function serve(tell: (message: Addresses | Service) => void): Promise<void> {
+async function serve(report: (message: Addresses | Service) => void): Promise<void> {
   const provider = await startProvider()
   provider.answerWith(() => {
     provider.requests.length = 0
@@ -75,9 +75,9 @@ async function serve(tell: (message: Addresses | Service) => void): Promise<void
     process.once('message', end)
     // The benchmark was interrupted: remove its database.
     process.once('disconnect', end)
-    tell({ url: server.url, key })
+    report({ url: server.url, key })
   })
-  tell({ provider: provider.url, captures })
+  report({ provider: provider.url, captures })
 }
 
 /** Accepts captures without reading them: their cost to the service is not a cost to the program. */

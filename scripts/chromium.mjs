@@ -1,4 +1,4 @@
-// Finds a Chromium for the browser tests; run as a program it installs Debian's where it may.
+// Finds a Chromium for the browser tests. Run as a program, it installs Debian's if it can.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
@@ -19,7 +19,7 @@ export function findChromium() {
   return PLACES.find((path) => existsSync(path)) ?? null
 }
 
-/** Installs Debian's Chromium where this is Debian and root; whether it did is seen by findChromium. */
+/** Installs Debian's Chromium on Debian as root; findChromium then finds it. */
 function installChromium() {
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
   const apt = (...args) =>

@@ -1,37 +1,34 @@
-// npm run demo: an agent serves three customers on the service that `npm start` runs in another terminal.
+// npm run demo: an agent serves three customers, governed by the server that `npm start` runs in another terminal.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { FIXES, fail as failAs } from './fixes.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-function fail(what, mend) {
-  console.error(`npm run demo: ${what}\nWhat to do: ${mend}`)
-  process.exit(1)
-}
+const fail = (problem, fix) => failAs('npm run demo', problem, fix)
 
 const { values } = parseArgs({ options: { 'data-folder': { type: 'string' } } })
 const dataFolder = values['data-folder'] ?? process.env.COUNTERSIGN_DATA_FOLDER ?? join(root, '.countersign')
 const file = resolve(dataFolder, 'demo.json')
-const START = 'run `npm start` in another terminal, wait until it says that it listens, then try again'
 
-if (!existsSync(join(root, 'packages', 'sdk', 'dist', 'index.js'))) fail('nothing is built yet', START)
-if (!existsSync(file)) fail(`there is no demo key in ${dataFolder}`, START)
+if (!existsSync(join(root, 'packages', 'sdk', 'dist', 'index.js'))) fail('nothing is built yet', FIXES.start)
+if (!existsSync(file)) fail(`there is no demo key in ${dataFolder}`, FIXES.start)
 const demo = JSON.parse(readFileSync(file, 'utf8'))
 if (demo.api_key === null)
-  fail('the demo tenant has all the keys it may have', 'revoke one in the dashboard, start anew')
-const answers = await fetch(`${demo.url}/healthz`).then(
+  fail('the demo tenant has reached its limit of API keys', 'revoke one in the dashboard and start the server again')
+const isUp = await fetch(`${demo.url}/healthz`).then(
   (reply) => reply.ok,
   () => false,
 )
-if (!answers) fail(`nobody answers at ${demo.url}`, START)
+if (!isUp) fail(`there is no server at ${demo.url}`, FIXES.start)
 
 const { status } = spawnSync(process.execPath, ['--import', 'tsx', join(root, 'examples', 'demo', 'main.ts')], {
   cwd: root,
   stdio: ['ignore', 'inherit', 'inherit'],
   env: { ...process.env, COUNTERSIGN_API_KEY: demo.api_key, COUNTERSIGN_API_URL: demo.url },
 })
-if (status === 0) console.log(`Sign in as ${demo.email}, password ${demo.password}`)
+if (status === 0) console.log(`Sign in as ${demo.email} with the password ${demo.password}`)
 process.exitCode = status ?? 1

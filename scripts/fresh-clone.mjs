@@ -12,11 +12,11 @@ const folder = mkdtempSync(join(tmpdir(), 'countersign-fresh-'))
 const clone = join(folder, 'countersign')
 const home = join(folder, 'home')
 mkdirSync(home)
-/** Nothing of this person's settings, but the settings of npm that name where packages come from. */
-const kept = Object.entries(process.env).filter(([name]) =>
+/** No settings of this user, except where npm gets packages from. */
+const passedOn = Object.entries(process.env).filter(([name]) =>
   /^(PATH|LANG|npm_config_(registry|cafile)|NODE_EXTRA_CA_CERTS|https?_proxy|no_proxy)$/i.test(name),
 )
-const env = { ...Object.fromEntries(kept), HOME: home, npm_config_cache: join(home, 'npm-cache') }
+const env = { ...Object.fromEntries(passedOn), HOME: home, npm_config_cache: join(home, 'npm-cache') }
 const PORT = '4397'
 const figures = {}
 const problems = []
@@ -33,14 +33,14 @@ function run(name, args) {
   return { status, output: `${stdout}${stderr}` }
 }
 
-/** Starts the service, waits until it listens, does something with it, and stops it. */
+/** Starts the server, waits until it is ready, runs `work`, and stops it. */
 async function start(name, work) {
   const startedMs = Date.now()
   const child = spawn('npm', ['start', '--', '--port', PORT], { cwd: clone, env, detached: true })
   let output = ''
   let firstMs = null
   const listening = new Promise((done, fail) => {
-    const timer = setTimeout(() => fail(new Error(`no address within 10 minutes:\n${output}`)), 600_000)
+    const timer = setTimeout(() => fail(new Error(`it printed no address within 10 minutes:\n${output}`)), 600_000)
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (chunk) => {
         firstMs ??= Date.now() - startedMs
@@ -59,7 +59,7 @@ async function start(name, work) {
     figures[`${name}_first_line_seconds`] = firstMs / 1000
     await work(output)
   } finally {
-    // The whole group that was started here: npm, node and their PostgreSQL.
+    // The whole process group: npm, node and their PostgreSQL.
     if (child.exitCode === null) {
       process.kill(-child.pid, 'SIGINT')
       await new Promise((done) => child.once('close', done))
@@ -79,7 +79,7 @@ try {
     const page = await fetch(`http://127.0.0.1:${PORT}/`).then((reply) => reply.text())
     check(page.includes('<div id="root"'), 'the dashboard is served')
     const demo = run('demo', ['run', '--silent', 'demo'])
-    check(demo.status === 0, 'npm run demo ends well')
+    check(demo.status === 0, 'npm run demo succeeds')
     check((demo.output.match(/^ {2}blocked/gm) ?? []).length === 2, 'it shows two blocks')
     check((demo.output.match(/\/sessions\/ses_/g) ?? []).length === 3, 'it links three sessions')
   })
@@ -90,12 +90,12 @@ try {
     const tests = run('test', ['test'])
     const last = tests.output.trim().split('\n').at(-1) ?? ''
     check(/^[0-9]+ passed, 0 failed$/.test(last), `the last line of npm test: ${last}`)
-    check(tests.status === 0, 'npm test ends well')
+    check(tests.status === 0, 'npm test succeeds')
     if (tests.status !== 0) console.log(tests.output.slice(-4000))
     figures.tests = last
   }
   const left = spawnSync('git', ['status', '--porcelain'], { cwd: clone, encoding: 'utf8' }).stdout
-  check(left === '', 'the clone is as clean as before')
+  check(left === '', 'the clone is still clean')
 } catch (error) {
   problems.push(error.message)
   console.error(error.message)

@@ -1,6 +1,6 @@
 // node scripts/packed.mjs [--keep]: packs every package, installs the tarballs in an empty folder, and runs
-// `npx countersign start` and a program with the SDK there, as somebody would who has only the packages: compiled with
-// strict types, as ESM and by `require`, on this Node and on Node 24.
+// `npx countersign start` and a program with the SDK there, as someone would who has only the packages: compiled with
+// strict types, as ESM and with `require`, on this Node and on Node 24.
 import { spawn, spawnSync } from 'node:child_process'
 import {
   copyFileSync,
@@ -19,11 +19,11 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const keep = process.argv.includes('--keep')
 const PACKAGES = ['protocol', 'engine', 'server', 'sdk', 'dashboard', 'cli']
-/** What a user downloads, without dependencies. */
-const MOST_KILOBYTES = { protocol: 200, engine: 400, server: 400, sdk: 300, dashboard: 1500, cli: 60 }
+/** The largest allowed download, without dependencies. */
+const MAX_KILOBYTES = { protocol: 200, engine: 400, server: 400, sdk: 300, dashboard: 1500, cli: 60 }
 
-/** What an agent program gets with the SDK; Cedar comes only where somebody installs it for policies. */
-const WANTED = ['ajv', 'decimal.js', 'json-p3', 're2js', 'yaml', 'zod']
+/** The dependencies that come with the SDK; Cedar is installed separately, for policies. */
+const EXPECTED = ['ajv', 'decimal.js', 'json-p3', 're2js', 'yaml', 'zod']
 const STRICT = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--target', 'es2023']
 
 const folder = mkdtempSync(join(tmpdir(), 'countersign-packed-'))
@@ -45,11 +45,11 @@ try {
   process.exitCode = 1
 } finally {
   if (server && server.exitCode === null) {
-    // npx does not pass signals on: the group that was started here ends as a whole.
+    // npx does not forward signals, so the whole process group is ended.
     process.kill(-server.pid, 'SIGTERM')
     await new Promise((done) => server.once('close', done))
   }
-  if (keep) console.log(`packed: left ${folder}`)
+  if (keep) console.log(`packed: the folder is ${folder}`)
   else rmSync(folder, { recursive: true, force: true })
 }
 
@@ -71,7 +71,7 @@ function pack(name) {
   const wrong = [
     ...['LICENSE', 'README.md', 'package.json'].filter((path) => !paths.includes(path)).map((path) => `lacks ${path}`),
     ...paths.filter((path) => /\.test\.|tsbuildinfo|^src\//.test(path)).map((path) => `holds ${path}`),
-    ...(kilobytes > MOST_KILOBYTES[name] ? [`is ${kilobytes} KiB, more than ${MOST_KILOBYTES[name]}`] : []),
+    ...(kilobytes > MAX_KILOBYTES[name] ? [`is ${kilobytes} KiB, more than ${MAX_KILOBYTES[name]}`] : []),
   ]
   if (wrong.length > 0) throw new Error(`${filename} ${wrong.join('; ')}`)
   console.log(`packed: ${filename}, ${kilobytes} KiB, ${files.length} files`)
@@ -82,20 +82,20 @@ async function tryService() {
     cwd: program,
     detached: true,
   })
-  let said = ''
+  let output = ''
   const url = await new Promise((done, fail) => {
-    const timer = setTimeout(() => fail(new Error(`the service did not start:\n${said}`)), 120_000)
+    const timer = setTimeout(() => fail(new Error(`the server did not start:\n${output}`)), 120_000)
     for (const stream of [server.stdout, server.stderr]) {
       stream.on('data', (chunk) => {
-        said += chunk
-        const found = /listens at (http:\S+)/.exec(said)
+        output += chunk
+        const found = /listens at (http:\S+)/.exec(output)
         if (found) {
           clearTimeout(timer)
           done(found[1])
         }
       })
     }
-    server.once('close', () => fail(new Error(`the service ended:\n${said}`)))
+    server.once('close', () => fail(new Error(`the server ended:\n${output}`)))
   })
   for (const [path, expected] of [
     ['/readyz', '"ready"'],
@@ -104,16 +104,16 @@ async function tryService() {
   ]) {
     const reply = await fetch(`${url}${path}`)
     if (!reply.ok || !(await reply.text()).includes(expected))
-      throw new Error(`${path} of the packed service is not as it should be`)
+      throw new Error(`${path} of the packed server did not return the expected content`)
   }
-  console.log(`packed: the service answers at ${url}, dashboard included`)
-  const made = run('npx', ['countersign', 'tenant', 'create', 'packed', '--quota', 'scale'], program)
-  const [key] = /csk_[\w-]{32}/.exec(made) ?? []
-  if (key === undefined) throw new Error(`no key was shown for the new tenant:\n${made}`)
+  console.log(`packed: the server runs at ${url}, with the dashboard`)
+  const created = run('npx', ['countersign', 'tenant', 'create', 'packed', '--quota', 'scale'], program)
+  const [key] = /csk_[\w-]{32}/.exec(created) ?? []
+  if (key === undefined) throw new Error(`the new tenant has no key in its output:\n${created}`)
   return { COUNTERSIGN_API_URL: url, COUNTERSIGN_API_KEY: key }
 }
 
-/** The versions that the repository is tested with, so that the same ones are tried here. */
+/** The versions that the repository is tested with. */
 function pinned(...names) {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   return names.map((name) => `${name}@${devDependencies[name]}`)
@@ -141,7 +141,7 @@ function install(folderOf, ...packages) {
   run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages], folderOf)
 }
 
-/** The npm package `node` brings a Node; it has a folder of its own, since it puts itself first on the program's path. */
+/** The npm package `node` is a Node. It gets its own folder, because it would come first on the program's path. */
 function node24() {
   const own = join(folder, 'node-24')
   mkdirSync(own)
@@ -155,6 +155,6 @@ function checkDependencies() {
   const ours = ['@countersign/sdk', '@countersign/engine', '@countersign/protocol']
   const named = ours.flatMap((name) => Object.keys(packageOf(name).dependencies ?? {}))
   const foreign = [...new Set(named)].filter((name) => !ours.includes(name)).sort()
-  if (foreign.join() !== WANTED.join())
-    throw new Error(`the SDK brings ${foreign.join(', ')}: ${WANTED.join(', ')} was expected`)
+  if (foreign.join() !== EXPECTED.join())
+    throw new Error(`the SDK depends on ${foreign.join(', ')}, not on ${EXPECTED.join(', ')}`)
 }

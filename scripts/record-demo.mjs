@@ -1,5 +1,5 @@
-// node scripts/record-demo.mjs [--data-folder FOLDER]: runs the demo on the service that runs and draws what the
-// terminal showed to docs/demo.svg, the picture in the README.
+// node scripts/record-demo.mjs [--data-folder FOLDER]: runs the demo on the running server and draws its
+// terminal output to docs/demo.svg, the picture in the README.
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const LINE = 19
 const CHARACTER = 8.43
 const PADDING = 18
 
-/** By the code that switches each style on. The colours are legible on the dark ground of the picture. */
+/** By the escape code of each style. The colours are legible on the dark background of the picture. */
 const STYLES = {
   1: 'font-weight="700" fill="#ffffff"',
   2: 'fill="#8b949e"',
@@ -41,7 +41,7 @@ const file = join(root, 'docs', 'demo.svg')
 writeFileSync(file, draw(lines.map(segments)))
 console.log(`${file}: ${lines.length} lines`)
 
-/** Breaks a long line between words; what follows is indented to where the text began. */
+/** Breaks a long line between words and indents the rest to where the text began. */
 function wrap(line) {
   if (stripVTControlCharacters(line).length <= WIDTH) return [line]
   const style = line.includes(DIM) ? DIM : ''
@@ -67,7 +67,7 @@ function segments(line) {
   return parts
 }
 
-/** Renderers drop plain spaces where lines are indented. */
+/** Renderers drop the plain spaces of indented lines. */
 function escaped(text) {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll(' ', '&#160;')
 }

@@ -1,8 +1,9 @@
-// npm test: installs what is missing, then runs every stage in order; the first failure ends the run and says what to
-// do. The last line is always `N passed, M failed`.
+// npm test: installs what is missing, then runs every stage in order. The first failure ends the run and shows a fix.
+// The last line is always `N passed, M failed`.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { FIXES } from './fixes.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const long = process.argv.includes('--long')
@@ -12,29 +13,25 @@ const vitest = ['npx', 'vitest', 'run', '--reporter=default', '--reporter=json',
 const STAGES = [
   {
     name: 'install',
-    what: 'the packages that the lockfile names',
+    what: 'the packages in the lockfile',
     command: ['npm', 'ci', '--no-audit', '--no-fund', '--loglevel=error'],
     skip: () => existsSync(`${root}node_modules/.package-lock.json`),
-    mend: 'npm names the trouble above: a network that cannot be reached, a full disk, missing rights; then run npm ci',
   },
   {
     name: 'build',
     what: 'packages and dashboard',
     command: ['npm', 'run', '--silent', 'build'],
-    mend: 'the compiler names file and line above',
   },
   {
     name: 'types',
     what: 'tests, examples, benchmarks and scripts',
     command: ['npx', 'tsc', '-p', 'tsconfig.json'],
-    mend: 'the compiler names file and line above',
   },
-  { name: 'lint', what: 'style', command: ['npm', 'run', '--silent', 'lint'], mend: 'npm run fix mends most of it' },
+  { name: 'lint', what: 'style', command: ['npm', 'run', '--silent', 'lint'] },
   {
     name: 'chromium',
     what: 'a browser for the browser tests, which are skipped without one',
     command: ['node', 'scripts/chromium.mjs'],
-    mend: 'install Chromium, or set CHROMIUM_PATH to one',
   },
   {
     name: 'tests',
@@ -42,7 +39,6 @@ const STAGES = [
       ? 'unit, server, scenarios, faults, browser, examples; long rounds'
       : 'unit, server, scenarios, faults, browser, examples',
     command: vitest,
-    mend: 'npx vitest run --project NAME FILE runs one file again; a seed printed above repeats a random test',
   },
   ...(long
     ? [
@@ -50,7 +46,6 @@ const STAGES = [
           name: 'packed',
           what: 'the packed tarballs installed in an empty folder',
           command: ['node', 'scripts/packed.mjs'],
-          mend: 'node scripts/packed.mjs --keep leaves the folder to look at',
         },
       ]
     : []),
@@ -62,7 +57,7 @@ function runStage({ command: [program, ...args] }) {
   const { status, error } = spawnSync(program, args, {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
-    // The build stage came before: no test has to build again.
+    // The build stage has run already, so no test has to build again.
     env: { ...process.env, COUNTERSIGN_TEST_BUILT: 'yes', ...(long ? { COUNTERSIGN_TEST_ROUNDS: 'long' } : {}) },
   })
   return error === undefined && status === 0
@@ -95,7 +90,10 @@ for (const stage of STAGES) {
 }
 const { passed, failed } = countTests()
 if (broken === null) console.log(`\n== every stage passed in ${seconds(startedMs)} s`)
-else console.log(`\n== ${broken.name} failed after ${seconds(startedMs)} s. What to do: ${broken.mend}`)
+else
+  console.log(
+    `\n== ${broken.name} failed after ${seconds(startedMs)} s. What to do: ${FIXES[broken.name] ?? FIXES.compile}`,
+  )
 // A stage that fails before or after the tests is a failure, too.
 console.log(`${passed} passed, ${broken === null ? failed : Math.max(failed, 1)} failed`)
 process.exitCode = broken === null && failed === 0 ? 0 : 1

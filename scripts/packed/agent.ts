@@ -1,4 +1,4 @@
-// What somebody writes who has the packages and the guides: it is copied into an empty project, compiled there with
+// What a user of the packages and guides would write: it is copied into an empty project, compiled there with
 // strict types, and run against the packed service, on every version of Node that is promised.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -38,7 +38,7 @@ test('an old Node is named, with the version that is needed', () => {
   })
 })
 
-test('the command says which version it is, and what a command that is not there could have been', () => {
+test('the command prints its version, and suggests a command for an unknown one', () => {
   const { version } = JSON.parse(readFileSync(`${root}packages/cli/package.json`, 'utf8'))
   expect(start([main, '--version'])).toEqual({ status: 0, output: `countersign ${version}, Node ${process.version}\n` })
   const { status, output } = start([main, 'strat'])
@@ -46,16 +46,16 @@ test('the command says which version it is, and what a command that is not there
   expect(output).toMatch(/unknown command strat: did you mean "start"\?[\s\S]*countersign start/)
 })
 
-test('settings that npm kept for itself are told how to be given', () => {
+test('a setting whose name npm removed comes with the right way to pass it', () => {
   expect(start([`${root}scripts/start.mjs`, '4400'])).toEqual({
     status: 1,
     output:
-      '\nnpm start: "4400" is no setting: npm keeps the names of settings for itself\n' +
+      '\nnpm start: "4400" is not a setting: npm removed the name of the setting\n' +
       'What to do: put -- first: npm start -- --port 4400\n',
   })
 })
 
-test('a misspelt setting is told with the one that was meant', () => {
+test('a misspelt setting comes with a suggestion', () => {
   const { status, output } = start([main, 'start', '--prot', '0'])
   expect(status).toBe(2)
   expect(output).toMatch(/^countersign start: unknown option --prot: did you mean "--port"\?\n/)

@@ -32,7 +32,7 @@ test('the wait grows while nothing changes, up to eight times, and news set it b
   expect(query.wait()).toBe(1_000)
 })
 
-test('asking for the wait twice does not lengthen it; failures do, and Retry-After is kept', () => {
+test('asking for the wait twice does not lengthen it; failures do, and Retry-After is respected', () => {
   const query = queryWith('a')
   expect([query.wait(), query.wait(), query.wait()]).toEqual([1_000, 1_000, 1_000])
   query.failed(new ApiProblem({ status: 503, code: 'UNAVAILABLE', title: 'away' }))
