@@ -182,7 +182,7 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
   },
   'a regular expression beyond RE2': {
     texts: ['tool: x\nargument_value_invariants: [{ path: $.a, regex: "(?=x)" }]\n'],
-    says: 'RE2 cannot take the regular expression',
+    says: 'RE2 does not accept the regular expression',
   },
   'a pattern beyond RE2 in a schema': {
     texts: ['tool: x\narguments: { type: object, properties: { a: { type: string, pattern: "(?<=x)y" } } }\n'],
@@ -190,7 +190,7 @@ const REFUSED: Record<string, { texts: string[]; says: string }> = {
   },
   'a pattern beyond RE2 in a schema operator': {
     texts: ['tool: x\nargument_value_invariants: [{ path: $.a, schema: { pattern: "(a)\\\\1" } }]\n'],
-    says: 'RE2 cannot take',
+    says: 'RE2 does not accept',
   },
   'a schema with a remote reference': {
     texts: ['tool: x\narguments: { $ref: "https://example.com/x.json" }\n'],

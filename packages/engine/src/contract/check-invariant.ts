@@ -125,18 +125,18 @@ function failuresOf(
 
 /** `must be at most 500`, for a remedy and for people. */
 function describe(operator: string, operand: JsonValue): string {
+  if (operator === 'exists') return operand === true ? 'must be present' : 'must be absent'
   const shown = JSON.stringify(operand)
   const text = shown.length > 120 ? `${shown.slice(0, 117)}...` : shown
   return (PHRASES[operator] ?? `must pass ${operator}`).replace('{}', () => text)
 }
 
 const PHRASES: Partial<Record<string, string>> = {
-  exists: 'must be there: {}',
   type: 'must be of type {}',
   equals: 'must be {}',
-  not_equals: 'must be given and not be {}',
+  not_equals: 'must be present and not be {}',
   one_of: 'must be one of {}',
-  not_one_of: 'must be given and be none of {}',
+  not_one_of: 'must be present and be none of {}',
   gt: 'must be a number greater than {}',
   gte: 'must be a number of at least {}',
   lt: 'must be a number less than {}',

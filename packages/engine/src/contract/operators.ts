@@ -250,7 +250,7 @@ function sized(compare: (length: number, bound: number) => boolean): Operator['p
           if (Array.isArray(found)) return compare(found.length, operand as number)
           return typeof found === 'string' && compare(codePoints(found), operand as number)
         })
-      : wrong('a whole number from 0')
+      : wrong('a whole number, 0 or more')
 }
 
 function codePoints(text: string): number {

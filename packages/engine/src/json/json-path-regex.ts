@@ -21,7 +21,7 @@ const WRAPPED = {
 
 function compilePattern(pattern: string, wrap: Wrap): Regex {
   if (isIRegexp(pattern)) return compileRegex(wrap(toRe2(pattern)))
-  const problem = `${JSON.stringify(pattern)} is no I-Regexp (RFC 9485): no flags, groups with ?, lazy repeats or \\d`
+  const problem = `${JSON.stringify(pattern)} is not an I-Regexp (RFC 9485): no flags, groups with ?, lazy repeats or \\d`
   return { ok: false, problem }
 }
 

@@ -36,7 +36,7 @@ export function replaceKeywords(ajv: Ajv2020, budget: StepBudget): Ajv2020 {
     type: 'array',
     schemaType: 'boolean',
     compile: (wanted: boolean) => (wanted ? hasUniqueItems : () => true),
-    error: { message: 'must not have equal items' },
+    error: { message: 'must not have duplicate items' },
   })
   ajv.addKeyword({
     keyword: 'multipleOf',

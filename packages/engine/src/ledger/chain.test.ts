@@ -88,9 +88,15 @@ describe('the chain', () => {
       const checked = verifyChain(good, known)
       return checked.ok ? null : [checked.brokenAt, checked.problem]
     }
-    expect(problem({ seq: 5, hash: GENESIS_HASH })).toEqual([5, 'event 5 has another hash than the head that is known'])
-    expect(problem({ seq: 9, hash: GENESIS_HASH })).toEqual([6, 'the chain ends at 5, and its head is known to be 9'])
-    expect(problem({ seq: -1, hash: GENESIS_HASH })).toEqual([1, 'the chain ends at 5, and its head is known to be -1'])
+    expect(problem({ seq: 5, hash: GENESIS_HASH })).toEqual([5, 'event 5 does not have the hash of the known head'])
+    expect(problem({ seq: 9, hash: GENESIS_HASH })).toEqual([
+      6,
+      'the chain ends at event 5, but the known head is event 9',
+    ])
+    expect(problem({ seq: -1, hash: GENESIS_HASH })).toEqual([
+      1,
+      'the chain ends at event 5, but the known head is event -1',
+    ])
   })
 
   test('shows another event put in its place with a right hash', () => {
@@ -118,12 +124,12 @@ describe('an export', () => {
   test.each<[string, Partial<LedgerExport>, string]>([
     ['another state', { state: { ...state, labels: [] } }, 'do not fold'],
     ['a state of another status', { state: { ...state, status: 'ACTIVE' } }, 'do not fold'],
-    ['another plan', { compiled_session: { ...compiled_session, contracts: [] } }, 'does not have its hash'],
+    ['another plan', { compiled_session: { ...compiled_session, contracts: [] } }, 'does not match its hash'],
     ['no state', { state: null }, 'do not fold'],
     ['a state that cannot be written', { state: { ...state, holderId: '\ud800' } }, 'do not fold'],
     ['another name', { session_id: 't' }, 'belongs to another session'],
-    ['no plan', { compiled_session: null }, 'holds no plan'],
-    ['a broken chain', { events: changed(1, { body: { label: 'b' } }) }, 'does not have its hash'],
+    ['no plan', { compiled_session: null }, 'contains no plan'],
+    ['a broken chain', { events: changed(1, { body: { label: 'b' } }) }, 'does not match its hash'],
     [
       'events that cannot be folded',
       { events: chain([EVENTS[0]!, EVENTS[0]!]), head: chain([EVENTS[0]!, EVENTS[0]!])[1]! },

@@ -37,14 +37,14 @@ export function verifyExport(
   if (created?.session_id !== exported.session_id)
     return { ok: false, brokenAt: 1, problem: 'the event belongs to another session' }
   const fail = (problem: string): ChainCheck => ({ ok: false, brokenAt: exported.head.seq, problem })
-  if (exported.compiled_session === null) return fail('the export holds no plan')
-  if (hashPlan(exported.compiled_session) !== exported.compiled_hash) return fail('the plan does not have its hash')
+  if (exported.compiled_session === null) return fail('the export contains no plan')
+  if (hashPlan(exported.compiled_session) !== exported.compiled_hash) return fail('the plan does not match its hash')
   if (created.body.compiled_hash !== exported.compiled_hash) return fail('the session was created with another plan')
   const prepared = preparePlan(exported.compiled_session)
   if (!prepared.ok) return fail(`the plan cannot be used: ${prepared.problems.join('; ')}`)
   const folded = foldNamed(exported.events as unknown as SessionEvent[], prepared.plan)
   if ('problem' in folded) return { ok: false, ...folded }
-  return sameState(folded.state, exported.state) ? chain : fail('the events do not fold to the state')
+  return sameState(folded.state, exported.state) ? chain : fail('the events do not fold to the stored state')
 }
 
 type Folded = { readonly state: SessionState } | { readonly brokenAt: number; readonly problem: string }

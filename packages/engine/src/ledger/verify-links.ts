@@ -52,15 +52,17 @@ function linkProblem<Event extends Link>(
 ): string | null {
   if (event.seq !== expected.seq) return `event ${expected.seq} is missing: ${event.seq} follows ${expected.seq - 1}`
   if (ownerOf(event) !== expected.owner) return `the event belongs to another ${owner}`
-  if (event.prev_hash !== expected.prevHash) return 'prev_hash is not the hash of the event before'
+  if (event.prev_hash !== expected.prevHash) return 'prev_hash is not the hash of the previous event'
   const { hash, ...content } = event
   try {
-    if (hash !== hashOf(content)) return 'the content does not have its hash'
+    if (hash !== hashOf(content)) return 'the content does not match its hash'
   } catch (error) {
-    return `the content can have no hash: ${error instanceof Error ? error.message : String(error)}`
+    return `the content cannot be hashed: ${error instanceof Error ? error.message : String(error)}`
   }
-  if (!Object.hasOwn(shapes, event.type)) return `the type "${event.type}" is not known`
-  return shapes[event.type]?.safeParse(event.body).success ? null : `the body is not one of "${event.type}"`
+  if (!Object.hasOwn(shapes, event.type)) return `unknown event type "${event.type}"`
+  return shapes[event.type]?.safeParse(event.body).success
+    ? null
+    : `the body does not have the shape of "${event.type}"`
 }
 
 function reaches(end: LedgerHead | null, head: LedgerHead): ChainCheck {
@@ -68,7 +70,7 @@ function reaches(end: LedgerHead | null, head: LedgerHead): ChainCheck {
   const last = end?.seq ?? 0
   const problem =
     last === head.seq
-      ? `event ${last} has another hash than the head that is known`
-      : `the chain ends at ${last}, and its head is known to be ${head.seq}`
+      ? `event ${last} does not have the hash of the known head`
+      : `the chain ends at event ${last}, but the known head is event ${head.seq}`
   return { ok: false, brokenAt: Math.max(1, Math.min(last + 1, head.seq)), problem }
 }

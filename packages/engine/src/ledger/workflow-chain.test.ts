@@ -99,10 +99,10 @@ describe('an exported ledger of a workflow', () => {
 
   const lent = [OPENED, joined('a'), offered('h1'), joined('b', 'h1'), accepted('h1')]
   test.each<[string, readonly WorkflowEvent[], string]>([
-    ['that is never opened', [joined('a')], 'opened once'],
-    ['that is opened twice', [OPENED, OPENED], 'opened once'],
-    ['whose session joins twice', [OPENED, joined('a'), joined('a')], 'joined before'],
-    ['whose handoff is offered twice', [OPENED, offered('h1'), offered('h1')], 'offered before'],
+    ['that is never opened', [joined('a')], '`opened` must be the first event and occur once'],
+    ['that is opened twice', [OPENED, OPENED], '`opened` must be the first event and occur once'],
+    ['whose session joins twice', [OPENED, joined('a'), joined('a')], 'joined already'],
+    ['whose handoff is offered twice', [OPENED, offered('h1'), offered('h1')], 'offered already'],
     ['whose handoff has two winners', [...lent, accepted('h1')], 'accept of handoff h1, which is accepted'],
     ['whose handoff nobody offered', [OPENED, accepted('h1')], 'never offered'],
     [

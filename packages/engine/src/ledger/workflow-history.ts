@@ -25,7 +25,8 @@ interface History {
 export function impossibleEvent(events: readonly WorkflowEvent[]): { at: number; problem: string } | null {
   const history: History = { isKilled: false, sessions: new Set(), handoffs: new Map(), holds: [] }
   for (const [at, event] of events.entries()) {
-    if ((at === 0) !== (event.type === 'opened')) return { at, problem: 'a workflow is opened once, first of all' }
+    if ((at === 0) !== (event.type === 'opened'))
+      return { at, problem: '`opened` must be the first event and occur once' }
     if (history.isKilled && !AFTER_A_KILL.has(event.type)) return { at, problem: `"${event.type}" after the kill` }
     const problem = addEvent(history, event)
     if (problem !== null) return { at, problem }
@@ -42,11 +43,11 @@ function addEvent(history: History, event: WorkflowEvent): string | null {
     case 'opened':
       return null
     case 'joined':
-      if (history.sessions.has(event.body.session_id)) return `session ${event.body.session_id} joined before`
+      if (history.sessions.has(event.body.session_id)) return `session ${event.body.session_id} joined already`
       history.sessions.add(event.body.session_id)
       return null
     case 'handoff_offered':
-      if (history.handoffs.has(event.body.handoff_id)) return `handoff ${event.body.handoff_id} was offered before`
+      if (history.handoffs.has(event.body.handoff_id)) return `handoff ${event.body.handoff_id} was offered already`
       history.handoffs.set(event.body.handoff_id, 'offered')
       return null
     case 'handoff_accepted':
@@ -98,7 +99,7 @@ function hold({ holds }: History, { at, body }: HeldEvent): string | null {
       modesConflict(held.mode, mode) &&
       sinceMs < held.sinceMs + LEAST_HOLD_MS
     const other = holds.find(excludes)
-    if (other !== undefined) return `a resource is held that call ${other.call} of session ${other.session} holds`
+    if (other !== undefined) return `call ${other.call} of session ${other.session} already holds the resource`
     holds.push({ session, call, key, mode, sinceMs })
   }
   return null

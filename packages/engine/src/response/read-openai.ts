@@ -51,7 +51,7 @@ function chatCall(call: Record<string, unknown>, choice: number): RawCall {
   if (custom === null || fn !== null) {
     const made: RawCall = { kind: 'function', choice, id: call.id, name: fn?.name, arguments: fn?.arguments }
     // A program may use either.
-    return custom === null ? made : { ...made, problem: 'the call is of a function and of a custom tool at once' }
+    return custom === null ? made : { ...made, problem: 'the call is both a function call and a custom tool call' }
   }
   return { kind: 'custom', choice, id: call.id, name: custom.name, arguments: customArguments(custom.input) }
 }

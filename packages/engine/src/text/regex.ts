@@ -58,6 +58,6 @@ export function compileRegex(source: string): Regex {
     return { ok: true, test, canTest }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    return { ok: false, problem: `RE2 cannot take the regular expression: ${reason}` }
+    return { ok: false, problem: `RE2 does not accept the regular expression: ${reason}` }
   }
 }

@@ -79,7 +79,7 @@ export const manualFilter: ToolRule = ({ tool, contract, state }) => {
   if (state.toolFilter === null || state.toolFilter.includes(tool)) return null
   return block('forbidden_tool', contract, {
     detail: 'manual_filter',
-    remedy: `The session's tool filter leaves out ${quoted(tool)}. Use one of the tools that were offered.`,
+    remedy: `The session's tool filter excludes ${quoted(tool)}. Use one of the tools that were offered.`,
   })
 }
 
@@ -89,8 +89,8 @@ export const outsideHandoff: ToolRule = ({ tool, contract, state }) => {
     detail: 'handoff',
     remedy:
       state.offeredTools.length === 0
-        ? 'Nothing is handed to this session any more. Make no more tool calls.'
-        : `The session's part in its workflow leaves out ${quoted(tool)}. Use one of the tools that were offered.`,
+        ? 'The handoff to this session has ended. Make no more tool calls.'
+        : `The session's role in its workflow does not include ${quoted(tool)}. Use one of the tools that were offered.`,
   })
 }
 

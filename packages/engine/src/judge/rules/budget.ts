@@ -43,7 +43,8 @@ const callsOfTool: LimitCheck = ({ plan, state, tally, tool }) => {
   if (most === undefined) return null
   const used = (lookUp(state.used, tool) ?? 0) + (tally.used.get(tool) ?? 0)
   if (used < most) return null
-  const remedy = `${quoted(tool)} may be called ${most} times in a session, and was. Go on without it.`
+  const times = most === 1 ? 'once' : `${most} times`
+  const remedy = `${quoted(tool)} may be called at most ${times} in a session. Go on without it.`
   return { detail: 'max_calls_per_tool', remedy }
 }
 
@@ -87,7 +88,7 @@ export const aggregatePathMissing: Rule = ({ call, contract, amounts }) => {
   const failures = amounts.unusable.map(({ aggregate, found }): ContractFailure => {
     const path = aggregate.path === null ? argumentsAt(call.index) : argumentPath(call.index, aggregate.path.expression)
     const expected = aggregate.function === 'count' ? 'a value' : 'a number of at least 0'
-    const message = `"${aggregate.name}" counts this value, and it ${found === undefined ? 'is missing' : 'cannot be used'}`
+    const message = `"${aggregate.name}" counts this value, but it ${found === undefined ? 'is missing' : 'cannot be used'}`
     return { path, operator: aggregate.function, expected, ...(found === undefined ? {} : { found }), message }
   })
   const paths = amounts.unusable.map(({ aggregate }) => aggregate.path?.expression ?? '$').join(', ')

@@ -27,7 +27,7 @@ function wholeFailures({ response }: CallContext): ContractFailure[] {
     (message): ContractFailure => ({ path: '$', operator: 'format', message }),
   )
   if (response.toolless) {
-    const message = 'the request offered no tools, so that the response may hold no calls'
+    const message = 'the request offered no tools, so the response must not contain calls'
     failures.push({ path: '$.tool_calls', operator: 'length_lte', expected: 0, message })
   }
   return failures
@@ -52,11 +52,11 @@ export function contractFormatFailures(contract: PreparedContract | null, read: 
   }
   const isEmpty = content === null || content.trim() === ''
   if (format.content === 'empty' && !isEmpty) {
-    const message = 'the call must come without text beside it'
+    const message = 'the response must not contain text besides the call'
     failures.push({ path: '$.content', operator: 'length_lte', expected: 0, found: content, message })
   }
   if (format.content === 'present' && isEmpty) {
-    const message = 'the call must come with text beside it'
+    const message = 'the response must contain text besides the call'
     failures.push({ path: '$.content', operator: 'length_gte', expected: 1, found: content, message })
   }
   return failures
