@@ -16,7 +16,7 @@ export async function runServer(flags: Flags, say: (sentence: string) => void): 
   const config = configOf(flags)
   for (const line of strayVariables(process.env)) say(line)
   const log = createLog({ level: config.logLevel })
-  // Listened for from the start: a signal that comes while PostgreSQL starts must not leave it behind.
+  // From the start: a signal that comes while PostgreSQL starts must not leave it behind.
   const ended = endSignal(say)
   const server = await startServer(config, { log, say })
   try {
@@ -34,10 +34,10 @@ function endSignal(say: (sentence: string) => void): Promise<void> {
   return new Promise((done) => {
     let ending = false
     const end = (signal: NodeJS.Signals) => {
-      // A second signal is from somebody who cannot wait.
+      // A second signal comes from a person who cannot wait.
       if (ending) process.exit(1)
       ending = true
-      say(`${signal}: answering what is under way, then stopping`)
+      say(`${signal}: finishing the requests in flight, then stopping`)
       done()
     }
     process.on('SIGTERM', end).on('SIGINT', end)

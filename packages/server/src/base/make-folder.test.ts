@@ -14,7 +14,7 @@ test('folders above are made too, with the same rights, and one that is there st
   for (const folder of [deep, join(room, 'a')]) expect(statSync(folder).mode & 0o777).toBe(0o700)
 })
 
-test('a file in the way is told by its code', () => {
+test('a file in the way is reported by its code', () => {
   const file = join(room, 'file')
   writeFileSync(file, '')
   expect(() => makeFolder(file, 0o700)).toThrow(/EEXIST/)

@@ -28,7 +28,7 @@ describe('what is asked for', () => {
   })
 })
 
-test('a header is found by its name in lower case; one that came twice is told in full', () => {
+test('a header is found by its name in lower case; one that came twice is joined', () => {
   const { header } = request(
     '/',
     'Host',

@@ -36,8 +36,8 @@ function busy(requests: number, elapsedMs: () => number = () => 0, capacity = 10
   return prepaid
 }
 
-describe('requests paid for in advance', () => {
-  test('a busy key takes twice as many as it needed, up to a hundredth of the bucket', () => {
+describe('prepaid tokens', () => {
+  test('a key in constant use takes twice as many as it needed, up to a hundredth of the bucket', () => {
     const prepaid = createPrepaidTokens(() => 0)
     const { request } = bucketOf(prepaid, 1_000)
     expect(Array.from({ length: 41 }, () => request())).toEqual([
@@ -99,7 +99,7 @@ describe('requests paid for in advance', () => {
     expect(prepaid.find(KEY, 'write')).not.toBeNull()
   })
 
-  test('only one of several requests at once orders more than its own', () => {
+  test('only one of several requests at once takes more than its own', () => {
     const prepaid = createPrepaidTokens(() => 0)
     const { request } = bucketOf(prepaid, 1_000)
     for (let made = 0; made < 7; made++) request()
@@ -107,7 +107,7 @@ describe('requests paid for in advance', () => {
     expect(orders).toEqual([8, 1, 1])
   })
 
-  test('are renewed for a busy key before they end, and those that are left stay good meanwhile', () => {
+  test('are topped up before they run out, and those that are left stay valid meanwhile', () => {
     let elapsedMs = 0
     const prepaid = busy(63, () => elapsedMs)
     const first = prepaid.topUp(KEY, 'write')
@@ -115,7 +115,7 @@ describe('requests paid for in advance', () => {
     first.complete(grant(64, 9_000))
     const found = (times: number) => Array.from({ length: times }, () => prepaid.find(KEY, 'write')?.isDue)
     expect(found(47)).toEqual(Array(47).fill(false))
-    // A quarter is left: the next is told to see to it, and nobody else.
+    // A quarter is left: the next request tops up, and no other.
     expect(found(3)).toEqual([true, false, false])
     const renewal = prepaid.renewal(KEY, 'write')
     expect(renewal).toMatchObject({ wanted: 100 - 13, returned: 0 })
@@ -147,7 +147,7 @@ describe('requests paid for in advance', () => {
     expect(prepaid.topUp(KEY, 'write')).toMatchObject({ wanted: 1, returned: 1 + 2 + 1 })
   })
 
-  test('that a renewal paid for stay when the order that it crossed got nothing', () => {
+  test('that a renewal brought stay when the top-up that it crossed got nothing', () => {
     const prepaid = busy(15)
     const renewal = prepaid.renewal(KEY, 'write')
     const order = prepaid.topUp(KEY, 'write')
@@ -156,7 +156,7 @@ describe('requests paid for in advance', () => {
     expect(prepaid.find(KEY, 'write')?.tokens).toBe(15)
   })
 
-  test('are no more than a hundredth of the bucket, also where orders and renewals cross', () => {
+  test('are no more than a hundredth of the bucket, also where top-ups and renewals cross', () => {
     const prepaid = busy(51, () => 0, 2_000)
     const crossing = [prepaid.renewal(KEY, 'write'), prepaid.topUp(KEY, 'write')]
     expect(crossing.map(({ wanted }) => wanted)).toEqual([20, 1])
@@ -180,7 +180,7 @@ describe('requests paid for in advance', () => {
     expect(prepaid.find(KEY, 'write')).toBeNull()
   })
 
-  test('lose nothing when an order and a renewal cross', () => {
+  test('lose nothing when a top-up and a renewal cross', () => {
     const prepaid = busy(15)
     const renewal = prepaid.renewal(KEY, 'write')
     const order = prepaid.topUp(KEY, 'write')

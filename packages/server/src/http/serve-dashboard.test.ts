@@ -49,7 +49,7 @@ describe('the served dashboard', () => {
     expect(String(get(path)?.body)).not.toBe('outside')
   })
 
-  test('named files are kept for good, and nothing is sent twice or unpacked to who can take it packed', () => {
+  test('named files are cached for good, and nothing is sent twice, or unpacked to a client that takes it packed', () => {
     const asset = get('/assets/app-1a2b.js')
     expect(asset?.headers['cache-control']).toBe('public, max-age=31536000, immutable')
     expect(asset?.headers['content-type']).toBe('text/javascript; charset=utf-8')

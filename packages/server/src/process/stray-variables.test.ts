@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { strayVariables } from './stray-variables.js'
 
-test('a misspelt setting in the environment is told with the one that was meant', () => {
+test('a misspelt setting in the environment is reported with the one that was meant', () => {
   const names = ['COUNTERSIGN_PROT', 'COUNTERSIGN_SMTP_URI', 'COUNTERSIGN_DATABASE_URL', 'COUNTERSIGN_PORT', 'PATH']
   const env = Object.fromEntries(names.map((name) => [name, 'x']))
   expect(strayVariables(env)).toEqual([

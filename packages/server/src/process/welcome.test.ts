@@ -17,7 +17,7 @@ test('the next steps find the database that this service uses', () => {
   expect(shared).not.toContain('pass@')
 })
 
-test('at another address than the usual one, programs must be told where the service is', () => {
+test('at another address than the usual one, it says how programs find the service', () => {
   expect(linesFor({})).not.toContain('COUNTERSIGN_API_URL')
   expect(linesFor({}, 'http://127.0.0.1:4400')).toContain('export COUNTERSIGN_API_URL=http://127.0.0.1:4400')
 })
