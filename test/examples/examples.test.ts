@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { runExample } from '../support/process/example.js'
-import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime()
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime()
 
 /** Each checks itself; here only that it ran to its end is looked at. */
 const EXAMPLES = [

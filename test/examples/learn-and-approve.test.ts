@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startJobs } from '../../packages/server/src/process/jobs.js'
 import { runExample } from '../support/process/example.js'
 import { createMailbox } from '../support/runtime/mailbox.js'
 import { Person } from '../support/runtime/person.js'
-import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
 const mailbox = createMailbox()
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime({ mailer: mailbox })
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime({ mailer: mailbox })
 
 test('example learn-and-approve: watched, learned, approved by a person, enforced', async () => {
   const { parts, listen } = runtime.instances[0]

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { runExample } from '../support/process/example.js'
-import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime()
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime()
 
 test('a researcher hands work to a payer; a poisoned mail that the first read is not acted on by the second', async () => {
   const apiUrl = await runtime.instances[0].listen()

@@ -1,17 +1,16 @@
 import { LIMITS, ROUTES, type Route, type RouteName } from '@countersign/protocol'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { handlers } from '../../packages/server/src/http/handlers.js'
 import { type GovernedSession, openSession } from '../support/runtime/governed-session.js'
-import { type Runtime, routeRequest, startRuntime } from '../support/runtime/runtime.js'
+import { routeRequest } from '../support/runtime/runtime.js'
 import { VALID_BODIES } from '../support/runtime/valid-bodies.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
-let runtime: Runtime
 let session: GovernedSession
+const { runtime } = await withRuntime()
 beforeAll(async () => {
-  runtime = await startRuntime()
   session = await openSession(runtime.api())
 })
-afterAll(() => runtime.close())
 
 /** Every route for API keys that takes a body. New ones are covered by being in the table. */
 const routes = (Object.entries(ROUTES) as [RouteName, Route][]).filter(

@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
 import { checkSession } from '../support/model/session-checker.js'
 import { closeRace, expectBoth } from '../support/runtime/close-race.js'
 import { attachSession, LOOKUP, openSession, reserve, succeeded } from '../support/runtime/governed-session.js'
 import { exportOf } from '../support/runtime/ledger-export.js'
-import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime({ instances: 2 })
 
 test(
   'a kill that races proposals: what was allowed was allowed before, and nothing after',

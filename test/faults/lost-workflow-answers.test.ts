@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll } from 'vitest'
 import { checkWorkflow } from '../support/model/workflow-checker.js'
 import { faultyDatabase } from '../support/postgres/faulty-database.js'
 import { type Attempt, describeLostWrites } from '../support/postgres/lost-writes.js'
 import { succeeded } from '../support/runtime/governed-session.js'
 import { NOTHING_BESIDE } from '../support/runtime/nothing-beside.js'
-import { type Api, type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 import {
   join,
   offer,
@@ -19,13 +18,7 @@ import {
 } from '../support/runtime/workflow.js'
 
 const store = faultyDatabase()
-let runtime: Runtime
-let api: Api
-beforeAll(async () => {
-  runtime = await startRuntime({ wrapDatabase: store.wrap, parts: NOTHING_BESIDE })
-  api = runtime.api()
-})
-afterAll(() => runtime.close())
+const { runtime, api } = await withRuntime({ wrapDatabase: store.wrap, parts: NOTHING_BESIDE })
 
 async function handedOver() {
   const root = await openWorkflow(api)

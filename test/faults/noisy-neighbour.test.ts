@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { LOOKUP, openSession } from '../support/runtime/governed-session.js'
-import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime()
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime()
 
 test('fifty writers on one session of one tenant do not stop another tenant', async () => {
   const crowded = await openSession(runtime.api())

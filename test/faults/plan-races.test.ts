@@ -1,16 +1,16 @@
 import type { PlanDetail } from '@countersign/protocol'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createMailbox } from '../support/runtime/mailbox.js'
 import { Person } from '../support/runtime/person.js'
-import { type Api, type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import type { Api } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
-let runtime: Runtime
 let api: Api
 /** The same person at two instances. */
 let windows: [Person, Person]
+const mailbox = createMailbox()
+const { runtime } = await withRuntime({ instances: 2, mailer: mailbox })
 beforeAll(async () => {
-  const mailbox = createMailbox()
-  runtime = await startRuntime({ instances: 2, mailer: mailbox })
   const [first, second] = runtime.instances
   const ada = new Person(first.fetch)
   const { body } = await ada.signup()
@@ -22,7 +22,6 @@ beforeAll(async () => {
   windows = [ada, elsewhere]
   api = runtime.api(body.api_key)
 })
-afterAll(() => runtime.close())
 
 const ROUNDS = 15
 const textOf = (amount: number, note = '') =>

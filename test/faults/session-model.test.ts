@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PATIENCE_MS, rounds, testSeed } from '../support/data/rounds.js'
 import {
   bursts,
@@ -16,13 +16,9 @@ import { preflights, proposals, receipts, retries } from '../support/model/sessi
 import { checkSession } from '../support/model/session-checker.js'
 import { attachSession, openSession } from '../support/runtime/governed-session.js'
 import { exportOf } from '../support/runtime/ledger-export.js'
-import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime({ instances: 2 })
 
 /** Turns come often, controls now and then, what ends a session seldom. */
 const TURN = [preflights, proposals, receipts]

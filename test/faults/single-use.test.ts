@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { expect } from 'vitest'
 import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
 import { checkSession } from '../support/model/session-checker.js'
 import { proves } from '../support/proves.js'
 import { attachSession, openSession, reserve } from '../support/runtime/governed-session.js'
 import { exportOf } from '../support/runtime/ledger-export.js'
-import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime({ instances: 2 })
 
 proves(
   'turn.prepared-request.single-use',

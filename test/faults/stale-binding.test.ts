@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
 import {
   attachSession,
@@ -9,15 +9,9 @@ import {
   receiptFor,
   reserve,
 } from '../support/runtime/governed-session.js'
-import { type Api, type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-let api: Api
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
-  api = runtime.api()
-})
-afterAll(() => runtime.close())
+const { runtime, api } = await withRuntime({ instances: 2 })
 
 const CHANGES: Record<string, (session: GovernedSession, params: { session_id: string }) => Promise<unknown>> = {
   'a label': (_session, params) => api.addLabel({ params, body: { label: 'tainted' } }),

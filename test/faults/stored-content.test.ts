@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { openSession, receiptFor } from '../support/runtime/governed-session.js'
 import { planOf } from '../support/runtime/plans.js'
-import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime()
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime()
 
 /** Each datum of a session as a text that occurs nowhere else. */
 const DATA = {

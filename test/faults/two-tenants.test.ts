@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { handlers } from '../../packages/server/src/http/handlers.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/runtime/governed-session.js'
-import { type Runtime, routeRequest, startRuntime, type TestTenant } from '../support/runtime/runtime.js'
+import { routeRequest, type TestTenant } from '../support/runtime/runtime.js'
 import { VALID_BODIES } from '../support/runtime/valid-bodies.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
-let runtime: Runtime
 let stranger: TestTenant
 let owned: GovernedSession
 let pendingCallId: string
 let preparedRequestId: string
+const { runtime } = await withRuntime()
 beforeAll(async () => {
-  runtime = await startRuntime()
   stranger = await runtime.createTenant()
   const api = runtime.api()
   owned = await openSession(api)
@@ -21,7 +21,6 @@ beforeAll(async () => {
   preparedRequestId = randomUUID()
   await owned.preflight({ prepared_request_id: preparedRequestId, tools: [] })
 })
-afterAll(() => runtime.close())
 
 /** Every route under /api/v1/ that names something in its path. New ones are covered by being in the table. */
 const namingRoutes = (Object.entries(ROUTES) as [RouteName, Route][]).filter(

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
 import { checkWorkflow } from '../support/model/workflow-checker.js'
 import { receiptFor, responseOf } from '../support/runtime/governed-session.js'
-import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 import {
   join,
   lookUp,
@@ -31,18 +31,16 @@ const tool = createServer(async (request) => {
   tool.emit('runs')
 })
 
-let runtime: Runtime
 let url: string
 let toolUrl: string
+const { runtime } = await withRuntime({ instances: 2 })
 beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
   url = await runtime.instances[0].listen()
   await once(tool.listen(0, '127.0.0.1'), 'listening')
   toolUrl = `http://127.0.0.1:${(tool.address() as AddressInfo).port}`
 })
 afterAll(async () => {
   tool.close()
-  await runtime.close()
 })
 
 const PROGRAM = fileURLToPath(new URL('../support/runtime/workflow-holder.mjs', import.meta.url))

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { GovernedSession } from '../support/runtime/governed-session.js'
-import { type Api, type Runtime, startRuntime, type TestTenant } from '../support/runtime/runtime.js'
+import type { Api, TestTenant } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 import { join, offer, openWorkflow, tryJoin } from '../support/runtime/workflow.js'
 
 /** Two workflows of one tenant, and one of another: ids of each are tried in every place of the others. */
@@ -13,19 +14,17 @@ interface World {
   offerId: string
 }
 
-let runtime: Runtime
 let stranger: TestTenant
 let theirs: World
 let other: World
 let mine: World
+const { runtime } = await withRuntime()
 beforeAll(async () => {
-  runtime = await startRuntime()
   stranger = await runtime.createTenant()
   theirs = await world(runtime.api(stranger.key))
   other = await world(runtime.api())
   mine = await world(runtime.api())
 })
-afterAll(() => runtime.close())
 
 async function world(api: Api): Promise<World> {
   const root = await openWorkflow(api)

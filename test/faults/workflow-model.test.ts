@@ -1,15 +1,11 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PATIENCE_MS, rounds, testSeed } from '../support/data/rounds.js'
 import { checkWorkflow } from '../support/model/workflow-checker.js'
 import { COMMAND_NAMES, type Command, WorkflowModel } from '../support/model/workflow-model.js'
-import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime({ instances: 2 })
 
 const COMMANDS_A_RUN = 50
 

@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
 import { checkWorkflow } from '../support/model/workflow-checker.js'
 import { closeRace, expectBoth } from '../support/runtime/close-race.js'
 import { attachSession, succeeded } from '../support/runtime/governed-session.js'
-import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
 import { join, lookUp, offer, openWorkflow, pay, settle, tryJoin } from '../support/runtime/workflow.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime({ instances: 2 })
 
 const here = () => runtime.api()
 const there = () => runtime.api(runtime.key, runtime.instances[1])

@@ -1,16 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type Case, compareTurn, isTurn, loadCases, type ObservedTurn } from '../../support/cases/cases.js'
 import { runCaseLocally, runCaseOnServer } from '../../support/cases/run-case-sdk.js'
 import { PATIENCE_MS } from '../../support/data/rounds.js'
 import { proves } from '../../support/proves.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime()
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime()
 
 /** Time does not pass at will on a server. */
 const runsOnServer = ({ steps }: Case): boolean =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
 import {
   ReplayContractError,
   ReplayKillError,
@@ -6,8 +6,8 @@ import {
   ReplayUnavailableError,
 } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
-import { type Agent, callNames, calls, results, says, startAgent } from '../../support/runtime/agent.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { callNames, calls, results, says } from '../../support/runtime/agent.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 const contracts = [
   { tool: 'look', side_effect: 'read' as const },
@@ -23,16 +23,9 @@ const tools = { look: () => ({ found: true }), pay: () => ({ ok: true }) }
 type Fault = 'none' | 'away' | 'slow' | 'error' | 'garbage' | 'lost' | 'limited'
 const FAULTS: readonly Fault[] = ['away', 'slow', 'error', 'garbage', 'limited']
 
-let agent: Agent
-let runtime: Runtime
+const { agent, runtime } = await withAgentAndRuntime()
 beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
   await serverAnswers()
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
 })
 
 /**

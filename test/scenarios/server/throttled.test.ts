@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { consoleText } from '../../../packages/sdk/src/base/warn-on-console.js'
 import type { Diagnostic } from '../../../packages/sdk/src/index.js'
 import { calls } from '../../support/runtime/agent.js'
-import { startAgentAndRuntime } from '../../support/runtime/agent-and-runtime.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
-const { agent, runtime } = await startAgentAndRuntime()
+const { agent, runtime } = await withAgentAndRuntime()
 
 /** A service whose tenant has asked for too much with every first request of a kind. */
 function throttledFetch(): typeof fetch {

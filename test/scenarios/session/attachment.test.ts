@@ -2,8 +2,8 @@ import { afterEach, expect, vi } from 'vitest'
 import { type ReplayOptions, ReplayUnavailableError } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
 import { callNames, calls, results, says } from '../../support/runtime/agent.js'
-import { startAgentAndRuntime } from '../../support/runtime/agent-and-runtime.js'
 import { planOf } from '../../support/runtime/plans.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 const contracts = [
   { tool: 'look', side_effect: 'read' as const },
@@ -13,7 +13,7 @@ const tools = { look: () => ({ found: true }), pay: () => ({ ok: true }) }
 const plan = planOf(contracts)
 const approved = { status: 'approved', ...plan, approved: null, draft: null }
 
-const { agent, runtime } = await startAgentAndRuntime()
+const { agent, runtime } = await withAgentAndRuntime()
 afterEach(() => {
   vi.unstubAllEnvs()
 })

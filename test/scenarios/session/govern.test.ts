@@ -2,9 +2,9 @@ import { expect } from 'vitest'
 import { ReplayContractError } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
 import { callNames, calls, results, says } from '../../support/runtime/agent.js'
-import { startAgentAndRuntime } from '../../support/runtime/agent-and-runtime.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
-const { agent, runtime } = await startAgentAndRuntime()
+const { agent, runtime } = await withAgentAndRuntime()
 
 proves(
   [

@@ -1,22 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { observe, ReplayContractError, type ReplayOptions } from '../../../packages/sdk/src/index.js'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
 import { proves } from '../../support/proves.js'
-import { type Agent, callNames, calls, results, says, startAgent, toolDefinition } from '../../support/runtime/agent.js'
+import { callNames, calls, results, says, toolDefinition } from '../../support/runtime/agent.js'
 import { createMailbox } from '../../support/runtime/mailbox.js'
 import { Person } from '../../support/runtime/person.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 /** From an agent that nobody changed to the same agent under a plan that was learned from it, in three environments. */
 const mailbox = createMailbox()
-let agent: Agent
-let runtime: Runtime
 let owner: Person
 let apiKey: string
 let endpoint: string
+const { agent, runtime } = await withAgentAndRuntime({ mailer: mailbox })
 beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime({ mailer: mailbox })
   endpoint = await runtime.instances[0].listen()
   owner = new Person(runtime.fetch, { origin: endpoint })
   const { body } = await owner.signup()
@@ -25,10 +22,6 @@ beforeAll(async () => {
   await runtime.instances[0].parts.accounts.mail.idle()
   await owner.call('verifyEmail', { body: { token: mailbox.tokenFor(owner.email) } })
   for (const name of ['desk', 'asking-desk']) await observeConversations(name)
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
 })
 
 const TOOLS = ['find_person', 'send_mail']

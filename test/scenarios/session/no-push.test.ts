@@ -1,22 +1,15 @@
 import { request } from 'node:http'
 import { pathOf, ROUTES } from '@countersign/protocol'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { ReplayKillError } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
-import { type Agent, says, startAgent } from '../../support/runtime/agent.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { says } from '../../support/runtime/agent.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
-let agent: Agent
-let runtime: Runtime
 let url: string
+const { agent, runtime } = await withAgentAndRuntime()
 beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
   url = await runtime.instances[0].listen()
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
 })
 
 const governed = () =>

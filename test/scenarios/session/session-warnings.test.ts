@@ -2,12 +2,12 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { forgetWarnings } from '../../../packages/sdk/src/base/warn-on-console.js'
 import { type ReplayOptions, replay } from '../../../packages/sdk/src/index.js'
 import { calls, results, says } from '../../support/runtime/agent.js'
-import { startAgentAndRuntime } from '../../support/runtime/agent-and-runtime.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 const look = { tool: 'look', side_effect: 'read' as const }
 const pay = { tool: 'pay', side_effect: 'financial' as const, gate: 'allow' as const }
 
-const { agent, runtime } = await startAgentAndRuntime()
+const { agent, runtime } = await withAgentAndRuntime()
 let warnings: string[]
 beforeEach(() => {
   warnings = []

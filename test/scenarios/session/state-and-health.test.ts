@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, vi } from 'vitest'
 import { proves } from '../../support/proves.js'
-import { type Agent, calls, results, says, startAgent } from '../../support/runtime/agent.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { calls, results, says } from '../../support/runtime/agent.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 const contracts = [
   { tool: 'look', side_effect: 'read' as const, transitions: { valid_in_phases: ['open'] }, forbids_after: ['scan'] },
@@ -17,13 +17,10 @@ const contracts = [
   },
 ]
 
-let agent: Agent
-let runtime: Runtime
 let folder: string
 let sessionYamlPath: string
+const { agent, runtime } = await withAgentAndRuntime()
 beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
   folder = mkdtempSync(join(tmpdir(), 'countersign-state-'))
   sessionYamlPath = join(folder, 'session.yaml')
   writeFileSync(
@@ -37,8 +34,6 @@ beforeAll(async () => {
   )
 })
 afterAll(async () => {
-  await agent.close()
-  await runtime.close()
   rmSync(folder, { recursive: true })
 })
 

@@ -8,14 +8,14 @@ import {
 } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
 import { type Agent, calls, results, says } from '../../support/runtime/agent.js'
-import { startAgentAndRuntime } from '../../support/runtime/agent-and-runtime.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 const contracts = [
   { tool: 'look', side_effect: 'read' as const },
   { tool: 'pay', side_effect: 'write' as const, labels: { deny_when: ['tainted'] } },
 ]
 
-const { agent, runtime } = await startAgentAndRuntime()
+const { agent, runtime } = await withAgentAndRuntime()
 
 const ran: string[] = []
 const tools = {

@@ -1,19 +1,10 @@
-import { afterAll, beforeAll, expect } from 'vitest'
+import { expect } from 'vitest'
 import type { ReplayOptions } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
-import { type Agent, callNames, calls, type Started, startAgent } from '../../support/runtime/agent.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { callNames, calls, type Started } from '../../support/runtime/agent.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
-let agent: Agent
-let runtime: Runtime
-beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
-})
+const { agent, runtime } = await withAgentAndRuntime()
 
 const contracts: NonNullable<ReplayOptions['contracts']> = [
   { tool: 'look', side_effect: 'read' },

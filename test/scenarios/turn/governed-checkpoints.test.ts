@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { ReplayContractError, type ReplayOptions } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
 import { callNames, calls, results, says } from '../../support/runtime/agent.js'
-import { startAgentAndRuntime } from '../../support/runtime/agent-and-runtime.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 type OnCheckpoint = NonNullable<ReplayOptions['onCheckpoint']>
 
@@ -16,7 +16,7 @@ const contracts = [
   },
 ]
 
-const { agent, runtime } = await startAgentAndRuntime()
+const { agent, runtime } = await withAgentAndRuntime()
 
 const decide =
   (decision: 'approve' | 'deny'): OnCheckpoint =>

@@ -2,9 +2,9 @@ import type Anthropic from '@anthropic-ai/sdk'
 import { expect, test } from 'vitest'
 import { type ReplayOptions, replay } from '../../../packages/sdk/src/index.js'
 import type { Reply } from '../../support/provider/provider.js'
-import { startAgentAndRuntime } from '../../support/runtime/agent-and-runtime.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
-const { agent, runtime } = await startAgentAndRuntime()
+const { agent, runtime } = await withAgentAndRuntime()
 
 const request: Anthropic.MessageCreateParamsNonStreaming = {
   model: 'claude-test',

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type OpenAI from 'openai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ReplayConfigError, ReplayContractError, type ReplayOptions } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
 import { type KeptResponses, keepResponses } from '../../support/provider/stored-responses.js'
-import { type Agent, calls, says, startAgent } from '../../support/runtime/agent.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { calls, says } from '../../support/runtime/agent.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 /** OpenAI keeps responses: what was blocked in one is still there when the next request goes on from it. */
 const contracts = [
@@ -21,17 +21,10 @@ const tools = ['look', 'pay'].map((name) => ({
   strict: false,
 }))
 
-let agent: Agent
-let runtime: Runtime
 let kept: KeptResponses
+const { agent, runtime } = await withAgentAndRuntime()
 beforeAll(async () => {
-  agent = await startAgent()
-  runtime = await startRuntime()
   kept = keepResponses(agent.provider)
-})
-afterAll(async () => {
-  await agent.close()
-  await runtime.close()
 })
 
 type Ask = Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'model' | 'tools'>

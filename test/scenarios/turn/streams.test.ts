@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest'
 import { ReplayContractError, type ReplayOptions, type ReplaySession, replay } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
 import { calls, says, toolDefinition } from '../../support/runtime/agent.js'
-import { startAgentAndRuntime } from '../../support/runtime/agent-and-runtime.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 const contracts = [
   { tool: 'look', side_effect: 'read' as const },
@@ -12,7 +12,7 @@ const contracts = [
 ]
 const tools = { look: () => ({ found: true }), pay: () => ({ ok: true }) }
 
-const { agent, runtime } = await startAgentAndRuntime()
+const { agent, runtime } = await withAgentAndRuntime()
 
 /** One way to ask a model, with the names of the calls that the program then sees. */
 interface Api {

@@ -2,7 +2,7 @@ import { expect, vi } from 'vitest'
 import { ReplayContractError, type ReplayOptions, type ToolContext } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
 import { callNames, calls, results, says } from '../../support/runtime/agent.js'
-import { startAgentAndRuntime } from '../../support/runtime/agent-and-runtime.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 const contracts = [
   { tool: 'look', side_effect: 'read' as const },
@@ -15,7 +15,7 @@ const contracts = [
   },
 ]
 
-const { agent, runtime } = await startAgentAndRuntime()
+const { agent, runtime } = await withAgentAndRuntime()
 
 type Tools = NonNullable<ReplayOptions['tools']>
 const withTools = (tools: Tools, options: ReplayOptions = {}) =>

@@ -12,10 +12,10 @@ import {
 } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
 import { calls } from '../../support/runtime/agent.js'
-import { startAgentAndRuntime } from '../../support/runtime/agent-and-runtime.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 import { PAYMENT_CONTRACTS, PAYMENTS } from '../../support/runtime/workflow.js'
 
-const { agent, runtime } = await startAgentAndRuntime()
+const { agent, runtime } = await withAgentAndRuntime()
 
 const newId = () => `wfl-${randomUUID()}`
 

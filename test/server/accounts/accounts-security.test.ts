@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { LIMITS, ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createPasswords } from '../../../packages/server/src/base/crypto/passwords.js'
 import { NOT_BUILT } from '../../../packages/server/src/http/handlers.js'
 import { deleteEndedRefreshTokens } from '../../../packages/server/src/store/accounts/refresh-tokens.js'
@@ -10,23 +10,23 @@ import { proves } from '../../support/proves.js'
 import { appFetch } from '../../support/runtime/app-fetch.js'
 import { createMailbox } from '../../support/runtime/mailbox.js'
 import { Person } from '../../support/runtime/person.js'
-import { type Runtime, routeRequest, startRuntime } from '../../support/runtime/runtime.js'
+import { routeRequest, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
 const SECRET = 'first signing key of this test and long enough'
 const OLD_SECRET = 'older signing key of this test and long enough'
 const mailbox = createMailbox()
 const now = new Date('2026-01-01T00:00:00Z')
-let runtime: Runtime
 const statements: string[] = []
 const hashings: string[] = []
 
+const { runtime } = await withRuntime({
+  config: { COUNTERSIGN_SIGNING_KEYS: `${SECRET},${OLD_SECRET}` },
+  parts: { clock: () => now },
+  mailer: mailbox,
+  wrapDatabase: (database) => ({ ...database, sql: watchedSql(database.sql, (text) => statements.push(text)) }),
+})
 beforeAll(async () => {
-  runtime = await startRuntime({
-    config: { COUNTERSIGN_SIGNING_KEYS: `${SECRET},${OLD_SECRET}` },
-    parts: { clock: () => now },
-    mailer: mailbox,
-    wrapDatabase: (database) => ({ ...database, sql: watchedSql(database.sql, (text) => statements.push(text)) }),
-  })
   const { accounts } = runtime.instances[0].parts
   const { passwords } = accounts
   Object.assign(accounts, {
@@ -39,7 +39,6 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(() => runtime.close())
 
 const refillBuckets = () => runtime.sql`delete from buckets`
 const signedUp = async () => {

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { KEY_PREFIX, LIMITS } from '@countersign/protocol'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { proves } from '../../support/proves.js'
 import { createMailbox } from '../../support/runtime/mailbox.js'
 import { Person } from '../../support/runtime/person.js'
-import { type Runtime, startRuntime, TEST_ORIGIN } from '../../support/runtime/runtime.js'
+import { TEST_ORIGIN } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
 const mailbox = createMailbox()
 let now = new Date('2026-01-01T00:00:00Z')
 let address = 1
-let runtime: Runtime
 
 /** Each from an address of its own, so that limits by address do not meet tests that are not about them. */
 const person = (email?: string) => {
@@ -30,14 +30,11 @@ const tokensOf = async (bucket: string, email: string): Promise<number> => {
 }
 const mailSent = () => runtime.instances[0].parts.accounts.mail.idle()
 
-beforeAll(async () => {
-  runtime = await startRuntime({
-    config: { COUNTERSIGN_TRUSTED_PROXIES: '127.0.0.1' },
-    parts: { clock: () => now },
-    mailer: mailbox,
-  })
+const { runtime } = await withRuntime({
+  config: { COUNTERSIGN_TRUSTED_PROXIES: '127.0.0.1' },
+  parts: { clock: () => now },
+  mailer: mailbox,
 })
-afterAll(() => runtime.close())
 
 describe('signing up', () => {
   proves(

@@ -1,5 +1,5 @@
 import { LIMITS } from '@countersign/protocol'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { key } from '../../../packages/cli/src/commands/key.js'
 import { tenant } from '../../../packages/cli/src/commands/tenant.js'
 import { readConfig } from '../../../packages/server/src/base/config.js'
@@ -7,14 +7,10 @@ import { createKey, createTenant, tenantsOf } from '../../../packages/server/src
 import { createEmptyDatabase } from '../../support/postgres/database.js'
 import { createMailbox } from '../../support/runtime/mailbox.js'
 import { Person } from '../../support/runtime/person.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
 /** Whoever has the database, at the command line, while the service runs on it. */
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime({ mailer: createMailbox() })
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime({ mailer: createMailbox() })
 
 const commands = { tenant, key }
 async function run(name: keyof typeof commands, ...args: string[]): Promise<{ printed: string[]; noted: string[] }> {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
 import { countDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
 import { eraseContent } from '../../../packages/server/src/store/sessions/content.js'
@@ -7,10 +7,10 @@ import { batchOf, mailConversation } from '../../support/data/captures.js'
 import { LOOKUP, openSession, refund } from '../../support/runtime/governed-session.js'
 import { createMailbox } from '../../support/runtime/mailbox.js'
 import { Person } from '../../support/runtime/person.js'
-import { type Api, type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import type { Api } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
 const mailbox = createMailbox()
-let runtime: Runtime
 let ada: Person
 let eve: Person
 let api: Api
@@ -26,14 +26,13 @@ async function join(): Promise<{ person: Person; api: Api }> {
   return { person, api: runtime.api(body.api_key) }
 }
 
+const { runtime } = await withRuntime({ mailer: mailbox })
 beforeAll(async () => {
-  runtime = await startRuntime({ mailer: mailbox })
   const one = await join()
   ada = one.person
   api = one.api
   eve = (await join()).person
 })
-afterAll(() => runtime.close())
 
 const list = async (query: Record<string, string>) =>
   (await ada.call('listSessions', { query })).body.items.map(({ session_id }) => session_id)

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { expireOffers } from '../../../packages/server/src/workflows/expire-offers.js'
-import { startOwnedRuntime } from '../../support/runtime/owned-runtime.js'
+import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
 import { join, offer, openWorkflow } from '../../support/runtime/workflow.js'
 
-const { runtime, owner: ada, api } = await startOwnedRuntime()
+const { runtime, owner: ada, api } = await withOwnedRuntime()
 
 test('workflows are listed newest first, page by page, with what goes on in them', async () => {
   const made: string[] = []

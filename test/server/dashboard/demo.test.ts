@@ -1,18 +1,14 @@
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { type Demo, openDemo } from '../../../packages/server/src/process/demo.js'
-import { type Runtime, startRuntime, TEST_ORIGIN } from '../../support/runtime/runtime.js'
+import { type Runtime, TEST_ORIGIN } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-let dataFolder: string
-beforeAll(async () => {
-  dataFolder = await mkdtemp(join(tmpdir(), 'countersign-demo-'))
-  runtime = await startRuntime({ config: { COUNTERSIGN_DATA_FOLDER: dataFolder } })
-})
+const dataFolder = await mkdtemp(join(tmpdir(), 'countersign-demo-'))
+const { runtime } = await withRuntime({ config: { COUNTERSIGN_DATA_FOLDER: dataFolder } })
 afterAll(async () => {
-  await runtime.close()
   await rm(dataFolder, { recursive: true, force: true })
 })
 

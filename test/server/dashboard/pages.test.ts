@@ -1,12 +1,9 @@
 import { ERRORS, ROUTES } from '@countersign/protocol'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Runtime, routeRequest, startRuntime, TEST_ORIGIN } from '../../support/runtime/runtime.js'
+import { expect, test } from 'vitest'
+import { routeRequest, startRuntime, TEST_ORIGIN } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime()
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime()
 
 const get = (path: string) => runtime.fetch(`${TEST_ORIGIN}${path}`)
 

@@ -1,22 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { flowOf, newTrail, type ToolSummary } from '@countersign/engine'
 import type { JsonObject } from '@countersign/protocol'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
 import { FIRST_PUPIL, takePupil } from '../../../packages/server/src/store/captures/captures.js'
 import { batchOf, mailConversation } from '../../support/data/captures.js'
 import { rowsRead } from '../../support/postgres/rows-read.js'
 import { proves } from '../../support/proves.js'
 import { expectStatus, LOOKUP, openSession, receiptFor, refund } from '../../support/runtime/governed-session.js'
-import { type Api, type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-let api: Api
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
-  api = runtime.api()
-})
-afterAll(() => runtime.close())
+const { runtime, api } = await withRuntime({ instances: 2 })
 
 const storedItem = async (captureId: string) => {
   const [row] = await runtime.sql<{ item: Record<string, unknown> }[]>`

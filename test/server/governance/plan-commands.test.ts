@@ -6,13 +6,12 @@ import { plan } from '../../../packages/cli/src/commands/plan.js'
 import { run } from '../../../packages/cli/src/commands/run.js'
 import type { Command } from '../../../packages/cli/src/terminal/command.js'
 import { batchOf, mailConversation } from '../../support/data/captures.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
 let folder: string
 let service: string[]
+const { runtime } = await withRuntime()
 beforeAll(async () => {
-  runtime = await startRuntime()
   service = ['--url', await runtime.instances[0].listen(), '--key', runtime.key]
   folder = mkdtempSync(join(tmpdir(), 'pack-'))
   mkdirSync(join(folder, 'contracts'))
@@ -26,7 +25,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   rmSync(folder, { recursive: true })
-  await runtime.close()
 })
 
 function fixture(name: string, amount: number): void {

@@ -6,10 +6,10 @@ import { batchOf, capturesOf, hostileCapture, mailConversation } from '../../sup
 import { testSeed } from '../../support/data/rounds.js'
 import { proves } from '../../support/proves.js'
 import { expectStatus, openSession } from '../../support/runtime/governed-session.js'
-import { startOwnedRuntime } from '../../support/runtime/owned-runtime.js'
 import { Person } from '../../support/runtime/person.js'
+import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
 
-const { runtime, owner: ada, api } = await startOwnedRuntime()
+const { runtime, owner: ada, api } = await withOwnedRuntime()
 
 async function teach(agent: string, names: readonly string[]): Promise<void> {
   if (names.length > 0) await api.ingestCaptures(batchOf(names.flatMap((name) => mailConversation(agent, name))))

@@ -1,18 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { CaptureItem, Reply, Routes, RunFixture } from '@countersign/protocol'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { batchOf, capturesOf, mailConversation } from '../../support/data/captures.js'
 import { proves } from '../../support/proves.js'
 import { HELP_DESK, planOf } from '../../support/runtime/plans.js'
-import { type Api, type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-let api: Api
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
-  api = runtime.api()
-})
-afterAll(() => runtime.close())
+const { runtime, api } = await withRuntime({ instances: 2 })
 
 const plan = { compiled_session: planOf(HELP_DESK).compiled_session }
 const refund = (amount: number) => ({ name: 'issue_refund', arguments: { order_id: 'A-1', amount } })

@@ -1,25 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { KEY_USAGE_DELAY_MS } from '../../../packages/server/src/entry/key-usage.js'
 import { watchedSql } from '../../support/postgres/watched-sql.js'
 import { proves } from '../../support/proves.js'
 import { echoHandlers } from '../../support/runtime/echo-handlers.js'
-import { type Runtime, routeRequest, startRuntime, TEST_ORIGIN } from '../../support/runtime/runtime.js'
+import { routeRequest, TEST_ORIGIN } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
 const echo = echoHandlers()
-let runtime: Runtime
 /** Statements sent by the first instance, to see what a refused key cost. */
 let statements = 0
 
-beforeAll(async () => {
-  runtime = await startRuntime({
-    instances: 2,
-    parts: { handlers: echo.handlers, checkReplies: false },
-    wrapDatabase: (database) => ({ ...database, sql: watchedSql(database.sql, count) }),
-  })
+const { runtime } = await withRuntime({
+  instances: 2,
+  parts: { handlers: echo.handlers, checkReplies: false },
+  wrapDatabase: (database) => ({ ...database, sql: watchedSql(database.sql, count) }),
 })
-afterAll(() => runtime.close())
 
 function count() {
   statements += 1

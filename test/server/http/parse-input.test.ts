@@ -3,18 +3,15 @@ import { connect as connectSocket } from 'node:net'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { LIMITS, ROUTES, type Route, type RouteName } from '@countersign/protocol'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readRequest } from '../../../packages/server/src/context/http-request.js'
 import { readBody } from '../../../packages/server/src/http/read-body.js'
 import { echoHandlers } from '../../support/runtime/echo-handlers.js'
-import { type Runtime, routeRequest, startRuntime } from '../../support/runtime/runtime.js'
+import { routeRequest } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
 const echo = echoHandlers()
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime({ parts: { handlers: echo.handlers, checkReplies: false } })
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime({ parts: { handlers: echo.handlers, checkReplies: false } })
 
 const KEYED_WITH_BODY = (Object.entries(ROUTES) as [RouteName, Route][])
   .filter(([, route]) => route.auth === 'api_key' && route.body !== undefined)

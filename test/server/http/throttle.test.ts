@@ -1,15 +1,12 @@
 import { QUOTAS, type RouteName } from '@countersign/protocol'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { proves } from '../../support/proves.js'
 import { echoHandlers } from '../../support/runtime/echo-handlers.js'
-import { type Runtime, routeRequest, startRuntime, type TestTenant } from '../../support/runtime/runtime.js'
+import { routeRequest, type TestTenant } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
 const echo = echoHandlers()
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2, parts: { handlers: echo.handlers, checkReplies: false } })
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime({ instances: 2, parts: { handlers: echo.handlers, checkReplies: false } })
 
 const params = { session_id: 's1' }
 

@@ -1,16 +1,14 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { echoHandlers } from '../../support/runtime/echo-handlers.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
 let port: number
+const { runtime } = await withRuntime({ parts: { handlers: echoHandlers().handlers, checkReplies: false } })
 beforeAll(async () => {
-  runtime = await startRuntime({ parts: { handlers: echoHandlers().handlers, checkReplies: false } })
   port = Number(new URL(await runtime.instances[0].listen()).port)
 })
-afterAll(() => runtime.close())
 
 /** One connection, byte by byte as the test says. */
 function openLine() {

@@ -1,18 +1,14 @@
 import type { RequestBody, Routes } from '@countersign/protocol'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createLog } from '../../../packages/server/src/base/log.js'
 import { type Job, RETENTIONS, runJob, type SharedJob, startJobs } from '../../../packages/server/src/process/jobs.js'
 import { countDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
 import { rowsRead } from '../../support/postgres/rows-read.js'
 import { openSession } from '../../support/runtime/governed-session.js'
 import { planOf } from '../../support/runtime/plans.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime({ instances: 2 })
 
 const services = () => runtime.instances.map(({ parts }) => parts)
 

@@ -1,16 +1,11 @@
 import { pathOf, ROUTES } from '@countersign/protocol'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { proves } from '../../support/proves.js'
 import { attachSession, LOOKUP, openSession, refund, succeeded } from '../../support/runtime/governed-session.js'
-import { type Api, type Runtime, routeRequest, startRuntime } from '../../support/runtime/runtime.js'
+import { routeRequest } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-let api: Api
-beforeAll(async () => {
-  runtime = await startRuntime()
-  api = runtime.api()
-})
-afterAll(() => runtime.close())
+const { runtime, api } = await withRuntime()
 
 async function opened(given: Parameters<typeof openSession>[1] = {}) {
   const session = await openSession(api, given)

@@ -1,17 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { proves } from '../../support/proves.js'
 import { openSession } from '../../support/runtime/governed-session.js'
 import { HELP_DESK, planOf } from '../../support/runtime/plans.js'
-import { type Api, type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-let api: Api
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
-  api = runtime.api()
-})
-afterAll(() => runtime.close())
+const { runtime, api } = await withRuntime({ instances: 2 })
 
 const plan = planOf(HELP_DESK)
 /** A plan that nobody has uploaded yet. */

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
 import { openSession } from '../../support/runtime/governed-session.js'
-import { startOwnedRuntime } from '../../support/runtime/owned-runtime.js'
 import { planOf } from '../../support/runtime/plans.js'
+import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
 
-const { runtime, owner: ada, api } = await startOwnedRuntime()
+const { runtime, owner: ada, api } = await withOwnedRuntime()
 
 const killWith = async (sessionId: string, capture_level: 'metadata' | 'redacted', reason: string) => {
   const session = await openSession(api, { session_id: sessionId, capture_level })

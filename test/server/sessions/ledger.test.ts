@@ -18,18 +18,14 @@ import {
 } from '../../support/runtime/governed-session.js'
 import { exportOf } from '../../support/runtime/ledger-export.js'
 import { planOf } from '../../support/runtime/plans.js'
-import { type Api, type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-let api: Api
 let folder: string
+const { runtime, api } = await withRuntime()
 beforeAll(async () => {
-  runtime = await startRuntime()
-  api = runtime.api()
   folder = await mkdtemp(join(tmpdir(), 'countersign-ledger-'))
 })
 afterAll(async () => {
-  await runtime.close()
   await rm(folder, { recursive: true, force: true })
 })
 

@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { proves } from '../../support/proves.js'
 import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
-import { type Api, type Runtime, startRuntime } from '../../support/runtime/runtime.js'
 import { STATE_SNAPSHOT_FIELDS } from '../../support/runtime/snapshot-fields.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-let api: Api
-beforeAll(async () => {
-  runtime = await startRuntime()
-  api = runtime.api()
-})
-afterAll(() => runtime.close())
+const { api } = await withRuntime()
 
 proves('endpoint.session-get', async () => {
   const session = await openSession(api, { agent: 'support', principal: { id: 'ann' } })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Gate } from '@countersign/protocol'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { proves } from '../../support/proves.js'
 import {
   LOOKUP,
@@ -13,15 +13,9 @@ import {
 } from '../../support/runtime/governed-session.js'
 import { exportOf } from '../../support/runtime/ledger-export.js'
 import { HELP_DESK, planOf } from '../../support/runtime/plans.js'
-import { type Api, type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-let api: Api
-beforeAll(async () => {
-  runtime = await startRuntime()
-  api = runtime.api()
-})
-afterAll(() => runtime.close())
+const { runtime, api } = await withRuntime()
 
 async function prepared(session: Awaited<ReturnType<typeof openSession>>): Promise<string> {
   const id = randomUUID()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { proves } from '../../support/proves.js'
 import {
   expectStatus,
@@ -11,15 +11,9 @@ import {
   succeeded,
 } from '../../support/runtime/governed-session.js'
 import { HELP_DESK, planOf } from '../../support/runtime/plans.js'
-import { type Api, type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-let api: Api
-beforeAll(async () => {
-  runtime = await startRuntime()
-  api = runtime.api()
-})
-afterAll(() => runtime.close())
+const { runtime, api } = await withRuntime()
 
 async function pendingLookup() {
   const session = await openSession(api)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createSessionCache } from '../../../packages/server/src/context/session-cache.js'
 import type { SessionRow } from '../../../packages/server/src/store/sessions/session-row.js'
 import { loadSession } from '../../../packages/server/src/store/sessions/sessions.js'
@@ -14,13 +14,9 @@ import {
   succeeded,
 } from '../../support/runtime/governed-session.js'
 import { HELP_DESK, planOf } from '../../support/runtime/plans.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime({ instances: 2 })
 
 const plain = (row: SessionRow | null) => JSON.parse(JSON.stringify({ ...row, now: null }))
 

@@ -1,18 +1,16 @@
 import type { JsonValue } from '@countersign/protocol'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { capturesOf } from '../../support/data/captures.js'
 import { LOOKUP, openSession, receiptFor } from '../../support/runtime/governed-session.js'
 import { Person } from '../../support/runtime/person.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-let runtime: Runtime
 let person: Person
+const { runtime } = await withRuntime()
 beforeAll(async () => {
-  runtime = await startRuntime()
   person = new Person(runtime.fetch)
   await person.signup()
 })
-afterAll(() => runtime.close())
 
 /** No row can hold the year 0, years before 100 are read otherwise than written, and an offset moves others there. */
 const IMPOSSIBLE = [

@@ -5,19 +5,17 @@ import type { WorkflowLedgerExport } from '@countersign/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { verify } from '../../../packages/cli/src/commands/verify.js'
 import { openSession } from '../../support/runtime/governed-session.js'
-import { type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 import { join, offer, openWorkflow, pay, settle } from '../../support/runtime/workflow.js'
 
-let runtime: Runtime
 let folder: string
 let online: string[]
+const { runtime } = await withRuntime()
 beforeAll(async () => {
-  runtime = await startRuntime()
   folder = await mkdtemp(joinPath(tmpdir(), 'countersign-workflow-ledger-'))
   online = ['--url', await runtime.instances[0].listen(), '--key', runtime.key]
 })
 afterAll(async () => {
-  await runtime.close()
   await rm(folder, { recursive: true, force: true })
 })
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { verifyWorkflowChain } from '@countersign/engine'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../../packages/server/src/base/config.js'
 import { createLog } from '../../../packages/server/src/base/log.js'
 import { createRuntime } from '../../../packages/server/src/process/start-server.js'
@@ -9,7 +9,8 @@ import { proves } from '../../support/proves.js'
 import { appFetch } from '../../support/runtime/app-fetch.js'
 import { expectStatus, openSession, receiptFor, succeeded } from '../../support/runtime/governed-session.js'
 import { exportOf } from '../../support/runtime/ledger-export.js'
-import { createApi, type Runtime, startRuntime } from '../../support/runtime/runtime.js'
+import { createApi, startRuntime } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 import {
   join,
   lookUp,
@@ -25,11 +26,7 @@ import {
   tryOffer,
 } from '../../support/runtime/workflow.js'
 
-let runtime: Runtime
-beforeAll(async () => {
-  runtime = await startRuntime({ instances: 2 })
-})
-afterAll(() => runtime.close())
+const { runtime } = await withRuntime({ instances: 2 })
 
 const api = () => runtime.api()
 const load = async (workflowId: string) =>
