@@ -145,7 +145,9 @@ describe.each(FAULTS)('a server that is %s', (fault) => {
       expect(session.getState()).toMatchObject({ totalUnguardedCalls: 2, stateVersion: 1 })
       expect(session.getHealth()).toMatchObject({ status: 'healthy', tier: 'strong', durability: 'server' })
       expect(diagnostics.map(({ type }) => type)).toEqual(['replay_degraded', 'replay_recovered'])
-      expect(diagnostics[0]).toMatchObject({ detail: expect.stringContaining('by what the server told last') })
+      expect(diagnostics[0]).toMatchObject({
+        detail: expect.stringContaining('from the last known state of the session'),
+      })
     },
   )
 })
@@ -192,7 +194,9 @@ proves(
     const { session, ask, diagnostics } = start({ onError: 'allow' })
     agent.provider.enqueue(calls(['look', {}, 'c1']), says('done'))
     const first = await ask(['look'])
-    expect(diagnostics).toMatchObject([{ detail: expect.stringContaining('with nothing of its budgets used') }])
+    expect(diagnostics).toMatchObject([
+      { detail: expect.stringContaining('from the state of a new session with unused budgets') },
+    ])
     expect(await session.tools?.look?.({})).toEqual({ found: true })
     await serverAnswers()
     line.fault = 'none'

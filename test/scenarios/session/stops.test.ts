@@ -153,7 +153,7 @@ proves(
     const now = performance.now.bind(performance)
     vi.spyOn(performance, 'now').mockImplementation(() => now() + 6_000)
     try {
-      await expect(session.tools?.pay?.({})).rejects.toThrow('does not wait for this client')
+      await expect(session.tools?.pay?.({})).rejects.toThrow('no longer pending for this client')
     } finally {
       vi.restoreAllMocks()
     }

@@ -25,7 +25,7 @@ export interface Authority {
   propose(proposal: ProposalRequest): KnownOrPromised<ProposalVerdict>
   /** A prepared turn ends without a proposal. */
   abandon(prepared: PreparedTurn): void
-  /** Takes evidence. Never throws: what cannot be delivered now is owed. */
+  /** Takes evidence. Never throws: what cannot be delivered now is delivered later. */
   submit(by: DecidedBy, evidence: readonly Evidence[]): KnownOrPromised<void>
   /** Throws when a call that was allowed some time ago may no longer run, or when nobody can say. */
   confirm(call: DecidedCall): Promise<void>
@@ -36,7 +36,7 @@ export interface Authority {
   snapshot(lastNarrowing: NarrowingSnapshot | null): StateSnapshot
   labels(): readonly string[]
   facts(): AuthorityFacts
-  /** Delivers what is owed, as far as it can be. */
+  /** Delivers what has not reached the server yet, as far as it can be reached. */
   flush(): Promise<void>
   /** No turn comes after this. */
   close(): Promise<void>

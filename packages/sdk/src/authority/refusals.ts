@@ -42,7 +42,7 @@ export function errorOf(error: ServiceRefusal): Error {
 export const isAboutContent = (error: ServiceRefusal): boolean => error.status === 400 || error.status === 413
 
 const WHY = {
-  compromised: 'the session is compromised and takes no more calls; start a new one to go on',
+  compromised: 'the session is compromised and takes no more calls; start a new one to continue',
   lost: 'another holder has recovered this session; this one may no longer act for it',
 } as const
 

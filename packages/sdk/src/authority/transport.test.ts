@@ -114,17 +114,17 @@ test.each<[string, Answer, RegExp]>([
   ['502 of a proxy', text(502, '<html>'), /answered 502 without problem details/],
   ['garbage', text(200, '<html>'), /is not JSON/],
   ['another shape', json(200, { ...LABELS, labels: 'a' }), /another shape than expected at labels/],
-])('after four attempts the last failure is told, with what was asked: %s', async (_name, wrong, told) => {
+])('after four attempts the last failure is reported, with the request: %s', async (_name, wrong, reported) => {
   answers = [wrong]
   const failure = await addLabel().catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(ServiceFailure)
-  expect((failure as Error).message).toMatch(told)
+  expect((failure as Error).message).toMatch(reported)
   expect((failure as Error).message).toContain(`POST ${baseUrl}/api/v1/replay/sessions/ses%2F1/labels`)
   expect((failure as Error).message).not.toContain(KEY)
   expect(seen).toHaveLength(4)
 })
 
-test('where a name has several addresses, what each of them said is told', async () => {
+test('where a name has several addresses, what each of them said is reported', async () => {
   const refused = (address: string) => new Error(`connect ECONNREFUSED ${address}`)
   const cause = new AggregateError([refused('::1:4319'), refused('127.0.0.1:4319')])
   const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }))
@@ -178,7 +178,7 @@ describe('Retry-After', () => {
     expect((seen[1]?.at ?? 0) - (seen[0]?.at ?? 0)).toBeGreaterThanOrEqual(290)
   })
 
-  test('of a 429 is told before it is waited out; that of a 503, and one beyond the timeout, are not', async () => {
+  test('of a 429 is reported before it is waited out; that of a 503, and one beyond the timeout, are not', async () => {
     const waits: number[] = []
     const onThrottled = (waitMs: number) => void waits.push(waitMs)
     const limited = json(429, problem(429, 'RATE_LIMITED'), { 'retry-after': '0.02' })

@@ -36,7 +36,7 @@ export interface TransportSettings {
   readonly fetch: typeof globalThis.fetch
   /** Between 0 and 1; spreads retries. */
   readonly random?: () => number
-  /** Told when a call is about to wait because its tenant has asked for too much. */
+  /** ResponseEvent when a call is about to wait because its tenant has asked for too much. */
   readonly onThrottled?: (waitMs: number) => void
 }
 
@@ -119,7 +119,7 @@ async function once<Name extends RouteName>(
   let response: Response
   let text: string
   try {
-    // A `fetch` that was handed in may not listen to its signal.
+    // A `fetch` given as an option may ignore its signal.
     const answer = await Promise.race([exchange(), aborted(signal)])
     response = answer.response
     text = answer.text

@@ -4,7 +4,7 @@ export interface BoundedMap<Key, Value> {
 }
 
 /**
- * A map that forgets what has not been used for long: at most `limit` entries, of which the later half is kept for sure.
+ * A map that forgets what has not been used for long: at most `limit` entries, of which the later half stays for sure.
  * Two maps that take turns, since deleting one by one costs more than all the rest of a capture.
  */
 export function boundedMap<Key, Value>(limit: number): BoundedMap<Key, Value> {
@@ -21,9 +21,9 @@ export function boundedMap<Key, Value>(limit: number): BoundedMap<Key, Value> {
     get: (key) => {
       const value = recent.get(key)
       if (value !== undefined) return value
-      const kept = older.get(key)
-      if (kept !== undefined) set(key, kept)
-      return kept
+      const old = older.get(key)
+      if (old !== undefined) set(key, old)
+      return old
     },
     set,
   }

@@ -22,7 +22,7 @@ export function without(value: JsonObject, ...keys: string[]): JsonObject {
 }
 
 /**
- * A changed copy of a response keeps what the client hung on the original unseen,
+ * A changed copy of a response carries over the hidden members of the original,
  * such as the `_request_id` of both clients.
  */
 export function withHiddenPropertiesOf(original: JsonObject, copy: JsonObject): JsonObject {

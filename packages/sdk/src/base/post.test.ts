@@ -52,7 +52,7 @@ describe.each([
   })
 })
 
-test('a kept connection that the service closes when it is used again is opened anew', async () => {
+test('an idle connection that the service closes when it is used again is opened anew', async () => {
   let requests = 0
   const url = await serve((request, reply) => {
     requests += 1

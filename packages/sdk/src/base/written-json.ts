@@ -35,8 +35,8 @@ export function withoutHalfPairs(json: string): string {
   return json.includes('\\ud') ? json.replace(LONE_SURROGATE, '$1\\ufffd') : json
 }
 
-/** The same also for the character NUL: texts that the service can keep. */
-export function keepableJson(json: string): string {
+/** Also replaces the character NUL, so that the service can store every text. */
+export function storableJson(json: string): string {
   const whole = withoutHalfPairs(json)
   return whole.includes('\\u0000') ? whole.replace(NUL, '$1\\ufffd') : whole
 }

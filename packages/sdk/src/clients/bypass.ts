@@ -31,7 +31,7 @@ export function createBypassWatch(kind: ClientKind, onBypass: (method: string) =
     }
   }
 
-  const told = (path: string, original: Method): Method =>
+  const reporting = (path: string, original: Method): Method =>
     function (this: unknown, ...args) {
       if (ownCalls === 0) onBypass(path)
       return unseen(() => Reflect.apply(original, this, args))
@@ -39,12 +39,12 @@ export function createBypassWatch(kind: ClientKind, onBypass: (method: string) =
 
   const listening = (original: Method): Method =>
     function (this: unknown, ...args) {
-      if (ownCalls === 0) void tellModelCall(args)
+      if (ownCalls === 0) void reportModelCall(args)
       return Reflect.apply(original, this, args)
     }
 
   /** Requests are given as an object or as a promise of one, and lists with their path before it. */
-  async function tellModelCall([first, , third]: unknown[]): Promise<void> {
+  async function reportModelCall([first, , third]: unknown[]): Promise<void> {
     try {
       const given: unknown = await (typeof first === 'string' ? third : first)
       const request = isObject(given) ? given : {}
@@ -71,7 +71,7 @@ export function createBypassWatch(kind: ClientKind, onBypass: (method: string) =
   function watch(client: object): void {
     // A client derived from one that a session holds is held by that session too.
     if (wrapClient(client, 'replay') === null) undo.push(() => unwrapClient(client))
-    for (const path of governed) patch(client, path, (original) => told(path, original))
+    for (const path of governed) patch(client, path, (original) => reporting(path, original))
     for (const path of RAW_METHODS) patch(client, path, listening)
     for (const path of deriving) patch(client, path, watchingDerived)
   }

@@ -11,7 +11,7 @@ export function isClientStream(value: unknown): value is ClientStream {
 
 /**
  * Puts a layer under a stream without replacing it: whatever way it is read (iteration, `tee`, `toReadableStream`),
- * the events come from `layer`. Both clients keep the source of a stream in its member `iterator`.
+ * the events come from `layer`. Both clients have the source of a stream in its member `iterator`.
  */
 export function layStream(
   stream: ClientStream,

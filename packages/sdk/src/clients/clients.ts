@@ -17,12 +17,12 @@ export interface ClientKind {
 /**
  * `governed` calls a model, and every call of it is a turn.
  * `helper` calls a governed method of the client that it is given, and is given the governed one.
- * `passes` cannot bring a tool call. `derives` makes another client, which is governed too.
+ * `harmless` cannot bring a tool call. `derives` makes another client, which is governed too.
  */
 export type Treatment =
   | { as: 'governed'; provider: Provider }
   | { as: 'helper'; provider: Provider }
-  | { as: 'passes' }
+  | { as: 'harmless' }
   | { as: 'derives' }
 
 /** The kind of a client; null when its shape is not known. */
@@ -62,7 +62,7 @@ const helpers = (provider: Provider, ...names: string[]): [string, Treatment][] 
 /** `files: 'create list'` stands for `files.create` and `files.list`. */
 const passing = (methods: Record<string, string>): [string, Treatment][] =>
   Object.entries(methods).flatMap(([resource, names]) =>
-    names.split(' ').map((name): [string, Treatment] => [`${resource}.${name}`, { as: 'passes' }]),
+    names.split(' ').map((name): [string, Treatment] => [`${resource}.${name}`, { as: 'harmless' }]),
   )
 
 /** Whole path segments, at the end of a path. */

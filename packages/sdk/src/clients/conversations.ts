@@ -42,7 +42,7 @@ interface Conversation {
 
 const MEMORY = { prefixes: 2_000, responses: 1_000, conversations: 64, callsPerConversation: 1_000 } as const
 
-/** Under the key, the API key where there is one, first requests are told apart without being sent. */
+/** With the API key as their hash key, first requests can be compared without being sent. */
 export function createConversations(key: string | null = null): Conversations {
   /** What all messages up to some point hash to. Only `answered` ones may be continued by an equal request. */
   const prefixes = boundedMap<string, { id: string; answered: boolean }>(MEMORY.prefixes)
@@ -89,9 +89,9 @@ export function createConversations(key: string | null = null): Conversations {
   }
 }
 
-/** The id by which a later request can name the response as previous; null where the provider keeps none. */
-export function responseIdOf({ keeps }: Provider, { id }: JsonObject): string | null {
-  return keeps !== undefined && typeof id === 'string' ? id : null
+/** The id by which a later request can name the response as previous; null where the provider stores none. */
+export function responseIdOf({ stored }: Provider, { id }: JsonObject): string | null {
+  return stored !== undefined && typeof id === 'string' ? id : null
 }
 
 function prefixHashes(messages: readonly MessageView[]): string[] {
@@ -102,10 +102,10 @@ function prefixHashes(messages: readonly MessageView[]): string[] {
   })
 }
 
-/** Who spoke, what was said and called: what a program keeps when it sends an answer back. */
+/** Who spoke, what was said and called: what survives when a program sends an answer back. */
 function nextHash(before: string, { role, text, callId, calls }: MessageView): string {
   const ids = calls.map(({ id }) => id).join('\n')
-  // Lengths keep the parts apart, whatever stands in them.
+  // The length separates the parts, whatever they contain.
   return hash('sha256', `${before} ${role} ${callId ?? ''} ${ids.length} ${ids} ${text}`, 'base64url')
 }
 

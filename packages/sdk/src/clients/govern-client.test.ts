@@ -143,7 +143,7 @@ describe.each(Object.entries(APIS))('%s', (_path, api) => {
       expect(seen).toEqual({ calls: ['call_a', 'call_b'], text: 'Let me see.', end: api.ends.calls })
     })
 
-    test('a call that is not kept is not seen', async () => {
+    test('a call that is removed is not seen', async () => {
       provider.enqueue(TWO_CALLS)
       const seen = await api[mode](keep('call_b'))
       expect(seen).toEqual({ calls: ['call_b'], text: 'Let me see.', end: api.ends.calls })

@@ -57,7 +57,7 @@ export function governClient<Client extends object>(
           governor.assertUsable()
           return Reflect.apply(original, { create: create(treatment.provider, path), _client: root }, args)
         }
-      case 'passes':
+      case 'harmless':
         return (...args: unknown[]) => {
           governor.assertUsable()
           return Reflect.apply(original, owner, args)

@@ -1,4 +1,4 @@
-/** Who has its hands on a client: observe patches it in place, a replay session holds it or is what it stands for. */
+/** Who has wrapped a client: observe patches it in place, a replay session holds the original and gives out a wrapper. */
 export type Wrapping = 'observe' | 'replay' | 'wrapper'
 
 const wrapped = new WeakMap<object, Wrapping>()
@@ -20,7 +20,7 @@ export function unwrapClient(client: object): void {
 
 const originals = new WeakMap<object, (...args: unknown[]) => unknown>()
 
-/** A method that stands before another on the client, to notice who calls it. */
+/** Remembers which method a patched one replaces on the client. */
 export function notePatched(patched: object, original: (...args: unknown[]) => unknown): void {
   originals.set(patched, original)
 }

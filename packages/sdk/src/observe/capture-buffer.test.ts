@@ -195,7 +195,7 @@ describe('bounds', () => {
     expect(buffer.counts()).toMatchObject({ dropped: 5, buffered: 59, stopped: true })
   })
 
-  test('being told to wait is waited for, and never stops capturing', async () => {
+  test('a request to wait is followed, and never stops capturing', async () => {
     const buffer = makeBuffer()
     outcome = () => ({ kind: 'throttled', retryAfterMs: 60_000 })
     fill(buffer, 1)
@@ -238,7 +238,7 @@ describe('bounds', () => {
     expect(await send([JSON.stringify(item())])).toMatchObject(expected)
   })
 
-  test('what the server refused of a batch is told', async () => {
+  test('what the server refused of a batch is reported', async () => {
     const rejected = [{ index: 0, capture_id: 'c', code: 'INVALID_CAPTURE', message: 'model_id is too long' }]
     const fetch = async () => Response.json({ accepted: 0, duplicates: 0, rejected })
     const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 1_000, post: postByFetch(fetch) })

@@ -4,7 +4,7 @@ import type { Report } from '../base/diagnostics.js'
 import { flushBeforeExit } from '../base/flush-before-exit.js'
 import type { SendCaptures } from './send-captures.js'
 
-/** Keeps captures until they are sent: in batches, on a timer, never more than `maxBuffer`. */
+/** Holds captures until they are sent: in batches, on a timer, never more than `maxBuffer`. */
 export interface CaptureBuffer {
   /** Takes one more, as JSON that is written only if there is room for it. */
   add(write: () => string): void
@@ -35,18 +35,18 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
   let timer: NodeJS.Timeout | null = null
   let closed = false
   let notBefore = 0
-  let lossTold = false
-  let untold = 0
+  let isLossReported = false
+  let unreported = 0
   const counts = { sent: 0, dropped: 0, failures: 0, failing: false }
 
   const drop = (count: number): void => {
     counts.dropped += count
-    // The first loss is told at once, the rest with the next flush: a full buffer must not flood the callback.
-    if (lossTold) untold += count
-    else tellLoss(count)
-    lossTold = true
+    // The first loss is reported at once, the rest with the next flush: a full buffer must not flood the callback.
+    if (isLossReported) unreported += count
+    else reportLoss(count)
+    isLossReported = true
   }
-  const tellLoss = (dropped: number): void => report({ type: 'buffer_overflow', dropped })
+  const reportLoss = (dropped: number): void => report({ type: 'buffer_overflow', dropped })
 
   const add = (write: () => string): void => {
     if (closed || !breaker.allows()) return
@@ -79,9 +79,9 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
   }
 
   const sendAll = async (): Promise<void> => {
-    if (untold > 0) tellLoss(untold)
-    untold = 0
-    lossTold = false
+    if (unreported > 0) reportLoss(unreported)
+    unreported = 0
+    isLossReported = false
     while (waiting.length > 0 && breaker.allows() && now() >= notBefore) {
       const batch = takeBatch(waiting)
       waiting = waiting.slice(batch.length)
@@ -162,7 +162,7 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
 /** Room for the rest of the body. */
 const BATCH_BYTES = LIMITS.largeBodyBytes - 64 * 1024
 
-/** As many as one request takes: at least one, so that a capture that is too large is refused and not kept for ever. */
+/** As many as one request takes: at least one, so that a capture that is too large is refused and does not stay for ever. */
 function takeBatch(waiting: readonly string[]): string[] {
   if (waiting.length <= LIMITS.capturesPerBatch && surelyFit(waiting)) return [...waiting]
   let bytes = 0

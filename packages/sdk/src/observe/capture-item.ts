@@ -2,7 +2,7 @@ import type { ReadResponse } from '@countersign/engine'
 import { type CaptureItem, type CaptureLevel, type Flows, type JsonValue, LIMITS } from '@countersign/protocol'
 import { isObject, type JsonObject } from '../base/json-object.js'
 import { timeText } from '../base/time-text.js'
-import { keepableJson } from '../base/written-json.js'
+import { storableJson } from '../base/written-json.js'
 import type { OfferedTool, RequestView } from '../providers/provider.js'
 
 export interface Observation {
@@ -38,10 +38,10 @@ export function createCaptureWriter(): (seen: Observation) => string {
   return (seen) => {
     const tools = namedTools(seen)
     if (!areSame(tools, last.tools)) {
-      last = { tools, text: keepableJson(tools.map((tool) => JSON.stringify(toolOf(seen, tool))).join(',')) }
+      last = { tools, text: storableJson(tools.map((tool) => JSON.stringify(toolOf(seen, tool))).join(',')) }
     }
-    const rest = keepableJson(JSON.stringify(restOfRequest(seen))).slice(1, -1)
-    const besides = keepableJson(JSON.stringify(besidesRequest(seen))).slice(0, -1)
+    const rest = storableJson(JSON.stringify(restOfRequest(seen))).slice(1, -1)
+    const besides = storableJson(JSON.stringify(besidesRequest(seen))).slice(0, -1)
     const request = `"tools":[${last.text}]${rest === '' ? '' : `,${rest}`}`
     return `${besides},"request":{${request}}}`
   }
@@ -110,7 +110,7 @@ function isToolName(name: string): boolean {
   return name !== '' && name.length <= LIMITS.toolNameLength
 }
 
-/** The schema of a tool's arguments, wherever the provider keeps it. */
+/** The schema of a tool's arguments, wherever the provider puts it. */
 function schemaOf({ definition }: OfferedTool): { schema?: JsonValue } {
   const inner = isObject(definition.function) ? definition.function : definition
   const schema = inner.parameters ?? inner.input_schema

@@ -41,7 +41,7 @@ async function callOnce(client: OpenAI): Promise<void> {
 
 const refusing = (status: number) => async () => Response.json({ code: 'REFUSED' }, { status })
 
-test('a key that the service refuses is told once on the console, and the calls go on', async () => {
+test('a key that the service refuses is reported once on the console, and the calls go on', async () => {
   const client = openai()
   const handle = unguarded(client, { apiKey: KEY, fetch: refusing(401) })
   for (let call = 0; call < 2; call += 1) {
@@ -52,7 +52,7 @@ test('a key that the service refuses is told once on the console, and the calls 
   expect(handle.getHealth()).toMatchObject({ status: 'degraded', totalErrors: 2 })
 })
 
-test('an address where nobody listens is told', async () => {
+test('an address where nobody listens is reported', async () => {
   const client = openai()
   const handle = unguarded(client, { apiKey: KEY, endpoint: 'http://127.0.0.1:1' })
   await callOnce(client)
@@ -102,7 +102,7 @@ test.each([
   ],
   ['an address without http', { endpoint: 'localhost:4319' }, 'endpoint of observe must be an http or https URL'],
   ['an address with the path of the API', { endpoint: 'http://127.0.0.1:4319/api/v1' }, 'without /api/v1'],
-])('%s does not throw, and is told', (_what, options, text) => {
+])('%s does not throw, and is reported', (_what, options, text) => {
   unguarded(openai(), options)
   expect(warnings.join('\n')).toContain(text)
 })
@@ -111,7 +111,7 @@ test.each([
   ['a Promise', Promise.resolve({}), 'the client is a Promise: await it first'],
   ['a class', OpenAI, 'pass an instance, such as new OpenAI()'],
   ['something else', { generate: () => '' }, 'the client has neither'],
-])('a client that is %s gets a handle that does nothing, and is told', (_what, client, text) => {
+])('a client that is %s gets a handle that does nothing, and is reported', (_what, client, text) => {
   expect(unguarded(client, { apiKey: KEY }).getHealth().status).toBe('inactive')
   expect(warnings.join('\n')).toContain(`observe does nothing: `)
   expect(warnings.join('\n')).toContain(text)

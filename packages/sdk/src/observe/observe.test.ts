@@ -212,7 +212,7 @@ describe('what is captured', () => {
     return {
       level: capture?.capture_level,
       names: capture?.tool_names,
-      kept: {
+      content: {
         arguments: capture?.response.tool_calls[0]?.arguments,
         schema: capture?.request.tools[0]?.schema,
         messages: capture?.request.messages,
@@ -221,12 +221,12 @@ describe('what is captured', () => {
     }
   }
 
-  test.each(Object.entries(LEVELS))('level %s lets out no more than it names', async (level, kept) => {
-    expect(await capturedAt(level as keyof typeof LEVELS)).toEqual({ level, names: ['refund'], kept })
+  test.each(Object.entries(LEVELS))('level %s lets out no more than it names', async (level, content) => {
+    expect(await capturedAt(level as keyof typeof LEVELS)).toEqual({ level, names: ['refund'], content })
   })
 
   proves('observe.capture-level.default', async () => {
-    expect(await capturedAt()).toMatchObject({ level: 'redacted', kept: LEVELS.redacted })
+    expect(await capturedAt()).toMatchObject({ level: 'redacted', content: LEVELS.redacted })
   })
 
   proves('observe.stream-after-end', async () => {

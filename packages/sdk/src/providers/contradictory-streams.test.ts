@@ -69,7 +69,7 @@ async function each(stream: AsyncIterable<unknown>, see: (part: unknown) => void
   for await (const event of stream) see(event)
 }
 
-/** Whether somebody listened or not, an emitter's failure is told by `done` too. */
+/** Whether somebody listened or not, an emitter's failure is reported by `done` too. */
 const seeing = (see: (part: unknown) => void) => (part: unknown) => see(part)
 
 interface Api {

@@ -30,13 +30,13 @@ export interface Provider {
   /** The same as the events of a stream that was never opened. */
   textEvents(request: JsonObject, said: SaidInstead): JsonObject[]
   /** Undefined where every request brings the whole conversation. */
-  readonly keeps?: StoredConversations
+  readonly stored?: StoredConversations
   readStream(request: JsonObject, options?: { holdAll?: boolean }): StreamHold
   /** How one event is written in the body of a server-sent event stream, and what ends the stream. */
   readonly wire: { encode(event: unknown): string; end: string }
 }
 
-/** What the program is told instead of what the model would have said. */
+/** What the program gets in place of what the model would have said. */
 export interface SaidInstead {
   text: string
   id: string

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../base/json-object.js'
 
-/** An API whose provider keeps conversations: a request names what it goes on from, and brings only what is new. */
+/** An API whose provider stores conversations: a request names what it continues, and brings only what is new. */
 export interface StoredConversations {
   /** What the request goes on from; null when it begins anew. */
   threadOf(request: JsonObject): Thread | null
@@ -9,7 +9,7 @@ export interface StoredConversations {
   /** What the request brings, as items. */
   itemsOf(request: JsonObject): unknown[]
   /** The calls of a response that the program has to answer, but for these. */
-  callsExcept(response: JsonObject, keptIds: ReadonlySet<string>): JsonObject[]
+  callsExcept(response: JsonObject, shownIds: ReadonlySet<string>): JsonObject[]
   /** The item that answers a call with why it was not run; null where only the program can answer. */
   answerTo(call: JsonObject, why: string): JsonObject | null
   /** What the model is taken to have said. */

@@ -3,7 +3,7 @@ import { type CaptureItem, LIMITS } from '@countersign/protocol'
 import { createCircuitBreaker } from '../base/circuit-breaker.js'
 import { messageOf, type Report } from '../base/diagnostics.js'
 import { postByFetch } from '../base/post.js'
-import { keepableJson } from '../base/written-json.js'
+import { storableJson } from '../base/written-json.js'
 import { type CaptureBuffer, createCaptureBuffer } from '../observe/capture-buffer.js'
 import { captureItem } from '../observe/capture-item.js'
 import { captureSender } from '../observe/send-captures.js'
@@ -11,7 +11,7 @@ import type { ReplaySettings } from '../options/replay-settings.js'
 import { isBlocked } from '../turn/gate.js'
 import type { AnsweredTurn, Stance } from '../turn/turn-session.js'
 
-/** Captures of a session that no server keeps: sent to the capture endpoint, and given to the program's store. */
+/** Captures of a session that is not on a server: sent to the capture endpoint, and given to the program's store. */
 export interface ReplayCaptures {
   take(turn: AnsweredTurn): void
   flush(): Promise<void>
@@ -26,7 +26,7 @@ export function createReplayCaptures(settings: ReplaySettings, report: Report): 
   const buffer = apiKey === null || captureDisabled ? null : bufferFor(settings, apiKey, report)
   const append = captureDisabled ? undefined : store?.appendCapture?.bind(store)
   let stored: Promise<void> = Promise.resolve()
-  const tell = (error: unknown): void => report({ type: 'capture_error', detail: messageOf(error) })
+  const reportFailure = (error: unknown): void => report({ type: 'capture_error', detail: messageOf(error) })
 
   return {
     take(turn) {
@@ -34,10 +34,10 @@ export function createReplayCaptures(settings: ReplaySettings, report: Report): 
       if (turn.by === 'server' || (buffer === null && append === undefined)) return
       try {
         const item = itemOf(settings, turn)
-        buffer?.add(() => keepableJson(JSON.stringify(item)))
-        if (append !== undefined) stored = stored.then(() => append(item)).catch(tell)
+        buffer?.add(() => storableJson(JSON.stringify(item)))
+        if (append !== undefined) stored = stored.then(() => append(item)).catch(reportFailure)
       } catch (error) {
-        tell(error)
+        reportFailure(error)
       }
     },
     async flush() {

@@ -196,7 +196,7 @@ function toolsOf(core: SessionCore): SomeTools {
   })
 }
 
-function tellLongWait({ report, settings }: SessionCore): void {
+function reportLongWait({ report, settings }: SessionCore): void {
   const detail =
     'a call is waiting for the previous one, which has not ended: if that is a stream, read it to the end, or close it ' +
     'with break or abort(); ' +
@@ -206,7 +206,7 @@ function tellLongWait({ report, settings }: SessionCore): void {
 
 function governorOf(core: SessionCore, notes: SessionNotes, captures: ReplayCaptures) {
   const { settings, openCalls, running, report } = core
-  const queue = createTurnQueue({ onLongWait: () => tellLongWait(core) })
+  const queue = createTurnQueue({ onLongWait: () => reportLongWait(core) })
   core.onEnd(queue.release)
   const session = {
     settings,

@@ -27,7 +27,7 @@ export interface SessionCore {
   readonly openCalls: OpenCalls
   readonly running: AsyncLocalStorage<RunningTool>
   readonly killSignal: AbortSignal
-  /** Told when the session takes no more calls. */
+  /** ResponseEvent when the session takes no more calls. */
   onEnd(listener: () => void): void
   readonly transport: Transport | null
   /** Null until the server decides, and where it never does. */
@@ -46,7 +46,7 @@ export interface SessionCore {
   end(): void
   setFilter(tools: readonly string[] | null): void
   kill(): void
-  /** Hands the evidence gathered so far to whoever decided. */
+  /** Gives the evidence gathered so far to whoever decided. */
   deliver(): KnownOrPromised<void>
   deliverSoon(): void
   snapshot(lastNarrowing: NarrowingSnapshot | null): ReturnType<Authority['snapshot']>
@@ -64,7 +64,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
   let rules = firstRules(settings, report)
   let isRestored = false
   const endListeners: (() => void)[] = []
-  const tellEnd = (): void => {
+  const notifyEnd = (): void => {
     for (const listener of endListeners) listener()
   }
   let filter: readonly string[] | null = null
@@ -82,7 +82,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
   function onKilled(cause: KillCause): void {
     if (killing.signal.aborted) return
     killing.abort(new ReplayKillError())
-    tellEnd()
+    notifyEnd()
     report({ type: 'replay_killed', session_id: sessionId, cause })
   }
 
@@ -135,7 +135,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     startSoon()
   }
 
-  /** Ahead of the first turn, which tries again and tells if this fails. */
+  /** Ahead of the first turn, which tries again and throws if this fails. */
   function startSoon(): void {
     if (rules.mode === 'enforce' && rules.refusal === null) authority.start().catch(() => {})
   }
@@ -196,7 +196,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     isRestored: () => isRestored,
     end() {
       isRestored = true
-      tellEnd()
+      notifyEnd()
     },
     setFilter(tools) {
       filter = tools

@@ -51,15 +51,15 @@ export async function completeHandoff(core: SessionCore): Promise<HandoffView> {
   if (workflow?.handoffId === undefined) {
     throw new ReplayConfigError('the session did not join through a handoff, so it has none to complete', null)
   }
-  return settle(core, 'completeHandoff', workflow.handoffId)
+  return endHandoff(core, 'completeHandoff', workflow.handoffId)
 }
 
 /** Takes a handoff back that nobody took in time, or whose holder is gone. */
 export function reclaimHandoff(core: SessionCore, handoffId: string): Promise<HandoffView> {
-  return settle(core, 'reclaimHandoff', handoffId)
+  return endHandoff(core, 'reclaimHandoff', handoffId)
 }
 
-async function settle(
+async function endHandoff(
   core: SessionCore,
   move: 'completeHandoff' | 'reclaimHandoff',
   handoffId: string,

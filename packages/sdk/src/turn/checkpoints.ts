@@ -133,7 +133,7 @@ function compiled(path: string): CompiledPath | null {
   return compilation.ok ? compilation.path : null
 }
 
-/** Null when the time is up first; what comes later is not heard. */
+/** Null when the time is up first; what comes later is ignored. */
 async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T | null> {
   let timer: NodeJS.Timeout | undefined
   const timeUp = new Promise<null>((resolve) => {

@@ -7,7 +7,7 @@ import type { StoredConversations, Thread } from '../providers/stored-conversati
 import { explainToModel } from './gate.js'
 
 /**
- * A provider that keeps conversations keeps what was blocked, too: it would answer the next request with an error,
+ * A provider that stores conversations also stores what was blocked: it would answer the next request with an error,
  * because a call of the one before has no answer, and the model would not know why. What the program does not see is
  * answered in its stead, with the next request that goes on from there.
  */
@@ -22,7 +22,7 @@ export interface Continuations {
 
 export interface SeenAnswer {
   readonly response: JsonObject
-  /** False when the stream broke off: the provider then keeps nothing of it. */
+  /** False when the stream broke off: the provider then stores nothing of it. */
   readonly complete: boolean
   /** The calls that the program gets; null when it gets all. */
   readonly shownIds: ReadonlySet<string> | null
@@ -30,7 +30,7 @@ export interface SeenAnswer {
 }
 
 /** Where a request really goes on from, and what it must bring before its own items. */
-interface Owed {
+interface MissingAnswers {
   readonly thread: Thread | null
   readonly items: readonly unknown[]
   /** Names of blocked calls that only the program can answer. */
@@ -41,55 +41,56 @@ interface Owed {
 const REMEMBERED = 500
 
 export function createContinuations(): Continuations {
-  const owed = boundedMap<string, Owed | null>(REMEMBERED)
-  const owedOn = (thread: Thread | null): Owed | null => (thread === null ? null : (owed.get(keyOf(thread)) ?? null))
+  const missing = boundedMap<string, MissingAnswers | null>(REMEMBERED)
+  const missingOn = (thread: Thread | null): MissingAnswers | null =>
+    thread === null ? null : (missing.get(keyOf(thread)) ?? null)
 
   return {
-    completion({ keeps }, request) {
-      const thread = keeps?.threadOf(request) ?? null
-      const due = owedOn(thread)
-      if (keeps === undefined || due === null) return (sent) => sent
+    completion({ stored }, request) {
+      const thread = stored?.threadOf(request) ?? null
+      const due = missingOn(thread)
+      if (stored === undefined || due === null) return (sent) => sent
       if (due.unanswerable.length > 0) throw cannotGoOn(thread, due.unanswerable)
-      return (sent) => keeps.onThread(sent, due.thread, due.items)
+      return (sent) => stored.onThread(sent, due.thread, due.items)
     },
-    answered({ keeps }, request, { response, complete, shownIds, blocked }) {
-      if (keeps === undefined || !complete) return
-      const thread = keeps.threadOf(request)
-      const due = shownIds === null ? null : answersTo(keeps, response, shownIds, blocked)
-      // A conversation has by now what was owed to it; another request may go on from the same response again.
-      if (thread?.kind === 'conversation') owed.set(keyOf(thread), due && { ...due, thread })
+    answered({ stored }, request, { response, complete, shownIds, blocked }) {
+      if (stored === undefined || !complete) return
+      const thread = stored.threadOf(request)
+      const due = shownIds === null ? null : answersTo(stored, response, shownIds, blocked)
+      // A conversation now has the answers it was missing; another request may go on from the same response again.
+      if (thread?.kind === 'conversation') missing.set(keyOf(thread), due && { ...due, thread })
       if (due === null) return
       const answered: Thread = { kind: 'response', id: text(response.id) }
-      owed.set(keyOf(answered), { ...due, thread: answered })
+      missing.set(keyOf(answered), { ...due, thread: answered })
     },
-    saidInstead({ keeps }, request, said) {
-      if (keeps === undefined) return
-      const asked = keeps.threadOf(request)
-      const before = owedOn(asked)
+    saidInstead({ stored }, request, said) {
+      if (stored === undefined) return
+      const asked = stored.threadOf(request)
+      const before = missingOn(asked)
       const thread = before === null ? asked : before.thread
-      const items = [...(before?.items ?? []), ...keeps.itemsOf(request), keeps.saidItem(said.text)]
-      const due: Owed = { thread, items, unanswerable: before?.unanswerable ?? [] }
-      owed.set(keyOf({ kind: 'response', id: keeps.saidInsteadId(said.id) }), due)
-      if (thread?.kind === 'conversation') owed.set(keyOf(thread), due)
+      const items = [...(before?.items ?? []), ...stored.itemsOf(request), stored.saidItem(said.text)]
+      const due: MissingAnswers = { thread, items, unanswerable: before?.unanswerable ?? [] }
+      missing.set(keyOf({ kind: 'response', id: stored.saidInsteadId(said.id) }), due)
+      if (thread?.kind === 'conversation') missing.set(keyOf(thread), due)
     },
   }
 }
 
 const keyOf = ({ kind, id }: Thread): string => `${kind}:${id}`
 
-/** Null when every call was kept. */
+/** Null when the program gets every call. */
 function answersTo(
-  keeps: StoredConversations,
+  stored: StoredConversations,
   response: JsonObject,
   shownIds: ReadonlySet<string>,
   blocked: readonly Decision[],
-): Omit<Owed, 'thread'> | null {
+): Omit<MissingAnswers, 'thread'> | null {
   const reasons = new Map(blocked.map((decision) => [decision.call_id, explainToModel([decision])]))
-  const calls = keeps.callsExcept(response, shownIds)
+  const calls = stored.callsExcept(response, shownIds)
   if (calls.length === 0) return null
   const answers = calls.map((call) => ({
     call,
-    item: keeps.answerTo(call, reasons.get(text(call.call_id)) ?? NOT_RUN),
+    item: stored.answerTo(call, reasons.get(text(call.call_id)) ?? NOT_RUN),
   }))
   return {
     items: answers.flatMap(({ item }) => (item === null ? [] : [item])),
@@ -101,8 +102,8 @@ const NOT_RUN = 'It was not run, since another call of the same answer was block
 
 function cannotGoOn(thread: Thread | null, names: readonly string[]): ReplayConfigError {
   return new ReplayConfigError(
-    `${thread?.kind ?? 'response'} ${thread?.id ?? ''} holds blocked calls (${names.join(', ')}) that cannot be answered ` +
-      'in the place of the program: go on from an earlier response, or send the items of the conversation as input',
+    `${thread?.kind ?? 'response'} ${thread?.id ?? ''} has blocked calls (${names.join(', ')}) that only the program ` +
+      'could answer: continue from an earlier response, or send the items of the conversation as input',
     null,
   )
 }

@@ -34,7 +34,7 @@ export function explain(blocked: readonly Decision[]): string {
   return blocked.map((call) => sentence(call, call.reason)).join('\n')
 }
 
-/** The same for the model, which is not told of policies. */
+/** The same for the model, from which policies stay hidden. */
 export function explainToModel(blocked: readonly Decision[]): string {
   return blocked.map((call) => sentence(call, call.reason === 'policy_denied' ? RESTRICTED : call.reason)).join('\n')
 }

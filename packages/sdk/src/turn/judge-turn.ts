@@ -67,7 +67,7 @@ interface Fault {
 
 const CUT_SHORT: Fault = {
   detail: 'the stream was cut short',
-  remedy: 'The stream ended before the answer was whole. Ask again.',
+  remedy: 'The stream ended before the answer was complete. Ask again.',
 }
 
 /** A stream that broke off inside its calls, or of which a program could read other calls than those in the response. */

@@ -3,7 +3,7 @@ import { quoteName } from '../base/quote-name.js'
 
 const SHOWN_TOOLS = 20
 
-/** The system text that tells the model which tools it does not have, and why. A policy stays untold. */
+/** The system text that tells the model which tools it does not have, and why. A policy stays hidden. */
 export function narrowingText(removed: readonly NarrowedTool[]): string {
   const lines = removed
     .slice(0, SHOWN_TOOLS)

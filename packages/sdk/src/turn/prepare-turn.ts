@@ -127,14 +127,14 @@ export function resolveEarlierCalls(session: TurnSession, view: RequestView): vo
   }
 }
 
-/** Where the contract asks for more than the program's word, such a call never commits, and nothing would say why. */
+/** Where the contract asks for more than the program's report, such a call never commits, and nothing would say why. */
 function reportUnproven({ authority, notes }: TurnSession, { by, toolName }: OpenCall, isWrapped: boolean): void {
   const contract = authority().plan.contracts.get(toolName)
   if (by === 'server' && contract?.commitRequirement === 'executed') notes.unproven(toolName, isWrapped)
 }
 
 /**
- * A new result among the messages is the program's word that the tool ran. Without any, a wrapper that never started
+ * A new result among the messages is the program's report that the tool ran. Without any, a wrapper that never started
  * is sure that it did not; for other tools nobody knows. Nor does anybody where the result may be that of an earlier
  * call with the same id.
  */

@@ -17,9 +17,9 @@ export interface EvidenceSettings {
   readonly captureLevel: CaptureLevel
 }
 
-const KEPT_RESULT_LENGTH = 256 * 1024
+const MAX_RESULT_LENGTH = 256 * 1024
 
-/** The wrapper's own word: it ran the tool with the allowed arguments and saw this result. */
+/** The wrapper's own evidence: it ran the tool with the allowed arguments and saw this result. */
 export function executedReceipt(
   call: OpenCall,
   execution: Execution,
@@ -32,12 +32,12 @@ export function executedReceipt(
     started_at: execution.startedAt.toISOString(),
     finished_at: execution.finishedAt.toISOString(),
     ...(result !== undefined && resultEvidence(call, result, salt)),
-    ...(result !== undefined && captureLevel === 'full' && canBeKept(result) && { result }),
+    ...(result !== undefined && captureLevel === 'full' && canBeStored(result) && { result }),
     ...(execution.errorCode !== undefined && { error_code: execution.errorCode.slice(0, 128) }),
   }
 }
 
-/** The client's word about a call that the wrapper did not run. */
+/** The client's report about a call that the wrapper did not run. */
 export function reportedReceipt(call: OpenCall, outcome: Outcome): Receipt {
   const { pendingCallId, argumentHash, approvals } = call
   const receipt: Receipt = {
@@ -88,8 +88,8 @@ function readable(result: JsonValue): JsonValue {
   }
 }
 
-function canBeKept(result: JsonValue): boolean {
+function canBeStored(result: JsonValue): boolean {
   if (checkStrictValue(result) !== null) return false
   const written = JSON.stringify(result)
-  return written.length <= KEPT_RESULT_LENGTH && !holdsNul(written)
+  return written.length <= MAX_RESULT_LENGTH && !holdsNul(written)
 }

@@ -16,7 +16,7 @@ export interface RegisteredCalls {
 
 export interface ProposedCalls {
   readonly calls: readonly ToolCall[]
-  /** The calls whose results stood in the request. */
+  /** The calls whose results were in the request. */
   readonly answeredIds: readonly string[]
 }
 
@@ -89,7 +89,7 @@ function openCall(
   }
 }
 
-/** By the clock that has gone on longer: one of them stands still while a machine sleeps, the other can be set. */
+/** By the clock that has gone on longer: one of them stops while a machine sleeps, the other can be set. */
 function startAge(): () => number {
   const sinceMs = performance.now()
   const sinceWallMs = Date.now()

@@ -28,9 +28,9 @@ export interface ToolRuntime {
   readonly enforcing: () => boolean
   readonly killed: () => boolean
   readonly killSignal: AbortSignal
-  /** Set while a tool runs, so that a turn started inside of it can be told from others. */
+  /** Set while a tool runs, so that a turn started inside of it can be recognised. */
   readonly running: AsyncLocalStorage<RunningTool>
-  /** Hands gathered evidence to the authority. */
+  /** Gives gathered evidence to the authority. */
   deliver(): KnownOrPromised<void>
   deliverSoon(): void
 }
@@ -143,13 +143,13 @@ async function run(invocation: Invocation, call: OpenCall, args: JsonObject, run
   const running: RunningTool = { openCalls: runtime.openCalls, active: true }
   try {
     // The tool gets the value that was hashed, not an object that the program could still change.
-    const handed = isCustomInput(invocation.args, args) ? invocation.args : structuredClone(args)
+    const given = isCustomInput(invocation.args, args) ? invocation.args : structuredClone(args)
     const context = {
       callId: call.callId,
       idempotencyKey: call.decision.idempotency_key ?? call.pendingCallId,
       signal: limit.signal,
     }
-    const work = runtime.running.run(running, async () => invocation.executor(handed, context))
+    const work = runtime.running.run(running, async () => invocation.executor(given, context))
     const result = await Promise.race([work, limit.expired])
     return { evidence: ended('succeeded', { result }) }
   } catch (thrown) {
@@ -184,7 +184,7 @@ function timeLimit(timeoutMs: number | undefined, killSignal: AbortSignal) {
       reject(error)
     }, timeoutMs)
   })
-  // Nobody may be left to hear of it.
+  // Nobody may be left to handle the rejection.
   expired.catch(() => {})
   return {
     signal: controller.signal,
@@ -233,7 +233,7 @@ function objectIn(text: string): unknown {
   return parsed.ok ? parsed.value : null
 }
 
-/** A custom tool takes the text itself; JSON text of a function's arguments is handed over parsed. */
+/** A custom tool takes the text itself; JSON text of a function's arguments is passed on parsed. */
 const isCustomInput = (given: unknown, args: JsonObject): boolean => typeof given === 'string' && args.input === given
 
 const isJsonObject = (value: unknown): value is JsonObject =>

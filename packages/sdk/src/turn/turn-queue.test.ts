@@ -21,20 +21,20 @@ test('a turn whose answer is judged holds the next one up until it is over: its 
   expect(await isLetIn(turnBefore, 2_000)).toBe(true)
 })
 
-test('a turn that waits long for an unread stream is told of, and one that waits for a person is not', async () => {
-  let told = 0
-  const options = { longWaitMs: 5, onLongWait: () => told++ }
+test('a turn that waits long for an unread stream is reported, and one that waits for a person is not', async () => {
+  let reported = 0
+  const options = { longWaitMs: 5, onLongWait: () => reported++ }
   const unread = createTurnQueue(options)
   unread.enter()
   void unread.enter()
-  await expect.poll(() => told).toBe(1)
+  await expect.poll(() => reported).toBe(1)
   unread.release()
   const judged = createTurnQueue(options)
   judged.enter().stay()
   void judged.enter()
   await wait(30)
   judged.release()
-  expect(told).toBe(1)
+  expect(reported).toBe(1)
 })
 
 test('nobody waits when the session has ended', async () => {

@@ -20,7 +20,7 @@ export interface TurnQueueOptions {
    * goes ahead; the server voids the older prepared request, so the dropped stream can allow nothing.
    */
   readonly patienceMs?: number
-  /** Told when a turn has waited so long that a dropped stream is likely. */
+  /** ResponseEvent when a turn has waited so long that a dropped stream is likely. */
   readonly onLongWait?: () => void
   readonly longWaitMs?: number
 }
@@ -80,9 +80,9 @@ async function withPatience(turn: Turn, waiting: Set<() => void>, options: TurnQ
   waiting.add(wake)
   void endOf(turn).then(wake)
   const patience = setTimeout(() => turn.stays || wake(), patienceMs)
-  const telling = setTimeout(() => turn.stays || onLongWait(), longWaitMs)
+  const warning = setTimeout(() => turn.stays || onLongWait(), longWaitMs)
   await awake
   waiting.delete(wake)
   clearTimeout(patience)
-  clearTimeout(telling)
+  clearTimeout(warning)
 }

@@ -41,7 +41,7 @@ export interface TurnSession {
   readonly notes: TurnNotes
 }
 
-/** How a judgement is taken: it binds, it is told, it is recorded, or there is none. */
+/** What a verdict does: it binds, it is reported, it is recorded, or there is none. */
 export type Stance = 'enforce' | 'advise' | 'shadow' | 'log'
 
 /** Where a turn leaves what the program may ask for later. */

@@ -24,7 +24,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
   function take(stored: StoredSession): void {
     if (stored.compiled_hash !== plan.hash) {
       throw new ReplayConfigError(
-        `session ${sessionId} was stored under other contracts, and its rules are fixed for life: use another sessionId`,
+        `session ${sessionId} was stored with different contracts, and the rules of a session never change: use another sessionId`,
         'compilation_failed',
       )
     }

@@ -67,7 +67,7 @@ export interface LocalSessionOptions {
   readonly identity: SessionIdentity
   readonly plan: Plan
   readonly nowMs: () => number
-  /** Without a server nobody can hold a claim against evidence, so the client's word commits. */
+  /** Without a server nobody can check a claim against evidence, so the client's report commits. */
   readonly commitOnReport: boolean
   /** True where the session only watches: then nobody is asked and the circuit breaker kills nothing. */
   readonly watches: boolean
@@ -159,7 +159,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       const atMs = nowMs()
       const verdict = evaluate(proposal, { proposalId, pendingCallId }, atMs)
       const agrees = verdict.decisions.every(({ index, decision }) => decided.get(index)?.decision === decision)
-      if (!agrees) throw new Error('the server knows something about the session that this copy does not')
+      if (!agrees) throw new Error('the server knows something about the session that this replica does not')
       record(verdict, atMs)
     },
     receive(receipts) {

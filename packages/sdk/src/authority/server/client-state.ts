@@ -11,7 +11,7 @@ export interface ClientState {
   readonly replica: 'exact' | 'behind'
   /** `lost`: the server may have accepted a proposal whose answer never came; then its calls wait, and nobody runs them. */
   readonly answer: 'received' | 'lost'
-  /** `in_doubt`: an earlier holder left calls behind, and nobody has said yet what became of them. */
+  /** `in_doubt`: an earlier holder left calls behind, and their outcome is not known yet. */
   readonly earlierCalls: 'resolved' | 'in_doubt'
   /** Why the session takes no more calls. `lost`: another holder has it. Only a kill is final. */
   readonly stop: 'none' | 'compromised' | 'lost' | 'killed'
@@ -120,7 +120,7 @@ export interface ClientStateHolder {
   move(event: ClientEvent): void
 }
 
-/** After an impossible move nobody knows where the client stands: it takes no more calls. */
+/** After an impossible move the state is not known, so the client takes no more calls. */
 export function createClientState(onImpossible: (error: Error) => void): ClientStateHolder {
   let state = INITIAL_STATE
   return {

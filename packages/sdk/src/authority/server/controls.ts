@@ -4,7 +4,7 @@ import type { LocalSession } from '../local/local-session.js'
 import { type CallLimits, ServiceRefusal } from '../transport.js'
 import type { ServerSession } from './server-session.js'
 
-/** Labels, filter, kill and bypass reports on their way to the server. They hold here at once; there they hold for good. */
+/** Labels, filter, kill and bypass reports on their way to the server. They take effect here at once, and there for good. */
 export interface Controls {
   addLabel(label: string): void
   setFilter(tools: readonly string[] | null): void
@@ -17,7 +17,7 @@ export interface Controls {
   /** Between preflight and proposal nothing is sent, since it would make the prepared request stale. */
   hold(): void
   release(): void
-  /** Repeats on a new mirror what the server has not been told yet. */
+  /** Repeats on a new mirror what has not reached the server yet. */
   replayOn(mirror: LocalSession): void
   /** Resolves when every stop has been tried; one that failed is tried on. */
   stopsTried(): Promise<void>
@@ -75,7 +75,7 @@ export function createControls({ server, opened, mayExist, limits, report, sessi
     await flush()
   }
 
-  /** In the background: the next turn sends it in any case, and tells when that fails. */
+  /** In the background: the next turn sends it in any case, and throws when that fails. */
   function flushSoon(): void {
     if (held > 0) return
     opened()
@@ -83,7 +83,7 @@ export function createControls({ server, opened, mayExist, limits, report, sessi
       .catch(() => {})
   }
 
-  /** True when the server has answered, whatever it said. */
+  /** True when the server has answered, whatever the answer. */
   async function tryStop(what: string, send: () => Promise<void>): Promise<boolean> {
     try {
       if (await mayExist()) await send()
@@ -100,11 +100,11 @@ export function createControls({ server, opened, mayExist, limits, report, sessi
   async function insist(what: string, send: () => Promise<void>): Promise<void> {
     const first = tryStop(what, send)
     stops.add(first)
-    let isHeard = await first
+    let isAnswered = await first
     stops.delete(first)
-    for (let delayMs = FIRST_RETRY_MS; !isHeard; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
+    for (let delayMs = FIRST_RETRY_MS; !isAnswered; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
       await new Promise<void>((resolve) => setTimeout(resolve, delayMs).unref())
-      isHeard = await tryStop(what, send)
+      isAnswered = await tryStop(what, send)
     }
   }
 

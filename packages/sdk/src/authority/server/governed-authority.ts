@@ -28,7 +28,7 @@ export interface GovernedOptions {
   readonly onKilled: (cause: KillCause) => void
 }
 
-/** While the server is away, one short attempt tells whether it is back. */
+/** While the server is away, one short attempt shows whether it is back. */
 const PROBE: CallLimits = { attempts: 1, timeoutMs: 2_000 }
 
 const STOP_EVENTS: Readonly<Record<StopReason, ClientEvent>> = {
@@ -203,7 +203,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
         if (error instanceof ReplayContractError) throw error
         outage.failed(error)
         if (options.onError === 'block') {
-          const message = `the server cannot say whether the call may still run: ${messageOf(error)}`
+          const message = `the server could not confirm that the call may still run: ${messageOf(error)}`
           throw new ReplayUnavailableError(message, { cause: error })
         }
       }
@@ -257,7 +257,7 @@ const isConsumed = (error: unknown): boolean =>
 
 /** Another holder has taken the session over, or the call has an outcome: it may have run already. */
 const gone = (): ReplayContractError =>
-  new ReplayContractError('the call does not wait for this client any more', {
+  new ReplayContractError('the call is no longer pending for this client', {
     outcome: 'blocked',
     decisions: [],
     blocked: [],

@@ -44,7 +44,11 @@ export function createOutage(options: OutageOptions): Outage {
       const wasAway = client.now().server !== 'reachable'
       client.move('server_decided')
       if (!wasAway) return
-      report({ type: 'replay_recovered', session_id: sessionId, detail: 'the server answers and decides again' })
+      report({
+        type: 'replay_recovered',
+        session_id: sessionId,
+        detail: 'the server responds again and decides from now on',
+      })
     },
     assertMayDecideHere(error) {
       if (error instanceof ServiceRefusal) {
@@ -68,13 +72,13 @@ function consequence({ onError, maxUnguardedCalls, client }: OutageOptions): str
   if (onError === 'block') return 'until it answers, calls are blocked (onError: block)'
   const state =
     client.now().session === 'open'
-      ? 'by what the server told last'
-      : 'as those of a new session with nothing of its budgets used, since the server has told nothing of this one'
-  return `until it answers, at most ${maxUnguardedCalls} calls are decided here (onError: allow), ${state}`
+      ? 'from the last known state of the session'
+      : 'from the state of a new session with unused budgets, since the server has not reported the state of this one'
+  return `until it answers, at most ${maxUnguardedCalls} calls are decided locally (onError: allow), ${state}`
 }
 
 function unavailable(onError: 'block' | 'allow', cause: ServiceFailure): ReplayUnavailableError {
-  const why = onError === 'block' ? 'onError is block' : 'this client does not know the state of the session'
-  const message = `the call is blocked, since the server cannot be asked and ${why}: ${cause.message}`
+  const why = onError === 'block' ? 'onError is block' : 'the state of the session is not known here'
+  const message = `the call is blocked because the server cannot be reached and ${why}: ${cause.message}`
   return new ReplayUnavailableError(message, { cause })
 }

@@ -4,13 +4,13 @@ import type { Evidence } from '../authority.js'
 import { isAboutContent } from '../refusals.js'
 import { ServiceRefusal } from '../transport.js'
 
-/** Receipts that were made and have not reached the server. They are kept in order and tried until they do. */
+/** Receipts that have not reached the server yet. They are sent in order, and again until they get there. */
 export interface ReceiptOutbox {
   add(receipts: readonly Receipt[]): void
   /** Sends all that is unsent. False when the server cannot be reached; then it is tried again later. */
   deliver(): Promise<boolean>
   count(): number
-  /** Keeps the evidence of a call that was decided here, in case the server turns out to have allowed it too. */
+  /** Remembers the evidence of a call that was decided here, in case the server turns out to have allowed it too. */
   remember(evidence: Evidence): void
   /** That evidence, as a receipt for the server's pending call; null when this call did not run here. */
   evidenceFor(call: PendingCallView): Receipt | null
@@ -52,7 +52,7 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
     } catch (error) {
       if (!(error instanceof ServiceRefusal) || isAboutTheKey(error)) throw error
       const [receipt] = batch
-      // One receipt that cannot be taken must not keep the others back.
+      // One receipt that the server refuses must not hold up the others.
       if (batch.length > 1) for (const one of batch) await sendBatch([one])
       else if (receipt !== undefined && isAboutContent(error) && hasContent(receipt)) await sendBatch([bare(receipt)])
       else onRefusal(error)

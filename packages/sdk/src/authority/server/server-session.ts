@@ -27,7 +27,7 @@ export interface ServerSessionOptions {
   readonly takeover: boolean
 }
 
-/** The conversation with the server about one session: what it last said, and each thing that can be asked. */
+/** The client side of one session on the server: every request, and what the replies have revealed about it so far. */
 export interface ServerSession {
   /** Creates the session, or recovers one that another holder left. */
   open(limits?: CallLimits): Promise<Opened>
@@ -39,7 +39,7 @@ export interface ServerSession {
   kill(): Promise<void>
   reportBypass(method: string): Promise<void>
   load(): Promise<{ readonly status: SessionStatus; readonly pending: readonly PendingCallView[] }>
-  /** The whole state as the server keeps it. */
+  /** The whole state as the server stores it. */
   loadState(): Promise<SessionState>
   known(): KnownSession
 }
@@ -74,7 +74,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     if (news.ledger && known.ledger && news.ledger.seq < known.ledger.seq) return
     known = { ...known, ...news }
   }
-  const heard = (reply: ReplyOf<'createSession'> | ReplyOf<'recoverSession'>): void => {
+  const learnSession = (reply: ReplyOf<'createSession'> | ReplyOf<'recoverSession'>): void => {
     const { status, state_version, control_revision } = reply.session
     learn({
       status,
@@ -90,7 +90,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     async open(limits) {
       const created = await createOrFindHeld(options, limits)
       if (created !== null) {
-        heard(created)
+        learnSession(created)
         // A workflow gives labels and bounds that only the server knows.
         const fresh = created.ledger.seq === 1 && options.workflow === null
         return { salt: created.hash_salt, startedAt: created.session.created_at, fresh, inDoubt: [] }
@@ -98,7 +98,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       const body = { holder_id: identity.holderId, takeover: options.takeover }
       const recovered = await transport.call('recoverSession', { params, body }, limits)
       if (recovered.session.compiled_hash !== options.compiled.hash) throw otherPlan(identity.sessionId)
-      heard(recovered)
+      learnSession(recovered)
       const { hash_salt: salt, session, in_doubt: inDoubt } = recovered
       return { salt, startedAt: session.created_at, fresh: false, inDoubt }
     },
@@ -227,15 +227,15 @@ function storedAnswer(error: unknown): ProposalReply {
 function refuseTruncated(seen: LedgerHead | null, head: LedgerHead): void {
   if (seen === null || head.seq > seen.seq || (head.seq === seen.seq && head.hash === seen.hash)) return
   throw new ReplayContractError(
-    `the ledger of the session has changed behind event ${seen.seq}: the server no longer has what it answered before`,
+    `the ledger of the session changed before event ${seen.seq}: the server no longer has events that it reported earlier`,
     { outcome: 'blocked', decisions: [], blocked: [] },
   )
 }
 
 function pinned(agent: string | null, environment: string | null, cause: Error): ReplayConfigError {
   return new ReplayConfigError(
-    `an approved plan governs agent ${agent ?? 'default'} in ${environment}, and the given contracts compile to another one: ` +
-      'leave contracts and contractsDir out to use the approved plan, or have these contracts approved',
+    `an approved plan governs agent ${agent ?? 'default'} in ${environment}, and the given contracts compile to a different one: ` +
+      'omit contracts and contractsDir to use the approved plan, or have these contracts approved',
     'compilation_failed',
     { cause },
   )
@@ -243,7 +243,7 @@ function pinned(agent: string | null, environment: string | null, cause: Error):
 
 function otherPlan(sessionId: string): ReplayConfigError {
   return new ReplayConfigError(
-    `session ${sessionId} was created under other contracts, and its rules are fixed for life: use another sessionId`,
+    `session ${sessionId} was created with different contracts, and the rules of a session never change: use another sessionId`,
     'compilation_failed',
   )
 }

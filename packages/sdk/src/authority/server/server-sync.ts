@@ -17,7 +17,7 @@ export interface ServerSync {
   open(): Promise<void>
   /** Resolves to true once the session exists on the server, to false when it could not be opened. */
   whenOpened(): Promise<boolean>
-  /** Resolves to true unless the server has no such session, as far as can be told: the answer to its create may be lost. */
+  /** Resolves to true unless the server has no such session, as far as this client knows: the answer to its create may be lost. */
   mayExist(): Promise<boolean>
   /** Catches up with the server, then has the request prepared. Throws what the transport throws. */
   preflight(request: PreflightRequest): Promise<PreflightResult>

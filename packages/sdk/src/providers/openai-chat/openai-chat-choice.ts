@@ -72,7 +72,7 @@ export function addDelta(choice: Choice, part: JsonObject, callOf: Map<JsonObjec
   if (isObject(delta.function_call)) addLegacyPart(choice, delta.function_call)
   endCalls(choice, parts, text(part.finish_reason) !== '', callOf)
   if (holdsCalls(part.message)) choice.messages.push(part.message)
-  // Calls in a shape that cannot be read are held too: the response that keeps them is then judged as malformed.
+  // Calls in a shape that cannot be read are held too: the response that holds them is then judged malformed.
   return parts.length > 0 || isObject(delta.function_call) || isOddList(delta.tool_calls) || choice.messages.length > 0
 }
 

@@ -35,13 +35,13 @@ export function holdsCalls(message: unknown): message is JsonObject {
 /** A call in a whole message that is not among those which the deltas made. */
 export function unheardCall(messages: readonly JsonObject[], heard: unknown): string | null {
   const made = isObject(heard) ? heard : {}
-  const isHeard = (message: JsonObject): boolean => {
+  const isAnswered = (message: JsonObject): boolean => {
     if (isObject(message.function_call) && !sameDetail(message.function_call, made.function_call)) return false
     if (message.tool_calls === undefined || message.tool_calls === null) return true
     if (!Array.isArray(message.tool_calls)) return false
     return message.tool_calls.every((call) => objects(made.tool_calls).some((other) => sameCall(call, other)))
   }
-  return messages.every(isHeard) ? null : 'a `message` in a chunk holds a call that no `delta` brought'
+  return messages.every(isAnswered) ? null : 'a `message` in a chunk holds a call that no `delta` brought'
 }
 
 function sameCall(call: unknown, other: JsonObject): boolean {

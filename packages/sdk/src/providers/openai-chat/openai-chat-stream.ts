@@ -53,9 +53,9 @@ export function readChatStream(request: JsonObject, { holdAll = false } = {}): S
       return held.flatMap((chunk) => rewrite(chunk, all, callOf))
     },
     releaseOnly: (allowedIds, said) => {
-      const kept = keptIndices(choices, allowedIds, choicesWithLegacyCall(response(), allowedIds))
+      const remaining = remainingIndices(choices, allowedIds, choicesWithLegacyCall(response(), allowedIds))
       const left = contradiction() === null ? held : held.map(withoutDeltas)
-      const events = left.flatMap((chunk) => rewrite(chunk, kept, callOf))
+      const events = left.flatMap((chunk) => rewrite(chunk, remaining, callOf))
       return said === undefined ? events : withText(events, said, envelope)
     },
   }
@@ -70,18 +70,18 @@ function inOrder(choices: Map<number, Choice>): Choice[] {
 }
 
 /** The calls that stay, each with its new index in its choice. */
-function keptIndices(
+function remainingIndices(
   choices: Map<number, Choice>,
   allowedIds: ReadonlySet<string>,
-  legacyKept: ReadonlySet<number>,
+  keepsLegacy: ReadonlySet<number>,
 ): Map<Call, number> {
-  const kept = new Map<Call, number>()
+  const remaining = new Map<Call, number>()
   for (const [position, choice] of inOrder(choices).entries()) {
     const allowed = choice.calls.filter((call) => call.id !== '' && allowedIds.has(call.id))
-    for (const [index, call] of allowed.toSorted((a, b) => a.index - b.index).entries()) kept.set(call, index)
-    if (choice.legacyCall !== null && legacyKept.has(position)) kept.set(choice.legacyCall, 0)
+    for (const [index, call] of allowed.toSorted((a, b) => a.index - b.index).entries()) remaining.set(call, index)
+    if (choice.legacyCall !== null && keepsLegacy.has(position)) remaining.set(choice.legacyCall, 0)
   }
-  return kept
+  return remaining
 }
 
 /**
@@ -111,31 +111,31 @@ function allIndices(choices: Map<number, Choice>): Map<Call, number> {
   return all
 }
 
-function rewrite(chunk: JsonObject, kept: Map<Call, number>, callOf: Map<JsonObject, Call>): JsonObject[] {
+function rewrite(chunk: JsonObject, remaining: Map<Call, number>, callOf: Map<JsonObject, Call>): JsonObject[] {
   const before = objects(chunk.choices)
-  const choices = before.flatMap((part) => rewriteChoice(part, kept, callOf))
+  const choices = before.flatMap((part) => rewriteChoice(part, remaining, callOf))
   if (choices.length === 0 && before.length > 0 && !isObject(chunk.usage)) return []
   return [{ ...chunk, choices }]
 }
 
 /** None when the delta held nothing but calls that are gone. */
-function rewriteChoice(part: JsonObject, kept: Map<Call, number>, callOf: Map<JsonObject, Call>): JsonObject[] {
+function rewriteChoice(part: JsonObject, remaining: Map<Call, number>, callOf: Map<JsonObject, Call>): JsonObject[] {
   const index = typeof part.index === 'number' ? part.index : 0
-  const keptHere = [...kept.keys()].filter((call) => call.choice === index)
-  const finish = endedByCalls(part.finish_reason) && keptHere.length === 0 ? { finish_reason: 'stop' } : {}
+  const left = [...remaining.keys()].filter((call) => call.choice === index)
+  const finish = endedByCalls(part.finish_reason) && left.length === 0 ? { finish_reason: 'stop' } : {}
   // What a whole message says of calls was said by the deltas too.
-  if (holdsCalls(part.message)) return rewriteChoice(without(part, 'message'), kept, callOf)
+  if (holdsCalls(part.message)) return rewriteChoice(without(part, 'message'), remaining, callOf)
   if (!isObject(part.delta)) return [{ ...part, index, ...finish }]
   const calls = objects(part.delta.tool_calls).flatMap((call) => {
     const owner = callOf.get(call)
-    const newIndex = owner === undefined ? undefined : kept.get(owner)
+    const newIndex = owner === undefined ? undefined : remaining.get(owner)
     return newIndex === undefined ? [] : [{ ...call, index: newIndex }]
   })
-  const legacyKept = keptHere.some((call) => call.legacy)
+  const keepsLegacy = left.some((call) => call.legacy)
   const delta = without(
     { ...part.delta, tool_calls: calls },
     ...(calls.length === 0 ? ['tool_calls'] : []),
-    ...(legacyKept ? [] : ['function_call']),
+    ...(keepsLegacy ? [] : ['function_call']),
   )
   const heldCalls = 'tool_calls' in part.delta || 'function_call' in part.delta
   const nothingLeft = Object.values(delta).every((value) => value === null || value === undefined)

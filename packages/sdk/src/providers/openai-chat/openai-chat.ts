@@ -127,7 +127,7 @@ function withTools(request: JsonObject, allowed: ReadonlySet<string>): JsonObjec
     // The API refuses an empty list, and a choice among none.
     result =
       tools.length > 0
-        ? { ...result, tools, ...mendedChoice(request.tool_choice, allowed) }
+        ? { ...result, tools, ...narrowedChoice(request.tool_choice, allowed) }
         : without(result, 'tools', 'tool_choice', 'parallel_tool_calls')
   }
   if (Array.isArray(request.functions)) {
@@ -139,7 +139,7 @@ function withTools(request: JsonObject, allowed: ReadonlySet<string>): JsonObjec
   return allowed.has('web_search') ? result : without(result, 'web_search_options')
 }
 
-function mendedChoice(choice: unknown, allowed: ReadonlySet<string>): JsonObject {
+function narrowedChoice(choice: unknown, allowed: ReadonlySet<string>): JsonObject {
   if (!isObject(choice)) return {}
   if (isObject(choice.allowed_tools)) {
     const tools = objects(choice.allowed_tools.tools).filter((tool) => allowed.has(toolName(tool) ?? ''))
@@ -151,9 +151,9 @@ function mendedChoice(choice: unknown, allowed: ReadonlySet<string>): JsonObject
 }
 
 function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject {
-  const legacyKept = choicesWithLegacyCall(response, allowedIds)
+  const keepsLegacy = choicesWithLegacyCall(response, allowedIds)
   const choices = list(response.choices).map((choice, position) =>
-    isObject(choice) ? keepCallsOf(choice, allowedIds, legacyKept.has(position)) : choice,
+    isObject(choice) ? keepCallsOf(choice, allowedIds, keepsLegacy.has(position)) : choice,
   )
   return withHiddenPropertiesOf(response, { ...response, choices })
 }
@@ -161,12 +161,12 @@ function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonO
 function keepCallsOf(choice: JsonObject, allowedIds: ReadonlySet<string>, keepLegacy: boolean): JsonObject {
   if (!isObject(choice.message)) return choice
   const calls = objects(choice.message.tool_calls)
-  const kept = calls.filter((call) => typeof call.id === 'string' && allowedIds.has(call.id))
+  const remaining = calls.filter((call) => typeof call.id === 'string' && allowedIds.has(call.id))
   const legacy = isObject(choice.message.function_call)
-  if (kept.length === calls.length && legacy === keepLegacy && !isOddList(choice.message.tool_calls)) return choice
-  const dropped = [...(kept.length === 0 ? ['tool_calls'] : []), ...(keepLegacy ? [] : ['function_call'])]
-  const message = without({ ...choice.message, tool_calls: kept }, ...dropped)
-  if (kept.length > 0 || keepLegacy) return { ...choice, message }
+  if (remaining.length === calls.length && legacy === keepLegacy && !isOddList(choice.message.tool_calls)) return choice
+  const dropped = [...(remaining.length === 0 ? ['tool_calls'] : []), ...(keepLegacy ? [] : ['function_call'])]
+  const message = without({ ...choice.message, tool_calls: remaining }, ...dropped)
+  if (remaining.length > 0 || keepLegacy) return { ...choice, message }
   return { ...choice, message, finish_reason: endedByCalls(choice.finish_reason) ? 'stop' : choice.finish_reason }
 }
 

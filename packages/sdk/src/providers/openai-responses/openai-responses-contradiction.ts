@@ -4,7 +4,7 @@ import { pieceText, sameArguments, sameValues } from '../same-arguments.js'
 import { callsOf, isProviderRun, mayBeCall } from './openai-responses-calls.js'
 
 /** What events said of an item: the event, and the fields it named. */
-export interface Said {
+export interface Statement {
   readonly by: string
   readonly fields: JsonObject
 }
@@ -15,7 +15,7 @@ export interface Part {
   readonly type: string
   grown: string
   /** What the events said that ended it. */
-  readonly ends: Said[]
+  readonly ends: Statement[]
 }
 
 /** All that the events said of one output item. */
@@ -23,12 +23,12 @@ export interface Spoken {
   readonly index: number
   /** As they were put together. */
   readonly fields: JsonObject
-  readonly said: readonly Said[]
+  readonly statements: readonly Statement[]
   readonly parts: ReadonlyMap<string, Part>
 }
 
 /** A whole response in an event; `last` where it ends the stream. */
-export interface Told {
+export interface ResponseEvent {
   readonly by: string
   readonly response: JsonObject
   readonly last: boolean
@@ -38,17 +38,19 @@ interface Streamed {
   readonly items: readonly Spoken[]
   /** Items of which only parts came. */
   readonly strays: readonly Spoken[]
-  readonly told: readonly Told[]
+  readonly responses: readonly ResponseEvent[]
   /** The output that is judged. */
   readonly judged: readonly JsonObject[]
 }
 
 /**
- * One thing that a stream says in two ways about its calls; null when there is none. A call is told piece by piece, by
+ * One thing that a stream says in two ways about its calls; null when there is none. A call is described piece by piece, by
  * the end of the pieces, by its item, and by the whole response: a program may take it from any of them.
  */
-export function contradictionIn({ items, strays, told, judged }: Streamed): string | null {
-  const output = told.filter(({ last }) => last).map(({ by, response }) => ({ by, items: objects(response.output) }))
+export function contradictionIn({ items, strays, responses, judged }: Streamed): string | null {
+  const output = responses
+    .filter(({ last }) => last)
+    .map(({ by, response }) => ({ by, items: objects(response.output) }))
   for (const item of strays) {
     const ends = output.flatMap(({ by, items: all }) => saidBy(by, all.slice(item.index, item.index + 1)))
     if (ends.length === 0) return `parts came of item ${item.index}, which no event brought`
@@ -62,14 +64,14 @@ export function contradictionIn({ items, strays, told, judged }: Streamed): stri
         all.filter((one) => isSame(one, item.fields)),
       ),
     )
-    const joined = { by: item.said.at(-1)?.by ?? '', fields: item.fields }
+    const joined = { by: item.statements.at(-1)?.by ?? '', fields: item.fields }
     const found = [...ends, joined].map((end) => differing(item, end)).find((two) => two !== null)
     if (found !== undefined) return found
   }
-  return unjudged(items, told, judged)
+  return unjudged(items, responses, judged)
 }
 
-const saidBy = (by: string, items: readonly JsonObject[]): Said[] => items.map((fields) => ({ by, fields }))
+const saidBy = (by: string, items: readonly JsonObject[]): Statement[] => items.map((fields) => ({ by, fields }))
 
 /** The output of a call has the call's id too. */
 const isSame = (one: JsonObject, item: JsonObject): boolean =>
@@ -81,12 +83,12 @@ export function twoItems({ type }: JsonObject, one: Spoken, other: Spoken): stri
   return isCall ? `${text(type)} belongs to two items, one by its number and one by its id` : null
 }
 
-function differing(item: Spoken, end: Said): string | null {
-  const kinds = [...item.said.map(({ fields }) => fields).filter(({ type }) => type !== undefined), end.fields]
+function differing(item: Spoken, end: Statement): string | null {
+  const kinds = [...item.statements.map(({ fields }) => fields).filter(({ type }) => type !== undefined), end.fields]
   if (item.parts.size === 0 ? !kinds.some(mayBeCall) : kinds.every(isProviderRun)) return null
   const two = (what: string, by: string): string =>
     `call ${quoteName(text(end.fields.call_id) || text(item.fields.call_id))} has two ${what}, in ${by} and in ${end.by}`
-  for (const { by, fields } of item.said) {
+  for (const { by, fields } of item.statements) {
     const key = differingKey(fields, end.fields, by === 'response.output_item.added')
     if (key !== null) return two(WORDS.get(key) ?? `${key}s`, by)
   }
@@ -97,7 +99,7 @@ function differing(item: Spoken, end: Said): string | null {
     const words = WORDS.get(word) ?? `${word}s`
     const other = ends.find(({ fields }) => !samePart(key, fields[key], whole))
     if (other !== undefined) return two(words, other.by)
-    const before = text(partAt(item.said[0]?.fields ?? {}, key))
+    const before = text(partAt(item.statements[0]?.fields ?? {}, key))
     if (grown !== '' && !samePart(key, grown, whole) && !samePart(key, before + grown, whole))
       return two(words, 'its deltas')
   }
@@ -136,7 +138,11 @@ const samePart = (key: string, one: unknown, other: unknown): boolean =>
   key === 'arguments' ? sameArguments(one, other) : sameValues(one, other)
 
 /** A call in the events, or in a response, that is none in what is judged: there the provider has run it. */
-function unjudged(items: readonly Spoken[], told: readonly Told[], judged: readonly JsonObject[]): string | null {
+function unjudged(
+  items: readonly Spoken[],
+  responses: readonly ResponseEvent[],
+  judged: readonly JsonObject[],
+): string | null {
   const known = [...callsOf(judged)]
   const alone = (call: JsonObject, by: string): string =>
     `call ${quoteName(text(call.call_id))} is to be run in one place only, in ${by}`
@@ -144,7 +150,7 @@ function unjudged(items: readonly Spoken[], told: readonly Told[], judged: reado
     if (!known.some(({ type, call_id }) => type === call.type && call_id === call.call_id))
       return alone(call, 'the events')
   }
-  for (const { by, response } of told) {
+  for (const { by, response } of responses) {
     for (const call of callsOf(objects(response.output))) {
       if (!known.some((one) => differingKey(call, one, false) === null)) return alone(call, by)
     }

@@ -7,9 +7,9 @@ import {
   contradictionIn,
   type Part,
   partOf,
-  type Said,
+  type ResponseEvent,
   type Spoken,
-  type Told,
+  type Statement,
   twoItems,
 } from './openai-responses-contradiction.js'
 
@@ -19,7 +19,7 @@ interface Item extends Spoken, Numbered {
   run: number
   /** The program saw it begin before the hold. */
   flowed: boolean
-  readonly said: Said[]
+  readonly statements: Statement[]
   readonly parts: Map<string, Part>
 }
 
@@ -39,7 +39,7 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
   /** By number, and by id: either may be missing on the wire. */
   const open = new Map<number | string, Item>()
   const held: Held[] = []
-  const told: Told[] = []
+  const responses: ResponseEvent[] = []
   let begun: JsonObject = {}
   let crossed: string | null = null
   let holding = holdAll
@@ -58,7 +58,7 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
   }
 
   const begin = (item: Item, fields: JsonObject, event: JsonObject): void => {
-    item.said.push({ by: text(event.type), fields })
+    item.statements.push({ by: text(event.type), fields })
     if (!item.begun || event.type === 'response.output_item.done') item.fields = { ...fields }
     if (item.begun) return
     item.begun = true
@@ -78,7 +78,7 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
     if (item !== null) addDelta(item, event)
     const output = objects(response.output)
     const last = TERMINAL.has(text(event.type))
-    if (last || output.length > 0) told.push({ by: text(event.type), response, last })
+    if (last || output.length > 0) responses.push({ by: text(event.type), response, last })
     holding ||= isPart || (item !== null && mayBeCall(item.fields)) || output.some(mayBeCall)
     if (item !== null) item.flowed ||= !holding
     if (!holding) return [event]
@@ -87,16 +87,16 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
   }
 
   const contradiction = (): string | null =>
-    crossed ?? contradictionIn({ items, strays: [...strays], told, judged: wholeOutput(told, items) })
+    crossed ?? contradictionIn({ items, strays: [...strays], responses, judged: wholeOutput(responses, items) })
 
   return {
     take,
     holding: () => holding,
-    complete: () => told.some(({ last }) => last),
+    complete: () => responses.some(({ last }) => last),
     response: () => ({
       ...begun,
-      ...told.findLast(({ last }) => last)?.response,
-      output: wholeOutput(told, items),
+      ...responses.findLast(({ last }) => last)?.response,
+      output: wholeOutput(responses, items),
     }),
     contradiction,
     release: () => held.map(({ event }) => event),
@@ -116,7 +116,7 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
 }
 
 function newItem(index: number): Item {
-  return { index, run: 0, fields: {}, begun: false, flowed: false, said: [], parts: new Map() }
+  return { index, run: 0, fields: {}, begun: false, flowed: false, statements: [], parts: new Map() }
 }
 
 const numberOf = (event: JsonObject): number | null =>
@@ -137,7 +137,7 @@ function addPart(item: Item, event: JsonObject): boolean {
   item.parts.set(part.key, before)
   before.grown += part.grown
   if (part.end !== undefined) before.ends.push({ by: text(event.type), fields: { [part.key]: part.end } })
-  if (pieceText(event.name) !== '') item.said.push({ by: text(event.type), fields: { name: event.name } })
+  if (pieceText(event.name) !== '') item.statements.push({ by: text(event.type), fields: { name: event.name } })
   return !isProviderRun(item.fields)
 }
 
@@ -180,11 +180,11 @@ function withGrownText(content: unknown, event: JsonObject): unknown {
 }
 
 /** What the terminal events say, and whatever was streamed but is missing there. */
-function wholeOutput(told: readonly Told[], items: readonly Item[]): JsonObject[] {
-  const output = told.flatMap(({ last, response }) => (last ? objects(response.output) : []))
+function wholeOutput(responses: readonly ResponseEvent[], items: readonly Item[]): JsonObject[] {
+  const output = responses.flatMap(({ last, response }) => (last ? objects(response.output) : []))
   const known = new Set(output.flatMap((item) => [text(item.id), text(item.call_id)]).filter((id) => id !== ''))
-  const untold = items.filter(({ fields }) => !known.has(text(fields.id)) && !known.has(text(fields.call_id)))
-  return [...output, ...untold.map(({ fields }) => fields)]
+  const missing = items.filter(({ fields }) => !known.has(text(fields.id)) && !known.has(text(fields.call_id)))
+  return [...output, ...missing.map(({ fields }) => fields)]
 }
 
 function rewrite({ event, item }: Held, gone: ReadonlySet<Item>, allowedIds: ReadonlySet<string>): JsonObject[] {
@@ -235,6 +235,6 @@ function withText(events: JsonObject[], said: string, outputIndex: number): Json
   if (end === -1) return [...events, ...added]
   const terminal = events[end] ?? {}
   const response = isObject(terminal.response) ? terminal.response : {}
-  const told = { ...terminal, response: { ...response, output: [...objects(response.output), item] } }
-  return [...events.slice(0, end), ...added, told, ...events.slice(end + 1)]
+  const ended = { ...terminal, response: { ...response, output: [...objects(response.output), item] } }
+  return [...events.slice(0, end), ...added, ended, ...events.slice(end + 1)]
 }

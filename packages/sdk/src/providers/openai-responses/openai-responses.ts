@@ -10,7 +10,7 @@ import {
 import type { MessageView, OfferedTool, Provider, RequestView, SaidInstead } from '../provider.js'
 import { callsExcept } from './openai-responses-calls.js'
 import { messageItem, readResponseStream } from './openai-responses-stream.js'
-import { inputItems, keptResponses, saidInsteadId } from './stored-responses.js'
+import { inputItems, saidInsteadId, storedResponses } from './stored-responses.js'
 
 /** OpenAI `responses`. */
 export const openaiResponses: Provider = {
@@ -34,7 +34,7 @@ export const openaiResponses: Provider = {
   textResponse,
   textEvents,
   readStream: readResponseStream,
-  keeps: keptResponses,
+  stored: storedResponses,
   wire: {
     encode: (event) => `event: ${isObject(event) ? text(event.type) : ''}\ndata: ${JSON.stringify(event)}\n\n`,
     end: '',
@@ -137,7 +137,7 @@ function withTools(request: JsonObject, allowed: ReadonlySet<string>): JsonObjec
   if (!Array.isArray(request.tools)) return result
   const tools = allowedTools(objects(request.tools), allowed)
   if (tools.length === 0) return without(result, 'tools', 'tool_choice', 'parallel_tool_calls')
-  return { ...result, tools, ...mendedChoice(request.tool_choice, allowed) }
+  return { ...result, tools, ...narrowedChoice(request.tool_choice, allowed) }
 }
 
 function allowedTools(tools: JsonObject[], allowed: ReadonlySet<string>): JsonObject[] {
@@ -148,7 +148,7 @@ function allowedTools(tools: JsonObject[], allowed: ReadonlySet<string>): JsonOb
   })
 }
 
-function mendedChoice(choice: unknown, allowed: ReadonlySet<string>): JsonObject {
+function narrowedChoice(choice: unknown, allowed: ReadonlySet<string>): JsonObject {
   if (!isObject(choice)) return {}
   if (choice.type === 'allowed_tools') {
     const tools = objects(choice.tools).filter((tool) => allowed.has(toolName(tool) ?? ''))
@@ -161,15 +161,15 @@ function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonO
   const before = objects(response.output)
   const gone = callsExcept(before, allowedIds)
   if (gone.size === 0) return response
-  const kept = before.filter((item) => !gone.has(item))
-  return withHiddenPropertiesOf(response, { ...response, output: withoutOrphanReasoning(before, kept) })
+  const remaining = before.filter((item) => !gone.has(item))
+  return withHiddenPropertiesOf(response, { ...response, output: withoutOrphanReasoning(before, remaining) })
 }
 
 /** The API refuses a reasoning item whose following item is missing, so it goes with the call it led to. */
-function withoutOrphanReasoning(before: JsonObject[], kept: JsonObject[]): JsonObject[] {
-  if (before.at(-1) === kept.at(-1)) return kept
-  const end = kept.findLastIndex((item) => item.type !== 'reasoning')
-  return kept.slice(0, end + 1)
+function withoutOrphanReasoning(before: JsonObject[], remaining: JsonObject[]): JsonObject[] {
+  if (before.at(-1) === remaining.at(-1)) return remaining
+  const end = remaining.findLastIndex((item) => item.type !== 'reasoning')
+  return remaining.slice(0, end + 1)
 }
 
 function textResponse(request: JsonObject, said: SaidInstead): JsonObject {

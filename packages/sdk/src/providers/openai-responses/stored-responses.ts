@@ -2,8 +2,8 @@ import { isObject, type JsonObject, objects, text, without } from '../../base/js
 import type { StoredConversations, Thread } from '../stored-conversations.js'
 import { callsExcept } from './openai-responses-calls.js'
 
-/** Responses are kept by the provider, alone (`previous_response_id`) or in a `conversation`. */
-export const keptResponses: StoredConversations = {
+/** Responses are stored by the provider, alone (`previous_response_id`) or in a `conversation`. */
+export const storedResponses: StoredConversations = {
   threadOf,
   onThread: (request, thread, items) => ({
     ...without(request, 'previous_response_id', 'conversation'),
@@ -12,7 +12,7 @@ export const keptResponses: StoredConversations = {
     input: [...items, ...inputItems(request)],
   }),
   itemsOf: inputItems,
-  callsExcept: (response, keptIds) => [...callsExcept(objects(response.output), keptIds)],
+  callsExcept: (response, shownIds) => [...callsExcept(objects(response.output), shownIds)],
   answerTo(call, why) {
     const answer = ANSWERS.get(text(call.type))
     if (answer === undefined) return null
