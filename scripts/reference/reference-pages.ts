@@ -12,7 +12,7 @@ import {
 } from '@countersign/protocol'
 import { SETTINGS } from '@countersign/server'
 import { COMMANDS } from '../../packages/cli/src/commands/index.js'
-import { compactJson } from '../compact-json.js'
+import { compactJson } from './compact-json.js'
 import { CONTRACT_KEYS, SESSION_KEYS } from './contract-keys.js'
 import { DIAGNOSTIC_MEANINGS } from './diagnostic-meanings.js'
 import { LIMIT_MEANINGS } from './limit-meanings.js'

@@ -94,7 +94,7 @@ test('a key, a sign-in and a mailed link of the backup open nothing once it is r
   expect(open).toHaveLength(0)
 })
 
-test('a backup is refused into a database in use; one that is cut short or no backup changes nothing', async () => {
+test('a backup is refused into a database in use; one that is cut short or not a backup changes nothing', async () => {
   const file = join(folder, 'whole.gz')
   await backUp(runtime.databaseUrl, file)
   await expect(restoreBackup(file, runtime.databaseUrl)).rejects.toThrow(/not empty: restore into a new one/)
@@ -112,7 +112,7 @@ test('a backup is refused into a database in use; one that is cut short or no ba
   await expect(restoreBackup(torn, url)).rejects.toThrow(/torn\.gz cannot be unpacked .*cut short/)
   const plain = join(folder, 'plain.gz')
   await writeFile(plain, text)
-  await expect(restoreBackup(plain, url)).rejects.toThrow(/plain\.gz cannot be unpacked .*is no backup/)
+  await expect(restoreBackup(plain, url)).rejects.toThrow(/plain\.gz cannot be unpacked .*is not a backup/)
   const newer = join(folder, 'newer.gz')
   await writeFile(newer, gzipSync(text.replace(/"migration":[0-9]+/, '"migration":9000')))
   await expect(restoreBackup(newer, url)).rejects.toThrow(/of a newer version/)

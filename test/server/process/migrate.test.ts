@@ -29,7 +29,7 @@ async function folderWith(files: Record<string, string>): Promise<string> {
   return folder
 }
 
-test('an address that leads to something else than PostgreSQL is told after a while', async () => {
+test('an address where no PostgreSQL answers is reported after a while', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const sql = connect({ url: `postgres://u:p@127.0.0.1:${(other.address() as AddressInfo).port}/x` }, { max: 1 })

@@ -25,21 +25,21 @@ const ready = async () => {
   const answer = await appFetch(server.app)(`${TEST_ORIGIN}/readyz`)
   return [answer.status, await answer.json()]
 }
-const kept = async () =>
+const stored = async () =>
   (await runtime.sql`select revision, (select count(*) from session_events) as events from session_heads`)[0]
 
 test('until the database has changed, it is ready', async () => {
   expect(await ready()).toEqual([200, { status: 'ready' }])
 })
 
-test('what meets a table that has changed is told that nothing was decided', async () => {
+test('a request that needs a changed table is answered that nothing was decided', async () => {
   await runtime.sql`alter table session_heads rename column facts to facts_of_a_newer_version`
-  const before = await kept()
+  const before = await stored()
   const { status, problem } = await session.preflight()
   expect([status, problem.code]).toEqual([503, 'UNAVAILABLE'])
   const { status: loaded } = await session.api.loadSession({ params: { session_id: session.sessionId } })
   expect(loaded).toBe(503)
-  expect(await kept()).toEqual(before)
+  expect(await stored()).toEqual(before)
   await runtime.sql`alter table session_heads rename column facts_of_a_newer_version to facts`
   expect((await session.preflight()).status).toBe(200)
 })
@@ -48,11 +48,11 @@ test('once a newer version is noted it is not ready and refuses everything, also
   await runtime.sql`insert into schema_migrations (number, name, checksum) values (9999, 'newer', 'none')`
   const reason = 'the database is newer than this instance: stop it'
   await expect.poll(ready, { timeout: 20_000 }).toEqual([503, { status: 'not_ready', reason }])
-  const before = await kept()
+  const before = await stored()
   const { status, problem, headers } = await session.preflight()
   expect([status, problem.code, headers.get('retry-after')]).toEqual([503, 'UNAVAILABLE', '1'])
   expect(problem.detail).toContain('use another one, or stop this one and start the newer version')
   expect((await session.api.loadSession({ params: { session_id: session.sessionId } })).status).toBe(503)
   expect((await session.api.login({ body: { email: 'a@b.example', password: 'not the password' } })).status).toBe(503)
-  expect(await kept()).toEqual(before)
+  expect(await stored()).toEqual(before)
 })

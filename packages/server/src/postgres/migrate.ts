@@ -17,17 +17,17 @@ export class MigrationError extends Error {
   override name = 'MigrationError'
 }
 
-/** Any number will do while all instances share it: it names the lock that only one migrating instance holds. */
+/** An arbitrary number: the lock that only one migrating instance holds. */
 const MIGRATION_LOCK = 4_319_001
 const MIGRATION_LOCK_WAIT_MS = 120_000
 
-/** Those of this code. */
+/** The folder of this code's migrations. */
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
 /**
  * Brings the database to the version of this code, in one transaction, and returns the numbers it applied.
- * Instances that start at once wait for one another. A database newer than the code is refused. `upTo` stops at an
- * earlier version, for a backup that was made by one.
+ * Instances that start at once wait for each other. A database newer than the code is refused. `upTo` stops at an
+ * earlier version, to restore a backup that it made.
  */
 export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.POSITIVE_INFINITY): Promise<number[]> {
   const migrations = (await readMigrations(folder)).filter(({ number }) => number <= upTo)
@@ -91,7 +91,7 @@ interface AppliedMigration {
   checksum: string
 }
 
-/** What is still to be applied. Throws when the database holds what this code does not know, or knows otherwise. */
+/** What is left to apply. Throws if the database has a migration that this code does not know, or that has changed. */
 export function pendingMigrations(known: readonly Migration[], applied: readonly AppliedMigration[]): Migration[] {
   const byNumber = new Map(known.map((migration) => [migration.number, migration]))
   for (const row of applied) {

@@ -14,12 +14,12 @@ export class BackupError extends Error {
 }
 
 const FORMAT = 'countersign-backup-1'
-/** Filled by the migrations themselves, or worth nothing later. */
+/** Written by the migrations themselves, or worthless later. */
 const LEFT_OUT = new Set(['schema_migrations', 'buckets'])
 const END_OF_TABLE = '.'
-/** Rows that are read at once; the largest have some 4 MB. */
+/** Rows read at once; the largest have about 4 MB. */
 const READ_ROWS = 40
-/** What is written by one statement: as many rows as come to about this. */
+/** About what one statement writes. */
 const WRITTEN_CHARACTERS = 4_000_000
 const WRITTEN_ROWS = 500
 
@@ -33,8 +33,8 @@ interface TableHeader {
 }
 
 /**
- * Writes everything the service keeps into one compressed file, as of one moment, while it runs. The file holds what
- * the database holds, hashed keys and passwords included: keep it as safe as the database. Returns the rows written.
+ * Writes everything the service stores into one compressed file, as of one moment, while it runs. The file is as secret
+ * as the database: it holds hashed keys and passwords. Returns the number of rows.
  */
 export async function backUp(url: string, file: string): Promise<number> {
   const draft = `${file}.draft`
@@ -70,7 +70,7 @@ export async function backUp(url: string, file: string): Promise<number> {
 }
 
 export interface RestoreOptions {
-  /** Revokes every API key, sign-in and mailed link: the backup may hold some that were taken away after it was made. */
+  /** Revokes every API key, sign-in and mailed link: the backup may hold some that were revoked after it was made. */
   readonly revokeAccess?: boolean
   /** The folder of the migrations; those of this code by default. */
   readonly migrations?: string
@@ -96,7 +96,7 @@ async function restoreLines(
   const header = readHeader((await input.next()).value, file)
   const newest = (await readMigrations(migrations)).at(-1)?.number ?? 0
   if (header.migration > newest) {
-    throw new BackupError(`${file} is of a newer version of Countersign: restore it with that one`)
+    throw new BackupError(`${file} is of a newer version of Countersign: restore it with that version`)
   }
   await migrate(url, migrations, header.migration)
   const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
@@ -135,12 +135,12 @@ async function* unpackedLines(chunks: AsyncIterable<string>, file: string): Asyn
   } catch (error) {
     const broken = error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
     throw broken
-      ? new BackupError(`${file} cannot be unpacked (${error.message}): it was cut short, or is no backup`)
+      ? new BackupError(`${file} cannot be unpacked (${error.message}): it was cut short, or is not a backup`)
       : error
   }
 }
 
-/** A line ends with a line feed alone: `readline` ends one at U+2028, too, from Node 24 on, and JSON text holds that as it is. */
+/** Only a line feed ends a line: from Node 24 on `readline` also splits at U+2028, which JSON does not escape. */
 async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string, undefined> {
   let line: string[] = []
   for await (const chunk of chunks) {
@@ -160,14 +160,14 @@ function readHeader(line: string | undefined, file: string): Header {
     const header = JSON.parse(line ?? '') as Header
     if (header.format === FORMAT) return header
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new BackupError(`${file} is no backup of Countersign, or one of a newer version`)
+  throw new BackupError(`${file} is not a backup of Countersign, or is of a newer version`)
 }
 
 async function newestMigration(tx: Tx): Promise<number> {
   const [row] = await tx<{ number: number }[]>`select max(number) as number from schema_migrations`
-  if (!row?.number) throw new BackupError('the database holds nothing of Countersign')
+  if (!row?.number) throw new BackupError('the database has no tables of Countersign')
   return row.number
 }
 
@@ -188,7 +188,7 @@ async function listTables(tx: Tx): Promise<TableHeader[]> {
   )
 }
 
-/** In an order in which each table comes after those its rows point to. */
+/** Each table comes after the tables that its rows refer to. */
 function referencedFirst(tables: TableHeader[], references: readonly { from: string; to: string }[]): TableHeader[] {
   const ordered: TableHeader[] = []
   const waiting = [...tables]
@@ -196,13 +196,13 @@ function referencedFirst(tables: TableHeader[], references: readonly { from: str
     const isWaiting = (table: string) => waiting.some((other) => other.table === table)
     const next = waiting.findIndex(({ table }) => !references.some(({ from, to }) => from === table && isWaiting(to)))
     if (next < 0)
-      throw new BackupError(`tables point to each other in a ring: ${waiting.map((t) => t.table).join(', ')}`)
+      throw new BackupError(`tables refer to each other in a cycle: ${waiting.map((t) => t.table).join(', ')}`)
     ordered.push(...waiting.splice(next, 1))
   }
   return ordered
 }
 
-/** Rows as PostgreSQL itself writes and reads them: no number and no time passes through JavaScript. */
+/** Rows are written as PostgreSQL writes them: no number or time is converted by JavaScript. */
 async function copyOut(tx: Tx, { table, columns }: TableHeader, to: Writable): Promise<number> {
   await write(to, `${JSON.stringify({ table, columns })}\n`)
   let rows = 0
@@ -210,7 +210,7 @@ async function copyOut(tx: Tx, { table, columns }: TableHeader, to: Writable): P
     READ_ROWS,
   )) {
     rows += batch.length
-    // One by one: together they may be longer than a text can be.
+    // One by one: joined, they might exceed the longest string.
     for (const { row } of batch) await write(to, `${row}\n`)
   }
   await write(to, `${END_OF_TABLE}\n`)
@@ -219,7 +219,8 @@ async function copyOut(tx: Tx, { table, columns }: TableHeader, to: Writable): P
 
 async function copyIn(tx: Tx, header: TableHeader, input: AsyncIterator<string>): Promise<number> {
   const known = (await listTables(tx)).find(({ table }) => table === header.table)
-  if (known === undefined) throw new BackupError(`the backup holds a table ${header.table}, which is not known here`)
+  if (known === undefined)
+    throw new BackupError(`the backup has a table ${header.table} that this version does not know`)
   let rows = 0
   const batch: string[] = []
   let characters = 0
@@ -240,7 +241,7 @@ async function copyIn(tx: Tx, header: TableHeader, input: AsyncIterator<string>)
   return rows
 }
 
-/** Numbers that PostgreSQL hands out go on after those of the backup. */
+/** Generated numbers continue after those of the backup. */
 async function continueNumbers(tx: Tx): Promise<void> {
   const numbered = await tx<{ table: string; column: string }[]>`
     select c.relname as table, a.attname as column
