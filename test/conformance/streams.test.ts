@@ -109,12 +109,12 @@ const keepSome = ({ response }: ModelAnswer): TurnResult => ({
 
 /** What the gate reads out of the events, whatever becomes of them. */
 function assembled(stream: { format: ModelApi; events: unknown[] }): JsonObject {
-  return gateOver(stream).response()
+  return holdOver(stream).response()
 }
 
-function gateOver({ format, events }: { format: ModelApi; events: unknown[] }): StreamHold {
-  const gate = PROVIDERS[format].readStream({})
-  for (const event of events) if (typeof event === 'object' && event !== null) gate.take(event as JsonObject)
+function holdOver({ format, events }: { format: ModelApi; events: unknown[] }): StreamHold {
+  const hold = PROVIDERS[format].readStream({})
+  for (const event of events) if (typeof event === 'object' && event !== null) hold.take(event as JsonObject)
   return gate
 }
 
@@ -142,7 +142,7 @@ describeShared('recorded streams', 'conformance/streams', () => {
     })
 
     test('what a provider really says contradicts itself nowhere', () => {
-      expect(gateOver(recorded).contradiction()).toBeNull()
+      expect(holdOver(recorded).contradiction()).toBeNull()
     })
 
     test('blocked calls are in no event, and the client still reads the stream', async () => {

@@ -21,10 +21,10 @@ import type { MessageCall, MessageView, Provider, RequestView } from '../provide
  */
 export interface Conversations {
   /** Finds the conversation of a request, or starts one, and takes in what the request brings that is new. */
-  open(request: AskedRequest): OpenRequest
+  open(request: ConversationRequest): OpenRequest
 }
 
-export interface AskedRequest extends Pick<RequestView, 'previousResponseId'> {
+export interface ConversationRequest extends Pick<RequestView, 'previousResponseId'> {
   readonly messages: readonly MessageView[]
 }
 
@@ -51,7 +51,7 @@ export function createConversations(key: string | null = null): Conversations {
   const newId = createIds()
 
   /** Null when the request continues nothing that is known. */
-  const find = (request: AskedRequest, hashes: readonly string[]): { id: string; known: number } | null => {
+  const find = (request: ConversationRequest, hashes: readonly string[]): { id: string; known: number } | null => {
     const previous = request.previousResponseId === null ? undefined : responses.get(request.previousResponseId)
     if (previous !== undefined) return { id: previous, known: 0 }
     for (let known = hashes.length; known > 0; known -= 1) {

@@ -281,11 +281,11 @@ describe('responses', () => {
       choices: [{ index: 0, delta: { tool_calls }, finish_reason }],
     })
     const part = (id: string, name: string) => ({ index: 0, id, type: 'function', function: { name, arguments: '{}' } })
-    const gate = openaiChat.readStream({})
-    for (const event of [chunk([part('1', 'a')]), chunk([part('2', 'b')]), chunk([], 'tool_calls')]) gate.take(event)
-    const [choice] = gate.response().choices as { message: { tool_calls: { id: string }[] } }[]
+    const hold = openaiChat.readStream({})
+    for (const event of [chunk([part('1', 'a')]), chunk([part('2', 'b')]), chunk([], 'tool_calls')]) hold.take(event)
+    const [choice] = hold.response().choices as { message: { tool_calls: { id: string }[] } }[]
     expect(choice?.message.tool_calls.map(({ id }) => id)).toEqual(['1', '2'])
-    expect(JSON.stringify(gate.releaseOnly(new Set(['2'])))).not.toContain('"1"')
+    expect(JSON.stringify(hold.releaseOnly(new Set(['2'])))).not.toContain('"1"')
   })
 })
 
@@ -294,24 +294,24 @@ describe('a stream of Responses', () => {
   const ends = (output: JsonObject[]) => ({ type: 'response.completed', response: { id: 'resp_1', output } })
 
   test('without numbers is held from the first call on, and what is blocked is stripped', () => {
-    const gate = openaiResponses.readStream(responses(), { holdAll: false })
+    const hold = openaiResponses.readStream(responses(), { holdAll: false })
     const events = [
       { type: 'response.output_item.added', item: call('') },
       { type: 'response.function_call_arguments.delta', item_id: 'fc_1', delta: '{"amount":5}' },
       { type: 'response.output_item.done', item: call('{"amount":5}') },
       ends([call('{"amount":5}')]),
     ]
-    expect(events.flatMap((event) => gate.take(event))).toEqual([])
-    expect(gate.response().output).toEqual([call('{"amount":5}')])
-    expect(gate.releaseOnly(new Set())).toEqual([ends([])])
+    expect(events.flatMap((event) => hold.take(event))).toEqual([])
+    expect(hold.response().output).toEqual([call('{"amount":5}')])
+    expect(hold.releaseOnly(new Set())).toEqual([ends([])])
   })
 
   test('that ends with another call than it showed contradicts itself', () => {
-    const gate = openaiResponses.readStream(responses(), { holdAll: false })
-    gate.take({ type: 'response.output_item.added', output_index: 0, item: call('') })
-    gate.take({ type: 'response.output_item.done', output_index: 0, item: call('{"amount":5000}') })
-    gate.take(ends([call('{"amount":5}')]))
-    expect(gate.contradiction()).toBe(
+    const hold = openaiResponses.readStream(responses(), { holdAll: false })
+    hold.take({ type: 'response.output_item.added', output_index: 0, item: call('') })
+    hold.take({ type: 'response.output_item.done', output_index: 0, item: call('{"amount":5000}') })
+    hold.take(ends([call('{"amount":5}')]))
+    expect(hold.contradiction()).toBe(
       'call "c1" has two arguments, in response.output_item.done and in response.completed',
     )
   })
@@ -330,21 +330,21 @@ describe('an Anthropic stream', () => {
   })
 
   test('whose input has a key twice is judged as malformed, like a whole response', () => {
-    const gate = anthropic.readStream({})
-    gate.take({ type: 'message_start', message: { id: 'm', content: [] } })
-    gate.take(start(0, { type: 'tool_use', id: 't', name: 'refund', input: {} }))
-    gate.take(json(0, '{"amount": 9000, '))
-    gate.take(json(0, '"amount": 1}'))
-    const [call] = readResponse(gate.response()).calls
+    const hold = anthropic.readStream({})
+    hold.take({ type: 'message_start', message: { id: 'm', content: [] } })
+    hold.take(start(0, { type: 'tool_use', id: 't', name: 'refund', input: {} }))
+    hold.take(json(0, '{"amount": 9000, '))
+    hold.take(json(0, '"amount": 1}'))
+    const [call] = readResponse(hold.response()).calls
     expect(call).toMatchObject({ id: 't', arguments: null, problem: expect.stringContaining('amount') })
   })
 
   test('that begins with a call and then text is held from the call on', () => {
-    const gate = anthropic.readStream({})
+    const hold = anthropic.readStream({})
     const call = { type: 'tool_use', id: 't', name: 'refund', input: {} }
     const content = [call, { type: 'text', text: 'done' }]
-    expect(gate.take({ type: 'message_start', message: { id: 'm', content } })).toEqual([])
-    expect(gate.holding()).toBe(true)
+    expect(hold.take({ type: 'message_start', message: { id: 'm', content } })).toEqual([])
+    expect(hold.holding()).toBe(true)
   })
 })
 
@@ -359,11 +359,11 @@ describe('calls of a chat that are no list', () => {
   })
 
   test('are held in a stream, judged as malformed and stripped', () => {
-    const gate = openaiChat.readStream({})
+    const hold = openaiChat.readStream({})
     const chunk = { id: 'r', choices: [{ index: 0, delta: { tool_calls: odd }, finish_reason: null }] }
-    expect(gate.take(chunk)).toEqual([])
-    gate.take({ id: 'r', choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] })
-    expect(readResponse(gate.response()).problems).toHaveLength(1)
-    expect(JSON.stringify(gate.releaseOnly(new Set(), 'no'))).not.toContain('refund')
+    expect(hold.take(chunk)).toEqual([])
+    hold.take({ id: 'r', choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] })
+    expect(readResponse(hold.response()).problems).toHaveLength(1)
+    expect(JSON.stringify(hold.releaseOnly(new Set(), 'no'))).not.toContain('refund')
   })
 })

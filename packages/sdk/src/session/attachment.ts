@@ -27,7 +27,7 @@ export const ATTACHED_AS: Readonly<Record<Environment, { readonly mode: Mode; re
   production: { mode: 'enforce', compat: 'protective' },
 }
 
-/** Looks the approved plan of the agent up and makes it ready. What goes wrong is in the state, never thrown. */
+/** Looks up the approved plan of the agent and prepares it. Failures are part of the state, never thrown. */
 export async function attachPlan(settings: ReplaySettings, transport: Transport): Promise<Attachment> {
   const agent = settings.agent ?? 'default'
   const { environment } = settings

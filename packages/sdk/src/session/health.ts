@@ -8,7 +8,7 @@ export interface HealthFacts {
   readonly compatEnforcement: CompatEnforcement
   /** The server decides, when it can be asked. */
   readonly governed: boolean
-  /** Nobody judges and every call is refused, for want of a plan. */
+  /** There is no plan, so every call is refused. */
   readonly refusing: boolean
   readonly restored: boolean
   readonly bypassed: boolean

@@ -45,7 +45,7 @@ export async function offerHandoff(core: SessionCore, offer: HandoffOffer): Prom
   return handoff
 }
 
-/** Marks the handoff complete with which the session joined. Evidence of what it did is delivered before. */
+/** Completes the handoff through which the session joined, after delivering the evidence of its work. */
 export async function completeHandoff(core: SessionCore): Promise<HandoffView> {
   const { workflow } = core.settings
   if (workflow?.handoffId === undefined) {

@@ -14,9 +14,9 @@ import { explainToModel } from './gate.js'
 export interface Continuations {
   /** Completes a request on its way out. Throws when it goes on from what only the program could answer. */
   completion(provider: Provider, request: JsonObject): (sent: JsonObject) => JsonObject
-  /** The model has answered: what the program does not get of it will have to be answered. */
+  /** The model has answered: calls that the program does not get must be answered for it. */
   answered(provider: Provider, request: JsonObject, answer: SeenAnswer): void
-  /** The model was not asked, and the program got this text as the answer of this id. */
+  /** The model was not asked, and the program got this text under this id instead. */
   saidInstead(provider: Provider, request: JsonObject, said: { text: string; id: string }): void
 }
 
@@ -37,7 +37,7 @@ interface MissingAnswers {
   readonly unanswerable: readonly string[]
 }
 
-/** What is forgotten ends in an error of the provider, not in a call. */
+/** Forgetting one leads to an error from the provider, not to a call. */
 const REMEMBERED = 500
 
 export function createContinuations(): Continuations {

@@ -89,7 +89,7 @@ function openCall(
   }
 }
 
-/** By the clock that has gone on longer: one of them stops while a machine sleeps, the other can be set. */
+/** By whichever clock shows more time: one of them stops while a machine sleeps, the other can be set. */
 function startAge(): () => number {
   const sinceMs = performance.now()
   const sinceWallMs = Date.now()

@@ -80,6 +80,6 @@ export interface TurnRequest {
   prepared: PreparedTurn | null
 }
 
-/** Judgements of this session can stop a call, whoever makes them. */
+/** Verdicts can stop a call in this session, whoever gives them. */
 export const binds = (session: TurnSession): boolean =>
   session.stance('local') === 'enforce' || session.stance('server') === 'enforce'

@@ -8,13 +8,13 @@ import { anthropic } from './anthropic.js'
 
 /** Null where the stream is blocked. */
 function judged(events: readonly JsonObject[]): { calls: string[]; released: JsonObject[] } | null {
-  const gate = anthropic.readStream({})
-  const flowed = events.flatMap((event) => gate.take(structuredClone(event)))
-  const { calls, problems } = readResponse(gate.response())
-  if (gate.contradiction() !== null || problems.length > 0 || calls.some(({ problem }) => problem !== null)) return null
+  const hold = anthropic.readStream({})
+  const flowed = events.flatMap((event) => hold.take(structuredClone(event)))
+  const { calls, problems } = readResponse(hold.response())
+  if (hold.contradiction() !== null || problems.length > 0 || calls.some(({ problem }) => problem !== null)) return null
   return {
     calls: calls.map(({ id, name, arguments: args }) => JSON.stringify([id, name, args])),
-    released: [...flowed, ...gate.release()],
+    released: [...flowed, ...hold.release()],
   }
 }
 

@@ -22,11 +22,11 @@ const streamed = (parts: JsonObject[][]): JsonObject[] => [
 
 /** Null where the stream holds a call that cannot be judged, or contradicts itself, which blocks it. */
 function judged(events: readonly JsonObject[]): { calls: string[]; released: JsonObject[] } | null {
-  const gate = openaiChat.readStream({})
-  const flowed = events.flatMap((event) => gate.take(structuredClone(event)))
-  const { calls, problems } = readResponse(gate.response())
-  if (gate.contradiction() !== null || problems.length > 0 || calls.some(({ problem }) => problem !== null)) return null
-  return { calls: calls.map(meaning), released: [...flowed, ...gate.release()] }
+  const hold = openaiChat.readStream({})
+  const flowed = events.flatMap((event) => hold.take(structuredClone(event)))
+  const { calls, problems } = readResponse(hold.response())
+  if (hold.contradiction() !== null || problems.length > 0 || calls.some(({ problem }) => problem !== null)) return null
+  return { calls: calls.map(meaning), released: [...flowed, ...hold.release()] }
 }
 
 const meaning = ({ id, name, arguments: args }: { id: string; name: string; arguments: unknown }): string =>

@@ -8,13 +8,13 @@ import { openaiResponses } from './openai-responses.js'
 
 /** Null where the stream is blocked. */
 function judged(events: readonly JsonObject[]): { calls: string[]; released: JsonObject[] } | null {
-  const gate = openaiResponses.readStream({})
-  const flowed = events.flatMap((event) => gate.take(structuredClone(event)))
-  const { calls, problems } = readResponse(gate.response())
-  if (gate.contradiction() !== null || problems.length > 0 || calls.some(({ problem }) => problem !== null)) return null
+  const hold = openaiResponses.readStream({})
+  const flowed = events.flatMap((event) => hold.take(structuredClone(event)))
+  const { calls, problems } = readResponse(hold.response())
+  if (hold.contradiction() !== null || problems.length > 0 || calls.some(({ problem }) => problem !== null)) return null
   return {
     calls: calls.map(({ name, arguments: args }) => JSON.stringify([name, args])),
-    released: [...flowed, ...gate.release()],
+    released: [...flowed, ...hold.release()],
   }
 }
 

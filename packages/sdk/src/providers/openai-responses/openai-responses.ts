@@ -208,9 +208,9 @@ function emptyResponse(request: JsonObject, { id }: SaidInstead): JsonObject {
 }
 
 function textEvents(request: JsonObject, said: SaidInstead): JsonObject[] {
-  const gate = readResponseStream(request, { holdAll: true })
+  const hold = readResponseStream(request, { holdAll: true })
   const response = emptyResponse(request, said)
-  gate.take({ type: 'response.created', sequence_number: 0, response })
-  gate.take({ type: 'response.completed', sequence_number: 1, response: { ...response, status: 'completed' } })
-  return gate.releaseOnly(new Set(), said.text)
+  hold.take({ type: 'response.created', sequence_number: 0, response })
+  hold.take({ type: 'response.completed', sequence_number: 1, response: { ...response, status: 'completed' } })
+  return hold.releaseOnly(new Set(), said.text)
 }
