@@ -72,7 +72,7 @@ try {
   if (cloned.status !== 0) throw new Error(`git clone failed: ${cloned.stderr}`)
   await start('first_start', async (output) => {
     check(/^== installing packages/m.test(output), 'the first start says that it installs')
-    check(/Countersign listens at http:\/\/127\.0\.0\.1:4397/.test(output), 'it prints its address')
+    check(/Countersign is running at http:\/\/127\.0\.0\.1:4397/.test(output), 'it prints its address')
     check(/sign in {5}\S+@\S+ {3}password \S+/.test(output), 'it prints a demo sign-in')
     check(/API key {5}csk_[\w-]{32}/.test(output), 'it prints a demo key')
     check(!/^\s+at .*:[0-9]+:[0-9]+\)?$/m.test(output), 'it shows no stack')

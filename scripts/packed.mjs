@@ -88,7 +88,7 @@ async function tryService() {
     for (const stream of [server.stdout, server.stderr]) {
       stream.on('data', (chunk) => {
         output += chunk
-        const found = /listens at (http:\S+)/.exec(output)
+        const found = /is running at (http:\S+)/.exec(output)
         if (found) {
           clearTimeout(timer)
           done(found[1])

@@ -53,9 +53,9 @@ export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const copy = [...items]
   for (let at = copy.length - 1; at > 0; at--) {
     const other = Math.floor(random() * (at + 1))
-    const kept = copy[at] as T
+    const swapped = copy[at] as T
     copy[at] = copy[other] as T
-    copy[other] = kept
+    copy[other] = swapped
   }
   return copy
 }

@@ -22,13 +22,13 @@ export async function startBenchServer(databaseUrl: string): Promise<BenchServer
     stdio: ['ignore', 'inherit', 'pipe'],
   })
   const url = await new Promise<string>((done, fail) => {
-    let said = ''
+    let output = ''
     child.stderr.on('data', (chunk: Buffer) => {
-      said += chunk.toString()
-      const found = /listens at (http\S+)/.exec(said)?.[1]
+      output += chunk.toString()
+      const found = /is running at (http\S+)/.exec(output)?.[1]
       if (found) done(found)
     })
-    child.once('exit', () => fail(new Error(`the server did not start:\n${said}`)))
+    child.once('exit', () => fail(new Error(`the server did not start:\n${output}`)))
   })
   return { url, key, pid: child.pid ?? 0, stop: () => ended(child, 'SIGTERM') }
 }

@@ -1,6 +1,6 @@
 const WIDTH = 120
 
-/** JSON for people who review it: what fits on a line stands on one line. */
+/** JSON for people who review it: what fits on a line is on one line. */
 export function compactJson(value: unknown, indent = '', before = 0): string {
   const flat = JSON.stringify(value)
   const fits = indent.length + before + flat.length <= WIDTH

@@ -89,7 +89,7 @@ test('a folder that this user may not write to is named, with what to do', ({ sk
 
 test.skipIf(process.platform !== 'linux')('a folder that takes none below it is named at once', () => {
   const { status, output } = start(command('--data-folder', '/proc/x'), { timeout: 120_000 })
-  expect(output).toMatch(/(\/proc\/x cannot be made|EACCES).*choose another folder with --data-folder/)
+  expect(output).toMatch(/(\/proc\/x cannot be created|EACCES).*choose another folder with --data-folder/)
   expect(output).not.toContain('    at ')
   expect(status).toBe(1)
 })

@@ -48,7 +48,7 @@ async function startService(): Promise<Service> {
   const quotas = JSON.stringify({ scale: { write: 1e8, read: 1e8, evidence: 1e8 } })
   const env = { DATABASE_URL: postgres.url, COUNTERSIGN_QUOTAS: quotas, COUNTERSIGN_LOG_LEVEL: 'error' }
   const command = countersign(['start', '--port', '0'], env)
-  const [, origin = ''] = await command.says(/listens at (http\S+)/)
+  const [, origin = ''] = await command.says(/is running at (http\S+)/)
   return { command, origin }
 }
 

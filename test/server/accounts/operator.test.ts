@@ -51,7 +51,7 @@ test('its key is changed for another: the new one works, the old one is refused 
     { name: 'second', revokedAt: null },
     { name: 'first key', revokedAt: expect.any(String) },
   ])
-  await expect(run('key', 'revoke', tenantId, oldId)).rejects.toThrow(`key list ${tenantId} shows those it has`)
+  await expect(run('key', 'revoke', tenantId, oldId)).rejects.toThrow(`key list ${tenantId} lists its keys`)
 })
 
 test('a tenant that was given another quota has it from the next request on', async () => {
@@ -127,7 +127,7 @@ test('the first tenant may be made before the first start', async () => {
 
 test('a database of another version is left as it is', async () => {
   await runtime.sql`insert into schema_migrations (number, name, checksum) values (9999, 'newer', 'none')`
-  const other = /the database has version 9999 and this command is made for \d+/
+  const other = /the database has version 9999, and this command is for version \d+/
   await expect(run('tenant', 'list')).rejects.toThrow(other)
   await expect(run('tenant', 'create', 'late')).rejects.toThrow(other)
   await runtime.sql`delete from schema_migrations where number = 9999`

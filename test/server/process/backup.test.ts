@@ -94,7 +94,7 @@ test('a key, a sign-in and a mailed link of the backup open nothing once it is r
   expect(open).toHaveLength(0)
 })
 
-test('a backup is refused into a database in use; one that is cut short or not a backup changes nothing', async () => {
+test('a backup is refused into a database in use; one that is truncated or not a backup changes nothing', async () => {
   const file = join(folder, 'whole.gz')
   await backUp(runtime.databaseUrl, file)
   await expect(restoreBackup(file, runtime.databaseUrl)).rejects.toThrow(/not empty: restore into a new one/)
@@ -102,20 +102,20 @@ test('a backup is refused into a database in use; one that is cut short or not a
   const cut = join(folder, 'cut.gz')
   await writeFile(cut, gzipSync(text.slice(0, text.lastIndexOf('\n.\n'))))
   const url = await emptyDatabase()
-  await expect(restoreBackup(cut, url)).rejects.toThrow(/cut short/)
+  await expect(restoreBackup(cut, url)).rejects.toThrow(/the backup is truncated/)
   expect(await readDatabase(url, (sql) => sql`select 1 from tenants`)).toHaveLength(0)
   const other = join(folder, 'other.gz')
   await writeFile(other, gzipSync('{"format":"something"}\n'))
   await expect(restoreBackup(other, url)).rejects.toThrow(BackupError)
   const torn = join(folder, 'torn.gz')
   await writeFile(torn, (await readFile(file)).subarray(0, 2_000))
-  await expect(restoreBackup(torn, url)).rejects.toThrow(/torn\.gz cannot be unpacked .*cut short/)
+  await expect(restoreBackup(torn, url)).rejects.toThrow(/torn\.gz cannot be unpacked .*truncated/)
   const plain = join(folder, 'plain.gz')
   await writeFile(plain, text)
-  await expect(restoreBackup(plain, url)).rejects.toThrow(/plain\.gz cannot be unpacked .*is not a backup/)
+  await expect(restoreBackup(plain, url)).rejects.toThrow(/plain\.gz cannot be unpacked .*not a backup/)
   const newer = join(folder, 'newer.gz')
   await writeFile(newer, gzipSync(text.replace(/"migration":[0-9]+/, '"migration":9000')))
-  await expect(restoreBackup(newer, url)).rejects.toThrow(/of a newer version/)
+  await expect(restoreBackup(newer, url)).rejects.toThrow(/made by a newer version/)
   // What was refused is in nobody's way.
   expect(await restoreBackup(file, url)).toBeGreaterThan(0)
 })
@@ -126,7 +126,7 @@ test('a file that is not there, and a folder that is not there, are named', asyn
   // One after the other: a promise that fails before anybody waits for it fails the whole run.
   for (const attempt of [() => restoreBackup(missing, url), () => backUp(runtime.databaseUrl, missing)]) {
     await expect(attempt()).rejects.toThrow(
-      new BackupError(`${missing} cannot be opened: there is no such file or folder`),
+      new BackupError(`${missing} cannot be opened: the file or folder does not exist`),
     )
   }
 })

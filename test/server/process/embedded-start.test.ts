@@ -47,7 +47,7 @@ async function start(options: Parameters<typeof startEmbeddedPostgres>[0]): Prom
   return database
 }
 
-const listens = async (command: Command) => (await command.says(/listens at (http:\S+)/))[1]!
+const listens = async (command: Command) => (await command.says(/is running at (http:\S+)/))[1]!
 const postmaster = async (folder: string) =>
   Number((await readFile(join(folder, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0])
 const isReady = (url: string) =>
@@ -106,7 +106,7 @@ test('a port that is taken is named in words', async () => {
   const port = new URL(await listens(first)).port
   const second = startCommand(await newFolder(), '--port', port)
   expect(await second.ended).toBe(1)
-  expect(second.output()).toMatch(new RegExp(`127.0.0.1:${port} is taken by another program`))
+  expect(second.output()).toMatch(new RegExp(`127.0.0.1:${port} is in use by another program`))
 })
 
 test('a port for the database that another program took just before gives way to another', async () => {

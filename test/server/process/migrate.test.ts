@@ -34,7 +34,7 @@ test('an address where no PostgreSQL answers is reported after a while', async (
   await once(other, 'listening')
   const sql = connect({ url: `postgres://u:p@127.0.0.1:${(other.address() as AddressInfo).port}/x` }, { max: 1 })
   try {
-    await expect(firstAnswer(sql, 200)).rejects.toThrow('no PostgreSQL answered within 0.2 s: check host, port')
+    await expect(firstAnswer(sql, 200)).rejects.toThrow('PostgreSQL did not answer within 0.2 s: check host, port')
   } finally {
     await sql.end({ timeout: 0 })
     other.close()

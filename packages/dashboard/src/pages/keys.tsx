@@ -126,7 +126,7 @@ function NewKeyForm({ full, limit, onMade }: { full: boolean; limit: number; onM
       <Field
         label="Name of the new key"
         name="name"
-        placeholder="For example, production or billing worker"
+        placeholder="For example, billing worker"
         maxLength={100}
         required
       />

@@ -34,7 +34,7 @@ export function PlaygroundPage() {
   return (
     <Page
       title="Playground"
-      lead="Evaluated by the same engine as your sessions, in a new session. Nothing is stored."
+      lead="Uses the same engine as your sessions, starting from a new session. Nothing is stored."
       actions={
         <Button kind="primary" icon="playground" busy={evaluate.isPending} onClick={submit}>
           Evaluate
@@ -42,7 +42,7 @@ export function PlaygroundPage() {
       }
     >
       <div className="columns">
-        <Panel title="Contracts" aside="YAML; put --- between several">
+        <Panel title="Contracts" aside="YAML, separated by ---">
           <Area label="Contracts" value={contracts} rows={18} onChange={setContracts} />
           <details className="more">
             <summary>Session definition, labels, unmatched tools</summary>

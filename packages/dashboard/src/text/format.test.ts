@@ -25,7 +25,7 @@ test('numbers, money and times read well', () => {
   expect(duration('2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.500Z')).toBe('1.5 s')
 })
 
-test('a whole time names its zone; in a row of times the day stands where it changes', () => {
+test('a full time names its zone; in a list of times the date appears where it changes', () => {
   const noon = '2026-03-04T12:00:00Z'
   expect(fullTime(noon)).toMatch(/^4 Mar 2026, \d{2}:00:00 \S+$/)
   expect(fullTime(noon).endsWith(zoneName(new Date(noon)))).toBe(true)
@@ -34,7 +34,7 @@ test('a whole time names its zone; in a row of times the day stands where it cha
   expect(timeAfter(noon, '2026-03-02T12:00:00Z')).toMatch(/^4 Mar 2026, /)
 })
 
-test('a tool that stands beside a sentence is not named twice', () => {
+test('a tool shown next to a message is not named twice', () => {
   expect(afterName('pay', 'pay has a contract now')).toBe('has a contract now')
   expect(afterName('pay', 'pay: amounts above 5 are blocked')).toBe('amounts above 5 are blocked')
   expect(afterName('pay', 'payments stop')).toBe('payments stop')

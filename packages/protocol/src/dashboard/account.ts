@@ -7,7 +7,7 @@ export const emailSchema = z
   .string()
   .trim()
   .max(254)
-  .regex(/^[^\s@<>(),;:\\"[\]]+@[^\s@<>(),;:\\"[\]]+\.[^\s@<>(),;:\\"[\]]+$/u, 'expected one e-mail address')
+  .regex(/^[^\s@<>(),;:\\"[\]]+@[^\s@<>(),;:\\"[\]]+\.[^\s@<>(),;:\\"[\]]+$/u, 'expected one email address')
 export const passwordSchema = z.string().min(10, 'a password has at least 10 characters').max(256)
 export const tokenSchema = z.string().min(16).max(256)
 

@@ -10,7 +10,7 @@ export async function listAudit(
 ): Promise<Reply<Routes['listAudit']>> {
   const before = query.cursor === undefined ? null : Number(query.cursor)
   if (before !== null && !Number.isSafeInteger(before))
-    throw new ApiError('INVALID_REQUEST', { detail: 'cursor is not one of this list' })
+    throw new ApiError('INVALID_REQUEST', { detail: 'query.cursor: not a cursor of this list' })
   const rows = await listAuditEntries(ctx.app.database.sql, {
     tenantId: ctx.tenant.tenantId,
     before,

@@ -26,6 +26,6 @@ const asRoot = process.getuid?.() === 0
 test.skipIf(process.platform !== 'linux' || !asRoot)('where no folder can be made, that is said at once', () => {
   expect(() => makeFolder('/proc/countersign/data', 0o700)).toThrow(NoFolder)
   expect(() => makeFolder('/proc/countersign', 0o700)).toThrow(
-    '/proc/countersign cannot be made: /proc takes no folders; choose another folder with --data-folder',
+    '/proc/countersign cannot be created: /proc accepts no folders; choose another folder with --data-folder',
   )
 })

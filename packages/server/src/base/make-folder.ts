@@ -17,7 +17,9 @@ export function makeFolder(folder: string, mode: number): void {
   const above = dirname(path)
   if (!existsSync(above)) makeFolder(above, mode)
   if (tryToMake(path, mode) === 'ENOENT')
-    throw new NoFolder(`${path} cannot be made: ${above} takes no folders; choose another folder with --data-folder`)
+    throw new NoFolder(
+      `${path} cannot be created: ${above} accepts no folders; choose another folder with --data-folder`,
+    )
 }
 
 /** Undefined when it is there now, ENOENT when it cannot be made yet, or at all. Throws what else is wrong. */

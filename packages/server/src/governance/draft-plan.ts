@@ -9,7 +9,7 @@ import { storeDraft } from './store-draft.js'
 export async function draftPlan(ctx: UserContext, { body }: Input<Routes['draftPlan']>): Promise<PlanDetail> {
   const learning = await learnedDrafts(ctx.app.database.sql, ctx.tenant.tenantId, body.agent)
   if (learning === null || learning.drafts.length + learning.written.size === 0) {
-    throw new ApiError('NOT_FOUND', { detail: 'nothing was captured of this agent yet' })
+    throw new ApiError('NOT_FOUND', { detail: 'nothing has been captured from this agent yet' })
   }
   return storeDraft(ctx, { ...body, ...(await learnedPack(learning)), origin: 'learned', createdBy: ctx.signIn.email })
 }

@@ -22,7 +22,7 @@ export async function parseInput(
 
 function noBody(request: HttpRequest): Record<string, never> {
   if (hasBody(request))
-    throw new ApiError('INVALID_REQUEST', { detail: 'this path takes no body' }, { connection: 'close' })
+    throw new ApiError('INVALID_REQUEST', { detail: 'this path accepts no body' }, { connection: 'close' })
   return {}
 }
 
@@ -39,20 +39,21 @@ async function jsonBody(route: Route, request: HttpRequest): Promise<JsonValue> 
   const json = parseStrictJson(text, { maxDepth: LIMITS.jsonDepth, anyData: route.anyData === true })
   if (!json.ok) throw new ApiError('INVALID_REQUEST', { detail: `body: ${json.problem}` })
   // PostgreSQL cannot store it, and a reader in C would stop at it.
-  if (holdsNul(text)) throw new ApiError('INVALID_REQUEST', { detail: 'body: a string holds the character NUL' })
+  if (holdsNul(text)) throw new ApiError('INVALID_REQUEST', { detail: 'body: a string contains a NUL character' })
   return json.value
 }
 
 function checkedQuery(route: Route, query: URLSearchParams): unknown {
   const values: Record<string, string> = Object.create(null)
   for (const [name, value] of query) {
-    if (name in values) throw new ApiError('INVALID_REQUEST', { detail: `query: ${nameOf(name)} is given twice` })
+    if (name in values)
+      throw new ApiError('INVALID_REQUEST', { detail: `query: ${nameOf(name)} is given more than once` })
     values[name] = value
   }
   if (route.query !== undefined) return checked(route.query, values, 'query')
   const [unknown] = Object.keys(values)
   if (unknown !== undefined)
-    throw new ApiError('INVALID_REQUEST', { detail: `query: ${nameOf(unknown)} is not known here` })
+    throw new ApiError('INVALID_REQUEST', { detail: `query: ${nameOf(unknown)} is not a known parameter` })
   return {}
 }
 

@@ -75,8 +75,7 @@ function arriving(
       finishReading()
       done(Buffer.concat(chunks))
     }
-    const broken = () =>
-      refuse(new ApiError('INVALID_REQUEST', { detail: 'the body ended before it was complete' }, CLOSE))
+    const broken = () => refuse(new ApiError('INVALID_REQUEST', { detail: 'the body is incomplete' }, CLOSE))
     const timer = setTimeout(() => refuse(new ApiError('REQUEST_TIMEOUT', {}, CLOSE)), maxSeconds * 1_000)
     incoming.on('data', keep).on('end', end).on('error', broken).on('close', broken)
     if (incoming.destroyed) broken()

@@ -34,8 +34,8 @@ export function referencePage(): string {
     ([name, { summary }]) => `<tr><td><a href="#${name}">${name}</a></td><td>${escapeHtml(summary)}</td></tr>`,
   )
   const errors = Object.entries(ERRORS).map(
-    ([code, { status, title }]) =>
-      `<tr><td>${status}</td><td><code>${code}</code></td><td>${escapeHtml(title)}</td></tr>`,
+    ([code, { status, title, fix }]) =>
+      `<tr><td>${status}</td><td><code>${code}</code></td><td>${escapeHtml(title)}</td><td>${escapeHtml(fix)}</td></tr>`,
   )
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Countersign API</title><style>${STYLE}</style></head>

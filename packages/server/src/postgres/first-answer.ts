@@ -10,7 +10,7 @@ export async function firstAnswer(sql: Sql, patienceMs = 15_000): Promise<void> 
   let timer: NodeJS.Timeout | undefined
   const silence = new Promise<never>((_, fail) => {
     const error = new NoPostgres(
-      `no PostgreSQL answered within ${patienceMs / 1_000} s: check host, port and sslmode in DATABASE_URL`,
+      `PostgreSQL did not answer within ${patienceMs / 1_000} s: check host, port and sslmode in DATABASE_URL`,
     )
     timer = setTimeout(() => fail(error), patienceMs)
   })

@@ -98,7 +98,7 @@ export function pendingMigrations(known: readonly Migration[], applied: readonly
     const migration = byNumber.get(row.number)
     if (!migration) {
       throw new MigrationError(
-        `the database is newer than this version of Countersign: it holds migration ${row.number} (${row.name}), ` +
+        `the database is newer than this version of Countersign: it has migration ${row.number} (${row.name}), ` +
           `and the newest known here is ${known.at(-1)?.number ?? 0}. Start the newer version, or restore a backup.`,
       )
     }

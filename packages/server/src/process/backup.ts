@@ -96,7 +96,7 @@ async function restoreLines(
   const header = readHeader((await input.next()).value, file)
   const newest = (await readMigrations(migrations)).at(-1)?.number ?? 0
   if (header.migration > newest) {
-    throw new BackupError(`${file} is of a newer version of Countersign: restore it with that version`)
+    throw new BackupError(`${file} was made by a newer version of Countersign: restore it with that version`)
   }
   await migrate(url, migrations, header.migration)
   const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
@@ -124,7 +124,7 @@ async function openFile(file: string, opening: () => Promise<FileHandle>): Promi
     return await opening()
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    const why = code === 'ENOENT' ? 'there is no such file or folder' : (code ?? String(error))
+    const why = code === 'ENOENT' ? 'the file or folder does not exist' : (code ?? String(error))
     throw new BackupError(`${file} cannot be opened: ${why}`)
   }
 }
@@ -135,7 +135,7 @@ async function* unpackedLines(chunks: AsyncIterable<string>, file: string): Asyn
   } catch (error) {
     const broken = error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
     throw broken
-      ? new BackupError(`${file} cannot be unpacked (${error.message}): it was cut short, or is not a backup`)
+      ? new BackupError(`${file} cannot be unpacked (${error.message}): it is truncated or not a backup`)
       : error
   }
 }
@@ -162,12 +162,12 @@ function readHeader(line: string | undefined, file: string): Header {
   } catch {
     // Reported below.
   }
-  throw new BackupError(`${file} is not a backup of Countersign, or is of a newer version`)
+  throw new BackupError(`${file} is not a backup of Countersign, or was made by a newer version`)
 }
 
 async function newestMigration(tx: Tx): Promise<number> {
   const [row] = await tx<{ number: number }[]>`select max(number) as number from schema_migrations`
-  if (!row?.number) throw new BackupError('the database has no tables of Countersign')
+  if (!row?.number) throw new BackupError('the database has no Countersign data')
   return row.number
 }
 
@@ -219,8 +219,7 @@ async function copyOut(tx: Tx, { table, columns }: TableHeader, to: Writable): P
 
 async function copyIn(tx: Tx, header: TableHeader, input: AsyncIterator<string>): Promise<number> {
   const known = (await listTables(tx)).find(({ table }) => table === header.table)
-  if (known === undefined)
-    throw new BackupError(`the backup has a table ${header.table} that this version does not know`)
+  if (known === undefined) throw new BackupError(`the backup has an unknown table ${header.table}`)
   let rows = 0
   const batch: string[] = []
   let characters = 0
@@ -232,7 +231,7 @@ async function copyIn(tx: Tx, header: TableHeader, input: AsyncIterator<string>)
       select ${columns} from json_populate_recordset(null::${tx(header.table)}, ${`[${batch.splice(0).join()}]`}::text::json)`
   }
   for (let line = await input.next(); line.value !== END_OF_TABLE; line = await input.next()) {
-    if (line.done) throw new BackupError('the backup ends in the middle: it was cut short')
+    if (line.done) throw new BackupError('the backup is truncated')
     rows += 1
     characters += line.value.length
     if (batch.push(line.value) >= WRITTEN_ROWS || characters >= WRITTEN_CHARACTERS) await insert()

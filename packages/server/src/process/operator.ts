@@ -74,9 +74,7 @@ export const revokeKeyOf = (tenantId: string, keyId: string, config: Config): Pr
   inTransaction(config, async (tx) => {
     await holdTenant(tx, tenantId)
     if (!(await revokeKey(tx, tenantId, keyId))) {
-      throw new OperatorError(
-        `the tenant has no active key ${keyId}: countersign key list ${tenantId} shows those it has`,
-      )
+      throw new OperatorError(`the tenant has no active key ${keyId}: countersign key list ${tenantId} lists its keys`)
     }
     await audit(tx, { tenantId, action: 'key_revoked', subject: keyId })
   })
@@ -98,8 +96,8 @@ const transactAtVersion = <T>(url: string, work: (tx: Tx) => Promise<T>): Promis
     const [found, known] = [(await holdsNothing(tx)) ? 0 : await databaseVersion(tx), await codeVersion()]
     if (found === known) return work(tx)
     throw new OperatorError(
-      `the database has version ${found} and this command is made for ${known}: ` +
-        'use the command of the version that runs on it, or start this version once',
+      `the database has version ${found}, and this command is for version ${known}: ` +
+        'use the command of the version that runs on it, or start this version once to upgrade the database',
     )
   })
 
@@ -114,7 +112,7 @@ async function transact<T>(url: string, work: (tx: Tx) => Promise<T>): Promise<T
 
 async function holdTenant(tx: Tx, tenantId: string): Promise<void> {
   if (await lockTenant(tx, tenantId)) return
-  throw new OperatorError(`there is no tenant ${tenantId}: countersign tenant list shows those there are`)
+  throw new OperatorError(`there is no tenant ${tenantId}: countersign tenant list shows all tenants`)
 }
 
 async function storeKey(tx: Tx, tenantId: string, name: string): Promise<CreatedKey> {

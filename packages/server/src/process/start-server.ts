@@ -57,7 +57,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
       databaseUrl = postgres.url
     }
     const applied = await migrate(databaseUrl)
-    if (applied.length > 0) say(`brought the database to version ${applied.at(-1)}`)
+    if (applied.length > 0) say(`upgraded the database to version ${applied.at(-1)}`)
     const runtime = createRuntime(config, databaseUrl, { ...options, log })
     undo.push(runtime.close)
     await makeDriverFast(runtime.parts.database.sql)
@@ -147,11 +147,11 @@ export class ListenError extends Error {
 }
 
 const LISTEN_TROUBLES: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'is taken by another program; stop that one or choose another with --port',
-  EACCES: 'may not be used by this user; ports below 1024 need more rights; choose another with --port',
-  EADDRNOTAVAIL: 'is no address of this machine; choose another with --host',
-  ENOTFOUND: 'is no address of this machine; choose another with --host',
-  EAI_AGAIN: 'is no address of this machine; choose another with --host',
+  EADDRINUSE: 'is in use by another program; stop it or choose another port with --port',
+  EACCES: 'needs more permissions, as ports below 1024 do; choose another port with --port',
+  EADDRNOTAVAIL: 'is not an address of this machine; choose another with --host',
+  ENOTFOUND: 'is not an address of this machine; choose another with --host',
+  EAI_AGAIN: 'is not an address of this machine; choose another with --host',
 }
 
 /** Says at once that the address cannot be had, before a database is started for nothing. */

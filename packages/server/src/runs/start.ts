@@ -50,7 +50,9 @@ export async function start(ctx: Context, run: NewRun): Promise<Started> {
 
 async function repeated(ctx: Context, run: RunRow, bodyHash: string): Promise<Started> {
   if (run.bodyHash !== bodyHash) {
-    throw new ApiError('INVALID_REQUEST', { detail: 'body.run_id: a run with this id was started with another body' })
+    throw new ApiError('INVALID_REQUEST', {
+      detail: 'body.run_id: a run with this id was started with a different body',
+    })
   }
   return runReply(ctx, run)
 }

@@ -39,7 +39,7 @@ async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
   }
   if (body.compiled_hash === undefined) {
     throw new ApiError('PLAN_UNKNOWN', {
-      detail: 'no plan is approved for this agent; send compiled_hash or compiled_session',
+      detail: 'this agent has no approved plan; send compiled_hash or compiled_session',
     })
   }
   // That another tenant has it, or that it is cached, does not count: each tenant uploads its own.

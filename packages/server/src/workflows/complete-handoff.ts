@@ -66,7 +66,7 @@ export async function completeHandoff(
 
 function requireHolder(handoff: Handoff, sessionId: string): void {
   if (handoff.toSession === sessionId) return
-  const detail = 'only the session that took the handoff can complete it'
+  const detail = 'only the session that accepted the handoff can complete it'
   throw new ApiError('HANDOFF_STATE', { state: handoff.state, detail })
 }
 
@@ -77,7 +77,7 @@ async function requireNothingHandedOn({ tx, workflow }: LockedWorkflow, sessionI
   if (waiting.length === 0) return
   throw new ApiError('HANDOFF_STATE', {
     state: 'accepted',
-    detail: 'the session has handed work on that is not settled yet',
+    detail: 'the session has open handoffs of its own',
     open: waiting.map(({ handoffId }) => handoffId),
   })
 }

@@ -152,7 +152,7 @@ function requireRole({ workflow: { definition } }: LockedWorkflow, { workflow: {
 
 function requireRoot({ workflow: { definition } }: LockedWorkflow, role: string): void {
   if (rootRoles(definition).has(role)) return
-  const detail = `the role ${JSON.stringify(role)} is taken by answering an offer: give workflow.handoff_id`
+  const detail = `the role ${JSON.stringify(role)} can only be taken by accepting an offer: send workflow.handoff_id`
   throw new ApiError('HANDOFF_NOT_ALLOWED', { detail })
 }
 

@@ -33,7 +33,7 @@ export async function offerHandoff(
 ): Promise<Reply<Routes['offerHandoff']>> {
   const { session } = await loadForDecision(ctx, params.session_id)
   if (session.fixed.workflowId === null) {
-    throw new ApiError('HANDOFF_NOT_ALLOWED', { detail: 'the session is in no workflow' })
+    throw new ApiError('HANDOFF_NOT_ALLOWED', { detail: 'the session is not in a workflow' })
   }
   return changeWorkflow(ctx, session.fixed.workflowId, async (locked) => {
     const { tx, workflow } = locked

@@ -3,7 +3,7 @@ import { rolesByDepth } from './roles-by-depth.js'
 
 const edge = (from: string, to: string) => ({ from, to })
 
-test('a role stands right of every role that hands on to it', () => {
+test('a role is right of every role that hands over to it', () => {
   const edges = [edge('triage', 'billing'), edge('triage', 'review'), edge('billing', 'review')]
   expect(rolesByDepth(['review', 'billing', 'triage'], edges)).toEqual([['triage'], ['billing'], ['review']])
 })

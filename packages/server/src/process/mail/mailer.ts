@@ -22,7 +22,7 @@ export function createSmtpMailer({ url, from }: { url: string; from: string }): 
     delivery: 'sent',
     async send(to, { subject, text, html }, reference) {
       // The library would split a list into recipients.
-      if (!emailSchema.safeParse(to).success) throw new Error('a mail goes to one plain address')
+      if (!emailSchema.safeParse(to).success) throw new Error('an email must have one plain recipient address')
       await withTimeout(
         transport.sendMail({
           from,

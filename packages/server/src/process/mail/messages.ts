@@ -18,19 +18,19 @@ interface Wording {
 const WORDINGS = {
   verify: {
     path: '/verify-email',
-    subject: 'Verify your e-mail address',
+    subject: 'Verify your email address',
     lines: [
       'Please confirm that this address is yours. API calls work once it is verified.',
-      'The link is good for 24 hours. If you did not sign up, ignore this mail.',
+      'The link is valid for 24 hours. If you did not sign up, ignore this email.',
     ],
-    action: 'Verify e-mail address',
+    action: 'Verify email address',
   },
   reset: {
     path: '/reset-password',
     subject: 'Reset your password',
     lines: [
-      'Somebody asked to reset the password of your Countersign account.',
-      'The link is good for one hour and can be used once. If it was not you, ignore this mail: nothing has changed.',
+      'Someone asked to reset the password of your Countersign account.',
+      'The link is valid for one hour and works once. If it was not you, ignore this email: nothing has changed.',
     ],
     action: 'Set a new password',
   },
