@@ -115,7 +115,7 @@ function assembled(stream: { format: ModelApi; events: unknown[] }): JsonObject 
 function holdOver({ format, events }: { format: ModelApi; events: unknown[] }): StreamHold {
   const hold = PROVIDERS[format].readStream({})
   for (const event of events) if (typeof event === 'object' && event !== null) hold.take(event as JsonObject)
-  return gate
+  return hold
 }
 
 describeShared('recorded streams', 'conformance/streams', () => {
