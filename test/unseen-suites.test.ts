@@ -38,7 +38,7 @@ describe.each([tickets, reisen, zhangben, drive])('contracts learned in the doma
 describe('a suite with gaps is measured by what it has', () => {
   const whole = makeSuite(tickets)
   const shares = ({ traces }: Measured) => [traces.falseBlocks.value, traces.stopped.value]
-  const only = (kept: Partial<Suite>): Suite => ({ ...whole, ...kept })
+  const only = (chosen: Partial<Suite>): Suite => ({ ...whole, ...chosen })
 
   test.each<[string, Suite, [number | null, number | null]]>([
     ['no traces', only({ traces: [] }), [null, null]],

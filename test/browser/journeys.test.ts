@@ -68,7 +68,7 @@ describe.skipIf(trouble !== null)(
       await runtime?.close()
     })
 
-    test('signs up, keeps the key that is shown once, and is told to verify the address', async () => {
+    test('signs up, keeps the key that is shown once, and is asked to verify the address', async () => {
       await page.goto(url)
       await page.waitForURL(/\/sign-in$/)
       await page.getByRole('link', { name: 'Create an account' }).click()

@@ -18,7 +18,7 @@ test.for(EXAMPLES)('example $name on the service', async ({ name, says }) => {
   expect(await runExample(`${name}/main.ts`, { apiUrl, apiKey: runtime.key })).toContain(says)
 })
 
-test('what observe-openai captured is kept, without messages', async () => {
+test('what observe-openai captured is stored, without messages', async () => {
   const rows = await runtime.sql`select to_json(c)::text as row from captures c where 'get_weather' = any (tool_names)`
   expect(rows).toHaveLength(1)
   expect(rows[0]?.row).toContain('get_weather')

@@ -60,28 +60,28 @@ const apiAt = (service: () => Service) =>
     return fetch(new Request(new URL(pathname + search, service().origin), request))
   }, key)
 
-/** What one client was told: the heads that were acknowledged, and the receipts. */
-interface Told {
+/** What was acknowledged to one client: ledger heads and receipts. */
+interface Acknowledged {
   session: GovernedSession
   heads: LedgerHead[]
   receipts: string[]
 }
 
-/** Turns without end, until told to stop; answers other than 200 and broken connections are no acknowledgement. */
-async function work(told: Told, isOver: () => boolean): Promise<void> {
-  const { session } = told
+/** Turns without end, until asked to stop; answers other than 200 and broken connections are no acknowledgement. */
+async function work(acknowledged: Acknowledged, isOver: () => boolean): Promise<void> {
+  const { session } = acknowledged
   while (!isOver()) {
     try {
       const prepared = await session.preflight()
       if (prepared.status !== 200 || prepared.body.outcome !== 'prepared') throw new Error('not prepared')
       const proposal = await session.propose(prepared.body.prepared_request_id, [LOOKUP, reserve(0.001)])
       if (proposal.status !== 200) throw new Error('not proposed')
-      told.heads.push(proposal.body.ledger)
+      acknowledged.heads.push(proposal.body.ledger)
       const receipts = proposal.body.decisions.map((decision) => receiptFor(decision))
       const answer = await session.receipts(receipts)
       if (answer.status !== 200) throw new Error('not received')
-      told.heads.push(answer.body.ledger)
-      told.receipts.push(...receipts.map((receipt) => receipt.pending_call_id))
+      acknowledged.heads.push(answer.body.ledger)
+      acknowledged.receipts.push(...receipts.map((receipt) => receipt.pending_call_id))
       session.stateVersion = answer.body.state_version
     } catch {
       await sleep(20)
@@ -90,10 +90,10 @@ async function work(told: Told, isOver: () => boolean): Promise<void> {
   }
 }
 
-/** Waits until every client has been told of so many more receipts. */
-async function untilToldMore(all: readonly Told[], more: number, { command }: Service): Promise<void> {
+/** Waits until every client has got the acknowledgement of so many more receipts. */
+async function untilMoreAcknowledged(all: readonly Acknowledged[], more: number, { command }: Service): Promise<void> {
   const wanted = all.map(({ receipts }) => receipts.length + more)
-  const isBehind = ({ receipts }: Told, at: number) => receipts.length < (wanted[at] ?? 0)
+  const isBehind = ({ receipts }: Acknowledged, at: number) => receipts.length < (wanted[at] ?? 0)
   const patienceEnds = Date.now() + 200_000
   while (all.some(isBehind)) {
     if (Date.now() > patienceEnds)
@@ -115,12 +115,12 @@ async function goOn(session: GovernedSession): Promise<void> {
   if (receipts.length > 0) await session.receipts(receipts)
 }
 
-async function expectEverythingKept(all: readonly Told[]): Promise<void> {
+async function expectEverythingStored(all: readonly Acknowledged[]): Promise<void> {
   for (const { session, heads, receipts } of all) {
     const rows = await sql<{ pendingCallId: string }[]>`
       select pending_call_id from receipts where session_id = ${session.sessionId}`
-    const kept = new Set(rows.map(({ pendingCallId }) => pendingCallId))
-    expect(receipts.filter((id) => !kept.has(id))).toEqual([])
+    const stored = new Set(rows.map(({ pendingCallId }) => pendingCallId))
+    expect(receipts.filter((id) => !stored.has(id))).toEqual([])
     const exported = await exportOf(session.api, session.sessionId)
     const hashes = new Map(exported.events.map(({ seq, hash }) => [seq, hash]))
     expect(heads.filter(({ seq, hash }) => hashes.get(seq) !== hash)).toEqual([])
@@ -134,17 +134,17 @@ proves(
   async () => {
     let service = await startService()
     const api = apiAt(() => service)
-    const all: Told[] = await Promise.all(
+    const all: Acknowledged[] = await Promise.all(
       Array.from({ length: 6 }, async () => ({ session: await openSession(api), heads: [], receipts: [] })),
     )
     for (let round = 0; round < rounds(2, 20); round++) {
       let over = false
-      const working = all.map((told) => work(told, () => over))
-      await untilToldMore(all, 20, service)
+      const working = all.map((acknowledged) => work(acknowledged, () => over))
+      await untilMoreAcknowledged(all, 20, service)
       service.command.child.kill('SIGKILL')
       await service.command.ended
       service = await startService()
-      await untilToldMore(all, 2, service)
+      await untilMoreAcknowledged(all, 2, service)
       over = true
       await Promise.all(working)
     }
@@ -155,7 +155,7 @@ proves(
     await service.command.ended
     service = await startService()
     expect(await load()).toEqual(before)
-    await expectEverythingKept(all)
+    await expectEverythingStored(all)
     service.command.child.kill('SIGTERM')
     await service.command.ended
   },
@@ -168,22 +168,22 @@ proves(
   async () => {
     const service = await startService()
     const api = apiAt(() => service)
-    const all: Told[] = await Promise.all(
+    const all: Acknowledged[] = await Promise.all(
       Array.from({ length: 6 }, async () => ({ session: await openSession(api), heads: [], receipts: [] })),
     )
     for (let round = 0; round < rounds(2, 20); round++) {
       let over = false
-      const working = all.map((told) => work(told, () => over))
-      await untilToldMore(all, 20, service)
+      const working = all.map((acknowledged) => work(acknowledged, () => over))
+      await untilMoreAcknowledged(all, 20, service)
       const pid = postgres.pid()
       process.kill(pid, 'SIGKILL')
       while (postgres.pid() === pid) await sleep(50)
-      await untilToldMore(all, 2, service)
+      await untilMoreAcknowledged(all, 2, service)
       over = true
       await Promise.all(working)
     }
     for (const { session } of all) await goOn(session)
-    await expectEverythingKept(all)
+    await expectEverythingStored(all)
     for (const { session } of all) expect(await session.turn([LOOKUP])).toMatchObject({ committed: true })
     service.command.child.kill('SIGTERM')
     await service.command.ended

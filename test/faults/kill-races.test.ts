@@ -61,7 +61,7 @@ test(
 )
 
 test(
-  'a kill that races receipts: every receipt is kept, the step commits before the kill or not at all',
+  'a kill that races receipts: every receipt is stored, the step commits before the kill or not at all',
   async () => {
     const race = closeRace()
     for (let round = 0; round < rounds(40, 400); round++) {

@@ -82,7 +82,7 @@ function control(send: (session: GovernedSession) => Promise<Answer<unknown>>): 
 
 const paramsOf = ({ sessionId }: GovernedSession) => ({ session_id: sessionId })
 
-/** Everything that is kept of a session, without times, revisions, and ids that chance makes. */
+/** Everything that is stored of a session, without times, revisions, and ids that chance makes. */
 async function keptOf(sessionId: string): Promise<Record<string, number>> {
   const tables = [
     'sessions',
@@ -125,7 +125,7 @@ describe('captures of governed sessions, which are written after the answer', ()
   test.each<[Fault, string]>([
     ['before', 'never reaches the store'],
     ['after', 'is done and its answer lost'],
-  ])('%s: a batch that %s is written again, kept once, and no turn notices', async (fault) => {
+  ])('%s: a batch that %s is written again, stored once, and no turn notices', async (fault) => {
     const captures = record()
     const session = await openSession(api)
     const { decisions } = await session.decide([LOOKUP])

@@ -75,7 +75,7 @@ const WRITES: Record<string, () => Promise<Attempt>> = {
   },
 }
 
-/** How much is kept of a workflow and of its sessions. */
+/** How much is stored of a workflow and of its sessions. */
 async function keptOf(workflowId: string): Promise<Record<string, number>> {
   const counts = [
     ...['workflows', 'workflow_events', 'handoffs', 'resource_holds', 'sessions'].map(async (table) => {

@@ -55,14 +55,14 @@ test('an edit against an approval, of the same contracts in other words: neither
   }
 })
 
-test('of two edits of what both windows showed one is kept, and the other is told', async () => {
+test('of two edits of what both windows showed one is saved, and the other gets a conflict', async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const draft = await submit(`edited-${round}`, 5)
     const answers = await Promise.all(windows.map((person, at) => edit(person, draft, filesOf(10 + at))))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
     expect(answers.find(({ status }) => status === 409)?.code).toBe('PLAN_CHANGED')
-    const kept = answers.find(({ status }) => status === 200)?.body.plan.compiled_hash
-    expect((await windows[0].call('loadPlan', { params: params(draft) })).body.plan.compiled_hash).toBe(kept)
+    const saved = answers.find(({ status }) => status === 200)?.body.plan.compiled_hash
+    expect((await windows[0].call('loadPlan', { params: params(draft) })).body.plan.compiled_hash).toBe(saved)
   }
 })
 

@@ -60,7 +60,7 @@ async function sessionAt(capture_level: 'metadata' | 'redacted' | 'full'): Promi
     'argument_value_mismatch',
     'input_invariant_failed',
   ])
-  for (const told of [DATA.found, DATA.argumentName]) expect(JSON.stringify(pay)).toContain(told)
+  for (const said of [DATA.found, DATA.argumentName]) expect(JSON.stringify(pay)).toContain(said)
   const receipt = receiptFor(lookup!, {
     outputs: { '$.order': DATA.output },
     result: { text: DATA.result },
@@ -96,7 +96,7 @@ async function dumpOf(sessionId: string): Promise<Record<string, string>> {
 }
 
 /** Where a datum may be found, by level. Everywhere else it must not be. */
-const KEPT: Record<'metadata' | 'redacted' | 'full', Partial<Record<Datum, string[]>>> = {
+const STORED: Record<'metadata' | 'redacted' | 'full', Partial<Record<Datum, string[]>>> = {
   metadata: { principal: ['sessions'] },
   redacted: {
     principal: ['sessions'],
@@ -128,7 +128,7 @@ describe.each(['metadata', 'redacted', 'full'] as const)('a dump of a session at
 
   test.each(Object.keys(DATA) as Datum[])('holds the %s only where its level keeps it', (datum) => {
     const found = Object.keys(dump).filter((table) => dump[table]?.includes(DATA[datum]))
-    expect(found).toEqual(KEPT[level][datum] ?? [])
+    expect(found).toEqual(STORED[level][datum] ?? [])
   })
 
   test('says all the same where a rule failed', () => {

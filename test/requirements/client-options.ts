@@ -51,7 +51,7 @@ export const clientOptions = {
   'option.environment.production-fail-closed': 'In production calls are blocked when governance cannot be had',
   'option.capture-level.default': 'captureLevel is redacted when not given',
   'option.capture-level': "captureLevel sets what the session's captures hold",
-  'option.store': 'store replaces the keeper of session state and captures',
+  'option.store': 'store replaces the place where session state and captures are stored',
   'option.on-block': 'onBlock is called with the decision on a block',
   'option.on-narrow': 'onNarrow is called with the result of a narrowing',
   'option.diagnostics': 'diagnostics is called with diagnostic events',

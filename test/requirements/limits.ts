@@ -10,7 +10,7 @@ export const limits = {
   'limit.runs-budget': "Runs are counted against a monthly budget that depends on the tenant's quota",
   'limit.runs-also-post': 'Runs also count against the general POST limit',
   'limit.runs-no-daily-cap': 'Runs have no limit per day',
-  'limit.token-bucket': 'Rates are kept by token buckets, which refill with time',
+  'limit.token-bucket': 'Rates are limited by token buckets, which refill with time',
   'limit.label-length': 'Labels have 1 to 128 characters',
   'limit.max-retries': 'maxRetries lies between 0 and 5 and is 0 by default',
   'limit.max-unguarded-calls': 'maxUnguardedCalls is 3 by default',

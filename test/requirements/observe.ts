@@ -16,7 +16,7 @@ export const observe = {
   'observe.diagnostics': 'diagnostics is called with diagnostic events',
   'observe.patches-openai': 'The chat completion create call of an OpenAI-shaped client is observed',
   'observe.patches-anthropic': 'The messages create call of an Anthropic-shaped client is observed',
-  'observe.detects-provider': "The provider is told from the client's shape alone",
+  'observe.detects-provider': "The provider is recognised by the client's shape alone",
   'observe.response-untouched': 'The program gets the very response the provider gave',
   'observe.batched': 'Several captures travel in one request',
   'observe.asynchronous': 'The observed call does not wait for captures to be sent',

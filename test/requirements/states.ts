@@ -5,7 +5,7 @@ export const states = {
   'state.prepared-request.consumed-registers': 'The proposal that consumes is judged and its allowed calls turn pending in one step',
   'state.prepared-request.changed': 'A proposal after a change of state is rejected and advances nothing',
   'state.prepared-request.repeated': 'A proposal on a consumed prepared request is rejected and advances nothing',
-  'state.pending-call.resolved': 'A receipt with evidence resolves the pending call and is kept',
+  'state.pending-call.resolved': 'A receipt with evidence resolves the pending call and is stored',
   'state.pending-call.advances-if-satisfied': 'Resolving raises state_version only when the evidence level meets the commit requirement',
   'state.kill.from-sdk': 'kill() in the SDK makes an active session killed',
   'state.kill.from-endpoint': 'The kill endpoint makes an active session killed',

@@ -15,7 +15,7 @@ export const whatTheServiceDoes = {
   'turn.proposal.no-advance': 'A proposal on its own leaves the state version where it was',
   'turn.receipt.records-outcome': 'A receipt stores the outcome of the pending call that it names',
   'turn.receipt.advances-on-commit': 'The state version rises when the evidence meets the commit requirement',
-  'turn.receipt.weak-evidence': 'Evidence below the commit requirement is kept and the state version stays',
+  'turn.receipt.weak-evidence': 'Evidence below the commit requirement is stored and the state version stays',
   'turn.receipt.argument-hash': 'A receipt keeps the hash of the arguments that the wrapped tool ran with',
   'turn.receipt.durable': 'An acknowledged receipt is still there after the server is killed and started again',
   'turn.prepared-request.single-use': 'A prepared request serves one proposal; every repetition is refused',

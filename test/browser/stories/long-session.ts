@@ -3,8 +3,8 @@ import { type Fixtures, MAIN_SESSION } from './fixtures.js'
 
 /** The same answers, but each session has this many events, and its version is the number of the event. */
 export function longSession(fixtures: Fixtures, events: number): Fixtures {
-  const told = fixtures.loadTimeline?.({ params: { session_id: MAIN_SESSION } })
-  const story = typeof told === 'object' ? told.items : []
+  const timeline = fixtures.loadTimeline?.({ params: { session_id: MAIN_SESSION } })
+  const story = typeof timeline === 'object' ? timeline.items : []
   const head = { seq: events, hash: story[0]?.hash ?? '' }
   const eventAt = (seq: number): TimelineItem => {
     const item = story[seq % story.length] as TimelineItem

@@ -116,9 +116,9 @@ const STATUSES: readonly SessionStatus[] = [
   'COMPROMISED',
 ]
 
-/** Sessions of every state, the told one first. */
+/** Sessions of every state, the one of the story first. */
 export function sessionRows(now: Date, mainSession: string, hostileSession: string): SessionRow[] {
-  const told: SessionRow = {
+  const main: SessionRow = {
     session_id: mainSession,
     agent: 'support',
     environment: 'production',
@@ -157,9 +157,9 @@ export function sessionRows(now: Date, mainSession: string, hostileSession: stri
     }
   })
   return [
-    told,
+    main,
     {
-      ...told,
+      ...main,
       agent: HOSTILE.agent,
       phase: HOSTILE.phase,
       labels: [...HOSTILE.labels],

@@ -17,7 +17,7 @@ export const before = (now: Date, seconds: number): string => new Date(now.getTi
 
 const TOOLS = ['lookup_order', 'verify_identity', 'issue_refund', 'send_email', 'delete_customer']
 
-/** One session told from start to end: an allowed step, a block with its failures, a label, a gate, a checkpoint. */
+/** One session from start to end: an allowed step, a block with its failures, a label, a gate, a checkpoint. */
 export function sessionStory(now: Date, sessionId: string): TimelineItem[] {
   const startedSeconds = 1_260
   const items: TimelineItem[] = []

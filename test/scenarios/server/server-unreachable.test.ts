@@ -238,7 +238,7 @@ proves('turn.cycle', 'an answer without calls is not held back when the answer a
 
 proves(
   'turn.cycle',
-  'a block whose answer was lost is told as the block that it is, once, and the model can mend it',
+  'a block whose answer was lost is reported as the block that it is, once, and the model can correct it',
   async () => {
     const { line, start } = faulty()
     line.only = (path) => path.endsWith('proposals')
@@ -282,7 +282,7 @@ proves('state.server-failure.blocks', 'a proposal whose answer never comes leave
   expect(session.getState()).toMatchObject({ stateVersion: 1, toolCallCounts: { pay: 1 } })
 })
 
-proves('turn.cycle', 'a tool that still runs is not told to the server as one that never did', async () => {
+proves('turn.cycle', 'a tool that still runs is not reported to the server as one that never did', async () => {
   let answers = false
   let pay: (result: object) => void = () => {}
   const { session, ask } = agent.start({
@@ -311,7 +311,7 @@ proves('turn.cycle', 'a tool that still runs is not told to the server as one th
 
 proves(
   'health.unresolved-receipt-count',
-  'a receipt that cannot be delivered is owed, and delivered before the next turn',
+  'a receipt that cannot be delivered waits, and is delivered before the next turn',
   async () => {
     const { line, start } = faulty()
     const { session, ask } = start()

@@ -30,15 +30,15 @@ const start = (sessionId: string, options: { diagnostics?: (event: Diagnostic) =
   })
 }
 
-test('a program that waits for its quota is told so, and goes on', async () => {
-  const told: Diagnostic[] = []
-  const { ask, session } = start('waits', { diagnostics: (event) => told.push(event) })
+test('a program that waits for its quota gets a diagnostic, and goes on', async () => {
+  const reported: Diagnostic[] = []
+  const { ask, session } = start('waits', { diagnostics: (event) => reported.push(event) })
   await ask(['look'])
   expect(await session.tools?.look?.({}, { callId: 'c1' })).toEqual({ found: true })
-  const throttled = told.filter(({ type }) => type === 'replay_throttled')
+  const throttled = reported.filter(({ type }) => type === 'replay_throttled')
   expect(throttled.length).toBeGreaterThanOrEqual(3)
   expect(throttled[0]).toMatchObject({ session_id: 'waits', wait_ms: 20, detail: expect.stringContaining('quota') })
-  expect(told.map(({ type }) => type)).not.toContain('replay_degraded')
+  expect(reported.map(({ type }) => type)).not.toContain('replay_degraded')
 })
 
 test('without a callback the console says it in the same words each time, so once', () => {

@@ -221,9 +221,9 @@ proves(
     const { ask } = agent.start({ apiKey: runtime.key, fetch, tools })
     await expect(ask(['look'])).rejects.toThrow('COUNTERSIGN_ENVIRONMENT')
     vi.stubEnv('COUNTERSIGN_ENVIRONMENT', 'development')
-    const told = agent.start({ apiKey: runtime.key, fetch, tools })
+    const attached = agent.start({ apiKey: runtime.key, fetch, tools })
     agent.provider.enqueue(says('hello'))
-    await told.ask(['look'])
+    await attached.ask(['look'])
   },
 )
 

@@ -94,12 +94,12 @@ proves('option.on-checkpoint.required', () => {
   agent.start({ contracts, mode: 'shadow' })
 })
 
-proves('event.unsupported-client', 'a client of another shape is told of and refused', () => {
-  const told: unknown[] = []
-  expect(conditionOf({ contracts: look, diagnostics: (event) => told.push(event) }, { chat: {} })).toBe(
+proves('event.unsupported-client', 'a client of another shape is reported and refused', () => {
+  const reported: unknown[] = []
+  expect(conditionOf({ contracts: look, diagnostics: (event) => reported.push(event) }, { chat: {} })).toBe(
     'compilation_failed',
   )
-  expect(told).toEqual([{ type: 'unsupported_client', detail: expect.any(String) }])
+  expect(reported).toEqual([{ type: 'unsupported_client', detail: expect.any(String) }])
 })
 
 proves('error.config', 'whatever is wrong is refused at once, with its name', () => {

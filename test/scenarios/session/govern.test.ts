@@ -65,8 +65,8 @@ proves(
     })
     const { body } = await runtime.api().loadSession({ params: { session_id: session.sessionId } })
     // The two differ by no more than the clocks they read.
-    const { lastStep, ...kept } = body.session.state
-    expect(session.getState()).toMatchObject(kept)
+    const { lastStep, ...stored } = body.session.state
+    expect(session.getState()).toMatchObject(stored)
     expect(session.getState().lastStep).toMatchObject({ step: lastStep?.step, tools: lastStep?.tools })
   },
 )

@@ -98,11 +98,11 @@ async function converse({ session, ask }: ReturnType<typeof start>, to: string) 
 }
 
 proves('capture.redacted.default', async () => {
-  const kept = await runtime.sql<{ captureLevel: string; item: { response: { tool_calls: unknown[] } } }[]>`
+  const stored = await runtime.sql<{ captureLevel: string; item: { response: { tool_calls: unknown[] } } }[]>`
     select capture_level, item from captures where agent = 'desk'`
-  expect(kept.length).toBeGreaterThanOrEqual(2 * NAMES.length)
-  expect(new Set(kept.map(({ captureLevel }) => captureLevel))).toEqual(new Set(['redacted']))
-  const text = JSON.stringify(kept)
+  expect(stored.length).toBeGreaterThanOrEqual(2 * NAMES.length)
+  expect(new Set(stored.map(({ captureLevel }) => captureLevel))).toEqual(new Set(['redacted']))
+  const text = JSON.stringify(stored)
   expect(text).toContain('ann@example.com')
   for (const content of ['that lunch is ready', '"done"', '"sent"']) expect(text).not.toContain(content)
 })
@@ -120,7 +120,7 @@ describe('a plan that was learned from an agent governs it', () => {
     },
   )
 
-  test('in development: nothing is blocked, and what would have been is told', async () => {
+  test('in development: nothing is blocked, and what would have been is reported', async () => {
     await approve('development')
     const bad = start('development')
     expect(callNames(await converse(bad, 'mallory@evil.example'))).toEqual(['send_mail'])

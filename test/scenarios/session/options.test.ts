@@ -270,14 +270,14 @@ proves(
     'narrowed-tool.tool',
   ],
   async () => {
-    const told: unknown[] = []
-    const { session, ask } = agent.start({ contracts: look, onNarrow: (result) => told.push(result) })
+    const reported: unknown[] = []
+    const { session, ask } = agent.start({ contracts: look, onNarrow: (result) => reported.push(result) })
     agent.provider.enqueue(says('hello'), says('hello'))
     await ask(['look'])
-    expect(told).toEqual([])
+    expect(reported).toEqual([])
     await ask(['look', 'other'])
-    expect(told).toEqual([session.getLastNarrowing()])
-    expect(told).toMatchObject([
+    expect(reported).toEqual([session.getLastNarrowing()])
+    expect(reported).toMatchObject([
       {
         allowed: [{ type: 'function', function: { name: 'look' } }],
         removed: [{ tool: 'other', reason: 'no_contract' }],
@@ -302,18 +302,18 @@ proves(
   'option.store',
   'a store keeps the state and the captures, and the slower of two writers is refused',
   async () => {
-    const kept = new Map<string, StoredSession>()
+    const sessions = new Map<string, StoredSession>()
     const captures: unknown[] = []
     const store = {
-      load: async (id: string) => kept.get(id) ?? null,
+      load: async (id: string) => sessions.get(id) ?? null,
       save: async (id: string, stored: StoredSession, expected: number) => {
-        if ((kept.get(id)?.version ?? 0) !== expected) return false
-        kept.set(id, structuredClone(stored))
+        if ((sessions.get(id)?.version ?? 0) !== expected) return false
+        sessions.set(id, structuredClone(stored))
         return true
       },
       appendCapture: (item: unknown) => void captures.push(item),
     }
-    const options = { contracts: look, sessionId: 'kept', store }
+    const options = { contracts: look, sessionId: 'stored', store }
     const first = agent.start(options)
     agent.provider.enqueue(calls(['look']), says('done'))
     const completion = await first.ask(['look'])

@@ -26,21 +26,21 @@ async function startsWith(options: ReplayOptions): Promise<string[]> {
   return warnings
 }
 
-test('a session with contracts and tools has nothing to tell', async () => {
+test('a session with contracts and tools reports nothing', async () => {
   expect(await startsWith({ contracts: [look, pay], tools: { look: () => null } })).toEqual([])
 })
 
-test('a key that is handed over empty is told: the program expects a server', async () => {
+test('an empty key is reported: the program expects a server', async () => {
   const [text] = await startsWith({ contracts: look, tools: { look: () => null }, apiKey: '' })
   expect(text).toContain('the option apiKey is empty and COUNTERSIGN_API_KEY is not set')
 })
 
-test('a key without tools is told: the server cannot govern', async () => {
+test('a key without tools is reported: the server cannot govern', async () => {
   const [text] = await startsWith({ contracts: look, apiKey: runtime.key, fetch: runtime.fetch })
   expect(text).toContain('without the option tools the server cannot govern')
 })
 
-test('a tool that no contract covers is told, with the one that may be meant', async () => {
+test('a tool that no contract covers is reported, with the one that may be meant', async () => {
   const [text] = await startsWith({ contracts: [look, pay], tools: { lok: () => null, pay: () => null } })
   expect(text).toContain('no contract covers the tool lok, so its calls are blocked: did you mean "look"?')
   forgetWarnings()
@@ -48,12 +48,12 @@ test('a tool that no contract covers is told, with the one that may be meant', a
   expect(await startsWith({ contracts: look, tools: { lok: () => null }, unmatchedPolicy: 'allow' })).toEqual([])
 })
 
-test('keys of a contract that nothing enforces are told', async () => {
+test('keys of a contract that nothing enforces are reported', async () => {
   const [text] = await startsWith({ contracts: { ...look, rate_limits: { per_minute: 3 } } })
   expect(text).toContain('rate_limits')
 })
 
-test('a call past the session is told', async () => {
+test('a call past the session is reported', async () => {
   const client = agent.openai()
   const session = replay(client, { contracts: look })
   agent.provider.enqueue(says('hello'))
@@ -62,22 +62,22 @@ test('a call past the session is told', async () => {
   await session.restore()
 })
 
-test('one who listens to diagnostics is told there, and nowhere else', async () => {
-  const told: string[] = []
-  await startsWith({ contracts: look, apiKey: '', diagnostics: ({ type }) => told.push(type) })
-  expect([told, warnings]).toEqual([['replay_protection_level'], []])
+test('with a diagnostics callback, everything goes there and nothing to the console', async () => {
+  const reported: string[] = []
+  await startsWith({ contracts: look, apiKey: '', diagnostics: ({ type }) => reported.push(type) })
+  expect([reported, warnings]).toEqual([['replay_protection_level'], []])
 })
 
 test.each([
   ['run by hand', { pay: () => null }, 'run it with session.tools.pay'],
   ['without a wrapper', { look: () => null }, 'add pay to the option tools'],
-])('a tool %s is told once when its contract needs evidence: its calls never commit', async (_how, tools, mend) => {
+])('a tool %s is reported once when its contract needs evidence: its calls never commit', async (_how, tools, fix) => {
   const govern = { contracts: [look, pay], tools, apiKey: runtime.key, fetch: runtime.fetch }
   const { ask, session, diagnostics } = agent.start(govern)
   for (let turn = 0; turn < 2; turn++) {
     agent.provider.enqueue(calls(['pay', { amount: turn }]), says('done'))
     await ask(['pay'], results(await ask(['pay'])))
   }
-  expect(diagnostics).toMatchObject([{ type: 'replay_protection_level', detail: expect.stringContaining(mend) }])
+  expect(diagnostics).toMatchObject([{ type: 'replay_protection_level', detail: expect.stringContaining(fix) }])
   expect(session.getState().stateVersion).toBe(0)
 })

@@ -10,17 +10,17 @@ afterAll(() => agent.close())
 
 /** As a database would keep it: copies, and a save only on top of what was read. */
 class SharedStore implements SessionStore {
-  readonly kept = new Map<string, StoredSession>()
+  readonly sessions = new Map<string, StoredSession>()
 
   async load(sessionId: string): Promise<StoredSession | null> {
     await new Promise((done) => setTimeout(done, 2))
-    return structuredClone(this.kept.get(sessionId) ?? null)
+    return structuredClone(this.sessions.get(sessionId) ?? null)
   }
 
   async save(sessionId: string, stored: StoredSession, expectedVersion: number): Promise<boolean> {
     await new Promise((done) => setTimeout(done, 2))
-    if ((this.kept.get(sessionId)?.version ?? 0) !== expectedVersion) return false
-    this.kept.set(sessionId, structuredClone(stored))
+    if ((this.sessions.get(sessionId)?.version ?? 0) !== expectedVersion) return false
+    this.sessions.set(sessionId, structuredClone(stored))
     return true
   }
 }
@@ -36,7 +36,7 @@ function share() {
   const sessionId = `ses-${crypto.randomUUID()}`
   const join = () =>
     agent.start({ contracts, tools: { look: () => 'seen', send: () => 'sent' }, store, sessionId, mode: 'enforce' })
-  return { join, state: () => store.kept.get(sessionId)?.state }
+  return { join, state: () => store.sessions.get(sessionId)?.state }
 }
 
 test('a label and a filter that a program sets on a session it goes on with hold from its first call', async () => {
@@ -71,7 +71,7 @@ test('a label and a kill outlive what another process saved meanwhile', async ()
   expect(state()).toMatchObject({ status: 'KILLED', labels: ['seen', 'untrusted'] })
 })
 
-test('the receipt of a tool is kept although another process saved while it ran', async () => {
+test('the receipt of a tool is stored although another process saved while it ran', async () => {
   const { join, state } = share()
   const [one, other] = [join(), join()]
   agent.provider.enqueue(calls(['look', {}]), says('done'))

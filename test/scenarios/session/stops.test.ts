@@ -203,7 +203,7 @@ proves(
     'event.replay-bypass-detected.no-block',
     'health.bypass-detected',
   ],
-  'a direct call on the original client passes, is told, and compromises the session',
+  'a direct call on the original client goes through, is reported, and compromises the session',
   async () => {
     const { session, original, ask, diagnostics } = governed()
     agent.provider.enqueue(says('hello'), says('direct'))
@@ -287,9 +287,9 @@ proves(
       expect(() => replay(client, { contracts })).toThrow(
         expect.objectContaining({ condition: 'compilation_failed', message: expect.stringContaining('session') }),
       )
-      const told: string[] = []
-      await observe(client, { apiKey: runtime.key, diagnostics: ({ type }) => told.push(type) }).restore()
-      expect(told).toEqual(['double_wrap'])
+      const reported: string[] = []
+      await observe(client, { apiKey: runtime.key, diagnostics: ({ type }) => reported.push(type) }).restore()
+      expect(reported).toEqual(['double_wrap'])
     }
     expect(session.getHealth().bypass_detected).toBe(false)
     await session.restore()

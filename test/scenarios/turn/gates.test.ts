@@ -54,11 +54,11 @@ proves(
   ['error.contract.decision', 'error.contract.failures', 'error.contract.contract-file', 'option.on-block'],
   'a block tells everything about itself, to the catcher and to onBlock',
   async () => {
-    const told: EnforcementDecision[] = []
+    const reported: EnforcementDecision[] = []
     const contractsDir = mkdtempSync(join(tmpdir(), 'countersign-gates-'))
     for (const contract of contracts)
       writeFileSync(join(contractsDir, `${contract.tool}.json`), JSON.stringify(contract))
-    const { ask } = agent.start({ contractsDir, onBlock: (decision) => told.push(decision) })
+    const { ask } = agent.start({ contractsDir, onBlock: (decision) => reported.push(decision) })
     rmSync(contractsDir, { recursive: true })
     agent.provider.enqueue(oneBad())
     const error = await ask(['look', 'pay']).catch((thrown: unknown) => thrown)
@@ -76,7 +76,7 @@ proves(
     ])
     expect(error.contractFile).toBe('pay.json')
     expect(error.message).toContain('pay')
-    expect(told).toEqual([error.decision])
+    expect(reported).toEqual([error.decision])
   },
 )
 

@@ -22,7 +22,7 @@ test.each<[string, () => unknown]>([
   ['a result that the server cannot keep', () => ({ note: 'paid\u0000' })],
   ['a result nested as deep as JSON may be', () => nested(63)],
   [
-    'a failure whose code cannot be kept',
+    'a failure whose code cannot be stored',
     () => {
       throw Object.assign(new Error('half done'), { code: 'E\u0000' })
     },

@@ -49,7 +49,7 @@ test('a text that the server cannot keep reaches the program, and what it cost i
 })
 
 test.each([
-  ['a character that cannot be kept', { to: 'DE\0' }],
+  ['a character that cannot be stored', { to: 'DE\0' }],
   ['a nesting that cannot be read', deep],
 ])('a call with %s is blocked, and the ledger has it', async (_, args) => {
   const { ask, ran, session, proposals } = begin()

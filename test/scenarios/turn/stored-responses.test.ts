@@ -5,7 +5,7 @@ import type OpenAI from 'openai'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ReplayConfigError, ReplayContractError, type ReplayOptions } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
-import { type KeptResponses, keepResponses } from '../../support/provider/stored-responses.js'
+import { type StoredResponses, storeResponses } from '../../support/provider/stored-responses.js'
 import { calls, says } from '../../support/runtime/agent.js'
 import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
@@ -21,10 +21,10 @@ const tools = ['look', 'pay'].map((name) => ({
   strict: false,
 }))
 
-let kept: KeptResponses
+let stored: StoredResponses
 const { agent, runtime } = await withAgentAndRuntime()
 beforeAll(async () => {
-  kept = keepResponses(agent.provider)
+  stored = storeResponses(agent.provider)
 })
 
 type Ask = Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'model' | 'tools'>
@@ -41,7 +41,7 @@ const output = (callId: string, text = 'ok') => ({
   output: text,
 })
 const outputsIn = (items: readonly { [key: string]: unknown }[]) =>
-  items.filter(({ type }) => type === 'function_call_output').map(({ call_id, output: told }) => [call_id, told])
+  items.filter(({ type }) => type === 'function_call_output').map(({ call_id, output }) => [call_id, output])
 
 for (const level of ['protect', 'govern']) {
   proves(
@@ -50,7 +50,7 @@ for (const level of ['protect', 'govern']) {
     async () => {
       const server = level === 'govern' ? { apiKey: runtime.key, fetch: runtime.fetch, tools: { look: () => 1 } } : {}
       const { ask } = start({ gate: 'strip_blocked', ...server })
-      kept.enqueue(
+      stored.enqueue(
         calls(['look', {}, 'l1'], ['pay', { amount: 501 }, 'p1']),
         calls(['pay', { amount: 502 }, 'p2']),
         says('done'),
@@ -61,13 +61,13 @@ for (const level of ['protect', 'govern']) {
       expect(second.output_text).toContain('argument_value_mismatch')
       const third = await ask({ previous_response_id: second.id, input: 'go on' })
       expect(third.output_text).toBe('done')
-      expect(outputsIn(kept.thread(third.id))).toEqual([
+      expect(outputsIn(stored.thread(third.id))).toEqual([
         ['p1', expect.stringContaining('argument_value_mismatch')],
         ['l1', 'ok'],
         ['p2', expect.stringContaining('argument_value_mismatch')],
       ])
       // Another request may go on from the same response again.
-      kept.enqueue(says('again'))
+      stored.enqueue(says('again'))
       expect((await ask({ previous_response_id: second.id, input: 'once more' })).output_text).toBe('again')
     },
   )
@@ -75,11 +75,11 @@ for (const level of ['protect', 'govern']) {
 
 proves('option.gate.reject-all', 'a conversation goes on after an answer that was refused whole', async () => {
   const { ask } = start()
-  kept.enqueue(calls(['look', {}, 'l1'], ['pay', { amount: 501 }, 'p1']), says('one'), says('two'))
+  stored.enqueue(calls(['look', {}, 'l1'], ['pay', { amount: 501 }, 'p1']), says('one'), says('two'))
   await expect(ask({ conversation: 'conv_1', input: 'pay 501' })).rejects.toThrow(ReplayContractError)
   expect((await ask({ conversation: 'conv_1', input: 'well' })).output_text).toBe('one')
   expect((await ask({ conversation: { id: 'conv_1' }, input: 'and' })).output_text).toBe('two')
-  expect(outputsIn(kept.conversation('conv_1'))).toEqual([
+  expect(outputsIn(stored.conversation('conv_1'))).toEqual([
     ['l1', expect.stringContaining('another call')],
     ['p1', expect.stringContaining('argument_value_mismatch')],
   ])
@@ -87,9 +87,9 @@ proves('option.gate.reject-all', 'a conversation goes on after an answer that wa
 
 proves('option.max-retries.retries', 'a retry in a conversation brings the remedy, and the input once', async () => {
   const { ask } = start({ maxRetries: 2 })
-  kept.enqueue(calls(['pay', { amount: 501 }, 'p1']), calls(['pay', { amount: 502 }, 'p2']), says('no more then'))
+  stored.enqueue(calls(['pay', { amount: 501 }, 'p1']), calls(['pay', { amount: 502 }, 'p2']), says('no more then'))
   expect((await ask({ conversation: 'conv_2', input: 'pay 501' })).output_text).toBe('no more then')
-  const items = kept.conversation('conv_2')
+  const items = stored.conversation('conv_2')
   expect(items.filter(({ role }) => role === 'user')).toHaveLength(1)
   expect(outputsIn(items).map(([id]) => id)).toEqual(['p1', 'p2'])
 })
@@ -98,7 +98,7 @@ describe('a stream', () => {
   test('that was stripped, or broke off in an error, can be gone on from', async () => {
     for (const gate of ['strip_blocked', 'reject_all'] as const) {
       const { session, ask } = start({ gate })
-      kept.enqueue({ text: 'Well.', ...calls(['pay', { amount: 501 }, `p-${gate}`]) }, says('done'))
+      stored.enqueue({ text: 'Well.', ...calls(['pay', { amount: 501 }, `p-${gate}`]) }, says('done'))
       const stream = await session.client.responses.create({ model: 'gpt-4o', tools, input: 'pay', stream: true })
       let id = ''
       const read = async () => {
@@ -112,12 +112,12 @@ describe('a stream', () => {
 })
 
 test('an answer that was given without asking the model can be gone on from', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-kept-'))
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-stored-'))
   const sessionYamlPath = join(folder, 'session.yaml')
   writeFileSync(sessionYamlPath, 'session_limits: { max_tool_calls: 1 }\n')
   const { session, ask } = start({ gate: 'strip_blocked', sessionYamlPath })
   rmSync(folder, { recursive: true })
-  kept.enqueue(calls(['look', {}, 'l1']), says('bye'))
+  stored.enqueue(calls(['look', {}, 'l1']), says('bye'))
   const first = await ask({ input: 'look' })
   const used = await ask({ previous_response_id: first.id, input: [output('l1')] })
   expect(used.output_text).toContain('tool calls')
@@ -129,7 +129,7 @@ test('an answer that was given without asking the model can be gone on from', as
     input: 'a word to end with',
   })
   expect(last.output_text).toBe('bye')
-  expect(kept.thread(last.id).map(({ role, type }) => role ?? type)).toEqual([
+  expect(stored.thread(last.id).map(({ role, type }) => role ?? type)).toEqual([
     'user',
     'function_call',
     'function_call_output',
@@ -141,10 +141,10 @@ test('an answer that was given without asking the model can be gone on from', as
   ])
 })
 
-test('a blocked call that only the program could answer is told of, before anything is sent', async () => {
+test('a blocked call that only the program could answer is reported before anything is sent', async () => {
   const { ask } = start({ gate: 'strip_blocked', unmatchedPolicy: 'block' })
   const click = { type: 'computer_call', id: 'cu', call_id: 'cu1', status: 'completed', action: { type: 'click' } }
-  kept.enqueue({ output: [click] })
+  stored.enqueue({ output: [click] })
   const first = await ask({ input: 'click' })
   const asked = agent.provider.requests.length
   const refusal = await ask({ previous_response_id: first.id, input: 'go on' }).catch((error: unknown) => error)
@@ -156,7 +156,7 @@ test('a blocked call that only the program could answer is told of, before anyth
 
 test('nothing is changed in a request that goes on from what was released whole', async () => {
   const { ask } = start({ gate: 'strip_blocked' })
-  kept.enqueue(calls(['look', {}, 'l1']), says('done'))
+  stored.enqueue(calls(['look', {}, 'l1']), says('done'))
   const first = await ask({ input: 'look' })
   await ask({ previous_response_id: first.id, input: [output('l1')] })
   expect(agent.provider.requests.at(-1)?.body).toMatchObject({

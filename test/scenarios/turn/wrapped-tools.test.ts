@@ -95,39 +95,35 @@ proves(
   },
 )
 
-proves(
-  'turn.cycle',
-  'what a tool did is told by its receipt: failed, unknown after a timeout, not executed',
-  async () => {
-    const failing = withTools({
-      look: () => {
-        throw Object.assign(new Error('no such place'), { code: 'NOT_THERE' })
-      },
-      pay: (_, { signal }) =>
-        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
-    })
-    const { session, ask } = failing
-    agent.provider.enqueue(
-      calls(['look', {}, 'c1']),
-      calls(['pay', { amount: 60 }, 'c2']),
-      calls(['pay', { amount: 40 }, 'c3']),
-      says('done'),
-    )
-    const first = await ask(['look', 'pay'])
-    await expect(session.tools?.look?.({})).rejects.toThrow('no such place')
-    const second = await ask(['look', 'pay'], results(first))
-    await expect(session.tools?.pay?.({ amount: 60 })).rejects.toThrow('unknown')
-    const third = await ask(['look', 'pay'], results(second))
-    expect(callNames(third)).toEqual(['pay'])
-    await ask(['look', 'pay'])
-    expect(await receiptsOf(session.sessionId)).toMatchObject([
-      { outcome: 'failed', evidence_level: 'executed' },
-      { outcome: 'unknown', evidence_level: 'executed' },
-      { outcome: 'not_executed', evidence_level: 'reported' },
-    ])
-    expect(await stateOf(session.sessionId)).toMatchObject({ stateVersion: 0 })
-  },
-)
+proves('turn.cycle', 'the receipt says what a tool did: failed, unknown after a timeout, not executed', async () => {
+  const failing = withTools({
+    look: () => {
+      throw Object.assign(new Error('no such place'), { code: 'NOT_THERE' })
+    },
+    pay: (_, { signal }) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  })
+  const { session, ask } = failing
+  agent.provider.enqueue(
+    calls(['look', {}, 'c1']),
+    calls(['pay', { amount: 60 }, 'c2']),
+    calls(['pay', { amount: 40 }, 'c3']),
+    says('done'),
+  )
+  const first = await ask(['look', 'pay'])
+  await expect(session.tools?.look?.({})).rejects.toThrow('no such place')
+  const second = await ask(['look', 'pay'], results(first))
+  await expect(session.tools?.pay?.({ amount: 60 })).rejects.toThrow('unknown')
+  const third = await ask(['look', 'pay'], results(second))
+  expect(callNames(third)).toEqual(['pay'])
+  await ask(['look', 'pay'])
+  expect(await receiptsOf(session.sessionId)).toMatchObject([
+    { outcome: 'failed', evidence_level: 'executed' },
+    { outcome: 'unknown', evidence_level: 'executed' },
+    { outcome: 'not_executed', evidence_level: 'reported' },
+  ])
+  expect(await stateOf(session.sessionId)).toMatchObject({ stateVersion: 0 })
+})
 
 proves('turn.cycle', 'tools without a wrapper resolve by their results among the messages, as reported', async () => {
   const { session, ask } = withTools({ pay: () => null })
@@ -148,7 +144,7 @@ proves('turn.cycle', 'the result of an earlier call with the same id does not st
   agent.provider.enqueue(again(), again(), again(), says('done'))
   const first = results(await ask(['look']))
   const second = results(await ask(['look'], first))
-  // The program never ran the second, or never told; the third it did.
+  // The program never ran the second, or never reported it; the third it did.
   await ask(['look'], first)
   await ask(['look'], [...first, ...second])
   expect(await receiptsOf(session.sessionId)).toMatchObject([

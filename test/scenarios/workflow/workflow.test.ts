@@ -45,7 +45,7 @@ test('who waits for an offer is not given that of a session which was stopped', 
   expect(await offers(workflowId, 30)).toBeNull()
 })
 
-test('who waits for a role that is none, or without a time, is told at once', async () => {
+test('waiting for an unknown role, or without a time limit, fails at once', async () => {
   const workflowId = newId()
   await startRoot(workflowId).session.getWorkflowState()
   const asked = { apiKey: runtime.key, fetch: runtime.fetch, workflowId, role: 'payer', timeoutMs: 5_000 }

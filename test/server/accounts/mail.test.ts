@@ -165,8 +165,8 @@ test('a crash between making the token and sending the mail costs nothing: the r
   expect((await ada.call('verifyEmail', { body: { token: tokenIn(sent[0] ?? '') } })).status).toBe(200)
 })
 
-test('people are told what becomes of a mail: it is sent, or lies in the outbox, or stands in the terminal', async () => {
-  const told = async (options: Parameters<typeof startRuntime>[0]) => {
+test('the page says what becomes of a mail: it is sent, or lies in the outbox, or stands in the terminal', async () => {
+  const deliveries = async (options: Parameters<typeof startRuntime>[0]) => {
     const runtime = await startRuntime(options)
     closers.push(() => runtime.close())
     const person = new Person(runtime.fetch)
@@ -179,15 +179,15 @@ test('people are told what becomes of a mail: it is sent, or lies in the outbox,
   const smtp = await startSmtp()
   closers.push(smtp.close)
   const config = { COUNTERSIGN_SMTP_URL: `smtp://127.0.0.1:${smtp.port}` }
-  expect(await told({ config })).toEqual(Array(4).fill('sent'))
+  expect(await deliveries({ config })).toEqual(Array(4).fill('sent'))
   const folder = await mkdtemp(join(tmpdir(), 'countersign-outbox-'))
   closers.push(() => rm(folder, { recursive: true }))
   const [files, shown]: string[][] = [[], []]
   const tell = (file: string) => files?.push(file)
-  expect(await told({ mailer: createOutboxMailer({ folder, tell }) })).toEqual(Array(4).fill('outbox'))
+  expect(await deliveries({ mailer: createOutboxMailer({ folder, tell }) })).toEqual(Array(4).fill('outbox'))
   expect(files).toHaveLength(2)
   const show = (sentence: string) => shown?.push(sentence)
-  expect(await told({ mailer: createOutboxMailer({ folder, tell, show }) })).toEqual(Array(4).fill('terminal'))
+  expect(await deliveries({ mailer: createOutboxMailer({ folder, tell, show }) })).toEqual(Array(4).fill('terminal'))
   expect(shown).toEqual([
     expect.stringContaining('/verify-email#token='),
     expect.stringContaining('/verify-email#token='),

@@ -88,7 +88,7 @@ test('no more keys are made than a tenant may have', async () => {
   await expect(run('key', 'create', tenantId)).rejects.toThrow('can be active; revoke one first')
 })
 
-test('of several that are made at once no more are kept either', async () => {
+test('of several that are made at once no more are stored either', async () => {
   const config = readConfig({ DATABASE_URL: runtime.databaseUrl })
   const { tenantId } = await createTenant('many at once', null, config)
   const made = await Promise.allSettled(Array.from({ length: 8 }, () => createKey(tenantId, 'at once', config)))
@@ -109,8 +109,8 @@ test.each([
   [['key', 'create'], 'expected: key create TENANT'],
   [['key', 'revoke', 'tnt_none'], 'expected: key create TENANT, key list TENANT, or key revoke TENANT KEY'],
   [['key', 'create', 'tnt_none', '--name', ' '], '--name must have 1 to 100 characters'],
-])('%j is told what is wrong', async ([name, ...args], told) => {
-  await expect(run(name as 'tenant' | 'key', ...args)).rejects.toThrow(told)
+])('%j says what is wrong', async ([name, ...args], message) => {
+  await expect(run(name as 'tenant' | 'key', ...args)).rejects.toThrow(message)
 })
 
 test('the first tenant may be made before the first start', async () => {

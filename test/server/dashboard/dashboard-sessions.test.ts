@@ -162,10 +162,10 @@ describe('sessions in the dashboard', () => {
     })
     await session.turn([LOOKUP])
     await session.decide([refund(900)])
-    const others = await openSession(api, { session_id: 'kept' })
+    const others = await openSession(api, { session_id: 'untouched' })
     await others.turn([LOOKUP])
     // As workflow calls leave them: the name of what is held comes from a call's arguments.
-    for (const id of ['erased', 'kept']) {
+    for (const id of ['erased', 'untouched']) {
       await runtime.sql`
         insert into resource_holds
         select tenant_id, 'w', session_id, 'c', 'h', 'order:1017', 'exclusive', created_at from sessions
@@ -176,17 +176,17 @@ describe('sessions in the dashboard', () => {
     const holds = await runtime.sql`select session_id, key_text from resource_holds order by session_id`
     expect(holds.map(({ sessionId, keyText }) => [sessionId, keyText])).toEqual([
       ['erased', null],
-      ['kept', 'order:1017'],
+      ['untouched', 'order:1017'],
     ])
     const captures = (await ada.call('listCaptures')).body.items.map((capture) => capture.conversation_id)
-    expect([captures.includes('erased'), captures.includes('kept')]).toEqual([false, true])
+    expect([captures.includes('erased'), captures.includes('untouched')]).toEqual([false, true])
     const { body } = await ada.call('loadTimeline', { params: { session_id: 'erased' } })
     expect(body.items.flatMap(({ calls }) => calls.map((call) => call.arguments))).toEqual([null, null])
     expect(JSON.stringify(body)).not.toContain('"found":900')
     expect((await ada.call('loadProof', { params: { session_id: 'erased' } })).body.verified).toBe(true)
   })
 
-  test('stay erased: a capture that another process wrote down a moment later is not kept, one of a later turn is', async () => {
+  test('stay erased: a capture that another process wrote down a moment later is not stored, one of a later turn is', async () => {
     const { parts } = runtime.instances[0]
     const session = await openSession(api, { session_id: 'late' })
     const ids = async () => {

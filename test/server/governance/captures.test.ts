@@ -26,7 +26,7 @@ describe('captures', () => {
     expect(answer.body).toEqual({ accepted: 4, duplicates: 0, rejected: [] })
   })
 
-  test('are kept whatever keys and numbers the schemas of tools and the messages hold', async () => {
+  test('are stored whatever keys and numbers the schemas of tools and the messages hold', async () => {
     const schema = JSON.parse(`{"type":"object","properties":{"constructor":{"type":"string"},
       "__proto__":{"type":"string"},"id":{"type":"integer","maximum":18446744073709551615}}}`)
     const messages = [JSON.parse('{"role":"user","content":"who leads?","meta":{"prototype":1e21}}')]
@@ -50,7 +50,7 @@ describe('captures', () => {
     expect([status, body.accepted, body.rejected.map(({ index }) => index)]).toEqual([200, 2, [0, 1]])
   })
 
-  test('sent again are counted as duplicates and kept once', async () => {
+  test('sent again are counted as duplicates and stored once', async () => {
     const captures = mailConversation('again', 'Ann')
     await api.ingestCaptures(batchOf(captures))
     const [first] = captures
@@ -66,20 +66,20 @@ describe('captures', () => {
       capture_id: randomUUID(),
       request: { tools: [{ name: 'find_person', ...(schema !== undefined && { schema }) }] },
     })
-    const kept = async () => {
+    const stored = async () => {
       const rows = await runtime.sql<{ schema: unknown }[]>`select schema from offered_tools where agent = 'offering'`
       return rows.map(({ schema }) => schema)
     }
     await api.ingestCaptures(batchOf([offer()]))
-    expect(await kept()).toEqual([null])
+    expect(await stored()).toEqual([null])
     await api.ingestCaptures(batchOf([offer({ type: 'object' })]))
     await api.ingestCaptures(batchOf([offer()]))
-    expect(await kept()).toEqual([{ type: 'object' }])
+    expect(await stored()).toEqual([{ type: 'object' }])
     await api.ingestCaptures(batchOf([offer({ type: 'object', required: ['name'] })]))
-    expect(await kept()).toEqual([{ type: 'object', required: ['name'] }])
+    expect(await stored()).toEqual([{ type: 'object', required: ['name'] }])
   })
 
-  test('that are bad are refused one by one and the rest is kept', async () => {
+  test('that are bad are refused one by one and the rest is stored', async () => {
     const [good, second] = mailConversation('mixed', 'Ann')
     const captures = [good, { ...second, unknown: 1 }, 'nothing', { ...second, tool_names: 7 }]
     const { body } = await api.ingestCaptures(batchOf(captures))
@@ -100,27 +100,27 @@ describe('captures', () => {
       response: { ...item.response, content: 'private answer' },
     }
   }
-  const keptAt = async (level: 'metadata' | 'redacted' | 'full') => {
+  const storedAt = async (level: 'metadata' | 'redacted' | 'full') => {
     const item = leaky(level)
     await api.ingestCaptures(batchOf([item]))
     return JSON.stringify(await storedItem(item.capture_id))
   }
 
   proves(['capture.metadata.tool-names', 'capture.metadata.nothing-else'], async () => {
-    const kept = await keptAt('metadata')
-    expect(kept).toContain('find_person')
-    for (const secret of ['Ann', 'private', 'flows', 'schema"']) expect(kept).not.toContain(secret)
+    const stored = await storedAt('metadata')
+    expect(stored).toContain('find_person')
+    for (const secret of ['Ann', 'private', 'flows', 'schema"']) expect(stored).not.toContain(secret)
   })
 
   proves(['capture.redacted.names-and-arguments', 'capture.redacted.nothing-else'], async () => {
-    const kept = await keptAt('redacted')
-    for (const part of ['find_person', 'Ann', 'flows']) expect(kept).toContain(part)
-    expect(kept).not.toContain('private')
+    const stored = await storedAt('redacted')
+    for (const part of ['find_person', 'Ann', 'flows']) expect(stored).toContain(part)
+    expect(stored).not.toContain('private')
   })
 
   proves('capture.full.everything', async () => {
-    const kept = await keptAt('full')
-    for (const part of ['find_person', 'Ann', 'private words', 'private answer']) expect(kept).toContain(part)
+    const stored = await storedAt('full')
+    for (const part of ['find_person', 'Ann', 'private words', 'private answer']) expect(stored).toContain(part)
   })
 
   test('of another tenant stay apart, even under one id', async () => {
@@ -178,7 +178,7 @@ describe('learning', () => {
 const insertIdle = async (agent: string, count: number, due = '0 s') => {
   const item = { request: { tools: [] }, response: { tool_calls: [] } }
   await runtime.sql`
-    with kept as (
+    with stored as (
       insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, item)
       select ${runtime.tenantId}, ${agent} || n, ${agent}, 'c', now(), 'metadata', '{}',
         ${JSON.stringify(item)}::text::json
@@ -186,7 +186,7 @@ const insertIdle = async (agent: string, count: number, due = '0 s') => {
       returning tenant_id, agent, capture_id
     )
     insert into unlearned_captures (tenant_id, agent, due_at, first_id, capture_ids, captures)
-    select tenant_id, agent, now() + ${due}::interval, capture_id, array[capture_id], 1 from kept`
+    select tenant_id, agent, now() + ${due}::interval, capture_id, array[capture_id], 1 from stored`
   await runtime.sql`insert into learned_agents (tenant_id, agent, salt) values (${runtime.tenantId}, ${agent}, 's')`
 }
 

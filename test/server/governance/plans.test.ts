@@ -197,7 +197,7 @@ describe('a plan', () => {
     expect((await lookup('gap')).status).toBe('draft')
   })
 
-  test('that does not compile is refused with every fault, and nothing is kept', async () => {
+  test('that does not compile is refused with every fault, and nothing is stored', async () => {
     const files = [{ file: 'contracts/pay.yaml', text: 'tool: pay\nunknown: 1\n' }]
     const refused = await api.submitPlan({ body: { ...scope('faulty'), files } })
     expect([refused.status, refused.problem.code]).toEqual([400, 'PLAN_INVALID'])
@@ -317,7 +317,7 @@ describe('a plan', () => {
     )
   })
 
-  test('is not widened by thousands of tools either, and what is kept of them is bounded', async () => {
+  test('is not widened by thousands of tools either, and what is stored of them is bounded', async () => {
     await teach('flooded', NAMES)
     const { plan_id } = (await ada.call('draftPlan', { body: scope('flooded') })).body.plan
     await ada.call('approvePlan', { params: { plan_id }, body: { why: 'ok' } })
@@ -341,10 +341,10 @@ describe('a plan', () => {
     }
     await teach('flooded', ['Zed'])
     expect(await inForce('flooded')).toEqual(before)
-    const [kept] = await runtime.sql<{ tools: number; bytes: number }[]>`
+    const [stored] = await runtime.sql<{ tools: number; bytes: number }[]>`
       select count(*)::int as tools, sum(length(summary::text))::int as bytes from learned_tools where agent = 'flooded'`
-    expect(kept?.tools).toBe(MAX_TOOLS)
-    expect(kept?.bytes).toBeLessThan(4 * 1024 * 1024)
+    expect(stored?.tools).toBe(MAX_TOOLS)
+    expect(stored?.bytes).toBeLessThan(4 * 1024 * 1024)
   })
 
   proves(

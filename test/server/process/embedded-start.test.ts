@@ -66,7 +66,7 @@ const plan = '/api/v1/replay/sessions/none'
 const ask = (url: string, key: string) =>
   fetch(`${url}${plan}`, { headers: { authorization: `Bearer ${key}` } }).then((r) => r.status)
 
-test('a server killed with -9 leaves a PostgreSQL that the next start replaces; what was kept is there', async () => {
+test('a server killed with -9 leaves a PostgreSQL that the next start replaces; what was stored is there', async () => {
   const folder = await newFolder()
   const first = startCommand(folder)
   expect(await isReady(await listens(first))).toBe(true)
@@ -160,11 +160,11 @@ test('a PostgreSQL killed with -9 is started again at the same address', async (
   const database = await start({ dataFolder: await newFolder(), durable: true, say: (sentence) => said.push(sentence) })
   const before = database.pid()
   const sql = connect({ url: database.url }, { max: 1 })
-  await sql`create table kept (n int)`
-  await sql`insert into kept values (1)`
+  await sql`create table stored (n int)`
+  await sql`insert into stored values (1)`
   process.kill(before, 'SIGKILL')
   await expect.poll(() => database.pid(), { timeout: 90_000 }).not.toBe(before)
-  const rows = await sql`select n from kept`.catch(() => sql`select n from kept`)
+  const rows = await sql`select n from stored`.catch(() => sql`select n from stored`)
   await sql.end()
   expect(rows).toHaveLength(1)
   expect(said).toContain('PostgreSQL is back')

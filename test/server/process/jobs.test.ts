@@ -124,22 +124,22 @@ test('runs go when they are past their retention; those that wait and those that
   const api = runtime.api()
   const { compiled_session } = planOf([{ tool: 'x', side_effect: 'read' }])
   const left = async () => {
-    const rows = await runtime.sql<{ runId: string }[]>`select run_id from runs where run_id like 'kept-%' order by 1`
+    const rows = await runtime.sql<{ runId: string }[]>`select run_id from runs where run_id like 'stored-%' order by 1`
     return rows.map(({ runId }) => runId)
   }
-  for (const id of ['kept-done', 'kept-failed', 'kept-new', 'kept-waiting'])
+  for (const id of ['stored-done', 'stored-failed', 'stored-new', 'stored-waiting'])
     await api.createRun({ body: runOf(id, { compiled_session }) })
   const age = (days: number) => runtime.sql`
-    update runs set created_at = created_at - make_interval(days => ${days}) where run_id like 'kept-%'
-      and run_id <> 'kept-new'`
-  await runtime.sql`update runs set status = 'queued' where run_id = 'kept-waiting'`
-  await runtime.sql`update runs set status = 'failed' where run_id = 'kept-failed'`
+    update runs set created_at = created_at - make_interval(days => ${days}) where run_id like 'stored-%'
+      and run_id <> 'stored-new'`
+  await runtime.sql`update runs set status = 'queued' where run_id = 'stored-waiting'`
+  await runtime.sql`update runs set status = 'failed' where run_id = 'stored-failed'`
   await age(29)
   expect(await remove('runs', 1)).toBe(0)
   await age(3)
   expect(await remove('runs', 40)).toBe(0)
   expect(await remove('runs', 31)).toBe(2)
-  expect(await left()).toEqual(['kept-new', 'kept-waiting'])
+  expect(await left()).toEqual(['stored-new', 'stored-waiting'])
 })
 
 test('the audit trail is kept, unless a setting says for how many days', async () => {

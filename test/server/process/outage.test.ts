@@ -64,7 +64,7 @@ test('PostgreSQL away: 503 on every route and at /readyz, nothing runs; back: se
   expect((await runtime.fetch(routeRequest('loadSession', { key: runtime.key }))).status).toBe(200)
 })
 
-test('five hundred requests in an outage are all told so at once', async () => {
+test('five hundred requests in an outage all get that answer at once', async () => {
   await start()
   await proxy.cut()
   const startedAt = performance.now()

@@ -162,7 +162,7 @@ test('a newer approval does not touch a live session', async () => {
   expect((await session.load()).session.compiled_hash).toBe(first.compiled_hash)
 })
 
-test('a plan with a policy needs a principal; the principal is kept and never shown', async () => {
+test('a plan with a policy needs a principal; the principal is stored and never shown', async () => {
   const cedar = 'permit (principal, action, resource) when { principal.role == "agent" };'
   const policed = planOf([{ tool: 'lookup_order', side_effect: 'read', policy: { cedar } }])
   const body = bodyOf({ ...policed })

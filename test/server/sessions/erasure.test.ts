@@ -17,7 +17,7 @@ const reasons = async () => {
   )
 }
 
-test('why a program killed a session is content: kept in the audit trail as its level allows, and erased with it', async () => {
+test('why a program killed a session is content: stored in the audit trail as its level allows, and erased with it', async () => {
   await killWith('quiet', 'metadata', 'it wrote to jane@example.test')
   await killWith('gone', 'redacted', 'it wrote to jane@example.test')
   await killWith('stays', 'redacted', 'it wrote to joe@example.test')

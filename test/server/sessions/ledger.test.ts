@@ -53,7 +53,7 @@ async function eventful(): Promise<GovernedSession> {
 }
 
 describe('the export', () => {
-  test('is chained without a gap, folds to the kept state and names the head that the last write answered', async () => {
+  test('is chained without a gap, folds to the stored state and names the head that the last write answered', async () => {
     const session = await eventful()
     const exported = await exportOf(api, session.sessionId)
     expect(exported.events.map(({ seq }) => seq)).toEqual(exported.events.map((_, index) => index + 1))
@@ -91,8 +91,8 @@ describe('the export', () => {
 
   test('verifies after its content was erased', async () => {
     const session = await eventful()
-    const [kept] = await runtime.sql`select count(*) from content where session_id = ${session.sessionId}`
-    expect(kept?.count).toBeGreaterThan(0)
+    const [stored] = await runtime.sql`select count(*) from content where session_id = ${session.sessionId}`
+    expect(stored?.count).toBeGreaterThan(0)
     await runtime.sql.begin((tx) => eraseContent(tx, runtime.tenantId, session.sessionId))
     const rows = await runtime.sql`select 1 from content where session_id = ${session.sessionId}`
     expect(rows).toHaveLength(0)
@@ -130,7 +130,7 @@ describe('countersign verify', () => {
     vi.unstubAllEnvs()
   })
 
-  test('a head that was kept earlier still lies in the chain; a ledger cut short of it does not pass', async () => {
+  test('a head that was recorded earlier still lies in the chain; a ledger cut short of it does not pass', async () => {
     const session = await openSession(api)
     const early = session.created.ledger
     await session.turn([LOOKUP])
@@ -166,9 +166,12 @@ describe('countersign verify', () => {
       seq: 1,
       forge: (exported) => Object.assign(exported, { session_id: 's' }),
     },
-    'the kept state is left out': { seq: 3, forge: (exported) => Object.assign(exported, { state: null }) },
+    'the stored state is left out': { seq: 3, forge: (exported) => Object.assign(exported, { state: null }) },
     'the last event is cut off': { seq: 3, forge: ({ events }) => events.pop() },
-    'the kept state is changed': { seq: 3, forge: ({ state }) => Object.assign(state as object, { stateVersion: 9 }) },
+    'the stored state is changed': {
+      seq: 3,
+      forge: ({ state }) => Object.assign(state as object, { stateVersion: 9 }),
+    },
     'the plan is changed': {
       seq: 3,
       forge: ({ compiled_session }) => Object.assign(compiled_session!.session, { agent: 'x' }),

@@ -154,7 +154,7 @@ test('what is left of the limits comes with the answer', async () => {
   })
 })
 
-test('an input invariant that fails blocks the calls of its tool, and the value found is kept nowhere', async () => {
+test('an input invariant that fails blocks the calls of its tool, and the value found is stored nowhere', async () => {
   const plan = planOf([
     { tool: 'ask', side_effect: 'read', assertions: { input_invariants: [{ path: '$.model', regex: '^gpt-' }] } },
   ])

@@ -268,7 +268,7 @@ describe('after a lost answer', () => {
         expect([again.status, again.problem.code]).toEqual([409, 'PREPARED_REQUEST_CONSUMED'])
         expect(again.problem.proposal).toEqual(body)
       }
-      // Told again, not counted again.
+      // Sent again, not counted again.
       expect(await exportOf(api, session.sessionId)).toEqual(before)
     },
   )

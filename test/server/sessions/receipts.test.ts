@@ -33,7 +33,7 @@ proves(
     'state.pending-call.resolved',
     'record.session.state-version',
   ],
-  'a receipt at its level resolves the call, is kept with its hashes, and commits the step',
+  'a receipt at its level resolves the call, is stored with its hashes, and commits the step',
   async () => {
     const { session, decision } = await pendingLookup()
     const { status, body } = await session.receipts([receiptFor(decision)])
@@ -62,7 +62,7 @@ proves(
 
 proves(
   ['turn.receipt.weak-evidence', 'state.pending-call.advances-if-satisfied'],
-  "the client's word is not enough for a destructive tool: kept, counted, not committed",
+  "the client's word is not enough for a destructive tool: stored, counted, not committed",
   async () => {
     const session = await openSession(api)
     await session.turn([LOOKUP])
@@ -117,7 +117,7 @@ describe('what an outcome gives back', () => {
 })
 
 describe('a receipt again', () => {
-  test('the same gets the same answer, and one row is kept', async () => {
+  test('the same gets the same answer, and one row is stored', async () => {
     const { session, decision } = await pendingLookup()
     const first = await session.receipts([receiptFor(decision)])
     const again = await session.receipts([receiptFor(decision)])
@@ -189,7 +189,7 @@ test('a call that was never registered is 404, and the batch has no effect', asy
   expect((await session.load()).pending).toHaveLength(1)
 })
 
-test('a tool that ran with other arguments compromises the session; the receipt is kept and says unknown', async () => {
+test('a tool that ran with other arguments compromises the session; the receipt is stored and says unknown', async () => {
   const { session, decision, params } = await pendingLookup()
   const changed = receiptFor(decision, { argument_hash: 'b'.repeat(64) })
   for (const attempt of ['first', 'again']) {
@@ -197,16 +197,16 @@ test('a tool that ran with other arguments compromises the session; the receipt 
     expect([attempt, status, problem.code]).toEqual([attempt, 409, 'ARGUMENTS_CHANGED'])
     expect(problem.session).toMatchObject({ status: 'COMPROMISED', state_version: 0 })
   }
-  const [kept] =
+  const [stored] =
     await runtime.sql`select record::json ->> 'outcome' as outcome, (record::json ->> 'arguments_changed')::boolean as arguments_changed from receipts where session_id = ${session.sessionId}`
-  expect(kept).toEqual({ outcome: 'unknown', argumentsChanged: true })
+  expect(stored).toEqual({ outcome: 'unknown', argumentsChanged: true })
   expect((await session.preflight()).problem.code).toBe('SESSION_COMPROMISED')
   const { body } = await api.exportEvents({ params })
   expect(body.events.at(-1)).toMatchObject({ type: 'bypass', body: { cause: 'arguments_changed' } })
 })
 
 test.each(['killSession', 'reportBypass'] as const)(
-  'after %s a receipt is kept, resolves its call and advances nothing',
+  'after %s a receipt is stored, resolves its call and advances nothing',
   async (stop) => {
     const { session, decision, params } = await pendingLookup()
     await api[stop]({ params, body: {} })
@@ -223,7 +223,7 @@ describe('with an old fence', () => {
     await api.recoverSession({ params: found.params, body: { holder_id: 'holder-2', takeover: true } })
     return found
   }
-  test('a receipt is kept as late evidence and resolves nothing', async () => {
+  test('a receipt is stored as late evidence and resolves nothing', async () => {
     const { session, decision } = await recovered()
     const { status, body } = await session.receipts([receiptFor(decision)], 1)
     expect(status).toBe(200)
@@ -232,7 +232,7 @@ describe('with an old fence', () => {
     expect(await lateRows(session)).toBe(1)
   })
 
-  test('at most three are kept of one call, and the same one once', async () => {
+  test('at most three are stored of one call, and the same one once', async () => {
     const { session, decision } = await recovered()
     const say = (outcome: 'succeeded' | 'failed', error_code?: string) =>
       session.receipts([receiptFor(decision, { outcome, ...(error_code ? { error_code } : {}) })], 1)

@@ -22,9 +22,9 @@ const plain = (row: SessionRow | null) => JSON.parse(JSON.stringify({ ...row, no
 
 /** What the first instance keeps of the session is what the database has. */
 async function expectSame({ sessionId }: GovernedSession): Promise<void> {
-  const kept = runtime.instances[0].parts.sessions.find(sessionId)
-  expect(kept).not.toBeNull()
-  expect(plain(kept)).toEqual(plain(await loadSession(runtime.sql, runtime.tenantId, sessionId)))
+  const cached = runtime.instances[0].parts.sessions.find(sessionId)
+  expect(cached).not.toBeNull()
+  expect(plain(cached)).toEqual(plain(await loadSession(runtime.sql, runtime.tenantId, sessionId)))
 }
 
 describe('a session as this process last wrote it', () => {
@@ -100,7 +100,7 @@ describe('a session as this process last wrote it', () => {
   })
 })
 
-test('no more sessions are kept than fit', () => {
+test('no more sessions are cached than fit', () => {
   const cache = createSessionCache(2)
   for (const sessionId of ['a', 'b', 'a', 'c']) cache.remember({ fixed: { sessionId } } as SessionRow)
   expect(['a', 'b', 'c'].map((id) => cache.find(id)?.fixed.sessionId ?? null)).toEqual(['a', null, 'c'])

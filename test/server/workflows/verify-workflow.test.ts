@@ -51,7 +51,7 @@ test('a workflow is read from the service, holds, and is saved; the file holds w
   expect(await run(file)).toEqual({ code: 0, said: says })
 })
 
-test('a head that was kept earlier lies in the chain; a ledger that was cut short of it or forged before it does not pass', async () => {
+test('a head that was recorded earlier lies in the chain; a ledger that was cut short of it or forged before it does not pass', async () => {
   const { file, exported } = await savedExport(await finishedWorkflow())
   const early = exported.events[3]
   expect(await run(file, '--head', `4:${early?.hash}`)).toMatchObject({ code: 0 })

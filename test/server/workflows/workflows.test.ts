@@ -98,7 +98,7 @@ describe('opening and joining', () => {
     },
   )
 
-  test('one offer has one winner; the loser is told, and its session does not exist', async () => {
+  test('one offer has one winner; the loser gets an error, and its session does not exist', async () => {
     const { workflowId, handoffId } = await handedOver()
     const sessionId = `ses-${randomUUID()}`
     const late = await tryJoin(api(), { workflowId, handoffId, session_id: sessionId })

@@ -108,8 +108,8 @@ export const hostileCapture = (agent: string): fc.Arbitrary<unknown> =>
       broken: fc.option(sendable, { freq: 8 }),
     })
     .map(({ name, args, raw, schema, claims, broken }) => {
-      const told = flowOf(newTrail(), { id: 'x', tool: name, arguments: args })
-      const flow = { ...told, leaves: told.leaves.map((leaf) => ({ ...leaf, sources: claims })) }
+      const described = flowOf(newTrail(), { id: 'x', tool: name, arguments: args })
+      const flow = { ...described, leaves: described.leaves.map((leaf) => ({ ...leaf, sources: claims })) }
       const [model] = mailConversation(agent, 'Ann')
       return {
         ...model,

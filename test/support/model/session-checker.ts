@@ -107,10 +107,11 @@ async function checkRecords(sql: Sql, sessionId: string, exported: LedgerExport)
       (state::json ->> 'controlRevision')::bigint as control_revision, status,
       (facts::json #>> '{ledger,seq}')::bigint as ledger_seq
     from sessions join session_heads using (tenant_id, session_id) where session_id = ${sessionId}`
-  const kept = exported.state as unknown as { stateVersion: number; controlRevision: number; status: string }
-  if (row?.stateVersion !== kept.stateVersion || row.controlRevision !== kept.controlRevision) {
+  const stored = exported.state as unknown as { stateVersion: number; controlRevision: number; status: string }
+  if (row?.stateVersion !== stored.stateVersion || row.controlRevision !== stored.controlRevision) {
     problems.push('the columns are not the state')
   }
-  if (row?.status !== kept.status || row.ledgerSeq !== exported.head.seq) problems.push('the columns are not the state')
+  if (row?.status !== stored.status || row.ledgerSeq !== exported.head.seq)
+    problems.push('the columns are not the state')
   return problems
 }

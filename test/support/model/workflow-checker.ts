@@ -16,26 +16,26 @@ export async function checkWorkflow(runtime: Runtime, workflowId: string): Promi
   const api = runtime.api()
   const events = await eventsOf(api, workflowId)
   const { body: view } = await api.loadWorkflow({ params: { workflow_id: workflowId } })
-  const told = replay(events.events as unknown as WorkflowEvent[])
-  const problems = [...told.problems]
+  const replayed = replay(events.events as unknown as WorkflowEvent[])
+  const problems = [...replayed.problems]
   const chain = verifyWorkflowExport({ workflow_id: workflowId, ...events })
   if (!chain.ok) problems.push(`broken at event ${chain.brokenAt}: ${chain.problem}`)
   const rows = await runtime.sql<{ handoffId: string; state: HandoffState; toSession: string | null }[]>`
     select handoff_id, state, to_session from handoffs where workflow_id = ${workflowId}`
   for (const { handoffId, state, toSession } of rows) {
-    const known = told.handoffs.get(handoffId)
+    const known = replayed.handoffs.get(handoffId)
     if (known?.state !== state || known.holder !== toSession)
       problems.push(`${handoffId}: ${state} or ${known?.state}?`)
   }
-  if (rows.length !== told.handoffs.size) problems.push('handoffs are missing')
+  if (rows.length !== replayed.handoffs.size) problems.push('handoffs are missing')
   const held = new Set(view.resources.map((hold) => `${hold.session_id} ${hold.pending_call_id}`))
-  const ledgerHeld = new Set([...told.holds.values()].map((hold) => `${hold.session} ${hold.call}`))
+  const ledgerHeld = new Set([...replayed.holds.values()].map((hold) => `${hold.session} ${hold.call}`))
   for (const hold of new Set([...held, ...ledgerHeld])) {
     if (held.has(hold) !== ledgerHeld.has(hold)) problems.push(`${hold}: held or not?`)
   }
-  if (view.sessions.length !== told.sessions.size) problems.push('sessions are missing')
+  if (view.sessions.length !== replayed.sessions.size) problems.push('sessions are missing')
   for (const session of view.sessions) {
-    problems.push(...(await checkMember(runtime, session.session_id, told)))
+    problems.push(...(await checkMember(runtime, session.session_id, replayed)))
     if (view.status === 'KILLED' && session.status !== 'KILLED')
       problems.push(`${session.session_id}: outlived its workflow`)
   }
@@ -55,7 +55,7 @@ async function eventsOf(api: Api, workflowId: string) {
   return { events, head: (await page(0)).head }
 }
 
-interface Told {
+interface Replayed {
   readonly problems: string[]
   readonly handoffs: Map<
     string,
@@ -73,17 +73,17 @@ interface Told {
 }
 
 /** Walks the ledger: every move is one that there is, one winner for each handoff, no two holds that exclude each other. */
-function replay(events: readonly WorkflowEvent[]): Told {
-  const told: Told = { problems: [], handoffs: new Map(), sessions: new Map(), holds: new Map() }
+function replay(events: readonly WorkflowEvent[]): Replayed {
+  const replayed: Replayed = { problems: [], handoffs: new Map(), sessions: new Map(), holds: new Map() }
   let isKilled = false
   for (const [index, event] of events.entries()) {
-    const say = (problem: string) => told.problems.push(`workflow event ${index + 1}: ${problem}`)
+    const say = (problem: string) => replayed.problems.push(`workflow event ${index + 1}: ${problem}`)
     if ((index === 0) !== (event.type === 'opened')) say('a workflow is opened once, first of all')
     if (isKilled && !AFTER_A_KILL.has(event.type)) say(`${event.type} after the kill`)
-    step(told, event, say)
+    step(replayed, event, say)
     if (event.type === 'killed') isKilled = true
   }
-  return told
+  return replayed
 }
 
 /** A killed workflow still hears what became of its calls, and its offers run out. */
@@ -96,32 +96,39 @@ const MOVES = {
   handoff_expired: 'expire',
 } as const
 
-function step(told: Told, event: WorkflowEvent, say: (problem: string) => void): void {
+function step(replayed: Replayed, event: WorkflowEvent, say: (problem: string) => void): void {
   if (event.type === 'joined') {
     const { session_id, handoff_id, tools } = event.body
-    if (told.sessions.has(session_id)) say(`${session_id} joined twice`)
-    told.sessions.set(session_id, { handoffId: handoff_id, tools })
+    if (replayed.sessions.has(session_id)) say(`${session_id} joined twice`)
+    replayed.sessions.set(session_id, { handoffId: handoff_id, tools })
   } else if (event.type === 'handoff_offered') {
     const { handoff_id, tools, from_session } = event.body
-    if (told.handoffs.has(handoff_id)) say(`${handoff_id} was offered twice`)
-    told.handoffs.set(handoff_id, { state: 'offered', holder: null, giver: from_session, tools, down: [], back: [] })
+    if (replayed.handoffs.has(handoff_id)) say(`${handoff_id} was offered twice`)
+    replayed.handoffs.set(handoff_id, {
+      state: 'offered',
+      holder: null,
+      giver: from_session,
+      tools,
+      down: [],
+      back: [],
+    })
   } else if (event.type === 'resources_held') {
     for (const { pending_call_id: call, key_hash: key, mode } of event.body.holds) {
       const session = event.body.session_id
-      for (const other of told.holds.values()) {
+      for (const other of replayed.holds.values()) {
         if (other.key === key && other.session !== session && modesConflict(other.mode, mode))
           say('two holds exclude each other')
       }
-      told.holds.set(`${session} ${call} ${key}`, { session, call, key, mode })
+      replayed.holds.set(`${session} ${call} ${key}`, { session, call, key, mode })
     }
   } else if (event.type === 'resources_released') {
     const { session_id, pending_call_ids } = event.body
-    for (const [id, hold] of told.holds) {
-      if (hold.session === session_id && pending_call_ids.includes(hold.call)) told.holds.delete(id)
+    for (const [id, hold] of replayed.holds) {
+      if (hold.session === session_id && pending_call_ids.includes(hold.call)) replayed.holds.delete(id)
     }
   } else if (event.type in MOVES) {
     const { type, body } = event as Extract<WorkflowEvent, { type: keyof typeof MOVES }>
-    const handoff = told.handoffs.get(body.handoff_id)
+    const handoff = replayed.handoffs.get(body.handoff_id)
     const moves: Partial<Record<string, HandoffState>> = handoff === undefined ? {} : HANDOFF_MOVES[handoff.state]
     const to = moves[MOVES[type]]
     if (handoff === undefined || to === undefined) {
@@ -137,15 +144,15 @@ function step(told: Told, event: WorkflowEvent, say: (problem: string) => void):
 }
 
 /** A member keeps to what it was handed, and has the labels that came with it. */
-async function checkMember(runtime: Runtime, sessionId: string, told: Told): Promise<string[]> {
+async function checkMember(runtime: Runtime, sessionId: string, replayed: Replayed): Promise<string[]> {
   const exported = await exportOf(runtime.api(), sessionId)
   const problems = (await checkSession(runtime.sql, sessionId, exported)).map((problem) => `${sessionId}: ${problem}`)
   const prepared = preparePlan(exported.compiled_session)
   const events = exported.events as unknown as SessionEvent[]
   const [first, ...rest] = events
   if (!prepared.ok || first?.type !== 'created') return [...problems, `${sessionId}: cannot be read`]
-  const joined = told.sessions.get(sessionId)
-  const handoff = joined?.handoffId ? told.handoffs.get(joined.handoffId) : undefined
+  const joined = replayed.sessions.get(sessionId)
+  const handoff = joined?.handoffId ? replayed.handoffs.get(joined.handoffId) : undefined
   const offered = handoff?.tools ?? joined?.tools ?? null
   if (JSON.stringify(first.body.workflow?.tools) !== JSON.stringify(offered))
     problems.push(`${sessionId}: other tools than offered`)
@@ -160,7 +167,7 @@ async function checkMember(runtime: Runtime, sessionId: string, told: Told): Pro
     state = applyEvent(state, event, prepared.plan)
   }
   const final = foldEvents(events, prepared.plan)
-  for (const { giver, holder, down, back } of told.handoffs.values()) {
+  for (const { giver, holder, down, back } of replayed.handoffs.values()) {
     const brought = [...(giver === sessionId ? back : []), ...(holder === sessionId ? down : [])]
     for (const label of brought)
       if (!final.labels.includes(label)) problems.push(`${sessionId}: ${label} did not travel`)

@@ -16,7 +16,7 @@ interface LostWrites {
   readonly store: FaultyDatabase
   /** Each makes an attempt of its own. */
   readonly writes: Readonly<Record<string, () => Promise<Attempt>>>
-  /** What is kept, to compare. */
+  /** What is stored, to compare. */
   readonly keptOf: (id: string) => Promise<unknown>
   /** What is wrong with it; nothing should be. */
   readonly problemsOf: (id: string) => Promise<readonly unknown[]>
@@ -48,7 +48,7 @@ export function describeLostWrites({ store, writes, keptOf, problemsOf }: LostWr
       if (fault === 'after' && again !== undefined)
         expect([retried.status, retried.problem.code]).toEqual([again.status, again.code])
       else expect(retried.status).toBe(smooth.status)
-      // Once more, to be sure: what is kept is what one undisturbed request leaves.
+      // Once more, to be sure: what is stored is what one undisturbed request leaves.
       await send()
       expect(await keptOf(id)).toEqual(await keptOf(undisturbed.id))
       expect(await problemsOf(id)).toEqual([])

@@ -4,7 +4,7 @@ import { type Reply, renderEvents } from './provider-wire.js'
 type Item = { [key: string]: unknown }
 
 /** What a provider keeps of its responses and conversations. */
-export interface KeptResponses {
+export interface StoredResponses {
   /** Answers the next requests, in order. An item stands for an output that no `Reply` can say. */
   enqueue(...replies: (Reply | { output: Item[] })[]): void
   /** Everything that led to a response, and its own output. */
@@ -16,7 +16,7 @@ export interface KeptResponses {
  * Makes a loopback provider keep what was said, as OpenAI does: a request may go on from a response or a conversation,
  * and is refused when a call in there has no output, when an output answers no call, or when nothing is known of it.
  */
-export function keepResponses(provider: LoopbackProvider): KeptResponses {
+export function storeResponses(provider: LoopbackProvider): StoredResponses {
   const responses = new Map<string, Item[]>()
   const conversations = new Map<string, Item[]>()
   const queue: (Reply | { output: Item[] })[] = []
@@ -24,8 +24,8 @@ export function keepResponses(provider: LoopbackProvider): KeptResponses {
   const answer = (request: RecordedRequest): Answer => {
     const { previous_response_id: previous, conversation, stream } = request.body ?? {}
     if (typeof previous === 'string' && !responses.has(previous)) return refused(`Response ${previous} not found.`)
-    const kept = typeof previous === 'string' ? responses.get(previous) : conversations.get(String(conversation))
-    const items = [...(kept ?? []), ...itemsOf(request.body?.input)]
+    const earlier = typeof previous === 'string' ? responses.get(previous) : conversations.get(String(conversation))
+    const items = [...(earlier ?? []), ...itemsOf(request.body?.input)]
     const problem = problemOf(items)
     if (problem !== null) return refused(problem)
     const reply = queue.shift() ?? { text: 'nothing to say' }
