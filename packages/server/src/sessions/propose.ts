@@ -56,7 +56,9 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     if (request.withTools) requireNothingPending(session)
     const claims = claimsResources(session, plan, response)
     if (claims && loaded.workflow === null) return NEEDS_WORKFLOW_LOCK
-    return judge(ctx, loaded, { body, response, request, workflow: claims ? loaded.workflow : null })
+    const workflow = claims ? loaded.workflow : null
+    const heldResources = workflow === null ? undefined : await heldByOthers(loaded, workflow)
+    return judge(ctx, loaded, { body, response, request, workflow, heldResources })
   })
   if (capture !== null) ctx.app.captures.note(ctx.tenant.tenantId, capture)
   for (const { decision, reason } of reply.decisions) {
@@ -71,13 +73,14 @@ interface Proposal {
   readonly request: PreparedRequest
   /** Where the calls work on what its sessions share. */
   readonly workflow: WorkflowRow | null
+  readonly heldResources: Awaited<ReturnType<typeof heldByOthers>> | undefined
 }
 
-async function judge(
+function judge(
   { app: { random } }: Context,
   loaded: LoadedSession,
-  { body, response, request, workflow }: Proposal,
-): Promise<ChangeResult<Proposed>> {
+  { body, response, request, workflow, heldResources }: Proposal,
+): ChangeResult<Proposed> {
   const { session, plan } = loaded
   const { fixed, now } = session
   const { state: before } = session.head
@@ -96,7 +99,7 @@ async function judge(
     toolless: !request.withTools,
     inputFailures: new Map(request.inputFailures?.map(({ tool, failures }) => [tool, [...failures]])),
     flows: body.flows,
-    heldResources: workflow === null ? undefined : await heldByOthers(loaded, workflow),
+    heldResources,
     ids: { sessionId: fixed.sessionId, proposalId, pendingCallId: () => makeId(random, 'call') },
     provider: request.provider,
     model: body.model ?? request.model,
