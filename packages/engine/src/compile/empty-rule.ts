@@ -1,5 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
-import { TYPED_OPERATORS } from '../contract/operators.js'
+import { OPERATORS, type Operator } from '../contract/operators.js'
 import type { PreparedInvariant } from '../contract/plan.js'
 
 /** Why no value can ever pass an invariant; null if one may. */
@@ -24,8 +24,8 @@ function rangeProblem(operands: ReadonlyMap<string, JsonValue>): string | null {
   }
   const type = operands.get('type')
   if (typeof type !== 'string') return null
-  for (const [operator, types] of TYPED_OPERATORS) {
-    if (operands.has(operator) && !types.includes(type))
+  for (const [operator, { types }] of Object.entries<Operator>(OPERATORS)) {
+    if (types !== undefined && operands.has(operator) && !types.includes(type))
       return `\`type: ${type}\` and \`${operator}\` contradict each other`
   }
   return null

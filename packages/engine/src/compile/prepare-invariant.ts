@@ -26,7 +26,7 @@ export function prepareInvariant(invariant: Invariant, use: InvariantUse): Prepa
       use.report([...use.at, operator], prepared.problem, fixForOperand(operator))
       sound = false
     } else if (prepared.test !== null)
-      tests.push({ operator, operand, test: prepared.test, isBeyond: prepared.isBeyond })
+      tests.push({ operator, operand, test: prepared.test, cannotJudge: prepared.cannotJudge })
   }
   if (invariant.ref !== undefined && !use.allowsRef) {
     const fix = 'use `refs`, or put `ref` into an input, output or argument value invariant'

@@ -1,6 +1,7 @@
 import { type ContractFailure, type JsonValue, LIMITS } from '@countersign/protocol'
 import type { CompiledPath } from '../json/json-path.js'
 import { RegexTooCostlyError } from '../text/regex.js'
+import { OPERATORS, type OperatorName } from './operators.js'
 import type { PreparedInvariant } from './plan.js'
 
 /** Finds values by path: rules read a plain value and a response in the same way. */
@@ -71,7 +72,7 @@ export function holdsSomewhere(invariant: PreparedInvariant, finder: Finder): bo
 }
 
 function holds({ tests }: PreparedInvariant, value: JsonValue | undefined): boolean {
-  return tests.every(({ test, isBeyond }) => test(value) || (value !== undefined && isBeyond(value)))
+  return tests.every(({ test, cannotJudge }) => test(value) || (value !== undefined && cannotJudge(value)))
 }
 
 export function findIn(value: JsonValue): Finder {
@@ -124,29 +125,8 @@ function failuresOf(
 }
 
 /** `must be at most 500`, for a remedy and for people. */
-function describe(operator: string, operand: JsonValue): string {
-  if (operator === 'exists') return operand === true ? 'must be present' : 'must be absent'
+function describe(operator: OperatorName, operand: JsonValue): string {
   const shown = JSON.stringify(operand)
   const text = shown.length > 120 ? `${shown.slice(0, 117)}...` : shown
-  return (PHRASES[operator] ?? `must pass ${operator}`).replace('{}', () => text)
-}
-
-const PHRASES: Partial<Record<string, string>> = {
-  type: 'must be of type {}',
-  equals: 'must be {}',
-  not_equals: 'must be present and not be {}',
-  one_of: 'must be one of {}',
-  not_one_of: 'must be present and be none of {}',
-  gt: 'must be a number greater than {}',
-  gte: 'must be a number of at least {}',
-  lt: 'must be a number less than {}',
-  lte: 'must be a number of at most {}',
-  regex: 'must match {}',
-  not_regex: 'must be text that does not match {}',
-  contains: 'must contain {}',
-  starts_with: 'must start with {}',
-  ends_with: 'must end with {}',
-  length_gte: 'must have a length of at least {}',
-  length_lte: 'must have a length of at most {}',
-  schema: 'must be valid against the schema {}',
+  return OPERATORS[operator].requirement(text)
 }

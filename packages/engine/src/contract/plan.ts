@@ -9,7 +9,7 @@ import type {
 import type { CompiledPath } from '../json/json-path.js'
 import type { CompiledSchema } from '../json/json-schema.js'
 import type { PreparedPolicy } from './cedar.js'
-import type { Beyond, OperatorTest } from './operators.js'
+import type { CannotJudge, OperatorTest } from './operators.js'
 import type { PreparedSource } from './source-rule.js'
 
 /** A compiled session ready to judge with: every path, pattern, schema and policy is compiled once. */
@@ -80,7 +80,7 @@ export interface PreparedInvariant {
     readonly operator: Operator
     readonly operand: JsonValue
     readonly test: OperatorTest
-    readonly isBeyond: Beyond
+    readonly cannotJudge: CannotJudge
   }[]
   /** The binding that the value must equal. */
   readonly ref: string | null
