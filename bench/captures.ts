@@ -22,7 +22,7 @@ const BATCH = 250
 const CONCURRENCY = 4
 const ROUNDS = 5
 const BATCHES_PER_ROUND = 16
-const LESSONS = 500
+const CAPTURES = 500
 const LEARNING_TURNS = 20
 
 let serial = 0
@@ -102,10 +102,10 @@ async function rate(send: (items: readonly CaptureItem[]) => Promise<void>): Pro
 }
 
 async function measureLearning(fresh: Database, grown: Database): Promise<number> {
-  const afterFew = await pupilIn(fresh)
-  const afterMany = await pupilIn(grown)
-  for (let done = 0; done < FEW; done += LESSONS) await afterFew()
-  for (let done = 0; done < MANY; done += LESSONS) await afterMany()
+  const afterFew = await learnerIn(fresh)
+  const afterMany = await learnerIn(grown)
+  for (let done = 0; done < FEW; done += CAPTURES) await afterFew()
+  for (let done = 0; done < MANY; done += CAPTURES) await afterMany()
   const pairs: { early: number; late: number }[] = []
   for (let turn = 0; turn < LEARNING_TURNS; turn++) {
     if (turn % 2 === 0) pairs.push({ early: await afterFew(), late: await afterMany() })
@@ -117,15 +117,15 @@ async function measureLearning(fresh: Database, grown: Database): Promise<number
 }
 
 /** An agent in its own tenant. Each call inserts a batch, learns it, and returns the cost per capture in ms. */
-async function pupilIn(db: Database): Promise<() => Promise<number>> {
+async function learnerIn(db: Database): Promise<() => Promise<number>> {
   await db.sql`insert into tenants (tenant_id, name) values ('school', 'school')`
   await db.sql`delete from unlearned_captures`
   return async () => {
-    const items = newBatch('pupil', LESSONS).map(stripCapture)
-    await insertCaptures(db.sql, 'school', items, new Map([['pupil', 'salt']]))
+    const items = newBatch('learner', CAPTURES).map(stripCapture)
+    await insertCaptures(db.sql, 'school', items, new Map([['learner', 'salt']]))
     const started = performance.now()
     const learned = await db.transaction('bench', (tx) => learnCaptures(tx))
-    if (learned !== LESSONS) throw new Error(`${learned} captures were learned of ${LESSONS}`)
+    if (learned !== CAPTURES) throw new Error(`${learned} captures were learned of ${CAPTURES}`)
     return (performance.now() - started) / learned
   }
 }

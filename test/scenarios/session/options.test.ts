@@ -329,7 +329,9 @@ proves(
     expect(second.session.getState().stateVersion).toBe(1)
     await expect(first.ask(['look'])).rejects.toThrow('another process')
     expect(() => agent.start({ ...options, contracts: pay })).not.toThrow()
-    await expect(agent.start({ ...options, contracts: pay }).ask(['pay'])).rejects.toThrow('stored with different contracts')
+    await expect(agent.start({ ...options, contracts: pay }).ask(['pay'])).rejects.toThrow(
+      'stored with different contracts',
+    )
   },
 )
 

@@ -3,7 +3,7 @@ import { flowOf, newTrail, type ToolSummary } from '@countersign/engine'
 import type { JsonObject } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
-import { FIRST_PUPIL, takePupil } from '../../../packages/server/src/store/captures/captures.js'
+import { FIRST_AGENT, takeAgent } from '../../../packages/server/src/store/captures/captures.js'
 import { batchOf, mailConversation } from '../../support/data/captures.js'
 import { rowsRead } from '../../support/postgres/rows-read.js'
 import { proves } from '../../support/proves.js'
@@ -198,7 +198,7 @@ describe('an agent with a long backlog', () => {
   test('gets its turn, and then the others get theirs', async () => {
     await insertIdle('long-a', 5_600)
     await insertIdle('long-b', 3)
-    const turn = { last: FIRST_PUPIL }
+    const turn = { last: FIRST_AGENT }
     const learn = () => databaseOf(0).transaction('jobs', (tx) => learnCaptures(tx, turn))
     expect([await learn(), await learn(), await learn()]).toEqual([500, 3, 500])
     expect([await leftOf('long-a'), await leftOf('long-b')]).toEqual([4_600, 0])
@@ -207,7 +207,7 @@ describe('an agent with a long backlog', () => {
   test('does not hide the others from an instance that finds it taken', async () => {
     await insertIdle('long-c', 3)
     await databaseOf(0).transaction('jobs', async (tx) => {
-      expect((await takePupil(tx, FIRST_PUPIL))?.agent).toBe('long-a')
+      expect((await takeAgent(tx, FIRST_AGENT))?.agent).toBe('long-a')
       expect(await databaseOf(1).transaction('jobs', learnCaptures)).toBe(3)
     })
     expect([await leftOf('long-a'), await leftOf('long-c')]).toEqual([4_600, 0])
@@ -224,7 +224,7 @@ describe('an agent with a long backlog', () => {
   test('whose receipts are waited for is passed over without a look at each of its captures', async () => {
     await insertIdle('long-d', 2_000, '1 minute')
     const read = await databaseOf(0).transaction('jobs', (tx) =>
-      rowsRead(tx, 'unlearned_captures', async () => expect(await takePupil(tx, FIRST_PUPIL)).toBeNull()),
+      rowsRead(tx, 'unlearned_captures', async () => expect(await takeAgent(tx, FIRST_AGENT)).toBeNull()),
     )
     expect(read).toBeLessThan(20)
     await runtime.sql`delete from unlearned_captures where agent = 'long-d'`

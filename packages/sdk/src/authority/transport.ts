@@ -36,7 +36,7 @@ export interface TransportSettings {
   readonly fetch: typeof globalThis.fetch
   /** Between 0 and 1; spreads retries. */
   readonly random?: () => number
-  /** ResponseEvent when a call is about to wait because its tenant has asked for too much. */
+  /** Called when a call is about to wait because its tenant has asked for too much. */
   readonly onThrottled?: (waitMs: number) => void
 }
 

@@ -14,7 +14,7 @@ import { reportedReceipt } from '../turn/receipts.js'
 import { type WrappedTool, wrapTools } from '../turn/tools.js'
 import type { TraceEntry } from '../turn/trace.js'
 import { createTurn, runTurn } from '../turn/turn.js'
-import { createTurnQueue, TURN_PATIENCE_MS } from '../turn/turn-queue.js'
+import { createTurnQueue, TURN_TIMEOUT_MS } from '../turn/turn-queue.js'
 import { healthOf } from './health.js'
 import { createReplayCaptures, type ReplayCaptures } from './replay-captures.js'
 import { createSessionCore, type SessionCore } from './session-core.js'
@@ -200,7 +200,7 @@ function reportLongWait({ report, settings }: SessionCore): void {
   const detail =
     'a call is waiting for the previous one, which has not ended: if that is a stream, read it to the end, or close it ' +
     'with break or abort(); ' +
-    `after ${TURN_PATIENCE_MS / 1_000} s the call goes ahead`
+    `after ${TURN_TIMEOUT_MS / 1_000} s the call goes ahead`
   report({ type: 'replay_turn_waiting', session_id: settings.sessionId, detail })
 }
 

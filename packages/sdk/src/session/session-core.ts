@@ -27,7 +27,7 @@ export interface SessionCore {
   readonly openCalls: OpenCalls
   readonly running: AsyncLocalStorage<RunningTool>
   readonly killSignal: AbortSignal
-  /** ResponseEvent when the session takes no more calls. */
+  /** Called when the session takes no more calls. */
   onEnd(listener: () => void): void
   readonly transport: Transport | null
   /** Null until the server decides, and where it never does. */

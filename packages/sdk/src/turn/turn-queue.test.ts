@@ -6,13 +6,13 @@ const isLetIn = async (turnBefore: Promise<void> | null, withinMs: number): Prom
   Promise.race([turnBefore?.then(() => true) ?? true, wait(withinMs, false)])
 
 test('a turn that nobody ends holds the next one up for a while only', async () => {
-  const queue = createTurnQueue({ patienceMs: 10 })
+  const queue = createTurnQueue({ timeoutMs: 10 })
   queue.enter()
   expect(await isLetIn(queue.enter().turnBefore, 2_000)).toBe(true)
 })
 
 test('a turn whose answer is judged holds the next one up until it is over: its calls wait for a person', async () => {
-  const queue = createTurnQueue({ patienceMs: 10 })
+  const queue = createTurnQueue({ timeoutMs: 10 })
   const first = queue.enter()
   const { turnBefore } = queue.enter()
   first.stay()

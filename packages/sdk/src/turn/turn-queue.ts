@@ -19,13 +19,13 @@ export interface TurnQueueOptions {
    * A program may drop a stream without reading it, and then nothing ever ends that turn. After this time the next turn
    * goes ahead; the server voids the older prepared request, so the dropped stream can allow nothing.
    */
-  readonly patienceMs?: number
-  /** ResponseEvent when a turn has waited so long that a dropped stream is likely. */
+  readonly timeoutMs?: number
+  /** Called when a turn has waited so long that a dropped stream is likely. */
   readonly onLongWait?: () => void
   readonly longWaitMs?: number
 }
 
-export const TURN_PATIENCE_MS = 120_000
+export const TURN_TIMEOUT_MS = 120_000
 
 export function createTurnQueue(options: TurnQueueOptions = {}): TurnQueue {
   let last: Turn | null = null
@@ -72,14 +72,14 @@ function endOf(turn: Turn): Promise<void> {
 
 /** The timers keep the program running: somebody waits for the turn. */
 async function withPatience(turn: Turn, waiting: Set<() => void>, options: TurnQueueOptions): Promise<void> {
-  const { patienceMs = TURN_PATIENCE_MS, onLongWait = () => {}, longWaitMs = 10_000 } = options
+  const { timeoutMs = TURN_TIMEOUT_MS, onLongWait = () => {}, longWaitMs = 10_000 } = options
   let wake = (): void => {}
   const awake = new Promise<void>((resolve) => {
     wake = resolve
   })
   waiting.add(wake)
   void endOf(turn).then(wake)
-  const patience = setTimeout(() => turn.stays || wake(), patienceMs)
+  const patience = setTimeout(() => turn.stays || wake(), timeoutMs)
   const warning = setTimeout(() => turn.stays || onLongWait(), longWaitMs)
   await awake
   waiting.delete(wake)

@@ -1,14 +1,14 @@
 import { forgetCall, parseStrictJson } from '@countersign/engine'
 import type { Tx } from '../postgres/sql.js'
 import type { StoredCapture } from '../store/captures/captures.js'
-import { loadLearnedTools, lockLessonsOf, saveLearnedTools } from '../store/captures/learned-tools.js'
+import { loadLearnedTools, lockLearnedCapturesOf, saveLearnedTools } from '../store/captures/learned-tools.js'
 
 /**
  * Takes what was learned of a session's calls out of the summaries again, before its captures are erased: keys and values
  * that no other session had. Its agents are locked first, as learning locks them, so that nothing is learned meanwhile.
  */
 export async function forgetSession(tx: Tx, tenantId: string, sessionId: string): Promise<void> {
-  for (const [agent, captures] of await lockLessonsOf(tx, tenantId, sessionId)) {
+  for (const [agent, captures] of await lockLearnedCapturesOf(tx, tenantId, sessionId)) {
     const calls = captures.flatMap(callsOf)
     const tools = await loadLearnedTools(tx, { tenantId, agent, tools: [...new Set(calls.map(({ tool }) => tool))] })
     const summaries = new Map(tools.map(({ toolName, summary }) => [toolName, summary]))

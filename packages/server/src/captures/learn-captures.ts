@@ -2,12 +2,12 @@ import { addCall, addColumns, newSummary, parseStrictJson, type ToolSummary } fr
 import { LIMITS } from '@countersign/protocol'
 import type { Tx } from '../postgres/sql.js'
 import {
-  FIRST_PUPIL,
-  type Lesson,
-  type Pupil,
-  type PupilName,
-  takeLessons,
-  takePupil,
+  type AgentName,
+  type AgentToLearn,
+  FIRST_AGENT,
+  takeAgent,
+  takeUnlearned,
+  type UnlearnedCapture,
 } from '../store/captures/captures.js'
 import {
   countLearnedTools,
@@ -17,7 +17,7 @@ import {
 } from '../store/captures/learned-tools.js'
 
 /** Captures learned in one transaction, and the rest of the batch that the last of them came in. */
-export const LESSONS_PER_BATCH = 500
+export const CAPTURES_PER_BATCH = 500
 
 /** Tools of one agent that are remembered: twice what a request may offer. Later ones are not learned. */
 export const MAX_TOOLS = 2 * LIMITS.toolsPerPreflight
@@ -26,48 +26,48 @@ export const MAX_TOOLS = 2 * LIMITS.toolsPerPreflight
  * Learns from captures that nobody learned from yet, of one agent, and returns how many there were. The agent is locked
  * meanwhile and other instances take other agents, so that each capture counts once and no summary is lost.
  */
-export async function learnCaptures(tx: Tx, turn: Turn = { last: FIRST_PUPIL }): Promise<number> {
-  const pupil = await nextPupil(tx, turn)
-  if (pupil === null) return 0
-  const { taken, lessons } = await takeLessons(tx, pupil, LESSONS_PER_BATCH)
-  const known = await loadLearnedTools(tx, { ...pupil, tools: toolsIn(lessons) })
-  const changes = learnLessons(
-    lessons,
-    pupil,
+export async function learnCaptures(tx: Tx, cursor: AgentCursor = { last: FIRST_AGENT }): Promise<number> {
+  const learner = await nextAgent(tx, cursor)
+  if (learner === null) return 0
+  const { taken, captures } = await takeUnlearned(tx, learner, CAPTURES_PER_BATCH)
+  const known = await loadLearnedTools(tx, { ...learner, tools: toolsIn(captures) })
+  const changes = learnAll(
+    captures,
+    learner,
     known.map(({ summary }) => summary),
   )
   const old = new Set(known.map(({ toolName }) => toolName))
   const fresh = changes.filter(({ summary }) => !old.has(summary.tool))
-  const room = fresh.length === 0 ? 0 : MAX_TOOLS - (await countLearnedTools(tx, pupil))
+  const room = fresh.length === 0 ? 0 : MAX_TOOLS - (await countLearnedTools(tx, learner))
   const saved = changes.filter((change) => !fresh.includes(change) || fresh.indexOf(change) < room)
-  if (saved.length > 0) await saveLearnedTools(tx, pupil, saved)
+  if (saved.length > 0) await saveLearnedTools(tx, learner, saved)
   return taken
 }
 
-/** Whose turn it was last. The next one comes first: an agent with a long backlog, or a broken one, holds up no other. */
-export interface Turn {
-  last: PupilName
+/** Which agent came last. The next one comes first: an agent with a long backlog, or a broken one, holds up no other. */
+export interface AgentCursor {
+  last: AgentName
 }
 
-const turns = new WeakMap<object, Turn>()
+const cursors = new WeakMap<object, AgentCursor>()
 
-/** The turn of an instance, by its database. */
-export function turnOf(database: object): Turn {
-  const turn = turns.get(database) ?? { last: FIRST_PUPIL }
-  turns.set(database, turn)
-  return turn
+/** How far an instance has come, by its database. */
+export function cursorOf(database: object): AgentCursor {
+  const cursor = cursors.get(database) ?? { last: FIRST_AGENT }
+  cursors.set(database, cursor)
+  return cursor
 }
 
-async function nextPupil(tx: Tx, turn: Turn): Promise<Pupil | null> {
-  const { last } = turn
-  const pupil = (await takePupil(tx, last)) ?? (last === FIRST_PUPIL ? null : await takePupil(tx, FIRST_PUPIL))
-  turn.last = pupil ?? FIRST_PUPIL
-  return pupil
+async function nextAgent(tx: Tx, cursor: AgentCursor): Promise<AgentToLearn | null> {
+  const { last } = cursor
+  const learner = (await takeAgent(tx, last)) ?? (last === FIRST_AGENT ? null : await takeAgent(tx, FIRST_AGENT))
+  cursor.last = learner ?? FIRST_AGENT
+  return learner
 }
 
-export function learnLessons(
-  lessons: readonly Lesson[],
-  { salt }: Pick<Pupil, 'salt'>,
+export function learnAll(
+  captures: readonly UnlearnedCapture[],
+  { salt }: Pick<AgentToLearn, 'salt'>,
   known: readonly ToolSummary[],
 ): LearnedChange[] {
   const changes = new Map<string, LearnedChange>()
@@ -77,11 +77,11 @@ export function learnLessons(
     changes.set(tool, change)
     return change
   }
-  for (const lesson of lessons) {
-    const offered = new Set(lesson.item.request.tools)
+  for (const capture of captures) {
+    const offered = new Set(capture.item.request.tools)
     // A tool that nobody offers is the model's invention, or an attacker's: it teaches nothing and is nowhere listed.
     const isReal = (tool: string) => offered.size === 0 || offered.has(tool) || summaries.has(tool)
-    learnOne(lesson, salt, { changeOf, isReal })
+    learnOne(capture, salt, { changeOf, isReal })
   }
   return [...changes.values()]
 }
@@ -92,7 +92,7 @@ interface Learning {
 }
 
 /** Blocked calls count as judged and teach nothing. */
-function learnOne({ item, outcomes }: Lesson, salt: string, { changeOf, isReal }: Learning): void {
+function learnOne({ item, outcomes }: UnlearnedCapture, salt: string, { changeOf, isReal }: Learning): void {
   const { conversation_id: session, flows, validation } = item
   item.response.tool_calls.forEach((call, index) => {
     if (!isReal(call.name)) return
@@ -115,9 +115,9 @@ function learnOne({ item, outcomes }: Lesson, salt: string, { changeOf, isReal }
   }
 }
 
-function toolsIn(lessons: readonly Lesson[]): string[] {
+function toolsIn(captures: readonly UnlearnedCapture[]): string[] {
   const tools = new Set<string>()
-  for (const { item } of lessons) {
+  for (const { item } of captures) {
     for (const { name } of item.response.tool_calls) tools.add(name)
     for (const { tool } of item.flows?.columns ?? []) tools.add(tool)
   }

@@ -17,7 +17,7 @@ export interface AuthorizationParts extends Services {
 }
 
 /** How a route is entered, beside who may. */
-export interface Way {
+export interface EntryOptions {
   /** The session that is read together with the key. */
   readonly sessionId?: string | undefined
   /** The route re-checks the key by its write. */
@@ -26,7 +26,7 @@ export interface Way {
 
 export interface Authorization {
   /** At once where no statement is needed. */
-  authorize(open: OpenContext, route: Route, way: Way): Entered | Promise<Entered>
+  authorize(open: OpenContext, route: Route, options: EntryOptions): Entered | Promise<Entered>
   /** Throws the error, after authenticating the key: a caller without one learns nothing about which paths exist. */
   refuse(open: OpenContext, error: ApiError): Promise<never>
 }
@@ -46,7 +46,7 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
     return known !== null || idSchema.safeParse(sessionId).success ? { id: sessionId, known } : null
   }
 
-  const byKey = (open: OpenContext, bucket: Bucket, { sessionId, rechecksKey = false }: Way) => {
+  const byKey = (open: OpenContext, bucket: Bucket, { sessionId, rechecksKey = false }: EntryOptions) => {
     const keyHash = keyHashOf(open.request.http)
     const session = named(sessionId)
     const enter = () => authenticated(open, { keyHash, bucket, session })
@@ -77,9 +77,9 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
   }
 
   return {
-    authorize: (open, route, way) => {
+    authorize: (open, route, options) => {
       const bucket = route.throttle === 'none' ? 'read' : route.throttle
-      if (route.auth === 'api_key') return byKey(open, bucket, way)
+      if (route.auth === 'api_key') return byKey(open, bucket, options)
       if (route.auth === 'cookie') return byCookie(open, bucket)
       checkOrigin(open.request.http, open.app.publicUrl())
       return open

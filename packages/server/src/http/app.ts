@@ -23,7 +23,7 @@ export interface AppParts extends AuthorizationParts {
 type AnyHandler = (ctx: never, input: never) => Promise<unknown>
 
 /**
- * The way of every request, written once: authenticate, throttle, parse, operate, reply.
+ * What happens to every request, in order: authenticate, throttle, parse, operate, reply.
  * So refusals come in this order: 401, 403, 429, 400 (and 408, 413, 415), 404, 409.
  */
 export function createApp(parts: AppParts): RequestListener {

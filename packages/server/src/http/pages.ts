@@ -6,7 +6,7 @@ import { REFERENCE_HEADERS, referencePage } from './reference-page.js'
 import type { Reply } from './reply.js'
 import type { Router } from './router.js'
 
-const READY_PATIENCE_MS = 2_000
+const READY_TIMEOUT_MS = 2_000
 
 type PageServices = Services & { readonly isOutdated: () => boolean }
 
@@ -51,7 +51,7 @@ async function unreadiness({ database, isReady, isOutdated }: PageServices): Pro
   if (isOutdated()) return 'the database is newer than this instance: stop it'
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve('the database does not answer'), READY_PATIENCE_MS)
+    timer = setTimeout(() => resolve('the database does not answer'), READY_TIMEOUT_MS)
   })
   const asked = isWritable(database.sql).then(
     (writable) => (writable ? null : 'the database is read-only'),

@@ -1,6 +1,6 @@
 import { LIMITS } from '@countersign/protocol'
 import { createLastingTrouble } from '../base/lasting-trouble.js'
-import { learnCaptures, turnOf } from '../captures/learn-captures.js'
+import { cursorOf, learnCaptures } from '../captures/learn-captures.js'
 import type { Services } from '../context/context.js'
 import type { Tx } from '../postgres/sql.js'
 import { judgeWaitingRun } from '../runs/judge-run.js'
@@ -151,7 +151,7 @@ const learningJob: SharedJob = {
   name: 'learning',
   shared: true,
   run: async ({ database }) =>
-    (await database.transaction(JOBS_SHARE, (tx) => learnCaptures(tx, turnOf(database)))) > 0,
+    (await database.transaction(JOBS_SHARE, (tx) => learnCaptures(tx, cursorOf(database)))) > 0,
 }
 
 /** Runs are judged as soon as they are started; this is for those whose instance went away. */

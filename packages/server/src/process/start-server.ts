@@ -38,7 +38,7 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
-const DRAIN_PATIENCE_MS = 10_000
+const DRAIN_TIMEOUT_MS = 10_000
 
 /** Starts the store unless one is configured, migrates it, and listens. */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
@@ -192,7 +192,7 @@ async function drain(server: Server): Promise<void> {
   const closed = new Promise((done) => server.close(done))
   // A client leaves its connection open after a reply, so idle ones are closed again and again.
   const sweep = setInterval(() => server.closeIdleConnections(), 20)
-  const cutOff = setTimeout(() => server.closeAllConnections(), DRAIN_PATIENCE_MS)
+  const cutOff = setTimeout(() => server.closeAllConnections(), DRAIN_TIMEOUT_MS)
   await closed
   clearInterval(sweep)
   clearTimeout(cutOff)

@@ -4,8 +4,8 @@ import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { inStatement } from '../context/work.js'
 import { storePlan, usePlan } from '../store/governance/plans.js'
+import { enqueueRun } from './enqueue-run.js'
 import { judgeFixtures } from './judge-run.js'
-import { start } from './start.js'
 
 type Body = Input<Routes['createRun']>['body']
 
@@ -16,7 +16,7 @@ export async function createRun(
 ): Promise<Reply<Routes['createRun']>> {
   const plan = await planOf(ctx, body.plan)
   const { against, unmatched_policy: unmatchedPolicy } = body
-  return start(ctx, {
+  return enqueueRun(ctx, {
     runId: body.run_id,
     compiledHash: plan.hash,
     content: { against, unmatchedPolicy, plan: plan.hash } as unknown as JsonValue,

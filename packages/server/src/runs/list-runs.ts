@@ -2,7 +2,7 @@ import type { Input, Reply, Routes } from '@countersign/protocol'
 import { pageByTime, readTimeCursor } from '../base/time-cursor.js'
 import type { UserContext } from '../context/context.js'
 import { listRuns as listStoredRuns } from '../store/runs/runs.js'
-import { runView } from './start.js'
+import { runView } from './enqueue-run.js'
 
 /** Runs newest first, page by page. */
 export async function listRuns(

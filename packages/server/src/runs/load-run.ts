@@ -2,7 +2,7 @@ import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { findRun } from '../store/runs/runs.js'
-import { runReply } from './start.js'
+import { runReply } from './enqueue-run.js'
 
 /** A run with its report once it is done. */
 export async function loadRun(

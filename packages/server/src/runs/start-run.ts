@@ -3,7 +3,7 @@ import { ApiError } from '../base/api-error.js'
 import { makeId } from '../base/crypto/secrets.js'
 import type { UserContext } from '../context/context.js'
 import { findGovernancePlan } from '../store/governance/governance-plans.js'
-import { start } from './start.js'
+import { enqueueRun } from './enqueue-run.js'
 
 /** Backtests a plan against the captured sessions of its agent. */
 export async function startRun(
@@ -14,7 +14,7 @@ export async function startRun(
   if (plan === null) throw new ApiError('NOT_FOUND')
   const { agent, compiledHash } = plan
   const against = { agent, since: null, maxSessions: body.max_sessions, unmatchedPolicy: 'block' as const }
-  return start(ctx, {
+  return enqueueRun(ctx, {
     runId: makeId(ctx.app.random, 'run'),
     compiledHash,
     content: { against, plan: compiledHash },

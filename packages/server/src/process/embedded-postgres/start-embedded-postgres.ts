@@ -44,7 +44,7 @@ export interface EmbeddedOptions {
 const DATABASE = 'countersign'
 const SYSTEM_FOLDER = process.platform === 'darwin' ? '/usr/local/var/countersign' : '/var/lib/countersign'
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024
-const START_PATIENCE_MS = 60_000
+const START_TIMEOUT_MS = 60_000
 const TELLING_FROM_MS = 800
 const PORTS_TRIED = 5
 /** PostgreSQL's word for a port that it did not get. */
@@ -207,12 +207,12 @@ async function readyPid(cluster: Cluster, child: ChildProcess, logFile: string):
     )
   })
   const readiness = (async () => {
-    const until = Date.now() + START_PATIENCE_MS
+    const until = Date.now() + START_TIMEOUT_MS
     while (Date.now() < until) {
       if (child.pid !== undefined && (await isReady(cluster, child.pid))) return child.pid
       await sleep(15)
     }
-    throw new DatabaseTrouble(`PostgreSQL did not become ready within ${START_PATIENCE_MS / 1000} s: see ${logFile}`)
+    throw new DatabaseTrouble(`PostgreSQL did not become ready within ${START_TIMEOUT_MS / 1000} s: see ${logFile}`)
   })()
   failure.catch(() => {})
   return Promise.race([failure, readiness])

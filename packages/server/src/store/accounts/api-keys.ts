@@ -36,7 +36,7 @@ export interface KeyUse {
 }
 
 /** No request waits longer than this to be authenticated; then it gets 503. */
-const KEY_PATIENCE_MS = 3_000
+const KEY_TIMEOUT_MS = 3_000
 
 /**
  * Authenticates a key and takes a token from its tenant's bucket, in one statement. Null when the key is unknown or
@@ -54,7 +54,7 @@ export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
     session_id: session?.id ?? '',
     ...revisionOf(session?.known ?? null),
   })
-  const [row] = await within(KEY_PATIENCE_MS, sql, query)
+  const [row] = await within(KEY_TIMEOUT_MS, sql, query)
   if (row === undefined) return null
   const { found, ...holder } = row
   return { ...holder, session: readSession(found, session?.known) }

@@ -108,24 +108,24 @@ export async function storeOfferedTools(
     where excluded.schema is not null and known.schema::text is distinct from excluded.schema::text`
 }
 
-export interface PupilName {
+export interface AgentName {
   readonly tenantId: string
   readonly agent: string
 }
 
-export interface Pupil extends PupilName {
+export interface AgentToLearn extends AgentName {
   readonly salt: string
 }
 
 /** Before every agent there is. */
-export const FIRST_PUPIL: PupilName = { tenantId: '', agent: '' }
+export const FIRST_AGENT: AgentName = { tenantId: '', agent: '' }
 
 /**
  * Takes an agent with captures to learn from, for this transaction: the next one after `after`, by tenant and name. Null
  * when there is none that nobody else has. Of each agent one capture is looked at, however many it has.
  */
-export async function takePupil(tx: Tx, after: PupilName): Promise<Pupil | null> {
-  const [pupil] = await tx<Pupil[]>`
+export async function takeAgent(tx: Tx, after: AgentName): Promise<AgentToLearn | null> {
+  const [learner] = await tx<AgentToLearn[]>`
     with recursive waiting as (
       select ${after.tenantId}::text as tenant_id, ${after.agent}::text as agent, timestamptz 'infinity' as due_at
       union all
@@ -140,18 +140,18 @@ export async function takePupil(tx: Tx, after: PupilName): Promise<Pupil | null>
       select * from learned_agents l where l.tenant_id = w.tenant_id and l.agent = w.agent for update skip locked
     ) a
     limit 1`
-  return pupil ?? null
+  return learner ?? null
 }
 
 /**
  * Takes the batches of an agent's captures that have waited longest, for this transaction, until they come to `atLeast`.
  * `taken` counts captures that were removed meanwhile, too.
  */
-export async function takeLessons(
+export async function takeUnlearned(
   tx: Tx,
-  { tenantId, agent }: Pupil,
+  { tenantId, agent }: AgentToLearn,
   atLeast: number,
-): Promise<{ taken: number; lessons: Lesson[] }> {
+): Promise<{ taken: number; captures: UnlearnedCapture[] }> {
   const taken = await tx<{ item: StoredCapture | null; governed: boolean | null }[]>`
     with oldest as (
       select ctid as row, captures, sum(captures) over (order by due_at, first_id) as captures_so_far
@@ -173,15 +173,15 @@ export async function takeLessons(
   const rows = taken.flatMap(({ item, governed }) => (item === null ? [] : [{ item, governed }]))
   const governed = rows.filter((row) => row.governed).map(({ item }) => item)
   const outcomes = governed.length === 0 ? null : await loadOutcomes(tx, tenantId, governed)
-  const lessons = rows.map(({ item, governed: own }) => ({
+  const captures = rows.map(({ item, governed: own }) => ({
     item,
     outcomes: own === true ? (outcomes?.get(item.capture_id) ?? new Map()) : null,
   }))
-  return { taken: taken.length, lessons }
+  return { taken: taken.length, captures }
 }
 
 /** A capture to learn from. */
-export interface Lesson {
+export interface UnlearnedCapture {
   readonly item: StoredCapture
   /** By the call's id, of calls that have a receipt. Null where it is unknown. */
   readonly outcomes: ReadonlyMap<string, Outcome> | null

@@ -64,7 +64,7 @@ export async function saveLearnedTools(
 }
 
 /** The captures of a governed session that were learned from, by agent. Nobody learns of these agents meanwhile. */
-export async function lockLessonsOf(
+export async function lockLearnedCapturesOf(
   tx: Tx,
   tenantId: string,
   sessionId: string,
@@ -76,16 +76,16 @@ export async function lockLessonsOf(
   await tx`
     select 1 from learned_agents where tenant_id = ${tenantId} and agent in (select c.agent ${own}) order by agent
     for update`
-  const lessons = new Map<string, StoredCapture[]>()
+  const captures = new Map<string, StoredCapture[]>()
   for (const { agent, item } of await tx<{ agent: string; item: StoredCapture }[]>`
     select c.agent, c.item ${own} and not exists (
       select 1 from unlearned_captures u
       where u.tenant_id = c.tenant_id and u.agent = c.agent and c.capture_id = any (u.capture_ids))`) {
-    const items = lessons.get(agent)
-    if (items === undefined) lessons.set(agent, [item])
+    const items = captures.get(agent)
+    if (items === undefined) captures.set(agent, [item])
     else items.push(item)
   }
-  return lessons
+  return captures
 }
 
 /** Agents that were ever observed. */

@@ -19,7 +19,7 @@ export interface NewRun {
 }
 
 /** Starts a run within the tenant's budget, counted and inserted in one transaction. */
-export async function start(ctx: Context, run: NewRun): Promise<Started> {
+export async function enqueueRun(ctx: Context, run: NewRun): Promise<Started> {
   const { tenantId } = ctx.tenant
   const bodyHash = saltedHash(tenantId, run.content)
   const known = await findRun(ctx.app.database.sql, tenantId, run.runId)
