@@ -82,6 +82,18 @@ test('a migration that was changed after it was applied is refused', async () =>
   await expect(migrate(url, changed)).rejects.toThrow(/migration 1 \(one\) was changed after it was applied/)
 })
 
+test('a database whose migrations have other names is refused, and the message says what to do', async () => {
+  const { url } = await emptyDatabase()
+  await migrate(
+    url,
+    await folderWith({ '0001_tenants.sql': 'create table one ()', '0002_two.sql': 'create table two ()' }),
+  )
+  const other = await folderWith({ '0001_baseline.sql': 'create table one ()' })
+  await expect(migrate(url, other)).rejects.toThrow(
+    /migration 1 is tenants, and here it is baseline\. It cannot be upgraded\. Start on an empty database/,
+  )
+})
+
 test('a migration that fails leaves nothing of its run behind', async () => {
   const { url } = await emptyDatabase()
   const broken = await folderWith({ '0001_one.sql': 'create table one ()', '0002_two.sql': 'create table two (' })

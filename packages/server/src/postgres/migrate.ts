@@ -96,6 +96,12 @@ export function pendingMigrations(known: readonly Migration[], applied: readonly
   const byNumber = new Map(known.map((migration) => [migration.number, migration]))
   for (const row of applied) {
     const migration = byNumber.get(row.number)
+    if (migration && migration.name !== row.name) {
+      throw new MigrationError(
+        `the database was made by another line of versions: its migration ${row.number} is ${row.name}, and here it is ` +
+          `${migration.name}. It cannot be upgraded. Start on an empty database, or delete this one if nothing in it is needed.`,
+      )
+    }
     if (!migration) {
       throw new MigrationError(
         `the database is newer than this version of Countersign: it has migration ${row.number} (${row.name}), ` +
