@@ -57,7 +57,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
       databaseUrl = postgres.url
     }
     const applied = await migrate(databaseUrl)
-    if (applied.length > 0) say(`upgraded the database to version ${applied.at(-1)}`)
+    if (applied.length > 0) say(`the database schema is now at version ${applied.at(-1)}`)
     const runtime = createRuntime(config, databaseUrl, { ...options, log })
     undo.push(runtime.close)
     await makeDriverFast(runtime.parts.database.sql)
