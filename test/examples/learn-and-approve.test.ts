@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startJobs } from '../../packages/server/src/process/jobs.js'
+import { startJobs } from '../../packages/server/src/process/jobs/start-jobs.js'
 import { runExample } from '../support/process/example.js'
 import { createMailbox } from '../support/runtime/mailbox.js'
 import { Person } from '../support/runtime/person.js'

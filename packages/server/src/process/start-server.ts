@@ -15,7 +15,7 @@ import { codeVersion, migrate } from '../postgres/migrate.js'
 import { countLedgerEvents } from '../store/health.js'
 import { createAccounts } from './create-accounts.js'
 import { startEmbeddedPostgres } from './embedded-postgres/start-embedded-postgres.js'
-import { startJobs } from './jobs.js'
+import { startJobs } from './jobs/start-jobs.js'
 import type { Mailer } from './mail/mailer.js'
 import { createVersionWatch } from './version-watch.js'
 

@@ -1,0 +1,39 @@
+import { cursorOf, learnCaptures } from '../../captures/learn-captures.js'
+import { judgeWaitingRun } from '../../runs/judge-run.js'
+import { countDecisions } from '../../store/dashboard/decision-counts.js'
+import { expireOffers } from '../../workflows/expire-offers.js'
+import { JOBS_SHARE, type Job, type SharedJob } from './job.js'
+import { RETENTIONS, retentionJob } from './retentions.js'
+
+const decisionCountsJob: Job = {
+  name: 'decision-counts',
+  everySeconds: 60,
+  run: async (tx) => {
+    await countDecisions(tx)
+  },
+}
+
+const learningJob: SharedJob = {
+  name: 'learning',
+  shared: true,
+  run: async ({ database }) =>
+    (await database.transaction(JOBS_SHARE, (tx) => learnCaptures(tx, cursorOf(database)))) > 0,
+}
+
+/** Runs are judged as soon as they are started; this is for those whose instance went away. */
+const runsJob: SharedJob = { name: 'runs', shared: true, run: judgeWaitingRun }
+
+const expireOffersJob: SharedJob = {
+  name: 'expire-offers',
+  shared: true,
+  run: async (services) => (await expireOffers(services)) > 0,
+}
+
+/** Everything that is done in the background, in the order of a round. */
+export const JOBS: readonly (Job | SharedJob)[] = [
+  ...RETENTIONS.map(retentionJob),
+  decisionCountsJob,
+  expireOffersJob,
+  learningJob,
+  runsJob,
+]

@@ -1,0 +1,115 @@
+import { LIMITS } from '@countersign/protocol'
+import type { Tx } from '../../postgres/sql.js'
+import { deleteIdleBuckets } from '../../store/accounts/buckets.js'
+import { deleteOldMail, deleteOldMailTokens } from '../../store/accounts/mail.js'
+import { deleteEndedRefreshTokens } from '../../store/accounts/refresh-tokens.js'
+import { deleteOldAuditEntries } from '../../store/audit.js'
+import { deleteOldCaptures } from '../../store/captures/captures.js'
+import { deleteUnusedPlans } from '../../store/governance/plans.js'
+import { BUDGET_DAYS, deleteOldRuns } from '../../store/runs/runs.js'
+import { deleteOldContent, deleteOldErasures } from '../../store/sessions/content.js'
+import { deleteOldPreparedRequests } from '../../store/sessions/prepared-requests.js'
+import { deleteOldLateReceipts } from '../../store/sessions/receipts.js'
+import { deleteEndedHolds } from '../../store/sessions/resource-holds.js'
+import { eraseOldNotes } from '../../store/workflows/handoffs.js'
+import type { Job } from './job.js'
+
+/** What only grows is cut back here. One row per kind of record. */
+export interface Retention {
+  readonly name: string
+  /** A minute unless said: what cannot be found by its age alone is looked through less often. */
+  readonly everySeconds?: number
+  /** Deletes up to `limit` records that are older than the configured days, and returns how many. */
+  readonly remove: (tx: Tx, options: RetentionOptions) => Promise<number>
+}
+
+interface RetentionOptions {
+  readonly olderThanDays: number
+  /** Null: the audit trail stays. */
+  readonly auditDays: number | null
+  readonly limit: number
+  readonly now: Date
+}
+
+export const RETENTIONS: readonly Retention[] = [
+  { name: 'idle-buckets', everySeconds: 3_600, remove: (tx, { limit }) => deleteIdleBuckets(tx, limit) },
+  {
+    name: 'refresh-tokens',
+    remove: (tx, { now, limit }) =>
+      deleteEndedRefreshTokens(tx, daysBefore(now, LIMITS.refreshTokenRetentionDays), limit),
+  },
+  {
+    name: 'prepared-requests',
+    remove: (tx, { now, olderThanDays, limit }) => deleteOldPreparedRequests(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'late-receipts',
+    remove: (tx, { now, olderThanDays, limit }) => deleteOldLateReceipts(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'content',
+    remove: (tx, { now, olderThanDays, limit }) => deleteOldContent(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'erasure-marks',
+    everySeconds: 3_600,
+    remove: (tx, { now, limit }) => deleteOldErasures(tx, daysBefore(now, 1), limit),
+  },
+  {
+    name: 'captures',
+    remove: (tx, { now, olderThanDays, limit }) => deleteOldCaptures(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'unused-plans',
+    everySeconds: 3_600,
+    remove: (tx, { now, olderThanDays, limit }) => deleteUnusedPlans(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'runs',
+    everySeconds: 3_600,
+    // For as long as it counts against the budget, a run is not forgotten.
+    remove: (tx, { now, olderThanDays, limit }) =>
+      deleteOldRuns(tx, daysBefore(now, Math.max(olderThanDays, BUDGET_DAYS)), limit),
+  },
+  {
+    name: 'audit',
+    everySeconds: 3_600,
+    remove: async (tx, { now, auditDays, limit }) =>
+      auditDays === null ? 0 : deleteOldAuditEntries(tx, daysBefore(now, auditDays), limit),
+  },
+  { name: 'ended-holds', remove: (tx, { now, limit }) => deleteEndedHolds(tx, now, limit) },
+  {
+    name: 'handoff-notes',
+    remove: (tx, { now, olderThanDays, limit }) => eraseOldNotes(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'mail',
+    remove: (tx, { now, olderThanDays, limit }) => deleteOldMail(tx, daysBefore(now, olderThanDays), limit),
+  },
+  {
+    name: 'mail-tokens',
+    remove: (tx, { now, olderThanDays, limit }) => deleteOldMailTokens(tx, daysBefore(now, olderThanDays), limit),
+  },
+]
+
+const daysBefore = (now: Date, days: number) => new Date(now.getTime() - days * 24 * 3_600_000)
+
+/** Rows of one statement, and statements of one turn: together more than a busy service leaves behind in a minute. */
+const RETENTION_BATCH = 5_000
+const RETENTION_ROUNDS = 40
+
+export const retentionJob = (retention: Retention): Job => ({
+  name: `retention:${retention.name}`,
+  everySeconds: retention.everySeconds ?? 60,
+  run: async (tx, { config, log, clock }) => {
+    const { retentionDays: olderThanDays, auditRetentionDays: auditDays } = config
+    const options = { olderThanDays, auditDays, limit: RETENTION_BATCH, now: clock() }
+    let removed = 0
+    for (let round = 0; round < RETENTION_ROUNDS; round++) {
+      const batch = await retention.remove(tx, options)
+      removed += batch
+      if (batch < RETENTION_BATCH) break
+    }
+    if (removed > 0) log.info({ retention: retention.name, removed }, 'removed records past their retention')
+  },
+})
