@@ -523,3 +523,33 @@ test('a contract that the program changes after it was compiled changes nothing 
   invariants.pop()
   expect(JSON.stringify(result.compiled_session)).toBe(before)
 })
+
+describe('the weight of a plan', () => {
+  const weightOf = (contract: Record<string, unknown>) => {
+    const compiled = compilePlan({ contracts: [{ file: 'a.json', text: JSON.stringify({ tool: 'a', ...contract }) }] })
+    if (!compiled.ok) throw new Error(compiled.errors.map(({ message }) => message).join('; '))
+    return compiled.plan.weight
+  }
+  const rules = (count: number, rule: object) => ({
+    argument_value_invariants: Array.from({ length: count }, () => ({ path: '$.a', ...rule })),
+  })
+
+  test('grows with its schemas, patterns and paths, and is the same for the same plan', () => {
+    const small = weightOf({})
+    const schemas = weightOf(rules(100, { schema: { type: 'string' } }))
+    expect(schemas - small).toBeGreaterThan(100 * 8_192)
+    expect(weightOf(rules(100, { schema: { type: 'string' } }))).toBe(schemas)
+    expect(weightOf(rules(10, { regex: '[ab]{1000}' })) - small).toBeGreaterThan(10 * 76_000)
+    expect(weightOf(rules(10, { path: '$..a', exists: true })) - small).toBeGreaterThan(10 * 4_400)
+  })
+
+  test('is bounded: a short plan of large patterns is refused', () => {
+    const compiled = compilePlan({
+      contracts: ['a', 'b'].map((tool) => ({
+        file: `${tool}.json`,
+        text: JSON.stringify({ tool, ...rules(120, { regex: '(?:x.*){1,600}' }) }),
+      })),
+    })
+    expect(compiled).toMatchObject({ ok: false })
+  })
+})

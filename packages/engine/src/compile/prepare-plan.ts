@@ -10,7 +10,7 @@ import type { Plan, PreparedContract, PreparedPrecondition, Provision } from '..
 import { canonicalJson } from '../json/canonical-json.js'
 import { hashValue, sha256Hex } from '../json/hash.js'
 import { checkStrictValue } from '../json/strict-json.js'
-import { withinCompileBudget } from '../text/compile-budget.js'
+import { weightSoFar, withinCompileBudget } from '../text/compile-budget.js'
 import { runToEnd, type Steps } from '../text/steps.js'
 import { checkReferences } from './check-references.js'
 import { FIXES } from './fixes.js'
@@ -118,6 +118,7 @@ function* preparePartsOf(
   checkReferences(compiled, graph, reportTo)
   const plan: Plan = {
     hash: sha256Hex(canonical),
+    weight: weightSoFar() + contracts.size * WEIGHT_OF_CONTRACT + canonical.length * WEIGHT_OF_CHARACTER,
     session,
     contracts,
     phases: graph,
@@ -128,6 +129,10 @@ function* preparePartsOf(
   }
   return { plan, problems }
 }
+
+/** Beside what was compiled: the tables of a contract, and the plan itself as values. As measured, in bytes. */
+const WEIGHT_OF_CONTRACT = 2_048
+const WEIGHT_OF_CHARACTER = 24
 
 function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, PreparedContract>) {
   const all = [...contracts.values()]

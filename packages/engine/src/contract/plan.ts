@@ -15,6 +15,8 @@ import type { PreparedSource } from './source-rule.js'
 /** A compiled session ready to judge with: every path, pattern, schema and policy is compiled once. */
 export interface Plan {
   readonly hash: string
+  /** What it keeps in memory, in bytes: an estimate from measured costs, the same for the same plan. */
+  readonly weight: number
   readonly session: CompiledSession['session']
   readonly contracts: ReadonlyMap<string, PreparedContract>
   readonly phases: PhaseGraph | null

@@ -1,6 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import { JSONPathEnvironment, type JSONPathQuery, jsonpath } from 'json-p3'
-import { spendOnCompiling } from '../text/compile-budget.js'
+import { addWeight, spendOnCompiling } from '../text/compile-budget.js'
 import { pathProblem } from './json-path-limits.js'
 import { regexFunctions } from './json-path-regex.js'
 
@@ -50,6 +50,7 @@ export function compilePath(expression: string, options: { unlimited?: boolean }
   const problem = unlimited ? null : pathProblem(query)
   if (problem !== null) return { ok: false, problem }
   const steps = singularSteps(query)
+  addWeight(steps === null ? WEIGHT_OF_PATH + expression.length * WEIGHT_OF_CHARACTER : WEIGHT_OF_SINGULAR_PATH)
   return { ok: true, path: steps === null ? queryPath(expression, query) : directPath(expression, steps) }
 }
 
@@ -67,6 +68,10 @@ const MAX_EXPRESSION_LENGTH = 1_024
 /** As measured, in microseconds. */
 const COST_OF_PATH = 15
 const COST_OF_CHARACTER = 5
+/** As measured, in bytes; a path that names one value keeps only its names. */
+const WEIGHT_OF_SINGULAR_PATH = 1_024
+const WEIGHT_OF_PATH = 4_608
+const WEIGHT_OF_CHARACTER = 96
 const SHORTHAND_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 function newEnvironment(): JSONPathEnvironment {

@@ -1,6 +1,6 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
-import { spendOnCompiling } from '../text/compile-budget.js'
+import { addWeight, spendOnCompiling } from '../text/compile-budget.js'
 import { cutText } from '../text/cut-text.js'
 import { compileRegex } from '../text/regex.js'
 import { canonicalJson } from './canonical-json.js'
@@ -46,6 +46,7 @@ export function compileSchema(schema: JsonValue): SchemaCompilation {
   const text = canonicalJson(schema)
   const tooLong = spendOnCompiling(text.length * COST_OF_CHARACTER)
   if (tooLong !== null) return { ok: false, problem: tooLong }
+  addWeight(WEIGHT_OF_SCHEMA + text.length * WEIGHT_OF_CHARACTER)
   const budget = createStepBudget()
   try {
     const ajv = replaceKeywords(new Ajv2020(AJV_OPTIONS), budget)
@@ -72,6 +73,9 @@ const MAX_SCHEMA_LENGTH = 131_072
 /** As measured, in microseconds. */
 const COST_OF_SCHEMA = 1_300
 const COST_OF_CHARACTER = 10
+/** As measured, in bytes. */
+const WEIGHT_OF_SCHEMA = 8_192
+const WEIGHT_OF_CHARACTER = 64
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
 const AJV_OPTIONS = {

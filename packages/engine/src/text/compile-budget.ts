@@ -7,17 +7,34 @@ import type { Steps } from './steps.js'
 const PLAN_COST = 5_000_000
 /** What one contract of it may cost. The process can do other work between contracts. */
 const CONTRACT_COST = 1_000_000
+/** What they may keep in memory, in bytes: large patterns weigh ten thousand times their text. */
+const PLAN_WEIGHT = 64 * 1024 * 1024
+const CONTRACT_WEIGHT = 32 * 1024 * 1024
 
 interface Left {
-  plan: number
-  contract: number
+  planCost: number
+  contractCost: number
+  planWeight: number
+  contractWeight: number
 }
 
-let left: Left = { plan: Number.POSITIVE_INFINITY, contract: Number.POSITIVE_INFINITY }
+const UNLIMITED = Number.POSITIVE_INFINITY
+
+let left: Left = {
+  planCost: UNLIMITED,
+  contractCost: UNLIMITED,
+  planWeight: UNLIMITED,
+  contractWeight: UNLIMITED,
+}
 
 /** Runs the steps on one budget. Costs are counted, not timed, so the same plan always gives the same result. */
 export function* withinCompileBudget<Result>(steps: Steps<Result>): Steps<Result> {
-  const own: Left = { plan: PLAN_COST, contract: CONTRACT_COST }
+  const own: Left = {
+    planCost: PLAN_COST,
+    contractCost: CONTRACT_COST,
+    planWeight: PLAN_WEIGHT,
+    contractWeight: CONTRACT_WEIGHT,
+  }
   for (;;) {
     const before = left
     left = own
@@ -28,15 +45,27 @@ export function* withinCompileBudget<Result>(steps: Steps<Result>): Steps<Result
       left = before
     }
     if (step.done === true) return step.value
-    own.contract = CONTRACT_COST
+    own.contractCost = CONTRACT_COST
+    own.contractWeight = CONTRACT_WEIGHT
     yield
   }
 }
 
 /** Takes a cost from the budget. Null, or why nothing more may be compiled. */
 export function spendOnCompiling(cost: number): string | null {
-  left.plan -= cost
-  left.contract -= cost
-  if (left.plan < 0) return 'the paths, schemas and regular expressions of the plan are too large together'
-  return left.contract < 0 ? 'the paths, schemas and regular expressions of the contract are too large together' : null
+  left.planCost -= cost
+  left.contractCost -= cost
+  if (left.planCost < 0 || left.planWeight < 0) return tooLarge('plan')
+  return left.contractCost < 0 || left.contractWeight < 0 ? tooLarge('contract') : null
 }
+
+const tooLarge = (what: string) => `the paths, schemas and regular expressions of the ${what} are too large together`
+
+/** Notes what a compiled part keeps in memory, in bytes as measured. */
+export function addWeight(bytes: number): void {
+  left.planWeight -= bytes
+  left.contractWeight -= bytes
+}
+
+/** What the parts compiled so far within the budget keep in memory, in bytes. */
+export const weightSoFar = (): number => PLAN_WEIGHT - left.planWeight

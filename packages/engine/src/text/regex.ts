@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js'
-import { spendOnCompiling } from './compile-budget.js'
+import { addWeight, spendOnCompiling } from './compile-budget.js'
 import { directMatch } from './direct-match.js'
 import { leastProgramSize } from './regex-size.js'
 
@@ -32,6 +32,9 @@ const TOO_LARGE: Regex = { ok: false, problem: 'the regular expression is too la
 /** As measured, in microseconds. */
 const COST_OF_REGEX = 20
 const COST_OF_INSTRUCTION = 2
+/** As measured, in bytes. */
+const WEIGHT_OF_REGEX = 16_384
+const WEIGHT_OF_INSTRUCTION = 192
 
 /** Compiles an RE2 pattern: linear time, searched anywhere in the text unless anchored by `^` and `$`. */
 export function compileRegex(source: string): Regex {
@@ -48,6 +51,7 @@ export function compileRegex(source: string): Regex {
     const compiled = RE2JS.compile(source)
     const size = compiled.programSize()
     if (size > MAX_PROGRAM_SIZE) return TOO_LARGE
+    addWeight(WEIGHT_OF_REGEX + size * WEIGHT_OF_INSTRUCTION)
     const maxLength = Math.floor(MAX_WORK / size)
     const canTest = (text: string): boolean => text.length <= maxLength
     const matches = directMatch(source) ?? ((text: string): boolean => compiled.test(text))
