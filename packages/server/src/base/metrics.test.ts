@@ -31,3 +31,11 @@ test('a gauge that cannot be read is left out and the rest is shown', async () =
   expect(text).toContain('# TYPE countersign_good gauge\ncountersign_good 7\n')
   expect(text).not.toContain('countersign_bad')
 })
+
+test('labels that somebody can choose are counted together beyond a thousand', async () => {
+  const metrics = createMetrics()
+  for (let at = 0; at < 1_100; at++) metrics.count('countersign_requests_total', { route: `r${at}`, status: '200' })
+  const lines = (await metrics.render()).split('\n').filter((line) => line.startsWith('countersign_requests_total{'))
+  expect(lines).toHaveLength(1_001)
+  expect(lines.at(-1)).toBe('countersign_requests_total{series="other"} 100')
+})

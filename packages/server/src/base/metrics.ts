@@ -8,7 +8,14 @@ export interface Metrics {
   histogram(name: HistogramName, labels: Labels): (seconds: number) => void
   /** Registers a gauge that is read when somebody looks. A failed reading leaves it out. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void
+  /** Registers a gauge with a value for each value of a label. */
+  gaugeBy(name: string, help: string, values: GaugeValues): void
   render(): Promise<string>
+}
+
+export interface GaugeValues {
+  readonly label: string
+  readonly read: () => ReadonlyMap<string, number>
 }
 
 type Labels = Readonly<Record<string, string>>
@@ -26,6 +33,9 @@ export const HISTOGRAMS = {
 } as const
 export type HistogramName = keyof typeof HISTOGRAMS
 
+/** Values by their labels. */
+type Series = ReadonlyMap<string, number>
+
 const BOUNDS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 interface Histogram {
@@ -37,7 +47,7 @@ interface Histogram {
 export function createMetrics(): Metrics {
   const counters = new Map<string, Map<string, { value: number }>>()
   const histograms = new Map<string, Map<string, Histogram>>()
-  const gauges = new Map<string, { help: string; read: () => number | Promise<number> }>()
+  const gauges = new Map<string, { help: string; read: () => Series | Promise<Series> }>()
   const counterOf = (name: CounterName, labels: Labels) =>
     inSeries(seriesOf(counters, name), labelText(labels), () => ({ value: 0 }))
   return {
@@ -61,7 +71,13 @@ export function createMetrics(): Metrics {
       }
     },
     gauge: (name, help, read) => {
-      gauges.set(name, { help, read })
+      gauges.set(name, { help, read: async () => new Map([['', await read()]]) })
+    },
+    gaugeBy: (name, help, { label, read }) => {
+      gauges.set(name, {
+        help,
+        read: () => new Map([...read()].map(([value, number]) => [labelText({ [label]: value }), number])),
+      })
     },
     render: async () => {
       const lines: string[] = []
@@ -75,10 +91,12 @@ export function createMetrics(): Metrics {
           lines.push(...histogramLines(name, labels, histogram))
       }
       for (const [name, { help, read }] of gauges) {
-        const value = await Promise.resolve()
+        const series = await Promise.resolve()
           .then(read)
           .catch(() => null)
-        if (value !== null) lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, `${name} ${value}`)
+        if (series === null) continue
+        lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} gauge`)
+        for (const [labels, value] of series) lines.push(`${name}${braced(labels)} ${value}`)
       }
       return `${lines.join('\n')}\n`
     },
@@ -88,11 +106,19 @@ export function createMetrics(): Metrics {
 const seriesOf = <Value>(all: Map<string, Map<string, Value>>, name: string): Map<string, Value> =>
   inSeries(all, name, () => new Map())
 
+/** Labels have few values. Should one ever be somebody's to choose, what comes later is counted together. */
+const MAX_SERIES = 1_000
+
 function inSeries<Value>(series: Map<string, Value>, key: string, empty: () => Value): Value {
-  const found = series.get(key) ?? empty()
-  series.set(key, found)
-  return found
+  const known = series.get(key)
+  if (known !== undefined) return known
+  if (series.size >= MAX_SERIES && key !== OTHER) return inSeries(series, OTHER, empty)
+  const made = empty()
+  series.set(key, made)
+  return made
 }
+
+const OTHER = 'series="other"'
 
 function histogramLines(name: string, labels: string, { counts, sum, total }: Histogram): string[] {
   const prefix = labels === '' ? '' : `${labels},`

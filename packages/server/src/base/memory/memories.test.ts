@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { createMetrics } from '../metrics.js'
+import { createMemories } from './memories.js'
+import { MEMORIES } from './memory-table.js'
+
+test('every memory that is open is shown with what it holds and may hold', async () => {
+  const metrics = createMetrics()
+  const memories = createMemories({ memoryMb: 1_024, metrics })
+  const sessions = memories.cache<string>('sessions')
+  sessions.remember('ses_1', 'x', { owner: 'a', bytes: 1_000 })
+  memories.budget('bodies').take('a', 5)
+  const text = await metrics.render()
+  expect(text).toContain(`countersign_memory_bytes{memory="sessions"} ${sessions.bytes()}\n`)
+  expect(text).toContain('countersign_memory_bytes{memory="bodies"} 5\n')
+  const bound = MEMORIES.sessions.megabytes * 2 * 1024 * 1024
+  expect(text).toContain(`countersign_memory_bound_bytes{memory="sessions"} ${bound}\n`)
+  expect(text).not.toContain('memory="plans"')
+})
+
+test('a memory is opened once: two would hold twice what the table says', () => {
+  const memories = createMemories()
+  memories.cache('plans')
+  expect(() => memories.cache('plans')).toThrow('the memory plans is open already')
+})
+
+test('at a heap of 512 MB all memories together leave room for the program itself', () => {
+  const sum = Object.values(MEMORIES).reduce((all, { megabytes }) => all + megabytes, 0)
+  expect(sum).toBeLessThanOrEqual(320)
+})

@@ -1,0 +1,34 @@
+/**
+ * Everything that this process remembers beyond a request, and what requests hold while they run. Each is bounded by
+ * bytes and has a share per tenant, so that what one tenant sends cannot take the memory of the others.
+ *
+ * - `cache`: forgets what was used longest ago, first of whoever holds more than their share. Never needed for a decision.
+ * - `budget`: what is in flight and cannot be forgotten; beyond it new work waits or is refused.
+ *
+ * Bounds are given for a heap of 512 MB and grow with the setting `memory-mb`. `docs/guides/operate.md` shows the table.
+ */
+export const MEMORIES = {
+  plans: { kind: 'cache', megabytes: 96, share: 1 / 4, holds: 'plans prepared for judging, by hash' },
+  sessions: { kind: 'cache', megabytes: 48, share: 1 / 4, holds: 'sessions as this process last wrote them' },
+  offered_tools: { kind: 'cache', megabytes: 4, share: 1 / 4, holds: 'hashes of the tools that are already stored' },
+  prepaid_tokens: { kind: 'cache', megabytes: 1, share: 1 / 4, holds: 'tokens of recently authenticated keys' },
+  key_usage: { kind: 'cache', megabytes: 1, share: 1 / 4, holds: 'when keys were used, until it is written' },
+  captures: { kind: 'budget', megabytes: 16, share: 1 / 4, holds: 'captures of governed sessions, until written' },
+  bodies: { kind: 'budget', megabytes: 96, share: 1 / 4, holds: 'request bodies, while they are read and worked on' },
+  replies: { kind: 'cache', megabytes: 48, share: 1 / 4, holds: 'replies that their clients have not read yet' },
+} as const satisfies Record<string, MemoryRow>
+
+export interface MemoryRow {
+  readonly kind: 'cache' | 'budget'
+  /** The bound at a heap of 512 MB. */
+  readonly megabytes: number
+  /** The part of the bound that one tenant may hold while others need it. */
+  readonly share: number
+  readonly holds: string
+}
+
+export type MemoryName = keyof typeof MEMORIES
+export type CacheName = {
+  [Name in MemoryName]: (typeof MEMORIES)[Name]['kind'] extends 'cache' ? Name : never
+}[MemoryName]
+export type BudgetName = Exclude<MemoryName, CacheName>
