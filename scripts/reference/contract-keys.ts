@@ -9,7 +9,7 @@ export const CONTRACT_KEYS: Readonly<Record<keyof Contract, string>> = {
   side_effect: 'one of `read`, `egress_read`, `write`, `destructive`, `admin`, `financial`',
   evidence_class: '`local_transaction` (a failed call is rolled back), `ack_only` or `unverifiable`',
   commit_requirement:
-    'the evidence a step needs to count: `reported` (default for reads) or `executed` (default for everything else)',
+    'the evidence a step needs to count: `reported` (default for reads) or `executed` (default for everything else). A tool in the option `tools` always needs `executed`',
   gate: '`allow` or `block`; overrides `risk_defaults` of the session',
   arguments: 'JSON Schema 2020-12 for the arguments',
   assertions: '`input_invariants` on the request, `output_invariants` on the normalized response',

@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util'
-import { describeNote } from '@countersign/engine'
+import { analyzePlan, describeNote } from '@countersign/engine'
 import { compileContracts, ReplayConfigError } from '@countersign/sdk'
 import { loadPolicyEvaluator } from '../policy/load-policy-evaluator.js'
 import { type Command, UsageError } from '../terminal/command.js'
 
 export const compile: Command = {
   usage: ['compile FOLDER [--json]'],
-  summary: 'compile a contract pack; print the plan, its hash and any warnings',
+  summary: 'compile a contract pack; print the plan, its hash, warnings and advisories',
   help: () => 'Exit codes: 0 compiled; 1 refused, with the file and line of every error; 2 wrong usage.',
   run: async (args, { print, note }) => {
     const { values, positionals } = parseArgs({
@@ -28,6 +28,7 @@ export const compile: Command = {
     print(JSON.stringify(result.compiled_session, null, 2))
     note(`compiled_hash ${result.compiled_hash}`)
     for (const warning of result.warnings) note(`warning ${describeNote(warning)}`)
+    for (const { code, message } of result.advisories) note(`advisory ${code}: ${message}`)
     return 0
   },
 }
@@ -37,7 +38,7 @@ async function compileFolder(folder: string) {
     const result = compileContracts(folder, { policy: await loadPolicyEvaluator() })
     if (!result.ok) return result
     const { compiled_hash, compiled_session, warnings } = result
-    return { ok: true as const, compiled_hash, compiled_session, warnings }
+    return { ok: true as const, compiled_hash, compiled_session, warnings, advisories: analyzePlan(compiled_session) }
   } catch (error) {
     if (error instanceof ReplayConfigError) return { ok: false as const, errors: [error.message] }
     throw error

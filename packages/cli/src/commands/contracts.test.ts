@@ -59,7 +59,7 @@ describe('countersign compile', () => {
     const { code, printed, noted } = await run(compile, pack, '--json')
     expect([code, noted]).toEqual([0, ''])
     const result = JSON.parse(printed)
-    expect(Object.keys(result).sort()).toEqual(['compiled_hash', 'compiled_session', 'ok', 'warnings'])
+    expect(Object.keys(result).sort()).toEqual(['advisories', 'compiled_hash', 'compiled_session', 'ok', 'warnings'])
   })
 
   test('refuses with the file and line of every error', async () => {

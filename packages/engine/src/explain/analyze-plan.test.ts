@@ -43,6 +43,16 @@ describe('analyzePlan', () => {
       found: ['b never_callable'],
     },
     {
+      name: 'a precondition that the report of the program meets',
+      contracts: [
+        { tool: 'a', side_effect: 'read' },
+        { tool: 'b', preconditions: needs('a') },
+        { tool: 'c', side_effect: 'read', commit_requirement: 'executed' },
+        { tool: 'd', preconditions: needs('c') },
+      ],
+      found: ['b opens_on_report'],
+    },
+    {
       name: 'a limit of none',
       contracts: [{ tool: 'a' }],
       session: { session_limits: { max_calls_per_tool: { a: 0 } } },

@@ -1,13 +1,13 @@
 import type { CompiledContract, CompiledSession } from '@countersign/protocol'
 
-/** A rule that cannot do what it seems to do, given the other rules of the plan. */
+/** A rule that cannot do what it seems to do, or less than it seems, given the other rules of the plan. */
 export interface PlanRemark {
   readonly tool: string | null
   readonly code: string
   readonly message: string
 }
 
-/** Finds rules that can never fire or contradict each other, beyond what compilation refuses or warns about. */
+/** Finds rules that never fire, contradict each other or open too easily, beyond what compilation refuses or warns about. */
 export function analyzePlan(plan: CompiledSession): PlanRemark[] {
   const byTool = new Map(plan.contracts.map((contract) => [contract.tool, contract]))
   const remarks = plan.contracts.flatMap((contract) => CHECKS.flatMap((check) => check(contract, byTool, plan)))
@@ -106,6 +106,18 @@ const rulesOnAbsentFields: Check = (contract) => {
   })
 }
 
+/** The program's word opens the tool: an error that it reports as a result would do. */
+const opensOnReport: Check = (contract, byTool) =>
+  (contract.preconditions ?? []).flatMap((precondition) => {
+    if (!('requires_prior_tool' in precondition)) return []
+    const prior = precondition.requires_prior_tool
+    if (byTool.get(prior)?.commit_requirement !== 'reported') return []
+    const message =
+      `${contract.tool} requires a call of ${prior}, and a result that the program reports is enough for that: ` +
+      `wrap ${prior} in the option tools, or set commit_requirement: executed in its contract`
+    return [{ tool: contract.tool, code: 'opens_on_report', message }]
+  })
+
 const CHECKS: readonly Check[] = [
   needsWhatIsBlocked,
   forbiddenByWhatItNeeds,
@@ -114,6 +126,7 @@ const CHECKS: readonly Check[] = [
   limitedToNothing,
   rulesBehindAGate,
   rulesOnAbsentFields,
+  opensOnReport,
 ]
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

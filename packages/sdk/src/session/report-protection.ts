@@ -10,7 +10,7 @@ export function reportProtection(settings: ReplaySettings, rules: SessionRules, 
   if (detail !== null) {
     report({ type: 'replay_protection_level', session_id: settings.sessionId, level: 'protect', detail })
   }
-  const warnings = toolsWithoutContract(settings, rules)
+  const warnings = [...toolsWithoutContract(settings, rules), ...openedByReport(settings, rules)]
   if (warnings.length > 0) report({ type: 'replay_compile_warning', warnings })
 }
 
@@ -22,6 +22,22 @@ function whyNotGoverned({ apiKey, isKeyEmpty }: ReplaySettings, { governed }: Se
     return 'the option apiKey is empty and COUNTERSIGN_API_KEY is not set: calls are evaluated only in this process'
   }
   return null
+}
+
+/** Preconditions that a mere report meets, because the tool that they require has no wrapper. */
+function openedByReport({ tools }: ReplaySettings, { loaded }: SessionRules): string[] {
+  const { contracts } = loaded.plan
+  if (tools === null) return []
+  return [...contracts.values()].flatMap(({ tool, preconditions }) =>
+    preconditions.flatMap((item) => {
+      if (item.kind !== 'tool' || tools.has(item.tool)) return []
+      if (contracts.get(item.tool)?.commitRequirement !== 'reported') return []
+      return [
+        `${tool} requires ${item.tool}, which has no wrapper, so a result that the program reports is enough: ` +
+          `add ${item.tool} to the option tools, or set commit_requirement: executed in its contract`,
+      ]
+    }),
+  )
 }
 
 function toolsWithoutContract({ tools, unmatchedPolicy }: ReplaySettings, { loaded }: SessionRules): string[] {

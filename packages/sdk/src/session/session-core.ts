@@ -102,7 +102,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
       },
       plan: loaded.plan,
       nowMs: () => Date.now(),
-      commitOnReport: !governed,
+      commitOnReport: settings.tools === null,
       watches,
       keepsHashes: governed || settings.store !== undefined || settings.tools !== null,
     }

@@ -62,9 +62,14 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
     unproven(toolName, isWrapped) {
       if (unproven.has(toolName)) return
       unproven.add(toolName)
-      const fix = isWrapped ? `run it with session.tools.${toolName}` : `add ${toolName} to the option tools`
-      const detail = `${toolName} ran without its wrapper, so its call does not count as executed, which its contract requires: ${fix}`
-      report({ type: 'replay_protection_level', session_id: sessionId, level: 'govern', detail })
+      const detail = isWrapped
+        ? `a call of ${toolName} was answered although its wrapper did not run it, so its outcome is unknown and it opens nothing: ` +
+          `run it with session.tools.${toolName}`
+        : `${toolName} ran without a wrapper, so its call does not count as executed, which its contract requires: ` +
+          `add ${toolName} to the option tools`
+      const { mode, governed } = core.rules()
+      const level = mode !== 'enforce' ? 'monitor' : governed ? 'govern' : 'protect'
+      report({ type: 'replay_protection_level', session_id: sessionId, level, detail })
     },
     traced(begun) {
       trace = begun

@@ -121,25 +121,24 @@ export function resolveEarlierCalls(session: TurnSession, view: RequestView): vo
   const { openCalls, settings } = session
   for (const call of openCalls.allowed()) {
     const isWrapped = settings.tools?.has(call.toolName) ?? false
-    const outcome = outcomeOf(call, isWrapped, view.answeredCallIds)
-    if (outcome === 'succeeded') reportUnproven(session, call, isWrapped)
+    const answered = timesIn(view.answeredCallIds, call.callId)
+    const outcome = isWrapped ? outcomeNotRun(answered) : outcomeReported(call, answered)
+    if (answered > call.answeredBefore) reportUnproven(session, call, isWrapped)
     openCalls.resolve(call, reportedReceipt(call, outcome))
   }
 }
 
-/** Where the contract asks for more than the program's report, such a call never commits, and nothing would say why. */
-function reportUnproven({ authority, notes }: TurnSession, { by, toolName }: OpenCall, isWrapped: boolean): void {
-  const contract = authority().plan.contracts.get(toolName)
-  if (by === 'server' && contract?.commitRequirement === 'executed') notes.unproven(toolName, isWrapped)
-}
-
 /**
- * A new result among the messages is the program's report that the tool ran. Without any, a wrapper that never started
- * is sure that it did not; for other tools nobody knows. Nor does anybody where the result may be that of an earlier
- * call with the same id.
+ * The wrapper never started. What answers the call all the same may be the text of an error, or the result of the
+ * program's own run of the tool: then nobody knows, and it opens nothing.
  */
-function outcomeOf({ callId, answeredBefore }: OpenCall, isWrapped: boolean, answeredIds: readonly string[]): Outcome {
-  const answered = timesIn(answeredIds, callId)
-  if (answered > answeredBefore) return 'succeeded'
-  return answered === 0 && isWrapped ? 'not_executed' : 'unknown'
+const outcomeNotRun = (answered: number): Outcome => (answered === 0 ? 'not_executed' : 'unknown')
+
+/** A new result is the program's report that the tool ran; one may also be that of an earlier call with the same id. */
+const outcomeReported = ({ answeredBefore }: OpenCall, answered: number): Outcome =>
+  answered > answeredBefore ? 'succeeded' : 'unknown'
+
+/** Such a call opens nothing, and nothing else would say why. */
+function reportUnproven({ notes }: TurnSession, { decision, toolName }: OpenCall, isWrapped: boolean): void {
+  if (isWrapped || decision.commit_requirement === 'executed') notes.unproven(toolName, isWrapped)
 }

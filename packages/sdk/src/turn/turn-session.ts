@@ -50,7 +50,7 @@ export interface TurnNotes {
   blocked(decision: EnforcementDecision): void
   /** What would have been removed and blocked, in a session that only watches or advises. */
   watched(stance: Stance, removed: readonly NarrowedTool[], decisions: readonly Decision[]): void
-  /** A call was answered without its wrapper, whose evidence the contract asks for. */
+  /** A call was answered without evidence: its wrapper did not run it, or it has none and the contract asks for it. */
   unproven(toolName: string, isWrapped: boolean): void
   traced(trace: Trace): void
   failed(error: unknown): void

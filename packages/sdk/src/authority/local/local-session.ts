@@ -67,7 +67,7 @@ export interface LocalSessionOptions {
   readonly identity: SessionIdentity
   readonly plan: Plan
   readonly nowMs: () => number
-  /** Without a server nobody can check a claim against evidence, so the client's report commits. */
+  /** True where the program gave no tools to wrap: there is no stronger evidence than its report, so that commits. */
   readonly commitOnReport: boolean
   /** True where the session only watches: then nobody is asked and the circuit breaker kills nothing. */
   readonly watches: boolean
@@ -179,7 +179,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
     restore(restored) {
       state = restored
     },
-    fork: () => createLocalSession({ ...options, commitOnReport: true }, state),
+    fork: () => createLocalSession(options, state),
   }
 }
 
