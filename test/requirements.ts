@@ -8,6 +8,7 @@ import { events } from './requirements/events.js'
 import type { Facts } from './requirements/facts.js'
 import { limits } from './requirements/limits.js'
 import { observe } from './requirements/observe.js'
+import { proof } from './requirements/proof.js'
 import { resourcesRecords } from './requirements/resources-records.js'
 import { resourcesState } from './requirements/resources-state.js'
 import { resourcesValues } from './requirements/resources-values.js'
@@ -34,6 +35,7 @@ export const REQUIREMENTS = [
   ...inSection('errors', blockReasons),
   ...inSection('limits', limits),
   ...inSection('versioning', versioning),
+  ...inSection('proof', proof),
 ]
 
 export type RequirementId = (typeof REQUIREMENTS)[number]['id']

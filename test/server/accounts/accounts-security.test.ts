@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { createPasswords } from '../../../packages/server/src/base/crypto/passwords.js'
 import { NOT_BUILT } from '../../../packages/server/src/http/handlers.js'
 import { deleteEndedRefreshTokens } from '../../../packages/server/src/store/accounts/refresh-tokens.js'
+import { passTime } from '../../support/postgres/pass-time.js'
 import { watchedSql } from '../../support/postgres/watched-sql.js'
 import { proves } from '../../support/proves.js'
 import { appFetch } from '../../support/runtime/app-fetch.js'
@@ -321,18 +322,15 @@ proves(
     await person.call('logout')
     await person.login()
     expect(await count()).toBe(2)
-    const day = 24 * 3_600_000
-    const removeAt = (days: number) =>
-      deleteEndedRefreshTokens(
-        runtime.sql,
-        new Date(now.getTime() + (days - LIMITS.refreshTokenRetentionDays) * day),
-        100,
-      )
-    await removeAt(29.9)
+    const removeAfter = async (days: number) => {
+      await passTime(runtime.sql, days * 24 * 3_600_000, ['refresh_tokens'])
+      await deleteEndedRefreshTokens(runtime.sql, LIMITS.refreshTokenRetentionDays, 100)
+    }
+    await removeAfter(29.9)
     expect(await count()).toBe(2)
-    await removeAt(30.1)
+    await removeAfter(0.2)
     expect(await count()).toBe(1)
-    await removeAt(37.1)
+    await removeAfter(7)
     expect(await count()).toBe(0)
   },
 )

@@ -7,6 +7,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { sendDueMail } from '../../../packages/server/src/process/mail/mail-worker.js'
 import { createOutboxMailer, createSmtpMailer, type Mailer } from '../../../packages/server/src/process/mail/mailer.js'
 import { writeMessage } from '../../../packages/server/src/process/mail/messages.js'
+import { passTime } from '../../support/postgres/pass-time.js'
 import { proves } from '../../support/proves.js'
 import { tokenIn } from '../../support/runtime/mailbox.js'
 import { Person } from '../../support/runtime/person.js'
@@ -50,7 +51,6 @@ const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
-let now = new Date('2026-01-01T00:00:00Z')
 
 async function setUp(smtpPort: number): Promise<Runtime> {
   const runtime = await startRuntime({
@@ -59,7 +59,6 @@ async function setUp(smtpPort: number): Promise<Runtime> {
       COUNTERSIGN_MAIL_FROM: 'Countersign <no-reply@countersign.test>',
       COUNTERSIGN_PUBLIC_URL: 'http://dashboard.test',
     },
-    parts: { clock: () => now },
   })
   closers.push(runtime.close)
   return runtime
@@ -107,7 +106,7 @@ describe('mail over SMTP', () => {
     closers.push(smtp.close)
     await mailOf(runtime).idle()
     expect(smtp.received).toEqual([])
-    now = new Date(now.getTime() + 61_000)
+    await passTime(runtime.sql, 61_000, ['mail_queue'])
     await mailOf(runtime).idle()
     expect(smtp.received).toHaveLength(1)
     expect(
@@ -135,7 +134,6 @@ test('a crash between making the token and sending the mail costs nothing: the r
   const sent: string[] = []
   const crashing: Mailer = { delivery: 'sent', send: () => new Promise(() => {}), close: () => {} }
   const runtime = await startRuntime({
-    parts: { clock: () => now },
     mailer: {
       ...crashing,
       send: async () => {
@@ -147,11 +145,11 @@ test('a crash between making the token and sending the mail costs nothing: the r
   const ada = new Person(runtime.fetch)
   await ada.signup()
   await mailOf(runtime).idle()
-  await runtime.sql`update mail_queue set attempts = 0, next_attempt_at = ${now}`
+  await runtime.sql`update mail_queue set attempts = 0, next_attempt_at = clock_timestamp()`
   const { parts } = runtime.instances[0]
   void sendDueMail({ ...parts, mailer: crashing })
   await expect.poll(async () => (await runtime.sql`select 1 from mail_queue where attempts = 1`).length).toBe(1)
-  now = new Date(now.getTime() + 61_000)
+  await passTime(runtime.sql, 61_000, ['mail_queue'])
   const mailer: Mailer = {
     delivery: 'sent',
     send: async (_to, message) => {

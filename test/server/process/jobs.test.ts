@@ -74,9 +74,7 @@ test('buckets nobody used for a day are removed, those in use stay', async () =>
       ('new', 'write', 1, clock_timestamp(), true)`
   const idle = RETENTIONS.find(({ name }) => name === 'idle-buckets')!
   const { database } = services()[0]!
-  await database.transaction('jobs', (tx) =>
-    idle.remove(tx, { olderThanDays: 90, auditDays: null, limit: 100, now: new Date() }),
-  )
+  await database.transaction('jobs', (tx) => idle.remove(tx, { olderThanDays: 90, auditDays: null, limit: 100 }))
   const left = await runtime.sql`select owner from buckets where owner in ('old', 'new')`
   expect(left.map(({ owner }) => owner)).toEqual(['new'])
 })
@@ -106,7 +104,7 @@ test('plans go when nothing refers to them any more; those of sessions, drafts, 
   const body = { session_id: 'claims', holder_id: 'h', compiled_hash }
   expect((await api.createSession({ body })).status).toBe(201)
   const unused = RETENTIONS.find(({ name }) => name === 'unused-plans')!
-  const options = { olderThanDays: 90, auditDays: null, limit: 100, now: new Date() }
+  const options = { olderThanDays: 90, auditDays: null, limit: 100 }
   expect(await database.transaction('jobs', (tx) => unused.remove(tx, options))).toBe(1)
   const left = await runtime.sql<{ tool: string }[]>`
     select compiled_session -> 'contracts' -> 0 ->> 'tool' as tool from plans order by 1`
@@ -118,7 +116,7 @@ test('plans go when nothing refers to them any more; those of sessions, drafts, 
 
 const remove = (name: string, olderThanDays: number, auditDays: number | null = null) => {
   const retention = RETENTIONS.find((row) => row.name === name)!
-  const options = { olderThanDays, auditDays, limit: 100, now: new Date() }
+  const options = { olderThanDays, auditDays, limit: 100 }
   return services()[0]!.database.transaction('jobs', (tx) => retention.remove(tx, options))
 }
 
@@ -229,7 +227,7 @@ describe.each(Object.entries(AGED_ROWS))('retention of %s', (name, [table, colum
     await runtime.sql.unsafe(`vacuum ${table}`)
     await insert('0 days', 300)
     const retention = RETENTIONS.find((row) => row.name === name)!
-    const options = { olderThanDays: 90, auditDays: null, limit: 100, now: new Date() }
+    const options = { olderThanDays: 90, auditDays: null, limit: 100 }
     const read = await services()[0]!.database.transaction('jobs', (tx) =>
       rowsRead(tx, table, async () => expect(await retention.remove(tx, options)).toBe(0)),
     )

@@ -46,7 +46,8 @@ test('a request that needs a changed table is answered that nothing was decided'
 
 test('once a newer version is noted it is not ready and refuses everything, also what it could still do', async () => {
   await runtime.sql`insert into schema_migrations (number, name, checksum) values (9999, 'newer', 'none')`
-  const reason = 'the database is newer than this instance: stop it'
+  const reason =
+    'the database is newer than this instance; use another one, or stop this one and start the newer version'
   await expect.poll(ready, { timeout: 20_000 }).toEqual([503, { status: 'not_ready', reason }])
   const before = await stored()
   const { status, problem, headers } = await session.preflight()

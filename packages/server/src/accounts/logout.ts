@@ -12,12 +12,11 @@ import { type RefreshName, revokeRefreshToken } from '../store/accounts/refresh-
 export async function logout(ctx: OpenContext): Promise<Reply<Routes['logout']>> {
   const { secureCookies, accessTokens } = ctx.app.accounts
   const { access, refresh } = readSessionCookies(ctx.request.http.header('cookie'), secureCookies)
-  const now = ctx.app.clock()
-  const claims = access === undefined ? null : await accessTokens.read(access, now)
+  const claims = access === undefined ? null : await accessTokens.read(access, ctx.app.clock())
   const names: RefreshName[] = refresh === undefined ? [] : [{ tokenHash: sha256(refresh) }]
   if (claims !== null && claims !== 'expired') names.push(claims)
   for (const name of names) {
-    const owner = await revokeRefreshToken(ctx.app.database.sql, name, now)
+    const owner = await revokeRefreshToken(ctx.app.database.sql, name)
     if (owner === undefined) continue
     await auditPerson(ctx.app.database.sql, ctx, { ...owner, action: 'logout' })
   }

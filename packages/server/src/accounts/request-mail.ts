@@ -27,10 +27,9 @@ export async function requestMail(
     [limits[0], key],
     [limits[1], addressKey(ctx.request.clientAddress)],
   ])
-  const now = ctx.app.clock()
   // An address that no account can have, so that a refused request does the same work.
   const target = within && parsed.success ? key : ''
-  await queueMailByEmail(ctx.app.database.sql, { mailId: makeId(ctx.app.random, 'mail'), emailKey: target, kind, now })
+  await queueMailByEmail(ctx.app.database.sql, { mailId: makeId(ctx.app.random, 'mail'), emailKey: target, kind })
   if (kind === 'reset') {
     await auditByEmail(ctx, target, 'password_reset_requested')
   }

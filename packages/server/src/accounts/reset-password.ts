@@ -19,12 +19,11 @@ export async function resetPassword(
 ): Promise<Reply<Routes['resetPassword']>> {
   await requireAll(ctx, [['token_ip', addressKey(ctx.request.clientAddress)]])
   const passwordHash = await ctx.app.accounts.passwords.hash(body.password)
-  const now = ctx.app.clock()
   await ctx.app.database.transaction('accounts', async (tx) => {
-    const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'reset', now })
+    const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'reset' })
     if (owner === undefined) throw new ApiError('INVALID_TOKEN')
     await updatePassword(tx, owner, passwordHash)
-    await revokeRefreshTokensOf(tx, owner, now)
+    await revokeRefreshTokensOf(tx, owner)
     if (!owner.verified) await revokeActiveKeys(tx, owner.tenantId, null)
     const detail = owner.verified ? null : 'the address was not verified: its keys are revoked'
     await auditPerson(tx, ctx, { ...owner, action: 'password_reset', detail })

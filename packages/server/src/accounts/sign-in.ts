@@ -7,7 +7,7 @@ import type { Queryable } from '../postgres/sql.js'
 import type { Credentials } from '../store/accounts/accounts.js'
 import { insertRefreshToken } from '../store/accounts/refresh-tokens.js'
 
-const REFRESH_MS = LIMITS.refreshTokenDays * 24 * 3_600_000
+const REFRESH_SECONDS = LIMITS.refreshTokenDays * 24 * 3_600
 
 /**
  * Starts a dashboard session: a refresh token stored as a hash, an access token stored nowhere, both as cookies. 401 when the
@@ -18,7 +18,6 @@ export async function signIn(
   sql: Queryable,
   { tenantId, userId, passwordHash }: Credentials,
 ): Promise<void> {
-  const now = ctx.app.clock()
   const refresh = makeToken(ctx.app.random)
   const refreshId = makeId(ctx.app.random, 'rt')
   const isStored = await insertRefreshToken(sql, {
@@ -27,10 +26,9 @@ export async function signIn(
     passwordHash,
     refreshId,
     hash: refresh.hash,
-    now,
-    expiresAt: new Date(now.getTime() + REFRESH_MS),
+    lifeSeconds: REFRESH_SECONDS,
   })
   if (!isStored) throw new ApiError('UNAUTHENTICATED')
-  const access = await ctx.app.accounts.accessTokens.issue({ tenantId, userId, refreshId }, now)
+  const access = await ctx.app.accounts.accessTokens.issue({ tenantId, userId, refreshId }, ctx.app.clock())
   setSessionCookies(ctx.request.replyHeaders, { access, refresh: refresh.raw }, ctx.app.accounts.secureCookies)
 }

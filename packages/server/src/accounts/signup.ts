@@ -14,7 +14,6 @@ import { userView } from './user-view.js'
 export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>): Promise<Reply<Routes['signup']>> {
   await requireAll(ctx, [['signup_ip', addressKey(ctx.request.clientAddress)]])
   const passwordHash = await ctx.app.accounts.passwords.hash(body.password)
-  const now = ctx.app.clock()
   const tenantId = makeId(ctx.app.random, 'tn')
   const userId = makeId(ctx.app.random, 'us')
   const key = makeApiKey(ctx.app.random)
@@ -27,7 +26,6 @@ export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>
       organisation: body.organisation ?? body.email,
       passwordHash,
       quota: ctx.app.config.defaultQuota,
-      now,
     })
     if (!created) throw new ApiError('EMAIL_TAKEN')
     await insertKey(tx, {
@@ -42,7 +40,6 @@ export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>
       mailId: makeId(ctx.app.random, 'mail'),
       emailKey: emailKey(body.email),
       kind: 'verify',
-      now,
     })
     await auditPerson(tx, ctx, { tenantId, userId, email: body.email, action: 'signup' })
     await signIn(ctx, tx, { tenantId, userId, passwordHash })

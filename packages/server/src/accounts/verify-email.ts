@@ -13,11 +13,10 @@ export async function verifyEmail(
   { body }: Input<Routes['verifyEmail']>,
 ): Promise<Reply<Routes['verifyEmail']>> {
   await requireAll(ctx, [['token_ip', addressKey(ctx.request.clientAddress)]])
-  const now = ctx.app.clock()
   await ctx.app.database.transaction('accounts', async (tx) => {
-    const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'verify', now })
+    const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'verify' })
     if (owner === undefined) throw new ApiError('INVALID_TOKEN')
-    await markVerified(tx, { ...owner, now })
+    await markVerified(tx, owner)
     await auditPerson(tx, ctx, { ...owner, action: 'email_verified' })
   })
   return { ok: true }

@@ -16,18 +16,16 @@ export const audit = (tx: Queryable, ctx: Context, audited: Audited): Promise<vo
 /** The same for a person who is not signed in, but proved who they are. */
 export const auditPerson = (
   tx: Queryable,
-  { app, request }: OpenContext,
+  { request }: OpenContext,
   { tenantId, userId, email, ...audited }: Audited & { tenantId: string; userId: string; email: string },
-): Promise<void> =>
-  insertAuditEntry(tx, { tenantId, userId, actor: email, at: app.clock(), ip: request.clientAddress, ...audited })
+): Promise<void> => insertAuditEntry(tx, { tenantId, userId, actor: email, ip: request.clientAddress, ...audited })
 
 /** The same for an address that need not be anybody's: it takes the same statement either way. */
 export const auditByEmail = ({ app, request }: OpenContext, emailKey: string, action: AuditAction): Promise<void> =>
-  insertAuditEntryByEmail(app.database.sql, { emailKey, action, at: app.clock(), ip: request.clientAddress })
+  insertAuditEntryByEmail(app.database.sql, { emailKey, action, ip: request.clientAddress })
 
-export const auditEntry = ({ app, request, tenant, signIn }: Context, audited: Audited): NewAuditEntry => ({
+export const auditEntry = ({ request, tenant, signIn }: Context, audited: Audited): NewAuditEntry => ({
   tenantId: tenant.tenantId,
-  at: app.clock(),
   action: audited.action,
   userId: tenant.userId,
   actor: signIn?.email ?? null,

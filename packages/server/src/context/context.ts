@@ -30,6 +30,8 @@ export interface Services {
   readonly accounts: Accounts
   /** False while the server drains. */
   readonly isReady: () => boolean
+  /** Why this instance must decide and delete nothing now, or null: the database is newer than it, or its clock is wrong. */
+  readonly stopReason: () => string | null
 }
 
 /** Captures of governed sessions, which the server makes itself: written in batches, so that no proposal waits for it. */

@@ -10,7 +10,7 @@ export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, optio
   if (signIn === null) return app.database.transaction(tenant.tenantId, fn, options)
   const asSignedIn = async (tx: Tx) => {
     // A body may come slowly: a person who was signed out meanwhile writes nothing any more.
-    if (!(await holdSignIn(tx, signIn, app.clock()))) throw unauthenticated()
+    if (!(await holdSignIn(tx, signIn))) throw unauthenticated()
     return fn(tx)
   }
   return app.database.transaction(tenant.tenantId, asSignedIn, options)

@@ -2,7 +2,7 @@ import { type Bucket, LIMITS, type Reply, type Routes } from '@countersign/proto
 import type { UserContext } from '../context/context.js'
 import { countActiveKeys } from '../store/accounts/api-keys.js'
 import { readBuckets } from '../store/accounts/buckets.js'
-import { countRecentRuns } from '../store/runs/run-budget.js'
+import { countRuns } from '../store/runs/runs.js'
 
 const BUCKETS: readonly Bucket[] = ['write', 'read', 'stop', 'evidence', 'dashboard']
 
@@ -11,7 +11,7 @@ export async function loadLimits(ctx: UserContext): Promise<Reply<Routes['loadLi
   const numbers = ctx.app.config.quotas[ctx.tenant.quota]
   const [levels, runs, keys] = await Promise.all([
     readBuckets(ctx.app.database.sql, ctx.tenant.tenantId),
-    countRecentRuns(ctx.app.database.sql, ctx.tenant.tenantId, ctx.app.clock()),
+    countRuns(ctx.app.database.sql, ctx.tenant.tenantId),
     countActiveKeys(ctx.app.database.sql, ctx.tenant.tenantId),
   ])
   const available = (bucket: Bucket): number => {

@@ -26,7 +26,7 @@ export async function loadOverview(
   const since = new Date((Math.floor(ctx.app.clock().getTime() / spanMs) - spans + 1) * spanMs)
   const [decisions, troubles, agents, blocks] = await Promise.all([
     sumDecisions(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, since, spanSeconds }),
-    countTroubles(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, since, now: ctx.app.clock() }),
+    countTroubles(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, since }),
     sumSessions(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, since }),
     listRecentBlocks(ctx.app.database.sql, ctx.tenant.tenantId, RECENT_BLOCKS),
   ])

@@ -10,6 +10,7 @@ import { readSessionCookies, setSessionCookies } from './session-cookies.js'
 export interface CookieAuthentication {
   readonly sql: Sql
   readonly accessTokens: AccessTokens
+  /** The process's time, by which the access token was issued and is read. */
   readonly now: Date
   readonly secure: boolean
 }
@@ -26,12 +27,12 @@ export async function authenticateCookie(
   const { access, refresh } = readSessionCookies(request.header('cookie'), secure)
   const claims = access === undefined ? null : await accessTokens.read(access, now)
   if (claims !== null && claims !== 'expired') {
-    const signIn = await findSignIn(sql, { refreshId: claims.refreshId, tenantId: claims.tenantId }, now)
+    const signIn = await findSignIn(sql, { refreshId: claims.refreshId, tenantId: claims.tenantId })
     if (signIn === undefined || signIn.userId !== claims.userId) throw unauthenticated()
     return signIn
   }
   if (refresh === undefined) throw unauthenticated()
-  const signIn = await findSignIn(sql, { tokenHash: sha256(refresh) }, now)
+  const signIn = await findSignIn(sql, { tokenHash: sha256(refresh) })
   if (signIn === undefined) throw unauthenticated()
   setSessionCookies(replyHeaders, { access: await accessTokens.issue(signIn, now) }, secure)
   return signIn

@@ -12,8 +12,6 @@ import { createRouter } from './router.js'
 import { openDashboard } from './serve-dashboard.js'
 
 export interface AppParts extends AuthorizationParts {
-  /** The database is newer than this code, so nothing may be decided here any more. */
-  isOutdated: () => boolean
   /** Checks every reply against the route's shape, for tests. */
   checkReplies?: boolean
   handlers?: Readonly<Partial<Record<RouteName, AnyHandler>>>
@@ -34,7 +32,8 @@ export function createApp(parts: AppParts): RequestListener {
 
   const serve = (name: RouteName, route: Route, handler: AnyHandler) =>
     frame(name, async (open, params) => {
-      if (parts.isOutdated()) throw outdated()
+      const stopReason = parts.stopReason()
+      if (stopReason !== null) throw stopped(stopReason)
       const sessionId = readsSession.has(name) ? params.session_id : undefined
       const ctx = await authorize(open, route, { sessionId, rechecksKey: rechecksKey.has(name) })
       let reply: unknown
@@ -89,14 +88,7 @@ export function createApp(parts: AppParts): RequestListener {
   }
 }
 
-/** Another instance may reply: where one is newer than another, there are several. */
-const outdated = () =>
-  new ApiError(
-    'UNAVAILABLE',
-    {
-      detail: 'the database is newer than this instance; use another one, or stop this one and start the newer version',
-    },
-    { 'retry-after': '1' },
-  )
+/** Another instance may reply: where one is newer than another, or has another clock, there are several. */
+const stopped = (detail: string) => new ApiError('UNAVAILABLE', { detail }, { 'retry-after': '1' })
 
 const JSON_HEADERS = { 'content-type': 'application/json' }

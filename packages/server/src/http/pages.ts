@@ -8,10 +8,8 @@ import type { Router } from './router.js'
 
 const READY_TIMEOUT_MS = 2_000
 
-type PageServices = Services & { readonly isOutdated: () => boolean }
-
 /** What is no operation: health, readiness, metrics, the reference for programs and for people. */
-export function registerPages(router: Router<Serve>, services: PageServices, frame: Frame): void {
+export function registerPages(router: Router<Serve>, services: Services, frame: Frame): void {
   const page = (path: string, answer: () => Reply | Promise<Reply>) =>
     router.add(
       'GET',
@@ -46,9 +44,10 @@ function once(make: () => string): () => string {
 }
 
 /** Why no traffic should come here now, or null. */
-async function unreadiness({ database, isReady, isOutdated }: PageServices): Promise<string | null> {
+async function unreadiness({ database, isReady, stopReason }: Services): Promise<string | null> {
   if (!isReady()) return 'the server is shutting down'
-  if (isOutdated()) return 'the database is newer than this instance: stop it'
+  const stopped = stopReason()
+  if (stopped !== null) return stopped
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<string>((resolve) => {
     timer = setTimeout(() => resolve('the database does not answer'), READY_TIMEOUT_MS)

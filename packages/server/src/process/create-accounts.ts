@@ -14,7 +14,6 @@ export interface AccountParts {
   readonly config: Config
   readonly database: Database
   readonly log: Log
-  readonly clock: () => Date
   readonly random: Random
   readonly publicUrl: () => string
   readonly mailer?: Mailer

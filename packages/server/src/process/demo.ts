@@ -51,7 +51,7 @@ interface DemoUser {
 
 /** The new key, or null when the tenant has as many keys as it may have. */
 async function storeDemo(
-  { database, clock, random }: Services,
+  { database, random }: Services,
   known: DemoUser | undefined,
   passwordHash: string,
 ): Promise<string | null> {
@@ -61,8 +61,8 @@ async function storeDemo(
   return database.transaction(tenantId, async (tx) => {
     if (known === undefined) {
       const account = { tenantId, userId, email: EMAIL, name: 'Demo', organisation: 'Demo' }
-      await insertAccount(tx, { ...account, passwordHash, quota: 'scale', now: clock() })
-      await markVerified(tx, { tenantId, userId, now: clock() })
+      await insertAccount(tx, { ...account, passwordHash, quota: 'scale' })
+      await markVerified(tx, { tenantId, userId })
     } else if (known.passwordHash !== passwordHash) await updatePassword(tx, known, passwordHash)
     await lockTenant(tx, tenantId)
     await revokeActiveKeys(tx, tenantId, KEY_NAME)
@@ -74,13 +74,13 @@ async function storeDemo(
 }
 
 /** Nobody knows the new password, no key works, nobody stays signed in. The tenant's records stay. */
-async function closeDemo({ database, accounts, clock }: Services, user: DemoUser): Promise<void> {
+async function closeDemo({ database, accounts }: Services, user: DemoUser): Promise<void> {
   const passwordHash = await accounts.passwords.hash(randomBytes(32).toString('base64url'))
   await database.transaction(user.tenantId, async (tx) => {
     await lockTenant(tx, user.tenantId)
     await updatePassword(tx, user, passwordHash)
     await revokeActiveKeys(tx, user.tenantId, null)
-    await revokeRefreshTokensOf(tx, user, clock())
+    await revokeRefreshTokensOf(tx, user)
   })
 }
 

@@ -123,4 +123,4 @@ async function storeKey(tx: Tx, tenantId: string, name: string): Promise<Created
 }
 
 const audit = (tx: Tx, entry: Omit<NewAuditEntry, 'at' | 'actor'>): Promise<void> =>
-  insertAuditEntry(tx, { ...entry, at: new Date(), actor: 'operator' })
+  insertAuditEntry(tx, { ...entry, actor: 'operator' })

@@ -13,6 +13,7 @@ import { createDatabase, type Database } from '../postgres/database.js'
 import { makeDriverFast } from '../postgres/fast-driver.js'
 import { codeVersion, migrate } from '../postgres/migrate.js'
 import { countLedgerEvents } from '../store/health.js'
+import { createClockWatch } from './clock-watch.js'
 import { createAccounts } from './create-accounts.js'
 import { startEmbeddedPostgres } from './embedded-postgres/start-embedded-postgres.js'
 import { startJobs } from './jobs/start-jobs.js'
@@ -61,6 +62,9 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     const runtime = createRuntime(config, databaseUrl, { ...options, log })
     undo.push(runtime.close)
     await makeDriverFast(runtime.parts.database.sql)
+    // Before anything is done by it.
+    await runtime.clock.compare()
+    runtime.clock.start()
     const jobs = startJobs(runtime.parts)
     undo.push(jobs.close)
     runtime.version.start({ known: await codeVersion(), onOutdated: () => void jobs.close() })
@@ -97,10 +101,14 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     countLedgerEvents(database.sql),
   )
   const version = createVersionWatch({ sql: database.sql, log })
+  const clockWatch = createClockWatch({ sql: database.sql, clock, log })
+  metrics.gauge('countersign_clock_skew_seconds', "How far this process's clock is ahead of the database's", () =>
+    clockWatch.skewSeconds(),
+  )
   const publicUrl = () => url
   const { mailer, say } = options
   const accounts = createAccounts({
-    ...{ config, database, log, clock, publicUrl, random },
+    ...{ config, database, log, publicUrl, random },
     ...(mailer && { mailer }),
     ...(say && { say }),
   })
@@ -118,13 +126,14 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     accounts,
     keyUsage,
     isReady: () => ready,
-    isOutdated: version.isOutdated,
+    stopReason: () => version.problem() ?? clockWatch.problem(),
     ...options.parts,
   }
   return {
     app: createApp(parts),
     parts,
     version,
+    clock: clockWatch,
     listensAt: (address: string) => {
       url = config.publicUrl ?? address
     },
@@ -132,6 +141,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
       ready = false
     },
     close: async () => {
+      await clockWatch.close()
       await version.close()
       await accounts.mail.close()
       await keyUsage.close()

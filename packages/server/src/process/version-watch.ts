@@ -4,12 +4,15 @@ import { databaseVersion } from '../postgres/migrate.js'
 import type { Sql } from '../postgres/sql.js'
 
 export interface VersionWatch {
-  /** True once a newer instance has brought the database to a version that this code does not know; for good. */
-  isOutdated(): boolean
+  /** What is wrong once a newer instance has brought the database to a version that this code does not know; for good. */
+  problem(): string | null
   /** Looks now and then, from the version on that this code knows. `onOutdated` is called once. */
   start(options: { known: number; onOutdated: () => void; everyMs?: number }): void
   close(): Promise<void>
 }
+
+const PROBLEM =
+  'the database is newer than this instance; use another one, or stop this one and start the newer version'
 
 /**
  * At the start a database that is newer than the code is refused. One that becomes newer while an instance runs must be
@@ -35,7 +38,7 @@ export function createVersionWatch({ sql, log }: { sql: Sql; log: Log }): Versio
   }
 
   return {
-    isOutdated: () => outdated,
+    problem: () => (outdated ? PROBLEM : null),
     start: ({ known, onOutdated, everyMs = 1_000 }) => {
       watching = watch(known, onOutdated, everyMs)
     },

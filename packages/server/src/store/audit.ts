@@ -1,5 +1,6 @@
 import type { AUDIT_ACTIONS } from '@countersign/protocol'
 import type { Queryable } from '../postgres/sql.js'
+import { daysAgo } from './days-ago.js'
 import { deleteSome } from './delete-some.js'
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
@@ -7,7 +8,6 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 export interface NewAuditEntry {
   tenantId: string
   action: AuditAction
-  at: Date
   userId?: string | null
   actor?: string | null
   /** The key with which a program asked. */
@@ -21,7 +21,7 @@ export async function insertAuditEntry(sql: Queryable, entry: NewAuditEntry): Pr
   await sql`
     insert into audit_entries
       (tenant_id, at, action, user_id, actor, ip, subject, detail, key_id, key_name, key_prefix)
-    select t.tenant_id, ${entry.at}, ${entry.action}, ${entry.userId ?? null}, ${entry.actor ?? null},
+    select t.tenant_id, statement_timestamp(), ${entry.action}, ${entry.userId ?? null}, ${entry.actor ?? null},
       ${entry.ip ?? null}, ${entry.subject ?? null}, ${entry.detail ?? null}, k.key_id, k.name, k.prefix
     from tenants t left join api_keys k on k.tenant_id = t.tenant_id and k.key_id = ${entry.keyId ?? null}
     where t.tenant_id = ${entry.tenantId}`
@@ -31,14 +31,13 @@ export async function insertAuditEntry(sql: Queryable, entry: NewAuditEntry): Pr
 export const AUDIT = `audited as (
     insert into audit_entries
       (tenant_id, at, action, user_id, actor, ip, subject, detail, key_id, key_name, key_prefix)
-    select changed.tenant_id, :audit_at::timestamptz, :audit_action::text, :audit_user::text, :audit_actor::text,
+    select changed.tenant_id, statement_timestamp(), :audit_action::text, :audit_user::text, :audit_actor::text,
       :audit_ip::text, :audit_subject::text, :audit_detail::text, k.key_id, k.name, k.prefix
     from changed left join api_keys k on k.tenant_id = changed.tenant_id and k.key_id = :audit_key::text
   )`
 
 /** The values of `AUDIT`. */
 export const auditOf = (entry: NewAuditEntry) => ({
-  audit_at: entry.at,
   audit_action: entry.action,
   audit_user: entry.userId ?? null,
   audit_actor: entry.actor ?? null,
@@ -51,11 +50,11 @@ export const auditOf = (entry: NewAuditEntry) => ({
 /** For a person who is not signed in: the same statement whether or not an account has the address. */
 export async function insertAuditEntryByEmail(
   sql: Queryable,
-  entry: { emailKey: string; action: AuditAction; at: Date; ip: string },
+  entry: { emailKey: string; action: AuditAction; ip: string },
 ): Promise<void> {
   await sql`
     insert into audit_entries (tenant_id, at, action, user_id, actor, ip)
-    select tenant_id, ${entry.at}, ${entry.action}, user_id, email, ${entry.ip} from users where email_key = ${entry.emailKey}`
+    select tenant_id, statement_timestamp(), ${entry.action}, user_id, email, ${entry.ip} from users where email_key = ${entry.emailKey}`
 }
 
 export interface AuditRow {
@@ -82,7 +81,7 @@ export function listAuditEntries(
     order by audit_id desc limit ${page.limit}`
 }
 
-/** Removes entries from before a time, some at once. Returns how many went. */
-export function deleteOldAuditEntries(sql: Queryable, before: Date, limit: number): Promise<number> {
-  return deleteSome(sql, 'audit_entries', sql`at < ${before}`, limit)
+/** Removes entries from more than `days` ago, some at once. Returns how many went. */
+export function deleteOldAuditEntries(sql: Queryable, days: number, limit: number): Promise<number> {
+  return deleteSome(sql, 'audit_entries', sql`at < ${daysAgo(sql, days)}`, limit)
 }

@@ -14,7 +14,7 @@ import { deleteEndedHolds } from '../../store/sessions/resource-holds.js'
 import { eraseOldNotes } from '../../store/workflows/handoffs.js'
 import type { Job } from './job.js'
 
-/** What only grows is cut back here. One row per kind of record. */
+/** What only grows is cut back here. One row per kind of record, and its age by the database's clock alone. */
 export interface Retention {
   readonly name: string
   /** A minute unless said: what cannot be found by its age alone is looked through less often. */
@@ -28,71 +28,65 @@ interface RetentionOptions {
   /** Null: the audit trail stays. */
   readonly auditDays: number | null
   readonly limit: number
-  readonly now: Date
 }
 
 export const RETENTIONS: readonly Retention[] = [
   { name: 'idle-buckets', everySeconds: 3_600, remove: (tx, { limit }) => deleteIdleBuckets(tx, limit) },
   {
     name: 'refresh-tokens',
-    remove: (tx, { now, limit }) =>
-      deleteEndedRefreshTokens(tx, daysBefore(now, LIMITS.refreshTokenRetentionDays), limit),
+    remove: (tx, { limit }) => deleteEndedRefreshTokens(tx, LIMITS.refreshTokenRetentionDays, limit),
   },
   {
     name: 'prepared-requests',
-    remove: (tx, { now, olderThanDays, limit }) => deleteOldPreparedRequests(tx, daysBefore(now, olderThanDays), limit),
+    remove: (tx, { olderThanDays, limit }) => deleteOldPreparedRequests(tx, olderThanDays, limit),
   },
   {
     name: 'late-receipts',
-    remove: (tx, { now, olderThanDays, limit }) => deleteOldLateReceipts(tx, daysBefore(now, olderThanDays), limit),
+    remove: (tx, { olderThanDays, limit }) => deleteOldLateReceipts(tx, olderThanDays, limit),
   },
   {
     name: 'content',
-    remove: (tx, { now, olderThanDays, limit }) => deleteOldContent(tx, daysBefore(now, olderThanDays), limit),
+    remove: (tx, { olderThanDays, limit }) => deleteOldContent(tx, olderThanDays, limit),
   },
   {
     name: 'erasure-marks',
     everySeconds: 3_600,
-    remove: (tx, { now, limit }) => deleteOldErasures(tx, daysBefore(now, 1), limit),
+    remove: (tx, { limit }) => deleteOldErasures(tx, 1, limit),
   },
   {
     name: 'captures',
-    remove: (tx, { now, olderThanDays, limit }) => deleteOldCaptures(tx, daysBefore(now, olderThanDays), limit),
+    remove: (tx, { olderThanDays, limit }) => deleteOldCaptures(tx, olderThanDays, limit),
   },
   {
     name: 'unused-plans',
     everySeconds: 3_600,
-    remove: (tx, { now, olderThanDays, limit }) => deleteUnusedPlans(tx, daysBefore(now, olderThanDays), limit),
+    remove: (tx, { olderThanDays, limit }) => deleteUnusedPlans(tx, olderThanDays, limit),
   },
   {
     name: 'runs',
     everySeconds: 3_600,
     // For as long as it counts against the budget, a run is not forgotten.
-    remove: (tx, { now, olderThanDays, limit }) =>
-      deleteOldRuns(tx, daysBefore(now, Math.max(olderThanDays, BUDGET_DAYS)), limit),
+    remove: (tx, { olderThanDays, limit }) => deleteOldRuns(tx, Math.max(olderThanDays, BUDGET_DAYS), limit),
   },
   {
     name: 'audit',
     everySeconds: 3_600,
-    remove: async (tx, { now, auditDays, limit }) =>
-      auditDays === null ? 0 : deleteOldAuditEntries(tx, daysBefore(now, auditDays), limit),
+    remove: async (tx, { auditDays, limit }) => (auditDays === null ? 0 : deleteOldAuditEntries(tx, auditDays, limit)),
   },
-  { name: 'ended-holds', remove: (tx, { now, limit }) => deleteEndedHolds(tx, now, limit) },
+  { name: 'ended-holds', remove: (tx, { limit }) => deleteEndedHolds(tx, limit) },
   {
     name: 'handoff-notes',
-    remove: (tx, { now, olderThanDays, limit }) => eraseOldNotes(tx, daysBefore(now, olderThanDays), limit),
+    remove: (tx, { olderThanDays, limit }) => eraseOldNotes(tx, olderThanDays, limit),
   },
   {
     name: 'mail',
-    remove: (tx, { now, olderThanDays, limit }) => deleteOldMail(tx, daysBefore(now, olderThanDays), limit),
+    remove: (tx, { olderThanDays, limit }) => deleteOldMail(tx, olderThanDays, limit),
   },
   {
     name: 'mail-tokens',
-    remove: (tx, { now, olderThanDays, limit }) => deleteOldMailTokens(tx, daysBefore(now, olderThanDays), limit),
+    remove: (tx, { olderThanDays, limit }) => deleteOldMailTokens(tx, olderThanDays, limit),
   },
 ]
-
-const daysBefore = (now: Date, days: number) => new Date(now.getTime() - days * 24 * 3_600_000)
 
 /** Rows of one statement, and statements of one turn: together more than a busy service leaves behind in a minute. */
 const RETENTION_BATCH = 5_000
@@ -101,9 +95,9 @@ const RETENTION_ROUNDS = 40
 export const retentionJob = (retention: Retention): Job => ({
   name: `retention:${retention.name}`,
   everySeconds: retention.everySeconds ?? 60,
-  run: async (tx, { config, log, clock }) => {
+  run: async (tx, { config, log }) => {
     const { retentionDays: olderThanDays, auditRetentionDays: auditDays } = config
-    const options = { olderThanDays, auditDays, limit: RETENTION_BATCH, now: clock() }
+    const options = { olderThanDays, auditDays, limit: RETENTION_BATCH }
     let removed = 0
     for (let round = 0; round < RETENTION_ROUNDS; round++) {
       const batch = await retention.remove(tx, options)

@@ -15,7 +15,7 @@ export function startJobs(services: Services, jobs: readonly (Job | SharedJob)[]
   const trouble = createLastingTrouble(services.log)
   const tick = async () => {
     for (const job of jobs) {
-      if (stopped) return
+      if (stopped || services.stopReason() !== null) return
       try {
         const ran = await runJob(job, services)
         if (ran) services.metrics.count('countersign_job_runs_total', { job: job.name, outcome: 'done' })

@@ -21,19 +21,18 @@ export interface MailWorkerParts {
   readonly database: Database
   readonly mailer: Mailer
   readonly log: Log
-  readonly clock: () => Date
   readonly random: Random
   readonly publicUrl: () => string
 }
 
-const TOKEN_LIFE_MS = {
-  reset: LIMITS.resetTokenMinutes * 60_000,
-  verify: LIMITS.verificationTokenHours * 3_600_000,
+const TOKEN_LIFE_SECONDS = {
+  reset: LIMITS.resetTokenMinutes * 60,
+  verify: LIMITS.verificationTokenHours * 3_600,
 } as const satisfies Record<MailKind, number>
 
 /** 1, 2, 4 … minutes apart; after the last one the person has to ask again. */
 const MAX_ATTEMPTS = 8
-const retryDelayMs = (attempts: number) => 60_000 * 2 ** attempts
+const retryDelaySeconds = (attempts: number) => 60 * 2 ** attempts
 
 const SHARE = 'mail'
 
@@ -42,35 +41,32 @@ const SHARE = 'mail'
  * nothing, the next attempt makes a new one. False when nothing was due.
  */
 export async function sendDueMail(parts: MailWorkerParts): Promise<boolean> {
-  const { database, mailer, log, clock, random, publicUrl } = parts
+  const { database, mailer, log, random, publicUrl } = parts
   const token = makeToken(random)
   const mail = await database.transaction(SHARE, async (tx): Promise<QueuedMail | undefined> => {
-    const now = clock()
-    const due = await takeDueMail(tx, now)
+    const due = await takeDueMail(tx)
     if (due === undefined) return undefined
     const { tenantId, userId, kind } = due
-    await beginAttempt(tx, due, new Date(now.getTime() + retryDelayMs(due.attempts)))
-    const expiresAt = new Date(now.getTime() + TOKEN_LIFE_MS[kind])
+    await beginAttempt(tx, due, retryDelaySeconds(due.attempts))
     await replaceMailToken(tx, {
       tenantId,
       userId,
       kind,
       tokenId: makeId(random, 'tk'),
       hash: token.hash,
-      now,
-      expiresAt,
+      lifeSeconds: TOKEN_LIFE_SECONDS[kind],
     })
     return due
   })
   if (mail === undefined) return false
   try {
     await mailer.send(mail.email, writeMessage(mail.kind, publicUrl(), token.raw), mail.mailId)
-    await markSent(database.sql, mail, clock())
+    await markSent(database.sql, mail)
     log.info({ mail_id: mail.mailId, kind: mail.kind }, 'a mail was sent')
   } catch (error) {
     const attempts = mail.attempts + 1
     log.warn({ mail_id: mail.mailId, kind: mail.kind, attempts, error }, 'a mail could not be sent')
-    if (attempts >= MAX_ATTEMPTS) await giveUp(database.sql, mail, clock())
+    if (attempts >= MAX_ATTEMPTS) await giveUp(database.sql, mail)
   }
   return true
 }

@@ -22,17 +22,16 @@ export interface NewAccount {
   organisation: string
   passwordHash: string
   quota: Quota
-  now: Date
 }
 
 /** The tenant and its first user. False when the address has an account. */
 export async function insertAccount(tx: Tx, account: NewAccount): Promise<boolean> {
   await tx`
-    insert into tenants (tenant_id, name, quota, created_at)
-    values (${account.tenantId}, ${account.organisation}, ${account.quota}, ${account.now})`
+    insert into tenants (tenant_id, name, quota)
+    values (${account.tenantId}, ${account.organisation}, ${account.quota})`
   const rows = await tx`
-    insert into users (tenant_id, user_id, email, email_key, name, password_hash, created_at)
-    values (${account.tenantId}, ${account.userId}, ${account.email}, ${emailKey(account.email)}, ${account.name}, ${account.passwordHash}, ${account.now})
+    insert into users (tenant_id, user_id, email, email_key, name, password_hash)
+    values (${account.tenantId}, ${account.userId}, ${account.email}, ${emailKey(account.email)}, ${account.name}, ${account.passwordHash})
     on conflict (email_key) do nothing
     returning 1`
   return rows.length === 1
@@ -76,10 +75,7 @@ export async function rehashPassword(sql: Queryable, proven: Credentials, passwo
 }
 
 /** The user's address is verified, and with it the tenant that the user opened. */
-export async function markVerified(
-  tx: Tx,
-  { tenantId, userId, now }: { tenantId: string; userId: string; now: Date },
-): Promise<void> {
-  await tx`update users set email_verified_at = coalesce(email_verified_at, ${now}) where tenant_id = ${tenantId} and user_id = ${userId}`
-  await tx`update tenants set verified_at = coalesce(verified_at, ${now}) where tenant_id = ${tenantId}`
+export async function markVerified(tx: Tx, { tenantId, userId }: { tenantId: string; userId: string }): Promise<void> {
+  await tx`update users set email_verified_at = coalesce(email_verified_at, statement_timestamp()) where tenant_id = ${tenantId} and user_id = ${userId}`
+  await tx`update tenants set verified_at = coalesce(verified_at, statement_timestamp()) where tenant_id = ${tenantId}`
 }

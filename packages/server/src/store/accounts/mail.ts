@@ -1,4 +1,5 @@
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 
 export type MailKind = 'reset' | 'verify'
@@ -18,38 +19,38 @@ export interface QueuedMail {
  */
 export async function queueMailByEmail(
   sql: Queryable,
-  mail: { mailId: string; emailKey: string; kind: MailKind; now: Date },
+  mail: { mailId: string; emailKey: string; kind: MailKind },
 ): Promise<void> {
   await sql`
     insert into mail_queue (tenant_id, mail_id, user_id, kind, created_at, next_attempt_at)
-    select tenant_id, ${mail.mailId}, user_id, ${mail.kind}, ${mail.now}, ${mail.now} from users
+    select tenant_id, ${mail.mailId}, user_id, ${mail.kind}, statement_timestamp(), statement_timestamp() from users
     where email_key = ${mail.emailKey} and (${mail.kind} = 'reset' or email_verified_at is null)`
 }
 
 /** The next mail that is due, locked until the transaction ends; undefined when there is none. Instances share the queue. */
-export async function takeDueMail(tx: Tx, now: Date): Promise<QueuedMail | undefined> {
+export async function takeDueMail(tx: Tx): Promise<QueuedMail | undefined> {
   const [row] = await tx<QueuedMail[]>`
     select m.tenant_id, m.mail_id, m.user_id, m.kind, m.attempts, u.email
     from mail_queue m join users u using (tenant_id, user_id)
-    where m.sent_at is null and m.given_up_at is null and m.next_attempt_at <= ${now}
+    where m.sent_at is null and m.given_up_at is null and m.next_attempt_at <= statement_timestamp()
     order by m.next_attempt_at limit 1
     for update of m skip locked`
   return row
 }
 
 /** Counts the attempt before it is made, so that a crash while sending cannot repeat it for ever. */
-export async function beginAttempt(tx: Tx, mail: QueuedMail, retryAt: Date): Promise<void> {
+export async function beginAttempt(tx: Tx, mail: QueuedMail, retrySeconds: number): Promise<void> {
   await tx`
-    update mail_queue set attempts = attempts + 1, next_attempt_at = ${retryAt}
+    update mail_queue set attempts = attempts + 1, next_attempt_at = statement_timestamp() + make_interval(secs => ${retrySeconds})
     where tenant_id = ${mail.tenantId} and mail_id = ${mail.mailId}`
 }
 
-export async function markSent(sql: Queryable, mail: QueuedMail, now: Date): Promise<void> {
-  await sql`update mail_queue set sent_at = ${now} where tenant_id = ${mail.tenantId} and mail_id = ${mail.mailId}`
+export async function markSent(sql: Queryable, mail: QueuedMail): Promise<void> {
+  await sql`update mail_queue set sent_at = statement_timestamp() where tenant_id = ${mail.tenantId} and mail_id = ${mail.mailId}`
 }
 
-export async function giveUp(sql: Queryable, mail: QueuedMail, now: Date): Promise<void> {
-  await sql`update mail_queue set given_up_at = ${now} where tenant_id = ${mail.tenantId} and mail_id = ${mail.mailId}`
+export async function giveUp(sql: Queryable, mail: QueuedMail): Promise<void> {
+  await sql`update mail_queue set given_up_at = statement_timestamp() where tenant_id = ${mail.tenantId} and mail_id = ${mail.mailId}`
 }
 
 export interface NewMailToken {
@@ -58,19 +59,19 @@ export interface NewMailToken {
   userId: string
   kind: MailKind
   hash: Buffer
-  now: Date
-  expiresAt: Date
+  lifeSeconds: number
 }
 
 /** A new token voids the unused ones of its kind before it. */
 export async function replaceMailToken(tx: Tx, token: NewMailToken): Promise<void> {
   await tx`
-    update mail_tokens set voided_at = ${token.now}
+    update mail_tokens set voided_at = statement_timestamp()
     where tenant_id = ${token.tenantId} and user_id = ${token.userId} and kind = ${token.kind}
       and used_at is null and voided_at is null`
   await tx`
     insert into mail_tokens (tenant_id, token_id, user_id, kind, token_hash, created_at, expires_at)
-    values (${token.tenantId}, ${token.tokenId}, ${token.userId}, ${token.kind}, ${token.hash}, ${token.now}, ${token.expiresAt})`
+    values (${token.tenantId}, ${token.tokenId}, ${token.userId}, ${token.kind}, ${token.hash}, statement_timestamp(),
+      statement_timestamp() + make_interval(secs => ${token.lifeSeconds}))`
 }
 
 export interface TokenOwner {
@@ -82,30 +83,27 @@ export interface TokenOwner {
 }
 
 /** Uses a token up. Undefined when it is unknown, of another kind, used, voided or expired: of two at once one wins. */
-export async function consumeMailToken(
-  tx: Tx,
-  use: { hash: Buffer; kind: MailKind; now: Date },
-): Promise<TokenOwner | undefined> {
+export async function consumeMailToken(tx: Tx, use: { hash: Buffer; kind: MailKind }): Promise<TokenOwner | undefined> {
   const [row] = await tx<TokenOwner[]>`
-    update mail_tokens t set used_at = ${use.now} from users u
+    update mail_tokens t set used_at = statement_timestamp() from users u
     where t.token_hash = ${use.hash} and t.kind = ${use.kind} and t.used_at is null and t.voided_at is null
-      and t.expires_at > ${use.now} and u.tenant_id = t.tenant_id and u.user_id = t.user_id
+      and t.expires_at > statement_timestamp() and u.tenant_id = t.tenant_id and u.user_id = t.user_id
     returning t.tenant_id, t.user_id, u.email,
       (select n.verified_at is not null from tenants n where n.tenant_id = t.tenant_id) as verified`
   return row
 }
 
-/** Removes one-time tokens that expired before a time, some at once. Returns how many went. */
-export function deleteOldMailTokens(sql: Queryable, before: Date, limit: number): Promise<number> {
-  return deleteSome(sql, 'mail_tokens', sql`expires_at < ${before}`, limit)
+/** Removes one-time tokens that expired more than `days` ago, some at once. Returns how many went. */
+export function deleteOldMailTokens(sql: Queryable, days: number, limit: number): Promise<number> {
+  return deleteSome(sql, 'mail_tokens', sql`expires_at < ${daysAgo(sql, days)}`, limit)
 }
 
-/** Removes mails from before a time that were sent or given up, some at once. Returns how many went. */
-export function deleteOldMail(sql: Queryable, before: Date, limit: number): Promise<number> {
+/** Removes mails from more than `days` ago that were sent or given up, some at once. Returns how many went. */
+export function deleteOldMail(sql: Queryable, days: number, limit: number): Promise<number> {
   return deleteSome(
     sql,
     'mail_queue',
-    sql`(sent_at is not null or given_up_at is not null) and created_at < ${before}`,
+    sql`(sent_at is not null or given_up_at is not null) and created_at < ${daysAgo(sql, days)}`,
     limit,
   )
 }

@@ -1,5 +1,6 @@
 import type { Quota } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 
 export interface NewRefreshToken {
@@ -9,8 +10,7 @@ export interface NewRefreshToken {
   /** Of the password that was proven. */
   passwordHash: string
   hash: Buffer
-  now: Date
-  expiresAt: Date
+  lifeSeconds: number
 }
 
 /**
@@ -20,8 +20,8 @@ export interface NewRefreshToken {
 export async function insertRefreshToken(sql: Queryable, token: NewRefreshToken): Promise<boolean> {
   const rows = await sql`
     insert into refresh_tokens (tenant_id, refresh_id, user_id, token_hash, created_at, expires_at)
-    select tenant_id, ${token.refreshId}, user_id, ${token.hash}::bytea, ${token.now}::timestamptz,
-      ${token.expiresAt}::timestamptz
+    select tenant_id, ${token.refreshId}, user_id, ${token.hash}::bytea, statement_timestamp(),
+      statement_timestamp() + make_interval(secs => ${token.lifeSeconds})
     from users
     where tenant_id = ${token.tenantId} and user_id = ${token.userId} and password_hash = ${token.passwordHash}
     for share
@@ -50,13 +50,13 @@ const named = (sql: Queryable, by: RefreshName) =>
     : sql`r.tenant_id = ${by.tenantId} and r.refresh_id = ${by.refreshId}`
 
 /** Undefined when unknown, expired or revoked. */
-export async function findSignIn(sql: Queryable, by: RefreshName, now: Date): Promise<SignIn | undefined> {
+export async function findSignIn(sql: Queryable, by: RefreshName): Promise<SignIn | undefined> {
   const [row] = await sql<SignIn[]>`
     select r.tenant_id, r.user_id, r.refresh_id, u.email, t.quota
     from refresh_tokens r
       join users u on u.tenant_id = r.tenant_id and u.user_id = r.user_id
       join tenants t on t.tenant_id = r.tenant_id
-    where ${named(sql, by)} and r.revoked_at is null and r.expires_at > ${now}`
+    where ${named(sql, by)} and r.revoked_at is null and r.expires_at > statement_timestamp()`
   return row
 }
 
@@ -64,10 +64,10 @@ export async function findSignIn(sql: Queryable, by: RefreshName, now: Date): Pr
  * Holds a sign-in until the transaction ends: ending it waits for what is written here. False when it has ended
  * since it was found.
  */
-export async function holdSignIn(tx: Queryable, { tenantId, refreshId }: RefreshOwner, now: Date): Promise<boolean> {
+export async function holdSignIn(tx: Queryable, { tenantId, refreshId }: RefreshOwner): Promise<boolean> {
   const rows = await tx`
     select 1 from refresh_tokens
-    where tenant_id = ${tenantId} and refresh_id = ${refreshId} and revoked_at is null and expires_at > ${now}
+    where tenant_id = ${tenantId} and refresh_id = ${refreshId} and revoked_at is null and expires_at > statement_timestamp()
     for share`
   return rows.length === 1
 }
@@ -76,31 +76,26 @@ export async function holdSignIn(tx: Queryable, { tenantId, refreshId }: Refresh
 export async function revokeRefreshToken(
   sql: Queryable,
   by: RefreshName,
-  now: Date,
 ): Promise<(RefreshOwner & { email: string }) | undefined> {
   const [row] = await sql<(RefreshOwner & { email: string })[]>`
-    update refresh_tokens r set revoked_at = ${now} from users u
+    update refresh_tokens r set revoked_at = statement_timestamp() from users u
     where ${named(sql, by)} and r.revoked_at is null and u.tenant_id = r.tenant_id and u.user_id = r.user_id
     returning r.tenant_id, r.user_id, r.refresh_id, u.email`
   return row
 }
 
-export async function revokeRefreshTokensOf(
-  sql: Queryable,
-  user: { tenantId: string; userId: string },
-  now: Date,
-): Promise<void> {
+export async function revokeRefreshTokensOf(sql: Queryable, user: { tenantId: string; userId: string }): Promise<void> {
   await sql`
-    update refresh_tokens set revoked_at = ${now}
+    update refresh_tokens set revoked_at = statement_timestamp()
     where tenant_id = ${user.tenantId} and user_id = ${user.userId} and revoked_at is null`
 }
 
-/** Removes what ended, by expiry or revocation, before `endedBefore`, some at once. Returns how many went. */
-export function deleteEndedRefreshTokens(sql: Queryable, endedBefore: Date, limit: number): Promise<number> {
+/** Removes what ended, by expiry or revocation, more than `days` ago, some at once. Returns how many went. */
+export function deleteEndedRefreshTokens(sql: Queryable, days: number, limit: number): Promise<number> {
   return deleteSome(
     sql,
     'refresh_tokens',
-    sql`least(expires_at, coalesce(revoked_at, expires_at)) < ${endedBefore}`,
+    sql`least(expires_at, coalesce(revoked_at, expires_at)) < ${daysAgo(sql, days)}`,
     limit,
   )
 }

@@ -1,6 +1,7 @@
 import type { CaptureItem, CaptureLevel, JsonValue, Outcome } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 import { pageEnd, pageTime } from '../page-time.js'
 
@@ -268,7 +269,7 @@ export async function loadConversations(
   return where.ids.flatMap((id) => found.get(id) ?? [])
 }
 
-/** Removes captures that came before a time, some at once. What was learned from them stays. */
-export function deleteOldCaptures(sql: Queryable, before: Date, limit: number): Promise<number> {
-  return deleteSome(sql, 'captures', sql`received_at < ${before}`, limit)
+/** Removes captures that came more than `days` ago, some at once. What was learned from them stays. */
+export function deleteOldCaptures(sql: Queryable, days: number, limit: number): Promise<number> {
+  return deleteSome(sql, 'captures', sql`received_at < ${daysAgo(sql, days)}`, limit)
 }

@@ -1,6 +1,7 @@
 import type { BlockReason, Environment, SessionStatus } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
 import { pageEnd, pageTime } from '../page-time.js'
 
 export interface ListedSession {
@@ -113,8 +114,6 @@ const columns = (sql: Queryable) => sql`
 const inDoubt = (sql: Queryable) => sql`
   (select count(*)::int from json_array_elements(l.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt')`
 
-const DAY_MS = 24 * 3_600_000
-
 export interface Troubles {
   activeSessions: number
   callsInDoubt: number
@@ -125,15 +124,13 @@ export interface Troubles {
 /** How many sessions run now, and how many that began since need somebody's attention. */
 export async function countTroubles(
   sql: Queryable,
-  { tenantId, since, now }: { tenantId: string; since: Date; now: Date },
+  { tenantId, since }: { tenantId: string; since: Date },
 ): Promise<Troubles> {
-  // A time from outside: an index cannot be searched by clock_timestamp(), which changes from row to row.
-  const yesterday = new Date(now.getTime() - DAY_MS)
   const [row] = await sql<Troubles[]>`
     select
       (select count(*)::int from sessions s join session_heads h using (tenant_id, session_id)
-        where s.tenant_id = ${tenantId} and s.created_at >= ${yesterday}
-          and s.status = 'ACTIVE' and h.lease_until > ${now}) as active_sessions,
+        where s.tenant_id = ${tenantId} and s.created_at >= ${daysAgo(sql, 1)}
+          and s.status = 'ACTIVE' and h.lease_until > statement_timestamp()) as active_sessions,
       (select coalesce(sum(${inDoubt(sql)}), 0)::int from sessions s ${JOIN_HEAD(sql)}
         where s.tenant_id = ${tenantId} and s.status = 'RECOVERING') as calls_in_doubt,
       (select count(*)::int from sessions

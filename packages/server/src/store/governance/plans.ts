@@ -1,6 +1,7 @@
 import type { CompiledSession, Environment } from '@countersign/protocol'
 import { fixedStatement } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
 
 /** A plan of this tenant by its hash. Null when it was never uploaded or approved here. */
 export async function findPlan(
@@ -59,14 +60,14 @@ export async function usePlan(sql: Queryable, tenantId: string, compiledHash: st
 }
 
 /**
- * Removes plans that were last used before a time and to which nothing refers: no session, no draft or approval, no run
+ * Removes plans that were last used more than `days` ago and to which nothing refers: no session, no draft or approval, no run
  * that waits. A user of the plan writes its row first, and is seen here, or finds it gone.
  */
-export async function deleteUnusedPlans(sql: Queryable, before: Date, limit: number): Promise<number> {
+export async function deleteUnusedPlans(sql: Queryable, days: number, limit: number): Promise<number> {
   const rows = await sql`
-    delete from plans p where not p.permanent and p.used_at < ${before} and (p.tenant_id, p.compiled_hash) in (
+    delete from plans p where not p.permanent and p.used_at < ${daysAgo(sql, days)} and (p.tenant_id, p.compiled_hash) in (
       select u.tenant_id, u.compiled_hash from plans u
-      where not u.permanent and u.used_at < ${before}
+      where not u.permanent and u.used_at < ${daysAgo(sql, days)}
         and not exists (select 1 from governance_plans g
           where g.tenant_id = u.tenant_id and g.compiled_hash = u.compiled_hash)
         and not exists (select 1 from approved_plans a

@@ -1,6 +1,7 @@
 import type { JsonValue, RunReport, RunView } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 import { pageEnd, pageTime } from '../page-time.js'
 
@@ -128,7 +129,7 @@ export function listRuns(
     order by created_at desc, run_id desc limit ${page.limit}`
 }
 
-/** Removes runs that were started before a time and have ended, some at once. Returns how many went. */
-export function deleteOldRuns(sql: Queryable, before: Date, limit: number): Promise<number> {
-  return deleteSome(sql, 'runs', sql`created_at < ${before} and status in ('done', 'failed')`, limit)
+/** Removes runs that were started more than `days` ago and have ended, some at once. Returns how many went. */
+export function deleteOldRuns(sql: Queryable, days: number, limit: number): Promise<number> {
+  return deleteSome(sql, 'runs', sql`created_at < ${daysAgo(sql, days)} and status in ('done', 'failed')`, limit)
 }

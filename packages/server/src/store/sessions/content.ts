@@ -1,5 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 
 export type ContentKind = 'arguments' | 'decisions' | 'response' | 'result' | 'approval' | 'reason'
@@ -80,12 +81,12 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
   return rows.length
 }
 
-/** Removes marks of erasures before a time, when nobody can hold a capture of what was erased any more. */
-export function deleteOldErasures(sql: Queryable, before: Date, limit: number): Promise<number> {
-  return deleteSome(sql, 'erased_sessions', sql`erased_at < ${before}`, limit)
+/** Removes marks of erasures from more than `days` ago, when nobody can hold a capture of what was erased any more. */
+export function deleteOldErasures(sql: Queryable, days: number, limit: number): Promise<number> {
+  return deleteSome(sql, 'erased_sessions', sql`erased_at < ${daysAgo(sql, days)}`, limit)
 }
 
-/** Removes content that was stored before a time, some at once. Returns how many items went. */
-export function deleteOldContent(sql: Queryable, before: Date, limit: number): Promise<number> {
-  return deleteSome(sql, 'content', sql`created_at < ${before}`, limit)
+/** Removes content that was stored more than `days` ago, some at once. Returns how many items went. */
+export function deleteOldContent(sql: Queryable, days: number, limit: number): Promise<number> {
+  return deleteSome(sql, 'content', sql`created_at < ${daysAgo(sql, days)}`, limit)
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 import { textOf } from './session-head.js'
 import type { PreparedRequest, SessionRow } from './session-row.js'
@@ -53,7 +54,7 @@ export async function findPreparedRequest(
   return row ?? null
 }
 
-/** Removes unused requests that expired before a time. Returns how many went. */
-export function deleteOldPreparedRequests(sql: Queryable, before: Date, limit: number): Promise<number> {
-  return deleteSome(sql, 'superseded_requests', sql`expires_at < ${before}`, limit)
+/** Removes unused requests that expired more than `days` ago. Returns how many went. */
+export function deleteOldPreparedRequests(sql: Queryable, days: number, limit: number): Promise<number> {
+  return deleteSome(sql, 'superseded_requests', sql`expires_at < ${daysAgo(sql, days)}`, limit)
 }

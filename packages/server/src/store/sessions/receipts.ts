@@ -1,5 +1,6 @@
 import type { Outcome, Receipt } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 import type { SessionRow } from './session-row.js'
 
@@ -89,7 +90,7 @@ export async function findCalls(sql: Queryable, session: SessionRow, ids: readon
     where r.record is not null or c.pending_call_id = any (${open}::text[])`
 }
 
-/** Removes late evidence that was recorded before a time. Returns how much went. */
-export function deleteOldLateReceipts(sql: Queryable, before: Date, limit: number): Promise<number> {
-  return deleteSome(sql, 'late_receipts', sql`recorded_at < ${before}`, limit)
+/** Removes late evidence that was recorded more than `days` ago. Returns how much went. */
+export function deleteOldLateReceipts(sql: Queryable, days: number, limit: number): Promise<number> {
+  return deleteSome(sql, 'late_receipts', sql`recorded_at < ${daysAgo(sql, days)}`, limit)
 }

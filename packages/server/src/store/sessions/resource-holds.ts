@@ -79,7 +79,7 @@ export const END_HOLDS = `ended as (
     where h.tenant_id = changed.tenant_id and h.session_id = changed.session_id and h.ends_at is null
   )`
 
-/** Removes holds that ended before a time. Returns how many. */
-export function deleteEndedHolds(sql: Queryable, before: Date, limit: number): Promise<number> {
-  return deleteSome(sql, 'resource_holds', sql`ends_at < ${before}`, limit)
+/** Removes holds that have ended. Returns how many. */
+export function deleteEndedHolds(sql: Queryable, limit: number): Promise<number> {
+  return deleteSome(sql, 'resource_holds', sql`ends_at < statement_timestamp()`, limit)
 }

@@ -1,6 +1,7 @@
 import { HANDOFF_MOVES, type HandoffState } from '@countersign/protocol'
 import { jsonText } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
 import type { WorkflowRow } from './workflows.js'
 
 export interface Handoff {
@@ -127,11 +128,11 @@ export async function listLapsedOffers(sql: Queryable, limit: number): Promise<L
     where state = 'offered' and expires_at <= clock_timestamp() order by expires_at limit ${limit}`
 }
 
-/** Erases notes of handoffs that were settled before a time. Returns how many. */
-export async function eraseOldNotes(sql: Queryable, before: Date, limit: number): Promise<number> {
+/** Erases notes of handoffs that were settled more than `days` ago. Returns how many. */
+export async function eraseOldNotes(sql: Queryable, days: number, limit: number): Promise<number> {
   const rows = await sql`
     update handoffs set note = null where ctid = any (array(
-      select ctid from handoffs where note is not null and settled_at < ${before} limit ${limit}
+      select ctid from handoffs where note is not null and settled_at < ${daysAgo(sql, days)} limit ${limit}
     )) returning 1`
   return rows.length
 }
