@@ -3,6 +3,7 @@ import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../packages/server/src/base/config.js'
 import { createLog } from '../../packages/server/src/base/log.js'
+import { createMemories } from '../../packages/server/src/base/memory/memories.js'
 import { createPrepaidTokens, NO_PREPAID_TOKENS } from '../../packages/server/src/entry/prepaid-tokens.js'
 import { handlers } from '../../packages/server/src/http/handlers.js'
 import { createRuntime } from '../../packages/server/src/process/start-server.js'
@@ -108,7 +109,11 @@ describe('the connection breaks after PostgreSQL has done the write, before it c
   test('of a proposal whose only statement is its write: 503, and the retry carries the decisions', async () => {
     const swift = createRuntime(readConfig({ COUNTERSIGN_POOL_SIZE: '6' }), proxy.url, {
       log: createLog({ level: 'silent' }),
-      parts: { ...NOTHING_BESIDE, checkReplies: true, prepaidTokens: createPrepaidTokens(() => 0) },
+      parts: {
+        ...NOTHING_BESIDE,
+        checkReplies: true,
+        prepaidTokens: createPrepaidTokens(createMemories().cache('prepaid_tokens'), () => 0),
+      },
     })
     const api = createApi(appFetch(swift.app), runtime.key)
     const session = await openSession(api)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Decision, QUOTAS, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createMemories } from '../../../packages/server/src/base/memory/memories.js'
 import { createPrepaidTokens } from '../../../packages/server/src/entry/prepaid-tokens.js'
 import { handlers } from '../../../packages/server/src/http/handlers.js'
 import { type PostgresProxy, startPostgresProxy } from '../../support/postgres/postgres-proxy.js'
@@ -14,7 +15,7 @@ let proxy: PostgresProxy
 beforeAll(async () => {
   runtime = await startRuntime({
     instances: 2,
-    parts: { ...NOTHING_BESIDE, prepaidTokens: createPrepaidTokens(() => 0) },
+    parts: { ...NOTHING_BESIDE, prepaidTokens: createPrepaidTokens(createMemories().cache('prepaid_tokens'), () => 0) },
     through: async (url) => {
       proxy = await startPostgresProxy(url)
       return proxy.url
@@ -147,7 +148,7 @@ test('over two instances no more requests get through than the bucket holds', as
 test('an operation that never proves the key gives no answer', async () => {
   const forgetful = await startRuntime({
     parts: {
-      prepaidTokens: createPrepaidTokens(() => 0),
+      prepaidTokens: createPrepaidTokens(createMemories().cache('prepaid_tokens'), () => 0),
       checkReplies: false,
       handlers: { ...handlers, submitReceipts: async () => ({ secret: true }) },
     },

@@ -75,6 +75,13 @@ export const SETTINGS = {
     help: 'database connections this process may open',
     parse: integer(4, 500),
   }),
+  memoryMb: setting({
+    env: 'COUNTERSIGN_MEMORY_MB',
+    flag: 'memory-mb',
+    default: '512',
+    help: 'heap this process may count on; its caches and buffers together are bounded to six tenths of it',
+    parse: integer(256, 1_048_576),
+  }),
   logLevel: setting({
     env: 'COUNTERSIGN_LOG_LEVEL',
     flag: 'log-level',

@@ -10,7 +10,6 @@ import {
 import type { Context } from '../context/context.js'
 import { inStatement } from '../context/work.js'
 import { insertCaptures, storeOfferedTools } from '../store/captures/captures.js'
-import { offeredMemoryOf } from './offered-memory.js'
 import { offeredIn, saltsOf, stripCapture } from './strip-capture.js'
 
 type Rejected = Reply<Routes['ingestCaptures']>['rejected'][number]
@@ -41,7 +40,7 @@ export async function ingestCaptures(
       salts,
     ),
   )
-  const memory = offeredMemoryOf(ctx.app.database)
+  const memory = ctx.app.offeredTools
   const offered = memory.unknown(ctx.tenant.tenantId, offeredIn(good))
   if (offered.length > 0) {
     await inStatement(ctx, (sql) => storeOfferedTools(sql, ctx.tenant.tenantId, offered))

@@ -1,45 +1,25 @@
-import type { JsonValue } from '@countersign/protocol'
+import { sha256 } from '../base/crypto/secrets.js'
+import type { Cache } from '../base/memory/cache.js'
+import type { OfferedMemory, OfferedTool } from '../context/context.js'
 
-export interface Offered {
-  readonly agent: string
-  readonly tool_name: string
-  readonly schema: JsonValue
-}
-
-/** Beyond these everything is forgotten and written once more, which changes nothing. */
-const MAX_REMEMBERED = 20_000
-
-/**
- * The tools that this instance has written down already. A program offers the same ones with every request, and once is
- * enough.
- */
-export interface OfferedMemory {
-  /** Those that are new, or new in their schema. */
-  unknown(tenantId: string, tools: readonly Offered[]): Offered[]
-  remember(tenantId: string, tools: readonly Offered[]): void
-}
-
-const memories = new WeakMap<object, OfferedMemory>()
-
-/** The memory that goes with a database: another one has seen nothing yet. */
-export function offeredMemoryOf(database: object): OfferedMemory {
-  const memory = memories.get(database) ?? createMemory()
-  memories.set(database, memory)
-  return memory
-}
-
-function createMemory(): OfferedMemory {
-  const known = new Map<string, string>()
-  const keyOf = (tenantId: string, { agent, tool_name }: Offered) => JSON.stringify([tenantId, agent, tool_name])
+/** What is forgotten is written once more, which changes nothing. */
+export function createOfferedMemory(known: Cache<string>): OfferedMemory {
   return {
     unknown: (tenantId, tools) =>
       tools.filter((tool) => {
-        const schema = known.get(keyOf(tenantId, tool))
-        return schema === undefined || (tool.schema !== null && schema !== JSON.stringify(tool.schema))
+        const schema = known.find(keyOf(tenantId, tool))
+        return schema === undefined || (tool.schema !== null && schema !== hashOf(tool.schema))
       }),
     remember: (tenantId, tools) => {
-      if (known.size + tools.length > MAX_REMEMBERED) known.clear()
-      for (const tool of tools) known.set(keyOf(tenantId, tool), JSON.stringify(tool.schema))
+      for (const tool of tools) {
+        const hash = hashOf(tool.schema)
+        known.remember(keyOf(tenantId, tool), hash, { owner: tenantId, bytes: hash.length })
+      }
     },
   }
 }
+
+/** Hashes, because names and schemas may be long. */
+const keyOf = (tenantId: string, { agent, tool_name }: OfferedTool) => hashOf([tenantId, agent, tool_name])
+
+const hashOf = (value: unknown) => sha256(JSON.stringify(value)).toString('base64')

@@ -1,9 +1,20 @@
-import type { CaptureItem, Input, MailDelivery, Quota, Reply, Route, RouteName, Routes } from '@countersign/protocol'
+import type {
+  CaptureItem,
+  Input,
+  JsonValue,
+  MailDelivery,
+  Quota,
+  Reply,
+  Route,
+  RouteName,
+  Routes,
+} from '@countersign/protocol'
 import type { Config } from '../base/config.js'
 import type { Passwords } from '../base/crypto/passwords.js'
 import type { Random } from '../base/crypto/secrets.js'
 import type { AccessTokens } from '../base/crypto/tokens.js'
 import type { Log } from '../base/log.js'
+import type { Memories } from '../base/memory/memories.js'
 import type { Metrics } from '../base/metrics.js'
 import type { Database } from '../postgres/database.js'
 import type { SignIn } from '../store/accounts/refresh-tokens.js'
@@ -20,9 +31,12 @@ export interface Services {
   readonly database: Database
   readonly log: Log
   readonly metrics: Metrics
+  /** Everything below that remembers is opened here. */
+  readonly memories: Memories
   readonly plans: PlanCache
   readonly sessions: SessionCache
   readonly captures: CaptureRecorder
+  readonly offeredTools: OfferedMemory
   readonly clock: () => Date
   readonly random: Random
   /** Where users reach the service, for links. */
@@ -41,6 +55,19 @@ export interface CaptureRecorder {
   flush(): Promise<void>
   /** Writes what was noted and stops. */
   close(): Promise<void>
+}
+
+export interface OfferedTool {
+  readonly agent: string
+  readonly tool_name: string
+  readonly schema: JsonValue
+}
+
+/** The tools that this instance has written down already. A program offers the same ones with every request. */
+export interface OfferedMemory {
+  /** Those that are new, or new in their schema. */
+  unknown(tenantId: string, tools: readonly OfferedTool[]): OfferedTool[]
+  remember(tenantId: string, tools: readonly OfferedTool[]): void
 }
 
 export interface MailWorker {

@@ -1,6 +1,7 @@
 import { compilePlan, preparePlan } from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
 import { expect, test } from 'vitest'
+import { createCache } from '../base/memory/cache.js'
 import { createPlanCache } from './plan-cache.js'
 
 const compiled = (lte: number): CompiledSession => {
@@ -11,23 +12,39 @@ const compiled = (lte: number): CompiledSession => {
 }
 
 test('a plan is made ready once, whoever sends it, and another one is another', async () => {
-  const cache = createPlanCache()
-  const first = await cache.prepare(compiled(500))
-  const again = await cache.prepare(JSON.parse(JSON.stringify(compiled(500))))
-  const other = await cache.prepare(compiled(501))
+  const cache = createPlanCache(createCache({ boundBytes: 1e6, share: 1 }))
+  const first = await cache.prepare('ten_1', compiled(500))
+  const again = await cache.prepare('ten_1', JSON.parse(JSON.stringify(compiled(500))))
+  const other = await cache.prepare('ten_1', compiled(501))
   if (!first.ok || !again.ok || !other.ok) throw new Error('a plan was refused')
   expect(again.plan).toBe(first.plan)
   expect(other.plan.hash).not.toBe(first.plan.hash)
 })
 
 test('a plan with a fault is refused each time, and the least recently used one goes first', async () => {
-  const cache = createPlanCache(1)
+  const prepared = preparePlan(compiled(500))
+  if (!prepared.ok) throw new Error('a plan was refused')
+  // Room for one and a half.
+  const cache = createPlanCache(createCache({ boundBytes: prepared.plan.weight * 1.5, share: 1 }))
   const [contract] = compiled(500).contracts
   const twice = { ...compiled(500), contracts: [contract, contract] } as CompiledSession
   expect(preparePlan(twice).ok).toBe(false)
-  for (let time = 0; time < 2; time++) expect((await cache.prepare(twice)).ok).toBe(false)
-  const first = await cache.prepare(compiled(500))
-  await cache.prepare(compiled(501))
-  const again = await cache.prepare(compiled(500))
+  for (let time = 0; time < 2; time++) expect((await cache.prepare('ten_1', twice)).ok).toBe(false)
+  const first = await cache.prepare('ten_1', compiled(500))
+  await cache.prepare('ten_1', compiled(501))
+  const again = await cache.prepare('ten_1', compiled(500))
   expect(first.ok && again.ok && again.plan).not.toBe(first.ok && first.plan)
+})
+
+test('requests that need the same plan at once share one preparation', async () => {
+  const cache = createPlanCache(createCache({ boundBytes: 1e6, share: 1 }))
+  const [first, second] = await Promise.all([compiled(500), compiled(500)].map((plan) => cache.prepare('ten_1', plan)))
+  expect(first?.ok && second?.ok && first.plan === second.plan).toBe(true)
+})
+
+test('a plan that is too heavy to be remembered is prepared each time', async () => {
+  const cache = createPlanCache(createCache({ boundBytes: 100, share: 1 }))
+  const [first, second] = [await cache.prepare('ten_1', compiled(500)), await cache.prepare('ten_1', compiled(500))]
+  expect([first.ok, second.ok]).toEqual([true, true])
+  expect(first.ok && second.ok && first.plan !== second.plan).toBe(true)
 })

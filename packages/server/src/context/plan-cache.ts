@@ -1,6 +1,7 @@
 import { hashPlan, type Plan, preparePlanInSteps } from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
 import { inTurns } from '../base/in-turns.js'
+import type { Cache } from '../base/memory/cache.js'
 import { loadPolicyEvaluator } from '../base/policy.js'
 import type { Queryable } from '../postgres/sql.js'
 import { findPlan } from '../store/governance/plans.js'
@@ -10,36 +11,40 @@ export interface PlanCache {
   /** The plan that a session of this tenant was created with. */
   ofSession(sql: Queryable, session: { tenantId: string; compiledHash: string }): Plan | Promise<Plan>
   /** Prepares a plan that a caller sent, and remembers it when it is valid. */
-  prepare(compiled: CompiledSession): Promise<{ ok: true; plan: Plan } | { ok: false; problems: string[] }>
+  prepare(tenantId: string, compiled: CompiledSession): Promise<Prepared>
 }
 
-const MAX_PLANS = 256
+type Prepared = { ok: true; plan: Plan } | { ok: false; problems: string[] }
 
-/** Least recently used plans go first. */
-export function createPlanCache(maxPlans: number = MAX_PLANS): PlanCache {
-  const plans = new Map<string, Plan>()
+/** A plan counts against the share of the tenant that it was prepared for first, whoever uses it later. */
+export function createPlanCache(plans: Cache<Plan>): PlanCache {
+  /** By tenant and hash: requests that need the same plan at once wait for one preparation. */
+  const preparing = new Map<string, Promise<Prepared>>()
 
-  const remember = (plan: Plan): Plan => {
-    plans.delete(plan.hash)
-    plans.set(plan.hash, plan)
-    if (plans.size > maxPlans) plans.delete(plans.keys().next().value ?? '')
-    return plan
+  const prepare: PlanCache['prepare'] = async (tenantId, compiled) => {
+    // Preparing a plan takes far longer than hashing it, and the same one comes with every session of an agent.
+    const hash = hashPlan(compiled)
+    const known = plans.find(hash)
+    if (known !== undefined) return { ok: true, plan: known }
+    const name = `${tenantId} ${hash}`
+    const begun = preparing.get(name)
+    if (begun !== undefined) return begun
+    const work = prepareNow(tenantId, compiled).finally(() => preparing.delete(name))
+    preparing.set(name, work)
+    return work
   }
 
-  const prepare: PlanCache['prepare'] = async (compiled) => {
-    // Preparing a plan takes far longer than hashing it, and the same one comes with every session of an agent.
-    const known = plans.get(hashPlan(compiled))
-    if (known !== undefined) return { ok: true, plan: remember(known) }
+  const prepareNow = async (tenantId: string, compiled: CompiledSession): Promise<Prepared> => {
     const policy = hasPolicy(compiled) ? await loadPolicyEvaluator() : undefined
     const prepared = await inTurns(preparePlanInSteps(compiled, { policy }))
-    if (prepared.ok) remember(prepared.plan)
+    if (prepared.ok) plans.remember(prepared.plan.hash, prepared.plan, { owner: tenantId, bytes: prepared.plan.weight })
     return prepared
   }
 
   const load = async (sql: Queryable, session: { tenantId: string; compiledHash: string }): Promise<Plan> => {
     const compiled = await findPlan(sql, session.tenantId, session.compiledHash)
     if (compiled === null) throw new Error(`the plan ${session.compiledHash} of a session is gone`)
-    const prepared = await prepare(compiled)
+    const prepared = await prepare(session.tenantId, compiled)
     // Fails the request: a session is judged by the plan it was created with, or not at all.
     if (!prepared.ok) throw new Error(`a stored plan cannot be used: ${prepared.problems.join('; ')}`)
     if (prepared.plan.hash !== session.compiledHash) throw new Error(`the plan ${session.compiledHash} was changed`)
@@ -47,10 +52,7 @@ export function createPlanCache(maxPlans: number = MAX_PLANS): PlanCache {
   }
 
   return {
-    ofSession: (sql, session) => {
-      const known = plans.get(session.compiledHash)
-      return known === undefined ? load(sql, session) : remember(known)
-    },
+    ofSession: (sql, session) => plans.find(session.compiledHash) ?? load(sql, session),
     prepare,
   }
 }

@@ -1,3 +1,5 @@
+import type { Cache } from '../base/memory/cache.js'
+import { headBytes } from '../store/sessions/session-head.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 
 /**
@@ -10,18 +12,13 @@ export interface SessionCache {
   remember(session: SessionRow): void
 }
 
-/** Of some kilobytes each. */
-const MAX_SESSIONS = 1_000
+/** The rest of a row: names, hashes, times, and the principal, which is short. */
+const FIXED_BYTES = 3_000
 
-/** The session that was written longest ago goes first. */
-export function createSessionCache(maxSessions: number = MAX_SESSIONS): SessionCache {
-  const sessions = new Map<string, SessionRow>()
-  return {
-    find: (sessionId) => sessions.get(sessionId) ?? null,
-    remember: (session) => {
-      sessions.delete(session.fixed.sessionId)
-      sessions.set(session.fixed.sessionId, session)
-      if (sessions.size > maxSessions) sessions.delete(sessions.keys().next().value ?? '')
-    },
-  }
-}
+export const createSessionCache = (sessions: Cache<SessionRow>): SessionCache => ({
+  find: (sessionId) => sessions.find(sessionId) ?? null,
+  remember: (session) => {
+    const { tenantId, sessionId } = session.fixed
+    sessions.remember(sessionId, session, { owner: tenantId, bytes: FIXED_BYTES + headBytes(session.head) })
+  },
+})

@@ -36,7 +36,7 @@ type Entered = OpenContext & { readonly recentKey?: RecentKey | null }
 /** Who asks, and whether they may ask now: 401, 403 and 429 come from here. */
 export function createAuthorization(parts: AuthorizationParts): Authorization {
   const { config, database, keyUsage } = parts
-  const tokens = parts.prepaidTokens ?? createPrepaidTokens()
+  const tokens = parts.prepaidTokens ?? createPrepaidTokens(parts.memories.cache('prepaid_tokens'))
   const keys = { sql: database.sql, keyUsage, tokens, quotas: config.quotas }
 
   /** Before the path is checked: what is no id names no session. */

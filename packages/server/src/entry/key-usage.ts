@@ -1,3 +1,4 @@
+import type { Cache } from '../base/memory/cache.js'
 import type { Services } from '../context/context.js'
 import { touchKeys } from '../store/accounts/api-keys.js'
 
@@ -13,21 +14,34 @@ export interface KeyUsage {
 /** The longest that a use stays unwritten. */
 export const KEY_USAGE_DELAY_MS = 1_000
 
-export function createKeyUsage({ database, clock, log }: Pick<Services, 'database' | 'clock' | 'log'>): KeyUsage {
-  const noted = new Map<string, { tenantId: string; keyId: string; at: Date }>()
+interface KeyUse {
+  readonly tenantId: string
+  readonly keyId: string
+  readonly at: Date
+}
+
+const USE_BYTES = 300
+
+/** While the database is away, uses that find no room are forgotten: the key works all the same. */
+export function createKeyUsage(
+  { database, clock, log }: Pick<Services, 'database' | 'clock' | 'log'>,
+  noted: Cache<KeyUse>,
+): KeyUsage {
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
+
+  const keep = (use: KeyUse) => noted.remember(use.keyId, use, { owner: use.tenantId, bytes: USE_BYTES })
 
   const write = async () => {
     // In one order on every instance, so that two batches cannot wait for each other.
     const batch = [...noted.values()].sort((a, b) => (a.keyId < b.keyId ? -1 : 1))
-    noted.clear()
+    for (const { keyId } of batch) noted.forget(keyId)
     if (batch.length === 0) return
     try {
       await touchKeys(database.sql, batch)
     } catch (error) {
       // Noted again for the next round: the use happened, whether or not it could be written.
-      for (const use of batch) if (!noted.has(use.keyId)) noted.set(use.keyId, use)
+      for (const use of batch) if (noted.find(use.keyId) === undefined) keep(use)
       log.warn({ error, keys: batch.length }, 'could not record when API keys were last used')
       schedule()
     }
@@ -48,7 +62,7 @@ export function createKeyUsage({ database, clock, log }: Pick<Services, 'databas
 
   return {
     note: (tenantId, keyId) => {
-      noted.set(keyId, { tenantId, keyId, at: clock() })
+      keep({ tenantId, keyId, at: clock() })
       schedule()
     },
     flush,

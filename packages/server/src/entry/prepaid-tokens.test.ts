@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { createPrepaidTokens, type PrepaidTokens } from './prepaid-tokens.js'
+import { createCache } from '../base/memory/cache.js'
+import { type Account, createPrepaidTokens, type PrepaidTokens } from './prepaid-tokens.js'
 
 const KEY = Buffer.alloc(32, 1)
 const NOW = new Date('2026-01-01T00:00:00.000Z')
 const HOLDER = { tenantId: 'tnt_a', keyId: 'key_a', userId: null, quota: 'scale' as const }
+
+const memory = () => createCache<Account>({ boundBytes: 1e6, share: 1 })
 
 /** A bucket that grants all that is wanted, as long as it lasts. */
 function bucketOf(prepaid: PrepaidTokens, capacity: number) {
@@ -30,7 +33,7 @@ const grant = (granted: number, tokens = 0, perMinute = 10_000) => {
 
 /** The prepaid of a key that has made so many requests. */
 function busy(requests: number, elapsedMs: () => number = () => 0, capacity = 10_000): PrepaidTokens {
-  const prepaid = createPrepaidTokens(elapsedMs)
+  const prepaid = createPrepaidTokens(memory(), elapsedMs)
   const { request } = bucketOf(prepaid, capacity)
   for (let made = 0; made < requests; made++) request()
   return prepaid
@@ -38,7 +41,7 @@ function busy(requests: number, elapsedMs: () => number = () => 0, capacity = 10
 
 describe('prepaid tokens', () => {
   test('a key in constant use takes twice as many as it needed, up to a hundredth of the bucket', () => {
-    const prepaid = createPrepaidTokens(() => 0)
+    const prepaid = createPrepaidTokens(memory(), () => 0)
     const { request } = bucketOf(prepaid, 1_000)
     expect(Array.from({ length: 41 }, () => request())).toEqual([
       ...[1],
@@ -53,7 +56,7 @@ describe('prepaid tokens', () => {
 
   test('a small bucket is counted request by request', () => {
     const { request, tokens } = bucketOf(
-      createPrepaidTokens(() => 0),
+      createPrepaidTokens(memory(), () => 0),
       199,
     )
     for (let made = 1; made <= 50; made++) {
@@ -65,7 +68,7 @@ describe('prepaid tokens', () => {
   test('a second later the key is authenticated anew, and what was not needed goes back', () => {
     let elapsedMs = 0
     const { request, tokens } = bucketOf(
-      createPrepaidTokens(() => elapsedMs),
+      createPrepaidTokens(memory(), () => elapsedMs),
       1_000,
     )
     for (let made = 0; made < 8; made++) request()
@@ -80,7 +83,7 @@ describe('prepaid tokens', () => {
 
   test('says the time of the database, and what is left', () => {
     let elapsedMs = 0
-    const prepaid = createPrepaidTokens(() => elapsedMs)
+    const prepaid = createPrepaidTokens(memory(), () => elapsedMs)
     const { request } = bucketOf(prepaid, 1_000)
     for (let made = 0; made < 4; made++) request()
     elapsedMs = 250
@@ -91,7 +94,7 @@ describe('prepaid tokens', () => {
   })
 
   test('of another key or bucket are not there', () => {
-    const prepaid = createPrepaidTokens(() => 0)
+    const prepaid = createPrepaidTokens(memory(), () => 0)
     const { request } = bucketOf(prepaid, 1_000)
     for (let made = 0; made < 4; made++) request()
     expect(prepaid.find(Buffer.alloc(32, 2), 'write')).toBeNull()
@@ -100,7 +103,7 @@ describe('prepaid tokens', () => {
   })
 
   test('only one of several requests at once takes more than its own', () => {
-    const prepaid = createPrepaidTokens(() => 0)
+    const prepaid = createPrepaidTokens(memory(), () => 0)
     const { request } = bucketOf(prepaid, 1_000)
     for (let made = 0; made < 7; made++) request()
     const orders = [1, 2, 3].map(() => prepaid.topUp(KEY, 'write').wanted)
@@ -191,7 +194,7 @@ describe('prepaid tokens', () => {
   })
 
   test('go with a key that was refused, and with one used too long ago', () => {
-    const prepaid = createPrepaidTokens(() => 0, 2)
+    const prepaid = createPrepaidTokens(createCache({ boundBytes: 2_000, share: 1 }), () => 0)
     const { request } = bucketOf(prepaid, 1_000)
     for (let made = 0; made < 4; made++) request()
     prepaid.topUp(KEY, 'write').complete(null)

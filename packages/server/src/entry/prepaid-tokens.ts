@@ -1,4 +1,5 @@
 import type { Bucket, Quota } from '@countersign/protocol'
+import type { Cache } from '../base/memory/cache.js'
 
 /** A token that was taken from the bucket in advance, for a request of a recently authenticated key. */
 export interface PrepaidToken {
@@ -55,9 +56,10 @@ const GOOD_FOR_MS = 1_000
 /** Used this often, tokens are topped up before they run out: otherwise all requests of that moment would wait. */
 const WORTH_RENEWING = 10
 const SHARE = 1 / 100
-const MAX_KEYS = 1_000
+/** An account weighs about this, with the names in it. */
+const ACCOUNT_BYTES = 500
 
-interface Account {
+export interface Account {
   holder: TokenHolder
   /** The most that is taken at once. */
   most: number
@@ -74,22 +76,20 @@ interface Account {
 }
 
 export function createPrepaidTokens(
+  known: Cache<Account>,
   elapsedMs: () => number = () => performance.now(),
-  maxKeys: number = MAX_KEYS,
 ): PrepaidTokens {
-  const known = new Map<string, Account>()
   const nameOf = (keyHash: Buffer, bucket: Bucket) => bucket + keyHash.toString('latin1')
 
   /** Together with those that are left; but tokens of one quota are worth nothing under another. */
   const store = (name: string, { holder, perMinute, granted, tokens, now }: Grant, used: 0 | 1) => {
-    const current = known.get(name)
+    const current = known.find(name)
     const all = granted + (current?.holder.quota === holder.quota ? current.left : 0)
     const most = Math.max(1, Math.floor(perMinute * SHARE))
     const authenticatedAtMs = elapsedMs()
     const state = { coming: current?.coming ?? 0, isToppingUp: false, isRenewing: false }
-    known.delete(name)
-    known.set(name, { holder, most, granted: all, left: all - used, tokens, authenticatedAtMs, now, ...state })
-    if (known.size > maxKeys) known.delete(known.keys().next().value ?? '')
+    const account = { holder, most, granted: all, left: all - used, tokens, authenticatedAtMs, now, ...state }
+    known.remember(name, account, { owner: holder.tenantId, bytes: ACCOUNT_BYTES })
   }
 
   /**
@@ -100,7 +100,7 @@ export function createPrepaidTokens(
     Math.max(1, Math.min(most, (granted - left) * 2) - staying - coming)
 
   const arrive = (name: string, wanted: number) => {
-    const current = known.get(name)
+    const current = known.find(name)
     if (current) current.coming = Math.max(0, current.coming - wanted)
   }
 
@@ -110,7 +110,7 @@ export function createPrepaidTokens(
   return {
     find: (keyHash, bucket) => {
       const name = nameOf(keyHash, bucket)
-      const account = known.get(name)
+      const account = known.find(name)
       if (account === undefined || account.left === 0) return null
       const ageMs = elapsedMs() - account.authenticatedAtMs
       if (ageMs > GOOD_FOR_MS) return null
@@ -124,14 +124,14 @@ export function createPrepaidTokens(
         isDue: due,
         refund: () => {
           // A renewal may have come since.
-          const current = known.get(name)
+          const current = known.find(name)
           if (current?.holder.quota === account.holder.quota) current.left += 1
         },
       }
     },
     topUp: (keyHash, bucket) => {
       const name = nameOf(keyHash, bucket)
-      const before = known.get(name)
+      const before = known.find(name)
       if (before?.isToppingUp) return { wanted: 1, returned: 0, complete: () => {} }
       const isBusy = before !== undefined && elapsedMs() - before.authenticatedAtMs <= GOOD_FOR_MS * 2
       const wanted = isBusy ? expected(before, 0) : 1
@@ -145,13 +145,13 @@ export function createPrepaidTokens(
           // The request that asked has used the first.
           if (got !== null) store(name, got, 1)
           // But not what a renewal has brought meanwhile.
-          else if (known.get(name) === before) known.delete(name)
+          else if (known.find(name) === before) known.forget(name)
         },
       }
     },
     renewal: (keyHash, bucket) => {
       const name = nameOf(keyHash, bucket)
-      const before = known.get(name)
+      const before = known.find(name)
       const wanted = before === undefined ? 1 : expected(before, before.left)
       if (before) before.coming += wanted
       return {

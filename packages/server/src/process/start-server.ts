@@ -3,8 +3,10 @@ import { resolve } from 'node:path'
 import type { Config } from '../base/config.js'
 import { secureRandom } from '../base/crypto/secrets.js'
 import { createLog, type Log } from '../base/log.js'
+import { createMemories } from '../base/memory/memories.js'
 import { createMetrics } from '../base/metrics.js'
 import { createCaptureRecorder } from '../captures/capture-recorder.js'
+import { createOfferedMemory } from '../captures/offered-memory.js'
 import { createPlanCache } from '../context/plan-cache.js'
 import { createSessionCache } from '../context/session-cache.js'
 import { createKeyUsage } from '../entry/key-usage.js'
@@ -88,11 +90,12 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const database = options.wrapDatabase?.(opened) ?? opened
   const log = options.log ?? createLog({ level: config.logLevel })
   const metrics = createMetrics()
+  const memories = createMemories({ memoryMb: config.memoryMb, metrics })
   const clock = options.parts?.clock ?? (() => new Date())
   const random = secureRandom()
   let ready = true
   let url = config.publicUrl ?? `http://${config.host}:${config.port}`
-  const keyUsage = createKeyUsage({ database, clock, log })
+  const keyUsage = createKeyUsage({ database, clock, log }, memories.cache('key_usage'))
   const captures = createCaptureRecorder({ database, random, log })
   metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
   metrics.gauge('countersign_pool_waiting', 'Requests that wait for a connection', () => database.load().waiting)
@@ -117,9 +120,11 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     database,
     log,
     metrics,
-    plans: createPlanCache(),
-    sessions: createSessionCache(),
+    memories,
+    plans: createPlanCache(memories.cache('plans')),
+    sessions: createSessionCache(memories.cache('sessions')),
     captures,
+    offeredTools: createOfferedMemory(memories.cache('offered_tools')),
     clock,
     random,
     publicUrl,

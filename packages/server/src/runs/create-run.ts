@@ -36,7 +36,7 @@ async function planOf(ctx: Context, given: Body['plan']): Promise<Plan> {
     if (!isStored) throw new ApiError('PLAN_UNKNOWN')
     return ctx.app.plans.ofSession(ctx.app.database.sql, { tenantId, compiledHash: given.compiled_hash })
   }
-  const prepared = await ctx.app.plans.prepare(given.compiled_session)
+  const prepared = await ctx.app.plans.prepare(tenantId, given.compiled_session)
   if (!prepared.ok) throw new ApiError('PLAN_INVALID', { problems: prepared.problems.slice(0, 20) })
   const compiledHash = prepared.plan.hash
   await inStatement(ctx, async (sql) =>

@@ -46,13 +46,13 @@ async function judgeCaptured({ database, plans }: Services, run: ClaimedRun): Pr
   const { agent, since, maxSessions, unmatchedPolicy } = run.against
   const compiled = await findPlan(database.sql, run.tenantId, run.compiledHash)
   if (compiled === null) throw new Error(`the plan ${run.compiledHash} is gone`)
-  const whole = await prepared(plans, compiled)
+  const whole = await prepared(plans, run.tenantId, compiled)
   const variants = new Map<boolean, { plan: Plan } & Pick<JudgeablePlan, 'unjudged'>>()
   const planFor = async (flows: boolean) => {
     const known = variants.get(flows)
     if (known !== undefined) return known
     const { compiled: part, unjudged } = judgeablePlan(compiled, { flows })
-    const variant = { plan: await prepared(plans, part), unjudged }
+    const variant = { plan: await prepared(plans, run.tenantId, part), unjudged }
     variants.set(flows, variant)
     return variant
   }
@@ -79,8 +79,8 @@ async function judgeCaptured({ database, plans }: Services, run: ClaimedRun): Pr
   return storedReport(reportOf(tally), whole)
 }
 
-async function prepared(plans: Services['plans'], compiled: CompiledSession): Promise<Plan> {
-  const result = await plans.prepare(compiled)
+async function prepared(plans: Services['plans'], tenantId: string, compiled: CompiledSession): Promise<Plan> {
+  const result = await plans.prepare(tenantId, compiled)
   if (!result.ok) throw new Error(result.problems.join('; '))
   return result.plan
 }

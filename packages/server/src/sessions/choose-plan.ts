@@ -51,7 +51,7 @@ async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
 
 /** Checked and hashed here again, never recompiled. */
 async function uploaded(ctx: Context, { compiled_session, compiled_hash }: Body): Promise<Plan> {
-  const prepared = await ctx.app.plans.prepare(compiled_session as CompiledSession)
+  const prepared = await ctx.app.plans.prepare(ctx.tenant.tenantId, compiled_session as CompiledSession)
   if (!prepared.ok) throw new ApiError('PLAN_INVALID', { problems: prepared.problems.slice(0, 20) })
   if (compiled_hash !== undefined && compiled_hash !== prepared.plan.hash) {
     throw new ApiError('PLAN_HASH_MISMATCH', { compiled_hash: prepared.plan.hash })

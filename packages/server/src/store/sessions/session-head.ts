@@ -53,7 +53,22 @@ export function partTexts({ state, prepared, lastNarrowing }: SessionHead, parts
 function stateText(state: SessionState): string {
   const rest: Omit<SessionState, 'recent'> & { recent?: SessionState['recent'] | undefined } = copyState(state)
   rest.recent = undefined
-  return JSON.stringify(rest)
+  const text = JSON.stringify(rest)
+  STATE_LENGTHS.set(state, text.length)
+  return text
+}
+
+const STATE_LENGTHS = new WeakMap<SessionState, number>()
+
+/** What a part takes in memory for each character of its text: as objects, and as the text beside them. */
+const BYTES_PER_CHARACTER = 3
+
+/** About what a head takes in memory, by the lengths of its texts. Those are known from the write. */
+export function headBytes({ state, prepared, lastNarrowing }: SessionHead): number {
+  const length = (STATE_LENGTHS.get(state) ?? stateText(state).length) + textOf(state.recent).length
+  const rest =
+    (prepared === null ? 0 : textOf(prepared).length) + (lastNarrowing === null ? 0 : textOf(lastNarrowing).length)
+  return (length + rest) * BYTES_PER_CHARACTER
 }
 
 const TEXTS = new WeakMap<object, string>()
