@@ -1,4 +1,3 @@
-import { equalValues } from '@countersign/engine'
 import type { Decision, JsonObject, Receipt } from '@countersign/protocol'
 import type { DecidedBy, Evidence } from './authority.js'
 
@@ -19,13 +18,15 @@ export interface OpenCall {
   /** How many results the request that led to this call already had under its id: some providers use ids again. */
   readonly answeredBefore: number
   state: 'allowed' | 'running' | 'resolved'
+  /** Its wrapper was called for it and ran nothing. */
+  refused: boolean
 }
 
 /** The allowed calls of the open step, and which of them run. */
 export interface OpenCalls {
   add(calls: readonly OpenCall[]): void
-  /** The oldest allowed call with these marks, now running; null when there is none. */
-  take(call: CallMarks): OpenCall | null
+  /** An allowed call starts to run. */
+  start(call: OpenCall): void
   /** Puts a call back that did not run after all. */
   putBack(call: OpenCall): void
   resolve(call: OpenCall, receipt: Receipt): void
@@ -46,12 +47,6 @@ export interface OpenCalls {
 export interface EvidenceBatch {
   readonly by: DecidedBy
   readonly items: Evidence[]
-}
-
-export interface CallMarks {
-  readonly toolName: string
-  readonly arguments: JsonObject
-  readonly callId: string | undefined
 }
 
 export function createOpenCalls(): OpenCalls {
@@ -78,17 +73,8 @@ export function createOpenCalls(): OpenCalls {
     add(opened) {
       calls = [...calls.filter(({ state }) => state !== 'resolved'), ...opened]
     },
-    take({ toolName, arguments: args, callId }) {
-      const found = calls.find(
-        (call) =>
-          call.state === 'allowed' &&
-          call.toolName === toolName &&
-          equalValues(call.arguments, args) &&
-          (callId === undefined || call.callId === callId),
-      )
-      if (found === undefined) return null
-      found.state = 'running'
-      return found
+    start(call) {
+      call.state = 'running'
     },
     putBack(call) {
       call.state = 'allowed'

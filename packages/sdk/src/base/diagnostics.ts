@@ -38,6 +38,17 @@ export interface DiagnosticEvents {
   replay_throttled: { session_id: string; wait_ms: number; detail: string }
   /** A call has waited long for the previous one, which is probably a stream that is not being read. */
   replay_turn_waiting: { session_id: string; detail: string }
+  /**
+   * A wrapped tool was called with arguments other than the allowed ones: `names` lists which. `ran` is true if a
+   * schema explains the difference (a default, a stripped key, a conversion); the tool then got the allowed arguments.
+   */
+  replay_arguments_differ: {
+    session_id: string
+    tool_name: string
+    names: readonly string[]
+    ran: boolean
+    detail: string
+  }
   /** The lookup of an approved plan is finished; `state` says with which result. */
   governance_attachment: { session_id: string; state: string; detail: string }
   /** A person was asked to approve a call. */

@@ -17,6 +17,7 @@ import { createTurn, runTurn } from '../turn/turn.js'
 import { createTurnQueue, TURN_TIMEOUT_MS } from '../turn/turn-queue.js'
 import { healthOf } from './health.js'
 import { createReplayCaptures, type ReplayCaptures } from './replay-captures.js'
+import { reportDifferences } from './report-differences.js'
 import { createSessionCore, type SessionCore } from './session-core.js'
 import { createSessionNotes, type SessionNotes } from './session-notes.js'
 import type { ShadowDelta } from './shadow-delta.js'
@@ -191,6 +192,7 @@ function toolsOf(core: SessionCore): SomeTools {
     authority: core.authority,
     enforcing: () => core.stance('server') === 'enforce' || core.stance('local') === 'enforce',
     killed: core.isKilled,
+    onArgumentsDiffer: reportDifferences(core),
     deliver: core.deliver,
     deliverSoon: core.deliverSoon,
   })

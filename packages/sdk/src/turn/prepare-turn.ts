@@ -122,8 +122,8 @@ export function resolveEarlierCalls(session: TurnSession, view: RequestView): vo
   for (const call of openCalls.allowed()) {
     const isWrapped = settings.tools?.has(call.toolName) ?? false
     const answered = timesIn(view.answeredCallIds, call.callId)
-    const outcome = isWrapped ? outcomeNotRun(answered) : outcomeReported(call, answered)
-    if (answered > call.answeredBefore) reportUnproven(session, call, isWrapped)
+    const outcome = isWrapped ? outcomeNotRun(call, answered) : outcomeReported(call, answered)
+    if (answered > call.answeredBefore && !call.refused) reportUnproven(session, call, isWrapped)
     openCalls.resolve(call, reportedReceipt(call, outcome))
   }
 }
@@ -132,7 +132,8 @@ export function resolveEarlierCalls(session: TurnSession, view: RequestView): vo
  * The wrapper never started. What answers the call all the same may be the text of an error, or the result of the
  * program's own run of the tool: then nobody knows, and it opens nothing.
  */
-const outcomeNotRun = (answered: number): Outcome => (answered === 0 ? 'not_executed' : 'unknown')
+const outcomeNotRun = ({ refused }: OpenCall, answered: number): Outcome =>
+  answered === 0 || refused ? 'not_executed' : 'unknown'
 
 /** A new result is the program's report that the tool ran; one may also be that of an earlier call with the same id. */
 const outcomeReported = ({ answeredBefore }: OpenCall, answered: number): Outcome =>

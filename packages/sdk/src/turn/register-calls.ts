@@ -86,6 +86,7 @@ function openCall(
     approvals: [],
     answeredBefore: timesIn(answeredIds, decision.call_id),
     state: 'allowed',
+    refused: false,
   }
 }
 

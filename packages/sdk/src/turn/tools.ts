@@ -1,5 +1,5 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
-import { checkExecution, parseStrictJson } from '@countersign/engine'
+import { checkExecution } from '@countersign/engine'
 import type { BlockReason, CaptureLevel, Decision, JsonObject } from '@countersign/protocol'
 import type { Authority } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
@@ -7,9 +7,9 @@ import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
 import { messageOf } from '../base/diagnostics.js'
 import { ReplayContractError, ReplayUnavailableError } from '../base/errors.js'
 import type { KnownOrPromised } from '../base/steps.js'
-import { jsonOf } from '../base/written-json.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { enforcementOf } from './gate.js'
+import { type MeantCall, matchCall } from './match-call.js'
 import { type Execution, executedReceipt, reportedReceipt } from './receipts.js'
 
 /** A tool that runs only for an allowed call. Pass the arguments of the call, and its id to tell equal calls apart. */
@@ -28,11 +28,21 @@ export interface ToolRuntime {
   readonly enforcing: () => boolean
   readonly killed: () => boolean
   readonly killSignal: AbortSignal
+  /** The program called a tool with other arguments than were allowed. */
+  onArgumentsDiffer(difference: ArgumentDifference): void
   /** Set while a tool runs, so that a turn started inside of it can be recognised. */
   readonly running: AsyncLocalStorage<RunningTool>
   /** Gives gathered evidence to the authority. */
   deliver(): KnownOrPromised<void>
   deliverSoon(): void
+}
+
+export interface ArgumentDifference {
+  readonly tool: string
+  /** Of the arguments, as paths. */
+  readonly names: readonly string[]
+  /** The tool ran with the allowed arguments all the same, since a schema explains the difference. */
+  readonly ran: boolean
 }
 
 export interface RunningTool {
@@ -55,53 +65,44 @@ export function wrapTools(
   return Object.freeze(wrapped)
 }
 
-interface Invocation {
-  readonly name: string
+interface Invocation extends MeantCall {
   readonly executor: ToolExecutor
-  readonly args: unknown
-  readonly callId: string | undefined
 }
 
 async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise<unknown> {
-  const taken = takeCall(invocation, runtime)
-  if (taken === null) {
+  const { openCalls } = runtime
+  const match = matchCall(openCalls.allowed(), invocation)
+  if (match.call === null) {
     if (!runtime.enforcing()) return runUnjudged(invocation, runtime)
-    throw noAllowedCall(invocation)
+    if (match.meant !== null) match.meant.refused = true
+    if (match.changed.length > 0) runtime.onArgumentsDiffer({ tool: invocation.name, names: match.changed, ran: false })
+    throw noAllowedCall(invocation, match.changed)
   }
-  const { args, call } = taken
+  const { call, edited } = match
+  openCalls.start(call)
+  if (edited.length > 0) runtime.onArgumentsDiffer({ tool: invocation.name, names: edited, ran: true })
   try {
-    await guard(call, args, runtime)
+    await guard(call, runtime)
   } catch (error) {
     // Whatever went wrong, nothing ran: a call left running would keep every later turn waiting.
-    if (call.state === 'running') runtime.openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
+    if (call.state === 'running') openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
     throw error
   }
-  const execution = await run(invocation, call, args, runtime)
+  const execution = await run(invocation, call, runtime)
   const receipt = executedReceipt(call, execution.evidence, {
     salt: runtime.authority().saltOf(call.by),
     captureLevel: runtime.captureLevel,
   })
-  runtime.openCalls.resolve(call, receipt)
+  openCalls.resolve(call, receipt)
   // The next turn would wait for this anyway, and now the program sees the state that its tool led to.
-  if (runtime.openCalls.complete()) await runtime.deliver()
+  if (openCalls.complete()) await runtime.deliver()
   else runtime.deliverSoon()
   if ('thrown' in execution) throw execution.thrown
   return execution.evidence.result
 }
 
-function takeCall(
-  { name, callId, args: given }: Invocation,
-  { openCalls }: ToolRuntime,
-): { readonly args: JsonObject; readonly call: OpenCall } | null {
-  for (const args of readingsOf(given)) {
-    const call = openCalls.take({ toolName: name, arguments: args, callId })
-    if (call !== null) return { args, call }
-  }
-  return null
-}
-
 /** Everything that may have changed since the decision. A call that must not run is resolved as not executed. */
-async function guard(call: OpenCall, args: JsonObject, runtime: ToolRuntime): Promise<void> {
+async function guard(call: OpenCall, runtime: ToolRuntime): Promise<void> {
   const refuse = async (reason: BlockReason, remedy: string, block?: Partial<Decision>): Promise<never> => {
     runtime.openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
     await runtime.deliver()
@@ -121,7 +122,7 @@ async function guard(call: OpenCall, args: JsonObject, runtime: ToolRuntime): Pr
     }
   }
   if (runtime.killed()) await refuse('killed', 'the session was killed; start a new one to continue')
-  const violated = checkExecution(runtime.authority().plan, call.toolName, args)
+  const violated = checkExecution(runtime.authority().plan, call.toolName, call.arguments)
   if (violated !== null) {
     const { reason, remedy, failures, contract_file } = violated
     await refuse(reason, remedy, { failures, contract_file: contract_file ?? null, reasons: [violated] })
@@ -130,7 +131,7 @@ async function guard(call: OpenCall, args: JsonObject, runtime: ToolRuntime): Pr
 
 type Ran = { readonly evidence: Execution; readonly thrown?: unknown }
 
-async function run(invocation: Invocation, call: OpenCall, args: JsonObject, runtime: ToolRuntime): Promise<Ran> {
+async function run(invocation: Invocation, call: OpenCall, runtime: ToolRuntime): Promise<Ran> {
   const startedAt = new Date()
   const timeoutMs = runtime.authority().plan.contracts.get(call.toolName)?.definition.timeouts?.total_ms
   const ended = (outcome: Execution['outcome'], more: Partial<Execution> = {}): Execution => ({
@@ -142,8 +143,9 @@ async function run(invocation: Invocation, call: OpenCall, args: JsonObject, run
   const limit = timeLimit(timeoutMs, runtime.killSignal)
   const running: RunningTool = { openCalls: runtime.openCalls, active: true }
   try {
-    // The tool gets the value that was hashed, not an object that the program could still change.
-    const given = isCustomInput(invocation.args, args) ? invocation.args : structuredClone(args)
+    // The tool gets the value that was judged, not an object that the program could still change.
+    const judged = call.arguments
+    const given = isCustomInput(invocation.args, judged) ? invocation.args : structuredClone(judged)
     const context = {
       callId: call.callId,
       idempotencyKey: call.decision.idempotency_key ?? call.pendingCallId,
@@ -221,28 +223,14 @@ function codeOf(thrown: unknown): string {
   return typeof code === 'string' && code !== '' ? code : thrown.name
 }
 
-/** What may have been judged: the parsed object, or a text, JSON or not, that is the input of a custom tool. */
-function readingsOf(given: unknown): JsonObject[] {
-  const value = typeof given === 'string' ? objectIn(given) : jsonOf(given === undefined ? {} : given)
-  const parsed = isJsonObject(value) ? [value] : []
-  return typeof given === 'string' ? [...parsed, { input: given }] : parsed
-}
-
-function objectIn(text: string): unknown {
-  const parsed = parseStrictJson(text)
-  return parsed.ok ? parsed.value : null
-}
-
 /** A custom tool takes the text itself; JSON text of a function's arguments is passed on parsed. */
 const isCustomInput = (given: unknown, args: JsonObject): boolean => typeof given === 'string' && args.input === given
 
-const isJsonObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-function noAllowedCall({ name, callId }: Invocation): ReplayContractError {
+function noAllowedCall({ name, callId }: Invocation, changed: readonly string[]): ReplayContractError {
   const which =
     callId === undefined ? 'with these arguments' : `under the id ${JSON.stringify(callId)} with these arguments`
-  const remedy = `no allowed call of ${name} ${which} is waiting; run a tool only for a call that create returned, unchanged and once`
+  const difference = changed.length === 0 ? '' : ` (other than what was allowed: ${changed.join(', ')})`
+  const remedy = `no allowed call of ${name} ${which} is waiting${difference}; run a tool only for a call that create returned, unchanged and once`
   const decision = blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'execution_constraint_violated', remedy)
   return new ReplayContractError(`${name} did not run: ${remedy}`, enforcementOf([decision], 'reject_all'))
 }
