@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { compilePlanInSteps, preparePlanInSteps, type Steps } from '@countersign/engine'
 import { expect, test } from 'vitest'
-import { inTurns } from './in-turns.js'
+import { createTurns } from './in-turns.js'
 
 /** Counts how often others could have had their turn until the work was done. */
 async function turnsDuring(work: Promise<unknown>): Promise<number> {
@@ -17,6 +17,8 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
   await end
   return turns
 }
+
+const by = (tenantId: string, isOwed = false) => ({ tenantId, isOwed })
 
 const schemaOf = (tool: number) => ({
   type: 'object',
@@ -34,38 +36,71 @@ test('a plan that takes long to prepare lets others in, contract by contract', a
     commit_requirement: 'reported',
     arguments: schemaOf(tool),
   }))
-  const prepared = inTurns(preparePlanInSteps({ plan_version: 1, session: {}, contracts }))
+  const { run } = createTurns()
+  const prepared = run(by('one'), preparePlanInSteps({ plan_version: 1, session: {}, contracts }))
   expect(await turnsDuring(prepared)).toBeGreaterThan(1)
-  expect(await prepared).toMatchObject({ ok: true })
+  expect(await prepared).toMatchObject({ value: { ok: true } })
   const sources = tools.map((tool) => ({
     file: `${tool}.yaml`,
     value: { tool: `t${tool}`, arguments: schemaOf(tool) },
   }))
-  const compiled = inTurns(compilePlanInSteps({ contracts: sources }))
+  const compiled = run(by('one'), compilePlanInSteps({ contracts: sources }))
   expect(await turnsDuring(compiled)).toBeGreaterThan(1)
-  expect(await compiled).toMatchObject({ ok: true })
+  expect(await compiled).toMatchObject({ value: { ok: true } })
 })
 
-test('long works are done one after another, short ones at once, and one that fails holds up no other', async () => {
-  const done: string[] = []
-  function* work(name: string, steps: number): Steps<string> {
-    for (let at = 0; at < steps; at++) {
-      const until = performance.now() + 25
-      while (performance.now() < until);
-      yield
-    }
-    if (name === 'fails') throw new Error(name)
-    done.push(name)
-    return name
+/** Works for `steps` slices, and writes its name down when it is done. */
+function* work(name: string, steps: number, done: string[]): Steps<string> {
+  for (let at = 0; at < steps; at++) {
+    const until = performance.now() + 25
+    while (performance.now() < until);
+    yield
   }
+  if (name === 'fails') throw new Error(name)
+  done.push(name)
+  return name
+}
+
+test("an owner's long works are done one after another, short ones at once, and one that fails holds up no other", async () => {
+  const { run } = createTurns()
+  const done: string[] = []
   const all = [
-    inTurns(work('first', 3)),
-    inTurns(work('fails', 3)),
-    inTurns(work('second', 3)),
-    inTurns(work('short', 0)),
+    run(by('one'), work('first', 3, done)),
+    run(by('one'), work('fails', 3, done)),
+    run(by('one'), work('second', 3, done)),
+    run(by('other'), work('short', 0, done)),
   ]
   expect(done).toEqual(['short'])
   const outcomes = await Promise.allSettled(all)
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
   expect(done).toEqual(['short', 'first', 'second'])
+})
+
+test('owners take turns: one work of another owner does not wait for all that came before it', async () => {
+  const { run } = createTurns()
+  const done: string[] = []
+  const crowd = Array.from({ length: 8 }, (_, at) => run(by('crowd'), work(`crowd ${at}`, 3, done)))
+  await Promise.all([...crowd, run(by('other'), work('other', 3, done))])
+  expect(done.indexOf('other')).toBeLessThan(2)
+})
+
+test('what was accepted does not wait behind what its owner uploads, and is never refused', async () => {
+  const { run, waiting } = createTurns({ perOwner: 2, inAll: 4 })
+  const done: string[] = []
+  const uploads = ['a', 'b'].map((name) => run(by('one'), work(name, 4, done)))
+  await expect(run(by('one'), work('c', 1, done))).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+  const owed = ['d', 'e', 'f'].map((name) => run(by('one', true), work(name, 1, done)))
+  expect(waiting()).toBe(5)
+  await Promise.all([...uploads, ...owed])
+  expect(done.indexOf('d')).toBeLessThan(done.indexOf('a'))
+  expect(done).toHaveLength(5)
+})
+
+test('between slices the thread belongs to others for twice as long', async () => {
+  const { run } = createTurns({ maxRestMs: 10_000 })
+  const done: string[] = []
+  const startedAt = performance.now()
+  const { ms } = await run(by('one'), work('long', 8, done))
+  // A rest is never shorter than asked for; how much longer depends on the machine.
+  expect(performance.now() - startedAt).toBeGreaterThan(ms * 2)
 })

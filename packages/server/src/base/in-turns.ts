@@ -1,37 +1,111 @@
-import { setImmediate } from 'node:timers/promises'
+import { setTimeout } from 'node:timers/promises'
 import type { Steps } from '@countersign/engine'
+import { createFairQueue, type Waiting } from './fair-queue.js'
 
-/** Work that takes longer than this lets other requests in. */
-const TURN_MS = 20
-
-/**
- * Does work step by step, with other requests in between. What takes more than one turn is done one after another: many
- * long works at once would each take their step between two replies.
- */
-export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
-  const first = takeTurn(steps)
-  if (first !== null) return first.value
-  const work = long.then(() => goOn(steps))
-  long = work.catch(() => {})
-  return work
+export interface Turns {
+  /** Does an owner's work step by step, with other requests in between. Throws 429 or 503 before anything is done. */
+  run<Result>(by: WorkOwner, steps: Steps<Result>): Promise<Done<Result>>
+  /** How many works are not done yet. */
+  waiting(): number
 }
 
-let long: Promise<unknown> = Promise.resolve()
+/** Whose work it is. */
+export interface WorkOwner {
+  readonly tenantId: string
+  /** Accepted already, so that it is not refused: the next part of a request, the plan of a session that exists. */
+  readonly isOwed: boolean
+}
 
-async function goOn<Result>(steps: Steps<Result>): Promise<Result> {
-  for (;;) {
-    await setImmediate()
-    const done = takeTurn(steps)
-    if (done !== null) return done.value
+export interface Done<Result> {
+  readonly value: Result
+  /** How long the work had the thread. */
+  readonly ms: number
+}
+
+export interface TurnsSettings {
+  readonly sliceMs: number
+  /** After a slice the thread belongs to others for so many times its length. */
+  readonly restRatio: number
+  readonly maxRestMs: number
+  readonly perOwner: number
+  readonly inAll: number
+}
+
+/** A third of the thread at most, in slices so short that a request in between hardly notices one. */
+const SETTINGS: TurnsSettings = { sliceMs: 5, restRatio: 2, maxRestMs: 250, perOwner: 8, inAll: 64 }
+
+interface Work extends Waiting {
+  readonly steps: Steps<unknown>
+  readonly finish: (value: unknown) => void
+  readonly fail: (error: unknown) => void
+  ms: number
+}
+
+export function createTurns(settings: Partial<TurnsSettings> = {}): Turns {
+  const { sliceMs, restRatio, maxRestMs, perOwner, inAll } = { ...SETTINGS, ...settings }
+  const queue = createFairQueue<Work>({ what: 'plans, drafts and comparisons of this tenant', perOwner, inAll })
+  let isAtWork = false
+
+  /** Works for one slice; what is not done then goes on waiting. Returns how long it took. */
+  const takeSlice = (work: Work): number => {
+    const startedAt = performance.now()
+    const elapsed = () => performance.now() - startedAt
+    try {
+      do {
+        const step = work.steps.next()
+        if (step.done !== true) continue
+        work.ms += elapsed()
+        work.finish(step.value)
+        return elapsed()
+      } while (elapsed() < sliceMs)
+    } catch (error) {
+      work.fail(error)
+      return elapsed()
+    }
+    work.ms += elapsed()
+    queue.putBack(work)
+    return elapsed()
+  }
+
+  const goOn = async (tookMs: number) => {
+    isAtWork = true
+    let restMs = tookMs * restRatio
+    while (queue.size() > 0) {
+      await setTimeout(Math.min(restMs, maxRestMs))
+      const work = queue.next()
+      restMs = work === null ? 0 : takeSlice(work) * restRatio
+    }
+    isAtWork = false
+  }
+
+  /** An owner with nothing waiting starts at once: most works are done within their first slice. */
+  const begin = (work: Work) => {
+    const isFirst = queue.waiting(work.owner) === 0
+    const tookMs = isFirst ? takeSlice(work) : 0
+    if (!isFirst) queue.add(work)
+    if (!isAtWork && queue.size() > 0) void goOn(tookMs)
+  }
+
+  return {
+    run: async ({ tenantId, isOwed }, steps) => {
+      // What was accepted has a line of its own: a tenant's sessions do not wait behind the plans that it uploads.
+      const owner = isOwed ? `${tenantId} accepted` : tenantId
+      if (!isOwed) queue.requireRoom(owner)
+      return new Promise((resolve, reject) => {
+        const finish = (value: unknown) => resolve({ value: value as never, ms: work.ms })
+        const work: Work = { owner, steps, ms: 0, finish, fail: reject, refuse: isOwed ? null : reject }
+        begin(work)
+      })
+    },
+    waiting: queue.size,
   }
 }
 
-/** Null while there is more to do. */
-function takeTurn<Result>(steps: Steps<Result>): { readonly value: Result } | null {
-  const until = performance.now() + TURN_MS
-  do {
-    const step = steps.next()
-    if (step.done === true) return { value: step.value }
-  } while (performance.now() < until)
-  return null
+/** A process has one thread, so all of its long works share one queue. */
+export const turns = createTurns()
+
+/** For work that cannot be divided: it waits for its turn and is done in one step. */
+export function* asOneStep<Result>(work: () => Result): Steps<Result> {
+  yield
+  return work()
 }

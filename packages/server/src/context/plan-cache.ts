@@ -1,6 +1,6 @@
 import { hashPlan, type Plan, preparePlanInSteps } from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
-import { inTurns } from '../base/in-turns.js'
+import { turns, type WorkOwner } from '../base/in-turns.js'
 import type { Cache } from '../base/memory/cache.js'
 import { loadPolicyEvaluator } from '../base/policy.js'
 import type { Queryable } from '../postgres/sql.js'
@@ -11,40 +11,50 @@ export interface PlanCache {
   /** The plan that a session of this tenant was created with. */
   ofSession(sql: Queryable, session: { tenantId: string; compiledHash: string }): Plan | Promise<Plan>
   /** Prepares a plan that a caller sent, and remembers it when it is valid. */
-  prepare(tenantId: string, compiled: CompiledSession): Promise<Prepared>
+  prepare(compiled: CompiledSession, options: PrepareOptions): Promise<Prepared>
 }
 
-type Prepared = { ok: true; plan: Plan } | { ok: false; problems: string[] }
+export interface PrepareOptions {
+  /** Whose work it is: preparing takes long, and tenants take turns. */
+  readonly by: WorkOwner
+  /** The plan's hash, where it is known already. */
+  readonly hash?: string
+}
+
+/** With how long it took to find out that a plan is wrong. */
+export type Prepared = { ok: true; plan: Plan } | { ok: false; problems: string[]; ms: number }
 
 /** A plan counts against the share of the tenant that it was prepared for first, whoever uses it later. */
 export function createPlanCache(plans: Cache<Plan>): PlanCache {
   /** By tenant and hash: requests that need the same plan at once wait for one preparation. */
   const preparing = new Map<string, Promise<Prepared>>()
 
-  const prepare: PlanCache['prepare'] = async (tenantId, compiled) => {
+  const prepare: PlanCache['prepare'] = async (compiled, { by, hash = hashPlan(compiled) }) => {
     // Preparing a plan takes far longer than hashing it, and the same one comes with every session of an agent.
-    const hash = hashPlan(compiled)
     const known = plans.find(hash)
     if (known !== undefined) return { ok: true, plan: known }
-    const name = `${tenantId} ${hash}`
+    // What is owed does not wait for what may still be refused.
+    const name = `${by.tenantId} ${hash} ${by.isOwed}`
     const begun = preparing.get(name)
     if (begun !== undefined) return begun
-    const work = prepareNow(tenantId, compiled).finally(() => preparing.delete(name))
+    const work = prepareNow(compiled, by).finally(() => preparing.delete(name))
     preparing.set(name, work)
     return work
   }
 
-  const prepareNow = async (tenantId: string, compiled: CompiledSession): Promise<Prepared> => {
+  const prepareNow = async (compiled: CompiledSession, by: WorkOwner): Promise<Prepared> => {
     const policy = hasPolicy(compiled) ? await loadPolicyEvaluator() : undefined
-    const prepared = await inTurns(preparePlanInSteps(compiled, { policy }))
-    if (prepared.ok) plans.remember(prepared.plan.hash, prepared.plan, { owner: tenantId, bytes: prepared.plan.weight })
+    const { value: prepared, ms } = await turns.run(by, preparePlanInSteps(compiled, { policy }))
+    if (!prepared.ok) return { ...prepared, ms }
+    const { plan } = prepared
+    plans.remember(plan.hash, plan, { owner: by.tenantId, bytes: plan.weight })
     return prepared
   }
 
   const load = async (sql: Queryable, session: { tenantId: string; compiledHash: string }): Promise<Plan> => {
     const compiled = await findPlan(sql, session.tenantId, session.compiledHash)
     if (compiled === null) throw new Error(`the plan ${session.compiledHash} of a session is gone`)
-    const prepared = await prepare(session.tenantId, compiled)
+    const prepared = await prepare(compiled, { by: { tenantId: session.tenantId, isOwed: true } })
     // Fails the request: a session is judged by the plan it was created with, or not at all.
     if (!prepared.ok) throw new Error(`a stored plan cannot be used: ${prepared.problems.join('; ')}`)
     if (prepared.plan.hash !== session.compiledHash) throw new Error(`the plan ${session.compiledHash} was changed`)

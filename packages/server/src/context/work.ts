@@ -1,8 +1,10 @@
+import type { Steps } from '@countersign/engine'
 import { unauthenticated } from '../base/api-error.js'
+import { turns, type WorkOwner } from '../base/in-turns.js'
 import type { WorkOptions } from '../postgres/database.js'
 import type { Sql, Tx } from '../postgres/sql.js'
 import { holdSignIn } from '../store/accounts/refresh-tokens.js'
-import type { Context } from './context.js'
+import type { Context, RequestScope } from './context.js'
 
 /** Runs `fn` in one transaction of the tenant. Everything inside uses its `tx`, never `database.sql`. */
 export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, options?: WorkOptions): Promise<T> {
@@ -19,3 +21,16 @@ export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, optio
 /** For a write that is one statement: the tenant's share of connections without BEGIN and COMMIT. */
 export const inStatement = <T>({ app, tenant }: Context, fn: (sql: Sql) => Promise<T>): Promise<T> =>
   app.database.single(tenant.tenantId, fn)
+
+/** Requests whose first long work was accepted: the rest of it is not refused halfway. */
+const accepted = new WeakSet<RequestScope>()
+
+export function workOwner({ tenant, request }: Context): WorkOwner {
+  const isOwed = accepted.has(request)
+  accepted.add(request)
+  return { tenantId: tenant.tenantId, isOwed }
+}
+
+/** Does long work of a request in turns with that of other tenants. Throws 429 or 503 before anything is done. */
+export const inTurns = async <Result>(ctx: Context, steps: Steps<Result>): Promise<Result> =>
+  (await turns.run(workOwner(ctx), steps)).value

@@ -8,9 +8,9 @@ import {
   readResponse,
 } from '@countersign/engine'
 import { BLOCK_REASON_NAMES, type Input, type PlaygroundView, type Routes } from '@countersign/protocol'
-import { inTurns } from '../base/in-turns.js'
 import { loadPolicyEvaluator } from '../base/policy.js'
 import type { UserContext } from '../context/context.js'
+import { inTurns } from '../context/work.js'
 
 type Body = Input<Routes['judgePlayground']>['body']
 
@@ -21,7 +21,7 @@ export async function judgePlayground(
 ): Promise<PlaygroundView> {
   const session = body.session === undefined ? undefined : { file: 'session.yaml', text: body.session }
   const policy = await loadPolicyEvaluator()
-  const compiled = await inTurns(compilePlanInSteps({ contracts: body.contracts, session }, { policy }))
+  const compiled = await inTurns(ctx, compilePlanInSteps({ contracts: body.contracts, session }, { policy }))
   if (!compiled.ok) {
     return {
       ok: false,

@@ -1,10 +1,12 @@
+import { compilePlan } from '@countersign/engine'
 import { expect, test } from 'vitest'
 import { asCustomer, customerContracts } from './customer-contracts.js'
-import { readPack } from './read-pack.js'
 
 const toolsOf = async (texts: readonly string[]) => {
   const files = texts.map((text, at) => ({ file: `contracts/${at}.yaml`, text }))
-  return customerContracts(files, await readPack(files)).map(({ toolName }) => toolName)
+  const pack = compilePlan({ contracts: files })
+  if (!pack.ok) throw new Error('the files do not compile')
+  return customerContracts(files, pack).map(({ toolName }) => toolName)
 }
 
 test("a contract that says that it was inferred is not a person's, however it is written", async () => {

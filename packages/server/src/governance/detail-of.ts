@@ -9,6 +9,6 @@ import { readPack } from './read-pack.js'
 export async function detailOf(ctx: Context, planId: string): Promise<PlanDetail> {
   const plan = await findGovernancePlan(ctx.app.database.sql, ctx.tenant.tenantId, planId)
   if (plan === null) throw new ApiError('NOT_FOUND')
-  const pack = await readPack(plan.files)
-  return planDetail(plan, await comparePlan(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, ...plan }, pack))
+  const pack = await readPack(ctx, plan.files)
+  return planDetail(plan, await comparePlan(ctx, plan, pack))
 }

@@ -5,12 +5,8 @@ import { readPack } from './read-pack.js'
 
 /** Compares a pack with the plan in force and stores nothing of it. */
 export async function diffPlan(ctx: Context, { body }: Input<Routes['diffPlan']>): Promise<Reply<Routes['diffPlan']>> {
-  const pack = await readPack(body.files)
+  const pack = await readPack(ctx, body.files)
   const { agent, environment } = body
-  const { running, ...comparison } = await comparePlan(
-    ctx.app.database.sql,
-    { tenantId: ctx.tenant.tenantId, agent, environment },
-    pack,
-  )
+  const { running, ...comparison } = await comparePlan(ctx, { agent, environment }, pack)
   return { compiled_hash: pack.compiled_hash, running_hash: running?.compiledHash ?? null, ...comparison }
 }

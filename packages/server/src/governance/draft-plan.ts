@@ -7,9 +7,14 @@ import { storeDraft } from './store-draft.js'
 
 /** Makes a draft of what was learned of an agent, with the contracts that people wrote in their place. */
 export async function draftPlan(ctx: UserContext, { body }: Input<Routes['draftPlan']>): Promise<PlanDetail> {
-  const learning = await learnedDrafts(ctx.app.database.sql, ctx.tenant.tenantId, body.agent)
+  const learning = await learnedDrafts(ctx, body.agent)
   if (learning === null || learning.drafts.length + learning.written.size === 0) {
     throw new ApiError('NOT_FOUND', { detail: 'nothing has been captured from this agent yet' })
   }
-  return storeDraft(ctx, { ...body, ...(await learnedPack(learning)), origin: 'learned', createdBy: ctx.signIn.email })
+  return storeDraft(ctx, {
+    ...body,
+    ...(await learnedPack(ctx, learning)),
+    origin: 'learned',
+    createdBy: ctx.signIn.email,
+  })
 }

@@ -17,7 +17,7 @@ export async function editPlan(ctx: UserContext, { params, body }: Input<Routes[
   if ((body.compiled_hash ?? plan.compiledHash) !== plan.compiledHash) throw refusalOf(plan)
   const before = new Map(plan.files.map(({ file, text }) => [file, text]))
   const files = body.files.map((given) => (before.get(given.file) === given.text ? given : asCustomer(given)))
-  const pack = await readPack(files)
+  const pack = await readPack(ctx, files)
   const { agent, planId, compiledHash: replaces } = plan
   const contracts = pack.compiled_session.contracts.length
   const isStored = await inTransaction(ctx, async (tx) => {

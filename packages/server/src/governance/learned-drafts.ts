@@ -1,6 +1,6 @@
 import { type Draft, draftContractsInSteps } from '@countersign/engine'
-import { inTurns } from '../base/in-turns.js'
-import type { Queryable } from '../postgres/sql.js'
+import type { Context } from '../context/context.js'
+import { inTurns } from '../context/work.js'
 import {
   type CustomerContract,
   type LearnedTool,
@@ -20,7 +20,9 @@ export interface AgentLearning {
 }
 
 /** Null for an agent that was never observed. */
-export async function learnedDrafts(sql: Queryable, tenantId: string, agent: string): Promise<AgentLearning | null> {
+export async function learnedDrafts(ctx: Context, agent: string): Promise<AgentLearning | null> {
+  const { sql } = ctx.app.database
+  const { tenantId } = ctx.tenant
   const [known] = await listLearnedAgents(sql, tenantId, agent)
   if (known === undefined) return null
   const [tools, offered, written] = await Promise.all([
@@ -29,7 +31,7 @@ export async function learnedDrafts(sql: Queryable, tenantId: string, agent: str
     loadCustomerContracts(sql, tenantId, agent),
   ])
   const summaries = tools.map(({ summary }) => summary)
-  const drafts = await inTurns(draftContractsInSteps(summaries, { salt: known.salt, otherwise: 'ask', offered }))
+  const drafts = await inTurns(ctx, draftContractsInSteps(summaries, { salt: known.salt, otherwise: 'ask', offered }))
   return {
     agent,
     drafts,

@@ -1,5 +1,6 @@
 import type { Draft } from '@countersign/engine'
-import { inTurns } from '../base/in-turns.js'
+import type { Context } from '../context/context.js'
+import { inTurns } from '../context/work.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { AgentLearning } from './learned-drafts.js'
 import { packOf } from './pack-of.js'
@@ -15,12 +16,12 @@ export interface LearnedPack {
  * put down by its name and effect alone, first where the compiler finds fault, then for all tools, then for those that
  * were ever called. Contracts that people wrote stay as they are, and what is wrong with them is reported.
  */
-export async function learnedPack({ drafts, written }: AgentLearning): Promise<LearnedPack> {
+export async function learnedPack(ctx: Context, { drafts, written }: AgentLearning): Promise<LearnedPack> {
   let remaining = drafts
   for (const lighten of [onlyFaulty, allOfThem, theCalled, null]) {
-    const named = await inTurns(packOf({ drafts: remaining, written }))
+    const named = await inTurns(ctx, packOf({ drafts: remaining, written }))
     const files = named.map(({ file, text }) => ({ file, text }))
-    const compiled = await compilePack(files)
+    const compiled = await compilePack(ctx, files)
     if (compiled.ok) return { files, pack: compiled }
     const wrong = new Set(compiled.errors.map(({ file }) => file))
     const faulty = new Set(named.filter(({ file }) => wrong.has(file)).map(({ tool }) => tool))

@@ -1,8 +1,8 @@
 import { describeContract, diffPlans, draftNotes, type Steps, writeContract } from '@countersign/engine'
 import { type ContractRow, confidenceOf, type Input, type Reply, type Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { inTurns } from '../base/in-turns.js'
 import type { UserContext } from '../context/context.js'
+import { inTurns } from '../context/work.js'
 import { listLearnedAgents } from '../store/captures/learned-tools.js'
 import { findApprovedPlans } from '../store/governance/plans.js'
 import { type AgentLearning, learnedDrafts } from './learned-drafts.js'
@@ -17,7 +17,7 @@ export async function listContracts(
   const agents = await listLearnedAgents(ctx.app.database.sql, ctx.tenant.tenantId, query.agent ?? null)
   const contracts: ContractRow[] = []
   for (const { agent } of agents) {
-    const learning = await learnedDrafts(ctx.app.database.sql, ctx.tenant.tenantId, agent)
+    const learning = await learnedDrafts(ctx, agent)
     if (learning !== null) contracts.push(...(await rowsOf(ctx, learning)))
   }
   return { contracts }
@@ -26,10 +26,10 @@ export async function listContracts(
 async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<ContractRow[]> {
   const running = await findApprovedPlans(ctx.app.database.sql, ctx.tenant.tenantId, learning.agent)
   const approved = new Set(running.flatMap(({ contracts }) => contracts.map(({ tool }) => tool)))
-  const drift = await driftOf(learning, running[0] ?? null)
-  const words = await wordsOfWritten(learning)
+  const drift = await driftOf(ctx, learning, running[0] ?? null)
+  const words = await wordsOfWritten(ctx, learning)
   const now = ctx.app.clock()
-  return inTurns(rowsInSteps(learning, { approved, drift, words, now }))
+  return inTurns(ctx, rowsInSteps(learning, { approved, drift, words, now }))
 }
 
 interface Beside {
@@ -67,10 +67,10 @@ function* rowsInSteps(learning: AgentLearning, { approved, drift, words, now }: 
 }
 
 /** Contracts that people wrote, in words. One that does not compile by itself has none. */
-async function wordsOfWritten({ written }: AgentLearning): Promise<Map<string, string[]>> {
+async function wordsOfWritten(ctx: UserContext, { written }: AgentLearning): Promise<Map<string, string[]>> {
   const words = new Map<string, string[]>()
   for (const [tool, file] of written) {
-    const compiled = await readPack([file]).catch(() => null)
+    const compiled = await readPack(ctx, [file]).catch(() => null)
     const contract = compiled?.compiled_session.contracts[0]
     if (contract !== undefined) words.set(tool, describeContract(contract))
   }
@@ -79,14 +79,15 @@ async function wordsOfWritten({ written }: AgentLearning): Promise<Map<string, s
 
 /** What learning would change by now in contracts that were approved as learned. */
 async function driftOf(
+  ctx: UserContext,
   learning: AgentLearning,
   running: Parameters<typeof diffPlans>[0],
 ): Promise<Map<string, string[]>> {
   const drift = new Map<string, string[]>()
   if (running === null) return drift
-  const files = await inTurns(learnedFiles(learning))
+  const files = await inTurns(ctx, learnedFiles(learning))
   if (files.length === 0) return drift
-  const pack = await readPack(files).catch((error) => {
+  const pack = await readPack(ctx, files).catch((error) => {
     // For example more than a plan may hold: contracts are still listed, and drafting a plan says what is wrong.
     if (error instanceof ApiError) return null
     throw error

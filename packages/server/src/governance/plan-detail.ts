@@ -1,6 +1,8 @@
 import { analyzePlan, describeNote, diffPlans } from '@countersign/engine'
 import type { PlanDetail, PlanRow } from '@countersign/protocol'
-import type { Queryable } from '../postgres/sql.js'
+import { asOneStep } from '../base/in-turns.js'
+import type { Context } from '../context/context.js'
+import { inTurns } from '../context/work.js'
 import { findPlansOf, type GovernancePlan, type PlanFile, type Scope } from '../store/governance/governance-plans.js'
 import { findPlan } from '../store/governance/plans.js'
 import { type AgentLearning, learnedDrafts } from './learned-drafts.js'
@@ -9,11 +11,17 @@ import { type CompiledPack, warningsOf } from './read-pack.js'
 export type Comparison = Pick<PlanDetail, 'changes' | 'blockers' | 'advisories'> & { running: GovernancePlan | null }
 
 /** A plan beside the one in force: what it would change, what stands in its way, what to look at. */
-export async function comparePlan(sql: Queryable, scope: Scope, pack: CompiledPack): Promise<Comparison> {
+export async function comparePlan(
+  ctx: Context,
+  { agent, environment }: Omit<Scope, 'tenantId'>,
+  pack: CompiledPack,
+): Promise<Comparison> {
+  const { sql } = ctx.app.database
+  const scope: Scope = { tenantId: ctx.tenant.tenantId, agent, environment }
   const { approved } = await findPlansOf(sql, scope)
   const running = approved === null ? null : await findPlan(sql, scope.tenantId, approved.compiledHash)
-  const learning = await learnedDrafts(sql, scope.tenantId, scope.agent)
-  return {
+  const learning = await learnedDrafts(ctx, agent)
+  const compare = () => ({
     running: approved,
     changes: diffPlans(running, pack.compiled_session).map(({ tool, effect, text }) => ({
       tool_name: tool,
@@ -22,7 +30,8 @@ export async function comparePlan(sql: Queryable, scope: Scope, pack: CompiledPa
     })),
     blockers: blockersOf(pack, learning),
     advisories: advisoriesOf(pack, learning),
-  }
+  })
+  return inTurns(ctx, asOneStep(compare))
 }
 
 export function planDetail(plan: GovernancePlan & { files: PlanFile[] }, comparison: Comparison): PlanDetail {

@@ -122,6 +122,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     metrics,
     memories,
     plans: createPlanCache(memories.cache('plans')),
+    refusedPlans: memories.cache('refused_plans'),
     sessions: createSessionCache(memories.cache('sessions')),
     captures,
     offeredTools: createOfferedMemory(memories.cache('offered_tools')),

@@ -2,7 +2,8 @@ import type { Plan } from '@countersign/engine'
 import type { Input, JsonValue, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
-import { inStatement } from '../context/work.js'
+import { prepareSentPlan } from '../context/prepare-sent-plan.js'
+import { inStatement, inTurns } from '../context/work.js'
 import { storePlan, usePlan } from '../store/governance/plans.js'
 import { enqueueRun } from './enqueue-run.js'
 import { judgeFixtures } from './judge-run.js'
@@ -24,7 +25,8 @@ export async function createRun(
       'fixtures' in against
         ? null
         : { agent: against.agent, since: against.since ?? null, maxSessions: against.max_sessions, unmatchedPolicy },
-    judge: async () => ('fixtures' in against ? judgeFixtures(against.fixtures, { plan, unmatchedPolicy }) : null),
+    judge: async () =>
+      'fixtures' in against ? inTurns(ctx, judgeFixtures(against.fixtures, { plan, unmatchedPolicy })) : null,
   })
 }
 
@@ -36,11 +38,10 @@ async function planOf(ctx: Context, given: Body['plan']): Promise<Plan> {
     if (!isStored) throw new ApiError('PLAN_UNKNOWN')
     return ctx.app.plans.ofSession(ctx.app.database.sql, { tenantId, compiledHash: given.compiled_hash })
   }
-  const prepared = await ctx.app.plans.prepare(tenantId, given.compiled_session)
-  if (!prepared.ok) throw new ApiError('PLAN_INVALID', { problems: prepared.problems.slice(0, 20) })
-  const compiledHash = prepared.plan.hash
+  const plan = await prepareSentPlan(ctx, given.compiled_session)
+  const compiledHash = plan.hash
   await inStatement(ctx, async (sql) =>
     storePlan(sql, { tenantId, compiledHash, compiledSession: given.compiled_session }),
   )
-  return prepared.plan
+  return plan
 }

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { addToTally, backtestSession, newTally, type Plan, reportOf } from '@countersign/engine'
+import { addToTally, backtestSession, newTally, type Plan, reportOf, type Steps } from '@countersign/engine'
 import type { CompiledSession, RunFixture, RunReport } from '@countersign/protocol'
 import type { Services } from '../context/context.js'
 import { listConversations, loadConversations } from '../store/captures/captures.js'
@@ -9,18 +9,18 @@ import { type JudgeablePlan, judgeablePlan, requestRules } from './judgeable-pla
 import { capturedExpectation, capturedSession, fixtureSession, hasFlows } from './past-sessions.js'
 import { storedReport, storedVerdict } from './stored-report.js'
 
-/** Judges fixtures. Few and small, so that the reply can wait for it; other requests are let in between. */
-export async function judgeFixtures(
+/** Judges fixtures one by one. Few and small, so that the reply can wait for it. */
+export function* judgeFixtures(
   fixtures: readonly RunFixture[],
   options: { plan: Plan; unmatchedPolicy: 'block' | 'allow' },
-): Promise<RunReport> {
+): Steps<RunReport> {
   const tally = newTally(options.plan)
   const unjudged = requestRules(options.plan)
   for (const fixture of fixtures) {
     const session = fixtureSession(fixture, null)
     const expected = (turn: number, call: number) => fixture.turns[turn]?.calls[call]?.expect ?? 'allow'
     addToTally(tally, session, backtestSession(session, options), expected, unjudged)
-    await setImmediate()
+    yield
   }
   return reportOf(tally)
 }
@@ -46,13 +46,13 @@ async function judgeCaptured({ database, plans }: Services, run: ClaimedRun): Pr
   const { agent, since, maxSessions, unmatchedPolicy } = run.against
   const compiled = await findPlan(database.sql, run.tenantId, run.compiledHash)
   if (compiled === null) throw new Error(`the plan ${run.compiledHash} is gone`)
-  const whole = await prepared(plans, run.tenantId, compiled)
+  const whole = await prepared(plans, run, compiled)
   const variants = new Map<boolean, { plan: Plan } & Pick<JudgeablePlan, 'unjudged'>>()
   const planFor = async (flows: boolean) => {
     const known = variants.get(flows)
     if (known !== undefined) return known
     const { compiled: part, unjudged } = judgeablePlan(compiled, { flows })
-    const variant = { plan: await prepared(plans, run.tenantId, part), unjudged }
+    const variant = { plan: await prepared(plans, run, part), unjudged }
     variants.set(flows, variant)
     return variant
   }
@@ -79,8 +79,8 @@ async function judgeCaptured({ database, plans }: Services, run: ClaimedRun): Pr
   return storedReport(reportOf(tally), whole)
 }
 
-async function prepared(plans: Services['plans'], tenantId: string, compiled: CompiledSession): Promise<Plan> {
-  const result = await plans.prepare(tenantId, compiled)
+async function prepared(plans: Services['plans'], { tenantId }: ClaimedRun, compiled: CompiledSession): Promise<Plan> {
+  const result = await plans.prepare(compiled, { by: { tenantId, isOwed: true } })
   if (!result.ok) throw new Error(result.problems.join('; '))
   return result.plan
 }

@@ -2,6 +2,7 @@ import type { Plan } from '@countersign/engine'
 import type { CompiledSession, Input, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
+import { prepareSentPlan } from '../context/prepare-sent-plan.js'
 import { claimPlan, findApprovedHash, findPlan } from '../store/governance/plans.js'
 
 export interface ChosenPlan {
@@ -51,10 +52,9 @@ async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
 
 /** Checked and hashed here again, never recompiled. */
 async function uploaded(ctx: Context, { compiled_session, compiled_hash }: Body): Promise<Plan> {
-  const prepared = await ctx.app.plans.prepare(ctx.tenant.tenantId, compiled_session as CompiledSession)
-  if (!prepared.ok) throw new ApiError('PLAN_INVALID', { problems: prepared.problems.slice(0, 20) })
-  if (compiled_hash !== undefined && compiled_hash !== prepared.plan.hash) {
-    throw new ApiError('PLAN_HASH_MISMATCH', { compiled_hash: prepared.plan.hash })
+  const plan = await prepareSentPlan(ctx, compiled_session as CompiledSession)
+  if (compiled_hash !== undefined && compiled_hash !== plan.hash) {
+    throw new ApiError('PLAN_HASH_MISMATCH', { compiled_hash: plan.hash })
   }
-  return prepared.plan
+  return plan
 }

@@ -44,7 +44,7 @@ export const REFILL = `
         from (
           select at, least(
             excluded.tokens + 1,
-            b.tokens + :returned::int + greatest(0, extract(epoch from at - b.refilled_at))
+            b.tokens + least(:returned::int, greatest(1, (excluded.tokens + 1) / 100)) + greatest(0, extract(epoch from at - b.refilled_at))
               * (excluded.tokens + 1) / :fill_seconds::float8
           ) as level
           from (select clock_timestamp() as at) as clock
@@ -57,6 +57,16 @@ const takeOne = fixedStatement<Taken>(`
     values (:owner::text, :bucket::text, :capacity::float8 - 1, clock_timestamp(), true)
     ${REFILL}
     returning b.taken, b.tokens`)
+
+/** Takes tokens for what a request turned out to cost, as many as are there. */
+export async function chargeTokens(
+  sql: Queryable,
+  charge: { owner: string; bucket: string; tokens: number },
+): Promise<void> {
+  await sql`
+    update buckets set tokens = greatest(0, tokens - ${charge.tokens})
+    where owner = ${charge.owner} and bucket = ${charge.bucket}`
+}
 
 /** Buckets nobody took from for a day are full anyway. Returns how many were removed. */
 export async function deleteIdleBuckets(sql: Queryable, limit: number): Promise<number> {

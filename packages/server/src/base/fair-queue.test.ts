@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { createFairQueue, type Waiting } from './fair-queue.js'
+
+interface Named extends Waiting {
+  readonly name: string
+}
+
+function open(perOwner: number, inAll: number) {
+  const queue = createFairQueue<Named>({ what: 'works', perOwner, inAll })
+  const refused: string[] = []
+  return {
+    queue,
+    refused,
+    add: (owner: string, name: string) => {
+      queue.requireRoom(owner)
+      queue.add({ owner, name, refuse: ({ code }) => refused.push(`${name} ${code}`) })
+    },
+    drain: () => {
+      const names: string[] = []
+      for (let item = queue.next(); item !== null; item = queue.next()) names.push(item.name)
+      return names
+    },
+  }
+}
+
+test('owners take turns, and each keeps its own order', () => {
+  const { add, drain, queue } = open(8, 64)
+  for (const name of ['a1', 'a2', 'a3', 'b1', 'c1', 'c2']) add(name.slice(0, 1), name)
+  expect(queue.size()).toBe(6)
+  expect(drain()).toEqual(['a1', 'b1', 'c1', 'a2', 'c2', 'a3'])
+  expect(queue.size()).toBe(0)
+})
+
+test('what was put back goes on before the rest of its owner, but after the other owners', () => {
+  const { add, drain, queue } = open(8, 64)
+  for (const name of ['a1', 'a2', 'b1']) add(name.slice(0, 1), name)
+  const begun = queue.next()
+  if (begun !== null) queue.putBack(begun)
+  expect(drain()).toEqual(['b1', 'a1', 'a2'])
+})
+
+test('an owner with too many gets 429, which says what waits', () => {
+  const { add } = open(2, 64)
+  add('a', 'a1')
+  add('a', 'a2')
+  expect(() => add('a', 'a3')).toThrowError(
+    expect.objectContaining({ code: 'RATE_LIMITED', headers: { 'retry-after': '5' } }),
+  )
+  add('b', 'b1')
+})
+
+test('a full queue takes the newest of whoever has most, and refuses only those who have as many', () => {
+  const { add, drain, refused } = open(4, 4)
+  for (const name of ['a1', 'a2', 'a3', 'a4']) add('a', name)
+  add('b', 'b1')
+  add('c', 'c1')
+  expect(refused).toEqual(['a4 BUSY', 'a3 BUSY'])
+  expect(() => add('b', 'b2')).toThrowError(expect.objectContaining({ code: 'BUSY' }))
+  expect(drain()).toEqual(['a1', 'b1', 'c1', 'a2'])
+})
+
+test('what was accepted for good keeps its place in a full queue', () => {
+  const { queue, add } = open(4, 3)
+  for (const name of ['a1', 'a2', 'a3']) queue.add({ owner: 'a', name, refuse: null })
+  expect(() => add('b', 'b1')).toThrowError(expect.objectContaining({ code: 'BUSY' }))
+})

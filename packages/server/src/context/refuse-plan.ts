@@ -1,0 +1,38 @@
+import { ApiError } from '../base/api-error.js'
+import { chargeTokens } from '../store/accounts/buckets.js'
+import type { Context } from './context.js'
+
+/** The refusal of a plan that the request brought. It is remembered, and what it took counts as further requests. */
+export async function refusePlan(ctx: Context, { hash, problems, most, ms }: Refusal): Promise<ApiError> {
+  const refusal = new ApiError('PLAN_INVALID', { detail: problems[0], problems: problems.slice(0, most) })
+  const { tenantId } = ctx.tenant
+  const bytes = JSON.stringify(refusal.extras).length + STACK_BYTES
+  ctx.app.refusedPlans.remember(nameOf(ctx, hash), refusal, { owner: tenantId, bytes })
+  const tokens = Math.floor(ms / MS_PER_TOKEN)
+  const bucket = ctx.signIn === null ? 'write' : 'dashboard'
+  if (tokens > 0) await chargeTokens(ctx.app.database.sql, { owner: tenantId, bucket, tokens })
+  return refusal
+}
+
+export interface Refusal {
+  readonly hash: string
+  /** The first is the detail; the list is cut to `most`. */
+  readonly problems: readonly string[]
+  readonly most: number
+  /** How long it took to find out. */
+  readonly ms: number
+}
+
+/** Throws where the same plan was refused before. */
+export function requireNotRefused(ctx: Context, hash: string): void {
+  const known = ctx.app.refusedPlans.find(nameOf(ctx, hash))
+  if (known !== undefined) throw known
+}
+
+/** By tenant: nobody learns what is wrong with the plan of another. */
+const nameOf = ({ tenant }: Context, hash: string): string => `${tenant.tenantId} ${hash}`
+
+/** Thread time that costs one request more. */
+const MS_PER_TOKEN = 100
+/** About what an error takes beside its texts. */
+const STACK_BYTES = 1_000

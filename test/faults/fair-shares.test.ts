@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import type { CompiledSession } from '@countersign/protocol'
+import { expect, test } from 'vitest'
+import { LOOKUP, openSession } from '../support/runtime/governed-session.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
+
+const { runtime } = await withRuntime()
+
+/** Takes long to prepare, some hundred milliseconds a contract. */
+function heavyPlan(contracts: number): CompiledSession {
+  const tag = randomUUID().slice(0, 8)
+  const schemaOf = (tool: number) =>
+    Object.fromEntries(
+      Array.from({ length: 60 }, (_, at) => [
+        `p${tag}_${tool}_${at}`,
+        { type: 'string', minLength: at, maxLength: 900, pattern: `^[a-z]{1,${at + 2}}$` },
+      ]),
+    )
+  return {
+    plan_version: 1,
+    session: {},
+    contracts: Array.from({ length: contracts }, (_, tool) => ({
+      tool: `t${tool}`,
+      side_effect: 'read',
+      evidence_class: 'unverifiable',
+      commit_requirement: 'reported',
+      arguments: { type: 'object', properties: schemaOf(tool) },
+    })),
+  } as unknown as CompiledSession
+}
+
+/** Wrong, which shows only at the end: two contracts for one tool. */
+function brokenPlan(contracts: number): CompiledSession {
+  const plan = heavyPlan(contracts)
+  return { ...plan, contracts: [...plan.contracts, ...plan.contracts.slice(0, 1)] }
+}
+
+const sessionWith = (plan: CompiledSession) => ({
+  body: { session_id: `ses-${randomUUID()}`, holder_id: 'holder-1', compiled_session: plan },
+})
+
+/** Sends plans, and says how many are refused by now for what is wrong with them. */
+function sendBroken(api: ReturnType<typeof runtime.api>, plans: readonly CompiledSession[]) {
+  const seen = { prepared: 0 }
+  const answers = plans.map(async (plan) => {
+    const answer = await api.createSession(sessionWith(plan))
+    if (answer.problem.code === 'PLAN_INVALID') seen.prepared += 1
+    return answer
+  })
+  return { seen, all: Promise.all(answers) }
+}
+
+test('ten plans that are refused leave the turns of another tenant alone', async () => {
+  const other = await runtime.createTenant()
+  const quiet = await openSession(runtime.api(other.key))
+  const { seen, all } = sendBroken(
+    runtime.api(),
+    Array.from({ length: 10 }, () => brokenPlan(6)),
+  )
+  for (let turn = 0; turn < 10; turn++) expect(await quiet.turn([LOOKUP])).toMatchObject({ committed: true })
+  expect(seen.prepared).toBeLessThan(2)
+  await all
+})
+
+test("a plan of another tenant is prepared before the third of somebody's ten", async () => {
+  const other = await runtime.createTenant()
+  const { seen, all } = sendBroken(
+    runtime.api(),
+    Array.from({ length: 10 }, () => brokenPlan(5)),
+  )
+  expect(await runtime.api(other.key).createSession(sessionWith(heavyPlan(4)))).toMatchObject({ status: 201 })
+  expect(seen.prepared).toBeLessThan(3)
+  await all
+})
+
+test('more plans than may wait are refused before anything is done for them', async () => {
+  const tenant = await runtime.createTenant()
+  const { all } = sendBroken(
+    runtime.api(tenant.key),
+    Array.from({ length: 12 }, () => brokenPlan(2)),
+  )
+  const answers = await all
+  const refused = answers.filter(({ status }) => status === 429)
+  expect(refused.length).toBeGreaterThanOrEqual(3)
+  for (const { problem, headers } of refused) {
+    expect(problem).toMatchObject({ code: 'RATE_LIMITED', detail: expect.stringContaining('waiting already') })
+    expect(headers.get('retry-after')).toMatch(/^\d+$/)
+  }
+  expect(answers.filter(({ problem }) => problem.code === 'PLAN_INVALID')).toHaveLength(12 - refused.length)
+})
+
+test('a plan that was refused is not prepared again, and its cost counts as further requests', async () => {
+  const tenant = await runtime.createTenant({ quota: 'team' })
+  const api = runtime.api(tenant.key)
+  const plan = brokenPlan(4)
+  const tokens = async () => {
+    const [row] = await runtime.sql`select tokens from buckets where owner = ${tenant.tenantId} and bucket = 'write'`
+    return Number(row?.tokens)
+  }
+  const first = await api.createSession(sessionWith(plan))
+  expect(first.problem).toMatchObject({ code: 'PLAN_INVALID' })
+  const left = await tokens()
+  // Four contracts of some hundred milliseconds; a token is a tenth of a second.
+  expect(left).toBeLessThan(2_999)
+  const again = await api.createSession(sessionWith(plan))
+  expect(again.problem).toEqual(first.problem)
+  expect(await tokens()).toBeGreaterThan(left - 2)
+  // Another tenant's same plan is another one.
+  const other = await runtime.createTenant({ quota: 'team' })
+  expect((await runtime.api(other.key).createSession(sessionWith(plan))).problem).toEqual(first.problem)
+})
