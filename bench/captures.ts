@@ -15,6 +15,7 @@ import { migrate } from '../packages/server/src/postgres/migrate.js'
 import { insertCaptures } from '../packages/server/src/store/captures/captures.js'
 import { mailConversation } from '../test/support/data/captures.js'
 import { startBenchServer } from './support/bench-server.js'
+import { createLearner } from './support/learner.js'
 
 const MANY = Number(process.argv[2] ?? 200_000)
 const FEW = 1_000
@@ -26,6 +27,7 @@ const CAPTURES = 500
 const LEARNING_TURNS = 20
 
 let serial = 0
+const learner = createLearner()
 const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
 const postgres = await startEmbeddedPostgres({ dataFolder: folder })
 const server = await startBenchServer(postgres.url)
@@ -41,6 +43,7 @@ try {
   const growth = await measureLearning(young, database)
   console.log(JSON.stringify({ bench: 'captures', ratio_to_floor: round(ratio), learn_growth: round(growth) }))
 } finally {
+  await learner.thread.close()
   await young.close()
   await database.close()
   await postgres.stop()
@@ -124,7 +127,7 @@ async function learnerIn(db: Database): Promise<() => Promise<number>> {
     const items = newBatch('learner', CAPTURES).map(stripCapture)
     await insertCaptures(db.sql, 'school', items, new Map([['learner', 'salt']]))
     const started = performance.now()
-    const learned = await db.transaction('bench', (tx) => learnCaptures(tx))
+    const learned = await learnCaptures({ database: db, ...learner })
     if (learned !== CAPTURES) throw new Error(`${learned} captures were learned of ${CAPTURES}`)
     return (performance.now() - started) / learned
   }

@@ -90,6 +90,7 @@ export {
   type OfferedTool,
 } from './learn/draft.js'
 export type { Suggestion } from './learn/draft-suggestions.js'
+export { fitSummary } from './learn/fit-summary.js'
 export { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './learn/flows.js'
 export { forgetCall } from './learn/forget.js'
 export { parseResultText } from './learn/read-result.js'

@@ -53,7 +53,7 @@ async function observeConversations(agentName: string): Promise<void> {
     await ask(messages as never[])
   }
   await handle.restore()
-  while ((await runtime.instances[0].parts.database.transaction('jobs', learnCaptures)) > 0) {
+  while ((await learnCaptures(runtime.instances[0].parts)) > 0) {
     // Until nothing is left.
   }
 }

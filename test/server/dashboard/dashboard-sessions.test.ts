@@ -321,7 +321,7 @@ describe('agents and limits', () => {
     await parts.captures.flush()
     // Learning waits for receipts before it takes a governed capture.
     await runtime.sql`update unlearned_captures set due_at = due_at - interval '10 minutes'`
-    while ((await parts.database.transaction('jobs', learnCaptures)) > 0);
+    while ((await learnCaptures(parts)) > 0);
     expect(await load()).toMatchObject([
       { agent: 'shown', calls: { enforced: 3, observed: 2, ungoverned: 1 }, coverage: 3 / 4 },
     ])

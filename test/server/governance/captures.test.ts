@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { flowOf, newTrail, type ToolSummary } from '@countersign/engine'
 import type { JsonObject } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
-import { FIRST_AGENT, takeAgent } from '../../../packages/server/src/store/captures/captures.js'
+import { learnCaptures, newCursor } from '../../../packages/server/src/captures/learn-captures.js'
+import { claimAgent, findWaitingTenant, releaseAgent } from '../../../packages/server/src/store/captures/unlearned.js'
 import { batchOf, mailConversation } from '../../support/data/captures.js'
 import { rowsRead } from '../../support/postgres/rows-read.js'
 import { proves } from '../../support/proves.js'
@@ -133,7 +133,7 @@ describe('captures', () => {
 
 const learnAll = async () => {
   for (const { parts } of runtime.instances) {
-    while ((await parts.database.transaction('jobs', learnCaptures)) > 0) {
+    while ((await learnCaptures(parts)) > 0) {
       // Until nothing is left.
     }
   }
@@ -144,8 +144,11 @@ describe('learning', () => {
     const names = ['Ann', 'Bob', 'Cleo', 'Dan', 'Eve', 'Flo']
     const captures = names.flatMap((name) => mailConversation('crowd', name))
     await api.ingestCaptures(batchOf(captures))
-    const learners = Array.from({ length: 8 }, (_, at) => runtime.instances[at % 2]?.parts.database)
-    await Promise.all(learners.map((database) => database?.transaction('jobs', learnCaptures)))
+    const learners = Array.from(
+      { length: 8 },
+      (_, at) => runtime.instances[at % 2]?.parts ?? runtime.instances[0].parts,
+    )
+    await Promise.all(learners.map((parts) => learnCaptures(parts)))
     await learnAll()
     const rows = await runtime.sql<{ toolName: string; samples: number }[]>`
       select tool_name, samples::int from learned_tools where agent = 'crowd' order by tool_name`
@@ -193,23 +196,24 @@ const insertIdle = async (agent: string, count: number, due = '0 s') => {
 describe('an agent with a long backlog', () => {
   const leftOf = async (agent: string) =>
     (await runtime.sql`select 1 from unlearned_captures where agent = ${agent}`).length
-  const databaseOf = (instance: 0 | 1) => runtime.instances[instance]!.parts.database
+  const partsOf = (instance: 0 | 1) => runtime.instances[instance]!.parts
 
   test('gets its turn, and then the others get theirs', async () => {
     await insertIdle('long-a', 5_600)
     await insertIdle('long-b', 3)
-    const turn = { last: FIRST_AGENT }
-    const learn = () => databaseOf(0).transaction('jobs', (tx) => learnCaptures(tx, turn))
+    const turn = newCursor()
+    const learn = () => learnCaptures(partsOf(0), turn)
     expect([await learn(), await learn(), await learn()]).toEqual([500, 3, 500])
     expect([await leftOf('long-a'), await leftOf('long-b')]).toEqual([4_600, 0])
   })
 
   test('does not hide the others from an instance that finds it taken', async () => {
     await insertIdle('long-c', 3)
-    await databaseOf(0).transaction('jobs', async (tx) => {
-      expect((await takeAgent(tx, FIRST_AGENT))?.agent).toBe('long-a')
-      expect(await databaseOf(1).transaction('jobs', learnCaptures)).toBe(3)
-    })
+    const claim = await claimAgent(runtime.sql, { tenantId: runtime.tenantId, after: '', claimId: 'another' })
+    expect(claim?.agent).toBe('long-a')
+    expect(await learnCaptures(partsOf(1))).toBe(3)
+    expect(await learnCaptures(partsOf(1))).toBe(0)
+    if (claim !== null) await releaseAgent(runtime.sql, claim)
     expect([await leftOf('long-a'), await leftOf('long-c')]).toEqual([4_600, 0])
     await runtime.sql`delete from unlearned_captures where agent = 'long-a'`
   })
@@ -217,14 +221,18 @@ describe('an agent with a long backlog', () => {
   test('of which all was removed before anybody learned from it keeps nobody waiting', async () => {
     await insertIdle('long-e', 3)
     await runtime.sql`delete from captures where agent = 'long-e'`
-    expect(await databaseOf(0).transaction('jobs', learnCaptures)).toBe(3)
+    expect(await learnCaptures(partsOf(0))).toBe(3)
     expect(await leftOf('long-e')).toBe(0)
   })
 
   test('whose receipts are waited for is passed over without a look at each of its captures', async () => {
     await insertIdle('long-d', 2_000, '1 minute')
-    const read = await databaseOf(0).transaction('jobs', (tx) =>
-      rowsRead(tx, 'unlearned_captures', async () => expect(await takeAgent(tx, FIRST_AGENT)).toBeNull()),
+    const { tenantId } = runtime
+    const read = await partsOf(0).database.transaction('jobs', (tx) =>
+      rowsRead(tx, 'unlearned_captures', async () => {
+        expect(await findWaitingTenant(tx, '')).toBeNull()
+        expect(await claimAgent(tx, { tenantId, after: '', claimId: 'nobody' })).toBeNull()
+      }),
     )
     expect(read).toBeLessThan(20)
     await runtime.sql`delete from unlearned_captures where agent = 'long-d'`

@@ -13,7 +13,7 @@ const { runtime, owner: ada, api } = await withOwnedRuntime()
 
 async function teach(agent: string, names: readonly string[]): Promise<void> {
   if (names.length > 0) await api.ingestCaptures(batchOf(names.flatMap((name) => mailConversation(agent, name))))
-  while ((await runtime.instances[0].parts.database.transaction('jobs', learnCaptures)) > 0) {
+  while ((await learnCaptures(runtime.instances[0].parts)) > 0) {
     // Until nothing is left.
   }
 }

@@ -34,7 +34,7 @@ test('why a program killed a session is content: stored in the audit trail as it
 
 test('what was learned of a session is forgotten with its content, and what others had too stays', async () => {
   const plan = planOf([{ tool: 'send', side_effect: 'read', arguments: { type: 'object' } }])
-  const { database, captures } = runtime.instances[0].parts
+  const { captures } = runtime.instances[0].parts
   for (const [session_id, args] of [
     ['forgotten', { to: { 'jane@example.test': 'the secret of the house' }, kind: 'plain' }],
     ['kept', { to: { 'joe@example.test': 'hello' }, kind: 'plain' }],
@@ -44,7 +44,7 @@ test('what was learned of a session is forgotten with its content, and what othe
   }
   await captures.flush()
   await runtime.sql`update unlearned_captures set due_at = due_at - interval '1 hour'`
-  while ((await database.transaction('jobs', learnCaptures)) > 0) {
+  while ((await learnCaptures(runtime.instances[0].parts)) > 0) {
     // Until nothing is left.
   }
   const learned = async () => {

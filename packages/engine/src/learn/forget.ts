@@ -1,7 +1,7 @@
 import type { ValueKind } from '@countersign/protocol'
 import { keysAreNames } from '../json/general-path.js'
 import { kindOf } from '../json/value-kind.js'
-import { type JsonType, maskOf, SHAPE_LIMITS, type Shape, typeOf } from './shape.js'
+import { type JsonType, type Look, maskOf, newLook, SHAPE_LIMITS, type Shape, typeOf } from './shape.js'
 import { getSampled, type Sample, sketchHash } from './sketch.js'
 import type { ToolSummary } from './summary.js'
 
@@ -10,7 +10,7 @@ import type { ToolSummary } from './summary.js'
  * that only its session used. How often the tool was seen stays: that is not content.
  */
 export function forgetCall(summary: ToolSummary, call: { session: string; arguments: unknown }): void {
-  if (call.arguments !== null && call.arguments !== undefined) forgetShape(summary.shape, call.arguments, 0)
+  if (call.arguments !== null && call.arguments !== undefined) forgetShape(summary.shape, call.arguments, 0, newLook())
   const session = sketchHash(call.session)
   keepEntries(summary.flows, ({ sessions }) => sessions.some((hash) => hash !== session))
   keepEntries(summary.columns, ({ kinds }) => {
@@ -23,15 +23,17 @@ export function forgetCall(summary: ToolSummary, call: { session: string; argume
   })
 }
 
-/** Reverses the counts of `addShape`. */
-function forgetShape(shape: Shape, value: unknown, depth: number): void {
+/** Reverses the counts of `addShape`, which looks at values in the same order. */
+function forgetShape(shape: Shape, value: unknown, depth: number, look: Look): void {
+  const closely = look.left-- > 0
   countDown(shape.types, typeOf(value))
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') forgetScalar(shape, value)
+  if (closely && (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'))
+    forgetScalar(shape, value)
   if (depth >= SHAPE_LIMITS.depth) return
   if (Array.isArray(value)) {
-    for (const item of value) if (shape.items !== null) forgetShape(shape.items, item, depth + 1)
+    for (const item of value) if (shape.items !== null) forgetShape(shape.items, item, depth + 1, look)
     if (shape.items !== null && isEmpty(shape.items)) shape.items = null
-  } else if (typeof value === 'object' && value !== null) forgetFields(shape, value, depth)
+  } else if (closely && typeof value === 'object' && value !== null) forgetFields(shape, value, depth, look)
 }
 
 function forgetScalar(shape: Shape, value: string | number | boolean): void {
@@ -44,16 +46,16 @@ function forgetScalar(shape: Shape, value: string | number | boolean): void {
   }
 }
 
-function forgetFields(shape: Shape, value: object, depth: number): void {
+function forgetFields(shape: Shape, value: object, depth: number, look: Look): void {
   const entries = Object.entries(value)
   if (depth > 0 && !keysAreNames(entries)) {
-    for (const [, item] of entries) if (shape.rest !== null) forgetShape(shape.rest, item, depth + 1)
+    for (const [, item] of entries) if (shape.rest !== null) forgetShape(shape.rest, item, depth + 1, look)
     if (shape.rest !== null && isEmpty(shape.rest)) shape.rest = null
     return
   }
   for (const [key, item] of entries) {
     const field = getSampled(shape.fields, key)
-    if (field !== undefined) forgetShape(field.shape, item, depth + 1)
+    if (field !== undefined) forgetShape(field.shape, item, depth + 1, look)
   }
   keepEntries(shape.fields, (field) => !isEmpty(field.shape))
 }

@@ -33,6 +33,8 @@ export const SHAPE_LIMITS = {
   fields: 64,
   fieldLength: 128,
   depth: 8,
+  /** Values of one call that are looked at closely. Of the others only type, extremes and length are noted. */
+  valuesPerCall: 2_048,
 } as const
 
 export const newShape = (): Shape => ({
@@ -49,20 +51,44 @@ export const newShape = (): Shape => ({
   mostItems: 0,
 })
 
-export function addShape(shape: Shape, value: unknown, depth = 0): void {
+/** Adds the arguments of one call, or a value inside them. */
+export function addShape(shape: Shape, value: unknown, depth = 0, look: Look = newLook()): void {
+  const closely = look.left-- > 0
   const type = typeOf(value)
   shape.types[type] = (shape.types[type] ?? 0) + 1
   if (typeof value === 'number') addNumber(shape, value)
-  if (typeof value === 'string') shape.longest = Math.max(shape.longest, [...value].length)
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') addScalar(shape, value)
+  if (typeof value === 'string') shape.longest = Math.max(shape.longest, lengthOf(value))
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
+    if (closely) addScalar(shape, value)
+    else shape.values.full = shape.masks.full = true
+  }
   if (depth >= SHAPE_LIMITS.depth) return
   if (Array.isArray(value)) {
     shape.mostItems = Math.max(shape.mostItems, value.length)
     for (const item of value) {
       shape.items ??= newShape()
-      addShape(shape.items, item, depth + 1)
+      addShape(shape.items, item, depth + 1, look)
     }
-  } else if (typeof value === 'object' && value !== null) addFields(shape, value, depth)
+  } else if (typeof value === 'object' && value !== null) {
+    if (closely) addFields(shape, value, depth, look)
+    // As if its keys were data: a contract then says nothing about the fields.
+    else shape.rest ??= newShape()
+  }
+}
+
+/** What is left of the close look at one call: a call of many thousand values must not take long. */
+export interface Look {
+  left: number
+}
+
+export const newLook = (): Look => ({ left: SHAPE_LIMITS.valuesPerCall })
+
+/** In characters, as JSON Schema counts them. */
+function lengthOf(text: string): number {
+  let length = text.length
+  for (let at = 0; at < text.length; at++)
+    if (text.charCodeAt(at) >>> 10 === 0x36 && text.charCodeAt(at + 1) >>> 10 === 0x37) length--
+  return length
 }
 
 function addNumber(shape: Shape, value: number): void {
@@ -75,8 +101,8 @@ function addScalar(shape: Shape, value: string | number | boolean): void {
   const kind = kindOf(value)
   shape.kinds[kind] = (shape.kinds[kind] ?? 0) + 1
   if (typeof value === 'string') addMask(shape, value)
-  const text = JSON.stringify(value)
-  if (text.length > SHAPE_LIMITS.valueLength) {
+  const text = String(value).length > SHAPE_LIMITS.valueLength ? null : JSON.stringify(value)
+  if (text === null || text.length > SHAPE_LIMITS.valueLength) {
     shape.values.full = true
     return
   }
@@ -99,12 +125,12 @@ function addMask(shape: Shape, value: string): void {
 export const maskOf = (text: string): string =>
   text.replaceAll(/[A-Z]/g, 'A').replaceAll(/[a-z]/g, 'a').replaceAll(/\d/g, '9')
 
-function addFields(shape: Shape, value: object, depth: number): void {
+function addFields(shape: Shape, value: object, depth: number, look: Look): void {
   const entries = Object.entries(value)
   if (depth > 0 && !keysAreNames(entries)) {
     for (const [, item] of entries) {
       shape.rest ??= newShape()
-      addShape(shape.rest, item, depth + 1)
+      addShape(shape.rest, item, depth + 1, look)
     }
     return
   }
@@ -115,7 +141,7 @@ function addFields(shape: Shape, value: object, depth: number): void {
       continue
     }
     const field = sampled(shape.fields, key, SHAPE_LIMITS.fields, () => ({ shape: newShape() }))
-    if (field !== null) addShape(field.shape, item, depth + 1)
+    if (field !== null) addShape(field.shape, item, depth + 1, look)
   }
 }
 

@@ -77,11 +77,14 @@ export const getSampled = <T>(sample: Sample<T>, key: string): T | undefined => 
 
 /** Where the key is, or would be. */
 function place(entries: readonly [string, unknown][], key: string): number {
+  const hash = keyHash(key)
   let low = 0
   let high = entries.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (compareKeys(entries[middle]?.[0] ?? '', key) < 0) low = middle + 1
+    const other = entries[middle]?.[0] ?? ''
+    const difference = keyHash(other) - hash
+    if (difference < 0 || (difference === 0 && other < key)) low = middle + 1
     else high = middle
   }
   return low

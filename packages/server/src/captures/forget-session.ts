@@ -16,7 +16,10 @@ export async function forgetSession(tx: Tx, tenantId: string, sessionId: string)
       const summary = summaries.get(tool)
       if (summary !== undefined) forgetCall(summary, call)
     }
-    const changes = [...summaries.values()].map((summary) => ({ summary, judged: 0, passed: 0 }))
+    const changes = [...summaries].map(([toolName, summary]) => ({
+      ...{ toolName, summary: JSON.stringify(summary), samples: summary.samples },
+      ...{ judged: 0, passed: 0 },
+    }))
     if (changes.length > 0) await saveLearnedTools(tx, { tenantId, agent }, changes)
   }
 }

@@ -1,125 +1,203 @@
-import { addCall, addColumns, newSummary, parseStrictJson, type ToolSummary } from '@countersign/engine'
 import { LIMITS } from '@countersign/protocol'
-import type { Tx } from '../postgres/sql.js'
-import {
-  type AgentName,
-  type AgentToLearn,
-  FIRST_AGENT,
-  takeAgent,
-  takeUnlearned,
-  type UnlearnedCapture,
-} from '../store/captures/captures.js'
+import { makeId } from '../base/crypto/secrets.js'
+import { JOBS_SHARE, MAX_ATTEMPTS, whileRenewing } from '../base/piece-of-work.js'
+import { TaskFailed } from '../base/worker-thread.js'
+import type { Services } from '../context/context.js'
 import {
   countLearnedTools,
-  type LearnedChange,
-  loadLearnedTools,
+  type LearnedToolChange,
+  loadSummaries,
   saveLearnedTools,
 } from '../store/captures/learned-tools.js'
+import {
+  claimAgent,
+  countLearningAttempt,
+  findWaitingTenant,
+  holdClaim,
+  type LearningClaim,
+  listWaitingBatches,
+  loadOutcomes,
+  loadUnlearned,
+  markLearned,
+  releaseAgent,
+  renewLearningClaim,
+  setCapturesAside,
+  splitBatch,
+  type UnlearnedCapture,
+  type WaitingBatch,
+} from '../store/captures/unlearned.js'
 
-/** Captures learned in one transaction, and the rest of the batch that the last of them came in. */
-export const CAPTURES_PER_BATCH = 500
+/** What is learned at once: so many captures, or so many characters of them, and one more where that is not full. */
+export const BATCH_LIMITS = { captures: 500, size: 1024 * 1024 } as const
 
 /** Tools of one agent that are remembered: twice what a request may offer. Later ones are not learned. */
 export const MAX_TOOLS = 2 * LIMITS.toolsPerPreflight
 
+/** Characters of one tool's summary. An agent with many tools has less for each, so that a draft can read them all. */
+const SUMMARY_SIZE = { most: 512 * 1024, ofAgent: 32 * 1024 * 1024 } as const
+
+export type Learner = Pick<Services, 'database' | 'thread' | 'log' | 'random'>
+
 /**
- * Learns from captures that nobody learned from yet, of one agent, and returns how many there were. The agent is locked
- * meanwhile and other instances take other agents, so that each capture counts once and no summary is lost.
+ * Learns from captures of one agent that nobody learned from yet, and returns how many it took; 0 when none are left.
+ * The agent is claimed, the captures are read, the thread computes, and one short transaction writes what was learned and
+ * that it was learned, if the claim still holds. So each capture counts once, whoever crashes when.
  */
-export async function learnCaptures(tx: Tx, cursor: AgentCursor = { last: FIRST_AGENT }): Promise<number> {
-  const learner = await nextAgent(tx, cursor)
-  if (learner === null) return 0
-  const { taken, captures } = await takeUnlearned(tx, learner, CAPTURES_PER_BATCH)
-  const known = await loadLearnedTools(tx, { ...learner, tools: toolsIn(captures) })
-  const changes = learnAll(
-    captures,
-    learner,
-    known.map(({ summary }) => summary),
+export async function learnCaptures(learner: Learner, cursor: LearningCursor = newCursor()): Promise<number> {
+  const { database, random } = learner
+  const claim = await nextAgent(learner, cursor, makeId(random, 'lrn'))
+  if (claim === null) return 0
+  try {
+    const batches = await database.single(JOBS_SHARE, (sql) => listWaitingBatches(sql, claim, BATCH_LIMITS.captures))
+    const hopeless = batches.filter(({ attempts }) => attempts >= MAX_ATTEMPTS)
+    for (const batch of hopeless) await giveUp(learner, claim, batch)
+    const [first, ...others] = batches.filter(({ attempts }) => attempts < MAX_ATTEMPTS)
+    if (first === undefined) return hopeless.length
+    // What failed before is tried alone, so that it takes nothing else along.
+    const fresh = [first, ...others].filter(({ attempts }) => attempts === 0)
+    return hopeless.length + (await attempt(learner, claim, first.attempts > 0 ? [first] : fresh))
+  } finally {
+    await database.single(JOBS_SHARE, (sql) => releaseAgent(sql, claim))
+  }
+}
+
+const BEGUN = 'it was begun and never finished: the process ended meanwhile'
+
+/** Counts the attempt, then makes it. Returns how many captures were taken, also where the attempt failed. */
+async function attempt(learner: Learner, claim: LearningClaim, batches: readonly WaitingBatch[]): Promise<number> {
+  const { database, log } = learner
+  const count = (by: 1 | 0 | -1, error: string | null) =>
+    database.single(JOBS_SHARE, (sql) => countLearningAttempt(sql, claim, batches, { by, error }))
+  await count(1, BEGUN)
+  const renew = () => database.single(JOBS_SHARE, (sql) => renewLearningClaim(sql, claim))
+  try {
+    const taken = await whileRenewing(renew, () => learnBatches(learner, claim, batches))
+    if (taken !== null) return taken
+    // Somebody else has the agent now, or a session was erased that may be among the captures.
+    await count(-1, null)
+    return 1
+  } catch (error) {
+    // The database or the end of the process is to blame, and not the captures.
+    if (!(error instanceof TaskFailed)) {
+      await count(-1, null).catch(() => {})
+      throw error
+    }
+    const captures = batches.reduce((sum, { captureIds }) => sum + captureIds.length, 0)
+    const { tenantId, agent } = claim
+    log.warn({ tenant_id: tenantId, agent, captures, error }, 'learning from captures failed and will be tried again')
+    await count(0, error.message)
+    return captures
+  }
+}
+
+/** Returns how many captures were learned. Null when the claim was over before they were: then nothing was written. */
+async function learnBatches(
+  { database, thread }: Learner,
+  claim: LearningClaim,
+  batches: readonly WaitingBatch[],
+): Promise<number | null> {
+  const { tenantId, salt } = claim
+  const ids = batches.flatMap(({ captureIds }) => captureIds)
+  const read = await database.single(JOBS_SHARE, (sql) =>
+    loadUnlearned(sql, { tenantId, ids, size: BATCH_LIMITS.size }),
   )
-  const old = new Set(known.map(({ toolName }) => toolName))
-  const fresh = changes.filter(({ summary }) => !old.has(summary.tool))
-  const room = fresh.length === 0 ? 0 : MAX_TOOLS - (await countLearnedTools(tx, learner))
-  const saved = changes.filter((change) => !fresh.includes(change) || fresh.indexOf(change) < room)
-  if (saved.length > 0) await saveLearnedTools(tx, learner, saved)
-  return taken
+  const present = read.filter((capture): capture is PresentCapture => capture.item !== null)
+  const items = present.map(({ item }) => item)
+  const { captures, tools } = await thread.run(tenantId, 'learnedTools', items)
+  const chosen = present.slice(0, captures)
+  // Those that were removed meanwhile are taken along with what stood before them.
+  const next = present[captures]
+  const taken = next === undefined ? read.length : read.indexOf(next)
+  const [outcomes, summaries, known] = await database.single(JOBS_SHARE, async (sql) => [
+    await loadOutcomes(sql, tenantId, chosen),
+    await loadSummaries(sql, { ...claim, tools }),
+    await countLearnedTools(sql, claim),
+  ])
+  const changes = await thread.run(tenantId, 'learnBatch', {
+    captures: chosen.map(({ captureId, item }) => ({ item, outcomes: outcomes.get(captureId) ?? null })),
+    salt,
+    summaries: summaries.map(({ summary }) => summary),
+    summarySize: Math.min(SUMMARY_SIZE.most, Math.floor(SUMMARY_SIZE.ofAgent / Math.max(1, known))),
+  })
+  const old = new Set(summaries.map(({ toolName }) => toolName))
+  const saved = withinRoom(changes, old, MAX_TOOLS - known)
+  return database.transaction(JOBS_SHARE, async (tx) => {
+    if (!(await holdClaim(tx, claim))) return null
+    if (saved.length > 0) await saveLearnedTools(tx, claim, saved)
+    await markLearned(tx, claim, takenOf(batches, taken))
+    return taken
+  })
 }
 
-/** Which agent came last. The next one comes first: an agent with a long backlog, or a broken one, holds up no other. */
-export interface AgentCursor {
-  last: AgentName
+type PresentCapture = UnlearnedCapture & { readonly item: string }
+
+/** New tools as long as there is room for them. */
+function withinRoom(
+  changes: readonly LearnedToolChange[],
+  old: ReadonlySet<string>,
+  room: number,
+): LearnedToolChange[] {
+  let left = room
+  return changes.filter(({ toolName }) => old.has(toolName) || left-- > 0)
 }
 
-const cursors = new WeakMap<object, AgentCursor>()
+/** How many captures of each batch are among the first `taken` of all. */
+function takenOf(batches: readonly WaitingBatch[], taken: number): (WaitingBatch & { taken: number })[] {
+  let left = taken
+  return batches.flatMap((batch) => {
+    const own = Math.min(left, batch.captureIds.length)
+    left -= own
+    return own === 0 ? [] : [{ ...batch, taken: own }]
+  })
+}
+
+/** A batch that failed so often is split; a single capture is set aside. */
+async function giveUp({ database, log }: Learner, claim: LearningClaim, batch: WaitingBatch): Promise<void> {
+  const { tenantId, agent } = claim
+  const [captureId, ...others] = batch.captureIds
+  if (others.length > 0) return database.single(JOBS_SHARE, (sql) => splitBatch(sql, claim, batch))
+  await database.single(JOBS_SHARE, (sql) => setCapturesAside(sql, claim, batch))
+  log.warn(
+    { tenant_id: tenantId, agent, capture_id: captureId, attempts: batch.attempts, reason: batch.error },
+    'a capture was set aside: learning from it failed again and again. countersign set-aside list shows it',
+  )
+}
+
+/** How far an instance has come. Tenants take turns, and so do the agents of a tenant: a backlog holds up no other. */
+export interface LearningCursor {
+  tenantId: string
+  /** By tenant the agent that came last. */
+  readonly agents: Map<string, string>
+}
+
+export const newCursor = (): LearningCursor => ({ tenantId: '', agents: new Map() })
+
+/** Forgotten together: then each tenant starts with its first agent once more. */
+const MAX_CURSORS = 1_000
+
+const cursors = new WeakMap<object, LearningCursor>()
 
 /** How far an instance has come, by its database. */
-export function cursorOf(database: object): AgentCursor {
-  const cursor = cursors.get(database) ?? { last: FIRST_AGENT }
+export function cursorOf(database: object): LearningCursor {
+  const cursor = cursors.get(database) ?? newCursor()
   cursors.set(database, cursor)
   return cursor
 }
 
-async function nextAgent(tx: Tx, cursor: AgentCursor): Promise<AgentToLearn | null> {
-  const { last } = cursor
-  const learner = (await takeAgent(tx, last)) ?? (last === FIRST_AGENT ? null : await takeAgent(tx, FIRST_AGENT))
-  cursor.last = learner ?? FIRST_AGENT
-  return learner
-}
-
-export function learnAll(
-  captures: readonly UnlearnedCapture[],
-  { salt }: Pick<AgentToLearn, 'salt'>,
-  known: readonly ToolSummary[],
-): LearnedChange[] {
-  const changes = new Map<string, LearnedChange>()
-  const summaries = new Map(known.map((summary) => [summary.tool, summary]))
-  const changeOf = (tool: string): LearnedChange => {
-    const change = changes.get(tool) ?? { summary: summaries.get(tool) ?? newSummary(tool), judged: 0, passed: 0 }
-    changes.set(tool, change)
-    return change
-  }
-  for (const capture of captures) {
-    const offered = new Set(capture.item.request.tools)
-    // A tool that nobody offers is the model's invention, or an attacker's: it teaches nothing and is nowhere listed.
-    const isReal = (tool: string) => offered.size === 0 || offered.has(tool) || summaries.has(tool)
-    learnOne(capture, salt, { changeOf, isReal })
-  }
-  return [...changes.values()]
-}
-
-interface Learning {
-  changeOf(tool: string): LearnedChange
-  isReal(tool: string): boolean
-}
-
-/** Blocked calls count as judged and teach nothing. */
-function learnOne({ item, outcomes }: UnlearnedCapture, salt: string, { changeOf, isReal }: Learning): void {
-  const { conversation_id: session, flows, validation } = item
-  item.response.tool_calls.forEach((call, index) => {
-    if (!isReal(call.name)) return
-    const verdict = validation?.calls.find((judged) => judged.index === index)?.decision
-    const change = changeOf(call.name)
-    if (verdict !== undefined) change.judged++
-    if (verdict === 'block') return
-    if (verdict === 'allow') change.passed++
-    const outcome = outcomes === null ? 'succeeded' : (outcomes.get(call.id) ?? 'not_executed')
-    // Refused by a person, given up, or never heard of again: nothing says that it was good.
-    if (outcome === 'not_executed') return
-    const parsed = call.arguments === null ? null : parseStrictJson(call.arguments === '' ? '{}' : call.arguments)
-    if (parsed?.ok === false) return
-    const flow = flows?.calls.find(({ call_id, tool }) => call_id === call.id && tool === call.name) ?? null
-    const observed = { session, request: flows?.request, tool: call.name, arguments: parsed?.value ?? null, flow }
-    addCall(change.summary, { ...observed, failed: outcome !== 'succeeded' }, salt)
-  })
-  for (const column of flows?.columns ?? []) {
-    if (isReal(column.tool)) addColumns(changeOf(column.tool).summary, session, [column])
-  }
-}
-
-function toolsIn(captures: readonly UnlearnedCapture[]): string[] {
-  const tools = new Set<string>()
-  for (const { item } of captures) {
-    for (const { name } of item.response.tool_calls) tools.add(name)
-    for (const { tool } of item.flows?.columns ?? []) tools.add(tool)
-  }
-  return [...tools]
+async function nextAgent(
+  { database }: Learner,
+  cursor: LearningCursor,
+  claimId: string,
+): Promise<LearningClaim | null> {
+  const find = (after: string) => database.single(JOBS_SHARE, (sql) => findWaitingTenant(sql, after))
+  const tenantId = (await find(cursor.tenantId)) ?? (cursor.tenantId === '' ? null : await find(''))
+  cursor.tenantId = tenantId ?? ''
+  if (tenantId === null) return null
+  const last = cursor.agents.get(tenantId) ?? ''
+  const claim = (after: string) => database.single(JOBS_SHARE, (work) => claimAgent(work, { tenantId, after, claimId }))
+  const claimed = (await claim(last)) ?? (last === '' ? null : await claim(''))
+  if (cursor.agents.size >= MAX_CURSORS) cursor.agents.clear()
+  if (claimed === null) cursor.agents.delete(tenantId)
+  else cursor.agents.set(tenantId, claimed.agent)
+  return claimed
 }

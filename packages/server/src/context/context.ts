@@ -26,6 +26,7 @@ import type { HttpRequest } from './http-request.js'
 import type { PlanCache } from './plan-cache.js'
 import type { ReplyHeaders } from './reply-headers.js'
 import type { SessionCache } from './session-cache.js'
+import type { TaskThread } from './tasks.js'
 
 /** What lives as long as the process. Time, chance and the store arrive here and nowhere else. */
 export interface Services {
@@ -41,6 +42,8 @@ export interface Services {
   readonly sessions: SessionCache
   readonly captures: CaptureRecorder
   readonly offeredTools: OfferedMemory
+  /** For work that takes long: it never runs on the thread that answers requests. */
+  readonly thread: TaskThread
   readonly clock: () => Date
   readonly random: Random
   /** Where users reach the service, for links. */

@@ -9,6 +9,7 @@ import { createCaptureRecorder } from '../captures/capture-recorder.js'
 import { createOfferedMemory } from '../captures/offered-memory.js'
 import { createPlanCache } from '../context/plan-cache.js'
 import { createSessionCache } from '../context/session-cache.js'
+import { createTaskThread } from '../context/tasks.js'
 import { createKeyUsage } from '../entry/key-usage.js'
 import { type AppParts, createApp } from '../http/app.js'
 import { createDatabase, type Database } from '../postgres/database.js'
@@ -97,6 +98,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   let url = config.publicUrl ?? `http://${config.host}:${config.port}`
   const keyUsage = createKeyUsage({ database, clock, log }, memories.cache('key_usage'))
   const captures = createCaptureRecorder({ database, random, log })
+  const thread = createTaskThread()
   metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
   metrics.gauge('countersign_pool_waiting', 'Requests that wait for a connection', () => database.load().waiting)
   metrics.gauge('countersign_pool_size', 'Working connections there may be', () => database.load().size)
@@ -126,6 +128,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     sessions: createSessionCache(memories.cache('sessions')),
     captures,
     offeredTools: createOfferedMemory(memories.cache('offered_tools')),
+    thread,
     clock,
     random,
     publicUrl,
@@ -152,6 +155,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
       await accounts.mail.close()
       await keyUsage.close()
       await captures.close()
+      await thread.close()
       await opened.close()
     },
   }

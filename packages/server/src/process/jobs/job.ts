@@ -1,3 +1,4 @@
+import { JOBS_SHARE } from '../../base/piece-of-work.js'
 import type { Services } from '../../context/context.js'
 import type { Tx } from '../../postgres/sql.js'
 import { claimJob } from '../../store/jobs.js'
@@ -14,12 +15,11 @@ export interface Job {
 export interface SharedJob {
   readonly name: string
   readonly shared: true
+  /** Its pieces are computed in the worker thread, and each may take seconds. */
+  readonly inThread?: true
   /** Does one piece. False when none is left, or the others have them. */
   readonly run: (services: Services) => Promise<boolean>
 }
-
-/** Background work takes a share of the pool like a tenant does, so that it never crowds out requests. */
-export const JOBS_SHARE = 'jobs'
 
 /** Pieces of a shared job that one turn does, so that the others get theirs. */
 const PIECES_PER_TURN = 20

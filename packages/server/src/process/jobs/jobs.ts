@@ -2,7 +2,7 @@ import { cursorOf, learnCaptures } from '../../captures/learn-captures.js'
 import { judgeWaitingRun } from '../../runs/judge-run.js'
 import { countDecisions } from '../../store/dashboard/decision-counts.js'
 import { expireOffers } from '../../workflows/expire-offers.js'
-import { JOBS_SHARE, type Job, type SharedJob } from './job.js'
+import type { Job, SharedJob } from './job.js'
 import { RETENTIONS, retentionJob } from './retentions.js'
 
 const decisionCountsJob: Job = {
@@ -16,12 +16,12 @@ const decisionCountsJob: Job = {
 const learningJob: SharedJob = {
   name: 'learning',
   shared: true,
-  run: async ({ database }) =>
-    (await database.transaction(JOBS_SHARE, (tx) => learnCaptures(tx, cursorOf(database)))) > 0,
+  inThread: true,
+  run: async (services) => (await learnCaptures(services, cursorOf(services.database))) > 0,
 }
 
 /** Runs are judged as soon as they are started; this is for those whose instance went away. */
-const runsJob: SharedJob = { name: 'runs', shared: true, run: judgeWaitingRun }
+const runsJob: SharedJob = { name: 'runs', shared: true, inThread: true, run: judgeWaitingRun }
 
 const expireOffersJob: SharedJob = {
   name: 'expire-offers',

@@ -4,38 +4,63 @@ import { type Job, runJob, type SharedJob } from './job.js'
 import { JOBS } from './jobs.js'
 
 export interface JobRunner {
-  /** Waits for the job that runs now. */
+  /** Waits for the jobs that run now. What the worker thread does by then has a few seconds to end. */
   close(): Promise<void>
 }
 
-/** Looks every `tickMs` which jobs are due, and runs them one after another. */
+/** A piece that takes longer to end is begun again by the next process. */
+const THREAD_PATIENCE_MS = 5_000
+
+/**
+ * Looks every `tickMs` which jobs are due. Jobs of the database run one after another; each job of the worker thread has
+ * a lane of its own, so that one that takes long holds up no other.
+ */
 export function startJobs(services: Services, jobs: readonly (Job | SharedJob)[] = JOBS, tickMs = 5_000): JobRunner {
   let stopped = false
-  let running: Promise<void> = Promise.resolve()
   const trouble = createLastingTrouble(services.log)
-  const tick = async () => {
-    for (const job of jobs) {
-      if (stopped || services.stopReason() !== null) return
-      try {
-        const ran = await runJob(job, services)
-        if (ran) services.metrics.count('countersign_job_runs_total', { job: job.name, outcome: 'done' })
-        // One that another instance has proves nothing; one of which no piece is left does.
-        if (ran || 'shared' in job) trouble.worked(job.name)
-      } catch (error) {
-        services.metrics.count('countersign_job_runs_total', { job: job.name, outcome: 'failed' })
-        trouble.failed(job.name, error)
-      }
+  const run = async (job: Job | SharedJob) => {
+    if (stopped || services.stopReason() !== null) return
+    try {
+      const ran = await runJob(job, services)
+      if (ran) services.metrics.count('countersign_job_runs_total', { job: job.name, outcome: 'done' })
+      // One that another instance has proves nothing; one of which no piece is left does.
+      if (ran || 'shared' in job) trouble.worked(job.name)
+    } catch (error) {
+      if (stopped) return
+      services.metrics.count('countersign_job_runs_total', { job: job.name, outcome: 'failed' })
+      trouble.failed(job.name, error)
     }
   }
+  const isOwn = (job: Job | SharedJob) => 'shared' in job && job.inThread === true
+  const lanes = [jobs.filter((job) => !isOwn(job)), ...jobs.filter(isOwn).map((job) => [job])].map((lane) => ({
+    lane,
+    running: Promise.resolve(),
+    isRunning: false,
+  }))
   const timer = setInterval(() => {
-    running = running.then(tick)
+    for (const each of lanes) {
+      if (each.isRunning) continue
+      each.isRunning = true
+      each.running = runLane(each.lane, run).finally(() => {
+        each.isRunning = false
+      })
+    }
   }, tickMs)
   timer.unref()
   return {
     close: async () => {
       stopped = true
       clearInterval(timer)
-      await running
+      const patience = setTimeout(() => void services.thread.close(), THREAD_PATIENCE_MS)
+      await Promise.all(lanes.map(({ running }) => running))
+      clearTimeout(patience)
     },
   }
+}
+
+async function runLane(
+  jobs: readonly (Job | SharedJob)[],
+  run: (job: Job | SharedJob) => Promise<void>,
+): Promise<void> {
+  for (const job of jobs) await run(job)
 }

@@ -1,4 +1,4 @@
-import type { CaptureItem, CaptureLevel, JsonValue, Outcome } from '@countersign/protocol'
+import type { CaptureItem, CaptureLevel, JsonValue } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
@@ -51,9 +51,9 @@ export async function insertCaptures(
   const [row] = await sql<{ accepted: number }[]>`
     with kept as (
       insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, decision, governed,
-        item)
+        item, item_size)
       select ${tenantId}, c.capture_id, c.agent, c.conversation_id, c.at, c.capture_level, c.tool_names, c.decision,
-        c.governed, c.item::json
+        c.governed, c.item::json, length(c.item)
       from rows from (
         json_to_recordset(${JSON.stringify(captures.map(toRow))}::text::json) as (
           capture_id text, agent text, conversation_id text, at timestamptz, capture_level text, tool_names text[],
@@ -107,104 +107,6 @@ export async function storeOfferedTools(
     from json_to_recordset(${JSON.stringify(tools)}::text::json) as t (agent text, tool_name text, schema json)
     on conflict (tenant_id, agent, tool_name) do update set schema = excluded.schema, seen_at = excluded.seen_at
     where excluded.schema is not null and known.schema::text is distinct from excluded.schema::text`
-}
-
-export interface AgentName {
-  readonly tenantId: string
-  readonly agent: string
-}
-
-export interface AgentToLearn extends AgentName {
-  readonly salt: string
-}
-
-/** Before every agent there is. */
-export const FIRST_AGENT: AgentName = { tenantId: '', agent: '' }
-
-/**
- * Takes an agent with captures to learn from, for this transaction: the next one after `after`, by tenant and name. Null
- * when there is none that nobody else has. Of each agent one capture is looked at, however many it has.
- */
-export async function takeAgent(tx: Tx, after: AgentName): Promise<AgentToLearn | null> {
-  const [learner] = await tx<AgentToLearn[]>`
-    with recursive waiting as (
-      select ${after.tenantId}::text as tenant_id, ${after.agent}::text as agent, timestamptz 'infinity' as due_at
-      union all
-      select next.* from waiting w cross join lateral (
-        select tenant_id, agent, due_at from unlearned_captures u
-        where (u.tenant_id, u.agent) > (w.tenant_id, w.agent)
-        order by u.tenant_id, u.agent, u.due_at limit 1
-      ) next
-    )
-    select a.tenant_id, a.agent, a.salt
-    from (select tenant_id, agent from waiting where due_at <= now()) w cross join lateral (
-      select * from learned_agents l where l.tenant_id = w.tenant_id and l.agent = w.agent for update skip locked
-    ) a
-    limit 1`
-  return learner ?? null
-}
-
-/**
- * Takes the batches of an agent's captures that have waited longest, for this transaction, until they come to `atLeast`.
- * `taken` counts captures that were removed meanwhile, too.
- */
-export async function takeUnlearned(
-  tx: Tx,
-  { tenantId, agent }: AgentToLearn,
-  atLeast: number,
-): Promise<{ taken: number; captures: UnlearnedCapture[] }> {
-  const taken = await tx<{ item: StoredCapture | null; governed: boolean | null }[]>`
-    with oldest as (
-      select ctid as row, captures, sum(captures) over (order by due_at, first_id) as captures_so_far
-      from (
-        select ctid, due_at, first_id, captures from unlearned_captures
-        where tenant_id = ${tenantId} and agent = ${agent} and due_at <= now()
-        order by due_at, first_id limit ${atLeast}
-      ) due
-    ), taken as (
-      delete from unlearned_captures
-      where ctid = any (array(select row from oldest where captures_so_far - captures < ${atLeast}))
-      returning capture_ids
-    )
-    select c.item, c.governed from (select unnest(capture_ids) as capture_id from taken) t
-    left join lateral (
-      -- One by one, however many PostgreSQL thinks there are: a plan for all reads every capture of the tenant.
-      select item, governed from captures where tenant_id = ${tenantId} and capture_id = t.capture_id limit 1
-    ) c on true`
-  const rows = taken.flatMap(({ item, governed }) => (item === null ? [] : [{ item, governed }]))
-  const governed = rows.filter((row) => row.governed).map(({ item }) => item)
-  const outcomes = governed.length === 0 ? null : await loadOutcomes(tx, tenantId, governed)
-  const captures = rows.map(({ item, governed: own }) => ({
-    item,
-    outcomes: own === true ? (outcomes?.get(item.capture_id) ?? new Map()) : null,
-  }))
-  return { taken: taken.length, captures }
-}
-
-/** A capture to learn from. */
-export interface UnlearnedCapture {
-  readonly item: StoredCapture
-  /** By the call's id, of calls that have a receipt. Null where it is unknown. */
-  readonly outcomes: ReadonlyMap<string, Outcome> | null
-}
-
-/** What receipts say of the calls of governed captures; such a capture has its proposal's id. */
-async function loadOutcomes(
-  tx: Tx,
-  tenantId: string,
-  captures: readonly StoredCapture[],
-): Promise<Map<string, Map<string, Outcome>>> {
-  const rows = await tx<{ proposalId: string; callId: string; outcome: Outcome }[]>`
-    select p.proposal_id, p.call_id, r.record::json ->> 'outcome' as outcome from pending_calls p
-    join receipts r using (tenant_id, session_id, pending_call_id)
-    where p.tenant_id = ${tenantId} and p.session_id = any (${captures.map((item) => item.conversation_id)})
-      and p.proposal_id = any (${captures.map((item) => item.capture_id)})`
-  const outcomes = new Map<string, Map<string, Outcome>>()
-  for (const { proposalId, callId, outcome } of rows) {
-    const calls = outcomes.get(proposalId) ?? new Map<string, Outcome>()
-    outcomes.set(proposalId, calls.set(callId, outcome))
-  }
-  return outcomes
 }
 
 export interface CaptureRow {

@@ -25,6 +25,16 @@ export async function loadLearnedTools(
   return rows.map((row) => ({ ...row, summary: readSummary(row.summary) }))
 }
 
+/** What was learned of some tools, as it is stored. */
+export function loadSummaries(
+  sql: Queryable,
+  where: { tenantId: string; agent: string; tools: readonly string[] },
+): Promise<{ toolName: string; summary: string }[]> {
+  return sql<{ toolName: string; summary: string }[]>`
+    select tool_name, summary::text from learned_tools
+    where tenant_id = ${where.tenantId} and agent = ${where.agent} and tool_name = any (${[...where.tools]})`
+}
+
 export async function countLearnedTools(
   sql: Queryable,
   { tenantId, agent }: { tenantId: string; agent: string },
@@ -34,30 +44,38 @@ export async function countLearnedTools(
   return row?.count ?? 0
 }
 
-export interface LearnedChange {
-  summary: ToolSummary
-  judged: number
-  passed: number
+/** What changes about a tool. The summary is JSON. */
+export interface LearnedToolChange {
+  readonly toolName: string
+  readonly summary: string
+  readonly samples: number
+  readonly judged: number
+  readonly passed: number
 }
 
-/** Writes summaries whole, under the agent's lock, and adds to the counts of judged calls. */
+/** Writes summaries whole, while nobody else can learn about the agent, and adds to the counts of judged calls. */
 export async function saveLearnedTools(
   tx: Tx,
   where: { tenantId: string; agent: string },
-  changes: readonly LearnedChange[],
+  changes: readonly LearnedToolChange[],
 ): Promise<void> {
-  const rows = changes.map(({ summary, judged, passed }) => ({
-    tool_name: summary.tool,
-    summary,
-    samples: summary.samples,
+  const rows = changes.map(({ toolName, samples, judged, passed }) => ({
+    tool_name: toolName,
+    samples,
     judged,
     passed,
   }))
+  // A line each: JSON has no line breaks, and nobody need parse a summary on its way.
+  const summaries = changes.map(({ summary }) => summary).join('\n')
   await tx`
     insert into learned_tools as known (tenant_id, agent, tool_name, summary, samples, judged, passed, updated_at)
-    select ${where.tenantId}, ${where.agent}, t.tool_name, t.summary, t.samples, t.judged, t.passed, clock_timestamp()
-    from json_to_recordset(${JSON.stringify(rows)}::text::json)
-      as t (tool_name text, summary json, samples bigint, judged bigint, passed bigint)
+    select ${where.tenantId}, ${where.agent}, t.tool_name, t.summary::json, t.samples, t.judged, t.passed,
+      clock_timestamp()
+    from rows from (
+      json_to_recordset(${JSON.stringify(rows)}::text::json) as (
+        tool_name text, samples bigint, judged bigint, passed bigint),
+      string_to_table(${summaries}::text, chr(10))
+    ) as t (tool_name, samples, judged, passed, summary)
     on conflict (tenant_id, agent, tool_name) do update set
       summary = excluded.summary, samples = excluded.samples, updated_at = excluded.updated_at,
       judged = known.judged + excluded.judged, passed = known.passed + excluded.passed`
@@ -73,14 +91,21 @@ export async function lockLearnedCapturesOf(
     from captures c join sessions s on s.tenant_id = c.tenant_id and s.session_id = c.conversation_id
     where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.at >= s.created_at - interval '1 minute'
       and c.governed`
+  // Whoever learns about one of them at this moment may have read what is about to be erased: the claim is over.
   await tx`
-    select 1 from learned_agents where tenant_id = ${tenantId} and agent in (select c.agent ${own}) order by agent
-    for update`
+    with own as (
+      select agent from learned_agents where tenant_id = ${tenantId} and agent in (select c.agent ${own}) order by agent
+      for update
+    )
+    update learned_agents set claim_id = null, claimed_until = null
+    where tenant_id = ${tenantId} and agent in (select agent from own)`
   const captures = new Map<string, StoredCapture[]>()
   for (const { agent, item } of await tx<{ agent: string; item: StoredCapture }[]>`
     select c.agent, c.item ${own} and not exists (
       select 1 from unlearned_captures u
-      where u.tenant_id = c.tenant_id and u.agent = c.agent and c.capture_id = any (u.capture_ids))`) {
+      where u.tenant_id = c.tenant_id and u.agent = c.agent and c.capture_id = any (u.capture_ids)
+    ) and not exists (
+      select 1 from set_aside_captures a where a.tenant_id = c.tenant_id and a.capture_id = c.capture_id)`) {
     const items = captures.get(agent)
     if (items === undefined) captures.set(agent, [item])
     else items.push(item)

@@ -1,0 +1,24 @@
+import { parentPort } from 'node:worker_threads'
+import type { TaskReply } from './base/worker-thread.js'
+import { learnBatch, learnedTools } from './captures/learn-batch.js'
+import type { Tasks } from './context/tasks.js'
+
+/** The program of the worker thread: one task at a time, each with all it needs in its input. */
+const TASKS: { readonly [Name in keyof Tasks]: (input: Tasks[Name]['input']) => Output<Name> } = {
+  learnedTools,
+  learnBatch,
+}
+
+type Output<Name extends keyof Tasks> = Tasks[Name]['output'] | Promise<Tasks[Name]['output']>
+
+parentPort?.on('message', async ({ name, input }: { name: keyof Tasks; input: never }) => {
+  parentPort?.postMessage(await replyTo(name, input))
+})
+
+async function replyTo(name: keyof Tasks, input: never): Promise<TaskReply> {
+  try {
+    return { ok: true, output: await TASKS[name](input) }
+  } catch (error) {
+    return { ok: false, error: error instanceof Error ? error.message : String(error) }
+  }
+}
