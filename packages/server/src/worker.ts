@@ -2,11 +2,15 @@ import { parentPort } from 'node:worker_threads'
 import type { TaskReply } from './base/worker-thread.js'
 import { learnBatch, learnedTools } from './captures/learn-batch.js'
 import type { Tasks } from './context/tasks.js'
+import { judgeFixtures, judgePage, reportRun } from './runs/judge-page.js'
 
 /** The program of the worker thread: one task at a time, each with all it needs in its input. */
 const TASKS: { readonly [Name in keyof Tasks]: (input: Tasks[Name]['input']) => Output<Name> } = {
   learnedTools,
   learnBatch,
+  judgePage,
+  reportRun,
+  judgeFixtures,
 }
 
 type Output<Name extends keyof Tasks> = Tasks[Name]['output'] | Promise<Tasks[Name]['output']>

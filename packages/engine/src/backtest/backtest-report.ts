@@ -11,6 +11,8 @@ export interface BacktestTally {
   calls: number
   callsBlocked: number
   readonly tools: Map<string, { calls: number; paths: Map<string, number> }>
+  /** Paths listed so far, of all tools. */
+  paths: number
   readonly wouldBlock: Map<string, number>
   readonly notJudged: Map<UnjudgedRule, number>
   readonly divergences: RunReport['divergences']
@@ -19,6 +21,9 @@ export interface BacktestTally {
 /** Sessions beyond these still count; only their first divergence is not listed. */
 const MAX_DIVERGENCES = 200
 const MAX_PATHS = 200
+/** Tools without a contract, and paths of all tools together: what a report lists stays small, the counts stay exact. */
+const MAX_UNCOVERED_TOOLS = 256
+const MAX_ALL_PATHS = 20_000
 
 /** An empty tally. */
 export const newTally = (plan: Plan): BacktestTally => ({
@@ -28,6 +33,7 @@ export const newTally = (plan: Plan): BacktestTally => ({
   calls: 0,
   callsBlocked: 0,
   tools: new Map(),
+  paths: 0,
   wouldBlock: new Map(),
   notJudged: new Map(),
   divergences: [],
@@ -83,12 +89,17 @@ function countCall(
     const reason = reasons[0]?.reason ?? 'response_format_invalid'
     tally.wouldBlock.set(reason, (tally.wouldBlock.get(reason) ?? 0) + 1)
   }
+  const hasRoom = tally.plan.contracts.has(tool) || tally.tools.size < tally.plan.contracts.size + MAX_UNCOVERED_TOOLS
+  if (!tally.tools.has(tool) && !hasRoom) return
   const seen = tally.tools.get(tool) ?? { calls: 0, paths: new Map<string, number>() }
   tally.tools.set(tool, seen)
   seen.calls++
   const paths = new Set(leavesOf(session.turns[turn]?.calls[call]?.arguments).leaves.map(({ path }) => path))
   for (const path of paths) {
-    if (seen.paths.has(path) || seen.paths.size < MAX_PATHS) seen.paths.set(path, (seen.paths.get(path) ?? 0) + 1)
+    const isNew = !seen.paths.has(path)
+    if (isNew && (seen.paths.size >= MAX_PATHS || tally.paths >= MAX_ALL_PATHS)) continue
+    if (isNew) tally.paths++
+    seen.paths.set(path, (seen.paths.get(path) ?? 0) + 1)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Outcome } from '@countersign/protocol'
+import type { Outcome, RunFixture, RunReport, UnmatchedPolicy } from '@countersign/protocol'
 import { createWorkerThread, type ThreadLimits, type WorkerThread } from '../base/worker-thread.js'
 import type { LearnedToolChange } from '../store/captures/learned-tools.js'
 
@@ -10,6 +10,11 @@ export type Tasks = {
   /** Which of a batch's captures can be learned at once, counted from the first, and the tools that they tell of. */
   learnedTools: { input: readonly string[]; output: { captures: number; tools: string[] } }
   learnBatch: { input: BatchToLearn; output: LearnedToolChange[] }
+  /** Judges some captured conversations, and adds them to what was found so far. */
+  judgePage: { input: PageToJudge; output: JudgedPage }
+  /** The report of a run, as JSON. */
+  reportRun: { input: Pick<PageToJudge, 'plan' | 'tally'>; output: string }
+  judgeFixtures: { input: { plan: RunPlan; fixtures: readonly RunFixture[] }; output: RunReport }
 }
 
 export type TaskThread = WorkerThread<Tasks>
@@ -19,6 +24,28 @@ const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? '../../dist/worker.js'
 
 /** The thread of a process. It starts with the first task. */
 export const createTaskThread = (limits?: ThreadLimits): TaskThread => createWorkerThread<Tasks>(PROGRAM, limits)
+
+export interface RunPlan {
+  readonly hash: string
+  /** The plan as JSON. */
+  readonly compiled: string
+  readonly unmatchedPolicy: UnmatchedPolicy
+}
+
+export interface PageToJudge {
+  readonly plan: RunPlan
+  readonly conversations: readonly { readonly conversationId: string; readonly items: readonly string[] }[]
+  /** What earlier pages found; only the thread reads it. Null for the first page. */
+  readonly tally: string | null
+}
+
+export interface JudgedPage {
+  readonly tally: string
+  /** Conversations judged so far. */
+  readonly sessions: number
+  /** How long this page took. */
+  readonly ms: number
+}
 
 export interface BatchToLearn {
   readonly captures: readonly CaptureToLearn[]

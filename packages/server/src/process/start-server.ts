@@ -15,6 +15,7 @@ import { type AppParts, createApp } from '../http/app.js'
 import { createDatabase, type Database } from '../postgres/database.js'
 import { makeDriverFast } from '../postgres/fast-driver.js'
 import { codeVersion, migrate } from '../postgres/migrate.js'
+import { runsAtRest } from '../runs/judge-run.js'
 import { countLedgerEvents } from '../store/health.js'
 import { createClockWatch } from './clock-watch.js'
 import { createAccounts } from './create-accounts.js'
@@ -156,6 +157,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
       await keyUsage.close()
       await captures.close()
       await thread.close()
+      await runsAtRest(database)
       await opened.close()
     },
   }

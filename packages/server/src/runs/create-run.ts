@@ -3,10 +3,10 @@ import type { Input, JsonValue, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { prepareSentPlan } from '../context/prepare-sent-plan.js'
-import { inStatement, inTurns } from '../context/work.js'
+import { inStatement } from '../context/work.js'
 import { storePlan, usePlan } from '../store/governance/plans.js'
 import { enqueueRun } from './enqueue-run.js'
-import { judgeFixtures } from './judge-run.js'
+import { judgeNow } from './judge-run.js'
 
 type Body = Input<Routes['createRun']>['body']
 
@@ -26,7 +26,7 @@ export async function createRun(
         ? null
         : { agent: against.agent, since: against.since ?? null, maxSessions: against.max_sessions, unmatchedPolicy },
     judge: async () =>
-      'fixtures' in against ? inTurns(ctx, judgeFixtures(against.fixtures, { plan, unmatchedPolicy })) : null,
+      'fixtures' in against ? judgeNow(ctx, { hash: plan.hash, unmatchedPolicy }, against.fixtures) : null,
   })
 }
 

@@ -4,7 +4,7 @@ import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { inTransaction } from '../context/work.js'
 import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs/runs.js'
-import { judgeWaitingRun } from './judge-run.js'
+import { judgeBeside } from './judge-run.js'
 
 type Started = Reply<Routes['createRun']>
 
@@ -43,8 +43,7 @@ export async function enqueueRun(ctx: Context, run: NewRun): Promise<Started> {
   if (stored === null) throw new ApiError('BUSY')
   if (!inserted) return repeated(ctx, stored, bodyHash)
   // Beside the request: the caller reads the run back when it is done.
-  if (report === null)
-    judgeWaitingRun(ctx.app).catch((error) => ctx.request.log.error({ error }, 'runs could not be judged'))
+  if (report === null) judgeBeside(ctx.app)
   return runReply(ctx, stored)
 }
 

@@ -1,86 +1,155 @@
-import { setImmediate } from 'node:timers/promises'
-import { addToTally, backtestSession, newTally, type Plan, reportOf, type Steps } from '@countersign/engine'
-import type { CompiledSession, RunFixture, RunReport } from '@countersign/protocol'
-import type { Services } from '../context/context.js'
-import { listConversations, loadConversations } from '../store/captures/captures.js'
-import { findPlan } from '../store/governance/plans.js'
-import { type ClaimedRun, claimRun, finishRun, renewClaim } from '../store/runs/runs.js'
-import { type JudgeablePlan, judgeablePlan, requestRules } from './judgeable-plan.js'
-import { capturedExpectation, capturedSession, fixtureSession, hasFlows } from './past-sessions.js'
-import { storedReport, storedVerdict } from './stored-report.js'
+import type { RunFixture, RunReport } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import { MAX_ATTEMPTS, whileRenewing } from '../base/piece-of-work.js'
+import { TaskFailed } from '../base/worker-thread.js'
+import type { Context, Services } from '../context/context.js'
+import type { PageToJudge, RunPlan } from '../context/tasks.js'
+import { listConversations, loadConversations, measureConversations } from '../store/captures/captures.js'
+import { findPlanText } from '../store/governance/plans.js'
+import { type ClaimedRun, claimRun, failRun, finishRun, renewClaim, requeueRun } from '../store/runs/runs.js'
 
-/** Judges fixtures one by one. Few and small, so that the reply can wait for it. */
-export function* judgeFixtures(
-  fixtures: readonly RunFixture[],
-  options: { plan: Plan; unmatchedPolicy: 'block' | 'allow' },
-): Steps<RunReport> {
-  const tally = newTally(options.plan)
-  const unjudged = requestRules(options.plan)
-  for (const fixture of fixtures) {
-    const session = fixtureSession(fixture, null)
-    const expected = (turn: number, call: number) => fixture.turns[turn]?.calls[call]?.expect ?? 'allow'
-    addToTally(tally, session, backtestSession(session, options), expected, unjudged)
-    yield
-  }
-  return reportOf(tally)
+/** What is judged at once: so many conversations, or as many as come to so many characters. */
+const PAGE_LIMITS = { conversations: 100, size: 1024 * 1024 } as const
+
+/** Of a longer conversation its beginning is judged. */
+const CONVERSATION_SIZE = 4 * 1024 * 1024
+
+/** Time in the worker thread that a run may take in all, so that it ends and others get their turn. */
+export const RUN_SECONDS = 120
+
+/** A run that will not succeed however often it is tried. The message is for the person who started it. */
+class RunRefused extends Error {
+  override name = 'RunRefused'
 }
 
-/** Does one run that waits. Whatever goes wrong with it is written into it. False when none waits. */
-export async function judgeWaitingRun(services: Services): Promise<boolean> {
-  const { database, log } = services
-  const run = await claimRun(database.sql)
-  if (run === null) return false
+/** Judges fixtures while the request waits for it. */
+export async function judgeNow(
+  { app, tenant: { tenantId } }: Context,
+  { hash, unmatchedPolicy }: Pick<RunPlan, 'hash' | 'unmatchedPolicy'>,
+  fixtures: readonly RunFixture[],
+): Promise<RunReport> {
+  const compiled = await findPlanText(app.database.sql, tenantId, hash)
+  if (compiled === null) throw new ApiError('PLAN_UNKNOWN')
   try {
-    await finishRun(database.sql, run, { report: await judgeCaptured(services, run) })
+    return await app.thread.run(tenantId, 'judgeFixtures', { plan: { hash, compiled, unmatchedPolicy }, fixtures })
   } catch (error) {
-    log.error({ run: run.runId, error }, 'a run failed')
-    await finishRun(database.sql, run, { error: 'the run could not be finished; start it again' })
+    if (!(error instanceof TaskFailed)) throw error
+    throw new ApiError('INVALID_REQUEST', {
+      detail: `body.against.fixtures: they could not be judged (${error.message}); send fewer or smaller fixtures`,
+    })
+  }
+}
+
+/**
+ * Does one run that waits. An attempt that fails is followed by another, at most three in all; then what went wrong is
+ * written into the run. False when none waits.
+ */
+export async function judgeWaitingRun(services: Pick<Services, 'database' | 'thread' | 'log'>): Promise<boolean> {
+  const { database, log } = services
+  const { sql } = database
+  const run = await claimRun(sql)
+  if (run === null) return false
+  const { tenantId, runId, attempts } = run
+  const fail = async (reason: string) => {
+    log.warn({ tenant_id: tenantId, run_id: runId, attempts, reason }, 'a run failed; its error says why')
+    await failRun(sql, run, reason)
+  }
+  if (attempts > MAX_ATTEMPTS) {
+    await fail(`the run was begun ${MAX_ATTEMPTS} times and the server ended each time; it is not tried again`)
+    return true
+  }
+  try {
+    await judgeCaptured(services, run)
+  } catch (error) {
+    if (error instanceof RunRefused) await fail(error.message)
+    else if (error instanceof TaskFailed && attempts >= MAX_ATTEMPTS) await fail(tooOften(error))
+    else {
+      await requeueRun(sql, run, { counted: error instanceof TaskFailed })
+      if (!(error instanceof TaskFailed)) throw error
+    }
   }
   return true
 }
 
-const CONVERSATIONS_PER_PAGE = 100
+const tooOften = ({ message }: TaskFailed): string =>
+  `the run was begun ${MAX_ATTEMPTS} times and did not get through (${message}); ` +
+  'start another one with fewer sessions or a simpler plan'
 
 /** Judges the newest conversations first, so that a run with a limit shows the agent as it is now. */
-async function judgeCaptured({ database, plans }: Services, run: ClaimedRun): Promise<RunReport> {
+async function judgeCaptured(
+  { database: { sql }, thread }: Pick<Services, 'database' | 'thread'>,
+  run: ClaimedRun,
+): Promise<void> {
+  const { tenantId, compiledHash: hash } = run
   const { agent, since, maxSessions, unmatchedPolicy } = run.against
-  const compiled = await findPlan(database.sql, run.tenantId, run.compiledHash)
-  if (compiled === null) throw new Error(`the plan ${run.compiledHash} is gone`)
-  const whole = await prepared(plans, run, compiled)
-  const variants = new Map<boolean, { plan: Plan } & Pick<JudgeablePlan, 'unjudged'>>()
-  const planFor = async (flows: boolean) => {
-    const known = variants.get(flows)
-    if (known !== undefined) return known
-    const { compiled: part, unjudged } = judgeablePlan(compiled, { flows })
-    const variant = { plan: await prepared(plans, run, part), unjudged }
-    variants.set(flows, variant)
-    return variant
-  }
-  const tally = newTally(whole)
-  const scope = { tenantId: run.tenantId, agent }
+  const compiled = await findPlanText(sql, tenantId, hash)
+  if (compiled === null) throw new RunRefused(`the plan ${hash} is gone; submit it again and start another run`)
+  const plan = { hash, compiled, unmatchedPolicy }
+  const scope = { tenantId, agent }
   const after = since === null ? null : new Date(since)
-  const ids = await listConversations(database.sql, { ...scope, since: after, limit: maxSessions })
-  for (let from = 0; from < ids.length; from += CONVERSATIONS_PER_PAGE) {
-    await renewClaim(database.sql, run, tally.sessions)
-    const page = await loadConversations(database.sql, {
-      ...scope,
-      ids: ids.slice(from, from + CONVERSATIONS_PER_PAGE),
-    })
-    for (const { conversationId, items } of page) {
-      const session = capturedSession(conversationId, items)
-      const { plan, unjudged } = await planFor(hasFlows(session))
-      const verdicts = backtestSession(session, { plan, unmatchedPolicy }).map((verdict) =>
-        storedVerdict(verdict, plan),
+  const ids = await listConversations(sql, { ...scope, since: after, limit: maxSessions })
+  let tally: string | null = null
+  let sessions = 0
+  let ms = 0
+  const renew = () => renewClaim(sql, run, sessions)
+  for (let from = 0; from < ids.length; ) {
+    await renew()
+    const page = await pageOf(sql, scope, ids.slice(from, from + PAGE_LIMITS.conversations))
+    from += page.length
+    const conversations = await loadConversations(sql, { ...scope, ids: page, size: CONVERSATION_SIZE })
+    const input: PageToJudge = { plan, conversations, tally }
+    const judged = await whileRenewing(renew, () => thread.run(tenantId, 'judgePage', input))
+    ;({ tally, sessions } = judged)
+    ms += judged.ms
+    if (ms > RUN_SECONDS * 1_000) {
+      throw new RunRefused(
+        `judging took more than ${RUN_SECONDS} seconds after ${sessions} of ${ids.length} sessions; ` +
+          'start another run with fewer sessions or a simpler plan',
       )
-      addToTally(tally, session, verdicts, capturedExpectation(items), unjudged)
-      await setImmediate()
     }
   }
-  return storedReport(reportOf(tally), whole)
+  const report = await thread.run(tenantId, 'reportRun', { plan, tally })
+  await finishRun(sql, run, { report, sessions })
 }
 
-async function prepared(plans: Services['plans'], { tenantId }: ClaimedRun, compiled: CompiledSession): Promise<Plan> {
-  const result = await plans.prepare(compiled, { by: { tenantId, isOwed: true } })
-  if (!result.ok) throw new Error(result.problems.join('; '))
-  return result.plan
+/** As many of the conversations as fit into one page, and at least one. */
+async function pageOf(
+  sql: Services['database']['sql'],
+  scope: { tenantId: string; agent: string },
+  ids: readonly string[],
+): Promise<readonly string[]> {
+  const sizes = await measureConversations(sql, { ...scope, ids })
+  let size = 0
+  const end = ids.findIndex((id, at) => {
+    size += Math.min(sizes.get(id) ?? 0, CONVERSATION_SIZE)
+    return at > 0 && size > PAGE_LIMITS.size
+  })
+  return end === -1 ? ids : ids.slice(0, end)
 }
+
+/** Runs that one process judges at once, so that a short one need not wait for a long one. */
+const MAX_JUDGED_AT_ONCE = 4
+
+const judging = new WeakMap<object, Set<Promise<void>>>()
+
+const judgingOn = (database: object): Set<Promise<void>> => {
+  const known = judging.get(database) ?? new Set()
+  judging.set(database, known)
+  return known
+}
+
+/** Begins with runs that wait, beside whatever else is done. */
+export function judgeBeside(services: Services): void {
+  const { database, log } = services
+  const known = judgingOn(database)
+  if (known.size >= MAX_JUDGED_AT_ONCE) return
+  const work = (async () => {
+    while (services.isReady() && (await judgeWaitingRun(services)));
+  })()
+    .catch((error) => log.error({ error }, 'runs could not be judged; they are taken up again'))
+    .finally(() => known.delete(work))
+  known.add(work)
+}
+
+/** Waits for the runs that were begun beside requests. They end soon once the worker thread is closed. */
+export const runsAtRest = async (database: object): Promise<void> => void (await Promise.all(judgingOn(database)))

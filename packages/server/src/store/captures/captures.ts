@@ -157,18 +157,55 @@ export async function listConversations(
   return rows.map(({ conversationId }) => conversationId)
 }
 
-/** Whole conversations, each with its captures in order. One that was deleted meanwhile is left out. */
+interface Conversations {
+  readonly tenantId: string
+  readonly agent: string
+  readonly ids: readonly string[]
+}
+
+/** How many characters each conversation has. One that was deleted meanwhile has none. */
+export async function measureConversations(
+  sql: Queryable,
+  { tenantId, agent, ids }: Conversations,
+): Promise<Map<string, number>> {
+  const rows = await sql<{ conversationId: string; size: number }[]>`
+    select conversation_id, sum(coalesce(item_size, length(item::text)))::float8 as size from captures
+    where tenant_id = ${tenantId} and agent = ${agent} and capture_level <> 'metadata'
+      and conversation_id = any (${[...ids]})
+    group by conversation_id`
+  return new Map(rows.map(({ conversationId, size }) => [conversationId, size]))
+}
+
+/**
+ * Conversations, each with its captures in order as JSON, until they come to `size` characters. One that was deleted
+ * meanwhile is left out.
+ */
 export async function loadConversations(
   sql: Queryable,
-  where: { tenantId: string; agent: string; ids: readonly string[] },
-): Promise<{ conversationId: string; items: StoredCapture[] }[]> {
-  const rows = await sql<{ conversationId: string; items: StoredCapture[] }[]>`
-    select conversation_id, json_agg(item order by at, capture_id) as items from captures
-    where tenant_id = ${where.tenantId} and agent = ${where.agent} and capture_level <> 'metadata'
-      and conversation_id = any (${[...where.ids]})
-    group by conversation_id`
-  const found = new Map(rows.map((row) => [row.conversationId, row]))
-  return where.ids.flatMap((id) => found.get(id) ?? [])
+  { tenantId, agent, ids, size }: Conversations & { readonly size: number },
+): Promise<{ conversationId: string; items: string[] }[]> {
+  const rows = await sql<{ conversationId: string; item: string }[]>`
+    select conversation_id, item::text from (
+      select conversation_id, item, at, capture_id, own,
+        sum(own) over (partition by conversation_id order by at, capture_id) as so_far
+      from (
+        select conversation_id, item, at, capture_id, coalesce(item_size, length(item::text)) as own from captures
+        where tenant_id = ${tenantId} and agent = ${agent} and capture_level <> 'metadata'
+          and conversation_id = any (${[...ids]})
+      ) sized
+    ) measured
+    where so_far - own < ${size}
+    order by conversation_id, at, capture_id`
+  const found = new Map<string, string[]>()
+  for (const { conversationId, item } of rows) {
+    const items = found.get(conversationId)
+    if (items === undefined) found.set(conversationId, [item])
+    else items.push(item)
+  }
+  return ids.flatMap((conversationId) => {
+    const items = found.get(conversationId)
+    return items === undefined ? [] : [{ conversationId, items }]
+  })
 }
 
 /** Removes captures that came more than `days` ago, some at once. What was learned from them stays. */

@@ -14,6 +14,14 @@ export async function findPlan(
   return row?.compiledSession ?? null
 }
 
+/** The same as JSON, for whoever hands it on. */
+export async function findPlanText(sql: Queryable, tenantId: string, compiledHash: string): Promise<string | null> {
+  const [row] = await sql<{ compiled: string }[]>`
+    select compiled_session::text as compiled from plans
+    where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
+  return row?.compiled ?? null
+}
+
 /** Stores the plan with which a session is created, for as long as the session. */
 export const STORE_PLAN = `
     insert into plans (tenant_id, compiled_hash, compiled_session, permanent)

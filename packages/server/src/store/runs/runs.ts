@@ -1,4 +1,4 @@
-import type { JsonValue, RunReport, RunView } from '@countersign/protocol'
+import type { RunReport, RunView } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
@@ -78,42 +78,72 @@ export interface ClaimedRun {
   runId: string
   compiledHash: string
   against: CapturedScope
+  /** Times it was begun, with this one. */
+  attempts: number
 }
 
 const CLAIM = '60 seconds'
 
-/** Takes a run that waits, or whose instance went away. Null when there is none. */
+/**
+ * Takes a run that waits, or whose instance went away, and counts the attempt before it is made. Tenants with fewer runs
+ * under way come first. Null when there is none.
+ */
 export async function claimRun(sql: Queryable): Promise<ClaimedRun | null> {
   const [row] = await sql<ClaimedRun[]>`
-    update runs set status = 'running', claimed_until = clock_timestamp() + ${CLAIM}::interval
+    update runs set status = 'running', claimed_until = clock_timestamp() + ${CLAIM}::interval, attempts = attempts + 1
     where (tenant_id, run_id) = (
-      select tenant_id, run_id from runs
-      where status = 'queued' or (status = 'running' and claimed_until < clock_timestamp())
-      order by created_at limit 1 for update skip locked
+      select w.tenant_id, w.run_id from runs w
+      where w.status = 'queued' or (w.status = 'running' and w.claimed_until < clock_timestamp())
+      order by (
+        select count(*) from runs b
+        where b.tenant_id = w.tenant_id and b.status = 'running' and b.claimed_until >= clock_timestamp()
+      ), w.created_at limit 1 for update skip locked
     )
-    returning tenant_id, run_id, compiled_hash, against`
+    returning tenant_id, run_id, compiled_hash, against, attempts`
   return row ?? null
 }
 
 /** Says how far it is, and that it goes on. */
-export async function renewClaim(sql: Queryable, { tenantId, runId }: ClaimedRun, sessionsDone: number): Promise<void> {
+export async function renewClaim(
+  sql: Queryable,
+  { tenantId, runId, attempts }: ClaimedRun,
+  sessionsDone: number,
+): Promise<void> {
   await sql`
     update runs set claimed_until = clock_timestamp() + ${CLAIM}::interval, sessions_done = ${sessionsDone}
-    where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running'`
+    where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running' and attempts = ${attempts}`
 }
 
-/** Ends a run. One that another instance ended meanwhile stays as it is. */
+/** Lets another attempt begin. `counted` is false where the run was not to blame. */
+export async function requeueRun(
+  sql: Queryable,
+  { tenantId, runId, attempts }: ClaimedRun,
+  { counted }: { counted: boolean },
+): Promise<void> {
+  await sql`
+    update runs set status = 'queued', claimed_until = null, sessions_done = 0,
+      attempts = attempts - ${counted ? 0 : 1}::int
+    where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running' and attempts = ${attempts}`
+}
+
+/** Ends a run with its report, which is JSON. One that another instance ended meanwhile stays as it is. */
 export async function finishRun(
   sql: Queryable,
   { tenantId, runId }: ClaimedRun,
-  end: { report: RunReport } | { error: string },
+  { report, sessions }: { report: string; sessions: number },
 ): Promise<void> {
-  const report: JsonValue = 'report' in end ? (JSON.stringify(end.report) as JsonValue) : null
   await sql`
-    update runs set status = ${'report' in end ? 'done' : 'failed'}, report = ${report as string | null}::text::json,
-      error = ${'error' in end ? end.error : null},
-      sessions_done = ${'report' in end ? end.report.sessions : sql`sessions_done`}, finished_at = clock_timestamp(), claimed_until = null
+    update runs set status = 'done', report = ${report}::text::json, error = null, sessions_done = ${sessions},
+      finished_at = clock_timestamp(), claimed_until = null, attempts = 0
     where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running'`
+}
+
+/** Ends a run with what a person is told of it. One that was taken over or ended meanwhile stays as it is. */
+export async function failRun(sql: Queryable, { tenantId, runId, attempts }: ClaimedRun, error: string): Promise<void> {
+  await sql`
+    update runs set status = 'failed', report = null, error = ${error}, finished_at = clock_timestamp(),
+      claimed_until = null
+    where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running' and attempts = ${attempts}`
 }
 
 /** Newest first, below the cursor. */
