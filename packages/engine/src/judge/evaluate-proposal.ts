@@ -5,9 +5,10 @@ import { sha256Hex } from '../json/hash.js'
 import type { ReadResponse } from '../response/read-response.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { SessionState } from '../state/state.js'
-import { EMPTY_TALLY, type Tally, tallyCall } from '../state/tally.js'
+import { type Tally, tallyCall } from '../state/tally.js'
 import { judgeCall, type LadderResult, responseContext } from './judge-call.js'
 import type { Proposal, Verdict } from './proposal.js'
+import { countProviderRuns, NO_RUNS } from './provider-run.js'
 import { recordDecision } from './record-decision.js'
 import { totalWith } from './rules/amounts.js'
 
@@ -16,7 +17,8 @@ export function evaluateProposal(proposal: Proposal): Verdict {
   const { state, response, gate } = proposal
   const cost = costOfResponse(proposal)
   const shared = responseContext(proposal)
-  let tally = EMPTY_TALLY
+  const runs = response.providerRun.length === 0 ? NO_RUNS : countProviderRuns(proposal)
+  let { tally } = runs
   const results: LadderResult[] = []
   const calls = callsToJudge(response)
   const spent = cost === '0' ? state.actualCost : addDecimals(state.actualCost, cost)
@@ -54,6 +56,7 @@ export function evaluateProposal(proposal: Proposal): Verdict {
       outcome,
       calls: records,
       provider_run: response.providerRun.map(({ type, name }) => name ?? type),
+      ...(runs.calls.length > 0 && { provider_calls: [...runs.calls] }),
     },
     resources,
     breaker: trips(proposal, outcome),

@@ -1,5 +1,5 @@
-import { asRecord, asText, type RawCall, type RawResponse, readUsage } from './read-call.js'
-import type { FinishReason, ProviderRun } from './tool-call.js'
+import { asRecord, asText, type RawCall, type RawResponse, type RawRun, readUsage } from './read-call.js'
+import type { FinishReason } from './tool-call.js'
 
 const STOP_REASONS: ReadonlyMap<unknown, FinishReason> = new Map([
   ['end_turn', 'stop'],
@@ -14,7 +14,7 @@ const STOP_REASONS: ReadonlyMap<unknown, FinishReason> = new Map([
 /** Reads a message of the Messages API. */
 export function readAnthropic(response: Record<string, unknown>): RawResponse {
   const calls: RawCall[] = []
-  const providerRun: ProviderRun[] = []
+  const providerRun: RawRun[] = []
   const texts: string[] = []
   for (const item of response.content as unknown[]) {
     const block = asRecord(item) ?? {}
@@ -23,7 +23,7 @@ export function readAnthropic(response: Record<string, unknown>): RawResponse {
     else if (type === 'tool_use') {
       calls.push({ kind: 'function', choice: 0, id: block.id, name: block.name, arguments: block.input })
     } else if (type.endsWith('tool_use')) {
-      providerRun.push({ type, name: asText(block.name), id: asText(block.id) })
+      providerRun.push({ type, name: asText(block.name), id: asText(block.id), arguments: block.input })
     }
   }
   return {

@@ -15,10 +15,26 @@ export interface RawCall {
   readonly problem?: string
 }
 
+/** A tool that the provider ran, as its format gives it. */
+export interface RawRun {
+  readonly type: string
+  readonly name: string | null
+  readonly id: string | null
+  /** JSON text, or the value itself. */
+  readonly arguments: unknown
+}
+
+/** These are recorded as they are, so they must be small. */
+export function toRun({ type, name, id, arguments: given }: RawRun): ProviderRun {
+  const bound = (text: string | null) => (text === null ? null : cutText(text, LIMITS.toolNameLength))
+  const { value } = readArguments(given)
+  return { type: cutText(type, LIMITS.toolNameLength), name: bound(name), id: bound(id), arguments: value }
+}
+
 /** What the reader of one provider's format found. */
 export interface RawResponse {
   readonly calls?: RawCall[]
-  readonly providerRun?: ProviderRun[]
+  readonly providerRun?: RawRun[]
   readonly content?: string | null
   readonly finishReason?: FinishReason | null
   readonly model?: string | null

@@ -1,5 +1,5 @@
-import { asRecord, asText, type RawCall, type RawResponse, readUsage } from './read-call.js'
-import type { FinishReason, ProviderRun } from './tool-call.js'
+import { asRecord, asText, type RawCall, type RawResponse, type RawRun, readUsage } from './read-call.js'
+import type { FinishReason } from './tool-call.js'
 
 const CHAT_FINISH_REASONS: ReadonlyMap<unknown, FinishReason> = new Map([
   ['stop', 'stop'],
@@ -14,6 +14,7 @@ export function readOpenAiChat(response: Record<string, unknown>): RawResponse {
   const calls: RawCall[] = []
   const texts: string[] = []
   const problems: string[] = []
+  const providerRun: RawRun[] = []
   let finishReason: FinishReason | null | undefined
   let choice = -1
   for (const item of response.choices as unknown[]) {
@@ -29,6 +30,7 @@ export function readOpenAiChat(response: Record<string, unknown>): RawResponse {
     }
     const text = textOf(message.content) ?? asText(message.refusal)
     if (text !== null) texts.push(text)
+    if (citesTheWeb(message)) providerRun.push({ type: 'web_search_call', name: null, id: null, arguments: {} })
     const toolCalls = message.tool_calls ?? []
     if (!Array.isArray(toolCalls)) problems.push(`the tool_calls of choice ${choice} are not a list`)
     else for (const call of toolCalls) calls.push(chatCall(asRecord(call) ?? {}, choice))
@@ -37,6 +39,7 @@ export function readOpenAiChat(response: Record<string, unknown>): RawResponse {
   }
   return {
     calls,
+    providerRun,
     content: texts.length === 0 ? null : texts.join('\n'),
     finishReason: finishReason ?? null,
     model: asText(response.model),
@@ -44,6 +47,10 @@ export function readOpenAiChat(response: Record<string, unknown>): RawResponse {
     problems,
   }
 }
+
+/** With `web_search_options` the provider searches, and only the citations show it. */
+const citesTheWeb = ({ annotations }: Record<string, unknown>): boolean =>
+  Array.isArray(annotations) && annotations.some((item) => asRecord(item)?.type === 'url_citation')
 
 function chatCall(call: Record<string, unknown>, choice: number): RawCall {
   const custom = asRecord(call.custom)
@@ -85,7 +92,7 @@ export function readOpenAiResponses(response: Record<string, unknown>): RawRespo
   const items = (response.output as unknown[]).map((item) => asRecord(item) ?? {})
   const ranIds = new Set(items.filter((item) => asText(item.type)?.endsWith('_output')).map((item) => item.call_id))
   const calls: RawCall[] = []
-  const providerRun: ProviderRun[] = []
+  const providerRun: RawRun[] = []
   const texts: string[] = []
   for (const item of items) {
     const type = asText(item.type) ?? ''
@@ -100,7 +107,7 @@ export function readOpenAiResponses(response: Record<string, unknown>): RawRespo
     } else if (type.endsWith('_call') && !isProviderRun(item, ranIds)) {
       calls.push(builtinCall(type, item))
     } else if (type.endsWith('_call') || type.startsWith('mcp_') || type === 'program') {
-      providerRun.push({ type, name: asText(item.name), id: asText(item.id) })
+      providerRun.push({ type, name: asText(item.name), id: asText(item.id), arguments: runArguments(type, item) })
     }
   }
   return {
@@ -112,6 +119,23 @@ export function readOpenAiResponses(response: Record<string, unknown>): RawRespo
     usage: readUsage(response.usage, ['input_tokens'], 'output_tokens'),
   }
 }
+
+/** What the provider found or made is no argument, and may be large. */
+function runArguments(type: string, item: Record<string, unknown>): unknown {
+  if (type === 'mcp_call') return item.arguments
+  return Object.fromEntries(Object.entries(item).filter(([key]) => !NO_ARGUMENTS.has(key)))
+}
+
+const NO_ARGUMENTS: ReadonlySet<string> = new Set([
+  'id',
+  'call_id',
+  'type',
+  'status',
+  'output',
+  'outputs',
+  'result',
+  'results',
+])
 
 /** A call without `call_id` expects no answer; one with an output, or in a container, already ran there. */
 function isProviderRun(item: Record<string, unknown>, ranIds: ReadonlySet<unknown>): boolean {

@@ -131,10 +131,15 @@ describe('OpenAI Responses', () => {
     )
     expect(read.calls).toEqual([])
     expect(read.providerRun).toEqual([
-      { type: 'web_search_call', name: null, id: 'w1' },
-      { type: 'mcp_call', name: 'create', id: 'm1' },
-      { type: 'shell_call', name: null, id: 's1' },
-      { type: 'shell_call', name: null, id: 's2' },
+      { type: 'web_search_call', name: null, id: 'w1', arguments: {} },
+      { type: 'mcp_call', name: 'create', id: 'm1', arguments: {} },
+      {
+        type: 'shell_call',
+        name: null,
+        id: 's1',
+        arguments: { environment: { type: 'container_auto' }, action: {} },
+      },
+      { type: 'shell_call', name: null, id: 's2', arguments: { action: {} } },
     ])
     expect(read.finishReason).toBe('stop')
   })

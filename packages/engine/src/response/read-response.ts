@@ -1,7 +1,7 @@
 import { type JsonObject, LIMITS, type Usage } from '@countersign/protocol'
 import { cutText } from '../text/cut-text.js'
 import { readAnthropic } from './read-anthropic.js'
-import { asRecord, asText, type RawCall, type RawResponse, readUsage, toCall } from './read-call.js'
+import { asRecord, asText, type RawCall, type RawResponse, type RawRun, readUsage, toCall, toRun } from './read-call.js'
 import { readOpenAiChat, readOpenAiResponses } from './read-openai.js'
 import type { FinishReason, ProviderRun, ToolCall } from './tool-call.js'
 
@@ -73,11 +73,21 @@ function readNormalized(response: Record<string, unknown>): RawResponse {
   const reason = response.finish_reason
   return {
     calls,
+    providerRun: normalizedRuns(response.provider_run),
     content: asText(response.content),
     finishReason: typeof reason === 'string' && FINISH_REASONS.has(reason) ? (reason as FinishReason) : null,
     model: asText(response.model),
     usage: readUsage(response.usage, ['input_tokens'], 'output_tokens'),
   }
+}
+
+/** What a client says that the provider ran, where it does not send the response itself. */
+function normalizedRuns(runs: unknown): RawRun[] {
+  if (!Array.isArray(runs)) return []
+  return runs.map((item) => {
+    const run = asRecord(item) ?? {}
+    return { type: asText(run.type) ?? '', name: asText(run.name), id: asText(run.id), arguments: run.arguments }
+  })
 }
 
 function toReadResponse(format: ResponseFormat, raw: RawResponse): ReadResponse {
@@ -91,7 +101,7 @@ function toReadResponse(format: ResponseFormat, raw: RawResponse): ReadResponse 
   return {
     format,
     calls: read.map((call, index) => toCall(call, index, repeated.has(call.id))),
-    providerRun: (raw.providerRun ?? []).slice(0, LIMITS.callsPerProposal).map(boundRun),
+    providerRun: (raw.providerRun ?? []).slice(0, LIMITS.callsPerProposal).map(toRun),
     content: raw.content ?? null,
     finishReason: raw.finishReason ?? null,
     model: raw.model == null ? null : cutText(raw.model, LIMITS.toolNameLength),
@@ -108,10 +118,4 @@ function repeatedIds(calls: readonly RawCall[]): ReadonlySet<unknown> {
   const repeated = new Set<unknown>()
   for (const { id } of calls) (seen.has(id) ? repeated : seen).add(id)
   return repeated
-}
-
-/** These are recorded as they are, so they must be small. */
-function boundRun({ type, name, id }: ProviderRun): ProviderRun {
-  const bound = (text: string | null) => (text === null ? null : cutText(text, LIMITS.toolNameLength))
-  return { type: cutText(type, LIMITS.toolNameLength), name: bound(name), id: bound(id) }
 }

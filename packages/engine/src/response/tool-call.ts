@@ -17,11 +17,13 @@ export interface ToolCall {
   readonly problem: string | null
 }
 
-/** A tool that the provider ran itself: it can only be recorded, not stopped. */
+/** A tool that the provider ran itself: it can be counted, not stopped. */
 export interface ProviderRun {
   readonly type: string
   readonly name: string | null
   readonly id: string | null
+  /** What it was run with: its input, or all of the item but its results. Null if that cannot be read. */
+  readonly arguments: JsonObject | null
 }
 
 /** Why the model stopped, as the normalized response names it. */

@@ -1,8 +1,8 @@
-import type { LedgerBody, LedgerCall } from '@countersign/protocol'
+import type { LedgerBody, LedgerCall, ProviderCall } from '@countersign/protocol'
 import type { Plan } from '../contract/plan.js'
 import { addDecimals, compareDecimals } from '../json/decimal.js'
 import { lookUp, setEntry } from '../json/look-up.js'
-import { copyState, pendingCall } from './copy-state.js'
+import { copyState, type Mutable, pendingCall } from './copy-state.js'
 import type { RegisteredCall, SessionState } from './state.js'
 import { MINUTE_MS } from './state.js'
 
@@ -26,15 +26,16 @@ export function applyProposal(
     next.consecutiveBlocks += 1
     next.totalBlocks += 1
   }
+  if (body.provider_calls !== undefined) countProviderCalls(next, body.provider_calls, at, plan)
   const calls = body.calls.filter(isRegistered)
   if (calls.length === 0) return next
   if (state.open !== null) throw new Error('a proposal registered calls while another was open')
   const limits = plan.session.session_limits
-  next.used = countTools(state.used, calls)
+  next.used = countTools(next.used, calls)
   next.usedCalls += calls.length
-  if (calls.some(addsAmounts)) next.aggregates = addAmounts(state.aggregates, calls)
-  next.recent = recentCalls(state, calls, limits?.loop_detection?.window ?? 0)
-  next.recentTimes = recentTimes(state, at, calls.length, limits?.max_calls_per_minute ?? 0)
+  if (calls.some(addsAmounts)) next.aggregates = addAmounts(next.aggregates, calls)
+  next.recent = recentCalls(next, calls, limits?.loop_detection?.window ?? 0)
+  next.recentTimes = recentTimes(next, at, calls.length, limits?.max_calls_per_minute ?? 0)
   for (const { checkpoints } of calls) next.checkpointsTriggered += checkpoints.length
   next.open = {
     proposalId: body.proposal_id,
@@ -47,10 +48,32 @@ export function applyProposal(
   return next
 }
 
+/** What the provider ran has happened: all of it counts at once, and nothing waits for a receipt. */
+function countProviderCalls(next: Mutable<SessionState>, calls: readonly ProviderCall[], at: string, plan: Plan): void {
+  const limits = plan.session.session_limits
+  const names = calls.flatMap(({ tool_names }) => tool_names.map((tool_name) => ({ tool_name })))
+  next.used = countTools(next.used, names)
+  next.usedCalls += calls.length
+  next.aggregates = addAmounts(next.aggregates, calls)
+  const hashed = calls.flatMap(({ call_id, tool_name, argument_hash }) =>
+    argument_hash === null ? [] : [{ pending_call_id: call_id ?? '', tool_name, argument_hash }],
+  )
+  next.recent = recentCalls(next, hashed, limits?.loop_detection?.window ?? 0)
+  next.recentTimes = recentTimes(next, at, calls.length, limits?.max_calls_per_minute ?? 0)
+  const added = new Set(calls.flatMap(({ adds_labels }) => adds_labels))
+  const missing = [...added].filter((label) => !next.labels.includes(label))
+  if (missing.length === 0) return
+  next.labels = [...next.labels, ...missing]
+  next.controlRevision += 1
+}
+
 const isRegistered = (call: LedgerCall): call is RegisteredCall =>
   call.pending_call_id !== null && call.argument_hash !== null
 
-function countTools(used: SessionState['used'], calls: readonly RegisteredCall[]): SessionState['used'] {
+function countTools(
+  used: SessionState['used'],
+  calls: readonly Pick<RegisteredCall, 'tool_name'>[],
+): SessionState['used'] {
   const next = { ...used }
   for (const { tool_name: tool } of calls) setEntry(next, tool, (lookUp(next, tool) ?? 0) + 1)
   return next
@@ -61,7 +84,10 @@ function addsAmounts({ amounts }: RegisteredCall): boolean {
   return false
 }
 
-function addAmounts(sums: SessionState['aggregates'], calls: readonly RegisteredCall[]): SessionState['aggregates'] {
+function addAmounts(
+  sums: SessionState['aggregates'],
+  calls: readonly Pick<RegisteredCall, 'amounts'>[],
+): SessionState['aggregates'] {
   const next = { ...sums }
   for (const { amounts } of calls) {
     for (const [name, amount] of Object.entries(amounts)) {
@@ -71,13 +97,22 @@ function addAmounts(sums: SessionState['aggregates'], calls: readonly Registered
   return next
 }
 
-function recentCalls(state: SessionState, calls: readonly RegisteredCall[], window: number): SessionState['recent'] {
+function recentCalls(
+  state: Pick<SessionState, 'recent'>,
+  calls: readonly Pick<RegisteredCall, 'pending_call_id' | 'tool_name' | 'argument_hash'>[],
+  window: number,
+): SessionState['recent'] {
   if (window === 0) return []
   const added = calls.map((call) => ({ id: call.pending_call_id, tool: call.tool_name, hash: call.argument_hash }))
   return [...state.recent, ...added].slice(-window)
 }
 
-function recentTimes(state: SessionState, at: string, calls: number, most: number): readonly number[] {
+function recentTimes(
+  state: Pick<SessionState, 'recentTimes'>,
+  at: string,
+  calls: number,
+  most: number,
+): readonly number[] {
   if (most === 0) return []
   const atMs = Date.parse(at)
   const recent = state.recentTimes.filter((time) => time > atMs - MINUTE_MS)

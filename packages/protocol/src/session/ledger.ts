@@ -41,6 +41,19 @@ export const ledgerCallSchema = z.strictObject({
 })
 export type LedgerCall = z.infer<typeof ledgerCallSchema>
 
+/** A tool that the provider ran while it answered. It narrows from now on, and opens nothing. */
+export const providerCallSchema = z.strictObject({
+  call_id: z.string().nullable(),
+  /** The contract that covers it, or the name that it has without one. */
+  tool_name: z.string(),
+  /** Every contract that it counts under. */
+  tool_names: z.array(z.string()),
+  argument_hash: hashSchema.nullable(),
+  adds_labels: z.array(z.string()),
+  amounts: z.record(z.string(), decimalSchema),
+})
+export type ProviderCall = z.infer<typeof providerCallSchema>
+
 export const ledgerReceiptSchema = z.strictObject({
   pending_call_id: z.string(),
   outcome: outcomeSchema,
@@ -111,6 +124,8 @@ export const LEDGER_EVENTS = {
     outcome: z.enum(PROPOSAL_OUTCOMES),
     calls: z.array(ledgerCallSchema),
     provider_run: z.array(z.string()),
+    /** Older ledgers have none. */
+    provider_calls: z.array(providerCallSchema).optional(),
   }),
   receipts: z.strictObject({ receipts: z.array(ledgerReceiptSchema), committed: z.boolean() }),
   label: z.strictObject({ label: z.string() }),

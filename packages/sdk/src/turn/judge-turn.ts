@@ -90,9 +90,18 @@ function* rejectAnswer(context: AnswerContext, prepared: PreparedTurn, fault: Fa
   return { by, outcome: 'blocked', decisions }
 }
 
-/** A proposal of nothing, for what the model has used. */
-export function costOnly(prepared: PreparedTurn, { model, usage }: ReadResponse, gate: Gate): ProposalRequest {
-  const response = { tool_calls: [], ...(model !== null && { model }), ...(usage !== null && { usage }) }
+/** A proposal of no calls, for what the model has used and the provider has run. */
+export function costOnly(
+  prepared: PreparedTurn,
+  { model, usage, providerRun }: ReadResponse,
+  gate: Gate,
+): ProposalRequest {
+  const response = {
+    tool_calls: [],
+    provider_run: providerRun,
+    ...(model !== null && { model }),
+    ...(usage !== null && { usage }),
+  }
   return { prepared, response, read: readResponse(response), gate, flows: undefined }
 }
 

@@ -213,8 +213,12 @@ async function abandon(turn: Turn, answer: AbandonedAnswer): Promise<void> {
     const prepared = asked?.prepared ?? null
     if (prepared === null) return
     asked?.trace.add('llm_call', 'block', { reason: answer.why })
-    if (answer.why === 'failed' || answer.response === null) return session.authority().abandon(prepared)
-    await session.authority().propose(costOnly(prepared, readResponse(answer.response), session.settings.gate))
+    const read = answer.response === null ? null : readResponse(answer.response)
+    // A stream that failed has no usage to count, but the provider may have run something by then.
+    if (read === null || (answer.why === 'failed' && read.providerRun.length === 0)) {
+      return session.authority().abandon(prepared)
+    }
+    await session.authority().propose(costOnly(prepared, read, session.settings.gate))
   } catch (error) {
     session.notes.failed(error)
   } finally {

@@ -207,6 +207,7 @@ const eventBody = (
   outcome: event.outcome,
   calls: event.calls,
   provider_run: event.provider_run,
+  ...(event.provider_calls !== undefined && { provider_calls: event.provider_calls }),
 })
 
 const hashOfBody = (salt: string, body: Body): string => saltedHash(salt, body as unknown as JsonValue)

@@ -25,11 +25,12 @@ export async function sendResponse<Reply>(
 }
 
 /** A call that cannot be judged goes without arguments, which blocks it. Null, where not even the calls can be read. */
-function plainResponse({ content, finishReason, calls, problems }: ReadResponse): JsonValue {
+function plainResponse({ content, finishReason, calls, providerRun, problems }: ReadResponse): JsonValue {
   if (problems.length > 0) return null
   return {
     content: content === null ? null : content.toWellFormed().replaceAll('\0', '\ufffd'),
     finish_reason: finishReason,
+    provider_run: providerRun as unknown as JsonValue,
     tool_calls: calls.map(({ id, name, argumentsText, problem }) => ({
       id,
       name,

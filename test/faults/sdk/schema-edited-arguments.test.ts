@@ -1,8 +1,8 @@
 import { describe, expect } from 'vitest'
-import type { Diagnostic } from '../../packages/sdk/src/index.js'
-import { proves } from '../support/proves.js'
-import { calls, results, says } from '../support/runtime/agent.js'
-import { withAgentAndRuntime } from '../support/runtime/with-runtime.js'
+import type { Diagnostic } from '../../../packages/sdk/src/index.js'
+import { proves } from '../../support/proves.js'
+import { calls, results, says } from '../../support/runtime/agent.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 /** Programs read a model's arguments through a schema, which adds defaults, strips keys and converts types. */
 const { agent, runtime } = await withAgentAndRuntime()

@@ -1,8 +1,8 @@
 import { describe, expect } from 'vitest'
-import type { ReplayOptions } from '../../packages/sdk/src/index.js'
-import { proves } from '../support/proves.js'
-import { callNames, calls, results, says } from '../support/runtime/agent.js'
-import { withAgentAndRuntime } from '../support/runtime/with-runtime.js'
+import type { ReplayOptions } from '../../../packages/sdk/src/index.js'
+import { proves } from '../../support/proves.js'
+import { callNames, calls, results, says } from '../../support/runtime/agent.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 /** A tool that never ran opens nothing, whatever a loop writes in its place: frameworks turn errors into results. */
 const contracts = [
