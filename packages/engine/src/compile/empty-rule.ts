@@ -1,6 +1,7 @@
 import type { JsonValue } from '@countersign/protocol'
 import { OPERATORS, type Operator } from '../contract/operators.js'
 import type { PreparedInvariant } from '../contract/plan.js'
+import { unlessTooCostly, withinJudgingBudget } from '../text/judging-budget.js'
 
 /** Why no value can ever pass an invariant; null if one may. */
 export function emptyRuleProblem(invariant: PreparedInvariant): string | null {
@@ -35,12 +36,22 @@ function rangeProblem(operands: ReadonlyMap<string, JsonValue>): string | null {
 function candidateProblem(invariant: PreparedInvariant, operands: ReadonlyMap<string, JsonValue>): string | null {
   const listed = operands.has('equals') ? [operands.get('equals')] : operands.get('one_of')
   if (!Array.isArray(listed)) return null
-  const some = listed.some((value) => invariant.tests.every(({ test }) => test(value)))
+  const passesAll = (value: JsonValue | undefined) => invariant.tests.every(({ test }) => test(value))
+  // A list too long to try is not known to be empty.
+  const some = withinJudgingBudget(STEPS, () =>
+    unlessTooCostly(
+      () => listed.some(passesAll),
+      () => true,
+    ),
+  )
   if (some) return null
   return operands.has('equals')
     ? '`equals` names a value that the other operators reject'
     : '`one_of` names only values that the other operators reject'
 }
+
+/** 5 ms. */
+const STEPS = 50_000
 
 const RANGES = [
   ['gt', 'lt', false],

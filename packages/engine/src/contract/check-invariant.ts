@@ -1,13 +1,14 @@
 import { type ContractFailure, type JsonValue, LIMITS } from '@countersign/protocol'
-import type { CompiledPath } from '../json/json-path.js'
-import { RegexTooCostlyError } from '../text/regex.js'
+import { type CompiledPath, locationPath, type PathStep } from '../json/json-path.js'
+import { inRule, spendOnJudging, unlessTooCostly, withinHalf } from '../text/judging-budget.js'
 import { OPERATORS, type OperatorName } from './operators.js'
 import type { PreparedInvariant } from './plan.js'
 
 /** Finds values by path: rules read a plain value and a response in the same way. */
 export interface Finder {
   first(path: CompiledPath): JsonValue | undefined
-  nodes(path: CompiledPath): readonly { readonly path: string; readonly value: JsonValue }[]
+  /** Calls `found` for each value until it returns true; the location is null where it is not known. */
+  visit(path: CompiledPath, found: (value: JsonValue, location: readonly PathStep[] | null) => boolean): void
 }
 
 /**
@@ -20,63 +21,114 @@ export function checkInvariants(
   write: (path: string) => string,
 ): ContractFailure[] {
   let failures = NONE
-  for (const invariant of invariants) {
-    const { path, tests } = invariant
-    if (tests.length === 0) continue
-    // Most paths name one value, and most values pass.
-    if (path.singular && passes(invariant, finder.first(path))) continue
-    const values = valuesOf(invariant, finder)
-    if (values === null)
-      failures = [...failures, { path: write(path.expression), operator: 'regex', message: TOO_LONG }]
-    for (const node of values ?? []) {
-      const found = failuresOf(invariant, node.value, node.path, write)
-      if (found.length === 0) continue
-      failures = [...failures, ...found]
+  let judged: PreparedInvariant | undefined
+  try {
+    for (const invariant of invariants) {
+      judged = invariant
+      if (invariant.tests.length === 0) continue
+      spendOnJudging(STEPS_OF_INVARIANT)
+      // Most paths name one value, and most values pass.
+      if (invariant.path.singular && passes(invariant, finder.first(invariant.path))) continue
+      failures = withFailures(failures, invariant, finder, write)
       if (failures.length >= LIMITS.failuresPerRule) return failures.slice(0, LIMITS.failuresPerRule)
     }
+  } catch (error) {
+    throw judged === undefined ? error : inRule(error, nameOf(judged))
   }
   return failures
 }
 
-const TOO_LONG = 'the value contains text too long for a pattern of the path'
+const STEPS_OF_INVARIANT = 2
+const STEPS_OF_FAILURE = 20
+
+/** The rule in an error about its cost. */
+const nameOf = ({ path }: PreparedInvariant): string => `the one on ${path.expression}`
+
+function withFailures(
+  before: ContractFailure[],
+  invariant: PreparedInvariant,
+  finder: Finder,
+  write: (path: string) => string,
+): ContractFailure[] {
+  const { path } = invariant
+  let failures = before
+  const judge = (value: JsonValue | undefined, location: readonly PathStep[] | null): boolean => {
+    if (passes(invariant, value)) return false
+    spendOnJudging(STEPS_OF_FAILURE)
+    const place = location === null ? path.expression : locationPath(location)
+    failures = [...failures, ...failuresOf(invariant, value, place, write)]
+    return failures.length >= LIMITS.failuresPerRule
+  }
+  if (path.singular) {
+    judge(finder.first(path), null)
+    return failures
+  }
+  let isFound = false
+  finder.visit(path, (value, location) => {
+    isFound = true
+    return judge(value, location)
+  })
+  if (!isFound) judge(undefined, null)
+  return failures
+}
 
 function passes({ tests }: PreparedInvariant, value: JsonValue | undefined): boolean {
   for (const { test } of tests) if (!test(value)) return false
   return true
 }
 
-/** Null if the path cannot be evaluated on this value. */
-function valuesOf(
-  { path }: PreparedInvariant,
-  finder: Finder,
-): readonly { readonly path: string; readonly value: JsonValue | undefined }[] | null {
-  if (path.singular) return [{ path: path.expression, value: finder.first(path) }]
+/**
+ * True if some value that the path finds passes all tests of a condition. A value that a test cannot judge counts as
+ * passing: writing "500" as text, or text too costly for the pattern, must not get a call past the person who would
+ * have to approve it.
+ */
+export function holdsSomewhere(invariant: PreparedInvariant, finder: Finder): boolean {
   try {
-    const nodes = finder.nodes(path)
-    return nodes.length === 0 ? [{ path: path.expression, value: undefined }] : nodes
+    spendOnJudging(STEPS_OF_INVARIANT)
+    if (invariant.path.singular) return holds(invariant, finder.first(invariant.path))
+    let isFound = false
+    let isHeld = false
+    finder.visit(invariant.path, (value) => {
+      isFound = true
+      isHeld = holds(invariant, value)
+      return isHeld
+    })
+    return isFound ? isHeld : holds(invariant, undefined)
   } catch (error) {
-    if (error instanceof RegexTooCostlyError) return null
-    throw error
+    throw inRule(error, nameOf(invariant))
   }
 }
 
-/**
- * True if some value that the path finds passes all tests of a condition. A value that a test cannot judge counts as
- * passing: writing "500" as text, or text too long for the pattern, must not get a call past the person who would have
- * to approve it.
- */
-export function holdsSomewhere(invariant: PreparedInvariant, finder: Finder): boolean {
-  if (invariant.path.singular) return holds(invariant, finder.first(invariant.path))
-  const nodes = finder.nodes(invariant.path)
-  return nodes.length === 0 ? holds(invariant, undefined) : nodes.some(({ value }) => holds(invariant, value))
+function holds({ tests }: PreparedInvariant, value: JsonValue | undefined): boolean {
+  return tests.every(({ test, cannotJudge }) => {
+    const passes = unlessTooCostly(
+      () => withinHalf(() => test(value)),
+      () => true,
+    )
+    return passes || (value !== undefined && cannotJudge(value))
+  })
 }
 
-function holds({ tests }: PreparedInvariant, value: JsonValue | undefined): boolean {
-  return tests.every(({ test, cannotJudge }) => test(value) || (value !== undefined && cannotJudge(value)))
+/** What a path finds and where, or that it finds nothing. */
+export function foundBy(finder: Finder, path: CompiledPath): { path: string; value: JsonValue | undefined }[] {
+  const found: { path: string; value: JsonValue | undefined }[] = []
+  finder.visit(path, (value, location) => {
+    spendOnJudging(STEPS_OF_FOUND)
+    found.push({ path: location === null ? path.expression : locationPath(location), value })
+    return false
+  })
+  return found.length === 0 ? [{ path: path.expression, value: undefined }] : found
 }
+
+const STEPS_OF_FOUND = 10
 
 export function findIn(value: JsonValue): Finder {
-  return { first: (path) => path.first(value), nodes: (path) => path.nodes(value) }
+  return {
+    first: (path) => path.first(value),
+    visit: (path, found) => {
+      path.visit(value, found)
+    },
+  }
 }
 
 /** Values that were read elsewhere and sent by path: one value, or a list for a path that can find several. */
@@ -84,9 +136,11 @@ export function findAmong(values: Readonly<Record<string, JsonValue>>): Finder {
   const at = (path: CompiledPath) => (Object.hasOwn(values, path.expression) ? values[path.expression] : undefined)
   return {
     first: at,
-    nodes(path) {
+    visit(path, found) {
       const list = at(path)
-      return Array.isArray(list) ? list.map((value) => ({ path: path.expression, value })) : []
+      if (!Array.isArray(list)) return
+      spendOnJudging(list.length)
+      list.some((value) => found(value, null))
     },
   }
 }

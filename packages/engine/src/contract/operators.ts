@@ -2,12 +2,16 @@ import type { JsonValue } from '@countersign/protocol'
 import { equalValues } from '../json/equal-values.js'
 import { compileSchema } from '../json/json-schema.js'
 import { checkStrictValue } from '../json/strict-json.js'
+import { valueSet } from '../json/value-set.js'
+import { codePoints } from '../text/code-points.js'
+import { finder } from '../text/find-text.js'
+import { spendOnJudging } from '../text/judging-budget.js'
 import { compileRegex } from '../text/regex.js'
 
 /** Judges the value a path found; `undefined` means that the path found none. */
 export type OperatorTest = (found: JsonValue | undefined) => boolean
 
-/** True for a value that the operator cannot judge: of another type, or too costly to test. */
+/** True for a value that the operator cannot judge because it is of another type. */
 export type CannotJudge = (found: JsonValue) => boolean
 
 /** `test` is null only for `ref`, which needs the session's bindings. */
@@ -121,14 +125,7 @@ export const OPERATORS = {
     meaning: 'a string that contains this, or an array with an item equal to this',
     requirement: (shown) => `must contain ${shown}`,
     types: TEXT_OR_LIST,
-    prepare: (operand) =>
-      ready(
-        (found) => {
-          if (Array.isArray(found)) return found.some((item) => equalValues(item, operand))
-          return typeof found === 'string' && typeof operand === 'string' && found.includes(operand)
-        },
-        (found) => typeof found === 'string' && typeof operand !== 'string',
-      ),
+    prepare: prepareContains,
   },
   starts_with: {
     operand: 'a string of at least one character',
@@ -164,7 +161,7 @@ export const OPERATORS = {
     requirement: (shown) => `must be valid against the schema ${shown}`,
     prepare: (operand) => {
       const schema = compileSchema(operand)
-      return schema.ok ? ready(present(schema.test), schema.givesUp) : schema
+      return schema.ok ? ready(present(schema.test)) : schema
     },
   },
   ref: {
@@ -235,14 +232,21 @@ function withList(
   decide: (contains: (found: JsonValue) => boolean) => (found: JsonValue) => boolean,
 ): PreparedOperator {
   if (!Array.isArray(operand) || operand.length === 0) return wrong('a list of at least one value')
-  const scalars = new Set<JsonValue>()
-  const containers: JsonValue[] = []
-  for (const item of operand) {
-    if (typeof item === 'object' && item !== null) containers.push(item)
-    else scalars.add(item)
-  }
-  const contains = (found: JsonValue) => scalars.has(found) || containers.some((item) => equalValues(item, found))
-  return ready(present(decide(contains)))
+  const values = valueSet(operand)
+  return ready(present(decide((found) => values.has(found))))
+}
+
+function prepareContains(operand: JsonValue): PreparedOperator {
+  const find = typeof operand === 'string' ? finder(operand) : null
+  return ready(
+    (found) => {
+      if (typeof found === 'string') return find?.(found) === true
+      if (!Array.isArray(found)) return false
+      spendOnJudging(found.length >> 3)
+      return found.some((item) => equalValues(item, operand))
+    },
+    (found) => typeof found === 'string' && typeof operand !== 'string',
+  )
 }
 
 function numeric(compare: (found: number, bound: number) => boolean): Operator['prepare'] {
@@ -263,11 +267,7 @@ function withRegex(operand: JsonValue, expected: boolean): PreparedOperator {
   if (typeof operand !== 'string') return wrong('an RE2 regular expression')
   const regex = compileRegex(operand)
   if (!regex.ok) return regex
-  return ready(
-    // Too costly to test never passes, not even the negative operator.
-    (found) => typeof found === 'string' && regex.canTest(found) && regex.test(found) === expected,
-    (found) => typeof found === 'string' && !regex.canTest(found),
-  )
+  return ready((found) => typeof found === 'string' && regex.test(found) === expected)
 }
 
 function sized(compare: (length: number, bound: number) => boolean): Operator['prepare'] {
@@ -278,13 +278,4 @@ function sized(compare: (length: number, bound: number) => boolean): Operator['p
           return typeof found === 'string' && compare(codePoints(found), operand as number)
         })
       : wrong('a whole number, 0 or more')
-}
-
-function codePoints(text: string): number {
-  let count = text.length
-  for (let at = 1; at < text.length; at++) {
-    const isLow = (text.charCodeAt(at) & 0xfc00) === 0xdc00
-    if (isLow && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) count--
-  }
-  return count
 }

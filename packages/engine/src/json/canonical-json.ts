@@ -1,4 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
+import { spendOnJudging } from '../text/judging-budget.js'
 
 /**
  * The canonical text of a value (RFC 8785): keys sorted by UTF-16 units, numbers and strings as ECMAScript writes them.
@@ -82,7 +83,10 @@ function writeObject(object: { readonly [key: string]: JsonValue }, at: number):
 /** In the order of UTF-16 units, as `<` compares. For few keys this is faster than `sort`. */
 function sortedKeys(object: object): string[] {
   const keys = Object.keys(object)
-  if (keys.length > FEW_KEYS) return keys.sort()
+  if (keys.length > FEW_KEYS) {
+    spendOnJudging(keys.length * STEPS_OF_KEY)
+    return keys.sort()
+  }
   for (let at = 1; at < keys.length; at++) {
     const key = keys[at] as string
     let to = at
@@ -93,6 +97,8 @@ function sortedKeys(object: object): string[] {
 }
 
 const FEW_KEYS = 24
+/** What sorting takes for each of many keys. */
+const STEPS_OF_KEY = 4
 
 const QUOTE = 0x22
 const COMMA = 0x2c

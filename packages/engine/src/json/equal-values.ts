@@ -1,4 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
+import { spendOnJudging } from '../text/judging-budget.js'
 
 /** Equal as JSON values: numbers by value (1 equals 1.0), strings by code units, keys in any order. */
 export function equalValues(a: JsonValue, b: JsonValue): boolean {
@@ -13,6 +14,7 @@ export function equalValues(a: JsonValue, b: JsonValue): boolean {
     if (!isContainer(left) || !isContainer(right)) return false
     if (Array.isArray(left) !== Array.isArray(right)) return false
     const keys = Object.keys(left)
+    spendOnJudging(1 + keys.length)
     if (keys.length !== Object.keys(right).length) return false
     for (const key of keys) {
       if (!Object.hasOwn(right, key)) return false

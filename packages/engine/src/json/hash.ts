@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { JsonValue } from '@countersign/protocol'
+import { spendOnJudging } from '../text/judging-budget.js'
 import { canonicalBytes } from './canonical-json.js'
 
 /** SHA-256 of text, in hex. */
@@ -14,5 +15,11 @@ export function hashValue(value: JsonValue): string {
 
 /** Salted, because the plain hash of a small value can be looked up. The length separates salt and value. */
 export function saltedHash(salt: string, value: JsonValue): string {
-  return hash('sha256', canonicalBytes(`${salt.length}:${salt}:`, value), 'hex')
+  const bytes = canonicalBytes(`${salt.length}:${salt}:`, value)
+  spendOnJudging(STEPS_OF_HASH + (bytes.length >> BYTES_PER_STEP))
+  return hash('sha256', bytes, 'hex')
 }
+
+const STEPS_OF_HASH = 16
+/** As a power of two. */
+const BYTES_PER_STEP = 4

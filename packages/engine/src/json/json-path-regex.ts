@@ -1,10 +1,4 @@
-import { type FilterFunction, FunctionExpressionType } from 'json-p3'
 import { compileRegex, type Regex } from '../text/regex.js'
-
-/** `match` and `search` of RFC 9535 in linear time. The library's own versions use the backtracking RegExp. */
-export function regexFunctions(): [name: string, fn: FilterFunction][] {
-  return Object.entries(WRAPPED).map(([name, wrap]) => [name, regexFunction(wrap)])
-}
 
 /** Why a pattern can never match, so that its filter would let everything through. Null for a valid pattern. */
 export function patternProblem(pattern: string): string | null {
@@ -17,7 +11,7 @@ type Wrap = (pattern: string) => string
 const WRAPPED = {
   match: (pattern) => `^(?:${pattern})$`,
   search: (pattern) => pattern,
-} as const satisfies Record<string, Wrap>
+} as const satisfies Record<'match' | 'search', Wrap>
 
 function compilePattern(pattern: string, wrap: Wrap): Regex {
   if (isIRegexp(pattern)) return compileRegex(wrap(toRe2(pattern)))
@@ -25,24 +19,21 @@ function compilePattern(pattern: string, wrap: Wrap): Regex {
   return { ok: false, problem }
 }
 
-function regexFunction(wrap: Wrap): FilterFunction {
+/** Tests a text against a pattern, as `match` or `search` does. What is not text matches nothing. */
+export function patternTest(name: keyof typeof WRAPPED): (text: unknown, pattern: unknown) => boolean {
   const compiled = new Map<string, Regex>()
   const regexOf = (pattern: string): Regex => {
     const known = compiled.get(pattern)
     if (known !== undefined) return known
-    const regex = compilePattern(pattern, wrap)
+    const regex = compilePattern(pattern, WRAPPED[name])
     if (compiled.size >= MAX_PATTERNS) compiled.clear()
     compiled.set(pattern, regex)
     return regex
   }
-  return {
-    argTypes: [FunctionExpressionType.ValueType, FunctionExpressionType.ValueType],
-    returnType: FunctionExpressionType.LogicalType,
-    call(text: unknown, pattern: unknown): boolean {
-      if (typeof text !== 'string' || typeof pattern !== 'string') return false
-      const regex = regexOf(pattern)
-      return regex.ok && regex.test(text)
-    },
+  return (text, pattern) => {
+    if (typeof text !== 'string' || typeof pattern !== 'string') return false
+    const regex = regexOf(pattern)
+    return regex.ok && regex.test(text)
   }
 }
 

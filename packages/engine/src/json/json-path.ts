@@ -1,8 +1,9 @@
 import type { JsonValue } from '@countersign/protocol'
 import { JSONPathEnvironment, type JSONPathQuery, jsonpath } from 'json-p3'
 import { addWeight, spendOnCompiling } from '../text/compile-budget.js'
+import { spendOnJudging } from '../text/judging-budget.js'
 import { pathProblem } from './json-path-limits.js'
-import { regexFunctions } from './json-path-regex.js'
+import { compileWalk } from './path-walk.js'
 
 /** A JSONPath that can be evaluated. */
 export interface CompiledPath {
@@ -11,6 +12,11 @@ export interface CompiledPath {
   readonly singular: boolean
   /** The names and indices of a singular path; null for any other. */
   readonly steps: readonly PathStep[] | null
+  /**
+   * Calls `found` for every value in order, with where it is, until `found` returns true; then returns true itself. The
+   * location is valid during the call only.
+   */
+  visit(value: JsonValue, found: (value: JsonValue, location: readonly PathStep[]) => boolean): boolean
   find(value: JsonValue): JsonValue[]
   first(value: JsonValue): JsonValue | undefined
   nodes(value: JsonValue): PathNode[]
@@ -42,7 +48,7 @@ export function compilePath(expression: string, options: { unlimited?: boolean }
   if (overspent !== null) return { ok: false, problem: overspent }
   let query: JSONPathQuery
   try {
-    query = newEnvironment().compile(expression)
+    query = environment.compile(expression)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     return { ok: false, problem: `the path is not RFC 9535 JSONPath: ${reason}` }
@@ -74,11 +80,8 @@ const WEIGHT_OF_PATH = 4_608
 const WEIGHT_OF_CHARACTER = 96
 const SHORTHAND_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 
-function newEnvironment(): JSONPathEnvironment {
-  const environment = new JSONPathEnvironment({ maxRecursionDepth: 128 })
-  for (const [name, fn] of regexFunctions()) environment.functionRegister.set(name, fn)
-  return environment
-}
+/** Only parses: the queries are evaluated by `compileWalk`. */
+const environment = new JSONPathEnvironment()
 
 /** The names and indices of a singular query; null for any other. */
 function singularSteps(query: JSONPathQuery): PathStep[] | null {
@@ -103,25 +106,34 @@ function directPath(expression: string, steps: readonly PathStep[]): CompiledPat
     }
     return value
   }
+  const visit: CompiledPath['visit'] = (root, found) => {
+    const location: PathStep[] = []
+    let value: JsonValue = root
+    for (const step of steps) {
+      const next = child(value, step)
+      if (next === undefined) return false
+      location.push(typeof step === 'number' && step < 0 ? (value as JsonValue[]).length + step : step)
+      value = next
+    }
+    return found(value, location)
+  }
   return {
     expression,
     singular: true,
     steps,
+    visit,
     first,
     find(root) {
       const value = first(root)
       return value === undefined ? [] : [value]
     },
     nodes(root) {
-      const location: PathStep[] = []
-      let value: JsonValue = root
-      for (const step of steps) {
-        const next = child(value, step)
-        if (next === undefined) return []
-        location.push(typeof step === 'number' && step < 0 ? (value as JsonValue[]).length + step : step)
-        value = next
-      }
-      return [{ path: locationPath(location), location, value }]
+      const nodes: PathNode[] = []
+      visit(root, (value, location) => {
+        nodes.push({ path: locationPath(location), location, value })
+        return false
+      })
+      return nodes
     },
   }
 }
@@ -133,20 +145,46 @@ function child(value: JsonValue, step: PathStep): JsonValue | undefined {
 }
 
 function queryPath(expression: string, query: JSONPathQuery): CompiledPath {
+  const follow = compileWalk(query)
+  const visit: CompiledPath['visit'] = (root, found) => {
+    const location: PathStep[] = []
+    return follow({ root, location }, root, (value) => found(value, location))
+  }
   return {
     expression,
     singular: false,
     steps: null,
-    find: (root) => query.query(root).values() as JsonValue[],
-    first: (root) => query.match(root)?.value as JsonValue | undefined,
-    nodes: (root) =>
-      query.query(root).nodes.map(({ location, value }) => ({
-        path: locationPath(location),
-        location,
-        value: value as JsonValue,
-      })),
+    visit,
+    find(root) {
+      const values: JsonValue[] = []
+      visit(root, (value) => {
+        values.push(value)
+        return false
+      })
+      return values
+    },
+    first(root) {
+      let first: JsonValue | undefined
+      visit(root, (value) => {
+        first = value
+        return true
+      })
+      return first
+    },
+    nodes(root) {
+      const nodes: PathNode[] = []
+      visit(root, (value, location) => {
+        spendOnJudging(STEPS_OF_NODE)
+        nodes.push({ path: locationPath(location), location: [...location], value })
+        return false
+      })
+      return nodes
+    },
   }
 }
+
+/** What writing a location takes. */
+const STEPS_OF_NODE = 10
 
 /** As the normalized paths of RFC 9535 escape a name. */
 function escapeName(name: string): string {

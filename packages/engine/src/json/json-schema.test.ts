@@ -1,5 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { TooCostlyError } from '../text/judging-budget.js'
 import { compileSchema, type SchemaProblem } from './json-schema.js'
 
 function validate(schema: JsonValue, value: JsonValue): SchemaProblem[] {
@@ -87,14 +88,14 @@ describe('no schema freezes the process', () => {
         const previous = { $ref: `#/$defs/d${level - 1}` }
         $defs[`d${level}`] = { allOf: [previous, previous] }
       }
-      expect(validate({ $defs, $ref: '#/$defs/d40' }, 'a')[0]?.message).toContain('references')
+      expect(() => validate({ $defs, $ref: '#/$defs/d40' }, 'a')).toThrow(TooCostlyError)
     }))
 
   test('a recursive schema that doubles with the depth of the value', () =>
     quickly(() => {
       const next = { properties: { x: { $ref: '#' } } }
       const value = JSON.parse(`${'{"x":'.repeat(63)}1${'}'.repeat(63)}`)
-      expect(validate({ anyOf: [next, next] }, value)[0]?.message).toContain('references')
+      expect(() => validate({ anyOf: [next, next] }, value)).toThrow(TooCostlyError)
     }))
 
   test('a reference to itself', () => quickly(() => expect(validate({ $ref: '#' }, 1)).toHaveLength(1)))

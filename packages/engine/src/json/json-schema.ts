@@ -2,10 +2,12 @@ import { type JsonValue, LIMITS } from '@countersign/protocol'
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import { addWeight, spendOnCompiling } from '../text/compile-budget.js'
 import { cutText } from '../text/cut-text.js'
+import { TooCostlyError, withinSomeBudget } from '../text/judging-budget.js'
 import { compileRegex } from '../text/regex.js'
 import { canonicalJson } from './canonical-json.js'
 import { locationPath, type PathStep } from './json-path.js'
-import { createStepBudget, refuseLoneIf, replaceKeywords } from './json-schema-keywords.js'
+import { refuseLoneIf, replaceKeywords } from './json-schema-keywords.js'
+import { countSteps } from './json-schema-steps.js'
 import { checkStrictValue } from './strict-json.js'
 
 /** Why a value is not valid against a schema. */
@@ -19,12 +21,10 @@ export interface SchemaProblem {
   readonly message: string
 }
 
-/** A JSON Schema that values can be validated against. */
+/** A JSON Schema that values can be validated against. Takes steps of the judging budget, and throws without them. */
 export interface CompiledSchema {
   readonly ok: true
   test(value: JsonValue): boolean
-  /** True if `test` is false only because the validation was given up. */
-  givesUp(value: JsonValue): boolean
   /** Empty when the value is valid; at most 32. */
   validate(value: JsonValue): SchemaProblem[]
 }
@@ -47,20 +47,25 @@ export function compileSchema(schema: JsonValue): SchemaCompilation {
   const tooLong = spendOnCompiling(text.length * COST_OF_CHARACTER)
   if (tooLong !== null) return { ok: false, problem: tooLong }
   addWeight(WEIGHT_OF_SCHEMA + text.length * WEIGHT_OF_CHARACTER)
-  const budget = createStepBudget()
   try {
-    const ajv = replaceKeywords(new Ajv2020(AJV_OPTIONS), budget)
+    const ajv = replaceKeywords(new Ajv2020(AJV_OPTIONS))
+    const steps = countSteps(ajv)
     if (text.includes('"unevaluatedProperties"')) refuseLoneIf(ajv)
     const validator = ajv.compile(schema as object | boolean)
     if ('$async' in validator) return { ok: false, problem: 'the schema must not be $async' }
-    const run = (value: JsonValue): ErrorObject[] | null => {
-      budget.reset()
-      return validator(value) ? null : (validator.errors ?? [])
-    }
+    const run = (value: JsonValue): ErrorObject[] | null =>
+      withinSomeBudget(() => {
+        steps.begin()
+        const isValid = validator(value)
+        const errors = isValid ? null : (validator.errors ?? [])
+        // The validator outlives the call; what it found must not.
+        validator.errors = null
+        steps.end(errors?.length ?? 0)
+        return errors
+      })
     return {
       ok: true,
       test: (value) => guarded(run, value) === null,
-      givesUp: (value) => typeof guarded(run, value) === 'string',
       validate: (value) => problemsOf(run, value),
     }
   } catch (error) {
@@ -114,11 +119,12 @@ function schemaProblem(schema: JsonValue): string | null {
   return `the JSON Schema is invalid: ${metaSchema.errorsText(metaSchema.errors, { dataVar: 'schema' })}`
 }
 
-/** A validation that was given up is an error like any other: the value did not pass. */
+/** A schema that refers to itself without end fails like any other: the value did not pass. */
 function guarded(run: (value: JsonValue) => ErrorObject[] | null, value: JsonValue): ErrorObject[] | string | null {
   try {
     return run(value)
   } catch (error) {
+    if (error instanceof TooCostlyError) throw error
     return reasonOf(error)
   }
 }

@@ -47,6 +47,22 @@ export function callRecord(decision: Decision, effects: Effects = NO_EFFECTS): L
   }
 }
 
+/** What an allowed call does once it is registered. */
+export interface Consequences {
+  readonly effects: Effects
+  readonly holds: readonly HeldResource[]
+}
+
+export function consequencesOf(
+  contract: PreparedContract | null,
+  args: JsonObject,
+  amounts: Amounts,
+  salt: string,
+): Consequences {
+  const holds = contract === null ? NOTHING_HELD : resourcesOf(contract, args)
+  return { effects: effectsOf(contract, args, amounts, { holds, salt }), holds }
+}
+
 /** Everything a registered call may do to the session later, without its content. */
 export function effectsOf(
   contract: PreparedContract | null,

@@ -1,6 +1,7 @@
 import { type Block, type CheckpointTrigger, type JsonObject, type LedgerCall, LIMITS } from '@countersign/protocol'
 import { findIn, holdsSomewhere } from '../contract/check-invariant.js'
 import type { Plan, PreparedContract } from '../contract/plan.js'
+import { spendOnJudging } from '../text/judging-budget.js'
 import { block } from './rules/rule.js'
 import type { SourceViolation } from './rules/sources.js'
 
@@ -27,6 +28,7 @@ export function triggeredCheckpoints(
     const finder = findIn(call.arguments)
     contract.checkpoints.forEach(({ definition, when }, index) => {
       if (!when.every((condition) => holdsSomewhere(condition, finder))) return
+      spendOnJudging(STEPS_OF_TRIGGER)
       const { reason, timeout_seconds, on_timeout, context } = definition
       triggers.push({ checkpoint_id: `${call.idPrefix}#${index}`, reason, timeout_seconds, on_timeout, context })
     })
@@ -51,6 +53,7 @@ export function triggeredCheckpoints(
 }
 
 const MAX_REASON_LENGTH = 500
+const STEPS_OF_TRIGGER = 10
 
 function defaultTrigger(
   call: CheckedCall,

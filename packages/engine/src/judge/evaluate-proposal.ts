@@ -6,6 +6,7 @@ import type { ReadResponse } from '../response/read-response.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { SessionState } from '../state/state.js'
 import { type Tally, tallyCall } from '../state/tally.js'
+import { JUDGING_STEPS, withinJudgingBudget } from '../text/judging-budget.js'
 import { judgeCall, type LadderResult, responseContext } from './judge-call.js'
 import type { Proposal, Verdict } from './proposal.js'
 import { countProviderRuns, NO_RUNS } from './provider-run.js'
@@ -14,20 +15,10 @@ import { totalWith } from './rules/amounts.js'
 
 /** Judges every call of a response by all rules. Each call sees what the calls allowed before it have narrowed. */
 export function evaluateProposal(proposal: Proposal): Verdict {
-  const { state, response, gate } = proposal
+  const { response, gate } = proposal
   const cost = costOfResponse(proposal)
-  const shared = responseContext(proposal)
   const runs = response.providerRun.length === 0 ? NO_RUNS : countProviderRuns(proposal)
-  let { tally } = runs
-  const results: LadderResult[] = []
-  const calls = callsToJudge(response)
-  const spent = cost === '0' ? state.actualCost : addDecimals(state.actualCost, cost)
-  for (const call of calls) {
-    const result = judgeCall(proposal, shared, call, tally, spent)
-    results.push(result)
-    const isFollowed = results.length < calls.length
-    if (isFollowed && result.blocks.length === 0) tally = tallyWith(tally, result, state)
-  }
+  const results = withinJudgingBudget(JUDGING_STEPS.whole, () => judgeCalls(proposal, cost, runs.tally))
   let blocked = 0
   for (const { blocks } of results) if (blocks.length > 0) blocked++
   const outcome = outcomeOf(results.length, blocked, gate)
@@ -64,6 +55,22 @@ export function evaluateProposal(proposal: Proposal): Verdict {
 }
 
 const NOTHING_HELD: Verdict['resources'] = new Map()
+
+function judgeCalls(proposal: Proposal, cost: string, before: Tally): LadderResult[] {
+  const { state, response } = proposal
+  const shared = responseContext(proposal)
+  const calls = callsToJudge(response)
+  const spent = cost === '0' ? state.actualCost : addDecimals(state.actualCost, cost)
+  const results: LadderResult[] = []
+  let tally = before
+  for (const call of calls) {
+    const after = calls.length - results.length - 1
+    const result = judgeCall(proposal, shared, call, { tally, spent, after })
+    results.push(result)
+    if (after > 0 && result.blocks.length === 0) tally = tallyWith(tally, result, state)
+  }
+  return results
+}
 
 /** Hash of what was read: the calls by the hashes of their arguments, and the rest of the response. */
 function hashOfReading(

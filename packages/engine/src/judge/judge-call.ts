@@ -7,7 +7,8 @@ import type { ReadResponse } from '../response/read-response.js'
 import { type ResponseView, viewResponse } from '../response/response-view.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { Tally } from '../state/tally.js'
-import { RegexTooCostlyError } from '../text/regex.js'
+import { unlessTooCostly, withinShare } from '../text/judging-budget.js'
+import { type Consequences, consequencesOf } from './call-effects.js'
 import { triggeredCheckpoints } from './checkpoint.js'
 import { judgeByLadder } from './ladder.js'
 import type { Proposal } from './proposal.js'
@@ -24,23 +25,27 @@ export interface LadderResult {
   readonly blocks: readonly Block[]
   readonly checkpoints: readonly CheckpointTrigger[]
   readonly amounts: CallContext['amounts']
+  /** What the call may do to the session later; null if it is blocked. */
+  readonly consequences: Consequences | null
 }
 
-/** Judges a call. Text that is too long for a pattern of the contract blocks this call and no other. */
+/**
+ * Judges a call. One that takes too many steps is judged again as one that cannot be read, and blocked. `after` is the
+ * number of calls still to come, for which steps are kept.
+ */
 export function judgeCall(
   proposal: Proposal,
   response: ResponseContext,
   call: ToolCall,
-  tally: Tally,
-  spent: string,
+  so: { readonly tally: Tally; readonly spent: string; readonly after: number },
 ): LadderResult {
-  try {
-    return applyRules(proposal, response, call, tally, spent)
-  } catch (error) {
-    if (!(error instanceof RegexTooCostlyError)) throw error
-    const unreadable = { ...call, arguments: null, problem: error.message }
-    return applyRules(proposal, response, unreadable, tally, spent)
-  }
+  const { tally, spent, after } = so
+  return withinShare(after, () =>
+    unlessTooCostly(
+      () => applyRules(proposal, response, call, tally, spent),
+      ({ message }) => applyRules(proposal, response, { ...call, arguments: null, problem: message }, tally, spent),
+    ),
+  )
 }
 
 function applyRules(
@@ -87,7 +92,10 @@ function applyRules(
     },
     proposal.offered,
   )
-  return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, amounts }
+  const isAllowed = blocks.length === 0 && args !== null
+  // Here, because it takes steps too.
+  const consequences = isAllowed ? consequencesOf(contract, args, amounts, salt) : null
+  return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, amounts, consequences }
 }
 
 function violationsOf(
@@ -121,9 +129,15 @@ export function responseContext({ plan, response, toolless }: Proposal): Respons
       failures ??= new Map()
       const known = failures.get(contract.tool)
       if (known !== undefined) return known
-      const found = checkInvariants(contract.outputInvariants, viewOnce(), (path) => path)
-      failures.set(contract.tool, found)
-      return found
+      return unlessTooCostly(
+        () => {
+          const found = checkInvariants(contract.outputInvariants, viewOnce(), (path) => path)
+          failures?.set(contract.tool, found)
+          return found
+        },
+        // Not kept: the next call has its own steps.
+        ({ message }) => [{ path: '$', operator: 'steps', message }],
+      )
     },
   }
 }

@@ -1,11 +1,12 @@
 import { type ContractFailure, type JsonValue, LIMITS, type Remaining } from '@countersign/protocol'
-import { checkInvariants, findAmong, readByPath } from '../contract/check-invariant.js'
+import { checkInvariants, findAmong, foundBy, readByPath } from '../contract/check-invariant.js'
 import type { Plan, PreparedContract } from '../contract/plan.js'
 import { compareDecimals, decimalText, subtractDecimals } from '../json/decimal.js'
 import { saltedHash } from '../json/hash.js'
 import { lookUp } from '../json/look-up.js'
 import type { SessionState } from '../state/state.js'
 import { MINUTE_MS } from '../state/state.js'
+import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget, withinShare } from '../text/judging-budget.js'
 
 /** What a preflight check depends on. */
 export interface PreflightInput {
@@ -112,15 +113,26 @@ export function judgeInputInvariants(
   request: Readonly<Record<string, JsonValue>>,
 ): ReadonlyMap<string, ContractFailure[]> {
   if (plan.inputPaths.length === 0) return NO_FAILURES
+  return withinJudgingBudget(JUDGING_STEPS.whole, () => inputFailures({ plan, state, salt }, request))
+}
+
+function inputFailures(
+  { plan, state, salt }: { readonly plan: Plan; readonly state: SessionState; readonly salt: string },
+  request: Readonly<Record<string, JsonValue>>,
+): ReadonlyMap<string, ContractFailure[]> {
   const failures = new Map<string, ContractFailure[]>()
-  for (const contract of plan.contracts.values()) {
-    if (contract.inputInvariants.length === 0) continue
-    const found = [
-      ...checkInvariants(contract.inputInvariants, findAmong(request), (path) => path),
-      ...refFailures(contract, request, state, salt),
-    ]
+  const contracts = [...plan.contracts.values()].filter(({ inputInvariants }) => inputInvariants.length > 0)
+  contracts.forEach((contract, index) => {
+    const found = unlessTooCostly(
+      () =>
+        withinShare(contracts.length - index - 1, () => [
+          ...checkInvariants(contract.inputInvariants, findAmong(request), (path) => path),
+          ...refFailures(contract, request, state, salt),
+        ]),
+      ({ message }) => [{ path: '$', operator: 'steps', message }],
+    )
     if (found.length > 0) failures.set(contract.tool, found)
-  }
+  })
   return failures
 }
 
@@ -136,9 +148,8 @@ function refFailures(
   return contract.inputInvariants.flatMap(({ path, ref }): ContractFailure[] => {
     if (ref === null) return []
     const bound = lookUp(state.bindings, ref)
-    const values = path.singular ? [finder.first(path)] : finder.nodes(path).map(({ value }) => value)
-    const isSame =
-      values.length > 0 && values.every((value) => value !== undefined && bound?.hash === saltedHash(salt, value))
+    const values = path.singular ? [finder.first(path)] : foundBy(finder, path).map(({ value }) => value)
+    const isSame = values.every((value) => value !== undefined && bound?.hash === saltedHash(salt, value))
     const message = `must be the value bound as "${ref}"`
     return isSame ? [] : [{ path: path.expression, operator: 'ref', expected: { ref }, message }]
   })

@@ -1,8 +1,9 @@
 import type { JsonValue, LedgerBody, LedgerReceipt, Receipt, ReceiptsReply } from '@countersign/protocol'
-import { checkInvariants, findAmong } from '../contract/check-invariant.js'
-import type { Plan } from '../contract/plan.js'
+import { checkInvariants, type Finder, findAmong } from '../contract/check-invariant.js'
+import type { Plan, Provision } from '../contract/plan.js'
 import { applyReceipts } from '../state/apply-receipts.js'
 import type { PendingCall, SessionState } from '../state/state.js'
+import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget, withinShare } from '../text/judging-budget.js'
 import { bindFacts, establishedValues } from './call-effects.js'
 import { isApproved } from './checkpoint.js'
 
@@ -31,6 +32,10 @@ export interface ReceiptResult {
 
 /** Weighs the evidence of a batch. The event contains only facts; `applyEvent` says what they do to the session. */
 export function judgeReceipts(batch: ReceiptBatch): ReceiptResult {
+  return withinJudgingBudget(JUDGING_STEPS.whole, () => weigh(batch))
+}
+
+function weigh(batch: ReceiptBatch): ReceiptResult {
   const { plan, state, at } = batch
   const argumentsChanged: string[] = []
   const receipts = batch.receipts.map((receipt, index): LedgerReceipt => {
@@ -43,7 +48,8 @@ export function judgeReceipts(batch: ReceiptBatch): ReceiptResult {
       argumentsChanged.push(id)
       return evidence(receipt, { outcome: 'unknown' })
     }
-    return isAtLevel(receipt, call, plan) ? proof(receipt, call, batch) : evidence(receipt, {})
+    if (!isAtLevel(receipt, call, plan)) return evidence(receipt, {})
+    return withinShare(batch.receipts.length - index - 1, () => proof(receipt, call, batch))
   })
   const next = applyReceipts(state, { type: 'receipts', at, body: { receipts, committed: false } })
   const isStopped = state.status === 'KILLED' || state.status === 'COMPROMISED'
@@ -112,13 +118,17 @@ function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch
   const satisfies = contract.provides.filter(
     ({ key, withOutput, same }) =>
       (isRead || withOutput.length === 0) &&
-      checkInvariants(withOutput, outputs, (path) => path).length === 0 &&
+      meets(withOutput, outputs) &&
       (same.length === 0 || Object.hasOwn(call.witnesses, key)),
   )
   const establishes = establishedValues(contract.establishes, 'output', outputs.first)
   const proven = evidence(receipt, {
     at_level: true,
-    binds: bindFacts(contract.binds, 'output', outputs.first, salt),
+    // Values that are too large to be hashed are not bound: nothing opens without proof.
+    binds: unlessTooCostly(
+      () => bindFacts(contract.binds, 'output', outputs.first, salt),
+      () => ({}),
+    ),
     establishes,
     satisfies: satisfies.map(({ key }) => key),
   })
@@ -128,3 +138,11 @@ function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch
   )
   return ends.length === 0 ? proven : { ...proven, ends }
 }
+
+/** An output that is too costly to judge does not meet the terms. */
+const meets = (withOutput: Provision['withOutput'], outputs: Finder): boolean =>
+  withOutput.length === 0 ||
+  unlessTooCostly(
+    () => checkInvariants(withOutput, outputs, (path) => path).length === 0,
+    () => false,
+  )

@@ -1,6 +1,6 @@
 import type { Decision, LedgerCall } from '@countersign/protocol'
 import { saltedHash, sha256Hex } from '../json/hash.js'
-import { callRecord, effectsOf, type HeldResource, resourcesOf } from './call-effects.js'
+import { callRecord, type HeldResource } from './call-effects.js'
 import type { LadderResult } from './judge-call.js'
 import type { Proposal } from './proposal.js'
 
@@ -41,9 +41,8 @@ export function recordDecision(
     output_paths: isRegistered ? [...(contract?.outputPaths ?? [])] : [],
     commit_requirement: level,
   }
-  if (!isRegistered || call.arguments === null) return { decision, record: callRecord(decision), holds: [] }
-  const holds = contract === null ? [] : resourcesOf(contract, call.arguments)
-  const effects = effectsOf(contract, call.arguments, result.amounts, { holds, salt: proposal.salt })
+  if (!isRegistered || result.consequences === null) return { decision, record: callRecord(decision), holds: [] }
+  const { effects, holds } = result.consequences
   return { decision, record: callRecord(decision, effects), holds }
 }
 

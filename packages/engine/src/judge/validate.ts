@@ -4,6 +4,7 @@ import type { Plan, PreparedContract } from '../contract/plan.js'
 import { type ReadResponse, readResponse } from '../response/read-response.js'
 import { viewResponse } from '../response/response-view.js'
 import type { ToolCall } from '../response/tool-call.js'
+import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget, withinShare } from '../text/judging-budget.js'
 import { argumentFailures, contractFormatFailures, formatFailures, schemaFailures } from './rules/invariants.js'
 import { argumentPath } from './rules/rule.js'
 
@@ -31,17 +32,20 @@ export function validateResponse(
   const failures: ContractFailure[] = read.problems.map((message) => ({ path: '$', operator: 'format', message }))
   const matched = new Map<string, PreparedContract>()
   const unmatched = new Set<string>()
-  for (const call of read.calls) {
-    const contract = plan.contracts.get(call.name)
-    if (contract === undefined) {
-      unmatched.add(call.name)
-      failures.push(...formatFailures(call), ...(options.unmatched === 'deny' ? [unmatchedFailure(call)] : []))
-    } else {
-      matched.set(contract.tool, contract)
-      failures.push(...inFile(contract, callFailures(call, contract)))
-    }
-  }
-  for (const contract of matched.values()) failures.push(...inFile(contract, responseFailures(read, contract)))
+  withinJudgingBudget(JUDGING_STEPS.whole, () => {
+    read.calls.forEach((call, index) => {
+      const contract = plan.contracts.get(call.name)
+      if (contract === undefined) {
+        unmatched.add(call.name)
+        failures.push(...formatFailures(call), ...(options.unmatched === 'deny' ? [unmatchedFailure(call)] : []))
+      } else {
+        matched.set(contract.tool, contract)
+        const own = withinShare(read.calls.length - index - 1, () => callFailures(call, contract))
+        failures.push(...inFile(contract, own))
+      }
+    })
+    for (const contract of matched.values()) failures.push(...inFile(contract, responseFailures(read, contract)))
+  })
   return {
     pass: failures.length === 0,
     failures,
@@ -61,19 +65,26 @@ function unmatchedFailure(call: ToolCall): ContractFailure {
 }
 
 function callFailures(call: ToolCall, contract: PreparedContract): ContractFailure[] {
-  if (call.arguments === null) return formatFailures(call)
-  return [
-    ...schemaFailures(call, contract),
-    ...argumentFailures(call, contract),
-    ...checkInvariants(contract.executionConstraints, findIn(call.arguments), (path) => argumentPath(call.index, path)),
-  ]
+  const args = call.arguments
+  if (args === null) return formatFailures(call)
+  return unlessTooCostly(
+    () => [
+      ...schemaFailures(call, contract),
+      ...argumentFailures(call, contract),
+      ...checkInvariants(contract.executionConstraints, findIn(args), (path) => argumentPath(call.index, path)),
+    ],
+    ({ message }) => formatFailures({ ...call, problem: message }),
+  )
 }
 
 function responseFailures(read: ReadResponse, contract: PreparedContract): ContractFailure[] {
   const outputs =
     contract.outputInvariants.length === 0
       ? []
-      : checkInvariants(contract.outputInvariants, viewResponse(read), (path) => path)
+      : unlessTooCostly(
+          () => checkInvariants(contract.outputInvariants, viewResponse(read), (path) => path),
+          ({ message }): ContractFailure[] => [{ path: '$', operator: 'steps', message }],
+        )
   return [...contractFormatFailures(contract, read), ...outputs]
 }
 

@@ -1,10 +1,11 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
-import type { CompiledPath, PathNode } from '../json/json-path.js'
+import { type CompiledPath, locationPath, type PathNode, type PathStep } from '../json/json-path.js'
 import { normalizeResponse, type ReadResponse } from './read-response.js'
 
 /** The normalized response as paths see it: a path that goes below `arguments` reads the parsed JSON. */
 export interface ResponseView {
   first(path: CompiledPath): JsonValue | undefined
+  visit(path: CompiledPath, found: (value: JsonValue, location: readonly PathStep[]) => boolean): void
   nodes(path: CompiledPath): PathNode[]
 }
 
@@ -19,13 +20,29 @@ export function viewResponse(read: ReadResponse): ResponseView {
       arguments: call.arguments ?? call.argumentsText,
     })),
   }
-  const nodes = (path: CompiledPath): PathNode[] =>
-    path.nodes(opened).map((node) => (isBelowArguments(node.location) ? node : closed(node, normalized)))
+  const visit: ResponseView['visit'] = (path, found) => {
+    path.visit(opened, (value, location) =>
+      found(isBelowArguments(location) ? value : closed(location, normalized), location),
+    )
+  }
   return {
-    nodes,
+    visit,
+    nodes(path) {
+      const nodes: PathNode[] = []
+      visit(path, (value, location) => {
+        nodes.push({ path: locationPath(location), location: [...location], value })
+        return false
+      })
+      return nodes
+    },
     first(path) {
       if (path.steps !== null) return path.first(isBelowArguments(path.steps) ? opened : normalized)
-      return nodes(path)[0]?.value
+      let first: JsonValue | undefined
+      visit(path, (value) => {
+        first = value
+        return true
+      })
+      return first
     },
   }
 }
@@ -37,9 +54,9 @@ function isBelowArguments(location: readonly (string | number)[]): boolean {
   return location.length > STEPS_TO_ARGUMENTS
 }
 
-/** The same place, with arguments as text. */
-function closed(node: PathNode, normalized: JsonObject): PathNode {
+/** What is at the same place with arguments as text. */
+function closed(location: readonly PathStep[], normalized: JsonObject): JsonValue {
   let value: JsonValue = normalized
-  for (const step of node.location) value = (value as Record<string | number, JsonValue>)[step] as JsonValue
-  return { ...node, value }
+  for (const step of location) value = (value as Record<string | number, JsonValue>)[step] as JsonValue
+  return value
 }

@@ -1,3 +1,5 @@
+import { spendOnJudging } from './judging-budget.js'
+
 /**
  * Matches simple patterns in one pass over the text: `^` and `$`, and between them ASCII characters and sets with
  * repeat counts, none of which can be confused with what may follow it. Most patterns of contracts are like that
@@ -18,6 +20,7 @@ interface Part {
 const ASCII = 128
 
 function follows(parts: readonly Part[], text: string): boolean {
+  spendOnJudging(1 + ((parts.length + text.length) >> 5))
   let at = 0
   for (const { takes, least, most } of parts) {
     const from = at

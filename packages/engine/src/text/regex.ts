@@ -1,31 +1,15 @@
 import { RE2JS } from 're2js'
 import { addWeight, spendOnCompiling } from './compile-budget.js'
 import { directMatch } from './direct-match.js'
+import { lazyDfa } from './lazy-dfa.js'
 import { leastProgramSize } from './regex-size.js'
 
-/** A compiled RE2 pattern, or why it was refused. */
-export type Regex =
-  | {
-      ok: true
-      test(text: string): boolean
-      /** False for text on which `test` throws. */
-      canTest(text: string): boolean
-    }
-  | { ok: false; problem: string }
-
-/** Thrown by `test` if pattern and text together cost more than a rule may: linear time can still be long. */
-export class RegexTooCostlyError extends Error {
-  constructor() {
-    super('the text is too long for this regular expression: shorten the pattern or bound the length')
-    this.name = 'RegexTooCostlyError'
-  }
-}
+/** A compiled RE2 pattern, or why it was refused. `test` takes steps of the judging budget, and throws without them. */
+export type Regex = { ok: true; test(text: string): boolean } | { ok: false; problem: string }
 
 const MAX_SOURCE_LENGTH = 4_096
 /** `[ab]{1000}` has about 1,000 instructions. RE2 limits nested counts, but not counts in a row. */
 const MAX_PROGRAM_SIZE = 2_500
-/** Instructions times characters: about 200 ms at worst. */
-const MAX_WORK = 10_000_000
 
 const TOO_LARGE: Regex = { ok: false, problem: 'the regular expression is too large: lower its repeat counts' }
 
@@ -52,14 +36,7 @@ export function compileRegex(source: string): Regex {
     const size = compiled.programSize()
     if (size > MAX_PROGRAM_SIZE) return TOO_LARGE
     addWeight(WEIGHT_OF_REGEX + size * WEIGHT_OF_INSTRUCTION)
-    const maxLength = Math.floor(MAX_WORK / size)
-    const canTest = (text: string): boolean => text.length <= maxLength
-    const matches = directMatch(source) ?? ((text: string): boolean => compiled.test(text))
-    const test = (text: string): boolean => {
-      if (!canTest(text)) throw new RegexTooCostlyError()
-      return matches(text)
-    }
-    return { ok: true, test, canTest }
+    return { ok: true, test: directMatch(source) ?? lazyDfa(compiled) }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     return { ok: false, problem: `RE2 does not accept the regular expression: ${reason}` }

@@ -80,8 +80,10 @@ export const argumentSchema: Rule = ({ call, contract }) => {
 }
 
 export function schemaFailures(call: ToolCall, { argumentsSchema }: PreparedContract): ContractFailure[] {
-  if (call.arguments === null || argumentsSchema === null || argumentsSchema.test(call.arguments)) return NONE
-  return argumentsSchema.validate(call.arguments).map(({ path, keyword, expected, found, message }) => ({
+  if (call.arguments === null || argumentsSchema === null) return NONE
+  const problems = argumentsSchema.validate(call.arguments)
+  if (problems.length === 0) return NONE
+  return problems.map(({ path, keyword, expected, found, message }) => ({
     path: argumentPath(call.index, path),
     operator: keyword,
     expected,

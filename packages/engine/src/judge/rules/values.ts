@@ -1,5 +1,5 @@
 import type { ContractFailure, JsonValue } from '@countersign/protocol'
-import { findIn } from '../../contract/check-invariant.js'
+import { findIn, foundBy } from '../../contract/check-invariant.js'
 import type { PreparedEnvelope } from '../../contract/plan.js'
 import { renderResource } from '../../contract/resource.js'
 import { addDecimals, compareDecimals, decimalText, multiplyDecimals, subtractDecimals } from '../../json/decimal.js'
@@ -114,7 +114,7 @@ function referencesOf({ call, contract, response, inputFailures }: CallContext):
   const references: Reference[] = []
   const finder = findIn(call.arguments)
   const inArguments = (path: CompiledPath, ref: string) => {
-    for (const node of orAbsent(finder.nodes(path), path)) {
+    for (const node of foundBy(finder, path)) {
       references.push({ path: argumentPath(call.index, node.path), ref, value: node.value, failedAtPreflight: false })
     }
   }
@@ -122,7 +122,7 @@ function referencesOf({ call, contract, response, inputFailures }: CallContext):
   for (const { path, ref } of contract.argumentInvariants) if (ref !== null) inArguments(path, ref)
   for (const { path, ref } of contract.outputInvariants) {
     if (ref === null) continue
-    for (const node of orAbsent(response.view().nodes(path), path)) {
+    for (const node of foundBy(response.view(), path)) {
       references.push({ path: node.path, ref, value: node.value, failedAtPreflight: false })
     }
   }
@@ -134,11 +134,6 @@ function referencesOf({ call, contract, response, inputFailures }: CallContext):
 }
 
 const NO_REFERENCES: readonly Reference[] = []
-
-type Found = { readonly path: string; readonly value: JsonValue | undefined }
-
-const orAbsent = (nodes: readonly Found[], path: CompiledPath): readonly Found[] =>
-  nodes.length === 0 ? [{ path: path.expression, value: undefined }] : nodes
 
 export const envelopeNotEstablished: Rule = ({ call, contract, state, plan }) => {
   if (contract === null || call.arguments === null || contract.envelopes.length === 0) return null
@@ -167,7 +162,7 @@ export const envelopeViolation: Rule = ({ call, contract, state }) => {
     const reference = lookUp(state.envelopes, envelope.name)
     if (reference === undefined) continue
     const { low, high } = boundsOf(envelope, reference)
-    for (const { path, value } of orAbsent(finder.nodes(envelope.path), envelope.path)) {
+    for (const { path, value } of foundBy(finder, envelope.path)) {
       if (isWithin(value, low, high)) continue
       failures.push({
         path: argumentPath(call.index, path),

@@ -1,0 +1,33 @@
+import type { JsonValue } from '@countersign/protocol'
+import { spendOnJudging } from '../text/judging-budget.js'
+import { canonicalJson } from './canonical-json.js'
+
+/** Values that can be looked up by equality as JSON, in time that does not depend on how many there are. */
+export function valueSet(values: readonly JsonValue[]): { has(value: JsonValue): boolean } {
+  const scalars = new Set<JsonValue>()
+  const containers = new Set<string>()
+  for (const value of values) {
+    if (typeof value === 'object' && value !== null) containers.add(canonicalJson(value))
+    else scalars.add(value)
+  }
+  return {
+    has(value) {
+      if (typeof value !== 'object' || value === null) return scalars.has(value)
+      if (containers.size === 0) return false
+      try {
+        return containers.has(countedJson(value))
+      } catch (error) {
+        // What has no canonical text equals nothing that has.
+        if (error instanceof TypeError) return false
+        throw error
+      }
+    },
+  }
+}
+
+/** The canonical text of a value, whose writing is counted. */
+export function countedJson(value: JsonValue): string {
+  const text = canonicalJson(value)
+  spendOnJudging(2 + (text.length >> 3))
+  return text
+}
