@@ -1,10 +1,11 @@
-import type { ProviderCall } from '@countersign/protocol'
+import type { JsonObject, ProviderCall } from '@countersign/protocol'
 import type { Plan, PreparedContract } from '../contract/plan.js'
 import { saltedHash } from '../json/hash.js'
 import type { ProviderRun } from '../response/tool-call.js'
 import { EMPTY_TALLY, type Tally, tallyCall } from '../state/tally.js'
+import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget } from '../text/judging-budget.js'
 import type { Proposal } from './proposal.js'
-import { amountsOf, NO_AMOUNTS, totalWith } from './rules/amounts.js'
+import { type Amounts, amountsOf, NO_AMOUNTS, totalWith } from './rules/amounts.js'
 
 /** What the provider ran by itself, for the ledger, and what it narrows for the calls of the same response. */
 export interface CountedRuns {
@@ -15,18 +16,24 @@ export interface CountedRuns {
 export const NO_RUNS: CountedRuns = { calls: [], tally: EMPTY_TALLY }
 
 /** Nothing can stop these calls any more. They count for everything that narrows, and open nothing. */
-export function countProviderRuns({ plan, state, response, salt }: Proposal): CountedRuns {
+export function countProviderRuns(proposal: Proposal): CountedRuns {
+  const { response, salt } = proposal
+  const hashes = response.providerRun.map(({ arguments: args }) => (args === null ? null : saltedHash(salt, args)))
+  return withinJudgingBudget(JUDGING_STEPS.whole / 4, () => countRuns(proposal, hashes))
+}
+
+function countRuns({ plan, state, response }: Proposal, hashes: readonly (string | null)[]): CountedRuns {
   let tally = EMPTY_TALLY
   const calls: ProviderCall[] = []
-  for (const run of response.providerRun) {
+  for (const [index, run] of response.providerRun.entries()) {
     const names = toolNamesOf(run)
     if (names.length === 0) continue
     const contracts = contractsOf(plan, names)
-    const argumentHash = run.arguments === null ? null : saltedHash(salt, run.arguments)
+    const argumentHash = hashes[index] ?? null
     const amounts: Record<string, string> = {}
     const before = tally.calls
     for (const contract of contracts) {
-      const { added } = run.arguments === null ? NO_AMOUNTS : amountsOf(contract, run.arguments)
+      const added = run.arguments === null ? [] : addedBy(contract, run.arguments)
       const aggregates = new Map<string, string>()
       for (const { aggregate, amount } of added) {
         aggregates.set(aggregate.name, totalWith(aggregate, amount, state, tally))
@@ -48,6 +55,13 @@ export function countProviderRuns({ plan, state, response, salt }: Proposal): Co
   }
   return { calls, tally }
 }
+
+/** An amount that is too costly to find is not known: the call has happened, and counts as one without it. */
+const addedBy = (contract: PreparedContract, args: JsonObject): Amounts['added'] =>
+  unlessTooCostly(
+    () => amountsOf(contract, args).added,
+    () => NO_AMOUNTS.added,
+  )
 
 const labelsOf = (contracts: readonly PreparedContract[]): string[] =>
   [...new Set(contracts.flatMap(({ definition }) => definition.labels?.adds ?? []))].sort()
