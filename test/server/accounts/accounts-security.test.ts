@@ -155,6 +155,7 @@ proves(['auth.cookie.secure'], 'in production cookies are Secure and bound to th
     expect(headers.getSetCookie().map((line) => line.split('=')[0])).toEqual([
       '__Host-countersign_access',
       '__Host-countersign_refresh',
+      '__Host-countersign_device',
     ])
     for (const line of headers.getSetCookie())
       expect(line).toMatch(/; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure$/)

@@ -2,12 +2,15 @@ import { z } from 'zod'
 import { timeSchema } from '../base/ids.js'
 import { QUOTA_NAMES } from '../base/limits.js'
 
-/** One address, as people type it: no display name, no list, no line break. */
+/** One address, as people type it: no display name, no list, no line break, nothing invisible that makes it read as another. */
 export const emailSchema = z
   .string()
   .trim()
   .max(254)
-  .regex(/^[^\s@<>(),;:\\"[\]]+@[^\s@<>(),;:\\"[\]]+\.[^\s@<>(),;:\\"[\]]+$/u, 'expected one email address')
+  .regex(
+    /^[^\s\p{C}@<>(),;:\\"[\]]+@[^\s\p{C}@<>(),;:\\"[\]]+\.[^\s\p{C}@<>(),;:\\"[\]]+$/u,
+    'expected one email address, without invisible characters',
+  )
 export const passwordSchema = z.string().min(10, 'a password has at least 10 characters').max(256)
 export const tokenSchema = z.string().min(16).max(256)
 

@@ -24,6 +24,8 @@ const ACCOUNT_LIMITS = {
   login_ip: { capacity: 50, fillSeconds: 900 },
   /** One account from everywhere, so that many addresses together cannot guess on. */
   login_email: { capacity: 100, fillSeconds: 900 },
+  /** One account from one browser that has signed in to it before: what strangers do is not counted here. */
+  login_device: { capacity: 10, fillSeconds: 900 },
   token_ip: { capacity: 30, fillSeconds: 900 },
 } as const satisfies Record<string, Limit>
 export type AccountLimit = keyof typeof ACCOUNT_LIMITS
@@ -65,3 +67,7 @@ export function addressKey(address: string): string {
     .map((group) => Number.parseInt(group, 16).toString(16))
     .join(':')}::/64`
 }
+
+/** The network of an address, which shares the hashing of passwords with other networks: a /24 of IPv4, a /64 of IPv6. */
+export const networkOf = (address: string): string =>
+  isIPv6(address) ? addressKey(address) : `${address.split('.').slice(0, 3).join('.')}.0/24`

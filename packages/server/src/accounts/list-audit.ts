@@ -8,24 +8,31 @@ export async function listAudit(
   ctx: UserContext,
   { query }: Input<Routes['listAudit']>,
 ): Promise<Reply<Routes['listAudit']>> {
-  const before = query.cursor === undefined ? null : Number(query.cursor)
-  if (before !== null && !Number.isSafeInteger(before))
-    throw new ApiError('INVALID_REQUEST', { detail: 'query.cursor: not a cursor of this list' })
+  const below = query.cursor ?? null
+  if (below !== null && !UUID.test(below)) throw noCursor()
   const rows = await listAuditEntries(ctx.app.database.sql, {
     tenantId: ctx.tenant.tenantId,
-    before,
+    below,
     limit: query.limit + 1,
   })
+  if (rows === null) throw noCursor()
   const page = rows.slice(0, query.limit)
   const last = page.at(-1)
   return {
     items: page.map(entryView),
-    next: rows.length > query.limit && last !== undefined ? String(last.auditId) : null,
+    next: rows.length > query.limit && last !== undefined ? last.entryId : null,
   }
 }
 
-const entryView = ({ auditId, at, keyId, keyName, keyPrefix, ...entry }: AuditRow): AuditEntry => ({
-  audit_id: String(auditId),
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+const noCursor = () =>
+  new ApiError('INVALID_REQUEST', {
+    detail: 'query.cursor: not a cursor of this list, or its entry is gone by now; read the list from its beginning',
+  })
+
+const entryView = ({ entryId, at, keyId, keyName, keyPrefix, ...entry }: AuditRow): AuditEntry => ({
+  audit_id: entryId,
   at: at.toISOString(),
   ...entry,
   key: keyId === null ? null : { key_id: keyId, name: keyName ?? '', prefix: keyPrefix ?? '' },

@@ -3,6 +3,7 @@ import { ApiError } from '../base/api-error.js'
 import { auditByEmail } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
 import { type Credentials, emailKey, findCredentials, loadUser, rehashPassword } from '../store/accounts/accounts.js'
+import { browserOf, knowBrowser } from './browser.js'
 import { addressKey, requireAll } from './limits.js'
 import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
@@ -12,6 +13,23 @@ type Body = Input<Routes['login']>['body']
 /** Known and unknown addresses, right and wrong passwords cost the same statements and the same hashing up to the verdict. */
 export async function login(ctx: OpenContext, { body }: { body: Body }): Promise<Reply<Routes['login']>> {
   const key = emailKey(body.email)
+  const { deviceId, applicant } = browserOf(ctx, key)
+  if (deviceId === null) await limitStranger(ctx, key)
+  else await requireAll(ctx, [['login_device', `${deviceId} ${key}`]])
+  const credentials = await findCredentials(ctx.app.database.sql, key)
+  const matches = await ctx.app.accounts.passwords.verify(body.password, credentials?.passwordHash ?? null, applicant)
+  const granted = matches && credentials !== undefined
+  await auditByEmail(ctx, key, granted ? 'login' : 'login_failed')
+  if (!granted) throw new ApiError('UNAUTHENTICATED')
+  await signIn(ctx, ctx.app.database.sql, await withTodaysHash(ctx, credentials, body))
+  knowBrowser(ctx, key)
+  const user = await loadUser(ctx.app.database.sql, credentials.tenantId, credentials.userId)
+  if (user === undefined) throw new ApiError('UNAUTHENTICATED')
+  return { user: userView(user) }
+}
+
+/** Wrong tries of strangers slow strangers: a browser that has signed in to the account before is not counted here. */
+async function limitStranger(ctx: OpenContext, key: string): Promise<void> {
   const address = addressKey(ctx.request.clientAddress)
   await requireAll(ctx, [
     ['login_pair', `${address} ${key}`],
@@ -19,25 +37,17 @@ export async function login(ctx: OpenContext, { body }: { body: Body }): Promise
   ])
   // After the others: tries that are refused already must not use up what the account takes from everybody.
   await requireAll(ctx, [['login_email', key]])
-  const credentials = await findCredentials(ctx.app.database.sql, key)
-  const matches = await ctx.app.accounts.passwords.verify(body.password, credentials?.passwordHash ?? null)
-  const granted = matches && credentials !== undefined
-  await auditByEmail(ctx, key, granted ? 'login' : 'login_failed')
-  if (!granted) throw new ApiError('UNAUTHENTICATED')
-  await signIn(ctx, ctx.app.database.sql, await withTodaysHash(ctx, credentials, body))
-  const user = await loadUser(ctx.app.database.sql, credentials.tenantId, credentials.userId)
-  if (user === undefined) throw new ApiError('UNAUTHENTICATED')
-  return { user: userView(user) }
 }
 
 /** A password that was hashed with other parameters than today's is hashed anew while it is at hand. */
 async function withTodaysHash(ctx: OpenContext, proven: Credentials, body: Body): Promise<Credentials> {
   const { passwords } = ctx.app.accounts
   if (!passwords.isOutdated(proven.passwordHash)) return proven
-  const passwordHash = await passwords.hash(body.password)
+  const by = { owner: emailKey(body.email), isKnown: true }
+  const passwordHash = await passwords.hash(body.password, by)
   if (await rehashPassword(ctx.app.database.sql, proven, passwordHash)) return { ...proven, passwordHash }
   // Another sign-in was quicker, or the password is another one by now.
   const today = await findCredentials(ctx.app.database.sql, emailKey(body.email))
-  if (today !== undefined && (await passwords.verify(body.password, today.passwordHash))) return today
+  if (today !== undefined && (await passwords.verify(body.password, today.passwordHash, by))) return today
   throw new ApiError('UNAUTHENTICATED')
 }

@@ -3,10 +3,11 @@ import { ApiError } from '../base/api-error.js'
 import { sha256 } from '../base/crypto/secrets.js'
 import { auditPerson } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
-import { updatePassword } from '../store/accounts/accounts.js'
+import { emailKey, updatePassword } from '../store/accounts/accounts.js'
 import { revokeActiveKeys } from '../store/accounts/api-keys.js'
 import { consumeMailToken } from '../store/accounts/mail.js'
 import { revokeRefreshTokensOf } from '../store/accounts/refresh-tokens.js'
+import { knowBrowser, stranger } from './browser.js'
 import { addressKey, requireAll } from './limits.js'
 
 /**
@@ -18,8 +19,8 @@ export async function resetPassword(
   { body }: Input<Routes['resetPassword']>,
 ): Promise<Reply<Routes['resetPassword']>> {
   await requireAll(ctx, [['token_ip', addressKey(ctx.request.clientAddress)]])
-  const passwordHash = await ctx.app.accounts.passwords.hash(body.password)
-  await ctx.app.database.transaction('accounts', async (tx) => {
+  const passwordHash = await ctx.app.accounts.passwords.hash(body.password, stranger(ctx.request.clientAddress))
+  const email = await ctx.app.database.transaction('accounts', async (tx) => {
     const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'reset' })
     if (owner === undefined) throw new ApiError('INVALID_TOKEN')
     await updatePassword(tx, owner, passwordHash)
@@ -27,6 +28,9 @@ export async function resetPassword(
     if (!owner.verified) await revokeActiveKeys(tx, owner.tenantId, null)
     const detail = owner.verified ? null : 'the address was not verified: its keys are revoked'
     await auditPerson(tx, ctx, { ...owner, action: 'password_reset', detail })
+    return owner.email
   })
+  // Whoever reads the mail of the account may sign in here, whatever strangers try meanwhile.
+  knowBrowser(ctx, emailKey(email))
   return { ok: true }
 }

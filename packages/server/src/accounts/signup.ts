@@ -6,6 +6,7 @@ import type { OpenContext } from '../context/context.js'
 import { emailKey, insertAccount, loadUser } from '../store/accounts/accounts.js'
 import { insertKey } from '../store/accounts/api-keys.js'
 import { queueMailByEmail } from '../store/accounts/mail.js'
+import { knowBrowser, stranger } from './browser.js'
 import { addressKey, requireAll } from './limits.js'
 import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
@@ -13,7 +14,7 @@ import { userView } from './user-view.js'
 /** A tenant, its first user, its first key (shown here and never again), and a verification mail that nobody waits for. */
 export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>): Promise<Reply<Routes['signup']>> {
   await requireAll(ctx, [['signup_ip', addressKey(ctx.request.clientAddress)]])
-  const passwordHash = await ctx.app.accounts.passwords.hash(body.password)
+  const passwordHash = await ctx.app.accounts.passwords.hash(body.password, stranger(ctx.request.clientAddress))
   const tenantId = makeId(ctx.app.random, 'tn')
   const userId = makeId(ctx.app.random, 'us')
   const key = makeApiKey(ctx.app.random)
@@ -46,6 +47,7 @@ export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>
     return loadUser(tx, tenantId, userId)
   })
   if (user === undefined) throw new Error('the account was not stored')
+  knowBrowser(ctx, emailKey(body.email))
   ctx.app.accounts.mail.wake()
   return { user: userView(user), api_key: key.raw, mail: ctx.app.accounts.mailDelivery }
 }

@@ -92,11 +92,21 @@ const SECRET_NAMES = [
   'privatekey', 'signingkey', 'accesskey', 'principal', 'databaseurl', 'smtpurl', 'connectionstring', 'hashsalt',
 ] // biome-ignore format: a list reads better in rows
 
+/** Short names, which count as whole words alone: `bypass` and `author` are no secrets. */
+const SECRET_WORDS: ReadonlySet<string> = new Set(['pwd', 'pass', 'auth', 'refresh'])
+
+const wordsOf = (key: string): string[] =>
+  key
+    .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z]+/)
+
 function isSecret(key: string, value: unknown): boolean {
   const name = key.toLowerCase().replaceAll(/[^a-z]/g, '')
   // `input_tokens: 812` counts, it does not open anything.
   if (typeof value === 'number' && name.endsWith('tokens')) return false
-  return value !== null && typeof value !== 'boolean' && SECRET_NAMES.some((secret) => name.includes(secret))
+  if (value === null || typeof value === 'boolean') return false
+  return SECRET_NAMES.some((secret) => name.includes(secret)) || wordsOf(key).some((word) => SECRET_WORDS.has(word))
 }
 
 /** What a secret looks like in running text, and what is left of it. Each takes time linear in the text. */
@@ -107,6 +117,8 @@ const SECRET_TEXTS: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{8,}/gi, `$1$2${REDACTED}`],
   [/\b((?:set-)?cookie|authorization)(["']?\s*[:=]\s*)[^\r\n]+/gi, `$1$2${REDACTED}`],
   [/(:\/\/)[^\s/?#"']*@/g, `$1${REDACTED}@`],
+  [/(countersign_[a-z]+=)[^\s"'&,;)}]+/gi, `$1${REDACTED}`],
+  [/((?<![a-z])(?:pwd|pass|auth)["']?\s{0,8}[=:]\s{0,8}["']?)[^\s"'&,;)}]+/gi, `$1${REDACTED}`],
   [
     /((?:pass(?:word|wd|phrase)|secret|token|api[_-]?key|credential)s?["']?\s{0,8}[=:]\s{0,8}["']?)[^\s"'&,;)}]+/gi,
     `$1${REDACTED}`,

@@ -11,6 +11,7 @@ import type {
 } from '@countersign/protocol'
 import type { ApiError } from '../base/api-error.js'
 import type { Config } from '../base/config.js'
+import type { DeviceTokens } from '../base/crypto/device-tokens.js'
 import type { Passwords } from '../base/crypto/passwords.js'
 import type { Random } from '../base/crypto/secrets.js'
 import type { AccessTokens } from '../base/crypto/tokens.js'
@@ -89,6 +90,7 @@ export interface MailWorker {
 export interface Accounts {
   readonly passwords: Passwords
   readonly accessTokens: AccessTokens
+  readonly deviceTokens: DeviceTokens
   /** Cookies are Secure and bound to the host. */
   readonly secureCookies: boolean
   readonly mail: MailWorker

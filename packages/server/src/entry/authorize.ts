@@ -65,8 +65,8 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
   }
 
   const byCookie = async ({ app, request }: OpenContext, bucket: Bucket): Promise<UserContext> => {
-    const { accessTokens, secureCookies } = parts.accounts
-    const cookies = { sql: database.sql, accessTokens, now: app.clock(), secure: secureCookies }
+    const { accessTokens, deviceTokens, secureCookies } = parts.accounts
+    const cookies = { sql: database.sql, accessTokens, deviceTokens, now: app.clock(), secure: secureCookies }
     const signIn = await authenticateCookie(cookies, request.http, request.replyHeaders)
     const { tenantId, userId, quota } = signIn
     if (request.http.method !== 'GET') checkOrigin(request.http, app.publicUrl())

@@ -4,8 +4,13 @@ import { audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
 import { inTransaction } from '../context/work.js'
 import { storeCustomerContracts } from '../store/captures/learned-tools.js'
-import { type GovernancePlan, insertGovernancePlan, type PlanFile } from '../store/governance/governance-plans.js'
-import { storePlan } from '../store/governance/plans.js'
+import {
+  findOpenDraft,
+  type GovernancePlan,
+  insertGovernancePlan,
+  type PlanFile,
+} from '../store/governance/governance-plans.js'
+import { storeAndLockPlan } from '../store/governance/plans.js'
 import { customerContracts } from './customer-contracts.js'
 import { detailOf } from './detail-of.js'
 import type { CompiledPack } from './read-pack.js'
@@ -20,28 +25,25 @@ export interface NewDraft {
   readonly createdBy: string | null
 }
 
-/** Stores a pack that compiles as a draft. */
+/** Stores a pack that compiles as a draft. The same pack again is the same draft, as long as nobody has decided on it. */
 export async function storeDraft(ctx: Context, draft: NewDraft): Promise<PlanDetail> {
   const { agent, environment, files, pack, origin, createdBy } = draft
-  const planId = makeId(ctx.app.random, 'plan')
   const { tenantId } = ctx.tenant
-  await inTransaction(ctx, async (tx) => {
-    await storePlan(tx, { tenantId, compiledHash: pack.compiled_hash, compiledSession: pack.compiled_session })
-    await insertGovernancePlan(tx, {
-      tenantId,
-      planId,
-      agent,
-      environment,
-      compiledHash: pack.compiled_hash,
-      origin,
-      files,
-      contracts: pack.compiled_session.contracts.length,
-      createdBy,
-    })
+  const { compiled_hash: compiledHash, compiled_session: compiledSession } = pack
+  const planId = await inTransaction(ctx, async (tx) => {
+    // A reply may have been lost: what is sent again waits here for the first to be stored, and then finds it.
+    await storeAndLockPlan(tx, { tenantId, compiledHash, compiledSession })
+    const open = await findOpenDraft(tx, { tenantId, agent, environment, compiledHash, origin, files })
+    if (open !== null) return open
+    const planId = makeId(ctx.app.random, 'plan')
+    const contracts = compiledSession.contracts.length
+    const scope = { tenantId, planId, agent, environment }
+    await insertGovernancePlan(tx, { ...scope, compiledHash, origin, files, contracts, createdBy })
     if (origin === 'submitted') {
       await storeCustomerContracts(tx, { tenantId, agent, planId, by: createdBy }, customerContracts(files, pack))
     }
     await audit(tx, ctx, { action: 'plan_submitted', subject: planId, detail: `${agent} in ${environment}` })
+    return planId
   })
   return detailOf(ctx, planId)
 }

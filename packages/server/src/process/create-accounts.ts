@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { Config } from '../base/config.js'
+import { createDeviceTokens } from '../base/crypto/device-tokens.js'
 import { createPasswords } from '../base/crypto/passwords.js'
 import type { Random } from '../base/crypto/secrets.js'
 import { storedSigningKeys } from '../base/crypto/signing-keys.js'
@@ -7,6 +8,7 @@ import { createAccessTokens } from '../base/crypto/tokens.js'
 import type { Log } from '../base/log.js'
 import type { Accounts } from '../context/context.js'
 import type { Database } from '../postgres/database.js'
+import { readHighestCost } from '../store/accounts/accounts.js'
 import { startMailWorker } from './mail/mail-worker.js'
 import { createOutboxMailer, createSmtpMailer, type Mailer } from './mail/mailer.js'
 
@@ -25,9 +27,12 @@ export function createAccounts(parts: AccountParts): Accounts {
   const { config } = parts
   const dataFolder = resolve(config.dataFolder)
   const mailer = parts.mailer ?? createMailer(parts, resolve(dataFolder, 'outbox'))
+  const signingKeys = config.signingKeys ?? storedSigningKeys(dataFolder, parts.random)
+  const highestStored = readHighestCost(parts.database.sql)
   return {
-    passwords: createPasswords({ cost: config.scryptCost }),
-    accessTokens: createAccessTokens(config.signingKeys ?? storedSigningKeys(dataFolder, parts.random)),
+    passwords: createPasswords({ cost: config.scryptCost, highestStored }),
+    accessTokens: createAccessTokens(signingKeys),
+    deviceTokens: createDeviceTokens(signingKeys, parts.random),
     secureCookies: config.mode === 'production' || (config.publicUrl?.startsWith('https://') ?? false),
     mail: startMailWorker({ ...parts, mailer }),
     mailDelivery: mailer.delivery,

@@ -58,7 +58,8 @@ export async function insertAuditEntryByEmail(
 }
 
 export interface AuditRow {
-  auditId: number
+  /** Random: the number that orders the entries counts those of other tenants too. */
+  entryId: string
   at: Date
   action: AuditAction
   actor: string | null
@@ -70,15 +71,23 @@ export interface AuditRow {
   detail: string | null
 }
 
-/** Newest first, below the cursor. */
-export function listAuditEntries(
+/** Newest first, below the entry of that id. Null: the tenant has no such entry any more. */
+export async function listAuditEntries(
   sql: Queryable,
-  page: { tenantId: string; before: number | null; limit: number },
-): Promise<AuditRow[]> {
+  page: { tenantId: string; below: string | null; limit: number },
+): Promise<AuditRow[] | null> {
+  const before = page.below === null ? null : await numberOf(sql, page.tenantId, page.below)
+  if (before === undefined) return null
   return sql<AuditRow[]>`
-    select audit_id, at, action, actor, key_id, key_name, key_prefix, ip, subject, detail from audit_entries
-    where tenant_id = ${page.tenantId} and (${page.before}::bigint is null or audit_id < ${page.before})
+    select entry_id, at, action, actor, key_id, key_name, key_prefix, ip, subject, detail from audit_entries
+    where tenant_id = ${page.tenantId} and (${before}::bigint is null or audit_id < ${before})
     order by audit_id desc limit ${page.limit}`
+}
+
+async function numberOf(sql: Queryable, tenantId: string, entryId: string): Promise<number | undefined> {
+  const [row] = await sql<{ auditId: number }[]>`
+    select audit_id from audit_entries where tenant_id = ${tenantId} and entry_id = ${entryId}`
+  return row?.auditId
 }
 
 /** Removes entries from more than `days` ago, some at once. Returns how many went. */

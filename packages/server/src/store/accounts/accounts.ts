@@ -65,6 +65,13 @@ export async function updatePassword(
   await tx`update users set password_hash = ${passwordHash} where tenant_id = ${user.tenantId} and user_id = ${user.userId}`
 }
 
+/** The highest cost of all password hashes, as they say themselves; zero where there is none. */
+export async function readHighestCost(sql: Queryable): Promise<number> {
+  const [row] = await sql<{ cost: number | null }[]>`
+    select max(split_part(password_hash, '$', 2)::int) as cost from users where password_hash like 'scrypt$%'`
+  return row?.cost ?? 0
+}
+
 /** Another hash of the same password. False when the password was changed meanwhile: that one stays. */
 export async function rehashPassword(sql: Queryable, proven: Credentials, passwordHash: string): Promise<boolean> {
   const rows = await sql`

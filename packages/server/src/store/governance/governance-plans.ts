@@ -51,6 +51,20 @@ export async function insertGovernancePlan(
       ${plan.origin}, ${JSON.stringify(plan.files)}::text::json, ${plan.contracts}, clock_timestamp(), ${plan.createdBy})`
 }
 
+/** The id of the oldest draft with these very files; null where none is open. */
+export async function findOpenDraft(
+  sql: Queryable,
+  plan: Scope & { compiledHash: string; origin: GovernancePlan['origin']; files: readonly PlanFile[] },
+): Promise<string | null> {
+  const [row] = await sql<{ planId: string }[]>`
+    select plan_id from governance_plans
+    where tenant_id = ${plan.tenantId} and agent = ${plan.agent} and environment = ${plan.environment}
+      and state = 'draft' and compiled_hash = ${plan.compiledHash} and origin = ${plan.origin}
+      and files::text = ${JSON.stringify(plan.files)}
+    order by created_at limit 1`
+  return row?.planId ?? null
+}
+
 /** Null when the tenant has no plan by this id. */
 export async function findGovernancePlan(
   sql: Queryable,

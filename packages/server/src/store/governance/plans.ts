@@ -1,6 +1,6 @@
 import type { CompiledSession, Environment } from '@countersign/protocol'
 import { fixedStatement } from '../../postgres/fixed-statement.js'
-import type { Queryable } from '../../postgres/sql.js'
+import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 
 /** A plan of this tenant by its hash. Null when it was never uploaded or approved here. */
@@ -57,6 +57,14 @@ export async function storePlan(
     compiled_hash: plan.compiledHash,
     compiled_session: JSON.stringify(plan.compiledSession),
   })
+}
+
+/** The same, and whoever stores it too waits until the transaction has ended. */
+export async function storeAndLockPlan(tx: Tx, plan: Parameters<typeof storePlan>[1]): Promise<void> {
+  await storePlan(tx, plan)
+  await tx`
+    select 1 from plans where tenant_id = ${plan.tenantId} and compiled_hash = ${plan.compiledHash}
+    for no key update`
 }
 
 /** Notes that a plan is asked for again. False when the tenant has none by this hash. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { CompiledSession } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { LOOKUP, openSession } from '../support/runtime/governed-session.js'
-import { withRuntime } from '../support/runtime/with-runtime.js'
+import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
 
 const { runtime } = await withRuntime()
 
