@@ -8,6 +8,7 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   bodyBytes: 'size of a request body',
   largeBodyBytes: 'size of a request body with a proposal, receipts, captures or a run',
   bodySeconds: 'time to receive a request body',
+  bodyValues: 'values in a request body: objects, arrays, and what they hold',
   jsonDepth: 'nesting depth of JSON',
   capturesPerBatch: 'captures in one request',
   callsPerProposal: 'tool calls in one model response',

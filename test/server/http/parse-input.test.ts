@@ -4,7 +4,9 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { LIMITS, ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { expect, test } from 'vitest'
+import { createMemories } from '../../../packages/server/src/base/memory/memories.js'
 import { readRequest } from '../../../packages/server/src/context/http-request.js'
+import { createHeldBodies } from '../../../packages/server/src/http/held-bodies.js'
 import { readBody } from '../../../packages/server/src/http/read-body.js'
 import { echoHandlers } from '../../support/runtime/echo-handlers.js'
 import { routeRequest } from '../../support/runtime/runtime.js'
@@ -159,7 +161,9 @@ test('a body sent byte by byte is cut off with 408', async () => {
   slow.push('{')
   const head = { method: 'POST', url: '/', rawHeaders: ['content-type', 'application/json'] }
   const request = readRequest(Object.assign(slow, head) as unknown as IncomingMessage)
-  await expect(readBody(request, { maxBytes: 100, maxSeconds: 0.05 })).rejects.toMatchObject({
+  await expect(
+    readBody(request, { maxBytes: 100, maxSeconds: 0.05, owner: 'a', bodies: createHeldBodies(createMemories()) }),
+  ).rejects.toMatchObject({
     code: 'REQUEST_TIMEOUT',
   })
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
   pathOf,
@@ -15,6 +15,7 @@ import { readConfig } from '../../../packages/server/src/base/config.js'
 import { makeApiKey, makeId } from '../../../packages/server/src/base/crypto/secrets.js'
 import { createLog } from '../../../packages/server/src/base/log.js'
 import type { AppParts } from '../../../packages/server/src/http/app.js'
+import { createHttpServer } from '../../../packages/server/src/http/http-server.js'
 import { connect } from '../../../packages/server/src/postgres/database.js'
 import type { Sql } from '../../../packages/server/src/postgres/sql.js'
 import type { Mailer } from '../../../packages/server/src/process/mail/mailer.js'
@@ -126,7 +127,7 @@ function startInstance(runtime: ReturnType<typeof createRuntime>): Instance & { 
     fetch: appFetch(runtime.app),
     listen: async () => {
       if (!server) {
-        const starting = createServer(runtime.app)
+        const starting = createHttpServer(runtime.app, runtime.parts)
         server = starting
         await new Promise<void>((done) => starting.listen(0, '127.0.0.1', done))
         runtime.listensAt(urlOf(starting))

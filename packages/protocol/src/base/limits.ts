@@ -6,6 +6,7 @@ export const LIMITS = {
   bodyBytes: 1024 * 1024,
   largeBodyBytes: 4 * 1024 * 1024,
   bodySeconds: 15,
+  bodyValues: 500_000,
   jsonDepth: 64,
   capturesPerBatch: 1_000,
   callsPerProposal: 64,

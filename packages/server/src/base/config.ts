@@ -75,6 +75,27 @@ export const SETTINGS = {
     help: 'database connections this process may open',
     parse: integer(4, 500),
   }),
+  maxConnections: setting({
+    env: 'COUNTERSIGN_MAX_CONNECTIONS',
+    flag: 'max-connections',
+    default: '2000',
+    help: 'client connections open at once; one more gets 503 BUSY and is closed',
+    parse: integer(10, 1_000_000),
+  }),
+  maxConnectionsPerAddress: setting({
+    env: 'COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS',
+    flag: 'max-connections-per-address',
+    default: '500',
+    help: 'the same for one address; does not apply to trusted proxies, which speak for many clients',
+    parse: integer(1, 1_000_000),
+  }),
+  replySeconds: setting({
+    env: 'COUNTERSIGN_REPLY_SECONDS',
+    flag: 'reply-seconds',
+    default: '20',
+    help: 'a client that reads nothing of its reply for so many seconds loses its connection',
+    parse: integer(1, 3_600),
+  }),
   memoryMb: setting({
     env: 'COUNTERSIGN_MEMORY_MB',
     flag: 'memory-mb',

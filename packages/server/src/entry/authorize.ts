@@ -1,6 +1,6 @@
 import { type Bucket, idSchema, type Route } from '@countersign/protocol'
 import type { ApiError } from '../base/api-error.js'
-import type { Context, OpenContext, RecentKey, Services, UserContext } from '../context/context.js'
+import type { Context, OpenContext, Services, UserContext } from '../context/context.js'
 import { takeToken } from '../store/accounts/buckets.js'
 import { authenticateKey, keyHashOf } from './authenticate.js'
 import { authenticateCookie } from './authenticate-cookie.js'
@@ -31,7 +31,8 @@ export interface Authorization {
   refuse(open: OpenContext, error: ApiError): Promise<never>
 }
 
-type Entered = OpenContext & { readonly recentKey?: RecentKey | null }
+/** The tenant is not there where nobody is signed in. */
+type Entered = OpenContext & Partial<Pick<Context, 'recentKey' | 'tenant'>>
 
 /** Who asks, and whether they may ask now: 401, 403 and 429 come from here. */
 export function createAuthorization(parts: AuthorizationParts): Authorization {

@@ -6,6 +6,7 @@ import { type AuthorizationParts, createAuthorization } from '../entry/authorize
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
 import { createFrame, type Serve } from './frame.js'
 import { handlers as builtHandlers, readsSession, rechecksKey } from './handlers.js'
+import { createHeldBodies } from './held-bodies.js'
 import { registerPages } from './pages.js'
 import { parseInput } from './parse-input.js'
 import { createRouter } from './router.js'
@@ -27,6 +28,7 @@ type AnyHandler = (ctx: never, input: never) => Promise<unknown>
 export function createApp(parts: AppParts): RequestListener {
   const router = createRouter<Serve>()
   const frame = createFrame(parts)
+  const bodies = createHeldBodies(parts.memories)
   const { authorize, refuse } = createAuthorization(parts)
   const handlers: Readonly<Partial<Record<RouteName, AnyHandler>>> = parts.handlers ?? builtHandlers
 
@@ -36,18 +38,21 @@ export function createApp(parts: AppParts): RequestListener {
       if (stopReason !== null) throw stopped(stopReason)
       const sessionId = readsSession.has(name) ? params.session_id : undefined
       const ctx = await authorize(open, route, { sessionId, rechecksKey: rechecksKey.has(name) })
+      const owner = ctx.tenant?.tenantId ?? open.request.clientAddress
       let reply: unknown
       try {
-        const input = await parseInput(route, open.request.http, params)
+        const input = await parseInput(route, open.request.http, params, { owner, bodies })
         if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
         reply = await handler(ctx as never, input as never)
       } catch (error) {
         await checkKeyBeforeRefusal(ctx.recentKey)
         throw error
+      } finally {
+        bodies.release(open.request.http.incoming)
       }
       requireCheckedKey(ctx.recentKey, name)
       if (parts.checkReplies) route.reply.parse(reply)
-      return { status: route.status ?? 200, body: JSON.stringify(reply), headers: JSON_HEADERS }
+      return { status: route.status ?? 200, body: JSON.stringify(reply), headers: JSON_HEADERS, owner }
     })
 
   const methodsByPath = new Map<string, Route[]>()

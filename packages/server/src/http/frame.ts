@@ -9,6 +9,7 @@ import { errorReply, toApiError } from './error-reply.js'
 import type { Reply } from './reply.js'
 import type { Params } from './router.js'
 import { securityHeaders } from './security-headers.js'
+import { createReplySender } from './send-reply.js'
 
 export type Answer = (open: OpenContext, params: Params) => Promise<Reply>
 export type Serve = (request: HttpRequest, outgoing: ServerResponse, params: Params) => Promise<void>
@@ -19,6 +20,7 @@ export function createFrame(services: Services): Frame {
   const { config, metrics } = services
   const clientAddress = clientAddressBehind(config.trustedProxies)
   const fixedHeaders = securityHeaders(config.mode)
+  const send = createReplySender(services, config.replySeconds)
 
   const scopeOf = (http: HttpRequest): RequestScope => {
     const id = makeId(services.random, 'req')
@@ -47,7 +49,7 @@ export function createFrame(services: Services): Frame {
       request.replyHeaders.set('x-request-id', request.id)
       if (status !== 304) request.replyHeaders.set('content-length', String(length))
       outgoing.writeHead(status, request.replyHeaders.with(reply.headers, fixedHeaders))
-      send(outgoing, body, length)
+      send(outgoing, body, { owner: reply.owner ?? request.clientAddress, bytes: length })
       if (!http.incoming.complete) dropRest(http.incoming)
       const seconds = (performance.now() - startedAt) / 1_000
       measure(status, seconds)
@@ -55,18 +57,6 @@ export function createFrame(services: Services): Frame {
       request.log.info({ method: http.method, route: routeName, status, ms }, 'answered')
     }
   }
-}
-
-/**
- * In one write: `end` alone would send the end apart from the rest, by the slower call for several pieces.
- * With a byte for each character all are ASCII, and need no encoding.
- */
-function send(outgoing: ServerResponse, body: string | Buffer, length: number): void {
-  const { socket } = outgoing
-  socket?.cork()
-  outgoing.write(body, length === body.length ? 'latin1' : 'utf8')
-  socket?.uncork()
-  outgoing.end()
 }
 
 function failed({ log }: RequestScope, error: unknown): Reply {

@@ -16,7 +16,11 @@ export function registerPages(router: Router<Serve>, services: Services, frame: 
       path,
       frame(path, async () => answer()),
     )
-  const json = (body: string, status = 200) => ({ status, body, headers: { 'content-type': 'application/json' } })
+  const json = (body: string | Buffer, status = 200) => ({
+    status,
+    body,
+    headers: { 'content-type': 'application/json' },
+  })
 
   page('/healthz', () => json('{"status":"alive"}'))
   page('/readyz', async () => {
@@ -28,15 +32,15 @@ export function registerPages(router: Router<Serve>, services: Services, frame: 
     body: await services.metrics.render(),
     headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
   }))
-  const document = once(() => JSON.stringify(openApiDocument()))
+  const document = once(() => Buffer.from(JSON.stringify(openApiDocument())))
   page('/openapi.json', () => json(document()))
-  const reference = once(referencePage)
+  const reference = once(() => Buffer.from(referencePage()))
   page('/docs', () => ({ status: 200, body: reference(), headers: REFERENCE_HEADERS }))
 }
 
-/** Made at the first look, since it takes a moment and never changes. */
-function once(make: () => string): () => string {
-  let made: string | undefined
+/** Made at the first look, since it takes a moment and never changes; as bytes, which all replies share. */
+function once(make: () => Buffer): () => Buffer {
+  let made: Buffer | undefined
   return () => {
     made ??= make()
     return made

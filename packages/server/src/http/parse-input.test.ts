@@ -3,7 +3,9 @@ import { type JsonObject, type JsonValue, ROUTES, type Route } from '@countersig
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ApiError } from '../base/api-error.js'
+import { createMemories } from '../base/memory/memories.js'
 import { readRequest } from '../context/http-request.js'
+import { createHeldBodies } from './held-bodies.js'
 import { parseInput } from './parse-input.js'
 
 const HASH = 'a'.repeat(64)
@@ -51,11 +53,13 @@ const BODIES = {
   },
 } as const satisfies Partial<Record<keyof typeof ROUTES, JsonValue>>
 
+const SENDER = { owner: 'a', bodies: createHeldBodies(createMemories()) }
+
 const parsed = async (route: Route, body: unknown): Promise<unknown> => {
   const head = { method: 'POST', url: '/', rawHeaders: ['content-type', 'application/json'], complete: true }
   const incoming = { ...head, read: () => Buffer.from(JSON.stringify(body)) } as unknown as IncomingMessage
   try {
-    return (await parseInput(route, readRequest(incoming), { session_id: 's' })).body
+    return (await parseInput(route, readRequest(incoming), { session_id: 's' }, SENDER)).body
   } catch (error) {
     if (error instanceof ApiError) return error.extras.errors
     throw error

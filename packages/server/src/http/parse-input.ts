@@ -3,6 +3,7 @@ import { type Input, type JsonValue, LIMITS, type Route } from '@countersign/pro
 import { z } from 'zod'
 import { ApiError } from '../base/api-error.js'
 import type { HttpRequest } from '../context/http-request.js'
+import type { HeldBodies } from './held-bodies.js'
 import { hasBody, readBody } from './read-body.js'
 
 /** What the route's shapes make of the request, or 400 with every fault by its path. */
@@ -10,8 +11,9 @@ export async function parseInput(
   route: Route,
   request: HttpRequest,
   params: Readonly<Record<string, string>>,
+  sender: Sender,
 ): Promise<Input<Route>> {
-  const body = route.body === undefined ? noBody(request) : await readInput(route, request)
+  const body = route.body === undefined ? noBody(request) : await readInput(route, request, sender)
   return {
     params: route.params === undefined ? {} : checked(route.params, params, 'path'),
     query:
@@ -20,22 +22,29 @@ export async function parseInput(
   } as Input<Route>
 }
 
+/** Whose body it is, and what counts it. */
+export interface Sender {
+  readonly owner: string
+  readonly bodies: HeldBodies
+}
+
 function noBody(request: HttpRequest): Record<string, never> {
   if (hasBody(request))
     throw new ApiError('INVALID_REQUEST', { detail: 'this path accepts no body' }, { connection: 'close' })
   return {}
 }
 
-function readInput(route: Route, request: HttpRequest): Promise<JsonValue> {
-  if (!route.lenientBody) return jsonBody(route, request)
-  return jsonBody(route, request).catch((error: unknown) => {
+function readInput(route: Route, request: HttpRequest, sender: Sender): Promise<JsonValue> {
+  if (!route.lenientBody) return jsonBody(route, request, sender)
+  return jsonBody(route, request, sender).catch((error: unknown) => {
     if (error instanceof ApiError && error.code === 'INVALID_REQUEST') return null
     throw error
   })
 }
 
-async function jsonBody(route: Route, request: HttpRequest): Promise<JsonValue> {
-  const text = await readBody(request, { maxBytes: route.largeBody ? LIMITS.largeBodyBytes : LIMITS.bodyBytes })
+async function jsonBody(route: Route, request: HttpRequest, { owner, bodies }: Sender): Promise<JsonValue> {
+  const maxBytes = route.largeBody ? LIMITS.largeBodyBytes : LIMITS.bodyBytes
+  const text = await readBody(request, { maxBytes, owner, bodies })
   const json = parseStrictJson(text, { maxDepth: LIMITS.jsonDepth, anyData: route.anyData === true })
   if (!json.ok) throw new ApiError('INVALID_REQUEST', { detail: `body: ${json.problem}` })
   // PostgreSQL cannot store it, and a reader in C would stop at it.

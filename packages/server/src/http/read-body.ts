@@ -2,11 +2,15 @@ import type { IncomingMessage } from 'node:http'
 import { LIMITS } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { HttpRequest } from '../context/http-request.js'
+import { type HeldBodies, SMALL_BODY_BYTES } from './held-bodies.js'
 
 /** A body longer than announced, too long, or too slow ends the connection: what is left of it is not read. */
 const CLOSE = { connection: 'close' }
 
 interface ReadOptions {
+  readonly bodies: HeldBodies
+  /** Whose share a large body counts against. */
+  readonly owner: string
   readonly maxBytes: number
   readonly maxSeconds?: number
 }
@@ -14,12 +18,16 @@ interface ReadOptions {
 /** The whole body as text, or an error: never a part of it. */
 export async function readBody(request: HttpRequest, options: ReadOptions): Promise<string> {
   requireJson(request)
-  if ((announcedBytes(request) ?? 0) > options.maxBytes) throw tooLarge()
+  const { maxBytes, bodies, owner } = options
+  const expected = announcedBytes(request) ?? maxBytes
+  if (expected > maxBytes) throw tooLarge()
   const { incoming } = request
   // Most bodies come with their head, and are there once what has been read from the connection is worked off.
   if (!incoming.complete) await nextRound()
+  if (!incoming.complete && expected > SMALL_BODY_BYTES) await bodies.beforeReading(incoming, owner, expected)
   const bytes = incoming.complete ? arrived(incoming) : await arriving(incoming, options)
-  if (bytes.length > options.maxBytes) throw tooLarge()
+  if (bytes.length > maxBytes) throw tooLarge()
+  if (bytes.length > SMALL_BODY_BYTES) await bodies.beforeParsing(incoming, owner, bytes)
   return decode(bytes)
 }
 

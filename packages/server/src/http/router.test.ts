@@ -22,7 +22,8 @@ describe('a request finds its target', () => {
     ['OPTIONS', '/sessions/s1/labels', 'only POST', { session_id: 's1' }],
     ['POST', '/flows/f/handoffs/h/complete', 'complete', { flow_id: 'f', handoff_id: 'h' }],
     ['GET', '/sessions/a%2Fb', 'load', { session_id: 'a/b' }],
-    ['GET', '/%73essions/%C3%A9', 'load', { session_id: 'é' }],
+    ['GET', '/sessions/%C3%A9', 'load', { session_id: 'é' }],
+    ['GET', '/sessions/%6eewest', 'load', { session_id: 'newest' }],
     ['GET', '/sessions/100%', 'load', { session_id: '100%' }],
     ['GET', '/sessions/__proto__', 'load', { session_id: '__proto__' }],
   ])('%s %s', (method, path, target, params) => {
@@ -40,6 +41,9 @@ test.each([
   ['POST', '//sessions'],
   ['GET', '/Sessions/s1'],
   ['GET', '/sessions/s1/labels/x'],
+  ['GET', '/%73essions/s1'],
+  ['POST', '/sessions/s1/%6cabels'],
+  ['GET', `/sessions/s1${'/x'.repeat(40)}`],
   ['*', '/sessions'],
   ['GET', 'sessions/s1'],
 ])('nothing serves %s %s', (method, path) => {

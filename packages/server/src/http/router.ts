@@ -20,22 +20,12 @@ interface Node<Target> {
   readonly targets: Map<string, { readonly target: Target; readonly names: readonly string[] }>
 }
 
-/** Paths that are remembered for each method: a session's come three times a turn. */
-const MAX_REMEMBERED = 2_000
-
+/**
+ * Nothing is remembered between requests: paths are a stranger's to choose (decision 0017). Names that are part of a
+ * pattern are compared as they were sent, so that a proxy's rule for a path holds here, too; only parameters are decoded.
+ */
 export function createRouter<Target>(): Router<Target> {
   const root = emptyNode<Target>()
-  const remembered = new Map<string, Map<string, Found<Target>>>()
-
-  const search = (method: string, path: string): Found<Target> | null => {
-    const segments = path.split('/')
-    if (path.includes('%')) for (const [at, segment] of segments.entries()) segments[at] = decoded(segment)
-    const values: string[] = []
-    const { targets } = nodeAt(root, segments, 0, values) ?? root
-    const found = targets.get(method === 'HEAD' ? 'GET' : method) ?? targets.get('*')
-    return found === undefined ? null : { target: found.target, params: named(found.names, values) }
-  }
-
   return {
     add: (method, pattern, target) => {
       const segments = pattern.split('/')
@@ -45,14 +35,10 @@ export function createRouter<Target>(): Router<Target> {
       node.targets.set(method, { target, names })
     },
     find: (method, path) => {
-      const paths = remembered.get(method)
-      const known = paths?.get(path)
-      if (known !== undefined) return known
-      const found = search(method, path)
-      if (found === null) return null
-      if (paths === undefined || paths.size >= MAX_REMEMBERED) remembered.set(method, new Map([[path, found]]))
-      else paths.set(path, found)
-      return found
+      const values: string[] = []
+      const { targets } = nodeAt(root, path, 0, values) ?? root
+      const found = targets.get(method === 'HEAD' ? 'GET' : method) ?? targets.get('*')
+      return found === undefined ? null : { target: found.target, params: named(found.names, values) }
     },
   }
 }
@@ -69,15 +55,17 @@ function childOf<Target>(node: Node<Target>, segment: string): Node<Target> {
   return child
 }
 
-/** A segment by its own name goes before one that may be anything. */
-function nodeAt<Target>(node: Node<Target>, segments: string[], at: number, values: string[]): Node<Target> | null {
-  const segment = segments[at]
-  if (segment === undefined) return node.targets.size === 0 ? null : node
+/** The node of what is left of the path. A segment by its own name goes before one that may be anything. */
+function nodeAt<Target>(node: Node<Target>, path: string, from: number, values: string[]): Node<Target> | null {
+  if (from > path.length) return node.targets.size === 0 ? null : node
+  const slash = path.indexOf('/', from)
+  const end = slash === -1 ? path.length : slash
+  const segment = path.slice(from, end)
   const fixed = node.fixed.get(segment)
-  const found = fixed === undefined ? null : nodeAt(fixed, segments, at + 1, values)
+  const found = fixed === undefined ? null : nodeAt(fixed, path, end + 1, values)
   if (found !== null || node.any === null || segment === '') return found
-  values.push(segment)
-  const through = nodeAt(node.any, segments, at + 1, values)
+  values.push(segment.includes('%') ? decoded(segment) : segment)
+  const through = nodeAt(node.any, path, end + 1, values)
   if (through === null) values.pop()
   return through
 }

@@ -12,6 +12,7 @@ import { createSessionCache } from '../context/session-cache.js'
 import { createTaskThread } from '../context/tasks.js'
 import { createKeyUsage } from '../entry/key-usage.js'
 import { type AppParts, createApp } from '../http/app.js'
+import { createHttpServer } from '../http/http-server.js'
 import { createDatabase, type Database } from '../postgres/database.js'
 import { makeDriverFast } from '../postgres/fast-driver.js'
 import { codeVersion, migrate } from '../postgres/migrate.js'
@@ -72,7 +73,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     const jobs = startJobs(runtime.parts)
     undo.push(jobs.close)
     runtime.version.start({ known: await codeVersion(), onOutdated: () => void jobs.close() })
-    const server = await listen(runtime.app, config)
+    const server = await listen(runtime)
     undo.push(() => drain(server))
     runtime.listensAt(urlOf(server, config))
     const close = async () => {
@@ -183,12 +184,9 @@ async function probe(config: Config): Promise<void> {
   await new Promise((done) => server.close(done))
 }
 
-async function listen(app: RequestListener, config: Config): Promise<Server> {
-  const server = createServer(app)
-  server.headersTimeout = 10_000
-  server.requestTimeout = 30_000
-  server.keepAliveTimeout = 65_000
-  await bind(server, config)
+async function listen({ app, parts }: { readonly app: RequestListener; readonly parts: AppParts }): Promise<Server> {
+  const server = createHttpServer(app, parts)
+  await bind(server, parts.config)
   return server
 }
 

@@ -1,0 +1,129 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { ApiError } from '../base/api-error.js'
+import type { Config } from '../base/config.js'
+import type { Log } from '../base/log.js'
+import type { Metrics } from '../base/metrics.js'
+import { trustedNetworks } from './client-address.js'
+import { errorReply } from './error-reply.js'
+
+export interface HttpServerParts {
+  readonly config: Pick<Config, 'maxConnections' | 'maxConnectionsPerAddress' | 'trustedProxies'>
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** How long each part of a connection's life may take, in milliseconds. A body has its own limit, and so has a reply. */
+const TIMEOUTS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 65_000,
+  connectionsCheckingInterval: 5_000,
+}
+
+/** Node's HTTP server with bounds for everything that a stranger can hold open. */
+export function createHttpServer(app: RequestListener, parts: HttpServerParts): Server {
+  const server = createServer(TIMEOUTS, limitPipelining(app, parts.metrics))
+  const [serve] = server.listeners('connection') as [(socket: Socket) => void]
+  const admit = createAdmission(parts)
+  server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+    if (admit(socket)) serve.call(server, socket)
+  })
+  // Those that are being refused count as well: beyond them a connection is closed without a word.
+  server.maxConnections = parts.config.maxConnections + MAX_REFUSALS
+  return server
+}
+
+const MAX_REFUSALS = 200
+
+/** Requests on one connection that wait for the reply to another. Clients that pipeline are rare, and need few. */
+const MAX_PIPELINED = 16
+
+/** Node begins every request that it has read, however many wait already. */
+function limitPipelining(app: RequestListener, metrics: Metrics): RequestListener {
+  const waiting = new WeakMap<Socket, number>()
+  return (incoming, outgoing) => {
+    const { socket } = incoming
+    // It has no socket while another reply has it.
+    if (outgoing.socket === null) {
+      const before = waiting.get(socket) ?? 0
+      if (before >= MAX_PIPELINED) {
+        if (!socket.destroyed) metrics.count('countersign_connections_dropped_total', { reason: 'pipelined' })
+        socket.destroy()
+        return
+      }
+      waiting.set(socket, before + 1)
+      outgoing.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
+    }
+    app(incoming, outgoing)
+  }
+}
+
+type Refusal = 'too_many' | 'too_many_of_address'
+
+const REFUSALS: Readonly<Record<Refusal, string>> = {
+  too_many: 'this instance has as many connections as it may (COUNTERSIGN_MAX_CONNECTIONS); try again soon',
+  too_many_of_address:
+    'this address has as many connections as it may (COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS); close some of them',
+}
+
+function createAdmission({ config, log, metrics }: HttpServerParts): (socket: Socket) => boolean {
+  const isProxy = trustedNetworks(config.trustedProxies)
+  const perAddress = new Map<string, number>()
+  let all = 0
+  let saidAtMs = Number.NEGATIVE_INFINITY
+
+  const problemOf = (address: string): Refusal | null => {
+    if (all >= config.maxConnections) return 'too_many'
+    // Behind a proxy all clients come from its address.
+    const own = perAddress.get(address) ?? 0
+    return own >= config.maxConnectionsPerAddress && !isProxy(address) ? 'too_many_of_address' : null
+  }
+
+  const refuse = (socket: Socket, reason: Refusal) => {
+    metrics.count('countersign_connections_dropped_total', { reason })
+    if (performance.now() - saidAtMs > SAY_AGAIN_MS) {
+      saidAtMs = performance.now()
+      log.warn({ reason, address: socket.remoteAddress, connections: all }, 'connections are refused')
+    }
+    answerBusy(socket, reason)
+  }
+
+  return (socket) => {
+    const address = socket.remoteAddress ?? ''
+    const reason = problemOf(address)
+    if (reason !== null) {
+      refuse(socket, reason)
+      return false
+    }
+    all += 1
+    perAddress.set(address, (perAddress.get(address) ?? 0) + 1)
+    socket.once('close', () => {
+      all -= 1
+      const left = (perAddress.get(address) ?? 0) - 1
+      if (left > 0) perAddress.set(address, left)
+      else perAddress.delete(address)
+    })
+    return true
+  }
+}
+
+const SAY_AGAIN_MS = 60_000
+const REFUSED_MS = 1_000
+
+/** Whatever is asked: the answer is there before the question, and the connection ends. */
+function answerBusy(socket: Socket, reason: Refusal): void {
+  const { body } = errorReply(new ApiError('BUSY', { detail: REFUSALS[reason] }))
+  const head = [
+    'HTTP/1.1 503 Service Unavailable',
+    'content-type: application/problem+json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'retry-after: 1',
+    'connection: close',
+  ]
+  socket.on('error', () => {})
+  socket.setTimeout(REFUSED_MS, () => socket.destroy())
+  const cut = setTimeout(() => socket.destroy(), REFUSED_MS).unref()
+  socket.once('close', () => clearTimeout(cut))
+  socket.resume().end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}

@@ -1,0 +1,165 @@
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { readConfig } from '../../../packages/server/src/base/config.js'
+import { type RunningServer, startServer } from '../../../packages/server/src/process/start-server.js'
+import { createTestDatabase } from '../../support/postgres/database.js'
+import { proves } from '../../support/proves.js'
+import { echoHandlers } from '../../support/runtime/echo-handlers.js'
+
+const database = await createTestDatabase()
+afterAll(() => database.drop())
+
+const MB = 1024 * 1024
+/** More than the kernel takes for a client that reads nothing. */
+const REPLY_BYTES = 6 * MB
+const BIG = { data: 'x'.repeat(REPLY_BYTES) }
+const ASK = 'POST /api/auth/logout HTTP/1.1\r\nhost: x\r\n\r\n'
+const HEALTH = 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n'
+
+/** A real server, one of whose replies is large. */
+async function serve(settings: Record<string, string>): Promise<RunningServer> {
+  const { handlers } = echoHandlers()
+  const config = readConfig({
+    DATABASE_URL: database.url,
+    COUNTERSIGN_PORT: '0',
+    COUNTERSIGN_LOG_LEVEL: 'silent',
+    ...settings,
+  })
+  const server = await startServer(config, { parts: { handlers: { ...handlers, logout: async () => BIG } } })
+  onTestFinished(() => server.close())
+  return server
+}
+
+/** A connection that notes what it gets, and whether it is still there. */
+function open(server: RunningServer, options: { localAddress?: string; reads?: boolean } = {}) {
+  const { reads = true, ...from } = options
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(server.url).port), ...from })
+  onTestFinished(() => void socket.destroy())
+  let text = ''
+  let bytes = 0
+  socket.on('error', () => {})
+  const ended = new Promise<void>((done) => socket.once('close', () => done()))
+  const read = () =>
+    socket.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (text.length < 10_000) text += chunk.toString('latin1')
+    })
+  if (reads) read()
+  return { socket, ended, read, text: () => text, bytes: () => bytes }
+}
+
+const metric = async (server: RunningServer, line: string): Promise<number> => {
+  const page = await server.parts.metrics.render()
+  return Number(
+    page
+      .split('\n')
+      .find((each) => each.startsWith(`${line} `))
+      ?.slice(line.length) ?? Number.NaN,
+  )
+}
+const unread = (server: RunningServer) => metric(server, 'countersign_memory_bytes{memory="replies"}')
+
+proves('limit.connections.readers', async () => {
+  const server = await serve({ COUNTERSIGN_REPLY_SECONDS: '2', COUNTERSIGN_MEMORY_MB: '65536' })
+  const slow = Array.from({ length: 60 }, () => open(server, { reads: false }))
+  for (const { socket } of slow) socket.write(ASK)
+  const steady = open(server)
+  steady.socket.write(ASK)
+  // Steadily, and so slowly that it takes longer than a client may take nothing.
+  let since = 0
+  steady.socket.on('data', (chunk) => {
+    since += chunk.length
+    if (since < 512 * 1024) return
+    since = 0
+    steady.socket.pause()
+    setTimeout(() => steady.socket.resume(), 300)
+  })
+  await expect.poll(() => steady.bytes()).toBeGreaterThan(REPLY_BYTES)
+  await sleep(1_000)
+  // Who begins to read now finds a part of the reply, and the end of the connection.
+  for (const one of slow) one.read()
+  await Promise.all(slow.map(({ ended }) => ended))
+  expect(Math.max(...slow.map((one) => one.bytes()))).toBeLessThan(REPLY_BYTES)
+  expect(await unread(server)).toBe(0)
+})
+
+test('unread replies are bounded together, and who reads is served meanwhile', async () => {
+  const server = await serve({ COUNTERSIGN_MEMORY_MB: '256' })
+  const bound = server.parts.memories.boundBytes('replies')
+  const slow = Array.from({ length: 12 }, () => open(server, { reads: false }))
+  for (const { socket } of slow) {
+    socket.write(ASK)
+    await sleep(20)
+    expect(await unread(server)).toBeLessThanOrEqual(bound)
+  }
+  const reader = open(server)
+  reader.socket.write(ASK)
+  await expect.poll(() => reader.bytes()).toBeGreaterThan(REPLY_BYTES)
+  expect(await unread(server)).toBeLessThanOrEqual(bound)
+  for (const one of slow) one.read()
+  await expect.poll(() => slow.filter(({ socket }) => socket.destroyed).length).toBeGreaterThan(6)
+})
+
+proves('limit.connections.count', async () => {
+  const server = await serve({
+    COUNTERSIGN_MAX_CONNECTIONS: '12',
+    COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS: '8',
+  })
+  const answers = async (one: ReturnType<typeof open>) => {
+    one.socket.write(HEALTH)
+    await expect.poll(() => one.text()).toContain('\r\n\r\n{')
+    return one.text()
+  }
+  const first = Array.from({ length: 8 }, () => open(server))
+  for (const one of first) expect(await answers(one)).toContain('200 OK')
+  const ninth = open(server)
+  await ninth.ended
+  expect(ninth.text()).toMatch(/^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n.*"code":"BUSY".*MAX_CONNECTIONS_PER_ADDRESS/s)
+  const others = Array.from({ length: 4 }, () => open(server, { localAddress: '127.0.0.2' }))
+  for (const one of others) expect(await answers(one)).toContain('200 OK')
+  const last = open(server, { localAddress: '127.0.0.3' })
+  await last.ended
+  expect(last.text()).toContain('(COUNTERSIGN_MAX_CONNECTIONS)')
+  first[0]?.socket.destroy()
+  await first[0]?.ended
+  await expect
+    .poll(async () => {
+      const again = open(server)
+      await Promise.race([answers(again), again.ended])
+      return again.text()
+    })
+    .toContain('200 OK')
+  expect(await metric(server, 'countersign_connections_dropped_total{reason="too_many"}')).toBeGreaterThan(0)
+})
+
+test('a trusted proxy may hold more connections than any other address', async () => {
+  const server = await serve({
+    COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS: '2',
+    COUNTERSIGN_TRUSTED_PROXIES: '127.0.0.0/8',
+  })
+  for (const one of Array.from({ length: 5 }, () => open(server))) {
+    one.socket.write(HEALTH)
+    await expect.poll(() => one.text()).toContain('200 OK')
+  }
+})
+
+test('who sends nothing, or half a head, loses the connection', async () => {
+  const server = await serve({})
+  const silent = open(server)
+  const half = open(server)
+  half.socket.write(HEALTH.slice(0, -2))
+  await Promise.all([silent.ended, half.ended])
+  expect(half.text()).toContain('408')
+}, 40_000)
+
+test('a few requests may follow each other unanswered, and hundreds lose the connection', async () => {
+  const server = await serve({})
+  const few = open(server)
+  few.socket.write(HEALTH.repeat(5))
+  await expect.poll(() => few.text().split('200 OK').length).toBe(6)
+  const many = open(server)
+  many.socket.write(HEALTH.repeat(300))
+  await many.ended
+  expect(many.text().split('200 OK').length).toBeLessThan(100)
+})

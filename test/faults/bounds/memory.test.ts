@@ -1,0 +1,146 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { compilePlan } from '@countersign/engine'
+import { LIMITS } from '@countersign/protocol'
+import { expect, onTestFinished } from 'vitest'
+import { readConfig } from '../../../packages/server/src/base/config.js'
+import { createTenant } from '../../../packages/server/src/process/operator.js'
+import { capturesOf } from '../../support/data/captures.js'
+import { createTestDatabase } from '../../support/postgres/database.js'
+import { buildOnce, countersign } from '../../support/process/command-line.js'
+import { heldBytes, MB } from '../../support/process/heap.js'
+import { proves } from '../../support/proves.js'
+import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
+import { createApi, routeRequest } from '../../support/runtime/runtime.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
+
+const { runtime } = await withRuntime({ config: { COUNTERSIGN_MEMORY_MB: '256' } })
+const { app, parts } = runtime.instances[0]
+const held = (name: Parameters<typeof parts.memories.boundBytes>[0]) => parts.memories.held().get(name) ?? 0
+
+/** A request as the server sees it, answered without a socket. */
+const ask = (method: string, url: string) =>
+  new Promise<number>((done) => {
+    const socket = { remoteAddress: '127.0.0.1' }
+    const incoming = { method, url, rawHeaders: [], complete: true, socket } as unknown as IncomingMessage
+    let status = 0
+    const outgoing = { writeHead: (given: number) => (status = given), write: () => {}, end: () => done(status) }
+    app(incoming, outgoing as unknown as ServerResponse)
+  })
+
+proves('limit.memory.stranger', 'a stranger who asks for 3,000 long paths leaves nothing in memory', async () => {
+  const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PURGE', 'MERGE', 'COPY']
+  await ask('GET', '/api/v1/replay/sessions/x')
+  const before = heldBytes()
+  const statuses = new Set<number>()
+  for (let at = 0; at < 3_000; at++) {
+    const path = `/api/v1/replay/sessions/${at}${'x'.repeat(15_000)}`
+    statuses.add(await ask(methods[at % methods.length] ?? 'GET', path))
+  }
+  expect([...statuses]).toEqual([401])
+  expect(heldBytes() - before).toBeLessThan(15 * MB)
+})
+
+proves('limit.path.names', async () => {
+  for (const path of ['/%6detrics', '/metric%73', '/%68ealthz', '/open%61pi.json', '/%61pi/auth/me']) {
+    const response = await runtime.fetch(`http://x${path}`)
+    const text = await response.text()
+    expect([path, text.includes('countersign_requests_total'), text.includes('"alive"')]).toEqual([path, false, false])
+    expect(response.headers.get('content-type')).not.toBe('application/json')
+  }
+  expect((await runtime.fetch('http://x/metrics')).status).toBe(200)
+})
+
+/** A plan of 4 kB that takes some 20 MB once it is prepared. */
+function heavyPlan(number: number) {
+  const rules = Array.from({ length: 60 }, (_, at) => ({ path: '$.a', regex: `(?:x.*){1,400}${number}-${at}` }))
+  const text = JSON.stringify({ tool: 'a', argument_value_invariants: rules })
+  const compiled = compilePlan({ contracts: [{ file: 'a.json', text }] })
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.errors))
+  return compiled
+}
+
+proves('limit.memory.bytes', 'plans that would fill a heap many times over leave the process alive', async () => {
+  buildOnce()
+  const database = await createTestDatabase()
+  onTestFinished(() => database.drop())
+  const quotas = JSON.stringify({ scale: { write: 1e8, read: 1e8, evidence: 1e8 } })
+  const { key } = await createTenant('heavy', 'scale', readConfig({ DATABASE_URL: database.url }))
+  const service = countersign(['start', '--port', '0'], {
+    DATABASE_URL: database.url,
+    COUNTERSIGN_QUOTAS: quotas,
+    COUNTERSIGN_LOG_LEVEL: 'error',
+    COUNTERSIGN_MEMORY_MB: '256',
+    NODE_OPTIONS: '--max-old-space-size=192',
+  })
+  onTestFinished(() => void service.child.kill('SIGKILL'))
+  const [, origin = ''] = await service.says(/is running at (http\S+)/)
+  const api = createApi((input, init) => {
+    const request = new Request(input, init)
+    const { pathname, search } = new URL(request.url)
+    return fetch(new Request(new URL(pathname + search, origin), request))
+  }, key)
+  const sessions = []
+  for (let number = 0; number < 12; number++) {
+    const { compiled_session, compiled_hash } = heavyPlan(number)
+    sessions.push(await openSession(api, { plan: { compiled_session, compiled_hash } }))
+  }
+  // Forgotten plans are prepared again, and decide as before.
+  const [first] = sessions
+  const reply = await first?.decide([{ name: 'a', args: { a: 'y' } }])
+  expect(reply?.decisions).toMatchObject([{ decision: 'block' }])
+  const page = await (await fetch(new URL('/metrics', origin))).text()
+  const bytes = Number(/^countersign_memory_bytes\{memory="plans"\} (\d+)$/m.exec(page)?.[1])
+  expect(bytes).toBeGreaterThan(10 * MB)
+  expect(bytes).toBeLessThanOrEqual(48 * MB)
+})
+
+proves(['limit.memory.bytes', 'limit.memory.share'], 'rows of a megabyte leave room for others', async () => {
+  const { key } = await runtime.createTenant()
+  const quiet = await openSession(runtime.api(key))
+  await quiet.turn([LOOKUP])
+  const bound = parts.memories.boundBytes('sessions')
+  const before = heldBytes()
+  // Names of tools that a preflight offers stay in the row until the next one.
+  const tools = (round: number) =>
+    Array.from({ length: 500 }, (_, at) => ({ name: `${round}-${at}-`.padEnd(250, 'x') }))
+  for (let round = 0; round < 60; round++) {
+    const session = await openSession(runtime.api())
+    expect((await session.preflight({ tools: tools(round) })).status).toBe(200)
+    expect(held('sessions')).toBeLessThanOrEqual(bound)
+  }
+  expect(heldBytes() - before).toBeLessThan(bound * 1.5)
+  expect(parts.sessions.find(quiet.sessionId)).not.toBeNull()
+})
+
+proves('limit.memory.bytes', 'offered tools are remembered without their schemas', async () => {
+  const api = runtime.api((await runtime.createTenant()).key)
+  const before = heldBytes()
+  for (let round = 0; round < 6; round++) {
+    const schema = { type: 'object', description: `${round}`.repeat(900_000) }
+    const request = { tools: [{ name: `t${round}`, schema }] }
+    const captures = capturesOf('agent', 'hello', [{ name: `t${round}`, args: {} }], { request })
+    const { body } = await api.ingestCaptures({ body: { captures: captures as never } })
+    expect(body).toEqual({ accepted: 1, duplicates: 0, rejected: [] })
+  }
+  expect(heldBytes() - before).toBeLessThan(3 * MB)
+  expect(held('offered_tools')).toBeGreaterThan(0)
+})
+
+proves('limit.memory.bodies', async () => {
+  const tooMany = `{"captures":[${'{},'.repeat(LIMITS.bodyValues)}{}]}`
+  const origin = await runtime.instances[0].listen()
+  const send = async (rawBody: string) => {
+    const response = await fetch(routeRequest('ingestCaptures', { key: runtime.key, rawBody, origin }))
+    return { status: response.status, ...((await response.json()) as { detail?: string }) }
+  }
+  expect(await send(tooMany)).toMatchObject({ status: 400, detail: expect.stringContaining('500000 values') })
+  let most = 0
+  const watch = setInterval(() => (most = Math.max(most, held('bodies'))), 1)
+  const large = JSON.stringify({ captures: [{}], x: 'y'.repeat(3 * MB) })
+  const answers = await Promise.all(Array.from({ length: 12 }, () => send(large)))
+  clearInterval(watch)
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 400))
+  expect(most).toBeGreaterThan(0)
+  expect(most).toBeLessThanOrEqual(parts.memories.boundBytes('bodies') / 4)
+  expect([held('bodies'), held('parsed_bodies')]).toEqual([0, 0])
+})
