@@ -15,6 +15,7 @@ import { resourcesValues } from './requirements/resources-values.js'
 import { states } from './requirements/states.js'
 import { validate } from './requirements/validate.js'
 import { versioning } from './requirements/versioning.js'
+import { whatPeopleSee } from './requirements/what-people-see.js'
 import { whatTheServiceDoes } from './requirements/what-the-service-does.js'
 
 /** Every fact of the specification, in its order. A test cites the rows that it proves. */
@@ -36,6 +37,7 @@ export const REQUIREMENTS = [
   ...inSection('limits', limits),
   ...inSection('versioning', versioning),
   ...inSection('proof', proof),
+  ...inSection('people', whatPeopleSee),
 ]
 
 export type RequirementId = (typeof REQUIREMENTS)[number]['id']

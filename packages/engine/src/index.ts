@@ -45,7 +45,8 @@ export type { SourceContext } from './contract/source-rule.js'
 export { type Offer, type OfferTerms, rootRoles, termsOfOffer, toolsOfRole } from './contract/workflow-roles.js'
 export { analyzePlan, type PlanRemark } from './explain/analyze-plan.js'
 export { describeContract } from './explain/describe-contract.js'
-export { diffPlans, type PlanChange } from './explain/diff-plans.js'
+export { diffPlans } from './explain/diff-plans.js'
+export type { PlanChange } from './explain/plan-change.js'
 export { canonicalJson } from './json/canonical-json.js'
 export {
   addDecimals,

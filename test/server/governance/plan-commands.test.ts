@@ -48,7 +48,7 @@ describe('countersign plan', () => {
   test('diff tells what would change and keeps nothing; submit makes a draft', async () => {
     const diff = await execute(plan, 'diff', folder, ...scope)
     expect(diff.code).toBe(0)
-    expect(diff.printed).toContain('allows  pay has a contract now')
+    expect(diff.printed).toContain('blocks  pay has its first contract: calls that break it are blocked')
     expect(diff.printed).toContain('payer has no current plan in staging: everything is new')
     const query = { agent: 'payer', environment: 'staging' }
     expect((await runtime.api().lookupPlan({ query })).body.status).toBe('none')

@@ -2,7 +2,6 @@ import type { Contract } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { compilePlan } from '../compile/compile-plan.js'
 import { analyzePlan } from './analyze-plan.js'
-import { diffPlans } from './diff-plans.js'
 
 function compiled(contracts: readonly Contract[], session: object = {}) {
   const result = compilePlan({
@@ -77,46 +76,5 @@ describe('analyzePlan', () => {
   ]
   test.each(rows)('finds $name', ({ contracts, session, found }) => {
     expect(analyzePlan(compiled(contracts, session)).map(({ tool, code }) => `${tool} ${code}`)).toEqual(found)
-  })
-})
-
-describe('diffPlans', () => {
-  const before: Contract = {
-    tool: 'pay',
-    arguments: { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] },
-    sources: [{ path: '$.to', from: ['user', { result: 'page', path: '$', as: 'line' }], otherwise: 'ask' }],
-  }
-  const words = (after: Contract[], was: Contract[] | null = [before]) =>
-    diffPlans(was === null ? null : compiled(was), compiled(after)).map(({ effect, text }) => `${effect}: ${text}`)
-
-  test('says nothing of equal plans', () => {
-    expect(words([before])).toEqual([])
-  })
-
-  test('tells what a first plan allows, and what a removed contract blocks', () => {
-    expect(words([before], null)).toEqual(['allows: pay has a contract now'])
-    expect(words([{ tool: 'other' }])).toEqual([
-      'allows: other has a contract now',
-      'blocks: pay no longer has a contract',
-    ])
-  })
-
-  test('tells sources, arguments, bounds and gates apart', () => {
-    const after: Contract = {
-      ...before,
-      gate: 'block',
-      arguments: { type: 'object', properties: { to: { type: 'string' }, memo: {} }, required: [] },
-      sources: [{ path: '$.to', from: ['user', 'known'], otherwise: 'block' }],
-      argument_value_invariants: [{ path: '$.to', regex: '^A' }],
-    }
-    expect(words([after])).toEqual([
-      'blocks: pay: gated: every call is blocked',
-      'allows: pay: argument to may be left out',
-      'allows: pay: argument memo is now accepted',
-      'allows: pay: $.to may come from the values known from earlier sessions',
-      'blocks: pay: $.to may not come from a line of $ of the result of page',
-      'blocks: pay: any other source of $.to blocks',
-      'blocks: pay: new bound: $.to matches ^A',
-    ])
   })
 })

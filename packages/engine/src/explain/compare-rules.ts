@@ -1,0 +1,54 @@
+import type { CompiledContract, Invariant } from '@countersign/protocol'
+import { pairs } from './plan-change.js'
+import { compareConditions, conditionsImply, type Strength, same, strengthOf } from './rule-strength.js'
+
+/** One rule of a list of rules in a contract. */
+export type RuleOf<K extends keyof CompiledContract> = Extract<
+  NonNullable<CompiledContract[K]>,
+  readonly unknown[]
+>[number]
+
+/** Budgets over the same values: the lower one is narrower. */
+export const compareAggregates = (was: RuleOf<'aggregates'>, is: RuleOf<'aggregates'>): Strength =>
+  compareConditions([boundOf(was)], [boundOf(is)])
+
+/** An exclusive hold keeps out more than a shared one. */
+export const compareResources = (was: RuleOf<'resources'>, is: RuleOf<'resources'>): Strength =>
+  was.mode === is.mode ? 'same' : is.mode === 'exclusive' ? 'narrower' : 'wider'
+
+const boundOf = ({ lte, lt }: RuleOf<'aggregates'>): Invariant => ({
+  path: '$',
+  ...(lte !== undefined && { lte }),
+  ...(lt !== undefined && { lt }),
+})
+
+export function comparePreconditions(was: RuleOf<'preconditions'>, is: RuleOf<'preconditions'>): Strength {
+  if ('requires_step_count' in was || 'requires_step_count' in is) {
+    const steps = (item: RuleOf<'preconditions'>) => ('requires_step_count' in item ? item.requires_step_count.gte : 0)
+    return strengthOf(steps(is) >= steps(was), steps(was) >= steps(is))
+  }
+  const implies = (given: typeof was, wanted: typeof was) =>
+    (wanted.same ?? []).every((item) => (given.same ?? []).some((other) => same(item, other))) &&
+    pairs(given.with_output ?? [], wanted.with_output ?? [], ({ path }) => path).every(({ before, after }) =>
+      conditionsImply(before, after),
+    )
+  return strengthOf(implies(is, was), implies(was, is))
+}
+
+export function compareEnvelopes(was: RuleOf<'envelopes'>, is: RuleOf<'envelopes'>): Strength {
+  const implies = (given: typeof was, wanted: typeof was) =>
+    (given.direction === wanted.direction || given.direction === 'within') &&
+    given.tolerance_percent <= wanted.tolerance_percent
+  return strengthOf(implies(is, was), implies(was, is))
+}
+
+/** More conditions ask less often; a timeout that allows asks for less. */
+export function compareCheckpoints(was: RuleOf<'checkpoint'>, is: RuleOf<'checkpoint'>): Strength {
+  const asksWhenever = (given: typeof was, wanted: typeof was) =>
+    pairs(wanted.when, given.when, ({ path }) => path).every(({ before, after }) => conditionsImply(before, after)) &&
+    (given.on_timeout === wanted.on_timeout || given.on_timeout === 'deny')
+  const strength = strengthOf(asksWhenever(is, was), asksWhenever(was, is))
+  return strength === 'same' && (was.timeout_seconds !== is.timeout_seconds || !same(was.context, is.context))
+    ? 'different'
+    : strength
+}

@@ -1,0 +1,233 @@
+import type { CompiledContract, CompiledSession, Invariant } from '@countersign/protocol'
+import { canonicalJson } from '../json/canonical-json.js'
+import {
+  compareAggregates,
+  compareCheckpoints,
+  compareEnvelopes,
+  comparePreconditions,
+  compareResources,
+  type RuleOf,
+} from './compare-rules.js'
+import { describeContract } from './describe-contract.js'
+import { diffArguments } from './diff-arguments.js'
+import { diffSources } from './diff-sources.js'
+import { EFFECT_OF, type PlanChange, pairs, type Say } from './plan-change.js'
+import { compareConditions, type Strength, same } from './rule-strength.js'
+
+type Risks = NonNullable<CompiledSession['session']['risk_defaults']>
+
+/** What changes for one tool that has a contract before and after. */
+export function diffContracts(
+  was: CompiledContract,
+  is: CompiledContract,
+  risks: { readonly was: Risks; readonly is: Risks },
+): PlanChange[] {
+  const { tool } = is
+  const say: Say = (effect, text) => ({ tool, effect, text: `${tool}: ${text}` })
+  const words = (rule: object) => describeRule(tool, rule)
+  const bounds = (key: string, before: readonly Invariant[] = [], after: readonly Invariant[] = []) =>
+    diffBounds(before, after, (list) => words(nest(key, list)), say)
+  return [
+    ...diffRisk(riskOf(was, risks.was), riskOf(is, risks.is), say),
+    ...diffArguments(was.arguments, is.arguments, say),
+    ...diffSources(was.sources ?? [], is.sources ?? [], say),
+    ...RULES.flatMap(({ key, name, keyOf, compare }) => diffRules(was, is, { key, name, keyOf, compare }, say, words)),
+    ...bounds('argument_value_invariants', was.argument_value_invariants, is.argument_value_invariants),
+    ...bounds(
+      'execution_constraints.arguments',
+      was.execution_constraints?.arguments,
+      is.execution_constraints?.arguments,
+    ),
+    ...bounds('assertions.input_invariants', was.assertions?.input_invariants, is.assertions?.input_invariants),
+    ...bounds('assertions.output_invariants', was.assertions?.output_invariants, is.assertions?.output_invariants),
+    ...diffEvidence(was, is, say),
+    ...diffNames('phase', 'allowed in', was.transitions?.valid_in_phases, is.transitions?.valid_in_phases, say),
+    ...diffDenials(was.labels?.deny_when ?? [], is.labels?.deny_when ?? [], say),
+    ...diffPolicy(was.policy, is.policy, say),
+    ...diffOthers(was, is, say),
+  ]
+}
+
+/** One rule of a contract in words, without a full stop. */
+const describeRule = (tool: string, rule: object): string =>
+  describeContract({ tool, ...rule })
+    .slice(1)
+    .join(' ')
+    .replace(/\.$/, '')
+
+const nest = (key: string, value: unknown): object =>
+  key.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as object
+
+type Risk = 'allow' | 'checkpoint' | 'block'
+
+/** As compilation decides it: a contract's own gate, else the default of its side effect. */
+function riskOf({ gate, side_effect: effect }: CompiledContract, risks: Risks): Risk {
+  if (gate !== undefined) return gate
+  return risks[effect] ?? (effect === 'admin' || effect === 'financial' ? (risks.destructive ?? 'allow') : 'allow')
+}
+
+const RISKS: readonly Risk[] = ['block', 'checkpoint', 'allow']
+const RISK_WORDS = {
+  block: 'gated: every call is blocked',
+  checkpoint: 'a person is asked before every call',
+  allow: 'calls that satisfy the rules are allowed',
+} as const
+
+function diffRisk(was: Risk, is: Risk, say: Say): PlanChange[] {
+  if (was === is) return []
+  const effect = RISKS.indexOf(is) > RISKS.indexOf(was) ? 'allows' : 'blocks'
+  return [say(effect, was === 'block' ? `no longer gated: ${RISK_WORDS[is]}` : RISK_WORDS[is])]
+}
+
+/** All conditions on one path together, before and after. */
+function diffBounds(
+  was: readonly Invariant[],
+  is: readonly Invariant[],
+  words: (list: readonly Invariant[]) => string,
+  say: Say,
+): PlanChange[] {
+  return pairs(was, is, ({ path }) => path).flatMap(({ before, after }) => {
+    if (before.length === 0) return [say('blocks', `new bound: ${words(after)}`)]
+    if (after.length === 0) return [say('allows', `removed bound: ${words(before)}`)]
+    const strength = compareConditions(before, after)
+    if (strength === 'same') return []
+    return [say(EFFECT_OF[strength], `bound: ${words(after)} (was: ${words(before)})`)]
+  })
+}
+
+type ListKey = 'preconditions' | 'refs' | 'aggregates' | 'envelopes' | 'forbids_after' | 'resources' | 'checkpoint'
+interface ListRule {
+  readonly key: ListKey
+  readonly name: string
+  /** Two rules with the same key are about the same thing, so that one replaces the other. */
+  keyOf(item: never): string
+  compare(was: never, is: never): Strength
+}
+
+const rule = <T>(
+  key: ListKey,
+  name: string,
+  keyOf: (item: T) => string,
+  compare: (was: T, is: T) => Strength = (was, is) => (same(was, is) ? 'same' : 'different'),
+): ListRule => ({ key, name, keyOf, compare })
+
+/** Lists of rules: adding one narrows, removing one widens, and a changed one is compared by meaning. */
+const RULES: readonly ListRule[] = [
+  rule<RuleOf<'preconditions'>>(
+    'preconditions',
+    'precondition',
+    (item) => ('requires_prior_tool' in item ? item.requires_prior_tool : ''),
+    comparePreconditions,
+  ),
+  rule<RuleOf<'refs'>>('refs', 'ref', (item) => canonicalJson(item)),
+  rule<RuleOf<'aggregates'>>(
+    'aggregates',
+    'aggregate',
+    (item) => `${item.name} ${item.function} ${item.path ?? ''}`,
+    compareAggregates,
+  ),
+  rule<RuleOf<'envelopes'>>('envelopes', 'envelope', ({ name, path }) => `${name} ${path}`, compareEnvelopes),
+  rule<string>('forbids_after', 'tool forbidden afterwards', (tool) => tool),
+  rule<RuleOf<'resources'>>('resources', 'resource', ({ key }) => key, compareResources),
+  rule<RuleOf<'checkpoint'>>('checkpoint', 'checkpoint', ({ reason }) => reason, compareCheckpoints),
+]
+
+function diffRules(
+  was: CompiledContract,
+  is: CompiledContract,
+  { key, name, keyOf, compare }: ListRule,
+  say: Say,
+  words: (rule: object) => string,
+): PlanChange[] {
+  const list = (contract: CompiledContract) => [contract[key] ?? []].flat() as never[]
+  return pairs(list(was), list(is), keyOf).flatMap(({ before, after }) => {
+    const [old, next] = [before[0], after[0]]
+    const tell = (item: never) => words({ [key]: [item] })
+    if (before.length === 1 && after.length === 1 && old !== undefined && next !== undefined) {
+      const strength = compare(old, next)
+      return strength === 'same' ? [] : [say(EFFECT_OF[strength], `${name}: ${tell(next)} (was: ${tell(old)})`)]
+    }
+    const only = (items: readonly never[], others: readonly never[]) =>
+      items.filter((item) => !others.some((other) => same(item, other)))
+    return [
+      ...only(after, before).map((item) => say('blocks', `new ${name}: ${tell(item)}`)),
+      ...only(before, after).map((item) => say('allows', `removed ${name}: ${tell(item)}`)),
+    ]
+  })
+}
+
+function diffEvidence(was: CompiledContract, is: CompiledContract, say: Say): PlanChange[] {
+  if (was.commit_requirement === is.commit_requirement) return []
+  return is.commit_requirement === 'executed'
+    ? [say('blocks', 'a call counts as done only if its wrapper ran it (was: if the program reports it)')]
+    : [say('allows', 'a call counts as done if the program reports it (was: only if its wrapper ran it)')]
+}
+
+/** A list of names that are let through; absent lets everything through. */
+function diffNames(
+  name: string,
+  verb: string,
+  was: readonly string[] | undefined,
+  is: readonly string[] | undefined,
+  say: Say,
+): PlanChange[] {
+  if (same(was, is)) return []
+  if (was === undefined) return [say('blocks', `only ${verb} the ${name} ${is?.join(' or ')}`)]
+  if (is === undefined) return [say('allows', `${verb} every ${name}`)]
+  const added = is.filter((item) => !was.includes(item))
+  const gone = was.filter((item) => !is.includes(item))
+  return [
+    ...(added.length === 0 ? [] : [say('allows', `also ${verb} the ${name} ${added.join(', ')}`)]),
+    ...(gone.length === 0 ? [] : [say('blocks', `no longer ${verb} the ${name} ${gone.join(', ')}`)]),
+  ]
+}
+
+function diffDenials(was: readonly string[], is: readonly string[], say: Say): PlanChange[] {
+  const added = is.filter((label) => !was.includes(label))
+  const gone = was.filter((label) => !is.includes(label))
+  return [
+    ...(added.length === 0 ? [] : [say('blocks', `not allowed in a session labelled ${added.join(' or ')}`)]),
+    ...(gone.length === 0 ? [] : [say('allows', `the label ${gone.join(' or ')} no longer denies it`)]),
+  ]
+}
+
+function diffPolicy(was: unknown, is: unknown, say: Say): PlanChange[] {
+  if (same(was, is)) return []
+  if (was === undefined) return [say('blocks', 'its new policy must allow the call')]
+  return is === undefined
+    ? [say('allows', 'no policy needs to allow the call')]
+    : [say('changes', 'its policy changes')]
+}
+
+/** What neither narrows nor widens by itself, or only together with other tools. */
+const OTHERS = [
+  'side_effect',
+  'evidence_class',
+  'response_format_invariants',
+  'binds',
+  'establishes',
+  'columns',
+  'timeouts',
+] as const
+
+function diffOthers(was: CompiledContract, is: CompiledContract, say: Say): PlanChange[] {
+  return [
+    ...OTHERS.filter((key) => !same(was[key], is[key])).map((key) => say('changes', `${key} changes`)),
+    ...(was.transitions?.advances_to === is.transitions?.advances_to
+      ? []
+      : [
+          say(
+            'changes',
+            `it ${is.transitions?.advances_to === undefined ? 'no longer moves to another phase' : `moves to the phase ${is.transitions.advances_to}`}`,
+          ),
+        ]),
+    ...(same(was.labels?.adds ?? [], is.labels?.adds ?? [])
+      ? []
+      : [
+          say(
+            'changes',
+            `it adds ${(is.labels?.adds ?? []).length === 0 ? 'no label' : `the label ${is.labels?.adds?.join(', ')}`}`,
+          ),
+        ]),
+  ]
+}

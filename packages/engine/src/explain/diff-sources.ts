@@ -1,0 +1,50 @@
+import type { SourceOrigin, SourceRule } from '@countersign/protocol'
+import { describeOrigin } from '../contract/source-rule.js'
+import type { PlanChange, Say } from './plan-change.js'
+import { same } from './rule-strength.js'
+
+/** Where the values of arguments may come from, path by path. */
+export function diffSources(was: readonly SourceRule[], is: readonly SourceRule[], say: Say): PlanChange[] {
+  const old = new Map(was.map((item) => [item.path, item]))
+  const next = new Map(is.map((item) => [item.path, item]))
+  return [...new Set([...old.keys(), ...next.keys()])].sort().flatMap((path) => {
+    const [before, after] = [old.get(path), next.get(path)]
+    if (before === undefined) return [say('blocks', `${path} must come from ${originsOf(after)}`)]
+    if (after === undefined) return [say('allows', `${path} may come from anywhere`)]
+    return diffSource(before, after, say)
+  })
+}
+
+function diffSource(before: SourceRule, after: SourceRule, say: Say): PlanChange[] {
+  const { path } = after
+  const missing = (from: readonly SourceOrigin[], among: readonly SourceOrigin[]) =>
+    from.filter((origin) => !among.some((other) => same(origin, other)))
+  const changes = [
+    ...missing(after.from, before.from).map((origin) =>
+      say('allows', `${path} may come from ${describeOrigin(origin)}`),
+    ),
+    ...missing(before.from, after.from).map((origin) =>
+      say('blocks', `${path} may not come from ${describeOrigin(origin)}`),
+    ),
+  ]
+  if (before.otherwise !== after.otherwise) {
+    const effect = after.otherwise === 'ask' ? 'allows' : 'blocks'
+    changes.push(say(effect, `any other source of ${path} ${after.otherwise === 'ask' ? 'asks a person' : 'blocks'}`))
+  }
+  if (before.role !== after.role)
+    changes.push(say('changes', `${path} is judged ${after.role === undefined ? 'by its shape' : `as ${after.role}`}`))
+  if (before.numbers !== after.numbers) {
+    const effect = after.numbers === true ? 'blocks' : 'allows'
+    changes.push(
+      say(effect, `numbers in ${path} are ${after.numbers === true ? 'now' : 'no longer'} judged by their source`),
+    )
+  }
+  const [had, has] = [new Set(before.known?.hashes), new Set(after.known?.hashes)]
+  const added = [...has].filter((hash) => !had.has(hash)).length
+  const gone = [...had].filter((hash) => !has.has(hash)).length
+  if (added > 0) changes.push(say('allows', `${added} more known values of ${path}`))
+  if (gone > 0) changes.push(say('blocks', `${gone} known values of ${path} are removed`))
+  return changes
+}
+
+const originsOf = (rule: SourceRule | undefined): string => (rule?.from ?? []).map(describeOrigin).join(', or ')
