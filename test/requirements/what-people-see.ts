@@ -5,4 +5,12 @@ export const whatPeopleSee = {
     'A comparison of plans says blocks where the new rule lets less through, and allows where it lets more through, whatever its lines look like',
   'people.plan-diff.first-plan': 'The first plan of an agent is never said to allow more: nothing was blocked before it',
   'people.counts.backtest': 'A backtest says how many sessions would change, and where its list is shorter it says so',
+  'people.counts.totals': 'Totals count all sessions and agents, also those beyond the end of a list',
+  'people.numbers.calls': 'The list of calls has exactly as many rows as the overview says, by decision, reason and agent',
+  'people.unanswered.counted': 'Calls that were allowed and never got a receipt are a number of the overview, with the age of the oldest',
+  'people.unanswered.listed': 'Each unanswered call is in a list, and its session and agent say how many they have',
+  'people.unanswered.still-runs': 'A call whose session has a live holder is not called unanswered',
+  'people.acts.label-once': 'A label by a person and its audit entry are written together, once',
+  'people.acts.draft-edits': 'Edits of a draft and backtests are in the audit trail, and an approval cites the backtest it rests on',
+  'people.acts.shown': 'A session shows who approved a checkpoint, and who killed it and why',
 } satisfies Facts

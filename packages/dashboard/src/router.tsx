@@ -2,7 +2,7 @@ import type { QueryClient } from '@tanstack/react-query'
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { ApiProblem } from './api/api.js'
 import { reading } from './api/use-api.js'
-import { Crash } from './components/layout/crash.js'
+import { Crash, CrashedPage } from './components/layout/crash.js'
 import { Frame } from './components/layout/frame.js'
 import { Shell } from './components/layout/shell.js'
 import { Loading } from './components/layout/states.js'
@@ -21,7 +21,10 @@ export function newRouter(queries: QueryClient) {
     id: 'signed-in',
     component: Shell,
     beforeLoad: async ({ location }) => {
-      await queries.ensureQueryData({ ...reading('me', {}), staleTime: 60_000 }).catch((problem: unknown) => {
+      const me = { ...reading('me', {}), staleTime: 60_000 }
+      // Who is known to be signed in goes on at once: a sign-in that ended is noticed by the next answer.
+      if (queries.getQueryData(me.queryKey) !== undefined) return void queries.prefetchQuery(me)
+      await queries.ensureQueryData(me).catch((problem: unknown) => {
         if (!(problem instanceof ApiProblem) || problem.status !== 401) throw problem
         throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { next: location.href } })
       })
@@ -39,6 +42,11 @@ export function newRouter(queries: QueryClient) {
       ...inside,
       path: '/sessions',
       component: lazyRouteComponent(() => import('./pages/sessions.js'), 'SessionsPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/calls',
+      component: lazyRouteComponent(() => import('./pages/calls.js'), 'CallsPage'),
     }),
     createRoute({
       ...inside,
@@ -126,6 +134,7 @@ export function newRouter(queries: QueryClient) {
   return createRouter({
     routeTree: root.addChildren([signedIn.addChildren(pages), ...doors]),
     defaultPreload: 'intent',
+    defaultErrorComponent: CrashedPage,
     defaultPendingComponent: () => <Loading rows={6} />,
     parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
     stringifySearch,

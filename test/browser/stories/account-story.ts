@@ -31,11 +31,12 @@ export const keysOf = (now: Date): Answer<Routes['listKeys']>['keys'] => [
 export const agentRows = (now: Date): Answer<Routes['listAgents']>['agents'] => [
   {
     agent: 'support',
+    since: before(now, 30 * 86_400),
     sessions: 141,
     last_seen: before(now, 12),
     calls: { enforced: 1_020, observed: 212, ungoverned: 14 },
     coverage: 0.989,
-    health: { status: 'degraded', blocked_calls: 86, recovering: 2, compromised: 1, killed: 3 },
+    health: { status: 'degraded', blocked_calls: 86, unanswered_calls: 0, recovering: 2, compromised: 1, killed: 3 },
     environments: [
       {
         environment: 'production',
@@ -49,11 +50,12 @@ export const agentRows = (now: Date): Answer<Routes['listAgents']>['agents'] => 
   },
   {
     agent: 'billing-ops',
+    since: before(now, 30 * 86_400),
     sessions: 48,
     last_seen: before(now, 95),
     calls: { enforced: 301, observed: 77, ungoverned: 41 },
     coverage: 0.824,
-    health: { status: 'healthy', blocked_calls: 41, recovering: 0, compromised: 0, killed: 0 },
+    health: { status: 'healthy', blocked_calls: 41, unanswered_calls: 0, recovering: 0, compromised: 0, killed: 0 },
     environments: [
       { environment: 'production', status: 'none', compiled_hash: null, approved_at: null },
       { environment: 'staging', status: 'draft', compiled_hash: null, approved_at: null },
@@ -61,11 +63,12 @@ export const agentRows = (now: Date): Answer<Routes['listAgents']>['agents'] => 
   },
   {
     agent: 'research',
+    since: before(now, 30 * 86_400),
     sessions: 25,
     last_seen: before(now, 12 * 86_400),
     calls: { enforced: 0, observed: 188, ungoverned: 188 },
     coverage: 0,
-    health: { status: 'inactive', blocked_calls: 0, recovering: 0, compromised: 0, killed: 0 },
+    health: { status: 'inactive', blocked_calls: 0, unanswered_calls: 0, recovering: 0, compromised: 0, killed: 0 },
     environments: [{ environment: 'development', status: 'none', compiled_hash: null, approved_at: null }],
   },
 ]

@@ -91,11 +91,21 @@ export function dashboardFixtures(
         sessions: 0,
         active_sessions: 0,
         calls_in_doubt: 0,
+        unanswered_calls: 0,
         killed: 0,
         compromised: 0,
       }
       const spans = figures.spans.map((span) => ({ ...span, allowed: 0, blocked: 0, by_reason: {} }))
-      return { ...figures, spans, totals: zero, reasons: [], agents: [], recent_blocks: [] }
+      return {
+        ...figures,
+        spans,
+        totals: zero,
+        reasons: [],
+        agents: [],
+        agents_total: 0,
+        oldest_unanswered: null,
+        recent_blocks: [],
+      }
     },
     listSessions: ({ query = { limit: 50 } }) => {
       const fits = rows().filter(
@@ -142,7 +152,9 @@ export function dashboardFixtures(
       return { status: 'KILLED', killed: true, control_revision: 9, ledger: head }
     },
 
-    listAgents: () => ({ agents: empty ? [] : agentRows(now) }),
+    listAgents: () => ({ agents: empty ? [] : agentRows(now), total: empty ? 0 : agentRows(now).length }),
+    listCalls: () => ({ items: [], next: null }),
+    listRuns: () => ({ items: [], next: null }),
     listContracts: ({ query }) => ({
       contracts: empty
         ? []

@@ -43,9 +43,12 @@ export function overviewFigures(now: Date, range: keyof typeof RANGES, mainSessi
       sessions: 214,
       active_sessions: 37,
       calls_in_doubt: 2,
+      unanswered_calls: 3,
       killed: 3,
       compromised: 1,
     },
+    oldest_unanswered: before(now, 7 * 86_400),
+    agents_total: 3,
     reasons: names
       .map((reason) => ({ reason, count: sum((span) => span.by_reason[reason] ?? 0) }))
       .sort((a, b) => b.count - a.count),
@@ -129,6 +132,7 @@ export function sessionRows(now: Date, mainSession: string, hostileSession: stri
     allowed: 4,
     blocked: 2,
     in_doubt: 0,
+    unanswered: 0,
     last_reason: 'argument_value_mismatch',
     actual_cost: 0.0412,
     workflow_id: null,
@@ -149,6 +153,7 @@ export function sessionRows(now: Date, mainSession: string, hostileSession: stri
       allowed: 2 + ((index * 5) % 23),
       blocked: reason === null ? 0 : 1 + (index % 3),
       in_doubt: status === 'RECOVERING' ? 1 + (index % 2) : 0,
+      unanswered: status === 'RECOVERING' ? 1 + (index % 2) : 0,
       last_reason: reason,
       actual_cost: 0.004 * (index % 30),
       workflow_id: index % 5 === 2 ? 'case-1042' : null,

@@ -121,7 +121,15 @@ export function sessionStory(now: Date, sessionId: string): TimelineItem[] {
         checkpoints: ['large-refund'],
         receipt: {
           ...receipt(now, 1_150, 1.92, 7),
-          approvals: [{ checkpoint_id: 'large-refund', decision: 'approve' }],
+          approvals: [
+            {
+              checkpoint_id: 'large-refund',
+              decision: 'approve',
+              decided_by: 'dana',
+              decided_at: before(now, 60),
+              reason: 'a known customer',
+            },
+          ],
         },
       },
     ),

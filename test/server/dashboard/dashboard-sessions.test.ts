@@ -304,6 +304,7 @@ describe('agents and limits', () => {
     expect(counted[0]?.health).toEqual({
       status: 'healthy',
       blocked_calls: 0,
+      unanswered_calls: 0,
       recovering: 0,
       compromised: 0,
       killed: 0,

@@ -175,8 +175,11 @@ describe('a plan', () => {
     const diff = await api.diffPlan({ body: { ...scope('words'), files: pack(99) } })
     expect(diff.body.running_hash).toBe(first.compiled_hash)
     expect(diff.body.changes).toEqual([
-      { tool_name: 'pay', effect: 'blocks', text: 'pay: new bound: $.amount is at most 99' },
-      { tool_name: 'pay', effect: 'allows', text: 'pay: removed bound: $.amount is at most 10' },
+      { tool_name: 'pay', effect: 'allows', text: 'pay: bound: $.amount is at most 99 (was: $.amount is at most 10)' },
+    ])
+    const back = await api.diffPlan({ body: { ...scope('words'), files: pack(5) } })
+    expect(back.body.changes).toEqual([
+      { tool_name: 'pay', effect: 'blocks', text: 'pay: bound: $.amount is at most 5 (was: $.amount is at most 10)' },
     ])
     const second = (await api.submitPlan({ body: { ...scope('words'), files: pack(99) } })).body.plan
     await ada.call('approvePlan', { params: { plan_id: second.plan_id }, body: { why: 'raise' } })

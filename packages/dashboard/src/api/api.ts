@@ -49,6 +49,7 @@ const CALLS = {
   loadOverview: ['GET', '/api/dashboard/overview'],
   listAgents: ['GET', '/api/dashboard/agents'],
   listSessions: ['GET', '/api/dashboard/sessions'],
+  listCalls: ['GET', '/api/dashboard/calls'],
   loadSessionDetail: ['GET', '/api/dashboard/sessions/:session_id'],
   loadTimeline: ['GET', '/api/dashboard/sessions/:session_id/timeline'],
   loadProof: ['GET', '/api/dashboard/sessions/:session_id/proof'],
@@ -66,6 +67,7 @@ const CALLS = {
   editPlan: ['POST', '/api/dashboard/plans/:plan_id/files'],
   approvePlan: ['POST', '/api/dashboard/plans/:plan_id/approve'],
   rejectPlan: ['POST', '/api/dashboard/plans/:plan_id/reject'],
+  listRuns: ['GET', '/api/dashboard/runs'],
   startRun: ['POST', '/api/dashboard/runs'],
   loadRunDetail: ['GET', '/api/dashboard/runs/:run_id'],
 } as const satisfies { [N in RouteName]?: readonly [Routes[N]['method'], Routes[N]['path']] }

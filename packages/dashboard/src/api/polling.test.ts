@@ -10,14 +10,14 @@ function queryWith(first: unknown) {
   const state: State = { data: first, dataUpdateCount: 1, errorUpdateCount: 0, error: null }
   const query = { state } as unknown as Query<unknown, unknown>
   return {
-    wait: () => pollEvery(1_000, query),
+    wait: (baseMs = 1_000) => pollEvery(baseMs, query),
     answered: (data: unknown) =>
       Object.assign(state, { data, error: null, dataUpdateCount: state.dataUpdateCount + 1 }),
     failed: (error: ApiProblem) => Object.assign(state, { error, errorUpdateCount: state.errorUpdateCount + 1 }),
   }
 }
 
-test('the wait grows while nothing changes, up to eight times, and news set it back', () => {
+test('the wait grows while nothing changes, up to ten seconds, and news set it back', () => {
   const same = { value: 1 }
   const query = queryWith(same)
   const waits = [query.wait()]
@@ -25,6 +25,8 @@ test('the wait grows while nothing changes, up to eight times, and news set it b
     query.answered(same)
     waits.push(query.wait())
   }
+  // A page that says it is live never waits longer, also one that begins with five seconds.
+  expect([query.wait(5_000), query.wait(10_000), query.wait(30_000)]).toEqual([10_000, 10_000, 30_000])
   expect(waits[0]).toBe(1_000)
   expect(waits).toEqual([...waits].sort((a, b) => a - b))
   expect(waits.at(-1)).toBe(8_000)

@@ -1,12 +1,14 @@
 import type { Query } from '@tanstack/react-query'
 import { ApiProblem } from './api.js'
 
+/** A page says that it is live, so while nothing changes it still looks this often. */
+const QUIET_MS = 10_000
 const SLOWEST = 8
 const seen = new WeakMap<object, { data: unknown; updates: number; quiet: number }>()
 
 /**
- * The delay before the next poll: doubled after every two polls without changes and after every failure, up to eight
- * times the base; a change resets it. The query library does not poll hidden pages.
+ * The delay before the next poll: doubled after every two polls without changes, up to ten seconds, and after every
+ * failure, up to eight times the base; a change resets it. The query library does not poll hidden pages.
  */
 export function pollEvery<T, E>(baseMs: number, query: Query<T, E>): number {
   const { data, dataUpdateCount, errorUpdateCount, error } = query.state
@@ -19,7 +21,8 @@ export function pollEvery<T, E>(baseMs: number, query: Query<T, E>): number {
     before.updates = updates
   }
   seen.set(query, before)
-  const wait = baseMs * Math.min(SLOWEST, 2 ** Math.floor(before.quiet))
+  const slowed = baseMs * Math.min(SLOWEST, 2 ** Math.floor(before.quiet))
+  const wait = error === null ? Math.min(slowed, Math.max(baseMs, QUIET_MS)) : slowed
   const asked = error instanceof ApiProblem ? (error.retryAfterSeconds ?? 0) * 1_000 : 0
   return Math.max(wait, asked)
 }

@@ -9,6 +9,7 @@ import { FirstSteps } from '../components/layout/first-steps.js'
 import { Freshness, Page } from '../components/layout/page.js'
 import { Loaded } from '../components/layout/states.js'
 import { count, percent, plural } from '../text/format.js'
+import { since } from './sessions/time-bounds.js'
 
 export function AgentsPage() {
   const agents = useApi('listAgents', {}, { pollMs: 10_000 })
@@ -23,11 +24,18 @@ export function AgentsPage() {
           data.agents.length === 0 ? (
             <FirstSteps />
           ) : (
-            <div className="cards">
-              {data.agents.map((agent) => (
-                <AgentCard key={agent.agent} agent={agent} />
-              ))}
-            </div>
+            <>
+              {data.total > data.agents.length ? (
+                <p className="quiet">
+                  {count(data.agents.length)} of {plural(data.total, 'agent')}, those seen last.
+                </p>
+              ) : null}
+              <div className="cards">
+                {data.agents.map((agent) => (
+                  <AgentCard key={agent.agent} agent={agent} />
+                ))}
+              </div>
+            </>
           )
         }
       </Loaded>
@@ -37,6 +45,7 @@ export function AgentsPage() {
 
 function AgentCard({ agent }: { agent: AgentRow }) {
   const { enforced, observed, ungoverned } = agent.calls
+  const coverage = coverageWords(agent)
   const parts = [
     { key: 'enforced', label: 'enforced', value: enforced, words: 'decided before they ran, in the last 30 days' },
     { key: 'observed', label: 'observed', value: observed, words: 'recorded, but checked by no rule' },
@@ -60,10 +69,8 @@ function AgentCard({ agent }: { agent: AgentRow }) {
         </span>
       </header>
       <p className="agent-coverage">
-        <span className="tile-value">{agent.coverage === null ? 'No calls' : percent(agent.coverage)}</span>
-        <span className="quiet">
-          {agent.coverage === null ? ' observed yet' : ' of its calls have an approved contract'}
-        </span>
+        <span className="tile-value">{coverage.value}</span>
+        <span className="quiet"> {coverage.words}</span>
       </p>
       <Bar value={agent.coverage ?? 0} max={1} tone="allow" />
       <dl className="agent-calls">
@@ -91,8 +98,8 @@ function AgentCard({ agent }: { agent: AgentRow }) {
         ))}
       </ul>
       <p className="agent-links">
-        <Link to="/sessions" search={{ agent: agent.agent }}>
-          {plural(agent.sessions, 'session')}
+        <Link to="/sessions" search={{ ...since(agent.since), agent: agent.agent }}>
+          {plural(agent.sessions, 'session')} in 30 days
         </Link>
         <Link to="/contracts" search={{ agent: agent.agent }}>
           Contracts
@@ -105,6 +112,14 @@ function AgentCard({ agent }: { agent: AgentRow }) {
   )
 }
 
+/** Coverage is measured on captured calls; decided ones that were not captured are still calls. */
+function coverageWords({ coverage, calls }: AgentRow): { value: string; words: string } {
+  if (coverage !== null) return { value: percent(coverage), words: 'of its captured calls have a contract' }
+  return calls.enforced === 0
+    ? { value: 'No calls', words: 'yet' }
+    : { value: count(calls.enforced), words: 'calls decided; none was captured, so coverage is not known' }
+}
+
 const HEALTH = {
   healthy: { tone: 'allow', word: 'healthy' },
   degraded: { tone: 'warn', word: 'needs attention' },
@@ -112,7 +127,8 @@ const HEALTH = {
 } as const
 
 /** Problems of the last 30 days, each with a link to its sessions. */
-function Health({ agent: { agent, calls, health } }: { agent: AgentRow }) {
+function Health({ agent: { agent, calls, health, since: from } }: { agent: AgentRow }) {
+  const period = since(from)
   const troubles = [
     { status: 'RECOVERING', sessions: health.recovering, words: 'with calls in doubt' },
     { status: 'COMPROMISED', sessions: health.compromised, words: 'compromised' },
@@ -120,11 +136,21 @@ function Health({ agent: { agent, calls, health } }: { agent: AgentRow }) {
   ].filter(({ sessions }) => sessions > 0)
   return (
     <p className="agent-health">
-      {calls.enforced === 0
-        ? 'No calls decided'
-        : `${percent(health.blocked_calls / calls.enforced)} of decided calls blocked`}
+      {calls.enforced === 0 ? (
+        'No calls decided'
+      ) : (
+        <Link to="/calls" search={{ ...period, agent, decision: 'block' }}>
+          {plural(health.blocked_calls, 'call')} blocked, {percent(health.blocked_calls / calls.enforced)} of those
+          decided
+        </Link>
+      )}
+      {health.unanswered_calls === 0 ? null : (
+        <Link to="/calls" search={{ agent, decision: 'unanswered' }}>
+          {plural(health.unanswered_calls, 'call')} unanswered
+        </Link>
+      )}
       {troubles.map(({ status, sessions, words }) => (
-        <Link key={status} to="/sessions" search={{ agent, status }}>
+        <Link key={status} to="/sessions" search={{ ...period, agent, status }}>
           {plural(sessions, 'session')} {words}
         </Link>
       ))}

@@ -18,7 +18,8 @@ const TONES: Partial<Record<AuditEntry['action'], Tone>> = {
   content_erased: 'doubt',
 }
 
-const ACTIONS: Record<AuditEntry['action'], string> = {
+/** What was done, in words. */
+export const ACTIONS: Record<AuditEntry['action'], string> = {
   signup: 'Account created',
   login: 'Signed in',
   login_failed: 'Sign-in failed',
@@ -30,12 +31,14 @@ const ACTIONS: Record<AuditEntry['action'], string> = {
   key_revoked: 'Key revoked',
   quota_changed: 'Quota changed',
   plan_submitted: 'Plan submitted',
+  plan_edited: 'Draft edited',
   plan_approved: 'Plan approved',
   plan_rejected: 'Plan rejected',
   session_killed: 'Session killed',
   workflow_killed: 'Workflow killed',
   label_added: 'Label added',
   content_erased: 'Content erased',
+  run_started: 'Backtest started',
 }
 
 export function AuditPage() {

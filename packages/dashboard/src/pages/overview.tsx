@@ -12,6 +12,8 @@ import { Empty, Loaded } from '../components/layout/states.js'
 import { count, percent, plural, zoneName } from '../text/format.js'
 import { reasonMeaning, reasonTitle } from '../text/reasons.js'
 import { DecisionsPlot } from './overview/decisions-plot.js'
+import { since } from './sessions/time-bounds.js'
+import { UnansweredStrip } from './sessions/unanswered-alert.js'
 
 type Overview = Answer<'loadOverview'>
 const RANGES = [
@@ -64,42 +66,57 @@ function headline({ totals, reasons }: Overview, when: string): string {
 function Figures({ overview }: { overview: Overview }) {
   const { totals } = overview
   const decided = totals.allowed + totals.blocked
+  const period = periodOf(overview)
   return (
     <>
+      <UnansweredStrip calls={totals.unanswered_calls} oldest={overview.oldest_unanswered} />
       <div className="tiles">
-        <Tile label="Allowed" value={count(totals.allowed)} tone="allow" />
+        <Tile
+          label="Allowed"
+          value={count(totals.allowed)}
+          tone="allow"
+          to="/calls"
+          search={{ ...period, decision: 'allow' }}
+        />
         <Tile
           label="Blocked"
           value={count(totals.blocked)}
+          to="/calls"
+          search={{ ...period, decision: 'block' }}
           tone="block"
           note={decided === 0 ? undefined : `${percent(totals.blocked / decided)} of all calls`}
         />
+        <Tile label="Sessions" value={count(totals.sessions)} note="started" to="/sessions" search={period} />
         <Tile
           label="Running now"
           value={count(totals.active_sessions)}
-          note={`of ${count(totals.sessions)} sessions`}
-          search={{ status: 'ACTIVE' }}
+          note="held by a program"
+          to="/sessions"
+          search={{ running: '1' }}
         />
         <Tile
-          label="Calls in doubt"
-          value={count(totals.calls_in_doubt)}
-          tone={totals.calls_in_doubt > 0 ? 'doubt' : undefined}
-          note="outcome not reported"
-          search={{ status: 'RECOVERING' }}
+          label="Unanswered calls"
+          value={count(totals.unanswered_calls)}
+          tone={totals.unanswered_calls > 0 ? 'doubt' : undefined}
+          note={totals.calls_in_doubt > 0 ? `${count(totals.calls_in_doubt)} in doubt` : 'allowed, no receipt'}
+          to="/calls"
+          search={{ decision: 'unanswered' }}
         />
         <Tile
           label="Compromised"
           value={count(totals.compromised)}
           tone={totals.compromised > 0 ? 'warn' : undefined}
           note="wrapper bypassed"
-          search={{ status: 'COMPROMISED' }}
+          to="/sessions"
+          search={{ ...period, status: 'COMPROMISED' }}
         />
         <Tile
           label="Killed"
           value={count(totals.killed)}
           tone={totals.killed > 0 ? 'block' : undefined}
           note="stopped permanently"
-          search={{ status: 'KILLED' }}
+          to="/sessions"
+          search={{ ...period, status: 'KILLED' }}
         />
       </div>
       <Panel title="Decisions over time" aside={`times in ${zoneName()}`}>
@@ -109,36 +126,73 @@ function Figures({ overview }: { overview: Overview }) {
         <Panel title="Why calls were blocked">
           <Reasons overview={overview} />
         </Panel>
-        <Panel title="Agents" aside={<Link to="/agents">All agents</Link>}>
+        <Panel
+          title="Agents"
+          aside={
+            <Link to="/agents">
+              {overview.agents_total > SHORT ? `${SHORT} of ${plural(overview.agents_total, 'agent')}` : 'All agents'}
+            </Link>
+          }
+        >
           <Agents overview={overview} />
         </Panel>
       </div>
-      <Panel title="Recently blocked" aside={<Link to="/sessions">All sessions</Link>}>
+      <Panel
+        title="Recently blocked"
+        aside={
+          <Link to="/calls" search={{ decision: 'block' }}>
+            All blocked calls
+          </Link>
+        }
+      >
         <RecentBlocks overview={overview} />
       </Panel>
     </>
   )
 }
 
-function Reasons({ overview: { reasons } }: { overview: Overview }) {
+/** The whole range of the page, as the filters of the lists take it. */
+const periodOf = ({ spans }: Overview) => since(spans[0]?.at ?? new Date().toISOString())
+
+/** Rows shown of the two lists beside each other. */
+const SHORT = 8
+
+function Reasons({ overview }: { overview: Overview }) {
+  const { reasons } = overview
   if (reasons.length === 0) return <p className="quiet">No calls were blocked.</p>
   const most = Math.max(...reasons.map((entry) => entry.count))
+  const rest = reasons.slice(SHORT)
   return (
     <ul className="bars">
-      {reasons.slice(0, 8).map((entry) => (
+      {reasons.slice(0, SHORT).map((entry) => (
         <li key={entry.reason}>
-          <Link to="/sessions" search={{ reason: entry.reason }} title={reasonMeaning(entry.reason)}>
+          <Link
+            to="/calls"
+            search={{ ...periodOf(overview), reason: entry.reason }}
+            title={reasonMeaning(entry.reason)}
+          >
             {reasonTitle(entry.reason)}
           </Link>
           <Bar value={entry.count} max={most} />
           <span className="number">{count(entry.count)}</span>
         </li>
       ))}
+      {rest.length === 0 ? null : (
+        <li className="quiet">
+          and {plural(rest.length, 'more reason')}:{' '}
+          {plural(
+            rest.reduce((sum, entry) => sum + entry.count, 0),
+            'call',
+          )}
+        </li>
+      )}
     </ul>
   )
 }
 
-function Agents({ overview: { agents } }: { overview: Overview }) {
+function Agents({ overview }: { overview: Overview }) {
+  const { agents } = overview
+  const period = periodOf(overview)
   if (agents.length === 0) return <p className="quiet">No agents were seen.</p>
   return (
     <table className="table table-plain">
@@ -157,16 +211,22 @@ function Agents({ overview: { agents } }: { overview: Overview }) {
         </tr>
       </thead>
       <tbody>
-        {agents.slice(0, 8).map((entry) => (
+        {agents.slice(0, SHORT).map((entry) => (
           <tr key={entry.agent ?? ''}>
             <td>
-              <Link to="/sessions" search={entry.agent === null ? {} : { agent: entry.agent }}>
+              <Link to="/sessions" search={{ ...period, ...whose(entry.agent) }}>
                 {entry.agent === null ? 'unnamed' : <Text value={entry.agent} />}
               </Link>
             </td>
             <td className="right number">{count(entry.sessions)}</td>
             <td className="right number">
-              {entry.blocked === 0 ? '0' : `${count(entry.blocked)} of ${count(entry.allowed + entry.blocked)}`}
+              {entry.blocked === 0 ? (
+                '0'
+              ) : (
+                <Link to="/calls" search={{ ...period, ...whose(entry.agent), decision: 'block' }}>
+                  {count(entry.blocked)} of {count(entry.allowed + entry.blocked)}
+                </Link>
+              )}
             </td>
             <td className="right nowrap">
               <Ago at={entry.last_seen} />
@@ -177,6 +237,8 @@ function Agents({ overview: { agents } }: { overview: Overview }) {
     </table>
   )
 }
+
+const whose = (agent: string | null) => (agent === null ? { unnamed: '1' } : { agent })
 
 function RecentBlocks({ overview: { recent_blocks: blocks } }: { overview: Overview }) {
   if (blocks.length === 0) return <Empty title="Nothing was blocked" />

@@ -11,12 +11,15 @@ import { afterName, fullTime } from '../text/format.js'
 import { Backtest } from './plan/backtest.js'
 import { DecidePlan } from './plan/decide-plan.js'
 import { PlanFiles } from './plan/plan-files.js'
+import { PlanHistory } from './plan/plan-history.js'
+import { loadUnsaved } from './plan/unsaved-draft.js'
 import { PLAN_TONES } from './plans.js'
 
 export function PlanPage() {
   const { planId } = useParams({ from: '/signed-in/plans/$planId' })
-  const [editing, setEditing] = useState(false)
-  const plan = useApi('loadPlan', { params: { plan_id: planId } }, editing ? {} : { pollMs: 10_000 })
+  // Edits that were not saved, in this browser, are taken up again.
+  const [editing, setEditing] = useState(() => loadUnsaved(planId) !== null)
+  const plan = useApi('loadPlan', { params: { plan_id: planId } }, { pollMs: 5_000 })
   const row = plan.data?.plan
   return (
     <Page
@@ -46,8 +49,9 @@ export function PlanPage() {
             >
               <Changes detail={detail} />
             </Panel>
-            <Backtest detail={detail} />
-            <PlanFiles detail={detail} editing={editing} onEditing={setEditing} />
+            <Backtest key={detail.plan.compiled_hash} detail={detail} />
+            <PlanFiles detail={detail} editing={editing && detail.plan.state === 'draft'} onEditing={setEditing} />
+            <PlanHistory planId={detail.plan.plan_id} />
           </>
         )}
       </Loaded>

@@ -6,7 +6,9 @@ import { Text } from '../components/basic/text.js'
 import { Freshness, Page, Panel } from '../components/layout/page.js'
 import { Loaded, Loading } from '../components/layout/states.js'
 import { count, plural, zoneName } from '../text/format.js'
+import { useActs } from './session/acts.js'
 import { KillSession } from './session/kill-session.js'
+import { OpenCalls } from './session/open-calls.js'
 import { Proof } from './session/proof.js'
 import { SessionFacts } from './session/session-facts.js'
 import { StatePanel } from './session/state-panel.js'
@@ -18,6 +20,7 @@ export function SessionPage() {
   const { sessionId } = useParams({ from: '/signed-in/sessions/$sessionId' })
   const detail = useApi('loadSessionDetail', { params: { session_id: sessionId } }, { pollMs: 3_000 })
   const timeline = useTimeline(sessionId, detail.data?.session.ledger.seq)
+  const acts = useActs(sessionId, detail.data?.session.workflow_id ?? null)
   const [chosen, setChosen] = useState<number | null>(null)
   const side = useRef<HTMLDivElement>(null)
   const choose = useCallback((seq: number, look = false) => {
@@ -46,10 +49,17 @@ export function SessionPage() {
         {(data) => (
           <>
             <SessionFacts detail={data} />
+            <OpenCalls detail={data} />
             <div className="session-columns">
               <Panel title="Timeline" aside={`${extent(timeline, data.session.ledger.seq)}, times in ${zoneName()}`}>
                 {timeline.problem === null && timeline.items.length === 0 ? <Loading rows={6} /> : null}
-                <Timeline timeline={timeline} chosen={shown?.seq ?? null} onChoose={choose} onNewest={toNewest} />
+                <Timeline
+                  timeline={timeline}
+                  acts={acts}
+                  chosen={shown?.seq ?? null}
+                  onChoose={choose}
+                  onNewest={toNewest}
+                />
               </Panel>
               <div className="session-side" ref={side}>
                 {shown === undefined ? null : (

@@ -14,47 +14,62 @@ import { count } from '../text/format.js'
 import { reasonTitle } from '../text/reasons.js'
 import { Filters } from './sessions/filters.js'
 import { timeBounds } from './sessions/time-bounds.js'
+import { UnansweredAlert } from './sessions/unanswered-alert.js'
 
 export function SessionsPage() {
   const search = useSearch({ from: '/signed-in/sessions' })
   const navigate = useNavigate()
   const { q, agent, label, cursor } = search
+  const order = search.order === 'oldest' ? ('oldest' as const) : ('newest' as const)
   const query = {
     q,
     agent,
     label,
     cursor,
+    order,
+    unnamed: flag(search.unnamed),
+    running: flag(search.running),
     status: search.status as SessionStatus | undefined,
     reason: search.reason as BlockReason | undefined,
     ...timeBounds(search),
   }
   const sessions = useApi('listSessions', { query }, { pollMs: 5_000, keepLast: true })
-  const filtered = Object.values(search).some((value) => value !== '')
+  const filtered = Object.entries(search).some(([name, value]) => value !== '' && name !== 'order')
   return (
     <Page
       title="Sessions"
       lead="Every governed conversation of your agents."
       actions={<Freshness reading={sessions} />}
     >
+      <UnansweredAlert />
       <Filters search={search} onChange={(next) => void navigate({ to: '/sessions', search: next, replace: true })} />
       <Loaded reading={sessions} rows={8}>
         {({ items, next }) =>
           items.length > 0 ? (
             <>
-              <SessionsTable rows={items} />
+              <SessionsTable
+                rows={items}
+                order={order}
+                onOrder={() =>
+                  void navigate({
+                    to: '/sessions',
+                    search: { ...search, cursor: '', order: order === 'newest' ? 'oldest' : '' },
+                  })
+                }
+              />
               <div className="pager">
                 {cursor === undefined ? (
                   <span />
                 ) : (
                   <Link to="/sessions" search={{ ...search, cursor: '' }} className="button button-plain">
-                    Newest
+                    {order === 'newest' ? 'Newest' : 'Oldest'}
                   </Link>
                 )}
                 {next === null ? (
-                  <span className="quiet">No older sessions</span>
+                  <span className="quiet">No {order === 'newest' ? 'older' : 'newer'} sessions</span>
                 ) : (
                   <Link to="/sessions" search={{ ...search, cursor: next }} className="button button-plain">
-                    Older sessions
+                    {order === 'newest' ? 'Older' : 'Newer'} sessions
                   </Link>
                 )}
               </div>
@@ -73,7 +88,15 @@ export function SessionsPage() {
   )
 }
 
-const SessionsTable = ({ rows }: { rows: readonly SessionRow[] }) => (
+const flag = (value: string | undefined) => (value === '1' ? ('1' as const) : undefined)
+
+interface SessionsTableProps {
+  readonly rows: readonly SessionRow[]
+  readonly order: 'newest' | 'oldest'
+  readonly onOrder: () => void
+}
+
+const SessionsTable = ({ rows, order, onOrder }: SessionsTableProps) => (
   <table className="table table-cards">
     <thead>
       <tr>
@@ -87,6 +110,11 @@ const SessionsTable = ({ rows }: { rows: readonly SessionRow[] }) => (
         </th>
         <th scope="col">Last reason</th>
         <th scope="col">Labels</th>
+        <th scope="col" className="right" aria-sort={order === 'newest' ? 'descending' : 'ascending'}>
+          <button type="button" className="sort" onClick={onOrder} title="Turn the order round">
+            Started {order === 'newest' ? '↓' : '↑'}
+          </button>
+        </th>
         <th scope="col" className="right">
           Last change
         </th>
@@ -112,7 +140,11 @@ const SessionsTable = ({ rows }: { rows: readonly SessionRow[] }) => (
                   in <Text value={row.phase} />
                 </span>
               )}
-              {row.in_doubt === 0 ? null : <span className="doubt-note">{count(row.in_doubt)} in doubt</span>}
+              {row.unanswered === 0 ? null : (
+                <span className="doubt-note">
+                  {count(row.unanswered)} {row.in_doubt === row.unanswered ? 'in doubt' : 'unanswered'}
+                </span>
+              )}
             </span>
           </td>
           <td data-label="Allowed" className="right number">
@@ -126,6 +158,9 @@ const SessionsTable = ({ rows }: { rows: readonly SessionRow[] }) => (
           </td>
           <td data-label="Labels" className={row.labels.length === 0 ? 'cell-none' : undefined}>
             <Labels labels={row.labels} most={3} />
+          </td>
+          <td data-label="Started" className="right nowrap">
+            <Ago at={row.created_at} />
           </td>
           <td data-label="Last change" className="right nowrap">
             <Ago at={row.updated_at} />

@@ -1,5 +1,17 @@
 import { expect, test } from 'vitest'
-import { afterName, ago, count, duration, fullTime, money, percent, plural, timeAfter, zoneName } from './format.js'
+import {
+  afterName,
+  ago,
+  axisTime,
+  count,
+  duration,
+  fullTime,
+  money,
+  percent,
+  plural,
+  timeAfter,
+  zoneName,
+} from './format.js'
 
 test('shares are never rounded to all or nothing', () => {
   expect([0, 0.0004, 0.5, 0.125, 0.99999, 1].map(percent)).toEqual(['0%', '< 0.1%', '50%', '12.5%', '> 99.9%', '100%'])
@@ -39,4 +51,16 @@ test('a tool shown next to a message is not named twice', () => {
   expect(afterName('pay', 'pay: amounts above 5 are blocked')).toBe('amounts above 5 are blocked')
   expect(afterName('pay', 'payments stop')).toBe('payments stop')
   expect(afterName(null, 'the session has limits now')).toBe('the session has limits now')
+})
+
+test('an axis over days shows dates, within a day times, and at midnight the date', () => {
+  const at = (day: number, hour: number) => new Date(2026, 2, day, hour)
+  const days = 86_400
+  expect([1, 2, 3].map((day) => axisTime(at(day, 0), 30 * days))).toEqual(['1 Mar', '2 Mar', '3 Mar'])
+  expect([axisTime(at(4, 0), 7 * days), axisTime(at(4, 0), days), axisTime(at(4, 6), days)]).toEqual([
+    '4 Mar',
+    '4 Mar',
+    '06:00',
+  ])
+  expect(axisTime(at(4, 0), 3_600)).toBe('00:00')
 })

@@ -33,6 +33,11 @@ export const fullTime = (iso: string): string => moment.format(new Date(iso))
 const clockTime = (iso: string): string => clock.format(new Date(iso))
 export const shortTime = (date: Date, spanSeconds: number): string =>
   spanSeconds >= 20 * 3_600 ? day.format(date) : clockMinutes.format(date)
+/** The label of an axis: over days their dates, within a day the time, and at midnight the date that begins. */
+export const axisTime = (date: Date, rangeSeconds: number): string =>
+  rangeSeconds > 2 * 86_400 || (date.getHours() === 0 && date.getMinutes() === 0 && rangeSeconds > 7_200)
+    ? day.format(date)
+    : clockMinutes.format(date)
 export const dayTime = (date: Date): string => `${day.format(date)}, ${clockMinutes.format(date)}`
 /** The time, with the date when it differs from the date of the previous event. */
 export const timeAfter = (iso: string, before: string | undefined): string => {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { timeSchema } from '../base/ids.js'
 import { QUOTA_NAMES } from '../base/limits.js'
+import { pageQuery } from '../http/paging.js'
 
 /** One address, as people type it: no display name, no list, no line break, nothing invisible that makes it read as another. */
 export const emailSchema = z
@@ -76,13 +77,17 @@ export const AUDIT_ACTIONS = [
   'key_revoked',
   'quota_changed',
   'plan_submitted',
+  'plan_edited',
   'plan_approved',
   'plan_rejected',
   'session_killed',
   'label_added',
   'workflow_killed',
   'content_erased',
+  'run_started',
 ] as const
+/** `subject`: only what was done to one session, workflow, plan, run or key. */
+export const auditQuery = pageQuery.extend({ subject: z.string().min(1).max(256).optional() })
 export const auditEntrySchema = z.strictObject({
   audit_id: z.string(),
   at: timeSchema,

@@ -8,6 +8,9 @@ import { narrowedToolSchema, pendingCallSchema, sessionViewSchema, stateSnapshot
 import { sessionStatusSchema } from '../session/session-status.js'
 import { approvalDecisionSchema, blockReasonSchema, blockSchema, outcomeSchema } from '../session/turn.js'
 
+/** Set by `1`, absent otherwise. */
+const flag = z.literal('1').optional()
+
 export const sessionsQuery = pageQuery.extend({
   q: z.string().max(200).optional(),
   agent: agentSchema.optional(),
@@ -16,6 +19,12 @@ export const sessionsQuery = pageQuery.extend({
   label: labelSchema.optional(),
   from: timeSchema.optional(),
   to: timeSchema.optional(),
+  /** Only sessions without an agent's name. */
+  unnamed: flag,
+  /** Only active sessions whose holder has a lease now. */
+  running: flag,
+  /** By their start. */
+  order: z.enum(['newest', 'oldest']).default('newest'),
 })
 export const sessionRowSchema = z.strictObject({
   session_id: z.string(),
@@ -28,6 +37,8 @@ export const sessionRowSchema = z.strictObject({
   allowed: z.int(),
   blocked: z.int(),
   in_doubt: z.int(),
+  /** Allowed calls without a receipt, in a session that is stopped, in doubt, or without a holder. */
+  unanswered: z.int(),
   last_reason: blockReasonSchema.nullable(),
   actual_cost: z.number(),
   workflow_id: z.string().nullable(),
@@ -35,6 +46,33 @@ export const sessionRowSchema = z.strictObject({
   updated_at: timeSchema,
 })
 export type SessionRow = z.infer<typeof sessionRowSchema>
+
+/** The calls behind a number: what was proposed, what was decided, and how it ended. */
+export const callsQuery = pageQuery.extend({
+  agent: agentSchema.optional(),
+  unnamed: flag,
+  decision: allowOrBlockSchema.optional(),
+  reason: blockReasonSchema.optional(),
+  /** Only calls that were allowed and that nobody is going to answer. */
+  unanswered: flag,
+  from: timeSchema.optional(),
+  to: timeSchema.optional(),
+})
+export const callRowSchema = z.strictObject({
+  at: timeSchema,
+  session_id: z.string(),
+  agent: z.string().nullable(),
+  /** `seq` and `index` locate the call in the session's timeline. */
+  seq: z.int(),
+  index: z.int(),
+  tool_name: z.string(),
+  decision: allowOrBlockSchema,
+  reason: blockReasonSchema.nullable(),
+  /** Null without a receipt. */
+  outcome: outcomeSchema.nullable(),
+  evidence_level: evidenceLevelSchema.nullable(),
+})
+export type CallRow = z.infer<typeof callRowSchema>
 
 export const timelineReceiptSchema = z.strictObject({
   outcome: outcomeSchema,
@@ -47,7 +85,17 @@ export const timelineReceiptSchema = z.strictObject({
   finished_at: timeSchema.nullable(),
   recorded_at: timeSchema,
   seq: z.int(),
-  approvals: z.array(z.strictObject({ checkpoint_id: z.string(), decision: approvalDecisionSchema })),
+  approvals: z.array(
+    z.strictObject({
+      checkpoint_id: z.string(),
+      decision: approvalDecisionSchema,
+      /** Who decided, as the program that asked reports it; null for a timeout. */
+      decided_by: z.string().nullable(),
+      decided_at: z.string().nullable(),
+      /** Null if the capture level stores none, or it was erased. */
+      reason: z.string().nullable(),
+    }),
+  ),
 })
 export const timelineCallSchema = z.strictObject({
   index: z.int(),

@@ -9,6 +9,7 @@ import { blockReasonSchema } from '../session/turn.js'
 import { killWorkflowReply, workflowPath, workflowStatusSchema, workflowViewSchema } from '../session/workflow.js'
 import {
   auditEntrySchema,
+  auditQuery,
   createKeyBody,
   createKeyReply,
   doneReply,
@@ -17,6 +18,8 @@ import {
   quotaSchema,
 } from './account.js'
 import {
+  callRowSchema,
+  callsQuery,
   proofReply,
   sessionDetailReply,
   sessionRowSchema,
@@ -52,10 +55,16 @@ export const overviewReply = z.strictObject({
     sessions: z.int(),
     active_sessions: z.int(),
     calls_in_doubt: z.int(),
+    /** Allowed calls that nobody is going to answer, whenever they were allowed. */
+    unanswered_calls: z.int(),
     killed: z.int(),
     compromised: z.int(),
   }),
+  /** When the oldest unanswered call was allowed. */
+  oldest_unanswered: timeSchema.nullable(),
   reasons: z.array(z.strictObject({ reason: blockReasonSchema, count: z.int() })),
+  /** How many agents there are; `agents` lists at most 200, the busiest. */
+  agents_total: z.int(),
   agents: z.array(
     z.strictObject({
       agent: z.string().nullable(),
@@ -82,16 +91,22 @@ export type OverviewView = z.infer<typeof overviewReply>
 
 export const agentRowSchema = z.strictObject({
   agent: z.string(),
+  /** The numbers count from here on: the last 30 days. */
+  since: timeSchema,
   sessions: z.int(),
   last_seen: timeSchema.nullable(),
   calls: z.strictObject({ enforced: z.int(), observed: z.int(), ungoverned: z.int() }),
-  /** Share of observed calls whose tool has an approved contract. */
+  /** Share of captured calls that a contract judged, or whose tool has an approved one. Null: none was captured. */
   coverage: z.number().nullable(),
   /** Over its sessions that started in the last 30 days. */
   health: z.strictObject({
-    /** Degraded: a session is compromised or has calls in doubt. Inactive: no activity for a week. */
+    /**
+     * Degraded: a session was killed or compromised, has calls in doubt or unanswered, or a tenth of the calls is
+     * blocked. Inactive: no activity for a week.
+     */
     status: z.enum(['healthy', 'degraded', 'inactive']),
     blocked_calls: z.int(),
+    unanswered_calls: z.int(),
     recovering: z.int(),
     compromised: z.int(),
     killed: z.int(),
@@ -143,7 +158,7 @@ export const dashboardRoutes = {
     ...view,
     path: '/api/dashboard/audit',
     summary: 'Who did what, when, from where',
-    query: pageQuery,
+    query: auditQuery,
     reply: pageOf(auditEntrySchema),
   },
   loadLimits: { ...view, path: '/api/dashboard/limits', summary: 'Quota, buckets and run budget', reply: limitsReply },
@@ -158,14 +173,22 @@ export const dashboardRoutes = {
     ...view,
     path: '/api/dashboard/agents',
     summary: 'Agents with coverage and attachment by environment',
-    reply: z.strictObject({ agents: z.array(agentRowSchema) }),
+    /** `total`: how many agents there are; the list has at most 200, those seen last. */
+    reply: z.strictObject({ agents: z.array(agentRowSchema), total: z.int() }),
   },
   listSessions: {
     ...view,
     path: '/api/dashboard/sessions',
-    summary: 'Sessions, newest first, filtered',
+    summary: 'Sessions by their start, filtered',
     query: sessionsQuery,
     reply: pageOf(sessionRowSchema),
+  },
+  listCalls: {
+    ...view,
+    path: '/api/dashboard/calls',
+    summary: 'Judged calls, newest first, filtered',
+    query: callsQuery,
+    reply: pageOf(callRowSchema),
   },
   loadSessionDetail: {
     ...view,

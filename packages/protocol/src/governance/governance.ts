@@ -153,7 +153,11 @@ export const governanceRoutes = {
     summary: 'Approve a draft; it becomes the running plan',
     params: planPath,
     /** Requires the hash that was reviewed, so that nothing else is approved. */
-    body: why.extend({ compiled_hash: hashSchema.optional() }),
+    body: why.extend({
+      compiled_hash: hashSchema.optional(),
+      /** The backtest of this plan that the decision rests on; the audit trail cites it. */
+      run_id: idSchema.optional(),
+    }),
     reply: planDetailSchema,
   },
   rejectPlan: {
@@ -186,7 +190,7 @@ export const governanceRoutes = {
     ...view,
     path: '/api/dashboard/runs',
     summary: 'Backtests, newest first',
-    query: pageQuery,
+    query: pageQuery.extend({ compiled_hash: hashSchema.optional() }),
     reply: pageOf(runViewSchema),
   },
   startRun: {

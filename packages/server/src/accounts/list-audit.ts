@@ -13,6 +13,7 @@ export async function listAudit(
   const rows = await listAuditEntries(ctx.app.database.sql, {
     tenantId: ctx.tenant.tenantId,
     below,
+    subject: query.subject ?? null,
     limit: query.limit + 1,
   })
   if (rows === null) throw noCursor()

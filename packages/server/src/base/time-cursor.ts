@@ -14,7 +14,7 @@ const writeTimeCursor = ({ at, id }: PageEnd): string => Buffer.from(`${at} ${id
 
 export function readTimeCursor(cursor: string | undefined): PageEnd | null {
   if (cursor === undefined) return null
-  const [, at, id] = /^(-?\d{1,18}) ([A-Za-z0-9_.:-]{1,128})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  const [, at, id] = /^(-?\d{1,18}) ([A-Za-z0-9_.:-]{1,160})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   if (at === undefined || id === undefined) {
     throw new ApiError('INVALID_REQUEST', { detail: 'query.cursor: not a cursor of this list' })
   }

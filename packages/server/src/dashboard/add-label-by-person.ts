@@ -1,5 +1,4 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
-import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
 import { appendLabel } from '../sessions/append-label.js'
 
@@ -8,7 +7,5 @@ export async function addLabelByPerson(
   ctx: UserContext,
   { params, body }: Input<Routes['addLabelByPerson']>,
 ): Promise<Reply<Routes['addLabelByPerson']>> {
-  const reply = await appendLabel(ctx, params.session_id, body.label)
-  await audit(ctx.app.database.sql, ctx, { action: 'label_added', subject: params.session_id, detail: body.label })
-  return reply
+  return appendLabel(ctx, { sessionId: params.session_id, label: body.label, byPerson: true })
 }

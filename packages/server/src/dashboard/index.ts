@@ -4,6 +4,7 @@ import { judgePlayground } from './judge-playground.js'
 import { killSessionByPerson } from './kill-session-by-person.js'
 import { killWorkflowByPerson } from './kill-workflow-by-person.js'
 import { listAgents } from './list-agents.js'
+import { listCalls } from './list-calls.js'
 import { listSessions } from './list-sessions.js'
 import { listWorkflows } from './list-workflows.js'
 import { loadLimits } from './load-limits.js'
@@ -19,6 +20,7 @@ export const dashboardHandlers = {
   loadLimits,
   listAgents,
   listSessions,
+  listCalls,
   loadSessionDetail,
   loadTimeline,
   loadProof,

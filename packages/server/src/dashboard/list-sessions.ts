@@ -4,7 +4,7 @@ import type { UserContext } from '../context/context.js'
 import { listSessions as listStoredSessions } from '../store/dashboard/session-list.js'
 import { sessionRow } from './session-row.js'
 
-/** Sessions newest first, filtered, page by page. */
+/** Sessions by their start, filtered, page by page. */
 export async function listSessions(
   ctx: UserContext,
   { query }: Input<Routes['listSessions']>,
@@ -12,12 +12,14 @@ export async function listSessions(
   const sessions = await listStoredSessions(ctx.app.database.sql, {
     tenantId: ctx.tenant.tenantId,
     search: query.q === undefined || query.q === '' ? null : query.q,
-    agent: query.agent ?? null,
+    agent: query.unnamed === undefined ? (query.agent ?? null) : '',
     status: query.status ?? null,
     reason: query.reason ?? null,
     label: query.label ?? null,
     from: query.from === undefined ? null : new Date(query.from),
     to: query.to === undefined ? null : new Date(query.to),
+    running: query.running !== undefined,
+    oldestFirst: query.order === 'oldest',
     below: readTimeCursor(query.cursor),
     limit: query.limit + 1,
   })

@@ -3,6 +3,7 @@ import type { UserContext } from '../context/context.js'
 import { type Span, sumDecisions, sumSessions } from '../store/dashboard/decision-counts.js'
 import { listRecentBlocks } from '../store/dashboard/recent-blocks.js'
 import { countTroubles } from '../store/dashboard/session-list.js'
+import { countUnansweredCalls } from '../store/dashboard/unanswered-calls.js'
 
 const MINUTE = 60
 const RECENT_BLOCKS = 10
@@ -24,11 +25,14 @@ export async function loadOverview(
   const { spans, spanSeconds } = RANGES[query.range]
   const spanMs = spanSeconds * 1_000
   const since = new Date((Math.floor(ctx.app.clock().getTime() / spanMs) - spans + 1) * spanMs)
-  const [decisions, troubles, agents, blocks] = await Promise.all([
-    sumDecisions(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, since, spanSeconds }),
-    countTroubles(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, since }),
-    sumSessions(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, since }),
-    listRecentBlocks(ctx.app.database.sql, ctx.tenant.tenantId, RECENT_BLOCKS),
+  const { tenantId } = ctx.tenant
+  const { sql } = ctx.app.database
+  const [decisions, troubles, agents, blocks, unanswered] = await Promise.all([
+    sumDecisions(sql, { tenantId, since, spanSeconds }),
+    countTroubles(sql, { tenantId, since }),
+    sumSessions(sql, { tenantId, since }),
+    listRecentBlocks(sql, tenantId, RECENT_BLOCKS),
+    countUnansweredCalls(sql, tenantId),
   ])
   return {
     range: query.range,
@@ -39,12 +43,15 @@ export async function loadOverview(
     })),
     totals: {
       ...pick(tally(decisions)),
-      sessions: agents.reduce((sum, { sessions }) => sum + sessions, 0),
+      sessions: agents[0]?.allSessions ?? 0,
       active_sessions: troubles.activeSessions,
       calls_in_doubt: troubles.callsInDoubt,
+      unanswered_calls: unanswered.calls,
       killed: troubles.killed,
       compromised: troubles.compromised,
     },
+    oldest_unanswered: unanswered.oldest?.toISOString() ?? null,
+    agents_total: agents[0]?.allAgents ?? 0,
     reasons: Object.entries(tally(decisions).by_reason)
       .map(([reason, count]) => ({ reason: reason as BlockReason, count }))
       .sort((a, b) => b.count - a.count),

@@ -12,6 +12,7 @@ export const sessionRow = (session: ListedSession): SessionRow => ({
   allowed: session.allowedCalls,
   blocked: session.blockedCalls,
   in_doubt: session.inDoubt,
+  unanswered: session.unanswered,
   last_reason: session.lastReason,
   actual_cost: Number(session.actualCost),
   workflow_id: session.workflowId,

@@ -48,5 +48,11 @@ const receiptView = (receipt: CapturedReceipt): TimelineCall['receipt'] => ({
   finished_at: receipt.finishedAt?.toISOString() ?? null,
   recorded_at: receipt.recordedAt.toISOString(),
   seq: receipt.seq,
-  approvals: (receipt.approvals ?? []).map(({ checkpoint_id, decision }) => ({ checkpoint_id, decision })),
+  approvals: (receipt.approvals ?? []).map(({ checkpoint_id, decision, decided_by, decided_at }) => ({
+    checkpoint_id,
+    decision,
+    decided_by: decided_by ?? null,
+    decided_at: decided_at ?? null,
+    reason: receipt.approvalReasons?.find((entry) => entry.checkpoint_id === checkpoint_id)?.reason ?? null,
+  })),
 })

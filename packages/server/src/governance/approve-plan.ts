@@ -5,6 +5,7 @@ import type { UserContext } from '../context/context.js'
 import { inTransaction } from '../context/work.js'
 import { dropEarlierContracts } from '../store/captures/learned-tools.js'
 import { approveGovernancePlan } from '../store/governance/governance-plans.js'
+import { findRun } from '../store/runs/runs.js'
 import { detailOf } from './detail-of.js'
 
 /** Approves a draft without blockers: what was reviewed is what the SDK attaches, by hash. Repeated, it gets the same reply. */
@@ -18,18 +19,31 @@ export async function approvePlan(
   if (plan.state !== 'draft') throw new ApiError('PLAN_DECIDED', { state: plan.state })
   if (blockers.length > 0) throw new ApiError('PLAN_BLOCKED', { blockers: blockers.map(({ message }) => message) })
   const { tenantId, email } = ctx.signIn
+  const detail = body.run_id === undefined ? body.why : `${body.why} (${await citedRun(ctx, body.run_id, plan)})`
   const { agent, environment, compiled_hash: compiledHash } = plan
   const approved = await inTransaction(ctx, async (tx) => {
     const review = { tenantId, planId: plan.plan_id, agent, environment, compiledHash, by: email, why: body.why }
     if (!(await approveGovernancePlan(tx, review))) return false
     await dropEarlierContracts(tx, { tenantId, agent, planId: plan.plan_id })
-    await audit(tx, ctx, { action: 'plan_approved', subject: plan.plan_id, detail: body.why })
+    await audit(tx, ctx, { action: 'plan_approved', subject: plan.plan_id, detail })
     return true
   })
-  const detail = await detailOf(ctx, plan.plan_id)
-  if (!approved && detail.plan.state === 'draft') throw changed(detail.plan)
-  if (!approved && detail.plan.state !== 'approved') throw new ApiError('PLAN_DECIDED', { state: detail.plan.state })
-  return detail
+  const decided = await detailOf(ctx, plan.plan_id)
+  if (!approved && decided.plan.state === 'draft') throw changed(decided.plan)
+  if (!approved && decided.plan.state !== 'approved') throw new ApiError('PLAN_DECIDED', { state: decided.plan.state })
+  return decided
+}
+
+/** A finished backtest of exactly this plan, in words. */
+async function citedRun(ctx: UserContext, runId: string, plan: PlanDetail['plan']): Promise<string> {
+  const run = await findRun(ctx.app.database.sql, ctx.tenant.tenantId, runId)
+  if (run?.report == null || run.compiledHash !== plan.compiled_hash) {
+    throw new ApiError('INVALID_REQUEST', {
+      detail: 'body.run_id: not a finished backtest of this version of the plan',
+    })
+  }
+  const { sessions, sessions_passed } = run.report
+  return `backtest ${runId}: ${sessions - sessions_passed} of ${sessions} sessions would change`
 }
 
 const changed = ({ compiled_hash }: PlanDetail['plan']): ApiError => new ApiError('PLAN_CHANGED', { compiled_hash })

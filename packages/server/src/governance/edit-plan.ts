@@ -1,9 +1,15 @@
 import type { Input, PlanDetail, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
+import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
 import { inTransaction } from '../context/work.js'
 import { storeCustomerContracts } from '../store/captures/learned-tools.js'
-import { findGovernancePlan, type GovernancePlan, replaceFiles } from '../store/governance/governance-plans.js'
+import {
+  findGovernancePlan,
+  type GovernancePlan,
+  type PlanFile,
+  replaceFiles,
+} from '../store/governance/governance-plans.js'
 import { storePlan } from '../store/governance/plans.js'
 import { asCustomer, customerContracts } from './customer-contracts.js'
 import { detailOf } from './detail-of.js'
@@ -26,11 +32,37 @@ export async function editPlan(ctx: UserContext, { params, body }: Input<Routes[
     if (!(await replaceFiles(tx, change))) return false
     await storePlan(tx, { tenantId, compiledHash: pack.compiled_hash, compiledSession: pack.compiled_session })
     await storeCustomerContracts(tx, { tenantId, agent, planId, by: email }, customerContracts(files, pack))
+    await audit(tx, ctx, { action: 'plan_edited', subject: planId, detail: editWords(plan.files, files) })
     return true
   })
   if (!isStored) throw refusalOf((await findGovernancePlan(ctx.app.database.sql, tenantId, planId)) ?? plan)
   return detailOf(ctx, planId)
 }
+
+/** Which files were changed, added or removed. */
+function editWords(before: readonly PlanFile[], after: readonly PlanFile[]): string {
+  const [old, next] = [before, after].map((files) => new Map(files.map(({ file, text }) => [file, text])))
+  const named = (verb: string, files: readonly PlanFile[]) =>
+    files.length === 0 ? [] : [`${verb} ${files.map(({ file }) => file).join(', ')}`]
+  const parts = [
+    ...named(
+      'changed',
+      after.filter(({ file, text }) => old?.has(file) && old.get(file) !== text),
+    ),
+    ...named(
+      'added',
+      after.filter(({ file }) => !old?.has(file)),
+    ),
+    ...named(
+      'removed',
+      before.filter(({ file }) => !next?.has(file)),
+    ),
+  ]
+  const words = parts.length === 0 ? 'nothing changed' : parts.join('; ')
+  return words.length > MOST_WORDS ? `${words.slice(0, MOST_WORDS)}…` : words
+}
+
+const MOST_WORDS = 500
 
 const refusalOf = ({ state, compiledHash }: GovernancePlan): ApiError =>
   state === 'draft'

@@ -1,6 +1,7 @@
 import { saltedHash } from '@countersign/engine'
 import type { JsonValue, Reply, Routes, RunReport } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
+import { type Audited, audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
 import { inTransaction } from '../context/work.js'
 import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs/runs.js'
@@ -14,6 +15,8 @@ export interface NewRun {
   /** What identifies the run: the same id with the same content gets the same reply. */
   readonly content: JsonValue
   readonly against: CapturedScope | null
+  /** Set for a run that a person starts. */
+  readonly audited?: Audited
   /** Judges what can be judged at once; null where it waits for an instance. */
   judge(): Promise<RunReport | null>
 }
@@ -37,7 +40,9 @@ export async function enqueueRun(ctx: Context, run: NewRun): Promise<Started> {
     if ((await findRun(tx, tenantId, run.runId)) !== null) return false
     if ((await countRuns(tx, tenantId)) >= budgetOf(ctx)) throw overBudget(ctx)
     const { runId, compiledHash, against } = run
-    return insertRun(tx, { tenantId, runId, compiledHash, bodyHash, against, report })
+    const isNew = await insertRun(tx, { tenantId, runId, compiledHash, bodyHash, against, report })
+    if (isNew && run.audited !== undefined) await audit(tx, ctx, run.audited)
+    return isNew
   })
   const stored = await findRun(ctx.app.database.sql, tenantId, run.runId)
   if (stored === null) throw new ApiError('BUSY')

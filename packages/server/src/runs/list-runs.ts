@@ -11,6 +11,7 @@ export async function listRuns(
 ): Promise<Reply<Routes['listRuns']>> {
   const runs = await listStoredRuns(ctx.app.database.sql, {
     tenantId: ctx.tenant.tenantId,
+    compiledHash: query.compiled_hash ?? null,
     below: readTimeCursor(query.cursor),
     limit: query.limit + 1,
   })

@@ -14,11 +14,13 @@ export async function startRun(
   if (plan === null) throw new ApiError('NOT_FOUND')
   const { agent, compiledHash } = plan
   const against = { agent, since: null, maxSessions: body.max_sessions, unmatchedPolicy: 'block' as const }
+  const runId = makeId(ctx.app.random, 'run')
   return enqueueRun(ctx, {
-    runId: makeId(ctx.app.random, 'run'),
+    runId,
     compiledHash,
     content: { against, plan: compiledHash },
     against,
+    audited: { action: 'run_started', subject: body.plan_id, detail: runId },
     judge: async () => null,
   })
 }

@@ -7,5 +7,5 @@ export async function addLabel(
   ctx: Context,
   { params, body }: Input<Routes['addLabel']>,
 ): Promise<Reply<Routes['addLabel']>> {
-  return appendLabel(ctx, params.session_id, body.label)
+  return appendLabel(ctx, { sessionId: params.session_id, label: body.label, byPerson: false })
 }

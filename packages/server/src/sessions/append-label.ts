@@ -4,10 +4,17 @@ import { advance } from '../change/advance.js'
 import { changeSession } from '../change/change-session.js'
 import { requireAuthority } from '../change/guards.js'
 import { sessionProblem } from '../change/session-view.js'
+import { auditEntry } from '../context/audit.js'
 import type { Context } from '../context/context.js'
 
-/** Appends a label, for good. A label that is there already is no error and changes nothing. */
-export function appendLabel(ctx: Context, sessionId: string, label: string): Promise<Reply<Routes['addLabel']>> {
+/**
+ * Appends a label, for good. A label that is there already is no error and changes nothing. What a person did is written
+ * to the audit trail by the same statement.
+ */
+export function appendLabel(
+  ctx: Context,
+  { sessionId, label, byPerson }: { sessionId: string; label: string; byPerson: boolean },
+): Promise<Reply<Routes['addLabel']>> {
   return changeSession(ctx, sessionId, (loaded) => {
     const { session } = loaded
     const { labels } = session.head.state
@@ -15,6 +22,8 @@ export function appendLabel(ctx: Context, sessionId: string, label: string): Pro
     requireAuthority(session)
     if (labels.length >= LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT', sessionProblem(session))
     const { head, events } = advance(loaded, [{ type: 'label', at: session.now.toISOString(), body: { label } }])
-    return { change: { session, head, events }, reply: { labels: [...head.state.labels], ledger: head.ledger } }
+    const audit = byPerson ? auditEntry(ctx, { action: 'label_added', subject: sessionId, detail: label }) : undefined
+    const change = { session, head, events, ...(audit !== undefined && { audit }) }
+    return { change, reply: { labels: [...head.state.labels], ledger: head.ledger } }
   })
 }

@@ -74,13 +74,14 @@ export interface AuditRow {
 /** Newest first, below the entry of that id. Null: the tenant has no such entry any more. */
 export async function listAuditEntries(
   sql: Queryable,
-  page: { tenantId: string; below: string | null; limit: number },
+  page: { tenantId: string; subject: string | null; below: string | null; limit: number },
 ): Promise<AuditRow[] | null> {
   const before = page.below === null ? null : await numberOf(sql, page.tenantId, page.below)
   if (before === undefined) return null
   return sql<AuditRow[]>`
     select entry_id, at, action, actor, key_id, key_name, key_prefix, ip, subject, detail from audit_entries
     where tenant_id = ${page.tenantId} and (${before}::bigint is null or audit_id < ${before})
+      ${page.subject === null ? sql`` : sql`and subject = ${page.subject}`}
     order by audit_id desc limit ${page.limit}`
 }
 

@@ -1,6 +1,7 @@
 const PATHS = {
   overview: 'M3 13h4v6H3zM10 5h4v14h-4zM17 9h4v10h-4z',
   sessions: 'M4 6h16M4 12h16M4 18h10',
+  calls: 'M5 5h14v10H10l-5 4zM9 10h6',
   agents: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 20c1-4 4-5.5 8-5.5s7 1.5 8 5.5',
   workflows: 'M6 5h4v4H6zM14 15h4v4h-4zM8 9v5a3 3 0 0 0 3 3h3',
   contracts: 'M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5',

@@ -6,11 +6,12 @@ interface TileProps {
   readonly value: string
   readonly note?: string | undefined
   readonly tone?: Tone | undefined
-  /** The sessions behind the number. */
+  /** The list behind the number: it has as many rows. */
+  readonly to?: '/sessions' | '/calls'
   readonly search?: Record<string, string>
 }
 
-export function Tile({ label, value, note, tone = 'neutral', search }: TileProps) {
+export function Tile({ label, value, note, tone = 'neutral', to, search = {} }: TileProps) {
   const content = (
     <>
       <span className="tile-label">{label}</span>
@@ -19,9 +20,9 @@ export function Tile({ label, value, note, tone = 'neutral', search }: TileProps
     </>
   )
   const className = `tile tile-${tone}`
-  if (search === undefined) return <div className={className}>{content}</div>
+  if (to === undefined) return <div className={className}>{content}</div>
   return (
-    <Link to="/sessions" search={search} className={className}>
+    <Link to={to} search={search} className={className}>
       {content}
     </Link>
   )

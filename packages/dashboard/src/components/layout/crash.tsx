@@ -5,8 +5,15 @@ import { Failure } from './states.js'
 
 const AGAIN_MS = 5_000
 
-/** Shown when a page cannot be displayed at all. If the server was unreachable, the page retries by itself. */
-export function Crash({ error }: ErrorComponentProps) {
+/** Shown when nothing can be displayed at all. */
+export const Crash = ({ error }: ErrorComponentProps) => (
+  <main className="door">
+    <CrashedPage error={error} />
+  </main>
+)
+
+/** In place of a page that cannot be displayed; the navigation stays. Where the server was unreachable it tries again. */
+export function CrashedPage({ error }: Pick<ErrorComponentProps, 'error'>) {
   const router = useRouter()
   const unanswered = error instanceof ApiProblem
   useEffect(() => {
@@ -23,9 +30,9 @@ export function Crash({ error }: ErrorComponentProps) {
           detail: `${error instanceof Error ? error.message : 'Unknown error'}. Try reloading it: the server may have been updated while it was open.`,
         })
   return (
-    <main className="door">
+    <>
       <title>Error · Countersign</title>
       <Failure problem={problem} onRetry={() => (unanswered ? router.invalidate() : location.reload())} />
-    </main>
+    </>
   )
 }

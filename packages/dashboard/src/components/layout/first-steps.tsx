@@ -20,8 +20,9 @@ export const FirstSteps = () => (
     {isOwnMachine() ? (
       <>
         <p>
-          Just looking around? Run the demo in the folder where the server was started. It serves three customers in a
-          few seconds:
+          Just looking around? Run the demo in the folder where the server was started. It has an account of its own, so
+          nothing of it appears here: it prints the address and the password to sign in with. With{' '}
+          <code>-- --volume</code> it fills that account with a month of sessions.
         </p>
         <CodeBlock title="A second terminal" code={demoSnippet} />
       </>

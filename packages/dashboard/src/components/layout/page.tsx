@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useSyncExternalStore } from 'react'
 import { ago } from '../../text/format.js'
 import { plainText } from '../../text/visible-text.js'
 import { Icon } from '../basic/icon.js'
@@ -36,7 +36,8 @@ interface FreshnessProps {
 /** When the page was last updated; a click refreshes it. */
 export function Freshness({ reading: { dataUpdatedAt, isFetching, error, refetch } }: FreshnessProps) {
   const now = useNow()
-  const failing = error !== null
+  const online = useOnline()
+  const failing = error !== null || !online
   return (
     <button type="button" className="freshness" onClick={() => void refetch()} title="Refresh now">
       <span
@@ -48,11 +49,25 @@ export function Freshness({ reading: { dataUpdatedAt, isFetching, error, refetch
           ? 'Loading'
           : 'Not loaded'
         : // The page's clock moves in steps, so a reply can seem to come from the future.
-          `${failing ? 'Not live' : 'Live'}, updated ${ago(new Date(dataUpdatedAt).toISOString(), Math.max(now, dataUpdatedAt))}`}
+          `${online ? (failing ? 'Not live' : 'Live') : 'Offline'}, updated ${ago(new Date(dataUpdatedAt).toISOString(), Math.max(now, dataUpdatedAt))}`}
       <Icon name="refresh" size={14} />
     </button>
   )
 }
+
+/** Whether the browser has a network: without one nothing fails, because nothing is asked. */
+const useOnline = (): boolean =>
+  useSyncExternalStore(
+    (listener) => {
+      addEventListener('online', listener)
+      addEventListener('offline', listener)
+      return () => {
+        removeEventListener('online', listener)
+        removeEventListener('offline', listener)
+      }
+    },
+    () => navigator.onLine,
+  )
 
 export function Panel({ title, aside, children }: { title: string; aside?: ReactNode; children: ReactNode }) {
   return (

@@ -14,6 +14,7 @@ const SECTIONS = [
     links: [
       { to: '/', icon: 'overview', label: 'Overview' },
       { to: '/sessions', icon: 'sessions', label: 'Sessions' },
+      { to: '/calls', icon: 'calls', label: 'Calls' },
       { to: '/agents', icon: 'agents', label: 'Agents' },
       { to: '/workflows', icon: 'workflows', label: 'Workflows' },
     ],

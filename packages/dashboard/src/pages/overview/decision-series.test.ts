@@ -27,8 +27,19 @@ test('what is drawn adds up to what was decided, whatever the number of reasons'
     span_seconds: 3_600,
     spans,
     reasons: reasons.map((reason, index) => ({ reason, count: 6 - index })),
-    totals: { allowed: 14, blocked: 12, sessions: 1, active_sessions: 1, calls_in_doubt: 0, killed: 0, compromised: 0 },
+    totals: {
+      allowed: 14,
+      blocked: 12,
+      sessions: 1,
+      active_sessions: 1,
+      calls_in_doubt: 0,
+      unanswered_calls: 0,
+      killed: 0,
+      compromised: 0,
+    },
     agents: [],
+    agents_total: 0,
+    oldest_unanswered: null,
     recent_blocks: [],
   })
   expect(series.map(({ key }) => key)).toEqual([...reasons.slice(0, 4), 'other', 'allowed'])

@@ -5,7 +5,7 @@ import type { Answer } from '../../api/api.js'
 import { Button } from '../../components/basic/button.js'
 import { resolvedColor } from '../../styles/plot-color.js'
 import { useTheme } from '../../styles/theme.js'
-import { count, dayTime, shortTime } from '../../text/format.js'
+import { axisTime, count, dayTime, shortTime } from '../../text/format.js'
 import { type DecisionSeries, decisionSeries } from './decision-series.js'
 
 type Overview = Answer<'loadOverview'>
@@ -120,7 +120,9 @@ function optionsFor(element: HTMLElement, { overview, series, onPoint }: CanvasP
         grid: { show: false },
         size: 30,
         space: 70,
-        values: (_, splits) => splits.map((at) => shortTime(new Date(at * 1_000), seconds)),
+        // Days are labelled by their date, so labels stand at the beginning of days.
+        ...(range > 2 * DAY ? { incrs: DAYS } : {}),
+        values: (_, splits) => splits.map((at) => axisTime(new Date(at * 1_000), range)),
       },
       {
         ...axis,
@@ -155,6 +157,9 @@ function optionsFor(element: HTMLElement, { overview, series, onPoint }: CanvasP
     },
   }
 }
+
+const DAY = 86_400
+const DAYS = [1, 2, 3, 5, 7, 10, 15].map((days) => days * DAY)
 
 const WHOLE = [1, 2, 5]
   .flatMap((step) => [0, 1, 2, 3, 4, 5, 6].map((power) => step * 10 ** power))

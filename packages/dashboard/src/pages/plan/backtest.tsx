@@ -4,21 +4,29 @@ import { useState } from 'react'
 import { useApi, useChange } from '../../api/use-api.js'
 import { Button } from '../../components/basic/button.js'
 import { Name, Text } from '../../components/basic/text.js'
+import { Ago } from '../../components/basic/time.js'
 import { FormProblem } from '../../components/form/form-problem.js'
 import { Panel } from '../../components/layout/page.js'
 import { Loading } from '../../components/layout/states.js'
 import { count, percent, plural, sentence, words } from '../../text/format.js'
+import { changedSessions, divergenceWords } from './backtest-words.js'
+
+/** As many as the service judges unless it is asked for more. */
+const MOST_SESSIONS = 1_000
 
 /** What the plan would have done to the sessions that were seen. */
 export function Backtest({ detail: { plan } }: { detail: PlanDetail }) {
-  const [runId, setRunId] = useState<string | null>(null)
-  const start = useChange('startRun', ['loadLimits'])
+  const [startedId, setRunId] = useState<string | null>(null)
+  const kept = useApi('listRuns', { query: { compiled_hash: plan.compiled_hash, limit: 1 } })
+  const latest = kept.data?.items[0]
+  const runId = startedId ?? latest?.run_id ?? null
+  const start = useChange('startRun', ['loadLimits', 'listRuns', 'listAudit'])
   const run = useApi(
     'loadRunDetail',
     { params: { run_id: runId ?? '' } },
     { enabled: runId !== null && start.data?.run.status !== 'done', pollMs: 1_000 },
   )
-  const view = run.data?.run ?? start.data?.run ?? null
+  const view = run.data?.run ?? start.data?.run ?? latest ?? null
   const budget = run.data?.budget ?? start.data?.budget
   const go = () =>
     start.mutate({ body: { plan_id: plan.plan_id } }, { onSuccess: ({ run: { run_id } }) => setRunId(run_id) })
@@ -30,13 +38,19 @@ export function Backtest({ detail: { plan } }: { detail: PlanDetail }) {
     >
       <p className="backtest-lead">
         <span className="lead">
-          Judges the captured sessions of <Text value={plan.agent} /> by this plan, call by call, and changes nothing.
+          Judges the newest captured sessions of <Text value={plan.agent} />, at most {count(MOST_SESSIONS)}, by this
+          plan, call by call, and changes nothing.
         </span>
         <Button icon="playground" busy={busy} onClick={go}>
           {view === null ? 'Run a backtest' : 'Run it again'}
         </Button>
       </p>
       <FormProblem problem={start.error ?? run.error} />
+      {view === null || busy ? null : (
+        <p className="quiet">
+          Run <Name value={view.run_id} />, <Ago at={view.created_at} />. An approval cites it.
+        </p>
+      )}
       {busy ? <Loading rows={2} label="The backtest runs" /> : view === null ? null : <Result run={view} />}
     </Panel>
   )
@@ -88,12 +102,15 @@ function NotJudged({ report: { not_judged } }: { report: RunReport }) {
   )
 }
 
-function Divergences({ report: { divergences, sessions } }: { report: RunReport }) {
+function Divergences({ report }: { report: RunReport }) {
+  const { divergences, sessions } = report
   if (sessions === 0) return <p className="quiet">No captured session to judge yet.</p>
-  if (divergences.length === 0) return <p>No session would change.</p>
+  const { title, cut } = divergenceWords(report)
+  if (changedSessions(report) === 0) return <p>No session would change.</p>
   return (
     <>
-      <h3>{plural(divergences.length, 'session')} would change, first here</h3>
+      <h3>{title}</h3>
+      {cut === null ? null : <p className="quiet">{cut}</p>}
       <ul className="rows">
         {divergences.map((entry) => (
           <li key={`${entry.session} ${entry.turn} ${entry.call}`} className="divergence">

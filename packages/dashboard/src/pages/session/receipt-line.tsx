@@ -1,7 +1,8 @@
 import type { TimelineCall } from '@countersign/protocol'
 import { Badge, type Tone } from '../../components/basic/badge.js'
 import { Text } from '../../components/basic/text.js'
-import { duration } from '../../text/format.js'
+import { duration, fullTime } from '../../text/format.js'
+import { plainText } from '../../text/visible-text.js'
 
 const OUTCOMES = {
   succeeded: { word: 'Succeeded', tone: 'allow' },
@@ -45,12 +46,28 @@ export function ReceiptLine({ call: { receipt, pending_call_id, commit_requireme
       </p>
       {receipt.approvals.map((approval) => (
         <p key={approval.checkpoint_id}>
-          Checkpoint <Text value={approval.checkpoint_id} className="name" />: {APPROVALS[approval.decision]}.
+          Checkpoint: {APPROVALS[approval.decision]}
+          {approval.decided_by === null ? '' : ': '}
+          {approval.decided_by === null ? null : <Text value={approval.decided_by} />}
+          {approval.decided_at === null ? '' : `, ${timeOf(approval.decided_at)}`}
+          {approval.reason === null ? (
+            '.'
+          ) : (
+            <>
+              {' '}
+              <q>
+                <Text value={approval.reason} />
+              </q>
+            </>
+          )}
         </p>
       ))}
     </div>
   )
 }
+
+/** The program wrote it, so it may be anything. */
+const timeOf = (text: string): string => (Number.isNaN(new Date(text).getTime()) ? plainText(text) : fullTime(text))
 
 /** Why a blocked call cannot have run. */
 export const NoReceipt = () => (

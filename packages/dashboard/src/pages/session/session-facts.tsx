@@ -38,7 +38,9 @@ export function SessionFacts({ detail: { session, row, pending } }: { detail: Se
           ))}
         </Fact>
       )}
-      <Fact name="Cost">{money(row.actual_cost)}</Fact>
+      <Fact name="Cost">
+        {money(row.actual_cost)} <span className="quiet">in the currency of your pricing</span>
+      </Fact>
       <Fact name="Plan">
         <Hash
           label={session.plan_source === 'approved' ? 'approved' : 'from the client'}

@@ -1,4 +1,4 @@
-import type { TimelineItem } from '@countersign/protocol'
+import type { AuditEntry, TimelineItem } from '@countersign/protocol'
 import { useLocation } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { Button } from '../../components/basic/button.js'
@@ -7,18 +7,20 @@ import { Text } from '../../components/basic/text.js'
 import { Failure } from '../../components/layout/states.js'
 import { fullTime, plural, timeAfter } from '../../text/format.js'
 import { narrowingMeaning } from '../../text/reasons.js'
+import { actBehind } from './acts.js'
 import { CallCard } from './call-card.js'
 import { describeEvent } from './describe-event.js'
 import type { TimelineReading } from './use-timeline.js'
 
 interface TimelineProps {
   readonly timeline: TimelineReading
+  readonly acts: readonly AuditEntry[]
   readonly chosen: number | null
   readonly onChoose: (seq: number, look?: boolean) => void
   readonly onNewest: () => void
 }
 
-export function Timeline({ timeline, chosen, onChoose, onNewest }: TimelineProps) {
+export function Timeline({ timeline, acts, chosen, onChoose, onNewest }: TimelineProps) {
   useDeepLink(timeline, onChoose)
   return (
     <>
@@ -37,6 +39,7 @@ export function Timeline({ timeline, chosen, onChoose, onNewest }: TimelineProps
           <Moment
             key={item.seq}
             item={item}
+            act={actBehind(item, acts)}
             before={timeline.items[at - 1]?.at}
             chosen={item.seq === chosen}
             onChoose={onChoose}
@@ -74,13 +77,15 @@ function useDeepLink({ items, head = 0, goTo }: TimelineReading, onChoose: (seq:
 
 interface MomentProps {
   readonly item: TimelineItem
+  /** Who did it, where a person or a key did. */
+  readonly act: AuditEntry | null
   /** The time of the previous event. */
   readonly before: string | undefined
   readonly chosen: boolean
   readonly onChoose: (seq: number, look?: boolean) => void
 }
 
-function Moment({ item, before, chosen, onChoose }: MomentProps) {
+function Moment({ item, act, before, chosen, onChoose }: MomentProps) {
   const { title, tone, facts } = describeEvent(item)
   return (
     <li className={`moment moment-${tone}`} id={`event-${item.seq}`} tabIndex={-1} data-chosen={chosen || undefined}>
@@ -107,6 +112,7 @@ function Moment({ item, before, chosen, onChoose }: MomentProps) {
         ))}
         <Hash label="hash" value={item.hash} />
       </p>
+      {act === null ? null : <Act act={act} />}
       {item.preflight === null ? null : <Preflight preflight={item.preflight} />}
       {item.calls.map((entry) => (
         <CallCard key={entry.index} seq={item.seq} call={entry} />
@@ -114,6 +120,21 @@ function Moment({ item, before, chosen, onChoose }: MomentProps) {
     </li>
   )
 }
+
+/** Who, and the reason they gave. A label is its own reason. */
+const Act = ({ act: { action, actor, key, detail } }: { act: AuditEntry }) => (
+  <p className="moment-act">
+    By {actor === null ? <Text value={key === null ? 'a program' : `the key ${key.name}`} /> : <Text value={actor} />}
+    {detail === null || action === 'label_added' ? null : (
+      <>
+        :{' '}
+        <q>
+          <Text value={detail} />
+        </q>
+      </>
+    )}
+  </p>
+)
 
 function Preflight({ preflight: { allowed, removed } }: { preflight: NonNullable<TimelineItem['preflight']> }) {
   if (allowed.length + removed.length === 0) return <p className="preflight quiet">Preflight: no tools were offered.</p>

@@ -1,3 +1,12 @@
+/** The filter for what happened since a whole minute, as the filters show it. */
+export const since = (iso: string): { since: string; from: string } => ({ since: 'between', from: localMinute(iso) })
+
+/** A time as an input of type `datetime-local` writes it. */
+function localMinute(iso: string): string {
+  const time = new Date(iso)
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
 const HOURS: Readonly<Record<string, number>> = { '1h': 1, '24h': 24, '7d': 7 * 24, '30d': 30 * 24 }
 
 interface TimeChoice {

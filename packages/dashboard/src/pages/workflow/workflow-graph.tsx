@@ -8,10 +8,11 @@ import {
   type NodeProps,
   Position,
   ReactFlow,
+  type ReactFlowInstance,
 } from '@xyflow/react'
 import '@xyflow/react/dist/base.css'
 import { Link } from '@tanstack/react-router'
-import { useCallback, useMemo, useState, useSyncExternalStore } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import type { Answer } from '../../api/api.js'
 import { StatusBadge } from '../../components/basic/badge.js'
 import { Text } from '../../components/basic/text.js'
@@ -36,8 +37,21 @@ export function WorkflowGraph({ workflow }: { workflow: Workflow }) {
     [workflow, shape, sizes],
   )
   const edges = useMemo(() => edgesOf(workflow), [workflow])
+  const [graph, setGraph] = useState<ReactFlowInstance<RoleNode> | null>(null)
+  const frame = useRef<HTMLDivElement>(null)
+  const fit = FITS[shape]
+  // Whatever changes the size of the frame or of a role would leave part of the graph outside.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the measured sizes are what it fits to
+  useEffect(() => {
+    const element = frame.current
+    if (graph === null || element === null) return
+    const observer = new ResizeObserver(() => void graph.fitView(fit))
+    observer.observe(element)
+    void graph.fitView(fit)
+    return () => observer.disconnect()
+  }, [graph, fit, sizes])
   return (
-    <div className="graph">
+    <div className="graph" ref={frame}>
       <ReactFlow
         key={shape}
         nodes={nodes}
@@ -45,7 +59,8 @@ export function WorkflowGraph({ workflow }: { workflow: Workflow }) {
         onNodesChange={keepSizes}
         nodeTypes={NODE_TYPES}
         fitView
-        fitViewOptions={{ padding: shape === 'wide' ? 0.12 : 0.04, maxZoom: 1 }}
+        fitViewOptions={fit}
+        onInit={setGraph}
         minZoom={0.3}
         nodesDraggable={false}
         nodesConnectable={false}
@@ -60,6 +75,8 @@ export function WorkflowGraph({ workflow }: { workflow: Workflow }) {
     </div>
   )
 }
+
+const FITS = { wide: { padding: 0.12, maxZoom: 1 }, narrow: { padding: 0.04, maxZoom: 1 } } as const
 
 type Sizes = ReadonlyMap<string, { width: number; height: number }>
 

@@ -5,7 +5,7 @@ export interface KnownAgent {
   agent: string
   /** When anything was last learned from it. */
   seen: Date | null
-  /** Calls it was learned from, and those of them whose tool has a contract in an approved plan. */
+  /** Calls it was learned from, and those that a contract judged or whose tool has one in an approved plan. */
   samples: number
   covered: number
   /** Calls that no rule judged, and those of them whose tool has no contract in an approved plan. */
@@ -21,19 +21,30 @@ export async function listKnownAgents(sql: Queryable, tenantId: string): Promise
       from approved_plans a join plans p using (tenant_id, compiled_hash), json_array_elements(p.compiled_session -> 'contracts') c
       where a.tenant_id = ${tenantId}
     ), seen as (
-      select l.agent, l.samples, l.updated_at, greatest(l.samples - l.passed, 0) as unjudged,
+      select l.agent, l.samples, l.judged, l.updated_at, greatest(l.samples - l.passed, 0) as unjudged,
         t.tool_name is not null as is_covered
       from learned_tools l left join approved_tools t on t.agent = l.agent and t.tool_name = l.tool_name
       where l.tenant_id = ${tenantId}
     ), learned as (
       select agent, max(updated_at) as seen, sum(samples)::int as samples, sum(unjudged)::int as observed,
-        sum(samples) filter (where is_covered) as covered, sum(unjudged) filter (where not is_covered) as ungoverned
+        sum(case when is_covered then samples else least(judged, samples) end) as covered, sum(unjudged) filter (where not is_covered) as ungoverned
       from seen group by agent
     )
     select agent, l.seen, coalesce(l.samples, 0) as samples, coalesce(l.covered, 0)::int as covered,
       coalesce(l.observed, 0) as observed, coalesce(l.ungoverned, 0)::int as ungoverned
     from learned l full join (select distinct agent from governance_plans where tenant_id = ${tenantId}) as planned using (agent)
     order by l.seen desc nulls last, agent limit 200`
+}
+
+/** How many agents began a session since, were learned from, or were given a plan. */
+export async function countAgents(sql: Queryable, tenantId: string, since: Date): Promise<number> {
+  const [row] = await sql<{ agents: number }[]>`
+    select count(*)::int as agents from (
+      select agent from sessions where tenant_id = ${tenantId} and created_at >= ${since} and agent is not null
+      union select agent from learned_tools where tenant_id = ${tenantId}
+      union select agent from governance_plans where tenant_id = ${tenantId}
+    ) as known`
+  return row?.agents ?? 0
 }
 
 export interface TroubledSessions {

@@ -1,4 +1,5 @@
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { dropAnsweredCalls, noteUnansweredCalls } from './unanswered-calls.js'
 
 export interface Span {
   /** Which of the equal spans, counted from the start. */
@@ -28,6 +29,7 @@ export async function countDecisions(tx: Tx): Promise<number> {
     returning before.until as since, decision_counts_until.until`
   let rows = 0
   if (range !== undefined) for (const slice of await slicesOf(tx, range)) rows += await countSlice(tx, slice)
+  await dropAnsweredCalls(tx)
   return rows
 }
 
@@ -67,6 +69,7 @@ async function countSlice(tx: Tx, range: Range): Promise<number> {
     where created_at >= ${range.since} and created_at < ${range.until}
     group by 1, 2, 3
     on conflict (tenant_id, hour, agent) do update set sessions = session_counts.sessions + excluded.sessions`
+  await noteUnansweredCalls(tx, range)
   return rows
 }
 
@@ -91,23 +94,34 @@ export async function sumDecisions(
     group by 1, 2, 3`
 }
 
-async function countedUntil(sql: Queryable): Promise<Date> {
+/** The time up to which everything is counted. */
+export async function countedUntil(sql: Queryable): Promise<Date> {
   const [row] = await sql<{ until: Date }[]>`select until from decision_counts_until`
   if (row === undefined) throw new Error('nothing says how far decisions are counted')
   return row.until
 }
 
-/** How many sessions each agent began since, and when the newest. Agent '' stands for none. */
+export interface AgentSessions {
+  /** '' for none. */
+  agent: string
+  sessions: number
+  lastSeen: Date
+  /** Of all agents, also of those beyond the end of the list, and how many agents these are. */
+  allSessions: number
+  allAgents: number
+}
+
+/** How many sessions each agent began since, and when the newest: the busiest agents. */
 export async function sumSessions(
   sql: Queryable,
   { tenantId, since }: { tenantId: string; since: Date },
-): Promise<{ agent: string; sessions: number; lastSeen: Date }[]> {
+): Promise<AgentSessions[]> {
   const until = await countedUntil(sql)
   const hourMs = HOUR_SECONDS * 1_000
   const firstHour = new Date(Math.ceil(since.getTime() / hourMs) * hourMs)
   const lastHour = new Date(Math.max(firstHour.getTime(), Math.floor(until.getTime() / hourMs) * hourMs))
   // Whole hours that are counted, and the sessions themselves before and after those.
-  return sql<{ agent: string; sessions: number; lastSeen: Date }[]>`
+  return sql<AgentSessions[]>`
     with begun as (
       select agent, sessions from session_counts
       where tenant_id = ${tenantId} and hour >= ${firstHour} and hour < ${lastHour}
@@ -117,7 +131,8 @@ export async function sumSessions(
       union all
       select coalesce(agent, ''), 1 from sessions where tenant_id = ${tenantId} and created_at >= ${lastHour}
     )
-    select agent, sum(sessions)::int as sessions, coalesce(
+    select agent, sum(sessions)::int as sessions, (sum(sum(sessions)) over ())::int as all_sessions,
+      (count(*) over ())::int as all_agents, coalesce(
       (select max(created_at) from sessions s where s.tenant_id = ${tenantId} and s.agent = begun.agent),
       (select max(created_at) from sessions s where s.tenant_id = ${tenantId} and s.agent is null)
     ) as last_seen

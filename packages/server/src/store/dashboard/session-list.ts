@@ -15,6 +15,7 @@ export interface ListedSession {
   allowedCalls: number
   blockedCalls: number
   inDoubt: number
+  unanswered: number
   lastReason: BlockReason | null
   actualCost: string
   workflowId: string | null
@@ -27,20 +28,25 @@ export interface SessionFilter {
   tenantId: string
   /** The beginning of a session's id, or an agent's whole name. */
   search: string | null
+  /** Agent '' stands for none. */
   agent: string | null
   status: SessionStatus | null
+  /** Only active sessions that somebody holds now. */
+  running: boolean
   reason: string | null
   label: string | null
   from: Date | null
   to: Date | null
   /** Where the page before ended, in the order of creation. */
   below: PageEnd | null
+  oldestFirst: boolean
   limit: number
 }
 
-/** Sessions newest first. Each filter has an index that lists its sessions in this order, or few of them. */
+/** Sessions by their start. Each filter has an index that lists its sessions in this order, or few of them. */
 export async function listSessions(sql: Queryable, filter: SessionFilter): Promise<ListedSession[]> {
-  const { tenantId, below } = filter
+  const { tenantId, below, oldestFirst } = filter
+  const [beyond, direction] = oldestFirst ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
   const facets = [
     ...(filter.reason === null ? [] : [{ kind: 'reason', value: filter.reason }]),
     ...(filter.label === null ? [] : [{ kind: 'label', value: filter.label }]),
@@ -57,17 +63,19 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
   return sql<ListedSession[]>`
     with page as materialized (
       select s.* from ${from}
-      ${below === null ? sql`` : sql`and (${sql(lead)}.created_at, ${sql(lead)}.session_id) < ${pageEnd(sql, below)}`}
+      ${below === null ? sql`` : sql`and (${sql(lead)}.created_at, ${sql(lead)}.session_id) ${beyond} ${pageEnd(sql, below)}`}
       ${filter.from === null ? sql`` : sql`and ${sql(lead)}.created_at >= ${filter.from}`}
       ${filter.to === null ? sql`` : sql`and ${sql(lead)}.created_at < ${filter.to}`}
-      ${filter.agent === null ? sql`` : sql`and s.agent = ${filter.agent}`}
+      ${filter.agent === null ? sql`` : filter.agent === '' ? sql`and s.agent is null` : sql`and s.agent = ${filter.agent}`}
+      ${filter.running ? isRunning(sql) : sql``}
       ${filter.status === null ? sql`` : sql`and s.status = ${filter.status}`}
       ${second === undefined ? sql`` : withFacet(sql, second)}
       ${filter.search === null ? sql`` : sql`and s.session_id = any (array(${foundBy(sql, filter, filter.search)}))`}
-      order by ${sql(lead)}.created_at desc, ${sql(lead)}.session_id desc
+      order by ${sql(lead)}.created_at ${direction}, ${sql(lead)}.session_id ${direction}
       limit ${filter.limit}
     )
-    select ${columns(sql)} from page s ${JOIN_HEAD(sql)} order by s.created_at desc, s.session_id desc`
+    select ${columns(sql)} from page s ${JOIN_HEAD(sql)}
+    order by s.created_at ${direction}, s.session_id ${direction}`
 }
 
 const withFacet = (sql: Queryable, { kind, value }: { kind: string; value: string }) => sql`
@@ -78,14 +86,14 @@ const withFacet = (sql: Queryable, { kind, value }: { kind: string; value: strin
   )`
 
 /** Ids that begin with the text, at most so many, and the newest sessions of the agent of that name. */
-const foundBy = (sql: Queryable, { tenantId, below, limit }: SessionFilter, text: string) => sql`
+const foundBy = (sql: Queryable, { tenantId, below, oldestFirst, limit }: SessionFilter, text: string) => sql`
   (select session_id from sessions
     where tenant_id = ${tenantId} and session_id ~>=~ ${text} and session_id ~<=~ ${`${text}\u{10ffff}`} limit ${MOST_FOUND})
   union
   (select session_id from sessions
     where tenant_id = ${tenantId} and agent = ${text}
-      ${below === null ? sql`` : sql`and (created_at, session_id) < ${pageEnd(sql, below)}`}
-    order by created_at desc, session_id desc limit ${limit})`
+      ${below === null ? sql`` : sql`and (created_at, session_id) ${oldestFirst ? sql`>` : sql`<`} ${pageEnd(sql, below)}`}
+    order by created_at ${oldestFirst ? sql`asc, session_id asc` : sql`desc, session_id desc`} limit ${limit})`
 
 const MOST_FOUND = 200
 
@@ -107,12 +115,23 @@ const columns = (sql: Queryable) => sql`
   s.session_id, s.agent, s.environment, s.status, l.state ->> 'phase' as phase,
   array(select json_array_elements_text(l.state -> 'labels')) as labels,
   (l.state ->> 'stateVersion')::bigint as state_version, (l.facts ->> 'allowedCalls')::int as allowed_calls,
-  (l.facts ->> 'blockedCalls')::int as blocked_calls, ${inDoubt(sql)} as in_doubt, l.facts ->> 'lastReason' as last_reason,
+  (l.facts ->> 'blockedCalls')::int as blocked_calls, ${inDoubt(sql)} as in_doubt,
+  case when s.status <> 'ACTIVE' or h.lease_until < statement_timestamp() then ${openCalls(sql)} else 0 end as unanswered,
+  l.facts ->> 'lastReason' as last_reason,
   l.state ->> 'actualCost' as actual_cost, s.workflow_id, s.created_at,
   (l.facts ->> 'updatedAt')::timestamptz as updated_at, ${pageTime(sql, sql`s.created_at`)}`
 
 const inDoubt = (sql: Queryable) => sql`
   (select count(*)::int from json_array_elements(l.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt')`
+
+const openCalls = (sql: Queryable) => sql`
+  (select count(*)::int from json_array_elements(l.state #> '{open,calls}') c where c ->> 'state' <> 'resolved')`
+
+/** As `activeSessions` counts them. */
+const isRunning = (sql: Queryable) => sql`
+  and s.status = 'ACTIVE' and s.created_at >= ${daysAgo(sql, 1)} and exists (
+    select 1 from session_heads h where h.tenant_id = s.tenant_id and h.session_id = s.session_id
+      and h.lease_until > statement_timestamp())`
 
 export interface Troubles {
   activeSessions: number

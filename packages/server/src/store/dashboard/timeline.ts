@@ -13,7 +13,11 @@ export interface CapturedReceipt {
   startedAt: Date | null
   finishedAt: Date | null
   recordedAt: Date
-  approvals: { checkpoint_id: string; decision: 'approve' | 'deny' | 'timeout' }[] | null
+  approvals:
+    | { checkpoint_id: string; decision: 'approve' | 'deny' | 'timeout'; decided_by?: string; decided_at?: string }[]
+    | null
+  /** Why each checkpoint was decided so; null where the capture level stores none. */
+  approvalReasons: { checkpoint_id: string; reason: string }[] | null
 }
 
 /** A proposal with the preflight before it and the receipts after it. */
@@ -45,7 +49,9 @@ export async function loadTurns(
     from proposals p
     where p.tenant_id = ${tenantId} and p.session_id = ${sessionId} and p.proposal_id = any (${[...proposalIds]}::text[])`
   const receipts = await sql<(CapturedReceipt & { proposalId: string })[]>`
-    select c.proposal_id, c.pending_call_id, r.seq, k.*
+    select c.proposal_id, c.pending_call_id, r.seq, k.*,
+      (select body from content t where t.tenant_id = c.tenant_id and t.session_id = c.session_id and t.kind = 'approval'
+        and t.ref = c.pending_call_id) as approval_reasons
     from pending_calls c join receipts r using (tenant_id, session_id, pending_call_id),
       json_to_record(r.record::json) as k (
         outcome text, evidence_level text, at_level boolean, late boolean, argument_hash text, result_hash text,

@@ -149,12 +149,13 @@ export async function failRun(sql: Queryable, { tenantId, runId, attempts }: Cla
 /** Newest first, below the cursor. */
 export function listRuns(
   sql: Queryable,
-  page: { tenantId: string; below: PageEnd | null; limit: number },
+  page: { tenantId: string; compiledHash: string | null; below: PageEnd | null; limit: number },
 ): Promise<(RunRow & { pageAt: string })[]> {
   const { below } = page
   return sql<(RunRow & { pageAt: string })[]>`
     select ${columns(sql)}, ${pageTime(sql, sql`created_at`)} from runs
     where tenant_id = ${page.tenantId}
+      ${page.compiledHash === null ? sql`` : sql`and compiled_hash = ${page.compiledHash}`}
       ${below === null ? sql`` : sql`and (created_at, run_id) < ${pageEnd(sql, below)}`}
     order by created_at desc, run_id desc limit ${page.limit}`
 }

@@ -1,0 +1,25 @@
+import { useApi } from '../../api/use-api.js'
+import { Text } from '../../components/basic/text.js'
+import { Ago } from '../../components/basic/time.js'
+import { Panel } from '../../components/layout/page.js'
+import { ACTIONS } from '../audit.js'
+
+/** Who made, edited, tried and decided this plan. Nothing until the trail is there. */
+export function PlanHistory({ planId }: { planId: string }) {
+  const { data } = useApi('listAudit', { query: { subject: planId } }, { pollMs: 10_000 })
+  if (data === undefined || data.items.length === 0) return null
+  return (
+    <Panel title="History">
+      <ul className="rows">
+        {data.items.map((entry) => (
+          <li key={entry.audit_id} className="act">
+            <span>{ACTIONS[entry.action]}</span>
+            <Text value={entry.actor ?? (entry.key === null ? 'a program' : `the key ${entry.key.name}`)} />
+            <span className="quiet">{entry.detail === null ? '' : <Text value={entry.detail} />}</span>
+            <Ago at={entry.at} />
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}

@@ -1,0 +1,118 @@
+import type { BlockReason, EvidenceLevel, Outcome } from '@countersign/protocol'
+import type { PageEnd } from '../../base/time-cursor.js'
+import type { Queryable } from '../../postgres/sql.js'
+import { pageEnd, pageTime } from '../page-time.js'
+import { countedUntil } from './decision-counts.js'
+import { unanswered } from './unanswered-calls.js'
+
+export interface ListedCall {
+  at: Date
+  sessionId: string
+  agent: string | null
+  seq: number
+  index: number
+  toolName: string
+  decision: 'allow' | 'block'
+  reason: BlockReason | null
+  outcome: Outcome | null
+  evidenceLevel: EvidenceLevel | null
+  pageAt: string
+  pageKey: string
+}
+
+export interface CallFilter {
+  tenantId: string
+  /** Null: any. Agent '' stands for none. */
+  agent: string | null
+  decision: 'allow' | 'block' | null
+  /** The reason that was reported: the first that applied. */
+  reason: string | null
+  /** Only calls that nobody answered. */
+  unanswered: boolean
+  from: Date | null
+  to: Date | null
+  below: PageEnd | null
+  limit: number
+}
+
+/** Judged calls, newest first. */
+export async function listCalls(sql: Queryable, filter: CallFilter): Promise<ListedCall[]> {
+  if (filter.unanswered) return listUnanswered(sql, filter)
+  const periods = await periodsOf(sql, filter)
+  if (periods.length === 0) return []
+  // A row for each period, so that the summary of the events' pages leaves all other pages out.
+  return sql<ListedCall[]>`
+    select ${columns(sql)}
+    from json_to_recordset(${JSON.stringify(periods)}::text::json) as m (since timestamptz, until timestamptz)
+    cross join lateral (
+      select * from proposals e
+      where e.tenant_id = ${filter.tenantId} and e.proposed_at >= m.since and e.proposed_at < m.until offset 0
+    ) as p
+    ${JOIN_SESSION(sql)} cross join lateral json_array_elements(p.decisions) d ${JOIN_RECEIPT(sql)}
+    where ${matches(sql, filter)}
+    order by p.proposed_at desc, page_key desc limit ${filter.limit}`
+}
+
+async function listUnanswered(sql: Queryable, filter: CallFilter): Promise<ListedCall[]> {
+  return sql<ListedCall[]>`
+    select ${columns(sql)}
+    from (${unanswered(sql, filter.tenantId)}) as u
+    join proposals p on p.tenant_id = u.tenant_id and p.session_id = u.session_id and p.seq = u.seq
+    ${JOIN_SESSION(sql)} cross join lateral json_array_elements(p.decisions) d ${JOIN_RECEIPT(sql)}
+    where (d ->> 'index')::int = u.call_index and ${matches(sql, filter)}
+    order by p.proposed_at desc, page_key desc limit ${filter.limit}`
+}
+
+interface Period {
+  since: Date
+  until: Date
+}
+
+/**
+ * Where the next page can be found: the newest minutes that are counted to hold a call of this kind, as many as the page
+ * has rows, and before them what is not counted yet.
+ */
+async function periodsOf(sql: Queryable, filter: CallFilter): Promise<Period[]> {
+  const { tenantId, agent, decision, reason, from, to, below, limit } = filter
+  const end = below === null ? (to ?? FOREVER) : new Date(Math.ceil(Number(below.at) / 1_000) + 1)
+  const until = await countedUntil(sql)
+  const newest: Period = { since: from !== null && from > until ? from : until, until: to ?? FOREVER }
+  const minutes = await sql<{ at: Date }[]>`
+    select at from decision_counts
+    where tenant_id = ${tenantId} and grain = 'minute' and at < ${end} and calls > 0
+      ${from === null ? sql`` : sql`and at > ${new Date(from.getTime() - MINUTE_MS)}`}
+      ${agent === null ? sql`` : sql`and agent = ${agent}`}
+      ${reason === null ? sql`` : sql`and reason = ${reason}`}
+      ${decision === null ? sql`` : decision === 'allow' ? sql`and reason = ''` : sql`and reason <> ''`}
+    group by at order by at desc limit ${limit + 1}`
+  return [
+    ...(end > newest.since ? [newest] : []),
+    ...minutes.map(({ at }) => ({ since: at, until: new Date(Math.min(at.getTime() + MINUTE_MS, until.getTime())) })),
+  ]
+}
+
+const MINUTE_MS = 60_000
+const FOREVER = new Date('9999-01-01T00:00:00Z')
+
+const JOIN_SESSION = (sql: Queryable) => sql`
+  join sessions s on s.tenant_id = p.tenant_id and s.session_id = p.session_id`
+
+const JOIN_RECEIPT = (sql: Queryable) => sql`
+  left join receipts r on r.tenant_id = p.tenant_id and r.session_id = p.session_id
+    and r.pending_call_id = d ->> 'pending_call_id'
+  cross join lateral (
+    select p.session_id || ':' || lpad(p.seq::text, 10, '0') || ':' || lpad(d ->> 'index', 4, '0') as page_key offset 0
+  ) as k`
+
+const columns = (sql: Queryable) => sql`
+  p.proposed_at as at, p.session_id, s.agent, p.seq, (d ->> 'index')::int as index, d ->> 'tool_name' as tool_name,
+  d ->> 'decision' as decision, d ->> 'reason' as reason, r.record::json ->> 'outcome' as outcome,
+  r.record::json ->> 'evidence_level' as evidence_level, ${pageTime(sql, sql`p.proposed_at`)}, k.page_key`
+
+const matches = (sql: Queryable, { agent, decision, reason, from, to, below }: CallFilter) => sql`true
+  ${agent === null ? sql`` : sql`and coalesce(s.agent, '') = ${agent}`}
+  ${decision === null ? sql`` : decision === 'allow' ? sql`and d ->> 'reason' is null` : sql`and d ->> 'reason' is not null`}
+  ${reason === null ? sql`` : sql`and d ->> 'reason' = ${reason}`}
+  ${from === null ? sql`` : sql`and p.proposed_at >= ${from}`}
+  ${to === null ? sql`` : sql`and p.proposed_at < ${to}`}
+  ${below === null ? sql`` : sql`and (p.proposed_at, k.page_key) < ${pageEnd(sql, below)}`}`

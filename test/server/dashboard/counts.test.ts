@@ -1,0 +1,47 @@
+import type { RunReport } from '@countersign/protocol'
+import { expect } from 'vitest'
+import { divergenceWords } from '../../../packages/dashboard/src/pages/plan/backtest-words.js'
+import { proves } from '../../support/proves.js'
+import { openSession } from '../../support/runtime/governed-session.js'
+import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
+
+const { runtime, owner, api } = await withOwnedRuntime()
+
+const report = (sessions: number, passed: number, listed: number): RunReport => ({
+  sessions,
+  sessions_passed: passed,
+  calls: sessions,
+  calls_blocked: sessions - passed,
+  pass_rate: passed / sessions,
+  coverage: 1,
+  coverage_by_tool: [],
+  would_block: {},
+  not_judged: {},
+  divergences: Array.from({ length: listed }, (_, at) => ({
+    ...{ session: `s${at}`, turn: 0, call: 0, tool_name: 'pay', remedy: null, reasons: [] },
+    ...{ expected: 'allow' as const, decision: 'block' as const },
+  })),
+})
+
+proves('people.counts.backtest', () => {
+  expect(divergenceWords(report(300, 63, 200))).toEqual({
+    title: '237 sessions would change, first here',
+    cut: 'The list shows 200 of 237.',
+  })
+  expect(divergenceWords(report(3, 2, 1))).toEqual({ title: '1 session would change, first here', cut: null })
+})
+
+proves('people.counts.totals', 'sessions and agents beyond the end of a list are counted', async () => {
+  await openSession(api, { session_id: 'first', agent: 'agent-0' })
+  // Two hundred more agents, each with a copy of that session.
+  await runtime.sql`
+    insert into sessions
+    select (s.x).* from (
+      select jsonb_populate_record(s, jsonb_build_object('session_id', 'copy-' || n, 'agent', 'agent-' || n)) as x
+      from sessions s, generate_series(1, 249) n where s.session_id = 'first'
+    ) as s`
+  const { body } = await owner.call('loadOverview', { query: { range: '24h' } })
+  expect([body.totals.sessions, body.agents_total, body.agents.length]).toEqual([250, 250, 200])
+  const agents = (await owner.call('listAgents')).body
+  expect([agents.total, agents.agents.length]).toEqual([250, 200])
+})
