@@ -57,8 +57,6 @@ proves(
     'approval-request.reason',
     'approval-request.timeout-seconds',
     'approval-request.requested-at',
-    'approval-response.decided-by',
-    'approval-response.decided-at',
   ],
   'a person is asked with all that is known about the call, and an approval lets it go on',
   async () => {
@@ -99,7 +97,12 @@ proves(['state.checkpoint.deny', 'block.checkpoint-denied', 'approval-response.r
 })
 
 proves(
-  ['approval-response.checkpoint-id', 'approval-response.decision'],
+  [
+    'approval-response.checkpoint-id',
+    'approval-response.decision',
+    'approval-response.decided-by',
+    'approval-response.decided-at',
+  ],
   'only a whole approval of this checkpoint approves',
   async () => {
     const useless: OnCheckpoint[] = [
@@ -107,6 +110,9 @@ proves(
       ({ checkpoint_id }) => answer(checkpoint_id, { decision: 'APPROVE' }),
       ({ checkpoint_id }) => answer(checkpoint_id, { decision: true }),
       ({ checkpoint_id }) => answer(checkpoint_id, { decided_by: '' }),
+      ({ checkpoint_id }) => answer(checkpoint_id, { decided_by: undefined }),
+      ({ checkpoint_id }) => answer(checkpoint_id, { decided_at: undefined }),
+      ({ checkpoint_id }) => answer(checkpoint_id, { decided_at: 'yesterday' }),
       () => undefined as never,
       () => {
         throw new Error('the approver is away')

@@ -145,7 +145,7 @@ export const approvalResponseSchema = z.strictObject({
   checkpoint_id: z.string(),
   decision: z.enum(['approve', 'deny']),
   decided_by: z.string().min(1).max(256),
-  decided_at: z.string().max(64),
+  decided_at: timeSchema,
   reason: z.string().max(1_000).optional(),
 })
 export type ApprovalResponse = z.infer<typeof approvalResponseSchema>

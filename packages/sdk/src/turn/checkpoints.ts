@@ -99,7 +99,7 @@ async function decide(
     return deny('the approver could not be asked: onCheckpoint threw')
   }
   const checked = approvalResponseSchema.safeParse(given)
-  if (!checked.success) return deny('onCheckpoint did not return an approval response')
+  if (!checked.success) return deny(`onCheckpoint did not return an approval response: ${firstProblem(checked.error)}`)
   if (checked.data.checkpoint_id !== trigger.checkpoint_id) return deny('the response was for another checkpoint')
   return checked.data
 }
@@ -122,6 +122,16 @@ function requestOf(
     timeout_seconds: timeoutSeconds,
     requested_at: approver.now().toISOString(),
   }
+}
+
+/** The first field that is wrong, such as `decided_at: expected a time`. */
+function firstProblem({
+  issues: [issue],
+}: {
+  readonly issues: readonly { path: PropertyKey[]; message: string }[]
+}): string {
+  const field = issue?.path.join('.') ?? ''
+  return field === '' ? 'it is not an object' : `${field}: ${issue?.message}`
 }
 
 export function clampTimeout(seconds: number): number {
