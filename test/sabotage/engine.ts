@@ -1,0 +1,94 @@
+import type { Bugs } from './sabotages.js'
+
+/** What contracts mean, how a session's state moves, what is learned. */
+export const engineSabotages: Bugs = {
+  'packages/engine/src/state/apply-proposal.ts': [
+    {
+      breaks: 'snapshot.actual-cost',
+      from: "  if (body.cost !== '0') {",
+      to: "  if (body.cost !== '0' && body.outcome === 'allowed') {",
+    },
+    { breaks: 'snapshot.total-block-count', from: '    next.totalBlocks += 1\n', to: '' },
+    {
+      breaks: 'block.loop-detected',
+      from: 'return [...state.recent, ...added].slice(-window)',
+      to: 'return [...state.recent, ...added].slice(-Math.ceil(window / 2))',
+    },
+  ],
+  'packages/engine/src/state/apply-receipts.ts': [
+    {
+      breaks: 'turn.receipt.weak-evidence',
+      from: 'if (open.succeeded && !isStopped && !isTampered)',
+      to: 'if (!isStopped && !isTampered)',
+    },
+    {
+      breaks: 'snapshot.total-cost',
+      from: 'next.totalCost = addDecimals(next.totalCost, cost)',
+      to: 'next.totalCost = next.actualCost',
+    },
+    { breaks: 'snapshot.last-step', from: 'tools: [...effects.tools], cost:', to: 'tools: [], cost:' },
+    { breaks: 'contract.transitions', from: 'next.phase = phase\n', to: '' },
+    {
+      breaks: 'state.pending-call.advances-if-satisfied',
+      from: "receipt.outcome !== 'succeeded' || !receipt.at_level",
+      to: '!receipt.at_level && receipt.late',
+    },
+  ],
+  'packages/engine/src/state/apply-event.ts': [
+    {
+      breaks: 'snapshot.control-revision',
+      from: 'return controlled({ ...state, toolFilter: event.body.tools })',
+      to: 'return { ...state, toolFilter: event.body.tools }',
+    },
+    { breaks: 'state.recover.rotates-fence', from: '...state, fence: body.fence, holderId', to: '...state, holderId' },
+  ],
+  'packages/engine/src/state/snapshot.ts': [
+    { breaks: 'snapshot.agent', from: 'agent: state.agent,', to: 'agent: null,' },
+    { breaks: 'snapshot.tool-call-counts', from: '{ ...state.committed }', to: '{ ...state.used }' },
+    { breaks: 'snapshot.forbidden-tools', from: 'Object.keys(state.used)', to: 'Object.keys(state.committed)' },
+    { breaks: 'snapshot.killed', from: "killed: state.status === 'KILLED'", to: 'killed: false' },
+  ],
+  'packages/engine/src/state/session-start.ts': [
+    { breaks: 'label.at-creation', from: 'labels: [...new Set(body.labels)]', to: 'labels: []' },
+  ],
+  'packages/engine/src/compile/phase-graph.ts': [
+    {
+      breaks: 'error.config.compilation-failed.circular',
+      from: 'const ending = closure(graph.terminal, reversed(graph.moves))',
+      to: 'const ending = closure([graph.initial, ...graph.terminal], graph.moves)',
+    },
+    {
+      breaks: 'error.config.compilation-failed.unreachable',
+      from: 'const reachable = closure([graph.initial], graph.moves)',
+      to: 'const reachable = closure(graph.names, graph.moves)',
+    },
+  ],
+  'packages/engine/src/contract/operators.ts': [
+    {
+      breaks: 'block.argument-value-mismatch',
+      from: 'numeric((found, bound) => found >= bound)',
+      to: 'numeric((found, bound) => found >= bound - 0.01)',
+    },
+  ],
+  'packages/engine/src/contract/pricing.ts': [
+    {
+      breaks: 'snapshot.actual-cost.limits',
+      from: "const PER_TOKEN = '0.000001'",
+      to: "const PER_TOKEN = '0.0000001'",
+    },
+  ],
+  'packages/engine/src/response/read-anthropic.ts': [
+    {
+      breaks: 'validate.anthropic',
+      from: 'name: block.name, arguments: block.input',
+      to: 'name: block.name, arguments: block.arguments',
+    },
+  ],
+  'packages/engine/src/learn/draft-schema.ts': [
+    {
+      breaks: 'learn.from-captures',
+      from: 'if (needed.length > 0) keywords.required = needed',
+      to: 'if (needed.length < 0) keywords.required = needed',
+    },
+  ],
+}

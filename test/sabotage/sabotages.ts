@@ -1,0 +1,29 @@
+import type { RequirementId } from '../requirements.js'
+import { engineSabotages } from './engine.js'
+import { protocolSabotages } from './protocol.js'
+import { sdkSabotages } from './sdk.js'
+import { serverSabotages } from './server.js'
+import { accountSabotages } from './server-accounts.js'
+
+/** A small, plausible bug that breaks a requirement: `from` stands once in the file and becomes `to`. */
+export interface Bug {
+  readonly breaks: RequirementId
+  readonly from: string
+  readonly to: string
+}
+
+/** Bugs by the file that they are in. */
+export type Bugs = Readonly<Record<string, readonly Bug[]>>
+
+export interface Sabotage extends Bug {
+  readonly file: string
+}
+
+/** The tests that cite `breaks` must fail with the bug. `npm run sabotage` shows that they do. */
+export const SABOTAGES: readonly Sabotage[] = [
+  protocolSabotages,
+  engineSabotages,
+  sdkSabotages,
+  serverSabotages,
+  accountSabotages,
+].flatMap((bugs: Bugs) => Object.entries(bugs).flatMap(([file, rows]) => rows.map((row) => ({ ...row, file }))))

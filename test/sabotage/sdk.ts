@@ -1,0 +1,225 @@
+import type { Bugs } from './sabotages.js'
+
+/** What a program meets: its session, its turns, what is observed of it. */
+export const sdkSabotages: Bugs = {
+  'packages/sdk/src/session/health.ts': [
+    {
+      breaks: 'health.authority-state',
+      from: "  if (authority.status === 'COMPROMISED') return 'compromised'\n",
+      to: '',
+    },
+    { breaks: 'health.status', from: '!refusing && !bypassed', to: '!refusing' },
+    {
+      breaks: 'health.tier',
+      from: "tier: governed && !degraded ? 'strong' : 'compat'",
+      to: "tier: governed ? 'strong' : 'compat'",
+    },
+    {
+      breaks: 'health.compat-enforcement',
+      from: 'compatEnforcement: facts.compatEnforcement',
+      to: "compatEnforcement: 'protective'",
+    },
+    {
+      breaks: 'health.protection-level',
+      from: "facts.mode !== 'enforce' ? 'monitor'",
+      to: "facts.mode === 'log-only' ? 'monitor'",
+    },
+    {
+      breaks: 'health.total-errors',
+      from: 'totalErrors: authority.errors + facts.otherErrors',
+      to: 'totalErrors: facts.otherErrors',
+    },
+  ],
+  'packages/sdk/src/base/health-snapshot.ts': [
+    { breaks: 'health.cluster-detected', from: 'cluster.isWorker || appInstance !== null', to: 'appInstance !== null' },
+  ],
+  'packages/sdk/src/session/session-core.ts': [
+    {
+      breaks: 'state.restore.later-calls-throw',
+      from: 'if (isRestored) {',
+      to: 'if (isRestored && killing.signal.aborted) {',
+    },
+    {
+      breaks: 'state.kill.propagates',
+      from: "onKilled('client')\n      authority.kill('client')",
+      to: "onKilled('client')",
+    },
+    {
+      breaks: 'option.environment.staging',
+      from: "(rules.governed && by === 'server') || rules.compat === 'protective'",
+      to: "rules.governed || rules.compat === 'protective'",
+    },
+  ],
+  'packages/sdk/src/session/session-rules.ts': [
+    {
+      breaks: 'protection.govern-needs-tools',
+      from: "mode === 'enforce' && settings.apiKey !== null && settings.tools !== null",
+      to: "mode === 'enforce' && settings.apiKey !== null",
+    },
+  ],
+  'packages/sdk/src/session/attachment.ts': [
+    { breaks: 'plan.zero-config', from: "const agent = settings.agent ?? 'default'", to: "const agent = 'default'" },
+    {
+      breaks: 'health.governance-attachment.no-plan',
+      from: "if (lookup.status !== 'approved') {",
+      to: "if (lookup.status === 'none') {",
+    },
+  ],
+  'packages/sdk/src/session/load-plan.ts': [
+    {
+      breaks: 'health.governance-attachment.artifact-invalid',
+      from: 'if (prepared.plan.hash !== hash)',
+      to: 'if (prepared.plan.hash.length !== hash.length)',
+    },
+    {
+      breaks: 'error.config.policy-without-principal',
+      from: 'plan.usesPolicy && settings.principal === undefined',
+      to: 'plan.usesPolicy && settings.principal === null',
+    },
+  ],
+  'packages/sdk/src/session/provider-pattern.ts': [
+    {
+      breaks: 'event.replay-provider-warning',
+      from: 'each?.warn_incompatible ?? []',
+      to: 'each?.block_incompatible ?? []',
+    },
+  ],
+  'packages/sdk/src/session/replay-session.ts': [
+    {
+      breaks: 'state.bypass.compromised',
+      from: '    this.#core.authority().reportBypass(method)\n',
+      to: '',
+    },
+    { breaks: 'session.widen', from: 'this.#core.setFilter(null)', to: 'this.#core.setFilter([])' },
+    {
+      breaks: 'session.flush',
+      from: '[this.#captures.flush(), this.#core.authority().flush()]',
+      to: '[this.#core.authority().flush()]',
+    },
+  ],
+  'packages/sdk/src/options/environment.ts': [
+    { breaks: 'option.environment', from: "known ?? 'production'", to: "known ?? 'development'" },
+    { breaks: 'environment.disable', from: '/^(true|1|yes|on)$/i', to: '/^(true|1|yes|on)$/' },
+  ],
+  'packages/sdk/src/options/observe-settings.ts': [
+    { breaks: 'observe.timeout-ms.maximum', from: '    return kind.max\n', to: '    return value\n' },
+  ],
+  'packages/sdk/src/turn/gate.ts': [
+    {
+      breaks: 'option.gate.reject-all',
+      from: "if (gate === 'reject_all') return { action: 'refuse' }",
+      to: "if (gate === 'reject_all' && blocked.length === decisions.length) return { action: 'refuse' }",
+    },
+    {
+      breaks: 'option.gate.strip-blocked',
+      from: "return gate === 'strip_partial' ?",
+      to: "return gate !== 'reject_all' ?",
+    },
+  ],
+  'packages/sdk/src/turn/checkpoints.ts': [
+    {
+      breaks: 'approval-response.checkpoint-id',
+      from: 'if (checked.data.checkpoint_id !== trigger.checkpoint_id)',
+      to: "if (checked.data.checkpoint_id === '')",
+    },
+    { breaks: 'approval-response.decided-by', from: '    decided_by,\n    decided_at,\n', to: '    decided_at,\n' },
+    {
+      breaks: 'approval-response.decided-at',
+      from: 'const { decided_by, decided_at, reason } = answer',
+      to: 'const { decided_by, reason } = answer\n  const decided_at = approver.now().toISOString()',
+    },
+  ],
+  'packages/sdk/src/turn/tools.ts': [
+    {
+      breaks: 'block.killed',
+      from: "  if (runtime.killed()) await refuse('killed',",
+      to: "  if (runtime.killed() && call.ageMs() > TRUSTED_DECISION_MS) await refuse('killed',",
+    },
+    {
+      breaks: 'contract.execution-constraints',
+      from: '  if (violated !== null) {',
+      to: '  if (violated !== null && runtime.killed()) {',
+    },
+  ],
+  'packages/sdk/src/authority/local/local-session.ts': [
+    { breaks: 'option.mode.shadow', from: 'if (breaker && !options.watches)', to: 'if (breaker)' },
+  ],
+  'packages/sdk/src/authority/snapshot-with.ts': [
+    { breaks: 'snapshot.immutable', from: '  for (const part of Object.values(value)) deepFreeze(part)\n', to: '' },
+  ],
+  'packages/sdk/src/authority/server/outage.ts': [
+    {
+      breaks: 'option.max-unguarded-calls.kills',
+      from: 'unguarded <= maxUnguardedCalls',
+      to: 'unguarded <= maxUnguardedCalls + 1',
+    },
+    {
+      breaks: 'state.server-failure.blocks',
+      from: "onError === 'block' || client.now().replica === 'behind'",
+      to: "client.now().replica === 'behind'",
+    },
+  ],
+  'packages/sdk/src/authority/server/governed-authority.ts': [
+    {
+      breaks: 'turn.server-decides',
+      from: "      if (proposal.prepared.by === 'local') return",
+      to: "      const own = proposeTo(replica.current().fork(), proposal)\n      if (own.outcome === 'allowed' || proposal.prepared.by === 'local') return",
+    },
+  ],
+  'packages/sdk/src/clients/clients.ts': [
+    {
+      breaks: 'observe.detects-provider',
+      from: "matches: (client) => hasMethod(client, 'messages.create'),",
+      to: "matches: (client) => client.constructor.name === 'Anthropic',",
+    },
+  ],
+  'packages/sdk/src/clients/bypass.ts': [
+    {
+      breaks: 'event.replay-bypass-detected',
+      from: 'if (ownCalls === 0) onBypass(path)',
+      to: 'if (ownCalls > 0) onBypass(path)',
+    },
+  ],
+  'packages/sdk/src/clients/watch-client.ts': [
+    {
+      breaks: 'observe.stream-after-end',
+      from: '      if (result.done) atEnd()\n      else take(result.value)',
+      to: '      if (!result.done) take(result.value)',
+    },
+  ],
+  'packages/sdk/src/observe/capture-buffer.ts': [
+    {
+      breaks: 'event.buffer-overflow',
+      from: "report({ type: 'buffer_overflow', dropped })",
+      to: "report({ type: 'buffer_overflow', dropped: 1 })",
+    },
+  ],
+  'packages/sdk/src/observe/capture-item.ts': [
+    {
+      breaks: 'capture.redacted.nothing-else',
+      from: "...(captureLevel === 'full' ? { messages",
+      to: "...(captureLevel !== 'metadata' ? { messages",
+    },
+  ],
+  'packages/sdk/src/base/circuit-breaker.ts': [
+    {
+      breaks: 'limit.observe-breaker.opens',
+      from: 'if (inARow < failures) return false',
+      to: 'if (inARow <= failures) return false',
+    },
+  ],
+  'packages/sdk/src/contracts/validate.ts': [
+    {
+      breaks: 'validate.unmatched-policy.default',
+      from: "options.unmatchedPolicy ?? 'deny'",
+      to: "options.unmatchedPolicy ?? 'allow'",
+    },
+  ],
+  'packages/sdk/src/contracts/contract-files.ts': [
+    {
+      breaks: 'option.session-yaml-path.auto',
+      from: "const SESSION_FILES = ['session.yaml',",
+      to: "const SESSION_FILES = ['session.yaml.txt',",
+    },
+  ],
+}

@@ -1,0 +1,112 @@
+import type { Bugs } from './sabotages.js'
+
+/** Passwords, keys, tokens and limits of accounts. */
+export const accountSabotages: Bugs = {
+  'packages/server/src/base/crypto/passwords.ts': [
+    {
+      breaks: 'auth.password.constant-time',
+      from: 'timingSafeEqual(await derive(password, salt, own), key)',
+      to: '(await derive(password, salt, own)).equals(key)',
+    },
+    {
+      breaks: 'auth.password.constant-time',
+      from: '      await derive(password, randomBytes(SALT_BYTES), level)\n',
+      to: '',
+    },
+    {
+      breaks: 'auth.password.salt',
+      from: 'const salt = randomBytes(SALT_BYTES)',
+      to: 'const salt = Buffer.alloc(SALT_BYTES)',
+    },
+  ],
+  'packages/server/src/base/crypto/secrets.ts': [
+    {
+      breaks: 'auth.key.entropy',
+      from: 'random(24).toString',
+      to: 'Buffer.concat([random(12), Buffer.alloc(12)]).toString',
+    },
+    { breaks: 'auth.reset.token', from: 'random(32).toString', to: 'random(16).toString' },
+  ],
+  'packages/server/src/base/crypto/tokens.ts': [
+    {
+      breaks: 'auth.session.signature',
+      from: 'algorithms: [ALGORITHM],',
+      to: "algorithms: [ALGORITHM, 'HS384', 'HS512'],",
+    },
+  ],
+  'packages/server/src/accounts/limits.ts': [
+    {
+      breaks: 'limit.signup',
+      from: 'signup_ip: { capacity: LIMITS.signupsPerHourPerIp, fillSeconds: HOUR_SECONDS }',
+      to: 'signup_ip: { capacity: LIMITS.signupsPerHourPerIp, fillSeconds: 600 }',
+    },
+  ],
+  'packages/server/src/accounts/signup.ts': [
+    {
+      breaks: 'auth.verification.no-wait',
+      from: '  ctx.app.accounts.mail.wake()\n',
+      to: '  await ctx.app.accounts.mail.idle()\n',
+    },
+  ],
+  'packages/server/src/accounts/create-key.ts': [
+    {
+      breaks: 'auth.key.maximum-active',
+      from: 'if (!(await lockTenant(tx, tenantId)))',
+      to: "if (tenantId === '' && !(await lockTenant(tx, tenantId)))",
+    },
+  ],
+  'packages/server/src/accounts/request-mail.ts': [
+    {
+      breaks: 'limit.forgot-password',
+      from: "within && parsed.success ? key : ''",
+      to: "within || parsed.success ? key : ''",
+    },
+  ],
+  'packages/server/src/accounts/reset-password.ts': [
+    {
+      breaks: 'account.password-reset',
+      from: 'await revokeRefreshTokensOf(tx, owner',
+      to: 'if (!owner.verified) await revokeRefreshTokensOf(tx, owner',
+    },
+  ],
+  'packages/server/src/store/accounts/mail.ts': [
+    {
+      breaks: 'auth.reset.single-use',
+      from: 'update mail_tokens t set used_at',
+      to: 'update mail_tokens t set voided_at',
+    },
+    { breaks: 'auth.reset.invalidates-older', from: 'and kind = ${token.kind}\n', to: 'and kind <> ${token.kind}\n' },
+  ],
+  'packages/server/src/store/accounts/buckets.ts': [
+    { breaks: 'limit.token-bucket', from: '* (excluded.tokens + 1) / :fill_seconds', to: '* 0 / :fill_seconds' },
+  ],
+  'packages/server/src/store/accounts/api-keys.ts': [
+    {
+      breaks: 'auth.key.last-used',
+      from: 'greatest(k.last_used_at, used.at)',
+      to: 'coalesce(k.last_used_at, used.at)',
+    },
+    {
+      breaks: 'auth.order.revoked',
+      from: 'where k.key_hash = :key_hash::bytea and k.revoked_at is null',
+      to: 'where k.key_hash = :key_hash::bytea',
+    },
+  ],
+  'packages/server/src/entry/authenticate.ts': [
+    {
+      breaks: 'auth.key.last-used',
+      from: '  keys.keyUsage.note(holder.tenantId, holder.keyId)\n',
+      to: '  keys.keyUsage.note(holder.tenantId, holder.keyId)\n  await keys.keyUsage.flush()\n',
+    },
+  ],
+  'packages/server/src/entry/session-cookies.ts': [
+    { breaks: 'auth.cookie.secure', from: "${secure ? '; Secure' : ''}", to: '' },
+  ],
+  'packages/server/src/base/redact.ts': [
+    {
+      breaks: 'auth.logs.redacted',
+      from: 'SECRET_NAMES.some((secret) => name.includes(secret))',
+      to: 'SECRET_NAMES.some((secret) => name === secret)',
+    },
+  ],
+}

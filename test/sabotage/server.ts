@@ -1,0 +1,137 @@
+import type { Bugs } from './sabotages.js'
+
+/** Sessions, workflows and plans on the server. */
+export const serverSabotages: Bugs = {
+  'packages/server/src/change/guards.ts': [
+    {
+      breaks: 'state.bypass.writes-rejected',
+      from: "if (status === 'COMPROMISED') throw",
+      to: "if (status === 'COMPROMISED' && session.head.state.open !== null) throw",
+    },
+    {
+      breaks: 'state.recover.rotates-fence',
+      from: 'if (fence !== session.head.state.fence) throw',
+      to: 'if (fence > session.head.state.fence) throw',
+    },
+  ],
+  'packages/server/src/change/session-view.ts': [
+    { breaks: 'endpoint.session-get.pending', from: "    .filter((call) => call.state !== 'resolved')\n", to: '' },
+    {
+      breaks: 'record.session.state-version',
+      from: '    state_version: state.stateVersion,\n    control_revision: state.controlRevision,\n    fence: state.fence,\n    lease_until: head',
+      to: '    state_version: state.controlRevision,\n    control_revision: state.controlRevision,\n    fence: state.fence,\n    lease_until: head',
+    },
+  ],
+  'packages/server/src/sessions/preflight.ts': [
+    {
+      breaks: 'turn.preflight.stale-rejected',
+      from: 'if (body.state_version !== session',
+      to: 'if (body.state_version > session',
+    },
+    { breaks: 'turn.preflight.invalid-rejected', from: '    requireAuthority(session)\n', to: '' },
+  ],
+  'packages/server/src/sessions/prepared-request.ts': [
+    {
+      breaks: 'turn.prepared-request.bound-to-state',
+      from: '    bound.control_revision === controlRevision &&\n',
+      to: '',
+    },
+    { breaks: 'error.proposal-stale', from: '    bound.state_version === stateVersion &&\n', to: '' },
+  ],
+  'packages/server/src/sessions/propose.ts': [
+    {
+      breaks: 'turn.prepared-request.single-use',
+      from: 'prepared: request.withTools ? null : session.head.prepared',
+      to: 'prepared: session.head.prepared',
+    },
+    {
+      breaks: 'state.prepared-request.repeated',
+      from: '    if (found.consumedAt !== null) return alreadyProposed(loaded, body)\n',
+      to: '',
+    },
+  ],
+  'packages/server/src/sessions/submit-receipts.ts': [
+    {
+      breaks: 'turn.receipt.argument-hash',
+      from: 'argument_hash: receipt.argument_hash,',
+      to: "argument_hash: '0'.repeat(64),",
+    },
+    { breaks: 'record.receipt', from: 'outcome: result.outcome,', to: "outcome: 'unknown'," },
+  ],
+  'packages/server/src/sessions/append-label.ts': [
+    {
+      breaks: 'endpoint.labels.response',
+      from: 'reply: { labels: [...head.state.labels]',
+      to: 'reply: { labels: [label]',
+    },
+    {
+      breaks: 'endpoint.labels.duplicate',
+      from: 'if (labels.includes(label)) return',
+      to: 'if (labels.at(-1) === label) return',
+    },
+  ],
+  'packages/server/src/sessions/recover-session.ts': [
+    { breaks: 'state.recover', from: " || status === 'COMPROMISED') throw", to: ') throw' },
+    { breaks: 'state.kill.irreversible', from: "if (status === 'KILLED' || status", to: 'if (status' },
+  ],
+  'packages/server/src/sessions/create-session.ts': [
+    {
+      breaks: 'workflow.only-when-enabled',
+      from: 'body.workflow !== undefined && !ctx.app.config.workflows',
+      to: 'body.workflow === undefined && !ctx.app.config.workflows',
+    },
+  ],
+  'packages/server/src/workflows/kill.ts': [
+    {
+      breaks: 'workflow.kill',
+      from: "session.head.state.status !== 'KILLED'",
+      to: "session.head.state.status === 'ACTIVE'",
+    },
+  ],
+  'packages/server/src/workflows/held-resources.ts': [
+    {
+      breaks: 'workflow.resource-conflicts',
+      from: 'hold.keyHash === keyHash && modesConflict',
+      to: 'hold.keyHash !== keyHash && modesConflict',
+    },
+  ],
+  'packages/server/src/workflows/reclaim-handoff.ts': [
+    {
+      breaks: 'endpoint.handoff-reclaim.eligible',
+      from: 'if (!isStopped && leaseUntil > now) throw',
+      to: 'if (!isStopped && leaseUntil < now) throw',
+    },
+  ],
+  'packages/server/src/workflows/complete-handoff.ts': [
+    { breaks: 'endpoint.handoff-complete', from: "    await recordOnSession(giver, [eventOf('from')])\n", to: '' },
+  ],
+  'packages/server/src/workflows/join-workflow.ts': [
+    {
+      breaks: 'endpoint.session-create.workflow-child',
+      from: 'const tools = handoff === null ? roleTools : handoff.tools',
+      to: 'const tools = roleTools',
+    },
+  ],
+  'packages/server/src/governance/lookup-plan.ts': [
+    { breaks: 'endpoint.plan.metadata', from: 'draft: draft === null ? null : metadataOf(draft)', to: 'draft: null' },
+    {
+      breaks: 'plan-lookup.status',
+      from: "approved !== null ? 'approved' : draft !== null ? 'draft' : 'none'",
+      to: "draft !== null ? 'draft' : approved !== null ? 'approved' : 'none'",
+    },
+  ],
+  'packages/server/src/governance/list-contracts.ts': [
+    {
+      breaks: 'learn.dashboard-pass-rate',
+      from: 'known.passed / known.judged',
+      to: 'known.passed / (known.judged + 1)',
+    },
+  ],
+  'packages/server/src/dashboard/list-agents.ts': [
+    {
+      breaks: 'learn.dashboard-coverage',
+      from: 'learned.covered / learned.samples',
+      to: 'learned.samples / learned.samples',
+    },
+  ],
+}

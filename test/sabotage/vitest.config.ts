@@ -1,0 +1,35 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+import config from '../../vitest.config.js'
+import type { Sabotage } from './sabotages.js'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Vitest reads this file in the process of `npm run sabotage`, which sets the sabotage in effect. */
+const holder = globalThis as typeof globalThis & { countersignSabotage?: Sabotage | undefined }
+
+/** Changes the source on its way to the tests: no file on disk is touched. */
+const saboteur = {
+  name: 'saboteur',
+  enforce: 'pre' as const,
+  transform(code: string, id: string) {
+    const row = holder.countersignSabotage
+    if (row === undefined || id.split('?')[0] !== `${root}${row.file}`) return null
+    return { code: code.replace(row.from, () => row.to), map: null }
+  },
+}
+
+const { projects = [], ...test } = config.test ?? {}
+
+/** The tests as they are, each file with modules of its own: what one sabotage changed must not reach the next. */
+export default defineConfig({
+  root,
+  test: {
+    ...test,
+    projects: projects.map((project) => {
+      if (typeof project !== 'object' || !('test' in project))
+        throw new Error('a project of vitest.config.ts has no test')
+      return { ...project, plugins: [saboteur], test: { ...project.test, isolate: true } }
+    }),
+  },
+})
