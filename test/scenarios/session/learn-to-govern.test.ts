@@ -108,17 +108,30 @@ proves('capture.redacted.default', async () => {
 })
 
 describe('a plan that was learned from an agent governs it', () => {
-  test.each(['staging', 'production'] as const)(
-    'in %s: its own calls pass and an unseen bad one is blocked',
-    async (environment) => {
-      await approve(environment)
-      const good = start(environment)
-      expect(callNames(await converse(good, mailOf('Kim')))).toEqual(['send_mail'])
-      expect(good.session.getHealth()).toMatchObject({ protectionLevel: 'govern', governanceAttachment: 'attached' })
-      const bad = start(environment)
-      await expect(converse(bad, 'mallory@evil.example')).rejects.toThrow(ReplayContractError)
-    },
-  )
+  for (const environment of ['staging', 'production'] as const) {
+    proves(
+      ['plan.zero-config', 'option.environment'],
+      `in ${environment}: its own calls pass and an unseen bad one is blocked`,
+      async () => {
+        await approve(environment)
+        const found = await runtime.api(apiKey).lookupPlan({ query: { agent: 'desk', environment } })
+        const good = start(environment)
+        expect(callNames(await converse(good, mailOf('Kim')))).toEqual(['send_mail'])
+        expect(good.session.getHealth()).toMatchObject({ protectionLevel: 'govern', governanceAttachment: 'attached' })
+        const bad = start(environment)
+        await expect(converse(bad, 'mallory@evil.example')).rejects.toThrow(ReplayContractError)
+        const { body } = await runtime.api(apiKey).loadSession({ params: { session_id: bad.session.sessionId } })
+        expect(body.session).toMatchObject({
+          compiled_hash: found.body.compiled_hash,
+          plan_source: 'approved',
+          environment,
+        })
+        // The plan is that of this agent and of no other.
+        const other = start(environment, { agent: 'another-desk' })
+        await expect(other.ask(TOOLS)).rejects.toThrow('no approved plan')
+      },
+    )
+  }
 
   test('in development: nothing is blocked, and what would have been is reported', async () => {
     await approve('development')

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -94,6 +95,17 @@ for (const level of ['protect', 'govern']) {
       expect(session.getState().lastNarrowing).toMatchObject({
         allowed: ['look', 'scan'],
         removed: [{ tool: 'close', reason: 'precondition_not_met', detail: expect.any(String) }],
+      })
+      // What limits counts from the moment that a call is allowed, what opens from its commit.
+      expect(session.getState()).toMatchObject({
+        stateVersion: 0,
+        totalToolCalls: 0,
+        toolCallCounts: {},
+        forbiddenTools: ['scan'],
+        satisfiedPreconditions: {},
+        totalCost: 0,
+        actualCost: 10,
+        lastStep: null,
       })
       await session.tools?.look?.({ at: 'secret-place' })
       expect(session.getState()).toMatchObject({
@@ -227,7 +239,14 @@ proves(
 )
 
 proves('health.cluster-detected', () => {
+  const isDetected = () => agent.start({ contracts, sessionYamlPath }).session.getHealth().cluster_detected
+  expect(isDetected()).toBe(false)
   vi.stubEnv('NODE_APP_INSTANCE', '1')
-  expect(agent.start({ contracts, sessionYamlPath }).session.getHealth().cluster_detected).toBe(true)
+  expect(isDetected()).toBe(true)
   vi.unstubAllEnvs()
+  const { isWorker } = cluster
+  Object.assign(cluster, { isWorker: true })
+  expect(isDetected()).toBe(true)
+  Object.assign(cluster, { isWorker })
+  expect(isDetected()).toBe(false)
 })

@@ -50,6 +50,27 @@ proves(
 )
 
 proves(
+  ['approval-response.decided-by', 'approval-response.decided-at'],
+  'the receipt on the server says who decided and when, as the answer did',
+  async () => {
+    const answers: ['approve' | 'deny', string, string][] = [
+      ['approve', 'ann@example.test', '2026-02-03T04:05:06.789Z'],
+      ['deny', 'bob@example.test', '2026-03-04T05:06:07.000Z'],
+    ]
+    for (const [decision, decided_by, decided_at] of answers) {
+      const { session, ask } = governed(({ checkpoint_id }) => ({ checkpoint_id, decision, decided_by, decided_at }))
+      agent.provider.enqueue(calls(['pay', { amount: 300 }, 'p1']))
+      await ask(['pay']).catch(() => {})
+      if (decision === 'approve') await session.tools?.pay?.({ amount: 300 }, { callId: 'p1' })
+      await session.flush()
+      const [row] = await runtime.sql<{ record: { approvals: unknown } }[]>`
+        select record::json as record from receipts where session_id = ${session.sessionId}`
+      expect(row?.record.approvals).toMatchObject([{ decision, decided_by, decided_at }])
+    }
+  },
+)
+
+proves(
   'state.checkpoint.approve',
   'without the approval the same receipt resolves the call and commits nothing',
   async () => {

@@ -1,7 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { ReplayOptions } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
-import { type Agent, callNames, calls, results, says, startAgent } from '../../support/runtime/agent.js'
+import { type Agent, callNames, calls, type Message, results, says, startAgent } from '../../support/runtime/agent.js'
 
 const look = { tool: 'look', side_effect: 'read' as const }
 const pay = {
@@ -90,11 +93,40 @@ proves('session.get-last-shadow-delta.shadow-only', async () => {
 })
 
 proves('option.mode.shadow', 'shadow runs tools whatever was judged, and its breaker kills nothing', async () => {
-  const { session, ask } = watched({ contracts: look, mode: 'shadow', tools: { other: (args) => args } })
-  agent.provider.enqueue(calls(['other', { a: 1 }]))
-  await ask(['other'])
-  expect(await session.tools?.other?.({ a: 1 })).toEqual({ a: 1 })
-  expect(session.getState().killed).toBe(false)
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-shadow-'))
+  const sessionYamlPath = join(folder, 'session.yaml')
+  writeFileSync(
+    sessionYamlPath,
+    'session_limits: { circuit_breaker: { consecutive_blocks: 2, consecutive_errors: 2 } }\n',
+  )
+  const fails = () => {
+    throw new Error('the tool is broken')
+  }
+  const start = (mode: 'shadow' | 'enforce') =>
+    watched({ contracts: look, sessionYamlPath, mode, tools: { other: (args) => args, look: fails } })
+  const shadow = start('shadow')
+  for (let turn = 0; turn < 4; turn++) {
+    agent.provider.enqueue(calls(['other', { turn }]))
+    expect(callNames(await shadow.ask(['other']))).toEqual(['other'])
+    expect(await shadow.session.tools?.other?.({ turn })).toEqual({ turn })
+  }
+  let messages: Message[] | undefined
+  for (let turn = 0; turn < 4; turn++) {
+    agent.provider.enqueue(calls(['look', { turn }]))
+    const answer = await shadow.ask(['look'], messages)
+    await expect(shadow.session.tools?.look?.({ turn })).rejects.toThrow('the tool is broken')
+    messages = results(answer)
+  }
+  expect(shadow.session.getHealth()).toMatchObject({ killed: false, shadowEvaluations: 8 })
+  expect(shadow.session.getState().killed).toBe(false)
+
+  const enforced = start('enforce')
+  for (const reason of ['unmatched_tool_blocked', 'the session was killed']) {
+    agent.provider.enqueue(calls(['other']))
+    await expect(enforced.ask(['other'])).rejects.toThrow(reason)
+  }
+  expect(enforced.session.getState().killed).toBe(true)
+  rmSync(folder, { recursive: true })
 })
 
 proves('option.mode.log-only', async () => {

@@ -1,3 +1,4 @@
+import { compilePlan } from '@countersign/engine'
 import type { PlanDetail } from '@countersign/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -35,7 +36,6 @@ const pack = (amount: number) => [
 describe('learned contracts', () => {
   proves(
     [
-      'learn.from-captures',
       'learn.generates-contracts',
       'learn.scores-confidence',
       'learn.confidence.low',
@@ -67,6 +67,54 @@ describe('learned contracts', () => {
   )
 })
 
+proves('learn.from-captures', 'contracts hold the structure, the types and the bounds of what was seen', async () => {
+  const conversation = (n: number) =>
+    capturesOf('clerk', `Pay bill B-${1000 + n} of ${n} for customer ${n}`, [
+      {
+        name: 'pay',
+        args: {
+          amount: n,
+          currency: n % 2 === 0 ? 'EUR' : 'USD',
+          urgent: n % 3 === 0,
+          bill: { number: `B-${1000 + n}`, lines: [{ price: 1.5 }] },
+          ...(n % 2 === 0 && { memo: 'lunch' }),
+        },
+      },
+    ])
+  await api.ingestCaptures(batchOf(Array.from({ length: 400 }, (_, n) => conversation(n + 1)).flat()))
+  await teach('clerk', [])
+  const [pay] = await contractsOf('clerk')
+  const compiled = compilePlan({ contracts: [{ file: 'pay.yaml', text: pay?.yaml ?? '' }] })
+  if (!compiled.ok) throw new Error('the learned contract does not compile')
+  expect(compiled.compiled_session.contracts).toMatchObject([{ tool: 'pay', side_effect: 'financial' }])
+  const line = {
+    type: 'object',
+    properties: { price: { type: 'number', minimum: 0, maximum: 100 } },
+    required: ['price'],
+    additionalProperties: false,
+  }
+  expect(compiled.compiled_session.contracts[0]?.arguments).toEqual({
+    type: 'object',
+    properties: {
+      amount: { type: 'integer', minimum: 0, maximum: 10_000 },
+      bill: {
+        type: 'object',
+        properties: {
+          lines: { type: 'array', items: line, maxItems: 100 },
+          number: { type: 'string', maxLength: 100, pattern: '^[A-Z]\\-[0-9]{4}$' },
+        },
+        required: ['lines', 'number'],
+        additionalProperties: false,
+      },
+      currency: { type: 'string', enum: ['EUR', 'USD'] },
+      memo: { type: 'string', enum: ['lunch'] },
+      urgent: { type: 'boolean' },
+    },
+    required: ['amount', 'bill', 'currency', 'urgent'],
+    additionalProperties: false,
+  })
+})
+
 describe('a plan', () => {
   proves(
     [
@@ -93,6 +141,10 @@ describe('a plan', () => {
       expect(approved.body.plan).toMatchObject({ state: 'approved', decided_by: ada.email, decided_why: 'looks right' })
       const found = await lookup('desk')
       expect(found).toMatchObject({ status: 'approved', compiled_hash, approved: { plan_id, approved_by: ada.email } })
+      const next = await ada.call('draftPlan', { body: scope('desk') })
+      const beside = await lookup('desk')
+      // A newer draft changes nothing about what is approved.
+      expect(beside).toEqual({ ...found, draft: expect.objectContaining({ plan_id: next.body.plan.plan_id }) })
       expect(found.compiled_session?.contracts.map(({ tool }) => tool)).toEqual(['find_person', 'send_mail'])
     },
   )

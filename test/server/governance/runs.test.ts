@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { CaptureItem, Reply, Routes, RunFixture } from '@countersign/protocol'
+import type { CaptureItem, Quota, Reply, Routes, RunFixture } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { batchOf, capturesOf, mailConversation } from '../../support/data/captures.js'
 import { proves } from '../../support/proves.js'
@@ -96,7 +96,7 @@ test('a plan that nobody sent is 404, and a run of another tenant too', async ()
 })
 
 proves(
-  ['endpoint.runs.budget', 'limit.runs-budget', 'limit.runs-no-daily-cap'],
+  ['endpoint.runs.budget', 'limit.runs-no-daily-cap'],
   'the budget of 30 days is kept to the last run, over two instances, and may be used up in one day',
   async () => {
     const { key, tenantId } = await runtime.createTenant({ quota: 'free' })
@@ -116,6 +116,30 @@ proves(
     expect(answers.find((answer) => answer?.status === 429)?.problem.code).toBe('RUN_BUDGET_EXCEEDED')
   },
 )
+
+const BUDGETS: [Quota, number][] = [
+  ['free', 100],
+  ['team', 5_000],
+  ['scale', 100_000],
+]
+for (const [quota, budget] of BUDGETS) {
+  proves('limit.runs-budget', `a tenant of quota ${quota} runs ${budget} in 30 days and no more`, async () => {
+    const { key, tenantId } = await runtime.createTenant({ quota })
+    await runtime.sql`
+      insert into runs (tenant_id, run_id, status, compiled_hash, body_hash, created_at)
+      select ${tenantId}, 'new-' || n, 'done', 'x', 'x', clock_timestamp() - interval '29 days'
+      from generate_series(1, ${budget - 1}) n`
+    const create = () => runtime.api(key).createRun({ body: body([fixture('a', lookup)]) })
+    const last = await create()
+    expect([last.status, last.body.budget]).toEqual([201, { used: budget, limit: budget }])
+    const refused = await create()
+    expect([refused.status, refused.problem.code, refused.problem.limit]).toEqual([429, 'RUN_BUDGET_EXCEEDED', budget])
+    await runtime.sql`
+      update runs set created_at = clock_timestamp() - interval '30 days' - interval '1 second'
+      where tenant_id = ${tenantId} and run_id = 'new-1'`
+    expect((await create()).status).toBe(201)
+  })
+}
 
 /** A desk that asks for a token and uses it. */
 const tokenDesk = (agent: string, token: string, given: Partial<CaptureItem> = {}) =>

@@ -114,19 +114,14 @@ proves(
   },
 )
 
-proves(
-  ['auth.key.stored-hashed', 'auth.key.format', 'auth.key.entropy'],
-  'the database holds the hash of a key and no key',
-  async () => {
-    expect(runtime.key).toMatch(/^csk_[A-Za-z0-9_-]{32}$/)
-    expect(Buffer.from(runtime.key.slice(4), 'base64url')).toHaveLength(24)
-    const [row] =
-      await runtime.sql`select to_jsonb(k) as row, encode(k.key_hash, 'hex') as hash from api_keys k where key_id = ${runtime.keyId}`
-    const { createHash } = await import('node:crypto')
-    expect(row?.hash).toBe(createHash('sha256').update(runtime.key).digest('hex'))
-    expect(JSON.stringify(row?.row)).not.toContain(runtime.key.slice(10))
-  },
-)
+proves(['auth.key.stored-hashed', 'auth.key.format'], 'the database holds the hash of a key and no key', async () => {
+  expect(runtime.key).toMatch(/^csk_[A-Za-z0-9_-]{32}$/)
+  const [row] =
+    await runtime.sql`select to_jsonb(k) as row, encode(k.key_hash, 'hex') as hash from api_keys k where key_id = ${runtime.keyId}`
+  const { createHash } = await import('node:crypto')
+  expect(row?.hash).toBe(createHash('sha256').update(runtime.key).digest('hex'))
+  expect(JSON.stringify(row?.row)).not.toContain(runtime.key.slice(10))
+})
 
 proves('auth.order.tenant', 'a good key yields its tenant and user', async () => {
   const tenant = await runtime.createTenant()
@@ -173,28 +168,46 @@ proves(
   },
 )
 
-proves(
-  'auth.key.last-used',
-  'each request moves last_used_at on within a bounded delay, and none waits for it',
-  async () => {
-    const tenant = await runtime.createTenant()
-    const lastUse = async () =>
-      (await runtime.sql`select last_used_at from api_keys where key_id = ${tenant.keyId}`)[0]
-        ?.lastUsedAt as Date | null
-    const ask = () => runtime.fetch(routeRequest('loadSession', { key: tenant.key, params: { session_id: 's1' } }))
-    const soon = { timeout: KEY_USAGE_DELAY_MS + 15_000 }
-    expect(await lastUse()).toBeNull()
-    const firstAt = Date.now()
-    await ask()
-    await expect.poll(lastUse, soon).not.toBeNull()
-    const first = await lastUse()
-    expect(first!.getTime()).toBeGreaterThanOrEqual(firstAt)
-    await sleep(5)
-    const secondAt = Date.now()
-    await ask()
-    await expect.poll(async () => (await lastUse())!.getTime(), soon).toBeGreaterThanOrEqual(secondAt)
-  },
-)
+proves('auth.key.last-used', 'each request moves last_used_at on within a bounded delay', async () => {
+  const tenant = await runtime.createTenant()
+  const lastUse = async () =>
+    (await runtime.sql`select last_used_at from api_keys where key_id = ${tenant.keyId}`)[0]?.lastUsedAt as Date | null
+  const ask = () => runtime.fetch(routeRequest('loadSession', { key: tenant.key, params: { session_id: 's1' } }))
+  const soon = { timeout: KEY_USAGE_DELAY_MS + 15_000 }
+  expect(await lastUse()).toBeNull()
+  const firstAt = Date.now()
+  await ask()
+  await expect.poll(lastUse, soon).not.toBeNull()
+  const first = await lastUse()
+  expect(first!.getTime()).toBeGreaterThanOrEqual(firstAt)
+  await sleep(5)
+  const secondAt = Date.now()
+  await ask()
+  await expect.poll(async () => (await lastUse())!.getTime(), soon).toBeGreaterThanOrEqual(secondAt)
+})
+
+proves('auth.key.last-used', 'no request waits until its use is written down', async () => {
+  const tenant = await runtime.createTenant()
+  const lastUses = () => runtime.sql`select last_used_at from api_keys where key_id = ${tenant.keyId}`
+  const answered: number[] = []
+  const ask = async () => {
+    const request = routeRequest('loadSession', { key: tenant.key, params: { session_id: 's1' } })
+    answered.push((await runtime.fetch(request)).status)
+  }
+  // Whoever wants to write to the key's row waits here, until the transaction ends.
+  await runtime.sql.begin(async (tx) => {
+    await tx`select 1 from api_keys where key_id = ${tenant.keyId} for update`
+    const asking = [ask(), ask()]
+    await expect.poll(() => answered).toEqual([200, 200])
+    // A later one, too: by then the use is being written, and waits.
+    await sleep(KEY_USAGE_DELAY_MS)
+    asking.push(ask())
+    await expect.poll(() => answered).toEqual([200, 200, 200])
+    expect(await lastUses()).toEqual([{ lastUsedAt: null }])
+    await Promise.all(asking)
+  })
+  await expect.poll(lastUses, { timeout: KEY_USAGE_DELAY_MS + 15_000 }).toEqual([{ lastUsedAt: expect.any(Date) }])
+})
 
 test('an API key opens no dashboard route, and a cookie no /api/v1 route', async () => {
   for (const [name, route] of Object.entries(ROUTES) as [RouteName, Route][]) {

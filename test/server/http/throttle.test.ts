@@ -50,18 +50,18 @@ proves(
   'of 100 parallel POSTs over two instances the 30 of the bucket get through',
   async () => {
     const tenant = await runtime.createTenant({ quota: 'free' })
-    await expectBucket(QUOTAS.free.write, () => [burst(tenant, 'setToolFilter', 100)])
+    await expectBucket(30, () => [burst(tenant, 'setToolFilter', 100)])
   },
 )
 
 proves('limit.get-general', 'of 200 parallel GETs over two instances the 120 of the bucket get through', async () => {
   const tenant = await runtime.createTenant({ quota: 'free' })
-  await expectBucket(QUOTAS.free.read, () => [burst(tenant, 'loadSession', 200)])
+  await expectBucket(120, () => [burst(tenant, 'loadSession', 200)])
 })
 
 proves('limit.runs-also-post', 'of 20 runs and 20 other POSTs at once the 30 of the bucket get through', async () => {
   const tenant = await runtime.createTenant({ quota: 'free' })
-  await expectBucket(QUOTAS.free.write, () => [burst(tenant, 'createRun', 20), burst(tenant, 'setToolFilter', 20)])
+  await expectBucket(30, () => [burst(tenant, 'createRun', 20), burst(tenant, 'setToolFilter', 20)])
 })
 
 test('an exhausted tenant can still be stopped, still prove what ran, and does not touch another tenant', async () => {
@@ -73,21 +73,25 @@ test('an exhausted tenant can still be stopped, still prove what ran, and does n
   expect(limited(await burst(other, 'setToolFilter', 5))).toBe(0)
 })
 
-test('a refusal says how long to wait, and after that long one more request gets through', async () => {
-  const tenant = await runtime.createTenant({ quota: 'free' })
-  await burst(tenant, 'setToolFilter', 1)
-  await leave(tenant, 0, -60)
-  const request = () => routeRequest('setToolFilter', { key: tenant.key, params, body: { tools: null, fence: 1 } })
-  const refused = await runtime.fetch(request())
-  expect(refused.status).toBe(429)
-  expect(await refused.json()).toMatchObject({ code: 'RATE_LIMITED', status: 429 })
-  expect(refused.headers.get('retry-after')).toBe('2')
-  expect(refused.headers.get('ratelimit')).toMatch(/^"write";r=0;t=60$/)
-  expect(refused.headers.get('ratelimit-policy')).toBe('"write";q=30;w=60')
-  await leave(tenant, 0, 2)
-  expect((await runtime.fetch(request())).status).not.toBe(429)
-  expect((await runtime.fetch(request())).status).toBe(429)
-})
+proves(
+  ['limit.post-general', 'limit.token-bucket'],
+  'a refusal says how long to wait, and after that long one more request gets through',
+  async () => {
+    const tenant = await runtime.createTenant({ quota: 'free' })
+    await burst(tenant, 'setToolFilter', 1)
+    await leave(tenant, 0, -60)
+    const request = () => routeRequest('setToolFilter', { key: tenant.key, params, body: { tools: null, fence: 1 } })
+    const refused = await runtime.fetch(request())
+    expect(refused.status).toBe(429)
+    expect(await refused.json()).toMatchObject({ code: 'RATE_LIMITED', status: 429 })
+    expect(refused.headers.get('retry-after')).toBe('2')
+    expect(refused.headers.get('ratelimit')).toMatch(/^"write";r=0;t=60$/)
+    expect(refused.headers.get('ratelimit-policy')).toBe('"write";q=30;w=60')
+    await leave(tenant, 0, 2)
+    expect((await runtime.fetch(request())).status).not.toBe(429)
+    expect((await runtime.fetch(request())).status).toBe(429)
+  },
+)
 
 test('a bucket never holds more than its capacity, however long it rests', async () => {
   const tenant = await runtime.createTenant({ quota: 'free' })

@@ -28,6 +28,9 @@ describe('labels', () => {
     const { params } = await opened({ labels: ['a'] })
     const { status, body } = await api.addLabel({ params, body: { label: 'a' } })
     expect([status, body.labels, body.ledger.seq]).toEqual([200, ['a'], 1])
+    await api.addLabel({ params, body: { label: 'b' } })
+    const older = await api.addLabel({ params, body: { label: 'a' } })
+    expect([older.status, older.body.labels, older.body.ledger.seq]).toEqual([200, ['a', 'b'], 2])
   })
 
   proves(

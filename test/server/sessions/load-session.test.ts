@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { proves } from '../../support/proves.js'
-import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
+import { LOOKUP, openSession, receiptFor } from '../../support/runtime/governed-session.js'
 import { STATE_SNAPSHOT_FIELDS } from '../../support/runtime/snapshot-fields.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
 
@@ -34,6 +34,27 @@ proves(
     ])
     const plain = await api.loadSession({ params: { session_id: session.sessionId } })
     expect(plain.body).not.toHaveProperty('pending')
+  },
+)
+
+proves(
+  'endpoint.session-get.pending',
+  'a call with an outcome is not pending while the others of its step are',
+  async () => {
+    const session = await openSession(api)
+    const { decisions } = await session.decide([
+      { ...LOOKUP, id: 'a' },
+      { ...LOOKUP, id: 'b' },
+    ])
+    const [first, second] = decisions
+    if (first === undefined || second === undefined) throw new Error('two calls were proposed')
+    await session.receipts([receiptFor(first)])
+    const { pending } = await session.load()
+    expect(pending?.map(({ pending_call_id, state }) => [pending_call_id, state])).toEqual([
+      [second.pending_call_id, 'pending'],
+    ])
+    await session.receipts([receiptFor(second)])
+    expect((await session.load()).pending).toEqual([])
   },
 )
 

@@ -100,6 +100,31 @@ proves(
   },
 )
 
+/** The parts of a proposal's write, by the table that each goes to. */
+const WRITTEN = ['session_events', 'session_heads', 'content'] as const
+for (const table of WRITTEN) {
+  proves(
+    ['turn.proposal.registers-atomically', 'state.prepared-request.consumed-registers'],
+    `when the write to ${table} fails, no call is registered and the prepared request is still unused`,
+    async () => {
+      const session = await openSession(api, { capture_level: 'full' })
+      const id = await prepared(session)
+      const before = [await session.load(), await exportOf(api, session.sessionId)]
+      await runtime.sql.unsafe(`
+        create function fail_write() returns trigger language plpgsql as
+          $$ begin if new.session_id = '${session.sessionId}' then raise exception 'the disk is full'; end if; return new; end $$;
+        create trigger fail_write before insert or update on ${table} for each row execute function fail_write()`)
+      const refused = await session.propose(id, [LOOKUP, reserve(1)])
+      await runtime.sql.unsafe(`drop trigger fail_write on ${table}; drop function fail_write()`)
+      expect(refused.status).toBeGreaterThanOrEqual(500)
+      expect([await session.load(), await exportOf(api, session.sessionId)]).toEqual(before)
+      const { body } = await session.propose(id, [LOOKUP, reserve(1)])
+      expect(body.decisions.map(({ decision }) => decision)).toEqual(['allow', 'allow'])
+      expect((await session.load()).pending).toHaveLength(2)
+    },
+  )
+}
+
 test('calls of one response count against each other', async () => {
   const session = await openSession(api)
   const { decisions } = await session.decide([reserve(60, 'a'), reserve(60, 'b')], { gate: 'strip_partial' })
@@ -155,6 +180,30 @@ describe('a prepared request that may not be used', () => {
       expect(await session.load()).toEqual(before)
     },
   )
+
+  const MOVES: Record<string, (session: Session) => Promise<unknown>> = {
+    'a label': ({ sessionId }) => api.addLabel({ params: { session_id: sessionId }, body: { label: 'seen' } }),
+    'a tool filter': ({ sessionId }) =>
+      api.setToolFilter({ params: { session_id: sessionId }, body: { tools: ['lookup_order'], fence: 1 } }),
+  }
+  for (const [what, move] of Object.entries(MOVES)) {
+    proves(
+      ['turn.prepared-request.bound-to-state', 'state.prepared-request.changed', 'error.proposal-stale'],
+      `${what} came: 409 PREPARED_REQUEST_STALE, with tools and without`,
+      async () => {
+        const session = await openSession(api)
+        const toolless = randomUUID()
+        const id = await prepared(session)
+        await session.preflight({ prepared_request_id: toolless, tools: [] })
+        await move(session)
+        const before = await session.load()
+        for (const stale of [id, toolless]) {
+          expect((await session.propose(stale, [])).problem.code).toBe('PREPARED_REQUEST_STALE')
+        }
+        expect(await session.load()).toEqual(before)
+      },
+    )
+  }
 
   test.each([
     ['unknown', 404, 'NOT_FOUND', async () => {}],

@@ -26,6 +26,19 @@ proves(
   },
 )
 
+proves('state.recover', 'a session that was killed or bypassed is not recoverable, and keeps its holder', async () => {
+  for (const stop of ['killSession', 'reportBypass'] as const) {
+    const { session, params } = await opened()
+    await api[stop]({ params, body: {} })
+    const before = await session.load()
+    for (const takeover of [false, true]) {
+      const refused = await api.recoverSession({ params, body: { holder_id: 'b', takeover } })
+      expect([stop, refused.status, refused.problem.code]).toEqual([stop, 409, 'NOT_RECOVERABLE'])
+    }
+    expect(await session.load()).toEqual(before)
+  }
+})
+
 test('while calls wait and the lease runs it is 409 LEASE_ACTIVE with the time; a lapsed lease or takeover gets in', async () => {
   for (const way of ['takeover', 'lapsed'] as const) {
     const { session, params } = await opened()

@@ -469,6 +469,19 @@ describe('killing', () => {
     expect(again.body).toEqual({ workflow_id: workflowId, status: 'KILLED', sessions_killed: 0 })
   })
 
+  proves('workflow.kill', 'sessions that are compromised or being recovered are killed with it', async () => {
+    const { root, child, workflowId } = await handedOver()
+    await child.decide([pay('8')])
+    const params = { session_id: child.sessionId }
+    expectStatus(await api().recoverSession({ params, body: { holder_id: 'b', takeover: true } }), 200)
+    expectStatus(await api().reportBypass({ params: { session_id: root.sessionId }, body: {} }), 200)
+    const statuses = async () => [(await root.load()).session.status, (await child.load()).session.status]
+    expect(await statuses()).toEqual(['COMPROMISED', 'RECOVERING'])
+    const { body } = await api().killWorkflow({ params: { workflow_id: workflowId }, body: {} })
+    expect(body.sessions_killed).toBe(2)
+    expect(await statuses()).toEqual(['KILLED', 'KILLED'])
+  })
+
   proves('workflow.durable-status', async () => {
     const { workflowId } = await handedOver()
     await api().killWorkflow({ params: { workflow_id: workflowId }, body: {} })

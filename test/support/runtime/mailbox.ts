@@ -6,18 +6,37 @@ export interface Mailbox extends Mailer {
   /** The token of the newest mail to this address. */
   tokenFor(email: string): string
   failing: boolean
+  /** Mails that a slow server is taking at this moment. */
+  readonly beingSent: number
+  /** The server is slow from now on: it takes no mail until what is returned is called. */
+  hold(): () => void
 }
 
 /** Takes mail in memory, for tests that are not about mail. */
 export function createMailbox(): Mailbox {
   const mails: { to: string; message: Message }[] = []
+  let held: Promise<void> = Promise.resolve()
+  let beingSent = 0
   return {
     delivery: 'sent',
     mails,
     failing: false,
     async send(to, message) {
       if (this.failing) throw new Error('the mail server is down')
+      beingSent += 1
+      await held
+      beingSent -= 1
       mails.push({ to, message })
+    },
+    get beingSent() {
+      return beingSent
+    },
+    hold: () => {
+      let letGo = () => {}
+      held = new Promise((done) => {
+        letGo = done
+      })
+      return letGo
     },
     tokenFor: (email) => {
       const mail = mails.findLast(({ to }) => to === email)

@@ -185,7 +185,61 @@ describe('what is captured', () => {
     })
   })
 
-  proves(['observe.patches-anthropic', 'observe.detects-provider', 'observe.endpoint'], async () => {
+  const asked = { model: 'model-test', messages: [{ role: 'user' as const, content: 'hello' }] }
+  const completion = { model: 'model-test', choices: [{ message: { role: 'assistant', content: 'hi' } }] }
+  const answer = { type: 'message', model: 'model-test', role: 'assistant', content: [{ type: 'text', text: 'hi' }] }
+  class Gateway {
+    readonly chat = { completions: { create: async (_request: unknown) => completion } }
+  }
+  /** Of another vendor, with the one method that counts, on its prototype. */
+  class Messages {
+    create(_request: unknown): Promise<unknown> {
+      return Promise.resolve(answer)
+    }
+  }
+  class OpenAIInName {
+    readonly messages = new Messages()
+  }
+  class Subclass extends OpenAI {}
+  const SHAPES: Record<string, [provider: string, make: () => object]> = {
+    'a plain object of the shape of OpenAI': ['openai', () => ({ chat: new Gateway().chat })],
+    'a class of the shape of OpenAI': ['openai', () => new Gateway()],
+    'a class whose name says another provider': ['anthropic', () => new OpenAIInName()],
+    'a plain object of the shape of Anthropic': ['anthropic', () => ({ messages: { create: async () => answer } })],
+    'an object without a prototype': ['anthropic', () => Object.assign(Object.create(null), new OpenAIInName())],
+    'a subclass of a real client': ['openai', () => new Subclass({ apiKey: 'sk-test', baseURL: `${provider.url}/v1` })],
+    'a proxy around a real client': ['openai', () => new Proxy(openai(), {})],
+    'a proxy around a look-alike': ['anthropic', () => new Proxy(new OpenAIInName(), {})],
+  }
+  for (const [what, [name, make]] of Object.entries(SHAPES)) {
+    proves('observe.detects-provider', `${what} is recognised as ${name}`, async () => {
+      const client = make()
+      const handle = watch(client)
+      expect(events).toEqual([])
+      if (client instanceof OpenAI) provider.enqueue({ text: 'hi' })
+      if (name === 'openai') await (client as OpenAI).chat.completions.create(asked)
+      else await (client as Anthropic).messages.create({ ...asked, max_tokens: 5 })
+      await handle.flush()
+      expect(service.captures()).toMatchObject([{ provider: name }])
+      expect(handle.getHealth().status).toBe('healthy')
+    })
+  }
+
+  proves('observe.detects-provider', 'what only looks like a client is none', () => {
+    const none = [
+      { chat: { completions: { create: 'no function' } } },
+      { chat: { completions: null } },
+      { messages: {} },
+      { messages: [] },
+      { create: async () => answer },
+      new (class OpenAI {})(),
+      new (class Anthropic {})(),
+    ]
+    for (const client of none) expect(watch(client).getHealth().status).toBe('inactive')
+    expect(events.map(({ type }) => type)).toEqual(none.map(() => 'unsupported_client'))
+  })
+
+  proves(['observe.patches-anthropic', 'observe.endpoint'], async () => {
     const client = anthropic()
     const handle = watch(client, { endpoint: 'https://captures.example/', agent: 'support' })
     provider.enqueue(CALL)
@@ -221,9 +275,21 @@ describe('what is captured', () => {
     }
   }
 
-  test.each(Object.entries(LEVELS))('level %s lets out no more than it names', async (level, content) => {
-    expect(await capturedAt(level as keyof typeof LEVELS)).toEqual({ level, names: ['refund'], content })
-  })
+  for (const [level, content] of Object.entries(LEVELS)) {
+    proves(
+      [
+        'capture.metadata.tool-names',
+        'capture.metadata.nothing-else',
+        'capture.redacted.names-and-arguments',
+        'capture.redacted.nothing-else',
+        'capture.full.everything',
+      ],
+      `level ${level} lets out no more than it names`,
+      async () => {
+        expect(await capturedAt(level as keyof typeof LEVELS)).toEqual({ level, names: ['refund'], content })
+      },
+    )
+  }
 
   proves('observe.capture-level.default', async () => {
     expect(await capturedAt()).toMatchObject({ level: 'redacted', content: LEVELS.redacted })

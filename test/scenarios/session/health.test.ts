@@ -1,0 +1,154 @@
+import { expect } from 'vitest'
+import type { HealthSnapshot, ReplayOptions } from '../../../packages/sdk/src/index.js'
+import { proves } from '../../support/proves.js'
+import { calls, type Started, says } from '../../support/runtime/agent.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
+
+const { agent, runtime } = await withAgentAndRuntime()
+
+const contracts = [{ tool: 'look', side_effect: 'read' as const }]
+const tools = { look: () => 'found' }
+
+/** The server of a session that can go away. */
+const server = () => {
+  const line = { isCut: false }
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    if (line.isCut) throw new TypeError('fetch failed')
+    return runtime.fetch(input, init)
+  }
+  return { line, options: { apiKey: runtime.key, fetch, tools } satisfies ReplayOptions }
+}
+
+async function sayHello({ ask }: Started): Promise<void> {
+  agent.provider.enqueue(says('hello'))
+  await ask(['look'])
+}
+
+async function withoutServer(options: ReplayOptions): Promise<Started> {
+  const { line, options: reached } = server()
+  const started = agent.start({ contracts, ...reached, onError: 'allow', ...options })
+  await sayHello(started)
+  line.isCut = true
+  await sayHello(started)
+  return started
+}
+
+async function governed(then: (started: Started) => unknown): Promise<Started> {
+  const started = agent.start({ contracts, ...server().options })
+  await sayHello(started)
+  await then(started)
+  return started
+}
+
+const local = async (options: ReplayOptions): Promise<Started> => {
+  const started = agent.start({ contracts, ...options })
+  await sayHello(started)
+  return started
+}
+
+type Row = [reach: () => Promise<Started>, health: Partial<HealthSnapshot>]
+
+/** How a session gets there, and what its health then is. */
+const CONSTELLATIONS: Record<string, Row> = {
+  'judged here': [
+    () => local({}),
+    {
+      ...{ status: 'healthy', authorityState: 'active', protectionLevel: 'protect', durability: 'inactive' },
+      ...{ tier: 'compat', compatEnforcement: 'protective', bypass_detected: false, killed: false },
+    },
+  ],
+  'judged here, as advice': [
+    () => local({ compatEnforcement: 'advisory' }),
+    { authorityState: 'advisory', durability: 'inactive', tier: 'compat', compatEnforcement: 'advisory' },
+  ],
+  'in shadow': [
+    () => local({ mode: 'shadow' }),
+    { authorityState: 'advisory', protectionLevel: 'monitor', durability: 'inactive', tier: 'compat' },
+  ],
+  'only logged': [
+    () => local({ mode: 'log-only' }),
+    { authorityState: 'inactive', protectionLevel: 'monitor', durability: 'inactive', tier: 'compat' },
+  ],
+  'judged by the server': [
+    () => governed(() => {}),
+    {
+      ...{ status: 'healthy', authorityState: 'active', protectionLevel: 'govern', durability: 'server' },
+      ...{ tier: 'strong', compatEnforcement: 'protective', totalErrors: 0, unresolvedReceiptCount: 0 },
+    },
+  ],
+  'without its server': [
+    () => withoutServer({}),
+    {
+      ...{ status: 'degraded', authorityState: 'active', protectionLevel: 'protect', durability: 'degraded-local' },
+      ...{ tier: 'compat', compatEnforcement: 'protective', killed: false },
+    },
+  ],
+  'without its server, as advice': [
+    () => withoutServer({ compatEnforcement: 'advisory' }),
+    { status: 'degraded', authorityState: 'advisory', durability: 'degraded-local', compatEnforcement: 'advisory' },
+  ],
+  killed: [
+    () => governed(({ session }) => session.kill()),
+    { status: 'inactive', authorityState: 'killed', killed: true, bypass_detected: false },
+  ],
+  bypassed: [
+    () =>
+      governed(({ original }) => {
+        agent.provider.enqueue(says('direct'))
+        return original.chat.completions.create({ model: 'gpt-4o', messages: [] })
+      }),
+    { status: 'degraded', authorityState: 'compromised', bypass_detected: true, killed: false },
+  ],
+  restored: [
+    () => governed(({ session }) => session.restore()),
+    { status: 'inactive', authorityState: 'inactive', killed: false },
+  ],
+}
+
+for (const [where, [reach, health]] of Object.entries(CONSTELLATIONS)) {
+  proves(
+    [
+      'health.status',
+      'health.authority-state',
+      'health.protection-level',
+      'health.durability',
+      'health.durability.server',
+      'health.durability.degraded-local',
+      'health.durability.inactive',
+      'health.tier',
+      'health.compat-enforcement',
+      'health.bypass-detected',
+      'health.killed',
+    ],
+    `getHealth() of a session ${where}`,
+    async () => {
+      expect((await reach()).session.getHealth()).toMatchObject(health)
+    },
+  )
+}
+
+proves('health.total-errors', 'what the server fails at is counted, call by call', async () => {
+  const { line, options } = server()
+  const { session, ask } = agent.start({ contracts, ...options })
+  await sayHello({ ask } as Started)
+  expect(session.getHealth().totalErrors).toBe(0)
+  line.isCut = true
+  for (const errors of [1, 2]) {
+    await expect(ask(['look'])).rejects.toThrow('cannot be reached')
+    expect(session.getHealth().totalErrors).toBeGreaterThanOrEqual(errors)
+  }
+  const { totalErrors } = session.getHealth()
+  line.isCut = false
+  await sayHello({ ask } as Started)
+  expect(session.getHealth()).toMatchObject({ status: 'healthy', totalErrors })
+})
+
+proves(['health.total-steps', 'health.total-blocks'], 'steps and blocks are counted apart', async () => {
+  const { session, ask } = agent.start({ contracts, gate: 'strip_blocked', tools })
+  for (const [at, tool] of ['look', 'other', 'look', 'other', 'other'].entries()) {
+    agent.provider.enqueue(calls([tool, { at }]))
+    await ask(['look'])
+    if (tool === 'look') await session.tools?.look?.({ at })
+  }
+  expect(session.getHealth()).toMatchObject({ totalSteps: 2, totalBlocks: 3 })
+})
