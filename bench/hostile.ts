@@ -1,0 +1,195 @@
+// npm run bench -- hostile [PART OF A NAME]: can one tenant take the service from the others?
+// A neighbour runs turns and kills sessions at a fixed pace, first alone, then while a hostile tenant on the free quota
+// (or a stranger) does one of the things in bench/support/hostile/*-shapes.ts. `kill_ms` is the slowest kill of all,
+// `turn_ratio` the slowest turn divided by the slowest one of the quiet time, `turn_ratio_p50` the same for medians, and
+// `rss_mb` the most memory that the service had, with a heap of 512 MB. A service that died or froze is started anew on
+// an empty database, and counted in `fell`.
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createTenant, readConfig, startEmbeddedPostgres } from '@countersign/server'
+import postgres from 'postgres'
+import { openAttacker } from './support/hostile/attacker.js'
+import { CAPTURE_SHAPES } from './support/hostile/capture-shapes.js'
+import { LOST_MS, type Watched } from './support/hostile/neighbour.js'
+import { PLAN_SHAPES } from './support/hostile/plan-shapes.js'
+import { REQUEST_SHAPES } from './support/hostile/request-shapes.js'
+import type { Shape } from './support/hostile/shape.js'
+
+const HEAP_MB = 512
+const QUIET_SECONDS = 8
+/** A service that leaves a kill waiting as long as this is counted as frozen. */
+const FROZEN_MS = 10_000
+/** The longest that one shape is watched, whatever it still waits for. */
+const SHAPE_SECONDS = 25
+
+const SHAPES = [...PLAN_SHAPES, ...CAPTURE_SHAPES, ...REQUEST_SHAPES]
+const wanted = process.argv[2] ?? ''
+const root = fileURLToPath(new URL('..', import.meta.url))
+const wait = (seconds: number) => new Promise((done) => setTimeout(done, seconds * 1_000))
+
+interface Service {
+  readonly url: string
+  readonly databaseUrl: string
+  readonly key: string
+  readonly quiet: Watched
+  isAlive(): boolean
+  peakMb(): number
+  stop(): Promise<void>
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+const cluster = await startEmbeddedPostgres({ dataFolder: folder })
+let databases = 0
+let service: Service | null = null
+let fell = 0
+const worst = { kill_ms: 0, turn_ratio: 0, turn_ratio_p50: 0, rss_mb: 0 }
+try {
+  for (const shape of SHAPES.filter(({ name }) => name.includes(wanted))) {
+    service ??= await startService()
+    const { quiet } = service
+    const watched = await attack(service, shape)
+    const kill = Math.max(...watched.kills)
+    const turns = [...watched.turns].sort((a, b) => a - b)
+    const turnRatio = (turns.at(-1) ?? LOST_MS) / Math.max(...quiet.turns)
+    const middleRatio = middle(watched.turns) / middle(quiet.turns)
+    const isFallen = !service.isAlive() || kill >= FROZEN_MS
+    worst.kill_ms = Math.max(worst.kill_ms, kill)
+    worst.turn_ratio = Math.max(worst.turn_ratio, turnRatio)
+    worst.turn_ratio_p50 = Math.max(worst.turn_ratio_p50, middleRatio)
+    worst.rss_mb = Math.max(worst.rss_mb, service.peakMb())
+    const figures = `kill ${kill.toFixed(0)} ms, turn ${(turns.at(-1) ?? 0).toFixed(0)} ms (${turnRatio.toFixed(1)}, median ${middleRatio.toFixed(1)}), ${service.peakMb().toFixed(0)} MB`
+    console.log(`${figures}${isFallen ? (service.isAlive() ? ', FROZEN' : ', DIED') : ''}: ${shape.name}`)
+    if (isFallen) {
+      fell += 1
+      await service.stop()
+      service = null
+    }
+  }
+  const rounded = Object.entries(worst).map(([name, value]) => [name, Math.round(value * 100) / 100])
+  console.log(JSON.stringify({ bench: 'hostile', ...Object.fromEntries(rounded), fell }))
+} finally {
+  await service?.stop()
+  await cluster.stop()
+  await rm(folder, { recursive: true, force: true })
+}
+
+async function attack({ url, databaseUrl, key }: Service, shape: Shape): Promise<Watched> {
+  const tenants = await Promise.all(
+    Array.from({ length: shape.tenants ?? 1 }, () =>
+      createTenant('hostile', 'free', readConfig({ DATABASE_URL: databaseUrl })),
+    ),
+  )
+  const acts = tenants.map((tenant) => ({ act: shape.build(), attacker: openAttacker(url, tenant.key) }))
+  const neighbour = await startNeighbour(url, key)
+  await wait(0.5)
+  const acting = Promise.all(acts.map(({ act, attacker }) => act(attacker))).then(() => wait(shape.lingerSeconds ?? 2))
+  await Promise.race([acting, wait(SHAPE_SECONDS)])
+  const watched = await neighbour.stop()
+  for (const { attacker } of acts) attacker.close()
+  await acting
+  return watched
+}
+
+async function startNeighbour(url: string, key: string): Promise<{ stop(): Promise<Watched> }> {
+  const child = fork(fileURLToPath(new URL('./support/hostile/neighbour.ts', import.meta.url)), {
+    execArgv: ['--import', 'tsx'],
+  })
+  await answerOf(child, { watch: { url, key } })
+  return {
+    stop: async () => {
+      const watched = (await answerOf(child, { stop: true })) as Watched
+      child.kill()
+      return watched
+    },
+  }
+}
+
+function answerOf(child: ChildProcess, order: object): Promise<unknown> {
+  return new Promise((done, fail) => {
+    child.once('message', done)
+    child.once('exit', () => fail(new Error('the neighbour ended')))
+    child.send(order)
+  })
+}
+
+async function startService(): Promise<Service> {
+  const databaseUrl = await createDatabase()
+  const { key } = await createTenant('neighbour', 'scale', readConfig({ DATABASE_URL: databaseUrl }))
+  const child = spawn(
+    process.execPath,
+    [`--max-old-space-size=${HEAP_MB}`, `${root}packages/cli/dist/main.js`, 'start', '--port', '0'],
+    {
+      env: { ...process.env, DATABASE_URL: databaseUrl, COUNTERSIGN_LOG_LEVEL: 'silent' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
+  let alive = true
+  const ended = new Promise<void>((done) => {
+    child.once('exit', () => {
+      alive = false
+      done()
+    })
+  })
+  const url = await new Promise<string>((done, fail) => {
+    let output = ''
+    child.stderr.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+      const found = /is running at (http\S+)/.exec(output)?.[1]
+      if (found) done(found)
+    })
+    child.once('exit', () => fail(new Error(`the server did not start:\n${output}`)))
+  })
+  let peak = 0
+  const sampler = setInterval(() => {
+    void rssMb(child.pid ?? 0).then((mb) => {
+      peak = Math.max(peak, mb)
+    })
+  }, 100)
+  // Once to compile the code, once to measure.
+  for (const seconds of [4, QUIET_SECONDS]) {
+    const neighbour = await startNeighbour(url, key)
+    await wait(seconds)
+    const quiet = await neighbour.stop()
+    if (seconds !== QUIET_SECONDS) continue
+    console.log(
+      `quiet: kill ${Math.max(...quiet.kills).toFixed(0)} ms, turn ${Math.max(...quiet.turns).toFixed(0)} ms (median ${middle(quiet.turns).toFixed(1)})`,
+    )
+    return {
+      url,
+      databaseUrl,
+      key,
+      quiet,
+      isAlive: () => alive,
+      peakMb: () => peak,
+      stop: async () => {
+        clearInterval(sampler)
+        // One that is frozen does not hear anything milder.
+        child.kill('SIGKILL')
+        await ended
+      },
+    }
+  }
+  throw new Error('unreachable')
+}
+
+async function createDatabase(): Promise<string> {
+  databases += 1
+  const name = `hostile_${databases}`
+  const sql = postgres(cluster.url, { max: 1, onnotice: () => {} })
+  await sql.unsafe(`create database ${name}`)
+  await sql.end()
+  return cluster.url.replace(/[^/]*$/, name)
+}
+
+function middle(times: readonly number[]): number {
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? LOST_MS
+}
+
+/** Zero where the system does not say. */
+async function rssMb(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024
+}

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto'
+import type { Contract } from '@countersign/protocol'
+import { FAMILIES } from '../../../test/support/hostile/families.js'
+import { FOUND, KNOWN } from '../../../test/support/hostile/found.js'
+import { type HostileRequest, responseOf } from '../../../test/support/hostile/request.js'
+import { createSession } from './attacker.js'
+import { compiledOf, FIXED, many, type Shape } from './shape.js'
+
+/** A session with the plan, and the response proposed three times. */
+function proposing(request: HostileRequest): ReturnType<Shape['build']> {
+  const compiled = compiledOf(request)
+  const { flows, principal } = request
+  const response = JSON.stringify(responseOf(request))
+  const tools = request.contracts.slice(0, 512).map(({ tool }) => ({ name: tool }))
+  return async (attacker) => {
+    const session = await createSession(attacker, compiled, principal === undefined ? {} : { principal })
+    if (session === null) return
+    const { session_id, fence } = session
+    for (let round = 0; round < 3; round++) {
+      const prepared_request_id = randomUUID()
+      const asked = { prepared_request_id, fence, state_version: 0, tools }
+      await attacker.post('preflight', asked, { session_id })
+      const rest = JSON.stringify({ prepared_request_id, fence, flows }).slice(0, -1)
+      await attacker.post('propose', `${rest},"response":${response}}`, { session_id })
+    }
+  }
+}
+
+const smallSchemas = (plan: number): Contract[] =>
+  many(60, (at) => ({
+    tool: `t${at}`,
+    ...FIXED,
+    arguments: { properties: Object.fromEntries(many(8, (row) => [`p${row}`, { const: `${plan}-${row}` }])) },
+  }))
+
+const byGenes = [...KNOWN, ...FOUND].map(
+  ({ family, genes }): Shape => ({
+    name: `${family}: ${Object.entries(genes)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(', ')}`,
+    build: () => {
+      const request = FAMILIES.find(({ name }) => name === family)?.build(genes)
+      if (request === undefined) throw new Error(`no family ${family}`)
+      return proposing(request)
+    },
+  }),
+)
+
+/** Plans, and responses that are judged by them. */
+export const PLAN_SHAPES: readonly Shape[] = [
+  ...byGenes,
+  {
+    name: 'plans: ten that are refused late',
+    build: () => {
+      const plans = many(10, (plan) =>
+        compiledOf({
+          contracts: [
+            ...many(300, (at) => ({
+              tool: `t${at}`,
+              ...FIXED,
+              argument_value_invariants: many(6, (row) => ({ path: '$.a', regex: `[a-d]{1,${300 + row}}x${plan}` })),
+            })),
+            { tool: 'last', ...FIXED, transitions: { advances_to: 'nowhere' } },
+          ],
+        }),
+      )
+      return async (attacker) => {
+        await Promise.all(plans.map((plan) => createSession(attacker, plan)))
+      }
+    },
+  },
+  {
+    name: 'plans: 30 of many small schemas',
+    tenants: 4,
+    build: () => {
+      const plans = many(30, (plan) => compiledOf({ contracts: smallSchemas(plan + Math.random()) }))
+      return async (attacker) => {
+        for (const plan of plans) await createSession(attacker, plan)
+      }
+    },
+  },
+  {
+    name: 'plans: packs of 512 files to compare',
+    build: () => {
+      const files = many(500, (at) => ({
+        file: `t${at}.yaml`,
+        text: `tool: t${at}\nside_effect: read\narguments:\n  properties:\n${many(40, (row) => `    p${row}: { type: string, maxLength: ${row + at} }`).join('\n')}\n`,
+      }))
+      const body = JSON.stringify({ agent: 'hostile', environment: 'staging', files })
+      return async (attacker) => {
+        await Promise.all(many(10, () => attacker.post('diffPlan', body)))
+      }
+    },
+  },
+  {
+    name: 'sessions: large rows',
+    build: () => {
+      const bindings = many(60, (at) => ({ name: `b${at}`, from: 'argument' as const, path: `$.p${at}` }))
+      const compiled = compiledOf({ contracts: [{ tool: 'act', ...FIXED, binds: bindings }] })
+      const args = Object.fromEntries(many(60, (at) => [`p${at}`, 'x'.repeat(2_000)]))
+      const response = responseOf({ contracts: [], calls: [{ name: 'act', args }] })
+      return async (attacker) => {
+        for (let made = 0; made < 10; made++) {
+          const session = await createSession(attacker, compiled)
+          if (session === null) return
+          const { session_id, fence } = session
+          const prepared_request_id = randomUUID()
+          await attacker.post(
+            'preflight',
+            { prepared_request_id, fence, state_version: 0, tools: [{ name: 'act' }] },
+            { session_id },
+          )
+          const { body, status } = await attacker.post(
+            'propose',
+            { prepared_request_id, fence, response },
+            { session_id },
+          )
+          if (status !== 200) continue
+          const receipts = JSON.parse(body).decisions.flatMap(
+            (decision: { pending_call_id: string | null; argument_hash: string }) =>
+              decision.pending_call_id === null
+                ? []
+                : [
+                    {
+                      pending_call_id: decision.pending_call_id,
+                      argument_hash: decision.argument_hash,
+                      outcome: 'succeeded',
+                      evidence_level: 'reported',
+                    },
+                  ],
+          )
+          await attacker.post('submitReceipts', { fence, receipts }, { session_id })
+        }
+      }
+    },
+  },
+]

@@ -1,0 +1,77 @@
+import { pathOf, ROUTES } from '@countersign/protocol'
+import { many, type Shape } from './shape.js'
+
+/** Requests and connections of tenants and of strangers without a key. */
+export const REQUEST_SHAPES: readonly Shape[] = [
+  {
+    name: 'bodies: 4 MB of JSON that means nothing',
+    build: () => {
+      const bodies = [
+        `{"captures":[${'{},'.repeat(900)}{}],"x":[${'[],'.repeat(1_300_000)}[]]}`,
+        `{"captures":[{"a":${'['.repeat(60)}${'{"a":1},'.repeat(480_000)}{}${']'.repeat(60)}}]}`,
+        `{"captures":["${'\\u0061'.repeat(680_000)}"]}`,
+        `{"captures":[${'1e308,'.repeat(680_000)}1]}`,
+      ]
+      return async (attacker) => {
+        await Promise.all(many(24, (at) => attacker.post('ingestCaptures', bodies[at % bodies.length])))
+      }
+    },
+  },
+  {
+    name: 'stranger: 20,000 long paths',
+    build: () => async (attacker) => {
+      for (let round = 0; round < 200; round++)
+        await Promise.all(many(100, (at) => attacker.send('GET', `/api/v1/runs/${round}-${at}-${'p'.repeat(8_000)}`)))
+    },
+  },
+  {
+    name: 'stranger: sign-ins with wrong passwords',
+    build: () => async (attacker) => {
+      const body = (at: number) => JSON.stringify({ email: `p${at}@example.com`, password: 'wrong-password-123' })
+      await Promise.all(many(300, (at) => attacker.send('POST', '/api/auth/login', body(at))))
+    },
+  },
+  {
+    name: 'stranger: 800 clients that do not read',
+    build: () => async (attacker) => {
+      const asked = `GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(30)
+      for (let at = 0; at < 800; at++) (await attacker.socket())?.pause().write(asked)
+      await new Promise((done) => setTimeout(done, 5_000))
+    },
+  },
+  {
+    name: 'stranger: 3,000 connections that say nothing',
+    build: () => async (attacker) => {
+      for (let at = 0; at < 3_000; at++) await attacker.socket()
+    },
+  },
+  {
+    name: 'tenant: 300 bodies that never end',
+    build: () => async (attacker) => {
+      const head = `POST ${pathOf(ROUTES.ingestCaptures)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${attacker.key}\r\nContent-Type: application/json\r\nContent-Length: 4000000\r\n\r\n`
+      const part = Buffer.alloc(1_000_000, 0x20)
+      for (let at = 0; at < 300; at++) {
+        const socket = await attacker.socket()
+        socket?.write(head)
+        socket?.write(part)
+      }
+      await new Promise((done) => setTimeout(done, 5_000))
+    },
+  },
+  {
+    name: 'tenant: large evidence, as fast as allowed',
+    build: () => {
+      const receipts = many(60, (at) => ({
+        pending_call_id: `p${at}`,
+        argument_hash: 'a'.repeat(64),
+        outcome: 'succeeded',
+        evidence_level: 'reported',
+        outputs: { '$.x': 'y'.repeat(60_000) },
+      }))
+      const body = JSON.stringify({ fence: 1, receipts })
+      return async (attacker) => {
+        await Promise.all(many(60, () => attacker.post('submitReceipts', body, { session_id: 'none' })))
+      }
+    },
+  },
+]

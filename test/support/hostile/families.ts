@@ -1,0 +1,193 @@
+import type { Contract, JsonObject } from '@countersign/protocol'
+import type { Family } from './request.js'
+import { rules } from './rules-family.js'
+import { callsOf, FIXED, gene, many, oneOf, TOOL, VALUES } from './values.js'
+
+/** Schemas whose work is a product of their own size and the value's. */
+const SCHEMAS: readonly ((width: number) => JsonObject)[] = [
+  (width) => ({ type: 'array', items: { anyOf: many(width, (at) => ({ const: at + 10 })) } }),
+  (width) => ({ type: 'array', items: { not: { anyOf: many(width, (at) => ({ required: [`x${at}`] })) } } }),
+  (width) => ({ type: 'array', items: { oneOf: many(width, (at) => ({ multipleOf: at + 2 })) } }),
+  (width) => ({ type: 'array', items: { allOf: many(width, (at) => ({ maximum: at + 10 })) } }),
+  (width) => ({ allOf: many(width, (at) => ({ contains: { const: at + 10 }, minContains: 0 })) }),
+  (width) => ({ patternProperties: Object.fromEntries(many(width, (at) => [`[ab]*${at}$`, true])) }),
+  (width) => ({ propertyNames: { anyOf: many(width, (at) => ({ pattern: `${at}x$` })) } }),
+  (width) => ({ allOf: many(width, () => ({ uniqueItems: true })) }),
+  (width) => ({ items: { enum: many(width, (at) => ({ a: [at] })) } }),
+  (width) => ({ items: { not: { enum: many(width, (at) => ({ a: at + 10 })) } } }),
+  (width) => ({
+    $defs: {
+      n: {
+        anyOf: [
+          { properties: { a: { $ref: '#/$defs/n' }, b: { $ref: '#/$defs/n' } } },
+          ...many(width % 20, () => ({ $ref: '#/$defs/n/anyOf/0' })),
+        ],
+      },
+    },
+    $ref: '#/$defs/n',
+  }),
+  (width) => ({ dependentSchemas: Object.fromEntries(many(width, (at) => [`k${at}`, { minProperties: 1 }])) }),
+  (width) => ({ properties: Object.fromEntries(many(width, (at) => [`k${at}`, { pattern: `^a{${at % 300}}` }])) }),
+  (width) => ({ items: { if: false, else: { not: { anyOf: many(width, (at) => ({ pattern: `a{${at % 60}}b` })) } } } }),
+  (width) => ({
+    additionalProperties: { type: 'number' },
+    unevaluatedProperties: { anyOf: many(width, (at) => ({ const: at })) },
+  }),
+]
+
+const schemas: Family = {
+  name: 'schemas',
+  genes: {
+    schema: [0, SCHEMAS.length - 1],
+    value: [0, VALUES.length - 1],
+    width: [1, 4_000],
+    size: [1, 64_000],
+    calls: [1, 24],
+  },
+  build: (genes) => ({
+    contracts: [
+      {
+        tool: TOOL,
+        ...FIXED,
+        arguments: { type: 'object', properties: { v: oneOf(SCHEMAS, genes.schema)(gene(genes, 'width')) } },
+      },
+    ],
+    calls: callsOf(genes),
+  }),
+}
+
+/** Policies that look at every item, name many things, or are long in one way. */
+const POLICIES: readonly ((terms: number) => string)[] = [
+  (terms) =>
+    `permit(principal,action,resource) when { ${many(terms, (at) => `context.arguments.w == ${at}`).join(' || ')} };`,
+  (terms) =>
+    `permit(principal,action,resource) when { ${many(terms, () => 'context.arguments.w == 1').join(' && ')} };`,
+  (terms) =>
+    many(terms, (at) => `forbid(principal,action,resource) when { context.arguments.w == ${at + 2} };`).join('\n') +
+    'permit(principal,action,resource);',
+  (terms) =>
+    `permit(principal,action,resource) when { context.arguments.v.containsAll([${many(terms, (at) => at).join(',')}]) };`,
+  (terms) =>
+    many(terms, () => 'forbid(principal,action,resource) when { context.arguments.v.contains(7) };').join('\n') +
+    'permit(principal,action,resource);',
+  (terms) => `permit(principal,action,resource) ${many(terms, () => 'when { context.arguments.w == 1 }').join(' ')};`,
+  (terms) =>
+    many(terms, () => 'forbid(principal,action,resource) when { context.arguments.v like "*a*a*a*a*b" };').join('\n') +
+    'permit(principal,action,resource);',
+]
+
+const policies: Family = {
+  name: 'policies',
+  genes: {
+    policy: [0, POLICIES.length - 1],
+    value: [0, VALUES.length - 1],
+    terms: [1, 700],
+    size: [1, 64_000],
+    calls: [1, 24],
+  },
+  build: (genes) => ({
+    contracts: [{ tool: TOOL, ...FIXED, policy: { cedar: oneOf(POLICIES, genes.policy)(gene(genes, 'terms')) } }],
+    calls: callsOf(genes),
+    principal: { id: 'p' },
+  }),
+}
+
+const sources: Family = {
+  name: 'sources',
+  genes: {
+    rules: [1, 600],
+    from: [1, 256],
+    known: [0, 1_024],
+    leaves: [1, 256],
+    tokens: [0, 64],
+    size: [1, 64_000],
+    value: [0, VALUES.length - 1],
+    calls: [1, 24],
+  },
+  build: (genes) => {
+    const calls = callsOf(genes)
+    const hash = (at: number) => at.toString(16).padStart(64, '0')
+    const from = many(gene(genes, 'from'), (at) => ({
+      result: `tool_${at}`,
+      path: '$.items[*].id',
+      as: 'line' as const,
+    }))
+    const known = { salt: 's', hashes: many(gene(genes, 'known'), hash) }
+    const seen = many(12, (at) => ({ seen: 'line' as const, tool: `other_${at}`, path: '$.items[*].id' }))
+    const tokens = Array.from({ length: gene(genes, 'tokens') }, () => ({ kind: 'id' as const, sources: seen }))
+    const paths = ['$.v', '$.v[*]', '$.v[*].a', '$.*', '$.v.*']
+    return {
+      contracts: [
+        {
+          tool: TOOL,
+          ...FIXED,
+          sources: many(gene(genes, 'rules'), (at) => ({
+            path: oneOf(paths, at),
+            from: [...from, 'known' as const],
+            known,
+          })),
+        },
+      ],
+      calls,
+      flows: {
+        calls: calls.map((_, index) => ({
+          call_id: `c${index}`,
+          tool: TOOL,
+          leaves: many(gene(genes, 'leaves'), () => ({
+            path: '$.v[*]',
+            kind: 'prose' as const,
+            sources: seen,
+            tokens,
+          })),
+          prior_tools: [],
+          prior_calls: 0,
+        })),
+      },
+    }
+  },
+}
+
+/** Plans that are expensive before anything is judged. */
+const PIECES: readonly ((at: number) => Partial<Contract>)[] = [
+  (at) => ({ argument_value_invariants: [{ path: '$.a', regex: `[ab]{1,${(at % 900) + 1}}c` }] }),
+  (at) => ({ argument_value_invariants: many(20, (row) => ({ path: `$.a${row}[?@.b==${at}]`, exists: true })) }),
+  (at) => ({
+    arguments: {
+      properties: Object.fromEntries(many(200, (row) => [`p${row}`, { type: 'string', maxLength: at + 1 }])),
+    },
+  }),
+  (at) => ({ arguments: { anyOf: many(200, (row) => ({ required: [`p${row}_${at}`] })) } }),
+  (at) => ({
+    policy: {
+      cedar: many(30, (row) => `forbid(principal,action,resource) when { context.arguments.a == ${at + row} };`).join(
+        '',
+      ),
+    },
+  }),
+  (at) => ({ argument_value_invariants: many(40, (row) => ({ path: '$.a', schema: { const: `${at}-${row}` } })) }),
+  (at) => ({
+    preconditions: many(20, (row) => ({
+      requires_prior_tool: `t${(at + row) % 20}`,
+      same: [{ path: '$.a', as: `$.b${row}` }],
+    })),
+  }),
+  (at) => ({
+    arguments: { patternProperties: Object.fromEntries(many(60, (row) => [`^[a-z]{1,${row + 1}}${at}$`, {}])) },
+  }),
+]
+
+const plans: Family = {
+  name: 'plans',
+  genes: { piece: [0, PIECES.length - 1], contracts: [1, 500] },
+  build: (genes) => ({
+    contracts: many(gene(genes, 'contracts'), (at) => ({
+      tool: `t${at}`,
+      ...FIXED,
+      ...oneOf(PIECES, genes.piece)(at),
+    })),
+    calls: [{ name: 't0', args: {} }],
+    principal: { id: 'p' },
+  }),
+}
+
+export const FAMILIES: readonly Family[] = [rules, schemas, policies, sources, plans]

@@ -1,0 +1,57 @@
+import { type JsonObject, type JsonValue, LIMITS } from '@countersign/protocol'
+import type { Genes } from './request.js'
+
+export const TOOL = 'act'
+export const FIXED = { side_effect: 'read', gate: 'allow' } as const
+
+export const many = <Item>(width: number, make: (at: number) => Item): Item[] =>
+  Array.from({ length: Math.max(1, width) }, (_, at) => make(at))
+
+/** Values that are small in bytes and large in nodes, characters or depth, up to what one call may carry. */
+export const VALUES: readonly ((size: number) => JsonValue)[] = [
+  (size) => Array.from({ length: size }, () => 1),
+  (size) => Array.from({ length: size }, (_, index) => ({ a: index % 7 })),
+  (size) => Array.from({ length: size }, () => []),
+  (size) => Object.fromEntries(Array.from({ length: size }, (_, index) => [`k${index}`, 0])),
+  (size) => treeOf(size),
+  (size) => 'a'.repeat(size * 4),
+  (size) => 'é\u0301'.repeat(size),
+  (size) => Array.from({ length: size }, (_, index) => `a${index % 9}`),
+  (size) => Array.from({ length: size }, (_, index) => ({ a: [{ a: index % 3, b: 'x' }] })),
+]
+
+/** Every place is called `a` or is an item, so that one path finds as many as possible. */
+function treeOf(size: number): JsonValue {
+  let nodes: JsonValue[] = Array.from({ length: Math.max(1, size) }, () => 0)
+  while (nodes.length > 1) {
+    const parents: JsonValue[] = []
+    for (let at = 0; at < nodes.length; at += 2) parents.push({ a: nodes[at] ?? 0, b: nodes[at + 1] ?? 0 })
+    nodes = parents
+  }
+  return nodes[0] ?? null
+}
+
+export const oneOf = <Item>(items: readonly Item[], gene: number | undefined): Item => {
+  const item = items[(gene ?? 0) % items.length]
+  if (item === undefined) throw new Error('an empty list')
+  return item
+}
+
+export const gene = (genes: Genes, name: string): number => genes[name] ?? 0
+
+/** As large as asked for, and within what one call may carry. */
+function argumentsOf(genes: Genes): JsonObject {
+  const value = oneOf(VALUES, genes.value)
+  let size = Math.max(1, gene(genes, 'size'))
+  for (;;) {
+    const args = { v: value(size), w: 1 }
+    const bytes = Buffer.byteLength(JSON.stringify(args))
+    if (bytes <= LIMITS.argumentBytesPerCall) return args
+    size = Math.floor((size * LIMITS.argumentBytesPerCall * 0.98) / bytes)
+  }
+}
+
+export const callsOf = (genes: Genes) => {
+  const args = argumentsOf(genes)
+  return Array.from({ length: Math.max(1, Math.min(gene(genes, 'calls'), 24)) }, () => ({ name: TOOL, args }))
+}
