@@ -1,4 +1,5 @@
 import { authentication } from './requirements/authentication.js'
+import { backgroundWork } from './requirements/background-work.js'
 import { blockReasons } from './requirements/block-reasons.js'
 import { clientOptions } from './requirements/client-options.js'
 import { clientSession } from './requirements/client-session.js'
@@ -36,6 +37,7 @@ export const REQUIREMENTS = [
   ...inSection('errors', blockReasons),
   ...inSection('limits', limits),
   ...inSection('versioning', versioning),
+  ...inSection('background work', backgroundWork),
   ...inSection('proof', proof),
   ...inSection('people', whatPeopleSee),
 ]

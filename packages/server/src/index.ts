@@ -11,9 +11,14 @@ export {
   changeQuota,
   createKey,
   createTenant,
+  dropAside,
+  findAside,
   keysOf,
   restoreFrom,
+  retryAside,
   revokeKeyOf,
+  setAsideOf,
   tenantsOf,
 } from './process/operator.js'
 export { createRuntime, ListenError, type RunningServer, startServer } from './process/start-server.js'
+export { SET_ASIDE_KINDS, type SetAside, type SetAsideKey } from './store/set-aside.js'

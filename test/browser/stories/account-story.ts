@@ -37,6 +37,7 @@ export const agentRows = (now: Date): Answer<Routes['listAgents']>['agents'] => 
     calls: { enforced: 1_020, observed: 212, ungoverned: 14 },
     coverage: 0.989,
     health: { status: 'degraded', blocked_calls: 86, unanswered_calls: 0, recovering: 2, compromised: 1, killed: 3 },
+    set_aside: { captures: 0, reason: null },
     environments: [
       {
         environment: 'production',
@@ -56,6 +57,7 @@ export const agentRows = (now: Date): Answer<Routes['listAgents']>['agents'] => 
     calls: { enforced: 301, observed: 77, ungoverned: 41 },
     coverage: 0.824,
     health: { status: 'healthy', blocked_calls: 41, unanswered_calls: 0, recovering: 0, compromised: 0, killed: 0 },
+    set_aside: { captures: 2, reason: 'learnBatch failed: it took longer than 10 seconds' },
     environments: [
       { environment: 'production', status: 'none', compiled_hash: null, approved_at: null },
       { environment: 'staging', status: 'draft', compiled_hash: null, approved_at: null },
@@ -69,6 +71,7 @@ export const agentRows = (now: Date): Answer<Routes['listAgents']>['agents'] => 
     calls: { enforced: 0, observed: 188, ungoverned: 188 },
     coverage: 0,
     health: { status: 'inactive', blocked_calls: 0, unanswered_calls: 0, recovering: 0, compromised: 0, killed: 0 },
+    set_aside: { captures: 0, reason: null },
     environments: [{ environment: 'development', status: 'none', compiled_hash: null, approved_at: null }],
   },
 ]

@@ -1,12 +1,11 @@
-import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
 import { connect } from '../../../packages/server/src/postgres/database.js'
 import { migrate } from '../../../packages/server/src/postgres/migrate.js'
 import { startEmbeddedPostgres } from '../../../packages/server/src/process/embedded-postgres/start-embedded-postgres.js'
+import { buildOnce } from '../process/command-line.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -19,9 +18,6 @@ interface Shared {
   users: number
   stop: () => Promise<void>
 }
-
-const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
-const TYPESCRIPT = `${ROOT}node_modules/typescript/bin/tsc`
 
 /** All stages of a run live in this process and share one PostgreSQL. */
 const holder = globalThis as typeof globalThis & { countersignTestPostgres?: Promise<Shared> }
@@ -42,7 +38,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 async function start(): Promise<Shared> {
   // Tests run the sources; the worker thread of a server runs what was built from them.
-  execFileSync(process.execPath, [TYPESCRIPT, '-b', 'packages/server'], { cwd: ROOT, stdio: 'inherit' })
+  buildOnce('packages/server')
   const dataFolder = await mkdtemp(join(tmpdir(), 'countersign-test-'))
   const postgres = await startEmbeddedPostgres({ dataFolder, durable: false })
   const url = postgres.url.replace(/[^/]*$/, 'postgres')

@@ -2,9 +2,9 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { root } from '../files/tracked-files.js'
 
 /** Compiles what changed, since the command line runs from `dist`; `npm test` did so before the tests. */
-export function buildOnce(): void {
+export function buildOnce(project = '.'): void {
   if (process.env.COUNTERSIGN_TEST_BUILT === 'yes') return
-  execFileSync(`${root}node_modules/.bin/tsc`, ['-b'], { cwd: root, stdio: 'inherit' })
+  execFileSync(`${root}node_modules/.bin/tsc`, ['-b', project], { cwd: root, stdio: 'inherit' })
 }
 
 export interface Command {

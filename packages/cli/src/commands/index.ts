@@ -5,6 +5,7 @@ import { key } from './key.js'
 import { plan } from './plan.js'
 import { restore } from './restore.js'
 import { run } from './run.js'
+import { setAside } from './set-aside.js'
 import { start } from './start.js'
 import { tenant } from './tenant.js'
 import { validate } from './validate.js'
@@ -15,6 +16,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   start,
   tenant,
   key,
+  'set-aside': setAside,
   compile,
   validate,
   plan,

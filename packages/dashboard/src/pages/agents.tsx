@@ -82,6 +82,7 @@ function AgentCard({ agent }: { agent: AgentRow }) {
         ))}
       </dl>
       <Health agent={agent} />
+      <SetAside agent={agent} />
       <ul className="agent-environments">
         {agent.environments.map((entry) => (
           <li key={entry.environment}>
@@ -125,6 +126,19 @@ const HEALTH = {
   degraded: { tone: 'warn', word: 'needs attention' },
   inactive: { tone: 'neutral', word: 'inactive' },
 } as const
+
+/** Captures that teach nothing, because learning from them failed. */
+function SetAside({ agent: { set_aside } }: { agent: AgentRow }) {
+  if (set_aside.captures === 0) return null
+  return (
+    <p className="note" role="status">
+      {plural(set_aside.captures, 'capture')} set aside: learning failed three times (
+      <Text value={set_aside.reason ?? 'unknown'} />
+      ). {set_aside.captures === 1 ? 'It is' : 'They are'} stored, but what was learned of this agent does not include{' '}
+      {set_aside.captures === 1 ? 'it' : 'them'}. An operator can try again with <code>countersign set-aside</code>.
+    </p>
+  )
+}
 
 /** Problems of the last 30 days, each with a link to its sessions. */
 function Health({ agent: { agent, calls, health, since: from } }: { agent: AgentRow }) {

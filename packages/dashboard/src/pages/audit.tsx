@@ -30,6 +30,8 @@ export const ACTIONS: Record<AuditEntry['action'], string> = {
   key_created: 'Key created',
   key_revoked: 'Key revoked',
   quota_changed: 'Quota changed',
+  set_aside_retried: 'Work tried again',
+  set_aside_dropped: 'Failed work dropped',
   plan_submitted: 'Plan submitted',
   plan_edited: 'Draft edited',
   plan_approved: 'Plan approved',

@@ -76,6 +76,8 @@ export const AUDIT_ACTIONS = [
   'key_created',
   'key_revoked',
   'quota_changed',
+  'set_aside_retried',
+  'set_aside_dropped',
   'plan_submitted',
   'plan_edited',
   'plan_approved',

@@ -111,6 +111,8 @@ export const agentRowSchema = z.strictObject({
     compromised: z.int(),
     killed: z.int(),
   }),
+  /** Captures that nobody learns from any more, because learning from them failed again and again; and why, of the last. */
+  set_aside: z.strictObject({ captures: z.int(), reason: z.string().nullable() }),
   environments: z.array(
     z.strictObject({
       environment: environmentSchema,

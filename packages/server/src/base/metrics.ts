@@ -15,7 +15,7 @@ export interface Metrics {
 
 export interface GaugeValues {
   readonly label: string
-  readonly read: () => ReadonlyMap<string, number>
+  readonly read: () => ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>
 }
 
 type Labels = Readonly<Record<string, string>>
@@ -77,7 +77,8 @@ export function createMetrics(): Metrics {
     gaugeBy: (name, help, { label, read }) => {
       gauges.set(name, {
         help,
-        read: () => new Map([...read()].map(([value, number]) => [labelText({ [label]: value }), number])),
+        read: async () =>
+          new Map([...(await read())].map(([value, number]) => [labelText({ [label]: value }), number])),
       })
     },
     render: async () => {

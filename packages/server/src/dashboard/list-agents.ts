@@ -3,6 +3,7 @@ import type { UserContext } from '../context/context.js'
 import { countAgents, countTroubledSessions, listAttachments, listKnownAgents } from '../store/dashboard/agents.js'
 import { sumDecisions, sumSessions } from '../store/dashboard/decision-counts.js'
 import { countUnansweredByAgent } from '../store/dashboard/unanswered-calls.js'
+import { countCapturesAside } from '../store/set-aside.js'
 
 const HOUR_MS = 3_600_000
 const WINDOW_HOURS = 30 * 24
@@ -17,15 +18,16 @@ export async function listAgents(ctx: UserContext): Promise<Reply<Routes['listAg
   const { tenantId } = ctx.tenant
   const nowMs = ctx.app.clock().getTime()
   const since = new Date(Math.floor(nowMs / HOUR_MS) * HOUR_MS - WINDOW_HOURS * HOUR_MS)
-  const [known, begun, decided, troubled, unanswered, attachments] = await Promise.all([
+  const [known, begun, decided, troubled, unanswered, attachments, aside] = await Promise.all([
     listKnownAgents(sql, tenantId),
     sumSessions(sql, { tenantId, since }),
     sumDecisions(sql, { tenantId, since, spanSeconds: (2 * WINDOW_HOURS * HOUR_MS) / 1_000 }),
     countTroubledSessions(sql, tenantId, since),
     countUnansweredByAgent(sql, tenantId),
     listAttachments(sql, tenantId),
+    countCapturesAside(sql, tenantId),
   ])
-  const names = new Set([...begun, ...known].map(({ agent }) => agent).filter((agent) => agent !== ''))
+  const names = new Set([...begun, ...known, ...aside].map(({ agent }) => agent).filter((agent) => agent !== ''))
   const agents = [...names].map((agent) => {
     const learned = known.find((row) => row.agent === agent)
     const sessions = begun.find((row) => row.agent === agent)
@@ -56,6 +58,7 @@ export async function listAgents(ctx: UserContext): Promise<Reply<Routes['listAg
         compromised,
         killed,
       },
+      set_aside: setAsideIn(aside, agent),
       environments: environmentSchema.options.map((environment) => {
         const found = attachments.find((row) => row.agent === agent && row.environment === environment)
         return {
@@ -69,6 +72,11 @@ export async function listAgents(ctx: UserContext): Promise<Reply<Routes['listAg
   })
   const newestFirst = agents.sort((a, b) => (b.last_seen ?? '').localeCompare(a.last_seen ?? ''))
   return { agents: newestFirst.slice(0, MOST), total: await countAgents(sql, tenantId, since) }
+}
+
+const setAsideIn = (aside: Awaited<ReturnType<typeof countCapturesAside>>, agent: string) => {
+  const own = aside.find((row) => row.agent === agent)
+  return { captures: own?.captures ?? 0, reason: own?.reason ?? null }
 }
 
 const callsOf = (rows: readonly { calls: number }[]): number => rows.reduce((sum, { calls }) => sum + calls, 0)

@@ -8,6 +8,14 @@ import type { Tx } from '../postgres/sql.js'
 import { countActiveKeys, insertKey, type KeyRow, listKeys, revokeKey } from '../store/accounts/api-keys.js'
 import { insertTenant, listTenants, lockTenant, setQuota, type TenantRow } from '../store/accounts/tenants.js'
 import { insertAuditEntry, type NewAuditEntry } from '../store/audit.js'
+import {
+  dropSetAside,
+  findSetAside,
+  listSetAside,
+  retrySetAside,
+  type SetAside,
+  type SetAsideKey,
+} from '../store/set-aside.js'
 import { backUp, type RestoreOptions, restoreBackup } from './backup.js'
 import { withDatabase } from './configured-database.js'
 
@@ -86,6 +94,40 @@ export const backUpTo = (file: string, config: Config): Promise<number> =>
 /** Fills the configured database, which must be empty, from a backup. Returns the rows read. */
 export const restoreFrom = (file: string, config: Config, options: RestoreOptions = {}): Promise<number> =>
   withDatabase(config, (url) => restoreBackup(file, url, options), 'old or new')
+
+/** So many are listed; whoever has more looks at the metrics first. */
+const LISTED_AT_MOST = 1_000
+
+/** Work that failed too often and is not tried again, the newest first. */
+export const setAsideOf = (config: Config): Promise<SetAside[]> =>
+  inTransaction(config, (tx) => listSetAside(tx, LISTED_AT_MOST))
+
+export const findAside = (key: SetAsideKey, config: Config): Promise<SetAside> =>
+  inTransaction(config, (tx) => holdAside(tx, key))
+
+/** Puts work back into its queue. A service that runs takes it up within seconds. */
+export const retryAside = (key: SetAsideKey, config: Config): Promise<void> =>
+  inTransaction(config, async (tx) => {
+    await holdAside(tx, key)
+    await retrySetAside(tx, key)
+    await audit(tx, { tenantId: key.tenantId, action: 'set_aside_retried', subject: key.id, detail: key.kind })
+  })
+
+/** Takes work off the list for good. */
+export const dropAside = (key: SetAsideKey, config: Config): Promise<void> =>
+  inTransaction(config, async (tx) => {
+    await holdAside(tx, key)
+    await dropSetAside(tx, key)
+    await audit(tx, { tenantId: key.tenantId, action: 'set_aside_dropped', subject: key.id, detail: key.kind })
+  })
+
+async function holdAside(tx: Tx, key: SetAsideKey): Promise<SetAside> {
+  const found = await findSetAside(tx, key)
+  if (found !== null) return found
+  throw new OperatorError(
+    `no ${key.kind} ${key.id} of tenant ${key.tenantId} is set aside: countersign set-aside list shows what is`,
+  )
+}
 
 const inTransaction = <T>(config: Config, work: (tx: Tx) => Promise<T>): Promise<T> =>
   withDatabase(config, (url) => transactAtVersion(url, work))

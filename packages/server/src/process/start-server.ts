@@ -18,6 +18,7 @@ import { makeDriverFast } from '../postgres/fast-driver.js'
 import { codeVersion, migrate } from '../postgres/migrate.js'
 import { runsAtRest } from '../runs/judge-run.js'
 import { countLedgerEvents } from '../store/health.js'
+import { countSetAside } from '../store/set-aside.js'
 import { createClockWatch } from './clock-watch.js'
 import { createAccounts } from './create-accounts.js'
 import { startEmbeddedPostgres } from './embedded-postgres/start-embedded-postgres.js'
@@ -99,7 +100,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   let ready = true
   let url = config.publicUrl ?? `http://${config.host}:${config.port}`
   const keyUsage = createKeyUsage({ database, clock, log }, memories.cache('key_usage'))
-  const captures = createCaptureRecorder({ database, random, log })
+  const captures = createCaptureRecorder({ database, random, log }, memories.budget('captures'))
   const thread = createTaskThread()
   metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
   metrics.gauge('countersign_pool_waiting', 'Requests that wait for a connection', () => database.load().waiting)
@@ -107,6 +108,10 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   metrics.gauge('countersign_ledger_height', 'Ledger events stored, as PostgreSQL estimates it', () =>
     countLedgerEvents(database.sql),
   )
+  metrics.gaugeBy('countersign_set_aside', 'Work that failed too often and is not tried again, by kind', {
+    label: 'kind',
+    read: () => countSetAside(database.sql),
+  })
   const version = createVersionWatch({ sql: database.sql, log })
   const clockWatch = createClockWatch({ sql: database.sql, clock, log })
   metrics.gauge('countersign_clock_skew_seconds', "How far this process's clock is ahead of the database's", () =>

@@ -46,6 +46,11 @@ export async function sendDueMail(parts: MailWorkerParts): Promise<boolean> {
   const mail = await database.transaction(SHARE, async (tx): Promise<QueuedMail | undefined> => {
     const due = await takeDueMail(tx)
     if (due === undefined) return undefined
+    if (due.attempts >= MAX_ATTEMPTS) {
+      // The last attempt ended the process before it could be given up.
+      await giveUp(tx, due)
+      return undefined
+    }
     const { tenantId, userId, kind } = due
     await beginAttempt(tx, due, retryDelaySeconds(due.attempts))
     await replaceMailToken(tx, {
