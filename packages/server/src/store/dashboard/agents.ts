@@ -43,6 +43,7 @@ export async function countAgents(sql: Queryable, tenantId: string, since: Date)
       select agent from sessions where tenant_id = ${tenantId} and created_at >= ${since} and agent is not null
       union select agent from learned_tools where tenant_id = ${tenantId}
       union select agent from governance_plans where tenant_id = ${tenantId}
+      union select agent from set_aside_captures where tenant_id = ${tenantId}
     ) as known`
   return row?.agents ?? 0
 }
