@@ -11,6 +11,8 @@ export interface LoopbackProvider {
   requests: RecordedRequest[]
   /** Answers the next requests, in order. */
   enqueue(...answers: Answer[]): void
+  /** Takes the next answer away, which nobody came for. */
+  take(): void
   /** Answers whatever is asked while the queue is empty. */
   answerWith(answer: (request: RecordedRequest) => Answer | Promise<Answer>): void
   close(): Promise<void>
@@ -72,6 +74,9 @@ export async function startProvider(): Promise<LoopbackProvider> {
     requests,
     enqueue: (...answers) => {
       queue.push(...answers)
+    },
+    take: () => {
+      queue.shift()
     },
     answerWith: (answer) => {
       fallback = answer

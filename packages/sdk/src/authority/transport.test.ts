@@ -193,7 +193,7 @@ describe('Retry-After', () => {
   test('as a date is understood', async () => {
     const headers = { 'retry-after': new Date(Date.now() + 10_000).toUTCString() }
     const limited = async () => Response.json(problem(429, 'RATE_LIMITED'), { status: 429, headers })
-    const [delay] = await delaysOf({ fetch: limited }, { attempts: 2 })
+    const [delay] = await delaysOf({ fetch: limited, random: () => 0 }, { attempts: 2 })
     expect(delay).toBeGreaterThan(8_000)
     expect(delay).toBeLessThanOrEqual(10_000)
   })

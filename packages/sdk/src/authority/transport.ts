@@ -1,5 +1,6 @@
 import {
   type CheckedReply,
+  ERRORS,
   type Problem,
   pathOf,
   problemSchema,
@@ -56,6 +57,15 @@ export class ServiceRefusal extends Error {
   }
 }
 
+/** The service answered that its tenant asks for too much, and went on saying so for as long as a call may wait. */
+export class ServiceThrottled extends ServiceRefusal {
+  constructor(request: string, problem: Problem | null) {
+    const { status, title } = { status: 429, title: ERRORS.RATE_LIMITED.title }
+    const detail = `${request} is rate limited: the quota of the tenant is used up for now`
+    super({ ...(problem ?? { type: 'about:blank', title }), status, code: 'RATE_LIMITED', detail })
+  }
+}
+
 /** The service did not answer, or not with an answer: nothing is known about what it did. */
 export class ServiceFailure extends Error {
   override readonly name = 'ServiceFailure'
@@ -64,26 +74,38 @@ export class ServiceFailure extends Error {
 const ATTEMPTS = 4
 const FIRST_DELAY_MS = 50
 const LONGEST_DELAY_MS = 2_000
+const LONGEST_SPREAD_MS = 1_000
 
 /**
  * Every mutation of the service can be sent again after a lost answer, so whatever is not an answer is retried:
- * connection errors, timeouts, 5xx, bodies that are not the route's. The service's 4xx are answers.
+ * connection errors, timeouts, 5xx, bodies that are not the route's. The service's 4xx are answers; a 429 is one that is
+ * waited out as long as the time allows.
  */
 export function createTransport(settings: TransportSettings): Transport {
   const random = settings.random ?? Math.random
   return {
     async call(name, sent, limits = {}) {
-      const deadline = performance.now() + (limits.timeoutMs ?? settings.timeoutMs)
+      const startedMs = performance.now()
+      let timeoutMs = limits.timeoutMs ?? settings.timeoutMs
       const attempts = limits.attempts ?? ATTEMPTS
+      let failures = 0
+      let sleptMs = 0
       for (let attempt = 1; ; attempt++) {
-        const attemptMs = attemptTimeout(deadline - performance.now(), attempts - attempt)
-        const result = await once(settings, name, sent, attemptMs)
+        const leftMs = timeoutMs - (performance.now() - startedMs)
+        const result = await once(settings, name, sent, attemptTimeout(leftMs, attempts - failures - 1))
         if ('reply' in result) return result.reply
+        const { throttled = false } = result
+        // One that says so is there: it is waited for as usual, even if this was a short look for one that was away.
+        if (throttled) timeoutMs = settings.timeoutMs
+        else failures++
         const delayMs = result.retryAfterMs ?? jittered(attempt, random())
-        const last = attempt >= attempts || performance.now() + delayMs >= deadline
-        if (last) throw result.failure
-        if (result.throttled) settings.onThrottled?.(delayMs)
-        await sleep(delayMs)
+        const elapsedMs = Math.max(performance.now() - startedMs, sleptMs)
+        if (failures >= attempts || elapsedMs + delayMs >= timeoutMs) throw result.failure
+        if (throttled) settings.onThrottled?.(delayMs)
+        // Many programs are told the same time: they must not come back at once.
+        const spreadMs = throttled ? random() * Math.min(delayMs, LONGEST_SPREAD_MS) : 0
+        sleptMs += delayMs + spreadMs
+        await sleep(delayMs + spreadMs)
       }
     },
   }
@@ -91,7 +113,7 @@ export function createTransport(settings: TransportSettings): Transport {
 
 type Attempt<Name extends RouteName> =
   | { reply: ReplyOf<Name> }
-  | { failure: ServiceFailure; retryAfterMs: number | null; throttled?: boolean }
+  | { failure: ServiceFailure | ServiceThrottled; retryAfterMs: number | null; throttled?: boolean }
 
 async function once<Name extends RouteName>(
   settings: TransportSettings,
@@ -129,7 +151,8 @@ async function once<Name extends RouteName>(
   if (response.ok) return replied(name, text, `${method} ${whereOf(url)}`)
   const problem = readProblem(text)
   if (response.status === 429) {
-    return { ...failed(`${method} ${whereOf(url)} is rate limited`, {}, retryAfterMs(response)), throttled: true }
+    const failure = new ServiceThrottled(`${method} ${whereOf(url)}`, problem)
+    return { failure, retryAfterMs: retryAfterMs(response), throttled: true }
   }
   if (problem !== null && response.status >= 400 && response.status < 500) throw new ServiceRefusal(problem)
   return failed(

@@ -34,6 +34,8 @@ export interface ControlsOptions {
   readonly sessionId: string
 }
 
+/** Answers about the key or the quota, not about the stop. */
+const MUST_BE_SENT_AGAIN: ReadonlySet<number> = new Set([401, 403, 429])
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 30_000
 
@@ -89,7 +91,7 @@ export function createControls({ server, opened, mayExist, limits, report, sessi
       if (await mayExist()) await send()
       return true
     } catch (error) {
-      if (error instanceof ServiceRefusal && error.status !== 401 && error.status !== 403) return true
+      if (error instanceof ServiceRefusal && !MUST_BE_SENT_AGAIN.has(error.status)) return true
       const detail = `${what} has not reached the server: ${messageOf(error)}`
       report({ type: 'replay_degraded', session_id: sessionId, detail })
       return false

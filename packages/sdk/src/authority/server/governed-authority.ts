@@ -7,7 +7,7 @@ import { blockedDecision } from '../blocked-decision.js'
 import type { LocalSession, LocalSessionOptions } from '../local/local-session.js'
 import { errorOf, type StopReason, stopError, stopReasonIn, stopReasonOf } from '../refusals.js'
 import { snapshotWith } from '../snapshot-with.js'
-import { type CallLimits, ServiceFailure, ServiceRefusal } from '../transport.js'
+import { type CallLimits, ServiceFailure, ServiceRefusal, ServiceThrottled } from '../transport.js'
 import { type ClientEvent, type ClientState, createClientState } from './client-state.js'
 import { completeDecision, deniedSince } from './complete-decision.js'
 import { createControls } from './controls.js'
@@ -172,7 +172,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
           client.move('replica_diverged')
           return { by: 'server', outcome: 'no_calls', decisions: [] }
         }
-        if (error instanceof ServiceFailure) client.move('answer_lost')
+        if (error instanceof ServiceFailure || error instanceof ServiceThrottled) client.move('answer_lost')
         return withoutServer(error, (local) => proposeTo(local, proposal))
       } finally {
         controls.release()

@@ -2,13 +2,13 @@ import { LIMITS, type PendingCallView, type Receipt } from '@countersign/protoco
 import { singleFlight } from '../../base/single-flight.js'
 import type { Evidence } from '../authority.js'
 import { isAboutContent } from '../refusals.js'
-import { ServiceRefusal } from '../transport.js'
+import { ServiceRefusal, ServiceThrottled } from '../transport.js'
 
 /** Receipts that have not reached the server yet. They are sent in order, and again until they get there. */
 export interface ReceiptOutbox {
   add(receipts: readonly Receipt[]): void
-  /** Sends all that is unsent. False when the server cannot be reached; then it is tried again later. */
-  deliver(): Promise<boolean>
+  /** Sends all that is unsent. Otherwise why not, as the transport throws it; then it is tried again later. */
+  deliver(): Promise<Delivery>
   count(): number
   /** Remembers the evidence of a call that was decided here, in case the server turns out to have allowed it too. */
   remember(evidence: Evidence): void
@@ -16,6 +16,8 @@ export interface ReceiptOutbox {
   evidenceFor(call: PendingCallView): Receipt | null
   stop(): void
 }
+
+export type Delivery = { readonly delivered: true } | { readonly delivered: false; readonly why: unknown }
 
 export interface ReceiptOutboxOptions {
   /** Throws what the transport throws. */
@@ -50,7 +52,7 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
     try {
       await send(batch)
     } catch (error) {
-      if (!(error instanceof ServiceRefusal) || isAboutTheKey(error)) throw error
+      if (!(error instanceof ServiceRefusal) || saysNothingOfIt(error)) throw error
       const [receipt] = batch
       // One receipt that the server refuses must not hold up the others.
       if (batch.length > 1) for (const one of batch) await sendBatch([one])
@@ -59,7 +61,7 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
     }
   }
 
-  async function deliverAll(): Promise<boolean> {
+  async function deliverAll(): Promise<Delivery> {
     try {
       while (unsent.length > 0) {
         const batch = unsent.slice(0, LIMITS.receiptsPerBatch)
@@ -67,17 +69,17 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
         unsent = unsent.slice(batch.length)
       }
       retryMs = FIRST_RETRY_MS
-      return true
+      return { delivered: true }
     } catch (error) {
-      onFailure(error)
+      if (!(error instanceof ServiceThrottled)) onFailure(error)
       retryLater()
-      return false
+      return { delivered: false, why: error }
     }
   }
 
-  async function deliver(): Promise<boolean> {
+  async function deliver(): Promise<Delivery> {
     const done = await delivering.run()
-    return done && unsent.length > 0 ? deliver() : done
+    return done.delivered && unsent.length > 0 ? deliver() : done
   }
 
   return {
@@ -105,8 +107,9 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
   }
 }
 
-/** A revoked key says nothing about the receipt: it stays unsent. */
-const isAboutTheKey = (error: ServiceRefusal): boolean => error.status === 401 || error.status === 403
+/** A revoked key or a quota that is used up says nothing about the receipt: it stays unsent. */
+const saysNothingOfIt = (error: ServiceRefusal): boolean =>
+  error.status === 401 || error.status === 403 || error instanceof ServiceThrottled
 
 const hasContent = ({ outputs, result, error_code, approvals }: Receipt): boolean =>
   [outputs, result, error_code, approvals].some((part) => part !== undefined)

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { PendingCallView, Receipt } from '@countersign/protocol'
-import type { Report } from '../../base/diagnostics.js'
+import { messageOf, type Report } from '../../base/diagnostics.js'
 import { singleFlight } from '../../base/single-flight.js'
 import type { PreflightRequest, PreflightResult } from '../authority.js'
-import { type CallLimits, ServiceFailure, ServiceRefusal } from '../transport.js'
+import { type CallLimits, ServiceFailure, ServiceRefusal, ServiceThrottled } from '../transport.js'
 import type { ClientStateHolder } from './client-state.js'
 import type { Controls } from './controls.js'
 import { type OnInDoubt, receiptInDoubt, resolveInDoubt } from './in-doubt.js'
@@ -61,7 +61,9 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
 
   async function openSession(): Promise<void> {
     const opened = await server.open(limits()).catch((error: unknown) => {
-      client.move(error instanceof ServiceFailure ? 'create_unanswered' : 'create_refused')
+      // An attempt before the one that was throttled may have been lost on its way back.
+      const isAnswered = error instanceof ServiceRefusal && !(error instanceof ServiceThrottled)
+      client.move(isAnswered ? 'create_refused' : 'create_unanswered')
       throw error
     })
     options.controls().replayOn(replica.begin(opened))
@@ -79,7 +81,7 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
     await open()
     if (client.now().earlierCalls === 'in_doubt') await resolving.run()
     await options.controls().flush()
-    if (!(await outbox.deliver())) throw new ServiceFailure('receipts of earlier calls could not be delivered')
+    await deliverReceipts()
     // What was decided here instead may still run; only a turn with tools has waited for it.
     if (client.now().answer === 'lost' && tools.length > 0) await resolveUnseen()
     else if (client.now().answer === 'lost') client.move('replica_diverged')
@@ -87,6 +89,16 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
     replica.adopt(await server.loadState())
     // The server does not know yet what was changed here meanwhile.
     replica.change((session) => options.controls().replayOn(session))
+  }
+
+  /** A refusal is what the program should hear; anything else is one more sign that the server is away. */
+  async function deliverReceipts(): Promise<void> {
+    const delivery = await outbox.deliver()
+    if (delivery.delivered) return
+    const { why } = delivery
+    if (why instanceof ServiceRefusal) throw why
+    const detail = `receipts of earlier calls could not be delivered: ${messageOf(why)}`
+    throw new ServiceFailure(detail, { cause: why })
   }
 
   /** Once for all turns that wait. The program is asked once, even where the receipts must be sent again. */
