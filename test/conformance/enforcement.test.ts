@@ -250,11 +250,13 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
       },
       abandon: async () => {},
       holdStreams: false,
+      onlyWatches: false,
     }
     const client = proof.make(recordingFetch(sent))
     const governor: ClientGovernor = {
       runTurn: (call) => runTurn(hooks, call),
       assertUsable: () => {},
+      binds: () => true,
       send: (call) => call(),
     }
     return { facade: governClient(client, kind, governor), hooks, judged }
@@ -320,6 +322,7 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
     const governor: ClientGovernor = {
       runTurn: (call) => runTurn(hooks, call),
       assertUsable: () => {},
+      binds: () => true,
       send: (call) => call(),
     }
     const facade = governClient(proof.make(answering), kind, governor)
@@ -390,6 +393,7 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
         throw new Error('no turn here')
       },
       assertUsable: () => {},
+      binds: () => true,
       send: (call) => call(),
     })
     const seen = new Set<object>()

@@ -48,10 +48,12 @@ function clients(judge: ((answer: ModelAnswer) => TurnResult) | null, holdStream
     },
     abandon: async () => {},
     holdStreams,
+    onlyWatches: false,
   }
   const governor: ClientGovernor = {
     runTurn: (call) => runTurn(hooks, call),
     assertUsable: () => {},
+    binds: () => true,
     send: (call) => call(),
   }
   const governed = <Client extends object>(client: Client): Client => {

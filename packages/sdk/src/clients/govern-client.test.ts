@@ -42,12 +42,14 @@ function governed<Client extends object>(
       recorded.abandoned.push(answer)
     },
     holdStreams: false,
+    onlyWatches: false,
     ...overrides,
   }
   return {
     client: governClient(client, kind, {
       runTurn: (call) => runTurn(hooks, call),
       assertUsable: () => {},
+      binds: () => true,
       send: (call) => call(),
     }),
     recorded,

@@ -11,6 +11,8 @@ export interface ClientGovernor {
   runTurn(call: ModelCall): GovernedPromise
   /** Called before any method is looked at: throws when the wrapper is no longer in use. */
   assertUsable(): void
+  /** Verdicts can stop a call. Where they cannot, whatever is not governed passes to the original. */
+  binds(): boolean
   /** Makes a call of the wrapper's own on the original client, so that it is not taken for the program's. */
   send<T>(call: () => T): T
 }
@@ -42,12 +44,18 @@ export function governClient<Client extends object>(
     governor.assertUsable()
     const send = originals.get(provider)
     if (send === undefined) throw refusal(path)
+    if (!governor.binds() && goesElsewhere(options)) return governor.send(() => send(request as JsonObject, options))
     const { body, rest } = sentBy(request, options)
     return governor.runTurn({ provider, request: body, send: (sent) => governor.send(() => send(sent, rest)) })
   }
 
   const method = (treatment: Treatment | undefined, path: string, owner: object, original: Method): unknown => {
-    if (treatment === undefined) return () => throwing(refusal(path))
+    if (treatment === undefined) {
+      return (...args: unknown[]) => {
+        if (governor.binds()) throw refusal(path)
+        return governor.send(() => Reflect.apply(unpatched(original), owner, args))
+      }
+    }
     switch (treatment.as) {
       case 'governed':
         return create(treatment.provider, path)
@@ -97,6 +105,10 @@ export function governClient<Client extends object>(
   return root as Client
 }
 
+function goesElsewhere(options: unknown): boolean {
+  return isObject(options) && (options.path !== undefined || options.method !== undefined)
+}
+
 /**
  * What a call really sends. Both clients let the option `body` replace the request, and `path` or `method` send it
  * elsewhere: the first is governed as the request that it is, the others are refused.
@@ -136,10 +148,6 @@ function facadeOf(target: object, member: (name: string) => unknown): object {
     deleteProperty: () => false,
     setPrototypeOf: () => false,
   })
-}
-
-function throwing(error: Error): never {
-  throw error
 }
 
 function elsewhere(option: string): ReplayConfigError {

@@ -15,6 +15,7 @@ import { type WrappedTool, wrapTools } from '../turn/tools.js'
 import type { TraceEntry } from '../turn/trace.js'
 import { createTurn, runTurn } from '../turn/turn.js'
 import { createTurnQueue, TURN_TIMEOUT_MS } from '../turn/turn-queue.js'
+import { binds } from '../turn/turn-session.js'
 import { healthOf } from './health.js'
 import { createReplayCaptures, type ReplayCaptures } from './replay-captures.js'
 import { reportDifferences } from './report-differences.js'
@@ -230,6 +231,7 @@ function governorOf(core: SessionCore, notes: SessionNotes, captures: ReplayCapt
   }
   return {
     runTurn: (call: ModelCall) => runTurn(createTurn(session, call.provider), call),
+    binds: () => binds(session),
     // A call that is refused rejects, like any other call of the client that fails.
     assertUsable: () => {},
   }

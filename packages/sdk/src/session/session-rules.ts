@@ -36,7 +36,7 @@ export function firstRules(settings: ReplaySettings, report: Report): SessionRul
       'compilation_failed',
     )
   }
-  return { ...watching, attachment: 'pending' }
+  return { ...watching, mode: settings.mode ?? ATTACHED_AS[settings.environment].mode, attachment: 'pending' }
 }
 
 /** The rules once the lookup has answered. Explicit options win over what the environment suggests. */

@@ -47,8 +47,9 @@ export function wholeAnswer(provider: Provider, data: unknown, result: TurnResul
 /** A stream is judged at its end: as the program reads it, or here at once where it may be thrown away for a retry. */
 export async function judgeStream(pending: PendingRequest, stream: ClientStream): Promise<GivenAnswer> {
   const { hooks, provider, request } = pending
-  const hold = provider.readStream(request, { holdAll: hooks.holdStreams })
-  if (!hooks.holdStreams) {
+  const holdAll = hooks.holdStreams
+  const hold = provider.readStream(request, { holdAll })
+  if (!holdAll) {
     layStream(stream, (source) => flow(pending, hold, source(), stream.controller))
     return { data: stream }
   }
@@ -89,11 +90,13 @@ async function* flow(
       complete: hold.complete() && !hold.holding(),
       error,
     })
+  const passesAll = pending.hooks.onlyWatches
   let ended = false
   try {
     for await (const event of { [Symbol.asyncIterator]: () => source }) {
-      if (isObject(event)) yield* hold.take(event)
-      else yield event
+      const free = isObject(event) ? hold.take(event) : [event]
+      if (passesAll) yield event
+      else yield* free
     }
     ended = true
   } catch (error) {
@@ -105,7 +108,8 @@ async function* flow(
   }
   // The clients end a stream quietly when the program aborts it.
   if (controller?.signal?.aborted && !hold.complete()) return abandon('left')
-  yield* released(hold, await runToPromise(pending.hooks.judge(streamAnswer(pending, hold))))
+  const result = await runToPromise(pending.hooks.judge(streamAnswer(pending, hold)))
+  if (!passesAll) yield* released(hold, result)
 }
 
 // biome-ignore lint/correctness/useYield: a stream that fails before its first event
@@ -122,7 +126,7 @@ function released(hold: StreamHold, result: TurnResult): JsonObject[] {
     case 'answer':
       return hold.releaseOnly(new Set(), result.text)
     case 'retry':
-      throw new Error('a stream that has begun to flow cannot be asked for again; set holdStreams')
+      throw new Error('a stream that has begun to flow cannot be asked for again')
   }
 }
 

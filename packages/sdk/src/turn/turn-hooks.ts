@@ -12,6 +12,8 @@ export interface TurnHooks {
   abandon(answer: AbandonedAnswer): Promise<void>
   /** Hold streams from their first event, because the answer may be thrown away for a retry. */
   readonly holdStreams: boolean
+  /** Nothing of the prepared request is enforced: it is sent as it is, and the answer passes untouched. */
+  readonly onlyWatches: boolean
 }
 
 /** The request to send, or the text to answer with instead of asking the model. */

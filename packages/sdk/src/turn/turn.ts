@@ -55,7 +55,8 @@ function* turnSteps(hooks: TurnHooks, call: ModelCall): Steps<ApiResult> {
   for (;;) {
     const prepared = yield* hooks.prepare(request)
     if ('said' in prepared) return answerInstead(provider, request, prepared.said)
-    const sent = request.stream === true ? provider.withStreamUsage(prepared.request) : prepared.request
+    const addsUsage = request.stream === true && !hooks.onlyWatches
+    const sent = addsUsage ? provider.withStreamUsage(prepared.request) : prepared.request
     const pending: PendingRequest = { provider, hooks, request, sent, startedAt: performance.now() }
     let sending: unknown
     let data: unknown
@@ -94,17 +95,29 @@ export function createTurn(session: TurnSession, provider: Provider): TurnHooks 
     prepare: (request) => prepare(turn, request),
     judge: (answer) => judge(turn, answer),
     abandon: (answer) => abandon(turn, answer),
-    holdStreams: session.settings.maxRetries > 0,
+    // Known only once the request is prepared.
+    get holdStreams() {
+      return session.settings.maxRetries > 0 && !onlyWatches(turn)
+    },
+    get onlyWatches() {
+      return onlyWatches(turn)
+    },
   }
+}
+
+function onlyWatches({ session, asked }: Turn): boolean {
+  const prepared = asked?.prepared ?? null
+  return prepared === null || session.stance(prepared.by) !== 'enforce'
 }
 
 function* prepare(turn: Turn, request: JsonObject): Steps<Prepared> {
   const { session, provider } = turn
   session.assertUsable()
   const view = provider.readRequest(request)
-  refuseNested(session, view)
   try {
     if (!session.isReady()) yield session.ready()
+    if (!binds(session)) return yield* prepareWatched(turn, request, view)
+    refuseNested(session, view)
     session.checkProvider(provider.name, view.model)
     const turnBefore = enterQueue(turn, view)
     if (turnBefore !== null) {
@@ -116,8 +129,7 @@ function* prepare(turn: Turn, request: JsonObject): Steps<Prepared> {
     const completed = session.continuations.completion(provider, request)
     const asked = openRequest(session, provider, request, view)
     turn.asked = asked
-    if (session.stance('server') === 'log') return { request: completed(request) }
-    if (binds(session)) refuseUngovernable(view)
+    refuseUngovernable(view)
     if (view.tools.length > 0) {
       if (!session.openCalls.isIdle()) yield session.openCalls.whenIdle()
       resolveEarlierCalls(session, view)
@@ -134,6 +146,29 @@ function* prepare(turn: Turn, request: JsonObject): Steps<Prepared> {
     leaveQueue(turn)
     throw error
   }
+}
+
+/** Judges what it can and leaves the request as it is: not even a failure of the judgement has a consequence. */
+function* prepareWatched(turn: Turn, request: JsonObject, view: RequestView): Steps<Prepared> {
+  const { session, provider } = turn
+  session.assertUsable()
+  try {
+    const asked = openRequest(session, provider, request, view)
+    turn.asked = asked
+    if (session.stance('local') === 'log') return { request }
+    session.checkProvider(provider.name, view.model)
+    if (view.tools.length > 0) {
+      resolveEarlierCalls(session, view)
+      yield* wait(session.deliver())
+    }
+    const preflight = preflightOf(session.authority().plan, provider, asked)
+    const result = yield* wait(session.authority().preflight(preflight))
+    narrowRequest(session, provider, asked, preflight, result)
+  } catch (error) {
+    session.assertUsable()
+    session.notes.failed(error)
+  }
+  return { request }
 }
 
 /** The end of the turn before; null when this one need not wait for any. */
