@@ -58,8 +58,8 @@ describe.each(MODES)('%s', (_, options) => {
       choices: [{ index: 0, delta, finish_reason: finish }],
     })
     const call = { index: 0, id: 'c1', type: 'function', function: { name: 'unknown', arguments: '{}' } }
-    const events = [chunk({ role: 'assistant', tool_calls: [call] }), chunk({}, 'tool_calls')]
-    agent.provider.enqueue({ events, eventDelayMs: 20, hangUpAfter: 1 })
+    const events = [chunk({ role: 'assistant', tool_calls: [call] }), chunk({}), chunk({}, 'tool_calls')]
+    agent.provider.enqueue({ events, eventDelayMs: 50, hangUpAfter: 2 })
     const stream = (await session.client.chat.completions.create({
       model: 'gpt-4o',
       messages: [{ role: 'user', content: 'go' }],
@@ -69,7 +69,10 @@ describe.each(MODES)('%s', (_, options) => {
     const reader = stream[Symbol.asyncIterator]()
     // The call is here although the answer never ends.
     expect((await reader.next()).value).toEqual(events[0])
-    await expect(reader.next()).rejects.toThrow()
+    const rest = async () => {
+      while (!(await reader.next()).done);
+    }
+    await expect(rest()).rejects.toThrow()
   })
 
   proves(ids, 'what judging needs and does not get stays without a consequence', async () => {

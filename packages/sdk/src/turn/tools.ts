@@ -1,7 +1,7 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { checkExecution } from '@countersign/engine'
 import type { BlockReason, CaptureLevel, Decision, JsonObject } from '@countersign/protocol'
-import type { Authority } from '../authority/authority.js'
+import type { Authority, DecidedBy } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
 import { messageOf } from '../base/diagnostics.js'
@@ -24,8 +24,10 @@ export interface ToolRuntime {
   readonly openCalls: OpenCalls
   readonly captureLevel: CaptureLevel
   readonly authority: () => Authority
-  /** False where the session only watches: then tools run whatever was judged. */
-  readonly enforcing: () => boolean
+  /** False where what was decided by this one is not enforced: then tools run whatever was judged. */
+  readonly enforcing: (by: DecidedBy) => boolean
+  /** Who decides at present, for a call that nobody allowed. */
+  readonly decider: () => DecidedBy
   readonly killed: () => boolean
   readonly killSignal: AbortSignal
   /** The program called a tool with other arguments than were allowed. */
@@ -73,7 +75,7 @@ async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise
   const { openCalls } = runtime
   const match = matchCall(openCalls.allowed(), invocation)
   if (match.call === null) {
-    if (!runtime.enforcing()) return runUnjudged(invocation, runtime)
+    if (!runtime.enforcing(runtime.decider())) return runUnjudged(invocation, runtime)
     if (match.meant !== null) match.meant.refused = true
     if (match.changed.length > 0) runtime.onArgumentsDiffer({ tool: invocation.name, names: match.changed, ran: false })
     throw noAllowedCall(invocation, match.changed)
@@ -109,7 +111,8 @@ async function guard(call: OpenCall, runtime: ToolRuntime): Promise<void> {
     const decision = { ...blockedDecision(call.decision, reason, remedy), ...block }
     throw new ReplayContractError(`${call.toolName} did not run: ${remedy}`, enforcementOf([decision], 'reject_all'))
   }
-  if (!runtime.enforcing()) return
+  // A kill stops tools everywhere, also where nothing is enforced.
+  if (!runtime.enforcing(call.by)) return runtime.killed() ? refuse('killed', WAS_KILLED) : undefined
   if (call.ageMs() > TRUSTED_DECISION_MS) {
     try {
       await runtime.authority().confirm(call)
@@ -121,7 +124,7 @@ async function guard(call: OpenCall, runtime: ToolRuntime): Promise<void> {
       await refuse(runtime.killed() ? 'killed' : 'precondition_not_met', messageOf(error))
     }
   }
-  if (runtime.killed()) await refuse('killed', 'the session was killed; start a new one to continue')
+  if (runtime.killed()) await refuse('killed', WAS_KILLED)
   const violated = checkExecution(runtime.authority().plan, call.toolName, call.arguments)
   if (violated !== null) {
     const { reason, remedy, failures, contract_file } = violated
@@ -163,7 +166,13 @@ async function run(invocation: Invocation, call: OpenCall, runtime: ToolRuntime)
   }
 }
 
+const WAS_KILLED = 'the session was killed; start a new one to continue'
+
 function runUnjudged({ name, executor, args, callId }: Invocation, runtime: ToolRuntime): unknown {
+  if (runtime.killed()) {
+    const decision = blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'killed', WAS_KILLED)
+    throw new ReplayContractError(`${name} did not run: ${WAS_KILLED}`, enforcementOf([decision], 'reject_all'))
+  }
   const id = callId ?? `${name}:unjudged`
   return executor(args, { callId: id, idempotencyKey: id, signal: runtime.killSignal })
 }
