@@ -11,6 +11,7 @@ import {
 } from './support/tidy/file-shape.js'
 import { declaredDependencies, operationsApart, packageDirections } from './support/tidy/import-directions.js'
 import { lockfileHosts, lockfilePlatforms } from './support/tidy/lockfile.js'
+import { BOUNDED_OTHERWISE, longLived } from './support/tidy/long-lived.js'
 import { machineTraces } from './support/tidy/machine-traces.js'
 import { commandFiles, deadLinks, pinnedDependencies, readmeCommands } from './support/tidy/manifests.js'
 import { type Check, projectOf, readProject } from './support/tidy/project.js'
@@ -164,6 +165,23 @@ const CHECKS: Record<string, CheckWithSamples> = {
       roomsPage('| `json` | A. |\n| `judge/rules` | B. |\n| `judge` | C. |\n| `gone` | D. |'),
       roomsPage('| `json` | A. |\n| `judge/rules` | B. |\n| `judge` | C. |\n### sdk\n| `turn` | D. |'),
       roomsPage('| `json` | A. |\n| `judge/rules` | B. |\n\n## Next\n| `judge` | C. |'),
+    ],
+  },
+  'what outlives a request is bounded, and says by what': {
+    check: longLived(BOUNDED_OTHERWISE),
+    onSamples: longLived({ 'entry/a.ts': 'few' }),
+    good: {
+      [`${S}entry/a.ts`]: 'const known = new Map<string, Account>()',
+      [`${S}base/memory/cache.ts`]: 'const entries = new Map()',
+      [`${S}entry/b.ts`]: 'const FEW = new Set([1])\nfunction find() {\n  const seen = new Set()\n}',
+    },
+    bad: [
+      {},
+      { [`${S}entry/a.ts`]: 'let known = []', [`${S}http/b.ts`]: 'const paths = new Map<string, Map<string, X>>()' },
+      {
+        [`${S}entry/a.ts`]: 'let known = []',
+        [`${S}http/b.ts`]: 'export function createRouter() {\n  const paths = new Map()\n}',
+      },
     ],
   },
   'the environment is read in three places': {

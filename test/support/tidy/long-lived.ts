@@ -1,0 +1,71 @@
+import { type Check, isTest, type Source, shipped } from './project.js'
+
+/** Files that keep something beyond a request outside of the table of memories, and what bounds it there. */
+export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
+  'base/fair-queue.ts': 'by the number of works that may wait, in all and for one owner',
+  'base/iso-time.ts': '256 minutes',
+  'base/lasting-trouble.ts': 'one text for each of the jobs',
+  'base/metrics.ts': '1,000 series for each metric',
+  'base/stored-path.ts': 'goes with the plan that it belongs to',
+  'base/worker-thread.ts': 'one task for each job and run that this process works on',
+  'captures/capture-recorder.ts': 'counted in the memory captures',
+  'captures/learn-captures.ts': 'one name for each database',
+  'context/plan-cache.ts': 'plans under way, which their requests hold',
+  'context/work.ts': 'goes with its request',
+  'entry/authenticate.ts': 'one key for each connection',
+  'http/app.ts': 'one entry for each route',
+  'http/held-bodies.ts': 'goes with its request, and is counted in the memory bodies',
+  'http/http-server.ts': 'one number for each connection',
+  'http/parse-input.ts': 'one for each shape of the protocol',
+  'http/serve-dashboard.ts': 'the files of the dashboard',
+  'postgres/admission-limit.ts': 'requests that wait, which connections bound',
+  'postgres/database.ts': 'one entry for each pool',
+  'postgres/fixed-statement.ts': 'one for each set of parts that the code asks for',
+  'postgres/idle-connections.ts': 'connections of the pool',
+  'postgres/postgres-sockets.ts': 'connections of the pool',
+  'runs/judge-page.ts': 'the plan of the run that is judged',
+  'runs/judge-run.ts': 'the runs that this process judges',
+  'store/sessions/session-head.ts': 'goes with the session that it belongs to, and is counted there',
+}
+
+const SERVER = 'packages/server/src/'
+
+/**
+ * What the server keeps beyond a request is a memory of `base/memory/memory-table.ts`, or is named in the table with what
+ * bounds it. Seen are collections that start empty, at the top of a file or of a function that makes something lasting.
+ */
+export const longLived =
+  (bounded: Readonly<Record<string, string>>): Check =>
+  (project) => {
+    const server = shipped(project).filter(({ path }) => path.startsWith(SERVER) && !isTest(path))
+    const keeping = server.filter(({ path }) => !path.startsWith(`${SERVER}base/memory/`)).flatMap(collectionsIn)
+    const files = new Set(keeping.map(({ file }) => file))
+    return [
+      ...keeping
+        .filter(({ file }) => bounded[file] === undefined)
+        .map(
+          ({ file, name }) =>
+            `${SERVER}${file}: ${name} outlives a request; make it a memory of base/memory, or say in BOUNDED_OTHERWISE what bounds it`,
+        ),
+      ...Object.keys(bounded)
+        .filter((file) => !files.has(file))
+        .map((file) => `${SERVER}${file}: keeps nothing any more; take it out of BOUNDED_OTHERWISE`),
+    ]
+  }
+
+const TOP = /^(?:export )?(?:async )?(?:function\*? |const |let )(\w+)/
+const LASTING = /^(?:create|open|start|limit|make|statementBy)/
+const COLLECTION = /^( {0,2})(?:export )?(?:const|let) (\w+)\b.*(?:\bnew (?:Weak)?(?:Map|Set)\b(?:<.*>)?\(\)|= \[\]$)/
+
+function collectionsIn({ path, text }: Source): { file: string; name: string }[] {
+  const found: { file: string; name: string }[] = []
+  let top = ''
+  for (const line of text.bare.split('\n')) {
+    top = TOP.exec(line)?.[1] ?? top
+    const [, indent, name = ''] = COLLECTION.exec(line) ?? []
+    // An array in capitals is a constant, and a function makes a new one each time.
+    if (indent === undefined || /=>/.test(line) || (/^[A-Z_]+$/.test(name) && line.endsWith('[]'))) continue
+    if (indent === '' || LASTING.test(top)) found.push({ file: path.slice(SERVER.length), name })
+  }
+  return found
+}
