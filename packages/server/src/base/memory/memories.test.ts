@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { createMetrics } from '../metrics.js'
 import { createMemories } from './memories.js'
@@ -26,4 +27,14 @@ test('a memory is opened once: two would hold twice what the table says', () => 
 test('at a heap of 512 MB all memories together leave room for the program itself', () => {
   const sum = Object.values(MEMORIES).reduce((all, { megabytes }) => all + megabytes, 0)
   expect(sum).toBeLessThanOrEqual(320)
+})
+
+test('the guide for operators lists every memory with its bound, and their sum', () => {
+  const page = readFileSync(new URL('../../../../../docs/guides/operate.md', import.meta.url), 'utf8')
+  for (const [name, { kind, megabytes, holds }] of Object.entries(MEMORIES))
+    expect(page).toContain(`| \`${name}\` | ${holds} | ${kind} | ${megabytes} MB |`)
+  const listed = page.match(/^\| `\w+` \| .* \| (?:cache|budget) \| \d+ MB \|$/gm)
+  expect(listed).toHaveLength(Object.keys(MEMORIES).length)
+  const sum = Object.values(MEMORIES).reduce((all, { megabytes }) => all + megabytes, 0)
+  expect(page).toContain(`together they are ${sum} MB`)
 })
