@@ -23,12 +23,16 @@ beforeAll(async () => {
   key = (await createTenant('crash', 'scale', readConfig({ DATABASE_URL: database.url }))).key
 })
 afterAll(async () => {
+  for (const { child } of started) child.kill('SIGKILL')
   await sql.end({ timeout: 1 })
   await database.drop()
 })
 
+const started: Command[] = []
+
 async function startService(): Promise<{ command: Command; origin: string }> {
   const command = countersign(['start', '--port', '0'], { DATABASE_URL: database.url, COUNTERSIGN_LOG_LEVEL: 'error' })
+  started.push(command)
   const [, origin = ''] = await command.says(/is running at (http\S+)/)
   return { command, origin }
 }
