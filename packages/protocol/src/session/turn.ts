@@ -122,7 +122,10 @@ export const proposalBody = z.strictObject({
   model: z.string().max(256).optional(),
   usage: usageSchema.optional(),
   flows: flowsSchema.optional(),
+  /** What the capture of this turn needs beyond the response, or that there is to be none. */
+  capture: z.union([z.literal('none'), z.strictObject({ messages: z.array(jsonSchema) })]).optional(),
 })
+export type ProposalCapture = NonNullable<z.infer<typeof proposalBody>['capture']>
 export const PROPOSAL_OUTCOMES = ['allowed', 'partial', 'blocked', 'no_calls'] as const
 export const proposalReply = z.strictObject({
   proposal_id: z.string(),

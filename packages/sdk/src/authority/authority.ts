@@ -7,6 +7,7 @@ import type {
   JsonValue,
   NarrowedTool,
   NarrowingSnapshot,
+  ProposalCapture,
   Receipt,
   SessionStatus,
   StateSnapshot,
@@ -87,6 +88,8 @@ export interface ProposalRequest {
   readonly read: ReadResponse
   readonly gate: Gate
   readonly flows: Flows | undefined
+  /** For the server, which captures the turn. */
+  readonly capture?: ProposalCapture | undefined
 }
 
 export interface ProposalVerdict {

@@ -117,7 +117,8 @@ function schemaOf({ definition }: OfferedTool): { schema?: JsonValue } {
   return isObject(schema) ? { schema: schema as JsonValue } : {}
 }
 
-function messagesOf(request: JsonObject): JsonValue[] {
+/** The messages of a request, as the program wrote them. */
+export function messagesOf(request: JsonObject): JsonValue[] {
   const { messages, input } = request
   if (Array.isArray(messages)) return messages
   if (Array.isArray(input)) return input

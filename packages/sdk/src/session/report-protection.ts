@@ -10,9 +10,15 @@ export function reportProtection(settings: ReplaySettings, rules: SessionRules, 
   if (detail !== null) {
     report({ type: 'replay_protection_level', session_id: settings.sessionId, level: 'protect', detail })
   }
+  if (rules.governed && settings.store !== undefined) {
+    report({ type: 'replay_protection_level', session_id: settings.sessionId, level: 'govern', detail: NO_STORE })
+  }
   const warnings = [...toolsWithoutContract(settings, rules), ...openedByReport(settings, rules)]
   if (warnings.length > 0) report({ type: 'replay_compile_warning', warnings })
 }
+
+const NO_STORE =
+  'the option store is ignored: the server stores the state and the captures of a governed session; omit it, or omit apiKey'
 
 function whyNotGoverned({ apiKey, isKeyEmpty }: ReplaySettings, { governed }: SessionRules): string | null {
   if (governed) return null

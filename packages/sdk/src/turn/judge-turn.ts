@@ -1,12 +1,14 @@
-import { type ReadResponse, readResponse } from '@countersign/engine'
-import type { Decision, Flows, Gate } from '@countersign/protocol'
+import { checkStrictValue, type ReadResponse, readResponse } from '@countersign/engine'
+import type { Decision, Flows, Gate, ProposalCapture } from '@countersign/protocol'
 import type { DecidedBy, PreparedTurn, ProposalRequest, ProposalVerdict } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall } from '../authority/open-calls.js'
 import { ServiceRefusal } from '../authority/transport.js'
 import { ReplayContractError } from '../base/errors.js'
 import { type KnownOrPromised, runSteps, type Steps, wait } from '../base/steps.js'
+import { writtenJson } from '../base/written-json.js'
 import { responseIdOf } from '../clients/conversations.js'
+import { messagesOf } from '../observe/capture-item.js'
 import type { Provider } from '../providers/provider.js'
 import type { SeenAnswer } from './continuations.js'
 import { enforcementOf, explain, type GateResult, passGate } from './gate.js'
@@ -102,12 +104,22 @@ export function costOnly(
     ...(model !== null && { model }),
     ...(usage !== null && { usage }),
   }
-  return { prepared, response, read: readResponse(response), gate, flows: undefined }
+  return { prepared, response, read: readResponse(response), gate, flows: undefined, capture: 'none' }
 }
 
 const proposalOf = (context: AnswerContext, prepared: PreparedTurn, gate: Gate): ProposalRequest => {
   const { answer, response, flows } = context
-  return { prepared, response: answer.response, read: response, gate, flows }
+  const capture = prepared.by === 'server' ? captureOf(context) : undefined
+  return { prepared, response: answer.response, read: response, gate, flows, capture }
+}
+
+/** The server captures what it decides. It has the response; the messages it must be given. */
+function captureOf({ session, answer }: AnswerContext): ProposalCapture | undefined {
+  const { captureDisabled, captureLevel } = session.settings
+  if (captureDisabled) return 'none'
+  if (captureLevel !== 'full') return undefined
+  const messages = writtenJson(messagesOf(answer.request))
+  return Array.isArray(messages) && checkStrictValue(messages) === null ? { messages } : undefined
 }
 
 export function proposeAnswer(

@@ -1,5 +1,5 @@
 import type { ReadResponse } from '@countersign/engine'
-import { type CaptureItem, type Decision, type Flows, LIMITS } from '@countersign/protocol'
+import { type CaptureItem, type Decision, type Flows, LIMITS, type ProposalCapture } from '@countersign/protocol'
 import { isoTime } from '../base/iso-time.js'
 import type { PreparedRequest, SessionRow } from '../store/sessions/session-row.js'
 
@@ -10,13 +10,15 @@ export interface RecordedProposal {
   readonly response: ReadResponse
   readonly decisions: readonly Decision[]
   readonly flows: Flows | undefined
+  /** As the client sent it. */
+  readonly capture: ProposalCapture | undefined
 }
 
-/** A proposal as a capture. Null where nothing was proposed, or nothing that can be read. */
+/** A proposal as a capture, also one without calls. Null where the client wants none, or it cannot be read. */
 export function governedCapture(judged: RecordedProposal): CaptureItem | null {
-  const { session, request, proposalId, response, decisions, flows } = judged
+  const { session, request, proposalId, response, decisions, flows, capture } = judged
   const calls = response.calls.filter(({ problem }) => problem === null)
-  if (calls.length === 0 || calls.length < response.calls.length) return null
+  if (capture === 'none' || response.problems.length > 0 || calls.length < response.calls.length) return null
   const names = [...new Set(calls.map(({ name }) => name))]
   return {
     capture_id: proposalId,
@@ -29,7 +31,10 @@ export function governedCapture(judged: RecordedProposal): CaptureItem | null {
     model_id: response.model?.slice(0, 256) ?? request.model,
     primary_tool_name: names[0] ?? null,
     tool_names: names,
-    request: { tools: request.allowed.slice(0, LIMITS.toolsPerPreflight).map((name) => ({ name })) },
+    request: {
+      tools: request.allowed.slice(0, LIMITS.toolsPerPreflight).map((name) => ({ name })),
+      ...(capture !== undefined && { messages: capture.messages }),
+    },
     response: {
       tool_calls: calls.map(({ id, name, argumentsText }) => ({ id, name, arguments: argumentsText })),
       content: response.content,

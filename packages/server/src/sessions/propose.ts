@@ -135,7 +135,15 @@ function judge(
           : holdResources({ session, workflow, resources: verdict.resources, status: state.status }),
     },
     reply: {
-      capture: governedCapture({ session, request, proposalId, response, decisions, flows: body.flows }),
+      capture: governedCapture({
+        session,
+        request,
+        proposalId,
+        response,
+        decisions,
+        flows: body.flows,
+        capture: body.capture,
+      }),
       reply: {
         proposal_id: proposalId,
         outcome,

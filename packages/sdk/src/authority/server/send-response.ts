@@ -11,15 +11,15 @@ import { ServiceRefusal } from '../transport.js'
  */
 export async function sendResponse<Reply>(
   { response, read }: Pick<ProposalRequest, 'response' | 'read'>,
-  send: (response: JsonValue) => Promise<Reply>,
+  send: (response: JsonValue, isWhole: boolean) => Promise<Reply>,
 ): Promise<Reply> {
   // Hidden members of the client's objects stay behind.
   const whole = jsonOf(response)
-  if (whole === undefined) return send(plainResponse(read))
+  if (whole === undefined) return send(plainResponse(read), false)
   try {
-    return await send(whole)
+    return await send(whole, true)
   } catch (error) {
-    if (error instanceof ServiceRefusal && isAboutContent(error)) return send(plainResponse(read))
+    if (error instanceof ServiceRefusal && isAboutContent(error)) return send(plainResponse(read), false)
     throw error
   }
 }

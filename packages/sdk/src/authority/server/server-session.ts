@@ -127,9 +127,11 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
         ...(usage !== null && { usage }),
         ...(proposal.flows !== undefined && { flows: proposal.flows }),
       }
-      const reply = await sendResponse(proposal, (response) =>
-        transport.call('propose', { params, body: { ...body, response } }),
-      ).catch(storedAnswer)
+      const { capture } = proposal
+      const reply = await sendResponse(proposal, (response, isWhole) => {
+        const sent = isWhole && capture !== undefined ? { ...body, response, capture } : { ...body, response }
+        return transport.call('propose', { params, body: sent })
+      }).catch(storedAnswer)
       const { status, state_version, control_revision, ledger } = reply
       learn({ status, stateVersion: state_version, controlRevision: control_revision, ledger })
       return reply
