@@ -1,4 +1,4 @@
-// npm run sabotage [-- PART OF AN ID]: breaks the product on purpose, one row of test/sabotage/sabotages.ts at a time, and
+// npm run sabotage [-- PART OF AN ID …]: breaks the product on purpose, one row of test/sabotage/sabotages.ts at a time, and
 // runs the tests that cite the broken requirement. At least one of them must fail; a sabotage that goes unnoticed shows a
 // test that proves nothing. No file is changed; the last line is one JSON object. Not part of CI.
 import type { TestCase, TestModule, Vitest } from 'vitest/node'
@@ -9,8 +9,8 @@ import { root } from '../test/support/files/tracked-files.js'
 
 type Outcome = { readonly kind: 'noticed' | 'unnoticed' | 'invalid'; readonly why: string }
 
-const wanted = process.argv[2] ?? ''
-const rows = SABOTAGES.filter(({ breaks }) => breaks.includes(wanted))
+const wanted = process.argv.slice(2)
+const rows = SABOTAGES.filter(({ breaks }) => wanted.length === 0 || wanted.some((part) => breaks.includes(part)))
 const citations = [...readCitations()]
 const holder = globalThis as typeof globalThis & { countersignSabotage?: Sabotage | undefined }
 
@@ -21,6 +21,10 @@ const vitest = await createVitest('test', {
   bail: 1,
   reporters: [{}],
 })
+// The PostgreSQL of the tests must not outlive the script.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void vitest.close().finally(() => process.exit(1)))
+}
 const outcomes: (Outcome & { readonly row: Sabotage })[] = []
 try {
   await vitest.standalone()
