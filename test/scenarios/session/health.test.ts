@@ -99,6 +99,15 @@ const CONSTELLATIONS: Record<string, Row> = {
       }),
     { status: 'degraded', authorityState: 'compromised', bypass_detected: true, killed: false },
   ],
+  'judged here and bypassed': [
+    async () => {
+      const started = await local({})
+      agent.provider.enqueue(says('direct'))
+      await started.original.chat.completions.create({ model: 'gpt-4o', messages: [] })
+      return started
+    },
+    { status: 'degraded', bypass_detected: true, killed: false },
+  ],
   restored: [
     () => governed(({ session }) => session.restore()),
     { status: 'inactive', authorityState: 'inactive', killed: false },

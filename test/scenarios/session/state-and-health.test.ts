@@ -100,13 +100,13 @@ for (const level of ['protect', 'govern']) {
       expect(session.getState()).toMatchObject({
         stateVersion: 0,
         totalToolCalls: 0,
-        toolCallCounts: {},
         forbiddenTools: ['scan'],
-        satisfiedPreconditions: {},
         totalCost: 0,
         actualCost: 10,
         lastStep: null,
       })
+      const { toolCallCounts, satisfiedPreconditions } = session.getState()
+      expect([toolCallCounts, satisfiedPreconditions]).toEqual([{}, {}])
       await session.tools?.look?.({ at: 'secret-place' })
       expect(session.getState()).toMatchObject({
         stateVersion: 1,
