@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import type { TaskReply } from './base/worker-thread.js'
+import { forgetBatch } from './captures/forget-batch.js'
 import { learnBatch, learnedTools } from './captures/learn-batch.js'
 import type { Tasks } from './context/tasks.js'
 import { judgeFixtures, judgePage, reportRun } from './runs/judge-page.js'
@@ -8,6 +9,7 @@ import { judgeFixtures, judgePage, reportRun } from './runs/judge-page.js'
 const TASKS: { readonly [Name in keyof Tasks]: (input: Tasks[Name]['input']) => Output<Name> } = {
   learnedTools,
   learnBatch,
+  forgetBatch,
   judgePage,
   reportRun,
   judgeFixtures,

@@ -10,6 +10,7 @@ export type Tasks = {
   /** Which of a batch's captures can be learned at once, counted from the first, and the tools that they tell of. */
   learnedTools: { input: readonly string[]; output: { captures: number; tools: string[] } }
   learnBatch: { input: BatchToLearn; output: LearnedToolChange[] }
+  forgetBatch: { input: BatchToForget; output: LearnedToolChange[] }
   /** Judges some captured conversations, and adds them to what was found so far. */
   judgePage: { input: PageToJudge; output: JudgedPage }
   /** The report of a run, as JSON. */
@@ -54,6 +55,13 @@ export interface BatchToLearn {
   readonly summaries: readonly string[]
   /** The longest that a summary may be, in characters. */
   readonly summarySize: number
+}
+
+export interface BatchToForget {
+  /** Stored captures. */
+  readonly items: readonly string[]
+  /** The summaries of their tools as they are stored. */
+  readonly summaries: readonly string[]
 }
 
 export interface CaptureToLearn {

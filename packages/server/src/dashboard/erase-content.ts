@@ -15,7 +15,7 @@ export async function eraseContent(
   const { tenantId } = ctx.tenant
   await inTransaction(ctx, async (tx) => {
     if (!(await lockSession(tx, tenantId, params.session_id))) throw new ApiError('NOT_FOUND')
-    await forgetSession(tx, tenantId, params.session_id)
+    await forgetSession(tx, ctx.app.thread, { tenantId, sessionId: params.session_id })
     const items = await eraseStoredContent(tx, tenantId, params.session_id)
     await audit(tx, ctx, { action: 'content_erased', subject: params.session_id, detail: `${items} items` })
   })

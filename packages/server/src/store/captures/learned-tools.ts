@@ -1,7 +1,6 @@
 import { type OfferedTool, readSummary, type ToolSummary } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
 import type { Queryable, Tx } from '../../postgres/sql.js'
-import type { StoredCapture } from './captures.js'
 
 export interface LearnedTool {
   agent: string
@@ -81,12 +80,12 @@ export async function saveLearnedTools(
       judged = known.judged + excluded.judged, passed = known.passed + excluded.passed`
 }
 
-/** The captures of a governed session that were learned from, by agent. Nobody learns of these agents meanwhile. */
+/** The ids of a governed session's captures that were learned from, by agent. Nobody learns of these agents meanwhile. */
 export async function lockLearnedCapturesOf(
   tx: Tx,
   tenantId: string,
   sessionId: string,
-): Promise<Map<string, StoredCapture[]>> {
+): Promise<{ agent: string; captureIds: string[] }[]> {
   const own = tx`
     from captures c join sessions s on s.tenant_id = c.tenant_id and s.session_id = c.conversation_id
     where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.at >= s.created_at - interval '1 minute'
@@ -99,18 +98,13 @@ export async function lockLearnedCapturesOf(
     )
     update learned_agents set claim_id = null, claimed_until = null
     where tenant_id = ${tenantId} and agent in (select agent from own)`
-  const captures = new Map<string, StoredCapture[]>()
-  for (const { agent, item } of await tx<{ agent: string; item: StoredCapture }[]>`
-    select c.agent, c.item ${own} and not exists (
+  return tx<{ agent: string; captureIds: string[] }[]>`
+    select c.agent, array_agg(c.capture_id) as capture_ids ${own} and not exists (
       select 1 from unlearned_captures u
       where u.tenant_id = c.tenant_id and u.agent = c.agent and c.capture_id = any (u.capture_ids)
     ) and not exists (
-      select 1 from set_aside_captures a where a.tenant_id = c.tenant_id and a.capture_id = c.capture_id)`) {
-    const items = captures.get(agent)
-    if (items === undefined) captures.set(agent, [item])
-    else items.push(item)
-  }
-  return captures
+      select 1 from set_aside_captures a where a.tenant_id = c.tenant_id and a.capture_id = c.capture_id)
+    group by c.agent`
 }
 
 /** Agents that were ever observed. */
