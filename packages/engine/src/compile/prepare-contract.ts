@@ -121,7 +121,7 @@ function prepareRefs(list: CompiledContract['refs'], report: Report): PreparedCo
 function prepareSources(list: CompiledContract['sources'], report: Report): PreparedSource[] {
   return (list ?? []).flatMap((rule, index) => {
     const steps = sourceSteps(rule.path)
-    if (steps !== null) return [{ rule, steps }]
+    if (steps !== null) return [{ rule, steps, known: new Set(rule.known?.hashes) }]
     report(['sources', index, 'path'], 'a source path can only name arguments', FIXES.source_path)
     return []
   })

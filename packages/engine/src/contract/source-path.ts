@@ -1,4 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
+import { spendOnJudging } from '../text/judging-budget.js'
 
 /** One step of a source path: a name, an index, or null for any. */
 export type SourceStep = string | number | null
@@ -40,11 +41,20 @@ export function countCovered(
   value: JsonValue,
   steps: readonly SourceStep[],
   counts: (value: JsonValue) => boolean,
+  at = 0,
 ): number {
+  spendOnJudging(1)
   if (typeof value !== 'object' || value === null) return counts(value) ? 1 : 0
-  const [step = null, ...rest] = steps
-  const children = Array.isArray(value) ? [...value.entries()] : Object.entries(value)
+  const step = steps[at] ?? null
   let count = 0
-  for (const [key, child] of children) if (step === null || step === key) count += countCovered(child, rest, counts)
+  if (Array.isArray(value)) {
+    value.forEach((child, index) => {
+      if (step === null || step === index) count += countCovered(child, steps, counts, at + 1)
+    })
+    return count
+  }
+  for (const [key, child] of Object.entries(value)) {
+    if (step === null || step === key) count += countCovered(child, steps, counts, at + 1)
+  }
   return count
 }

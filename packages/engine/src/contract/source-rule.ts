@@ -1,11 +1,14 @@
 import type { ResultColumn, SourceOrigin, SourceRule, ValueKind, ValueSource } from '@countersign/protocol'
 import { saltedHash } from '../json/hash.js'
+import { spendOnJudging } from '../text/judging-budget.js'
 import type { SourceStep } from './source-path.js'
 
 /** A rule about where the values of an argument may come from, with its path parsed. */
 export interface PreparedSource {
   readonly rule: SourceRule
   readonly steps: readonly SourceStep[]
+  /** The hashes of `known`, where one can be looked up among thousands. */
+  readonly known: ReadonlySet<string>
 }
 
 /** What source rules need to know about the other tools of the plan. */
@@ -29,6 +32,7 @@ export const isUnjudged = (kind: ValueKind, { numbers }: { numbers?: boolean | u
 export function isIdentifierCell(source: ValueSource, kind: ValueKind, context: SourceContext): boolean {
   if (source.seen !== 'cell' && source.seen !== 'key') return false
   const columns = context.columnsOf(source.tool)
+  spendOnJudging(1 + ((columns?.length ?? 0) >> 2))
   if (columns?.some(({ path, holds }) => path === '$' && holds.includes('prose'))) return false
   const described = columns?.find(({ path, place }) => path === source.path && place === source.seen)
   const holds = described?.holds ?? source.holds ?? []

@@ -13,8 +13,15 @@ export function equalValues(a: JsonValue, b: JsonValue): boolean {
     if (left === right) continue
     if (!isContainer(left) || !isContainer(right)) return false
     if (Array.isArray(left) !== Array.isArray(right)) return false
+    if (Array.isArray(left)) {
+      const other = right as JsonValue[]
+      if (left.length !== other.length) return false
+      spendOnJudging(1 + left.length)
+      for (let at = 0; at < left.length; at++) open.push(left[at] as JsonValue, other[at] as JsonValue)
+      continue
+    }
     const keys = Object.keys(left)
-    spendOnJudging(1 + keys.length)
+    spendOnJudging(1 + keys.length * 2)
     if (keys.length !== Object.keys(right).length) return false
     for (const key of keys) {
       if (!Object.hasOwn(right, key)) return false

@@ -41,7 +41,7 @@ export function countSteps(ajv: Ajv2020): SchemaSteps {
 
 const STEPS_OF_ERROR = 5
 /** A branch can fail and leave an error. */
-const STEPS_OF_BRANCH = 6
+const STEPS_OF_BRANCH = 8
 
 /** Ajv's name for the number of errors so far. */
 const ERRORS = new Name('errors')
@@ -58,7 +58,7 @@ const triedItems: StepsOf = ({ data }) => _`1 + ${data}.length * ${STEPS_OF_BRAN
 const characters: StepsOf = ({ data }) => _`1 + (${data}.length >> 3)`
 const one: StepsOf = () => 1
 
-const keys: StepsOf = ({ gen, data }) => _`1 + ${gen.scopeValue('func', { ref: countKeys })}(${data}) * 2`
+const keys: StepsOf = ({ gen, data }) => _`1 + ${gen.scopeValue('func', { ref: countKeys })}(${data}) * 4`
 
 /** Each key is tried against each pattern; the patterns count their own steps. */
 const keysTimesPatterns: StepsOf = ({ gen, data, schema }) =>

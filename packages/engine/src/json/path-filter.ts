@@ -71,7 +71,7 @@ function compileInfix(
   if (compare === undefined) throw new Error(`the operator ${operator} is not RFC 9535`)
   const [first, second] = [compileOperand(left, compileWalk), compileOperand(right, compileWalk)]
   return (item, root) => {
-    spendOnJudging(1)
+    spendOnJudging(2)
     return compare(first(item, root), second(item, root))
   }
 }

@@ -28,6 +28,6 @@ export function valueSet(values: readonly JsonValue[]): { has(value: JsonValue):
 /** The canonical text of a value, whose writing is counted. */
 export function countedJson(value: JsonValue): string {
   const text = canonicalJson(value)
-  spendOnJudging(2 + (text.length >> 3))
+  spendOnJudging(3 + (text.length >> 2))
   return text
 }

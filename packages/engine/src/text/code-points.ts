@@ -12,4 +12,4 @@ export function codePoints(text: string): number {
 }
 
 /** As a power of two. */
-const CHARACTERS_PER_STEP = 5
+const CHARACTERS_PER_STEP = 4

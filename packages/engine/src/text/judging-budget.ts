@@ -5,7 +5,7 @@
  */
 export const JUDGING_STEPS = {
   /** One response with all its calls, one request, or one batch of receipts. */
-  whole: 500_000,
+  whole: 400_000,
   /** What is kept for each call, receipt or contract that is still to be judged. */
   reserve: 2_500,
 } as const

@@ -74,7 +74,7 @@ class Automaton {
   }
 
   finds(text: string): boolean {
-    spendOnJudging(1 + (text.length >> 4))
+    spendOnJudging(1 + (text.length >> 3))
     if (this.bytes > KEPT_STATES || this.run > MOST_RUNS) this.drop()
     this.run++
     let held = 0

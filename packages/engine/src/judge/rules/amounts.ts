@@ -4,6 +4,7 @@ import { addDecimals, compareDecimals, decimalText } from '../../json/decimal.js
 import { lookUp } from '../../json/look-up.js'
 import type { SessionState } from '../../state/state.js'
 import type { Tally } from '../../state/tally.js'
+import { spendOnJudging } from '../../text/judging-budget.js'
 
 /** What a call adds to each of its contract's aggregates. */
 export interface Amounts {
@@ -19,12 +20,15 @@ export function amountsOf(contract: PreparedContract, args: JsonObject): Amounts
   const unusable: { aggregate: PreparedAggregate; found: JsonValue | undefined }[] = []
   for (const aggregate of contract.aggregates) {
     const values = aggregate.path === null ? null : aggregate.path.find(args)
+    spendOnJudging((values?.length ?? 0) * STEPS_OF_AMOUNT)
     const wrong = values === null ? null : unusableValue(aggregate, values)
     if (wrong !== null) unusable.push({ aggregate, found: wrong.found })
     else added.push({ aggregate, amount: amountOf(aggregate, values) })
   }
   return { added, unusable }
 }
+
+const STEPS_OF_AMOUNT = 3
 
 /** The aggregate of the session including this call; for `max`, the call's own highest value. */
 export function totalWith(aggregate: PreparedAggregate, amount: string, state: SessionState, tally: Tally): string {

@@ -81,18 +81,45 @@ export function block(reason: BlockReason, contract: PreparedContract | null, fi
     remedy: finding.remedy,
     failures: (finding.failures ?? [])
       .slice(0, LIMITS.failuresPerRule)
-      .map((failure) => ({ ...failure, ...shownValue(failure.found), ...named })),
+      .map((failure) => ({
+        ...failure,
+        ...shownValue('expected', failure),
+        ...shownValue('found', failure),
+        ...named,
+      })),
     ...named,
   }
 }
 
 const SHOWN_VALUE_LENGTH = 1_024
 
-/** The value shown with a failure: long text is cut and a large value left out, because many failures may repeat it. */
-function shownValue(found: ContractFailure['found']): Pick<ContractFailure, 'found'> {
-  if (typeof found === 'string') return { found: cutText(found, SHOWN_VALUE_LENGTH) }
-  if (typeof found !== 'object' || found === null || JSON.stringify(found).length <= SHOWN_VALUE_LENGTH) return {}
-  return { found: Array.isArray(found) ? '(a long list)' : '(a large object)' }
+/** A value shown with a failure: long text is cut and a large value left out, because many failures may repeat it. */
+function shownValue(key: 'expected' | 'found', failure: ContractFailure): Partial<ContractFailure> {
+  const value = failure[key]
+  if (typeof value === 'string') return { [key]: cutText(value, SHOWN_VALUE_LENGTH) }
+  if (typeof value !== 'object' || value === null || !isLong(value)) return {}
+  return { [key]: Array.isArray(value) ? '(a long list)' : '(a large object)' }
+}
+
+/** Many failures can show the same large value, so its text is not written to learn its length. */
+function isLong(value: JsonValue): boolean {
+  let left = SHOWN_VALUE_LENGTH
+  const open: JsonValue[] = [value]
+  for (let next = open.pop(); next !== undefined && left >= 0; next = open.pop()) {
+    if (typeof next !== 'object' || next === null) left -= 1 + String(next).length
+    else if (Array.isArray(next)) {
+      left -= 2 + next.length
+      if (left >= 0) open.push(...next)
+    } else {
+      const keys = Object.keys(next)
+      left -= 2 + keys.length
+      for (const key of left >= 0 ? keys : []) {
+        left -= key.length + 3
+        open.push(next[key] as JsonValue)
+      }
+    }
+  }
+  return left < 0
 }
 
 const SHOWN_NAME_LENGTH = 128

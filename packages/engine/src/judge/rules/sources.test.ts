@@ -14,7 +14,11 @@ import { kindOf } from '../../json/value-kind.js'
 import { flowOf, newTrail, sawResult, sawUser } from '../../learn/flows.js'
 import { judgeSources } from './sources.js'
 
-const prepared = (rule: SourceRule): PreparedSource => ({ rule, steps: sourceSteps(rule.path) ?? [] })
+const prepared = (rule: SourceRule): PreparedSource => ({
+  rule,
+  steps: sourceSteps(rule.path) ?? [],
+  known: new Set(rule.known?.hashes),
+})
 
 const columns: Record<string, ResultColumn[]> = {
   contacts: [{ path: '$[*].email', place: 'cell', holds: ['email'] }],

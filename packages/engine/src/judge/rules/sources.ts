@@ -21,6 +21,7 @@ import {
 } from '../../contract/source-rule.js'
 import { type Leaf, leavesOf } from '../../json/leaves.js'
 import { comparable, kindOf, tokensOf } from '../../json/value-kind.js'
+import { spendOnJudging } from '../../text/judging-budget.js'
 
 /** An argument whose value comes from a place that the contract does not allow. */
 export interface SourceViolation {
@@ -47,13 +48,15 @@ export function judgeSources(
   const { leaves, cut } = leavesOf(call.arguments)
   const violations: SourceViolation[] = []
   leaves.forEach((leaf, index) => {
-    const rule = ruleFor(leaf, sources)
-    if (rule === undefined || (typeof leaf.value === 'number' && rule.numbers !== true)) return
+    const source = ruleFor(leaf, sources)
+    if (source === undefined) return
+    const { rule } = source
+    if (typeof leaf.value === 'number' && rule.numbers !== true) return
     const claimed = call.flow?.leaves[index]
     const flow = claimed?.path === leaf.path && claimed.kind === kindOf(leaf.value) ? claimed : null
     for (const part of partsToJudge(rule, leaf.value, flow)) {
       if (isUnjudged(part.kind, rule)) continue
-      if (part.reported && isAllowed(rule, part, call.flow?.incomplete === true, context)) continue
+      if (part.reported && isAllowed(source, part, call.flow?.incomplete === true, context)) continue
       violations.push(violationOf(rule, leaf.path, part))
     }
   })
@@ -61,19 +64,21 @@ export function judgeSources(
 }
 
 /** The rule that names the value, otherwise the most specific one that covers it. */
-function ruleFor(leaf: Leaf, sources: readonly PreparedSource[]): SourceRule | undefined {
+function ruleFor(leaf: Leaf, sources: readonly PreparedSource[]): PreparedSource | undefined {
+  spendOnJudging(sources.length)
   let closest: PreparedSource | undefined
   for (const source of sources) {
-    if (source.rule.path === leaf.path) return source.rule
+    if (source.rule.path === leaf.path) return source
     if (!coversLocation(source.steps, leaf.location)) continue
     if (closest === undefined || source.steps.length > closest.steps.length) closest = source
   }
-  return closest?.rule
+  return closest
 }
 
 /** Rules on values that no flow can report because they are too many or too deep. */
 function unreported(sources: readonly PreparedSource[], args: JsonObject, leaves: readonly Leaf[]): SourceViolation[] {
   return sources.flatMap(({ rule, steps }) => {
+    spendOnJudging(leaves.length)
     const isJudged = (value: JsonValue) => typeof value === 'string' || (typeof value === 'number' && !!rule.numbers)
     const seen = leaves.filter(({ value, location }) => isJudged(value) && coversLocation(steps, location)).length
     if (countCovered(args, steps, isJudged) <= seen) return []
@@ -91,8 +96,12 @@ interface Part {
   readonly reported: boolean
 }
 
+const STEPS_OF_LEAF = 10
+const STEPS_OF_ORIGIN = 2
+
 /** A reference is judged as a whole; of content, only the addresses and identifiers inside it. */
 function partsToJudge(rule: SourceRule, value: string | number, flow: LeafFlow | null): Part[] {
+  spendOnJudging(STEPS_OF_LEAF + (typeof value === 'string' ? value.length >> 3 : 0))
   const kind = kindOf(value)
   const whole = { text: comparable(value, kind), kind, sources: flow?.sources ?? [], reported: flow !== null }
   const role = rule.role ?? (kind === 'prose' ? 'content' : 'reference')
@@ -105,13 +114,16 @@ function partsToJudge(rule: SourceRule, value: string | number, flow: LeafFlow |
   })
 }
 
-function isAllowed(rule: SourceRule, part: Part, incomplete: boolean, context: SourceContext): boolean {
-  return rule.from.some((origin) => allows(origin, rule, part, incomplete, context))
+function isAllowed(source: PreparedSource, part: Part, incomplete: boolean, context: SourceContext): boolean {
+  return source.rule.from.some((origin) => {
+    spendOnJudging(STEPS_OF_ORIGIN + part.sources.length)
+    return allows(origin, source, part, incomplete, context)
+  })
 }
 
 function allows(
   origin: SourceOrigin,
-  rule: SourceRule,
+  { rule, known }: PreparedSource,
   part: Part,
   incomplete: boolean,
   context: SourceContext,
@@ -120,7 +132,7 @@ function allows(
   if (origin === 'argument')
     return part.sources.some((source) => source.seen === 'argument' && context.isGuarded(source.tool))
   if (origin === 'identifier') return part.sources.some((source) => isIdentifierCell(source, part.kind, context))
-  if (origin === 'known') return rule.known?.hashes.includes(knownHash(rule.known.salt, rule.path, part.text)) === true
+  if (origin === 'known') return rule.known !== undefined && known.has(knownHash(rule.known.salt, rule.path, part.text))
   if (origin === 'generated') return part.sources.length === 0 && !incomplete
   if ('generated' in origin) return part.sources.length === 0 && !incomplete && origin.generated.includes(part.kind)
   return part.sources.some((source) => comesFrom(source, origin))
