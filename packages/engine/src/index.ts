@@ -20,14 +20,13 @@ export {
 export type { ContractSource } from './compile/read-source.js'
 export { workflowProblems } from './compile/workflow-problems.js'
 export {
-  type CedarModule,
-  type CedarRequest,
   createPolicyEvaluator,
   type PolicyEvaluator,
   type PolicyQuestion,
   type PolicyResult,
   type PreparedPolicy,
 } from './contract/cedar.js'
+export { type CedarModule, type CedarRequest, loadCedar, type ModuleLoader } from './contract/cedar-module.js'
 export { readByPath } from './contract/check-invariant.js'
 export {
   isOperatorName,

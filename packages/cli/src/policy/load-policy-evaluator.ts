@@ -1,6 +1,8 @@
-import { createPolicyEvaluator, type PolicyEvaluator } from '@countersign/engine'
+import { createRequire } from 'node:module'
+import { createPolicyEvaluator, loadCedar, type PolicyEvaluator } from '@countersign/engine'
 
 /** Cedar, so that policies are evaluated as on the server. */
 export async function loadPolicyEvaluator(): Promise<PolicyEvaluator> {
-  return createPolicyEvaluator(await import('@cedar-policy/cedar-wasm/nodejs'))
+  const require = createRequire(import.meta.url)
+  return createPolicyEvaluator(() => loadCedar(require))
 }

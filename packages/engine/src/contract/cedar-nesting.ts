@@ -20,13 +20,18 @@ export function policyNestingProblem(policy: string): string | null {
   return null
 }
 
-/** Brackets, `if`, arithmetic and member chains each cost stack; half of what was seen to overflow it. */
+/**
+ * Brackets, `if`, arithmetic, member chains, and the terms and clauses that Cedar joins into one tree each cost stack; at
+ * most half of what was seen to overflow it, in a thread that has not run Cedar before.
+ */
 const MAX_WEIGHT = 60
 const BRACKET_WEIGHT = 1
 const OTHER_WEIGHT = 0.5
+const JOINED_WEIGHT = 0.4
 
 /** Strings and comments first, so that what is inside them does not count. */
-const TOKENS = /"(?:[^"\\]|\\[\s\S])*"?|\/\/[^\n]*|[()[\]{};,]|&&|\|\||[=!<>]=?|[.+*-]|\bif\b|\b(?:then|else)\b/g
+const TOKENS =
+  /"(?:[^"\\]|\\[\s\S])*"?|\/\/[^\n]*|[()[\]{};,]|&&|\|\||[=!<>]=?|[.+*-]|\b(?:if|then|else|when|unless)\b/g
 const OPENING: ReadonlySet<string> = new Set(['(', '[', '{'])
 const CLOSING: ReadonlySet<string> = new Set([')', ']', '}'])
 /** What ends a chain of members and of arithmetic. */
@@ -35,11 +40,16 @@ const ENDING: ReadonlySet<string> = new Set(['&&', '||', ',', '=', '==', '!=', '
 interface Level {
   chain: number
   ifs: number
+  joined: number
 }
 
-const newLevel = (): Level => ({ chain: 0, ifs: 0 })
+const newLevel = (): Level => ({ chain: 0, ifs: 0, joined: 0 })
+
+const JOINING: ReadonlySet<string> = new Set(['&&', '||', 'when', 'unless'])
 
 function count(level: Level, token: string): void {
+  if (JOINING.has(token)) level.joined++
+  else if (token === ',') level.joined = 0
   if (token === 'if') level.ifs++
   else if (token === '.' || token === '+' || token === '-' || token === '*' || token === '!') level.chain++
   else if (ENDING.has(token)) level.chain = 0
@@ -47,6 +57,6 @@ function count(level: Level, token: string): void {
 
 function sum(outer: readonly Level[], level: Level): number {
   let total = outer.length * BRACKET_WEIGHT
-  for (const { chain, ifs } of [...outer, level]) total += (chain + ifs) * OTHER_WEIGHT
+  for (const { chain, ifs, joined } of [...outer, level]) total += (chain + ifs) * OTHER_WEIGHT + joined * JOINED_WEIGHT
   return total
 }

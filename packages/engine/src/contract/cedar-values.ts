@@ -17,6 +17,7 @@ export function toCedarRecord(object: JsonObject, where: string): JsonObject {
 /** With these keys Cedar would read a plain object as an entity or an extension value: a forgery. */
 const ESCAPES: ReadonlySet<string> = new Set(['__entity', '__extn', '__expr'])
 const DECIMAL_PLACES = 4
+const LARGEST_DECIMAL = 922_337_203_685_477
 
 function convertObject(object: JsonObject, where: string, depth: number): JsonObject {
   if (depth > LIMITS.jsonDepth) throw new CedarValueError(`${where} is nested too deeply for a policy`)
@@ -44,5 +45,7 @@ function convertNumber(value: number, where: string): JsonValue {
   if (!text.includes('.') || places > DECIMAL_PLACES) {
     throw new CedarValueError(`${where} is ${text}: a policy reads numbers with at most ${DECIMAL_PLACES} places`)
   }
+  if (Math.abs(value) > LARGEST_DECIMAL)
+    throw new CedarValueError(`${where} is ${text}: no decimal of a policy is so large`)
   return { __extn: { fn: 'decimal', arg: text } }
 }

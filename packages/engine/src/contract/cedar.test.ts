@@ -1,7 +1,11 @@
+import { createRequire } from 'node:module'
 import * as cedar from '@cedar-policy/cedar-wasm/nodejs'
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
+import { JUDGING_STEPS, TooCostlyError, withinJudgingBudget } from '../text/judging-budget.js'
 import { createPolicyEvaluator } from './cedar.js'
+import { type CedarModule, loadCedar } from './cedar-module.js'
 
 const evaluator = createPolicyEvaluator(cedar)
 
@@ -92,6 +96,9 @@ describe('check', () => {
     ['deep conditionals', when(`${'if true then '.repeat(500)}true ${'else false '.repeat(500)}`), 'deeply'],
     ['long sums', when(`${'1 + '.repeat(500)}1 > 0`), 'deeply'],
     ['long chains of members', when(`context${'.a'.repeat(500)} == 1`), 'deeply'],
+    ['long alternatives', when(Array(500).fill('context.a == 1').join(' || ')), 'deeply'],
+    ['long conjunctions', when(Array(400).fill('context.a == 1').join(' && ')), 'deeply'],
+    ['many clauses', `permit (principal, action, resource) ${'unless { false } '.repeat(400)};`, 'deeply'],
     ['long chains of calls', when(`context${'.a.contains(1)'.repeat(300)}`), 'deeply'],
   ])('refuses %s', (_name, policy, problem) => {
     expect(evaluator.check(policy).join()).toContain(problem)
@@ -99,8 +106,9 @@ describe('check', () => {
   })
 
   test('takes long policies that do not nest, whatever their strings hold', () => {
-    const conditions = Array.from({ length: 300 }, (_, at) => `principal.name != "((((${at}.a.b"`).join(' && ')
-    expect(evaluator.check(when(conditions))).toEqual([])
+    const conditions = Array.from({ length: 120 }, (_, at) => `principal.name != "((((${at}.a.b"`).join(' && ')
+    expect(evaluator.check(when(conditions).repeat(3))).toEqual([])
+    expect(decide(when(conditions).repeat(3), {}, { id: 'ann', name: 'Ann' }).decision).toBe('allow')
     expect(evaluator.check(`${when('true')}\n`.repeat(100))).toEqual([])
   })
 
@@ -116,4 +124,89 @@ test('more policies than Cedar may cache still get their own answers', () => {
     expect(ask(at, at + 1)).toBe('deny')
   }
   for (let at = 0; at < policies.length; at++) expect(ask(at, at)).toBe('allow')
+})
+
+describe('after a trap', () => {
+  const require = createRequire(import.meta.url)
+  const deep = `permit (principal, action, resource) when { ${Array(500).fill('context.a == 1').join(' || ')} };`
+  const question = { principal: 'ann', tool: 't', agent: 'a', arguments: {} }
+
+  /** Cedar that really overflows for one policy, as an unknown shape of policy might make it. */
+  function trappingCedar(): { loads: number; load: () => CedarModule } {
+    const counted = {
+      loads: 0,
+      load(): CedarModule {
+        counted.loads++
+        const instance = loadCedar(require)
+        return {
+          checkParsePolicySet: instance.checkParsePolicySet,
+          preparsePolicySet: (id, policies) =>
+            instance.preparsePolicySet(
+              id,
+              policies.staticPolicies.includes('trap') ? { staticPolicies: deep } : policies,
+            ),
+          statefulIsAuthorized: instance.statefulIsAuthorized,
+        }
+      },
+    }
+    return counted
+  }
+
+  proves('isolation.policy-trap', 'the policy that trapped is an error, and those of others still decide', () => {
+    const counted = trappingCedar()
+    const policies = createPolicyEvaluator(counted.load)
+    const other = policies.prepare(when('principal == Principal::"ann"'))
+    const trapping = policies.prepare(when('"trap" != ""'))
+    expect(other.decide(question).decision).toBe('allow')
+    for (let time = 0; time < 3; time++) {
+      expect(trapping.decide(question)).toEqual({ decision: 'error', errors: [expect.stringContaining('split')] })
+      expect(other.decide(question).decision).toBe('allow')
+    }
+    expect(policies.check(when('"trap" != ""')).join()).toContain('split')
+    // One to begin with, one after the trap: the policy that trapped is not asked again.
+    expect(counted.loads).toBe(2)
+  })
+
+  test('a name whose policy could not be parsed is not given to two policies', () => {
+    let failing = ''
+    const names = new Map<string, string>()
+    const policies = createPolicyEvaluator({
+      checkParsePolicySet: () => ({ type: 'success' }),
+      preparsePolicySet(id, { staticPolicies }) {
+        if (staticPolicies === failing) return { type: 'failure', errors: [{ message: 'no' }] }
+        names.set(id, staticPolicies)
+        return { type: 'success' }
+      },
+      statefulIsAuthorized: ({ preparsedPolicySetId }) => ({
+        type: 'success',
+        response: { decision: 'allow', diagnostics: { reason: [names.get(preparsedPolicySetId) ?? ''], errors: [] } },
+      }),
+    })
+    const texts = Array.from({ length: 300 }, (_, at) => `permit ${at}`)
+    const request = { principal: P, action: P, resource: P, context: {}, entities: [] }
+    texts.forEach((text, at) => {
+      failing = at % 3 === 0 ? text : ''
+      policies.prepare(text).authorize(request)
+    })
+    failing = ''
+    for (const text of texts) expect(policies.prepare(text).authorize(request).reasons).toEqual([text])
+  })
+})
+
+const P = { type: 'Principal', id: 'ann' }
+
+describe('what a question takes', () => {
+  const large = { amount: 1, body: 'x'.repeat(100_000), rows: Array.from({ length: 9_000 }, (_, at) => ({ at })) }
+  const ask = (policy: string) => () => withinJudgingBudget(JUDGING_STEPS.whole, () => decide(policy, large).decision)
+
+  test('does not depend on arguments that the policy cannot read', () => {
+    expect(ask(when('context.arguments.amount < 2'))()).toBe('allow')
+    expect(ask(when('context.arguments has amount && context.arguments["amount"] == 1'))()).toBe('allow')
+  })
+
+  test('is counted for those that it can read', () => {
+    expect(ask(when('context.arguments has rows'))).toThrow(TooCostlyError)
+    expect(ask(when('context.arguments == {}'))).toThrow(TooCostlyError)
+    expect(ask(when('context has arguments && context.arguments["\\u{61}mount"] == 1'))).toThrow(TooCostlyError)
+  })
 })

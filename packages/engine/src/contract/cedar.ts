@@ -1,41 +1,10 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
+import { spendOnJudging } from '../text/judging-budget.js'
+import { readArguments, stepsOf } from './cedar-cost.js'
+import { type CedarInstance, createCedarInstance } from './cedar-instance.js'
+import type { CedarAnswer, CedarError, CedarModule, CedarRequest } from './cedar-module.js'
 import { policyNestingProblem } from './cedar-nesting.js'
 import { CedarValueError, toCedarRecord } from './cedar-values.js'
-
-/** The part of `@cedar-policy/cedar-wasm/nodejs` in use. It is injected, so that only plans with a policy load it. */
-export interface CedarModule {
-  checkParsePolicySet(policies: { staticPolicies: string }): CedarParseAnswer
-  preparsePolicySet(id: string, policies: { staticPolicies: string }): CedarParseAnswer
-  statefulIsAuthorized(call: CedarRequest & { preparsedPolicySetId: string }): CedarAnswer
-}
-
-export type CedarParseAnswer = { type: 'success' } | { type: 'failure'; errors: CedarError[] }
-export interface CedarError {
-  message: string
-  sourceLocations?: { start: number }[]
-}
-export type CedarAnswer =
-  | { type: 'failure'; errors: CedarError[] }
-  | {
-      type: 'success'
-      response: {
-        decision: 'allow' | 'deny'
-        diagnostics: { reason: string[]; errors: { policyId: string; error: CedarError }[] }
-      }
-    }
-
-/** A request in Cedar's terms, with values in Cedar's JSON. */
-export interface CedarRequest {
-  principal: CedarEntityId
-  action: CedarEntityId
-  resource: CedarEntityId
-  context: JsonObject
-  entities: { uid: CedarEntityId; attrs: JsonObject; parents: CedarEntityId[] }[]
-}
-export interface CedarEntityId {
-  type: string
-  id: string
-}
 
 /** What a policy says about one request. */
 export interface PolicyResult {
@@ -67,69 +36,54 @@ export interface PolicyEvaluator {
   prepare(policy: string): PreparedPolicy
 }
 
-/** Creates an evaluator on a loaded Cedar module. */
-export function createPolicyEvaluator(cedar: CedarModule): PolicyEvaluator {
-  const parsed = createParsedSets(cedar)
-  const check = (policy: string) => checkPolicy(cedar, policy)
+/**
+ * Creates an evaluator on a Cedar module. `load` gives a new instance each time: one that trapped is thrown away, since
+ * it would fail for everybody from then on. A loaded module instead of a function cannot be replaced.
+ */
+export function createPolicyEvaluator(load: CedarModule | (() => CedarModule)): PolicyEvaluator {
+  const instance = createCedarInstance(typeof load === 'function' ? load : () => load)
+  const check = (policy: string) => checkPolicy(instance, policy)
   return {
     check,
     prepare(policy) {
       const problems = check(policy)
       if (problems.length > 0) throw new Error(`the policy cannot be used: ${problems.join('; ')}`)
-      const authorize = (request: CedarRequest) =>
-        readAnswer(() => cedar.statefulIsAuthorized({ ...request, preparsedPolicySetId: parsed.idOf(policy) }))
-      return { authorize, decide: (question) => decide(authorize, question) }
+      const reads = readArguments(policy)
+      const authorize = (request: CedarRequest) => {
+        spendOnJudging(stepsOf(policy, request))
+        return readAnswer(() =>
+          instance.use(policy, ({ cedar, idOf }) =>
+            cedar.statefulIsAuthorized({ ...request, preparsedPolicySetId: idOf(policy) }),
+          ),
+        )
+      }
+      return { authorize, decide: (question) => decide(authorize, question, reads) }
     },
   }
 }
 
 const MAX_POLICY_LENGTH = 65_536
-/** Cedar caches what it parsed under a name, forever. At most this many names are used, then reused. */
-const MAX_PARSED_SETS = 256
 
-function checkPolicy(cedar: CedarModule, policy: string): string[] {
+function checkPolicy(instance: CedarInstance, policy: string): string[] {
   if (policy.length > MAX_POLICY_LENGTH) return [`the policy is longer than ${MAX_POLICY_LENGTH} characters`]
   const nesting = policyNestingProblem(policy)
   if (nesting !== null) return [nesting]
   if (!/\b(?:permit|forbid)\b/.test(policy)) return ['the policy has no statement, so it would deny everything']
   try {
-    const answer = cedar.checkParsePolicySet({ staticPolicies: policy })
+    const answer = instance.use(policy, ({ cedar }) => cedar.checkParsePolicySet({ staticPolicies: policy }))
     return answer.type === 'success' ? [] : answer.errors.map((error) => describe(error, policy))
   } catch (error) {
     return [messageOf(error)]
   }
 }
 
-/** Numbers the evaluators: two on one module must not share a name. */
-let evaluators = 0
-
-function createParsedSets(cedar: CedarModule): { idOf(policy: string): string } {
-  const prefix = `countersign-${evaluators++}`
-  const ids = new Map<string, string>()
-  return {
-    idOf(policy) {
-      const known = ids.get(policy)
-      if (known !== undefined) {
-        // In order of use, least recent first.
-        ids.delete(policy)
-        ids.set(policy, known)
-        return known
-      }
-      const [oldest] = ids
-      const isFull = ids.size >= MAX_PARSED_SETS
-      const id = isFull && oldest !== undefined ? oldest[1] : `${prefix}-${ids.size}`
-      if (isFull && oldest !== undefined) ids.delete(oldest[0])
-      const answer = cedar.preparsePolicySet(id, { staticPolicies: policy })
-      if (answer.type === 'failure') throw new Error(answer.errors.map((error) => error.message).join('; '))
-      ids.set(policy, id)
-      return id
-    },
-  }
-}
-
-function decide(authorize: PreparedPolicy['authorize'], question: PolicyQuestion): PolicyResult {
+function decide(
+  authorize: PreparedPolicy['authorize'],
+  question: PolicyQuestion,
+  reads: (name: string) => boolean,
+): PolicyResult {
   try {
-    const { decision, errors } = authorize(toRequest(question))
+    const { decision, errors } = authorize(toRequest(question, reads))
     return { decision, errors }
   } catch (error) {
     if (error instanceof CedarValueError) return { decision: 'error', errors: [error.message] }
@@ -142,16 +96,22 @@ function decide(authorize: PreparedPolicy['authorize'], question: PolicyQuestion
  * `Agent::"<agent>"`; the arguments are `context.arguments`. Unknown arguments are left out entirely, so that a
  * policy that reads them is an error and not a deny.
  */
-function toRequest(question: PolicyQuestion): CedarRequest {
+function toRequest(question: PolicyQuestion, reads: (name: string) => boolean): CedarRequest {
   const { id, attributes } = readPrincipal(question.principal)
   const principal = { type: 'Principal', id }
+  // All are converted, so that what no policy may see is an error; those that this one can read are sent.
+  const args = question.arguments === null ? null : toCedarRecord(question.arguments, 'arguments')
   return {
     principal,
     action: { type: 'Action', id: question.tool },
     resource: { type: 'Agent', id: question.agent },
-    context: question.arguments === null ? {} : { arguments: toCedarRecord(question.arguments, 'arguments') },
+    context: args === null ? {} : { arguments: pick(args, reads) },
     entities: [{ uid: principal, attrs: attributes, parents: [] }],
   }
+}
+
+function pick(record: JsonObject, reads: (name: string) => boolean): JsonObject {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => reads(name)))
 }
 
 function readPrincipal(principal: JsonValue): { id: string; attributes: JsonObject } {

@@ -2,6 +2,7 @@ import type { JsonValue, NarrowedTool, NarrowingReason, UnmatchedPolicy } from '
 import type { Plan } from '../contract/plan.js'
 import type { SessionState } from '../state/state.js'
 import { EMPTY_TALLY } from '../state/tally.js'
+import { JUDGING_STEPS, withinJudgingBudget } from '../text/judging-budget.js'
 import {
   forbiddenByCall,
   labelGate,
@@ -27,6 +28,12 @@ export interface Narrowing {
 
 /** Removes every tool from a request whose calls would be blocked whatever their arguments. */
 export function narrowTools(narrowing: Narrowing): { allowed: string[]; removed: NarrowedTool[] } {
+  return narrowing.plan.usesPolicy
+    ? withinJudgingBudget(JUDGING_STEPS.narrowing, () => narrow(narrowing))
+    : narrow(narrowing)
+}
+
+function narrow(narrowing: Narrowing): { allowed: string[]; removed: NarrowedTool[] } {
   const allowed: string[] = []
   const removed: NarrowedTool[] = []
   for (const { name } of narrowing.tools) {

@@ -8,6 +8,8 @@ export const JUDGING_STEPS = {
   whole: 400_000,
   /** What is kept for each call, receipt or contract that is still to be judged. */
   reserve: 2_500,
+  /** The policies of all tools of one request: there are up to 512, and one question takes a tenth of a millisecond. */
+  narrowing: 1_000_000,
 } as const
 
 /** Thrown when the steps are used up. Whoever judges turns it into a block; nothing is allowed because of it. */
@@ -26,6 +28,9 @@ export class TooCostlyError extends Error {
 }
 
 let left = Number.POSITIVE_INFINITY
+/** What was spent of all outermost budgets together, and how many there were. */
+let taken = 0
+let budgets = 0
 
 /** Takes steps from the current budget; throws if there are not enough. Outside of a budget it does nothing. */
 export function spendOnJudging(steps: number): void {
@@ -38,12 +43,25 @@ export function withinJudgingBudget<Result>(steps: number, work: () => Result): 
   const outer = left
   const granted = Math.min(steps, Math.max(outer, 0))
   if (granted === Number.POSITIVE_INFINITY) return work()
+  if (outer === Number.POSITIVE_INFINITY) budgets++
   left = granted
   try {
     return work()
   } finally {
-    left = outer - granted + Math.max(left, 0)
+    const spent = granted - Math.max(left, 0)
+    left = outer - spent
+    if (outer === Number.POSITIVE_INFINITY) taken += spent
   }
+}
+
+/** Which outermost budget this is: what is kept from one use to the next must cost the same whoever made it. */
+export const judgingBudgetNumber = (): number => budgets
+
+/** How many steps some work took, with its result: for tests and measurements. */
+export function judgingStepsTaken<Result>(work: () => Result): [steps: number, result: Result] {
+  const before = taken
+  const result = work()
+  return [taken - before, result]
 }
 
 /** Does work on the current budget, or on one of its own if there is none. */

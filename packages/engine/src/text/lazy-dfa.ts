@@ -1,19 +1,19 @@
 import type { RE2JS } from 're2js'
-import { spendOnJudging } from './judging-budget.js'
+import { judgingBudgetNumber, spendOnJudging } from './judging-budget.js'
 
 /**
  * Searches text for a compiled pattern with an automaton whose states are made as the text needs them. The library's
  * own search keeps up to 8 MB of states for each pattern, looks for literal patterns in quadratic time, and its cost
- * depends on what was searched before. Here each use of a transition is counted once per text, made or kept, so that
- * the same text always takes the same steps.
+ * depends on what was searched before. Here a transition is counted when a budget first uses it, made or kept, so that
+ * the same call always takes the same steps.
  */
 export function lazyDfa(pattern: RE2JS): (text: string) => boolean {
   const automaton = new Automaton(pattern)
   return (text) => automaton.finds(text)
 }
 
-/** What one text may hold of states before they are dropped, and what is kept for the next text, in bytes. */
-const MOST_STATES = 512 * 1024
+/** What one budget may hold of states before they are dropped, and what is kept for the next one, in bytes. */
+const MOST_STATES = 256 * 1024
 const KEPT_STATES = 16 * 1024
 
 interface Instruction {
@@ -30,7 +30,6 @@ const AT = { beginLine: 1, endLine: 2, beginText: 4, endText: 8, wordBoundary: 1
 const END_OF_TEXT = -1
 const NEW_LINE = 10
 const LATIN_1 = 256
-const MOST_RUNS = 2 ** 30
 
 interface State {
   /** The instructions that it stands at, sorted. */
@@ -43,9 +42,9 @@ interface State {
   readonly bytes: number
   /** By class of character. */
   readonly next: (State | undefined)[]
-  /** The run in which a transition was used last, by class, and the run in which the state was. */
-  readonly used: Int32Array
-  run: number
+  /** The budget that used a transition last, by class, and the one that used the state. */
+  readonly used: Float64Array
+  usedBy: number
 }
 
 class Automaton {
@@ -57,8 +56,11 @@ class Automaton {
   private readonly marks: Int32Array
   private mark = 0
   private states = new Map<string, State>()
+  private start: State | null = null
   private bytes = 0
-  private run = 0
+  /** What the current budget has used of them. */
+  private held = 0
+  private budget = -1
 
   constructor(pattern: RE2JS) {
     const { prog, dfa } = pattern.re2() as unknown as {
@@ -75,11 +77,10 @@ class Automaton {
 
   finds(text: string): boolean {
     spendOnJudging(1 + (text.length >> 3))
-    if (this.bytes > KEPT_STATES || this.run > MOST_RUNS) this.drop()
-    this.run++
-    let held = 0
+    this.begin()
     let wide = 0
-    let state = this.stateOf([this.first], AT.beginText | AT.beginLine, false, false)
+    this.start ??= this.stateOf([this.first], AT.beginText | AT.beginLine, false, false)
+    let state = this.start
     for (let at = 0; at <= text.length; at++) {
       let rune = at === text.length ? END_OF_TEXT : text.charCodeAt(at)
       if (rune >= 0xd800 && rune < 0xdc00) {
@@ -91,23 +92,8 @@ class Automaton {
         kind = this.classOf(rune)
         wide++
       } else if (rune >= 0) kind = this.latin1[rune] as number
-      let next = state.next[kind]
-      if (state.used[kind] !== this.run) {
-        next ??= this.transition(state, rune)
-        state.next[kind] = next
-        state.used[kind] = this.run
-        spendOnJudging(STEPS_OF_TRANSITION + state.threads.length + next.threads.length)
-        if (next.run !== this.run) {
-          next.run = this.run
-          held += next.bytes
-          if (held > MOST_STATES) {
-            this.drop()
-            next = this.stateOf(next.threads, next.holds, next.afterWord, next.matched)
-            held = next.bytes
-          }
-        }
-      }
-      state = next as State
+      const next = state.next[kind]
+      state = next === undefined || state.used[kind] !== this.budget ? this.enter(state, kind, rune) : next
       if (state.matched) return true
     }
     // Characters outside of Latin 1 are classified by a search.
@@ -115,10 +101,34 @@ class Automaton {
     return false
   }
 
+  private begin(): void {
+    const budget = judgingBudgetNumber()
+    if (budget === this.budget) return
+    this.budget = budget
+    this.held = 0
+    if (this.bytes > KEPT_STATES) this.drop()
+  }
+
+  /** The first use of a transition by the current budget. */
+  private enter(state: State, kind: number, rune: number): State {
+    const next = state.next[kind] ?? this.transition(state, rune)
+    state.next[kind] = next
+    state.used[kind] = this.budget
+    spendOnJudging(STEPS_OF_TRANSITION + state.threads.length + next.threads.length)
+    if (next.usedBy === this.budget) return next
+    next.usedBy = this.budget
+    spendOnJudging(this.endClass >> 3)
+    this.held += next.bytes
+    if (this.held <= MOST_STATES) return next
+    this.drop()
+    return this.stateOf(next.threads, next.holds, next.afterWord, next.matched)
+  }
+
   private drop(): void {
     this.states = new Map()
+    this.start = null
     this.bytes = 0
-    if (this.run > MOST_RUNS) this.run = 0
+    this.held = 0
   }
 
   private classOf(rune: number): number {
@@ -169,8 +179,8 @@ class Automaton {
       matched,
       bytes: BYTES_OF_STATE + threads.length * BYTES_OF_THREAD + this.endClass * BYTES_OF_CLASS,
       next: [],
-      used: new Int32Array(this.endClass + 1),
-      run: 0,
+      used: new Float64Array(this.endClass + 1).fill(-1),
+      usedBy: -1,
     }
     this.bytes += state.bytes
     this.states.set(key, state)
@@ -202,7 +212,7 @@ class Automaton {
 const STEPS_OF_TRANSITION = 8
 const BYTES_OF_STATE = 300
 const BYTES_OF_THREAD = 8
-const BYTES_OF_CLASS = 12
+const BYTES_OF_CLASS = 16
 
 const isWordCharacter = (rune: number): boolean =>
   (rune >= 48 && rune <= 57) || (rune >= 65 && rune <= 90) || rune === 95 || (rune >= 97 && rune <= 122)

@@ -1,9 +1,11 @@
-import { createPolicyEvaluator, type PolicyEvaluator } from '@countersign/engine'
+import { createRequire } from 'node:module'
+import { createPolicyEvaluator, loadCedar, type PolicyEvaluator } from '@countersign/engine'
 
-let loading: Promise<PolicyEvaluator> | undefined
+let evaluator: Promise<PolicyEvaluator> | undefined
 
-/** Cedar is loaded with the first plan that has a policy, and stays loaded. */
+/** Cedar is loaded with the first plan that has a policy; only an instance that trapped is replaced. */
 export function loadPolicyEvaluator(): Promise<PolicyEvaluator> {
-  loading ??= import('@cedar-policy/cedar-wasm/nodejs').then(createPolicyEvaluator)
-  return loading
+  const require = createRequire(import.meta.url)
+  evaluator ??= Promise.resolve(createPolicyEvaluator(() => loadCedar(require)))
+  return evaluator
 }

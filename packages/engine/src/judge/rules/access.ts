@@ -2,6 +2,7 @@ import type { Block, JsonObject } from '@countersign/protocol'
 import { RESTRICTED } from '@countersign/protocol'
 import type { PolicyResult, PreparedPolicy } from '../../contract/cedar.js'
 import { lookUp } from '../../json/look-up.js'
+import { unlessTooCostly } from '../../text/judging-budget.js'
 import { block, quoted, type Rule, type ToolContext, type ToolRule } from './rule.js'
 
 export const killed: ToolRule = ({ state, contract }) =>
@@ -23,8 +24,14 @@ export const policyDenied: Rule = (context) => {
 }
 
 /** Before the arguments are known only a clear deny counts: a policy that reads them has not decided yet. */
-export const policyDeniesTool: ToolRule = (context) =>
-  askPolicies(context, null) === 'deny' ? block('policy_denied', context.contract, RESTRICTED_FINDING) : null
+export const policyDeniesTool: ToolRule = (context) => {
+  // A policy that cannot be asked any more hides the tool.
+  const result = unlessTooCostly(
+    () => askPolicies(context, null),
+    () => 'deny' as const,
+  )
+  return result === 'deny' ? block('policy_denied', context.contract, RESTRICTED_FINDING) : null
+}
 
 /** The model must not learn the policy, so no detail is given. */
 const RESTRICTED_FINDING = {

@@ -79,14 +79,12 @@ export function block(reason: BlockReason, contract: PreparedContract | null, fi
     reason,
     ...(finding.detail === undefined ? {} : { detail: finding.detail }),
     remedy: finding.remedy,
-    failures: (finding.failures ?? [])
-      .slice(0, LIMITS.failuresPerRule)
-      .map((failure) => ({
-        ...failure,
-        ...shownValue('expected', failure),
-        ...shownValue('found', failure),
-        ...named,
-      })),
+    failures: (finding.failures ?? []).slice(0, LIMITS.failuresPerRule).map((failure) => ({
+      ...failure,
+      ...shownValue('expected', failure),
+      ...shownValue('found', failure),
+      ...named,
+    })),
     ...named,
   }
 }

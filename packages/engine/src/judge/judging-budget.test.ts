@@ -1,0 +1,164 @@
+import { LIMITS } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { type HostileShape, JUDGING_SHAPES } from '../../../../test/support/hostile/judging-shapes.js'
+import { proves } from '../../../../test/support/proves.js'
+import { compilePlan } from '../compile/compile-plan.js'
+import type { Plan } from '../contract/plan.js'
+import { readResponse } from '../response/read-response.js'
+import { initialState } from '../state/session-start.js'
+import { JUDGING_STEPS, judgingStepsTaken, spendOnJudging, withinJudgingBudget } from '../text/judging-budget.js'
+import { evaluateProposal } from './evaluate-proposal.js'
+
+function planOf({ contracts }: HostileShape): Plan {
+  const sources = contracts.map((contract, at) => ({ file: `${at}.json`, text: JSON.stringify(contract) }))
+  const compiled = compilePlan({ contracts: sources })
+  if (!compiled.ok) throw new Error(compiled.errors.map(({ message }) => message).join('; '))
+  return compiled.plan
+}
+
+function judge(shape: HostileShape, plan = planOf(shape)) {
+  const state = initialState(plan, {
+    type: 'created',
+    at: '2026-01-01T00:00:00.000Z',
+    body: {
+      agent: null,
+      environment: null,
+      holder_id: 'h',
+      compiled_hash: plan.hash,
+      plan_source: 'client',
+      unmatched_policy: 'block',
+      capture_level: 'metadata',
+      labels: [],
+      has_principal: false,
+      initial_phase: null,
+      fence: 1,
+      workflow: null,
+    },
+  })
+  const calls = shape.calls.map((args, at) => ({ id: `c${at}`, name: 'act', arguments: JSON.stringify(args) }))
+  return evaluateProposal({
+    plan,
+    state,
+    response: readResponse({ tool_calls: calls, content: shape.content ?? null }),
+    gate: 'strip_partial',
+    unmatchedPolicy: 'block',
+    agent: null,
+    salt: 'salt',
+    nowMs: 0,
+    offered: null,
+    toolless: false,
+    ids: { sessionId: 's', proposalId: 'p', pendingCallId: String },
+  })
+}
+
+describe('a response that would take long to judge', () => {
+  for (const shape of JUDGING_SHAPES) {
+    proves('limit.judging.steps', shape.name, () => {
+      const plan = planOf(shape)
+      const [taken, verdict] = judgingStepsTaken(() => judge(shape, plan))
+      // The last spending may be larger than what was left.
+      expect(taken).toBeLessThanOrEqual(JUDGING_STEPS.whole)
+      expect(JSON.stringify(verdict.decisions).length).toBeLessThan(200_000)
+      for (const { remedy } of verdict.decisions) expect(remedy?.length ?? 0).toBeLessThan(4_096)
+      const [again] = judgingStepsTaken(() => judge(shape, plan))
+      expect(again).toBe(taken)
+    })
+  }
+
+  test('is blocked with the rule that took the last steps, and what to do', () => {
+    const shape = JUDGING_SHAPES.find(({ name }) => name === 'descents × nodes') as HostileShape
+    const { decisions } = judge(shape)
+    expect(decisions).toMatchObject([{ decision: 'block', reason: 'response_format_invalid', pending_call_id: null }])
+    expect(decisions[0]?.remedy).toContain('the one on $..x')
+    expect(decisions[0]?.remedy).toContain('send less at once')
+  })
+
+  test('leaves steps to the calls after it', () => {
+    const rules = Array.from({ length: 300 }, () => ({ path: '$..x', exists: false }))
+    const costly = { items: Array.from({ length: 12_000 }, (_, k) => ({ k })) }
+    const shape: HostileShape = {
+      name: 'one costly call among others',
+      contracts: [{ tool: 'act', argument_value_invariants: rules }] as unknown as HostileShape['contracts'],
+      calls: [costly, { a: 1 }, costly, { a: 1 }],
+    }
+    expect(judge(shape).decisions.map(({ decision }) => decision)).toEqual(['block', 'allow', 'block', 'allow'])
+  })
+})
+
+describe('ordinary rules on as much as a call may hold', () => {
+  const row = (at: number) => ({ sku: `A-${at}`, amount: at, note: 'ordered by phone' })
+  const rows = Array.from({ length: 2_300 }, (_, at) => row(at))
+  const text = 'The quick brown fox jumps over the lazy dog. '.repeat(2_800)
+  const schema = {
+    type: 'object',
+    properties: {
+      rows: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: {
+            sku: { type: 'string', pattern: '^A-[0-9]+$' },
+            amount: { type: 'number', minimum: 0 },
+            note: { type: 'string', maxLength: 80 },
+          },
+          required: ['sku', 'amount'],
+          additionalProperties: false,
+        },
+      },
+    },
+  }
+
+  test.each<[string, object, object]>([
+    ['a schema of rows', { arguments: schema }, { rows }],
+    [
+      'five rules on each row',
+      {
+        argument_value_invariants: [
+          { path: '$.rows[*].amount', gte: 0, lte: 9_999 },
+          { path: '$.rows[*].sku', regex: '^A-[0-9]+$' },
+          { path: '$.rows[*].note', not_regex: '(?i)password|secret' },
+          { path: '$..password', exists: false },
+          { path: '$.rows[?@.amount > 10000]', exists: false },
+        ],
+        aggregates: [{ name: 'total', function: 'sum', path: '$.rows[*].amount', lte: 1e9 }],
+      },
+      { rows },
+    ],
+    [
+      'five patterns on a long text',
+      {
+        argument_value_invariants: [
+          { path: '$.text', not_regex: '(?i)password|secret|api[_-]?key' },
+          { path: '$.text', not_regex: '\\b[0-9]{3}-[0-9]{2}-[0-9]{4}\\b' },
+          { path: '$.text', not_regex: '[A-Z]{2}[0-9]{2}[A-Z0-9]{10,30}' },
+          { path: '$.text', length_lte: 200_000 },
+          { path: '$.text', contains: 'lazy dog' },
+        ],
+      },
+      { text },
+    ],
+    [
+      'a source rule on a long text',
+      { sources: [{ path: '$.text', role: 'content', from: ['user'], otherwise: 'block' }] },
+      { text },
+    ],
+  ])('%s', (_name, contract, args) => {
+    expect(JSON.stringify(args).length).toBeGreaterThan(LIMITS.argumentBytesPerCall * 0.85)
+    const contracts = [{ tool: 'act', ...contract }] as unknown as HostileShape['contracts']
+    const shape = { name: '', contracts, calls: [args] } as unknown as HostileShape
+    const [taken, { decisions }] = judgingStepsTaken(() => judge(shape))
+    expect(decisions).toMatchObject([{ decision: 'allow' }])
+    expect(taken).toBeLessThan(JUDGING_STEPS.whole)
+  })
+})
+
+test('a budget inside another takes its steps from both, and outside of any nothing is counted', () => {
+  const [taken] = judgingStepsTaken(() =>
+    withinJudgingBudget(100, () => {
+      spendOnJudging(10)
+      withinJudgingBudget(50, () => spendOnJudging(20))
+    }),
+  )
+  expect(taken).toBe(30)
+  expect(() => spendOnJudging(1e12)).not.toThrow()
+})

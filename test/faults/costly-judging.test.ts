@@ -1,0 +1,35 @@
+import { expect } from 'vitest'
+import { type HostileShape, JUDGING_SHAPES } from '../support/hostile/judging-shapes.js'
+import { proves } from '../support/proves.js'
+import { openSession } from '../support/runtime/governed-session.js'
+import { planOf } from '../support/runtime/plans.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
+
+const { runtime } = await withRuntime()
+
+/** Each of these took between 20 seconds and minutes where judging had no bound. */
+const WORST = ['descents × nodes', 'objects of one_of × objects found', 'branches of anyOf × items']
+
+const shapeOf = (name: string): HostileShape => {
+  const shape = JUDGING_SHAPES.find((each) => each.name === name)
+  if (shape === undefined) throw new Error(`no shape ${name}`)
+  return shape
+}
+
+for (const name of WORST) {
+  proves('limit.judging.other-tenants', name, async () => {
+    const shape = shapeOf(name)
+    const hostile = await openSession(runtime.api(), { plan: planOf([...shape.contracts]) })
+    const other = await runtime.createTenant()
+    const quiet = await openSession(runtime.api(other.key))
+    const prepared = await hostile.preflight({ tools: [{ name: 'act' }] })
+    const calls = shape.calls.map((args, at) => ({ name: 'act', args, id: `c${at}` }))
+    const startedAt = performance.now()
+    const judged = hostile.propose(prepared.body.outcome === 'prepared' ? prepared.body.prepared_request_id : '', calls)
+    const killed = await quiet.api.killSession({ params: { session_id: quiet.sessionId }, body: {} })
+    expect(killed.body).toMatchObject({ status: 'KILLED' })
+    // Generous: without a bound it waited for at least twice as long.
+    expect(performance.now() - startedAt).toBeLessThan(10_000)
+    expect((await judged).status).toBe(200)
+  })
+}
