@@ -97,7 +97,7 @@ const limitsPage = () =>
         LIMIT_MEANINGS[name as keyof typeof LIMITS],
       ]),
     ),
-    '## Quotas\n\nRequests per minute for each bucket; runs per rolling 30 days.',
+    '## Quotas\n\nRequests per minute for each bucket; runs per rolling 30 days; bytes of request bodies per day. A bucket refills evenly, so the bytes of two days fit into 24 hours at most. When they are used up, requests that bring a body get 429 with the time when they fit; receipts are accepted until another day of bytes is used, and kills always.',
     table(
       ['quota', ...Object.keys(QUOTAS.free)],
       Object.entries(QUOTAS).map(([quota, numbers]) => [

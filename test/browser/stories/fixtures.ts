@@ -216,6 +216,7 @@ export function dashboardFixtures(
         { bucket: 'stop', per_minute: 600, available: 600 },
         { bucket: 'dashboard', per_minute: 1_200, available: 118 },
       ],
+      bytes: { per_day: 50_000_000_000, available: 38_412_000_000 },
       runs: { used: 12, limit: 5_000 },
       keys: { active: held.keys.filter((key) => key.revoked_at === null).length, limit: 5 },
     }),

@@ -28,7 +28,7 @@ export function LimitsPage() {
       actions={<Freshness reading={limits} />}
     >
       <Loaded reading={limits} rows={5}>
-        {({ quota, buckets, runs, keys }) => (
+        {({ quota, buckets, bytes, runs, keys }) => (
           <>
             <Panel title="Requests per minute" aside={`quota ${quota}`}>
               <ul className="meters">
@@ -51,6 +51,17 @@ export function LimitsPage() {
               </p>
               <MoreRoom quota={quota} />
             </Panel>
+            <Panel title="Data per day" aside={`${megabytes(bytes.per_day)} MB`}>
+              <Meter value={bytes.available} max={bytes.per_day} />
+              <p>
+                {megabytes(bytes.available)} of {megabytes(bytes.per_day)} MB left.
+              </p>
+              <p className="quiet">
+                Counted on the bodies of requests, and refilled evenly over a day. When nothing is left, the server
+                answers 429 and says when it takes more; kills are always accepted, and receipts as long as a second
+                day&rsquo;s data lasts.
+              </p>
+            </Panel>
             <div className="columns">
               <Panel title="Runs, last 30 days" aside={percent(runs.limit === 0 ? 0 : runs.used / runs.limit)}>
                 <Meter value={runs.used} max={runs.limit} kind="used" />
@@ -71,6 +82,8 @@ export function LimitsPage() {
     </Page>
   )
 }
+
+const megabytes = (bytes: number) => count(Math.floor(bytes / 1e6))
 
 interface MeterProps {
   readonly value: number

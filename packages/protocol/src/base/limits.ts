@@ -56,11 +56,25 @@ export const LIMITS = {
   highConfidenceSamples: 10,
 } as const
 
-/** What a tenant may use. Rates are requests a minute, runs are per rolling 30 days. */
+/**
+ * What a tenant may use. Rates are requests a minute, runs are per rolling 30 days, and bytes are those of request bodies
+ * a day: turns at the full rate all day long, at 20 kB each.
+ */
 export const QUOTAS = {
-  free: { write: 30, read: 120, stop: 60, evidence: 120, dashboard: 300, runs: 100 },
-  team: { write: 3_000, read: 12_000, stop: 600, evidence: 6_000, dashboard: 1_200, runs: 5_000 },
-  scale: { write: 120_000, read: 240_000, stop: 6_000, evidence: 240_000, dashboard: 6_000, runs: 100_000 },
+  free: { write: 30, read: 120, stop: 60, evidence: 120, dashboard: 300, runs: 100, bytes: 500_000_000 },
+  team: {
+    write: 3_000,
+    read: 12_000,
+    stop: 600,
+    evidence: 6_000,
+    dashboard: 1_200,
+    runs: 5_000,
+    bytes: 50_000_000_000,
+  },
+  scale: {
+    ...{ write: 120_000, read: 240_000, stop: 6_000, evidence: 240_000, dashboard: 6_000, runs: 100_000 },
+    bytes: 2_000_000_000_000,
+  },
 } as const
 export type Quota = keyof typeof QUOTAS
 export const QUOTA_NAMES = ['free', 'team', 'scale'] as const satisfies readonly Quota[]

@@ -36,6 +36,8 @@ const sessionPath = z.strictObject({ session_id: idSchema })
 export const limitsReply = z.strictObject({
   quota: quotaSchema,
   buckets: z.array(z.strictObject({ bucket: z.string(), per_minute: z.int(), available: z.number() })),
+  /** Of request bodies. */
+  bytes: z.strictObject({ per_day: z.int(), available: z.int() }),
   runs: runBudgetSchema,
   keys: z.strictObject({ active: z.int(), limit: z.int() }),
 })

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { QUOTAS, type Quota } from '@countersign/protocol'
+import { LIMITS, QUOTAS, type Quota } from '@countersign/protocol'
 import { z } from 'zod'
 
 export function text(value: string): string {
@@ -79,7 +79,7 @@ export function signingKeys(value: string): readonly string[] {
   return keys
 }
 
-/** What each quota allows: requests per minute by bucket, runs per 30 days. */
+/** What each quota allows: requests per minute by bucket, runs per 30 days, bytes per day. */
 export type QuotaNumbers = Readonly<Record<Quota, Readonly<Record<keyof (typeof QUOTAS)['free'], number>>>>
 
 const rate = z.number().positive().max(1e9).optional()
@@ -91,6 +91,8 @@ const changes = z
     evidence: rate,
     dashboard: rate,
     runs: z.int().min(0).optional(),
+    /** A day's bytes hold the largest body there is. */
+    bytes: z.int().min(LIMITS.largeBodyBytes).optional(),
   })
   .default({})
 const quotaChanges = z.strictObject({ free: changes, team: changes, scale: changes })

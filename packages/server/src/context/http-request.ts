@@ -11,12 +11,14 @@ export interface HttpRequest {
   readonly header: (name: string) => string | null
   /** The body while it arrives, and the connection. */
   readonly incoming: IncomingMessage
+  /** How long the body was, once it has been read. */
+  bodyBytes: number
 }
 
 export function readRequest(incoming: IncomingMessage): HttpRequest {
   const { method = 'GET', url = '' } = incoming
   const { path, query } = readTarget(url)
-  return { method, path, query, incoming, header: (name) => headerOf(incoming.rawHeaders, name) }
+  return { method, path, query, incoming, bodyBytes: 0, header: (name) => headerOf(incoming.rawHeaders, name) }
 }
 
 /** Nothing that has to be read as a URL: no percent sign, fragment or backslash. A segment `..` is looked for apart. */

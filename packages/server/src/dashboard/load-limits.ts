@@ -19,6 +19,8 @@ export async function loadLimits(ctx: UserContext): Promise<Reply<Routes['loadLi
     if (level === undefined) return numbers[bucket]
     return Math.min(numbers[bucket], level.tokens + (level.idleSeconds * numbers[bucket]) / 60)
   }
+  const bytes = levels.find((row) => row.bucket === 'bytes')
+  const bytesLeft = bytes === undefined ? numbers.bytes : bytes.tokens + (bytes.idleSeconds * numbers.bytes) / 86_400
   return {
     quota: ctx.tenant.quota,
     buckets: BUCKETS.map((bucket) => ({
@@ -26,6 +28,7 @@ export async function loadLimits(ctx: UserContext): Promise<Reply<Routes['loadLi
       per_minute: numbers[bucket],
       available: Math.floor(available(bucket)),
     })),
+    bytes: { per_day: numbers.bytes, available: Math.floor(Math.max(0, Math.min(numbers.bytes, bytesLeft))) },
     runs: { used: runs, limit: numbers.runs },
     keys: { active: keys, limit: LIMITS.activeKeysPerTenant },
   }

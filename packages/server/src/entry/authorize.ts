@@ -4,6 +4,7 @@ import type { Context, OpenContext, Services, UserContext } from '../context/con
 import { takeToken } from '../store/accounts/buckets.js'
 import { authenticateKey, keyHashOf } from './authenticate.js'
 import { authenticateCookie } from './authenticate-cookie.js'
+import type { ByteQuota } from './byte-quota.js'
 import { checkOrigin } from './check-origin.js'
 import type { KeyUsage } from './key-usage.js'
 import { createPrepaidTokens, type PrepaidTokens } from './prepaid-tokens.js'
@@ -12,6 +13,7 @@ import { throttle } from './throttle.js'
 
 export interface AuthorizationParts extends Services {
   keyUsage: KeyUsage
+  byteQuota: ByteQuota
   /** Others for tests. */
   prepaidTokens?: PrepaidTokens
 }
@@ -31,8 +33,8 @@ export interface Authorization {
   refuse(open: OpenContext, error: ApiError): Promise<never>
 }
 
-/** The tenant is not there where nobody is signed in. */
-type Entered = OpenContext & Partial<Pick<Context, 'recentKey' | 'tenant'>>
+/** What an operation gets: with a tenant, unless the route needs no sign-in. */
+export type Entered = OpenContext & Partial<Pick<Context, 'tenant' | 'recentKey'>>
 
 /** Who asks, and whether they may ask now: 401, 403 and 429 come from here. */
 export function createAuthorization(parts: AuthorizationParts): Authorization {

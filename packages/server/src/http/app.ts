@@ -2,13 +2,14 @@ import type { RequestListener } from 'node:http'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { readRequest } from '../context/http-request.js'
-import { type AuthorizationParts, createAuthorization } from '../entry/authorize.js'
+import { type AuthorizationParts, createAuthorization, type Entered } from '../entry/authorize.js'
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
 import { createFrame, type Serve } from './frame.js'
 import { handlers as builtHandlers, readsSession, rechecksKey } from './handlers.js'
 import { createHeldBodies } from './held-bodies.js'
 import { registerPages } from './pages.js'
 import { parseInput } from './parse-input.js'
+import { announcedBytes } from './read-body.js'
 import { createRouter } from './router.js'
 import { openDashboard } from './serve-dashboard.js'
 
@@ -32,6 +33,20 @@ export function createApp(parts: AppParts): RequestListener {
   const { authorize, refuse } = createAuthorization(parts)
   const handlers: Readonly<Partial<Record<RouteName, AnyHandler>>> = parts.handlers ?? builtHandlers
 
+  /** Counts a body before it is read. Where its length is not announced, something must be left for it. */
+  const countBody = ({ tenant, request }: Entered, { throttle, body }: Route): Promise<void> | null => {
+    if (tenant === undefined || body === undefined) return null
+    const bytes = announcedBytes(request.http) ?? 0
+    return parts.byteQuota.take({ tenant, throttle, bytes }, request.replyHeaders)
+  }
+
+  /** Counts a body that has been read, where its length was not announced. It is never refused any more. */
+  const countLateBody = ({ tenant, request }: Entered): Promise<void> | null => {
+    const { bodyBytes: bytes } = request.http
+    if (tenant === undefined || bytes === 0 || announcedBytes(request.http) !== null) return null
+    return parts.byteQuota.take({ tenant, throttle: 'stop', bytes }, request.replyHeaders)
+  }
+
   const serve = (name: RouteName, route: Route, handler: AnyHandler) =>
     frame(name, async (open, params) => {
       const stopReason = parts.stopReason()
@@ -41,7 +56,11 @@ export function createApp(parts: AppParts): RequestListener {
       const owner = ctx.tenant?.tenantId ?? open.request.clientAddress
       let reply: unknown
       try {
+        const counted = countBody(ctx, route)
+        if (counted !== null) await counted
         const input = await parseInput(route, open.request.http, params, { owner, bodies })
+        const countedLate = countLateBody(ctx)
+        if (countedLate !== null) await countedLate
         if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
         reply = await handler(ctx as never, input as never)
       } catch (error) {

@@ -27,6 +27,7 @@ export async function readBody(request: HttpRequest, options: ReadOptions): Prom
   if (!incoming.complete && expected > SMALL_BODY_BYTES) await bodies.beforeReading(incoming, owner, expected)
   const bytes = incoming.complete ? arrived(incoming) : await arriving(incoming, options)
   if (bytes.length > maxBytes) throw tooLarge()
+  request.bodyBytes = bytes.length
   if (bytes.length > SMALL_BODY_BYTES) await bodies.beforeParsing(incoming, owner, bytes)
   return decode(bytes)
 }
@@ -45,7 +46,7 @@ function requireJson(request: HttpRequest): void {
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', {}, CLOSE)
 }
 
-function announcedBytes(request: HttpRequest): number | null {
+export function announcedBytes(request: HttpRequest): number | null {
   const value = request.header('content-length')
   return value !== null && /^[0-9]+$/.test(value) ? Number(value) : null
 }

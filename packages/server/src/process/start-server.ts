@@ -10,6 +10,7 @@ import { createOfferedMemory } from '../captures/offered-memory.js'
 import { createPlanCache } from '../context/plan-cache.js'
 import { createSessionCache } from '../context/session-cache.js'
 import { createTaskThread } from '../context/tasks.js'
+import { type ByteCount, createByteQuota } from '../entry/byte-quota.js'
 import { createKeyUsage } from '../entry/key-usage.js'
 import { type AppParts, createApp } from '../http/app.js'
 import { createHttpServer } from '../http/http-server.js'
@@ -100,6 +101,8 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   let ready = true
   let url = config.publicUrl ?? `http://${config.host}:${config.port}`
   const keyUsage = createKeyUsage({ database, clock, log }, memories.cache('key_usage'))
+  const counts = memories.cache<ByteCount>('byte_counts')
+  const byteQuota = createByteQuota({ sql: database.sql, quotas: config.quotas, log, counts })
   const captures = createCaptureRecorder({ database, random, log }, memories.budget('captures'))
   const thread = createTaskThread()
   metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
@@ -141,6 +144,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     publicUrl,
     accounts,
     keyUsage,
+    byteQuota,
     isReady: () => ready,
     stopReason: () => version.problem() ?? clockWatch.problem(),
     ...options.parts,
@@ -161,6 +165,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
       await version.close()
       await accounts.mail.close()
       await keyUsage.close()
+      await byteQuota.close()
       await captures.close()
       await thread.close()
       await runsAtRest(database)

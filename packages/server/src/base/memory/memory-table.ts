@@ -13,6 +13,7 @@ export const MEMORIES = {
   sessions: { kind: 'cache', megabytes: 48, share: 1 / 4, holds: 'sessions as this process last wrote them' },
   offered_tools: { kind: 'cache', megabytes: 4, share: 1 / 4, holds: 'hashes of the tools that are already stored' },
   prepaid_tokens: { kind: 'cache', megabytes: 1, share: 1 / 4, holds: 'tokens of recently authenticated keys' },
+  byte_counts: { kind: 'cache', megabytes: 1, share: 1 / 4, holds: 'bytes that tenants sent, until they are written' },
   key_usage: { kind: 'cache', megabytes: 1, share: 1 / 4, holds: 'when keys were used, until it is written' },
   captures: { kind: 'budget', megabytes: 16, share: 1 / 4, holds: 'captures of governed sessions, until written' },
   bodies: { kind: 'budget', megabytes: 32, share: 1 / 4, holds: 'request bodies above 16 kB, until they are answered' },

@@ -68,6 +68,33 @@ export async function chargeTokens(
     where owner = ${charge.owner} and bucket = ${charge.bucket}`
 }
 
+/** Takes what tenants have sent from their bytes, below zero where they sent more. Returns what is left, by owner. */
+export async function spendBytes(
+  sql: Queryable,
+  spent: readonly { owner: string; capacity: number; spent: number }[],
+  fillSeconds: number,
+): Promise<Map<string, number>> {
+  // In one order on every instance, so that two batches cannot wait for each other.
+  const rows = await sql<{ owner: string; tokens: number }[]>`
+    with sent as (
+      select * from unnest(
+        ${spent.map((row) => row.owner)}::text[], ${spent.map((row) => String(row.capacity))}::text[]::float8[],
+        ${spent.map((row) => String(row.spent))}::text[]::float8[]
+      ) as sent (owner, capacity, spent)
+    )
+    insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
+    select owner, 'bytes', capacity - spent, clock_timestamp(), true from sent order by owner
+    on conflict (owner, bucket) do update set (tokens, refilled_at, taken) = (
+      select least(
+        sent.capacity,
+        b.tokens + greatest(0, extract(epoch from at - b.refilled_at)) * sent.capacity / ${fillSeconds}::float8
+      ) - sent.spent, at, true
+      from sent, (select clock_timestamp() as at) as clock where sent.owner = b.owner
+    )
+    returning b.owner, b.tokens`
+  return new Map(rows.map(({ owner, tokens }) => [owner, tokens]))
+}
+
 /** Buckets nobody took from for a day are full anyway. Returns how many were removed. */
 export async function deleteIdleBuckets(sql: Queryable, limit: number): Promise<number> {
   const rows = await sql`
