@@ -1,4 +1,5 @@
 // npm run demo: an agent serves three customers, governed by the server that `npm start` runs in another terminal.
+// With -- --volume: a month of sessions of several agents instead.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -10,7 +11,9 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 const fail = (problem, fix) => failAs('npm run demo', problem, fix)
 
-const { values } = parseArgs({ options: { 'data-folder': { type: 'string' } } })
+const { values } = parseArgs({
+  options: { 'data-folder': { type: 'string' }, volume: { type: 'boolean', default: false } },
+})
 const dataFolder = values['data-folder'] ?? process.env.COUNTERSIGN_DATA_FOLDER ?? join(root, '.countersign')
 const file = resolve(dataFolder, 'demo.json')
 
@@ -25,10 +28,17 @@ const isUp = await fetch(`${demo.url}/healthz`).then(
 )
 if (!isUp) fail(`there is no server at ${demo.url}`, FIXES.start)
 
-const { status } = spawnSync(process.execPath, ['--import', 'tsx', join(root, 'examples', 'demo', 'main.ts')], {
+const program = values.volume ? [join(root, 'scripts', 'volume.ts'), file] : [join(root, 'examples', 'demo', 'main.ts')]
+if (values.volume) console.log('Making a month of sessions. This takes about a minute.')
+const { status } = spawnSync(process.execPath, ['--import', 'tsx', ...program], {
   cwd: root,
   stdio: ['ignore', 'inherit', 'inherit'],
-  env: { ...process.env, COUNTERSIGN_API_KEY: demo.api_key, COUNTERSIGN_API_URL: demo.url },
+  env: {
+    ...process.env,
+    COUNTERSIGN_API_KEY: demo.api_key,
+    COUNTERSIGN_API_URL: demo.url,
+    COUNTERSIGN_DATA_FOLDER: dataFolder,
+  },
 })
 if (status === 0) console.log(`Sign in as ${demo.email} with the password ${demo.password}`)
 process.exitCode = status ?? 1

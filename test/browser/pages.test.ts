@@ -13,10 +13,9 @@ import {
   type WatchedPage,
 } from '../support/browser/browser.js'
 import { type FixtureServer, startFixtureServer } from '../support/browser/fixture-server.js'
-import { dashboardFixtures, HOSTILE_SESSION, MAIN_SESSION } from './stories/fixtures.js'
-import { DRAFT } from './stories/governance-story.js'
+import { DRAFT, dashboardFixtures, HOSTILE_SESSION, MAIN_SESSION } from './stories/fixtures.js'
+import { HOSTILE } from './stories/hostile.js'
 import { longSession } from './stories/long-session.js'
-import { HOSTILE } from './stories/overview-figures.js'
 import { PAGES } from './stories/pages.js'
 import { renamed } from './stories/renamed.js'
 
@@ -95,7 +94,12 @@ describe.skipIf(trouble !== null)(
 
     test('a name of one endless word, or one that turns text round, keeps every page in its window', async () => {
       const watched = await newPage()
-      const names = ['support', 'staging, nightly tests', 'Sent mail to an outside address again and again']
+      const names = [
+        'support',
+        'billing-ops',
+        'staging, nightly tests',
+        'Sent mail to an outside address again and again',
+      ]
       for (const path of [
         '/',
         '/sessions',
@@ -201,6 +205,9 @@ describe.skipIf(trouble !== null)(
       await page.getByRole('button', { name: 'State after 2', exact: true }).click()
       await page.getByRole('heading', { name: 'State after event 2' }).waitFor()
       await expect.poll(() => version.innerText()).toBe('0')
+      await page.getByRole('button', { name: 'State after 3', exact: true }).click()
+      await page.getByRole('heading', { name: 'State after event 3' }).waitFor()
+      await expect.poll(() => version.innerText()).toBe('1')
       await expect.poll(() => state.locator('.changed dt').allInnerTexts()).toContain('Tool calls')
     })
 

@@ -1,13 +1,26 @@
-import type { Answer, Input, RouteName, Routes, TimelineItem } from '@countersign/protocol'
-import { agentRows, auditEntries, keysOf } from './account-story.js'
-import { contractRows, planDetail, planRows, runOf } from './governance-story.js'
-import { judgement } from './judgement.js'
-import { HOSTILE, overviewFigures, sessionRows } from './overview-figures.js'
-import { before, hashOf, sessionDetail, sessionStory } from './session-story.js'
-import { workflowDetail } from './workflow-story.js'
+import { readFileSync } from 'node:fs'
+import type { Answer, Input, PlanDetail, RouteName, Routes, SessionRow, TimelineItem } from '@countersign/protocol'
+import type { RecordedReplies } from '../../support/volume/record-replies.js'
+import { hostileRow, hostileTimeline } from './hostile.js'
 
-export const MAIN_SESSION = 'ses_7f3a91c2d4'
+const RECORDED = readFileSync(new URL('recorded-replies.json', import.meta.url), 'utf8')
+const { at: RECORDED_AT, mainSession, details, plans, planDetails } = JSON.parse(RECORDED) as RecordedReplies
+
+export const MAIN_SESSION = mainSession
 export const HOSTILE_SESSION = 'ses_hostile'
+
+/** A session with a call that nobody answered, and one with a block for the source of a value. */
+export const UNANSWERED_SESSION = Object.keys(details).find((id) => (details[id]?.row.unanswered ?? 0) > 0) ?? ''
+export const SOURCES_SESSION =
+  Object.keys(details).find((id) => details[id]?.row.agent === 'research' && (details[id]?.row.blocked ?? 0) > 0) ?? ''
+
+const draftThat = (fits: (detail: PlanDetail) => boolean): string =>
+  plans.find(
+    ({ plan_id, state }) => state === 'draft' && planDetails[plan_id] !== undefined && fits(planDetails[plan_id]),
+  )?.plan_id ?? ''
+/** A draft that can be approved, and one that cannot. */
+export const DRAFT = draftThat(({ blockers }) => blockers.length === 0)
+export const BLOCKED_DRAFT = draftThat(({ blockers }) => blockers.length > 0)
 
 type Asked<N extends RouteName> = Partial<Input<Routes[N]>>
 export type Fixtures = { [N in RouteName]?: (asked: Asked<N>) => Answer<Routes[N]> | number }
@@ -19,42 +32,45 @@ interface Options {
   readonly verified?: boolean
 }
 
+const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g
+
+/** The recorded replies as if they were given now. */
+function repliesAt(now: Date): RecordedReplies {
+  const later = now.getTime() - Date.parse(RECORDED_AT)
+  const text = RECORDED.replaceAll(TIME, (time) => new Date(Date.parse(time) + later).toISOString())
+  return JSON.parse(text) as RecordedReplies
+}
+
 /**
- * Answers of the service for the dashboard's pages, typed by the protocol so that they cannot drift from it. A number
- * is a refusal with that status. What a page changes stays changed.
+ * What the real service answered to the dashboard's pages over a seeded month (`npm run fixtures` records it again). A
+ * number is a refusal with that status. What a page changes stays changed.
  */
 export function dashboardFixtures(
   now: Date,
   { empty = false, signedIn = true, verified = true }: Options = {},
 ): Fixtures {
-  const held = {
-    signedIn,
-    verified,
-    killed: new Set<string>(),
-    plans: planRows(now),
-    keys: keysOf(now),
-    workflowKilled: false,
+  const replies = repliesAt(now)
+  const held = { signedIn, verified, killed: new Set<string>(), workflowsKilled: new Set<string>() }
+  const user = () => ({ ...replies.me.user, quota: 'team' as const, email_verified: held.verified })
+  const rows: SessionRow[] = empty ? [] : [hostileRow(mainRow(replies), HOSTILE_SESSION), ...replies.sessions]
+  const storyOf = (id: string): TimelineItem[] | undefined => {
+    const items = replies.timelines[id === HOSTILE_SESSION ? MAIN_SESSION : id]?.items
+    if (items === undefined) return undefined
+    const story = id === HOSTILE_SESSION ? hostileTimeline(items) : items
+    return held.killed.has(id) ? [...story, killedItem(story, now)] : story
   }
-  const user = () => ({
-    user_id: 'usr_1',
-    email: 'dana@northwind.example',
-    name: 'Dana',
-    email_verified: held.verified,
-    tenant_id: 'ten_1',
-    tenant_name: 'Northwind Trading',
-    quota: 'team' as const,
-  })
-  const rows = () => (empty ? [] : sessionRows(now, MAIN_SESSION, HOSTILE_SESSION))
-  const story = (id: string): TimelineItem[] => {
-    const items = id === HOSTILE_SESSION ? hostileStory(now) : sessionStory(now, id)
-    return held.killed.has(id) ? [...items, killedItem(items, now)] : items
-  }
-  const planNamed = (id: string | undefined) => held.plans.find(({ plan_id }) => plan_id === id)
+  const headOf = (items: readonly TimelineItem[]) => ({ seq: items.at(-1)?.seq ?? 0, hash: items.at(-1)?.hash ?? '' })
+  const planNamed = (id: string | undefined) => replies.planDetails[id ?? '']
   const decide = (id: string | undefined, state: 'approved' | 'rejected', why: string | undefined) => {
-    const plan = planNamed(id)
-    if (plan === undefined) return 404
-    Object.assign(plan, { state, decided_at: now.toISOString(), decided_by: user().email, decided_why: why ?? null })
-    return planDetail(now, plan)
+    const detail = planNamed(id)
+    if (detail === undefined) return 404
+    const decided = { state, decided_at: now.toISOString(), decided_by: user().email, decided_why: why ?? null }
+    Object.assign(detail.plan, decided)
+    return detail
+  }
+  const page = <T>(items: readonly T[], cursor: string | undefined, size = 20) => {
+    const start = Number(cursor ?? 0)
+    return { items: items.slice(start, start + size), next: start + size < items.length ? String(start + size) : null }
   }
 
   return {
@@ -83,205 +99,170 @@ export function dashboardFixtures(
     resendVerification: () => ({ ok: true, mail: 'sent' }),
 
     loadOverview: ({ query }) => {
-      const figures = overviewFigures(now, query?.range ?? '24h', MAIN_SESSION)
+      const figures = replies.overview[query?.range ?? '24h']
       if (!empty) return figures
-      const zero = {
-        allowed: 0,
-        blocked: 0,
-        sessions: 0,
-        active_sessions: 0,
-        calls_in_doubt: 0,
-        unanswered_calls: 0,
-        killed: 0,
-        compromised: 0,
-      }
+      const totals = Object.fromEntries(Object.keys(figures.totals).map((name) => [name, 0])) as typeof figures.totals
       const spans = figures.spans.map((span) => ({ ...span, allowed: 0, blocked: 0, by_reason: {} }))
-      return {
-        ...figures,
-        spans,
-        totals: zero,
-        reasons: [],
-        agents: [],
-        agents_total: 0,
-        oldest_unanswered: null,
-        recent_blocks: [],
-      }
+      const none = { reasons: [], agents: [], agents_total: 0, oldest_unanswered: null, recent_blocks: [] }
+      return { ...figures, ...none, spans, totals }
     },
-    listSessions: ({ query = { limit: 50 } }) => {
-      const fits = rows().filter(
+    listSessions: ({ query }) => {
+      const fits = rows.filter(
         (row) =>
-          (query.agent === undefined || row.agent === query.agent) &&
-          (query.status === undefined || row.status === query.status) &&
-          (query.reason === undefined || row.last_reason === query.reason) &&
-          (query.label === undefined || row.labels.includes(query.label)) &&
-          (query.from === undefined || row.updated_at >= query.from) &&
-          (query.q === undefined || row.session_id.includes(query.q)),
+          (query?.agent === undefined || row.agent === query.agent) &&
+          (query?.unnamed === undefined || row.agent === null) &&
+          (query?.status === undefined || row.status === query.status) &&
+          (query?.reason === undefined || row.last_reason === query.reason) &&
+          (query?.label === undefined || row.labels.includes(query.label)) &&
+          (query?.from === undefined || row.created_at >= query.from) &&
+          (query?.q === undefined || row.session_id.includes(query.q)),
       )
-      const start = Number(query.cursor ?? 0)
-      const page = fits.slice(start, start + 20)
-      return { items: page, next: start + 20 < fits.length ? String(start + 20) : null }
+      return page(query?.order === 'oldest' ? fits.reverse() : fits, query?.cursor)
+    },
+    listCalls: ({ query }) => {
+      const all = query?.unanswered === undefined ? replies.calls : replies.unanswered
+      const fits = all.filter(
+        (row) =>
+          (query?.agent === undefined || row.agent === query.agent) &&
+          (query?.decision === undefined || row.decision === query.decision) &&
+          (query?.reason === undefined || row.reason === query.reason) &&
+          (query?.from === undefined || row.at >= query.from),
+      )
+      return page(empty ? [] : fits, query?.cursor)
     },
     loadSessionDetail: ({ params }) => {
-      const row = rows().find(({ session_id }) => session_id === params?.session_id)
-      return row === undefined ? 404 : sessionDetail(story(row.session_id), row, held.killed.has(row.session_id))
+      const row = rows.find(({ session_id }) => session_id === params?.session_id)
+      const items = storyOf(row?.session_id ?? '')
+      const detail = replies.details[row?.session_id === HOSTILE_SESSION ? MAIN_SESSION : (row?.session_id ?? '')]
+      if (row === undefined || items === undefined || detail === undefined) return 404
+      const killed = held.killed.has(row.session_id)
+      const session = {
+        ...detail.session,
+        ...{ session_id: row.session_id, agent: row.agent, labels: row.labels, ledger: headOf(items) },
+        ...(killed ? { status: 'KILLED' as const } : {}),
+      }
+      return { ...detail, session, row: killed ? { ...row, status: 'KILLED' } : row }
     },
     loadTimeline: ({ params }) => {
-      const items = story(params?.session_id ?? '')
-      const last = items.at(-1)
-      return { items, next: null, head: { seq: last?.seq ?? 0, hash: last?.hash ?? hashOf('') } }
+      const items = storyOf(params?.session_id ?? '')
+      return items === undefined ? 404 : { items, next: null, head: headOf(items) }
     },
-    loadProof: ({ params }) => {
-      const items = story(params?.session_id ?? '')
-      const head = { seq: items.length, hash: items.at(-1)?.hash ?? '' }
-      const exported = {
-        session_id: params?.session_id ?? '',
-        events: [],
-        next: null,
-        head,
-        compiled_hash: hashOf('plan'),
-        compiled_session: null,
-        state: null,
-      }
-      return { verified: true, events: items.length, head, problem: null, export: exported }
-    },
+    loadProof: () => replies.proof,
     eraseContent: () => ({ ok: true }),
     killSessionByPerson: ({ params }) => {
-      held.killed.add(params?.session_id ?? '')
-      const items = story(params?.session_id ?? '')
-      const head = { seq: items.length, hash: items.at(-1)?.hash ?? '' }
-      return { status: 'KILLED', killed: true, control_revision: 9, ledger: head }
+      const id = params?.session_id ?? ''
+      held.killed.add(id)
+      return { status: 'KILLED', killed: true, control_revision: 9, ledger: headOf(storyOf(id) ?? []) }
     },
 
-    listAgents: () => ({ agents: empty ? [] : agentRows(now), total: empty ? 0 : agentRows(now).length }),
-    listCalls: () => ({ items: [], next: null }),
-    listRuns: () => ({ items: [], next: null }),
+    listAgents: () => {
+      if (empty) return { agents: [], total: 0 }
+      // One agent with captures that could not be learned from: the seeder has none.
+      const aside = { captures: 2, reason: 'learnBatch failed: it took longer than 10 seconds' }
+      const agents = replies.agents.agents.map((row, at) => (at === 1 ? { ...row, set_aside: aside } : row))
+      return { ...replies.agents, agents }
+    },
     listContracts: ({ query }) => ({
       contracts: empty
         ? []
-        : contractRows(now).filter(({ agent }) => query?.agent === undefined || agent === query.agent),
+        : replies.contracts.filter(({ agent }) => query?.agent === undefined || agent === query.agent),
     }),
-    listPlans: ({ query }) => ({
-      items: empty
-        ? []
-        : held.plans.filter(
-            (plan) =>
-              (query?.agent === undefined || plan.agent === query.agent) &&
-              (query?.state === undefined || plan.state === query.state),
-          ),
-      next: null,
-    }),
-    loadPlan: ({ params }) => {
-      const plan = planNamed(params?.plan_id)
-      return plan === undefined ? 404 : planDetail(now, plan)
-    },
-    draftPlan: () => planDetail(now, held.plans[0] ?? planRows(now)[0]!),
-    editPlan: ({ params }) => {
-      const plan = planNamed(params?.plan_id)
-      return plan === undefined ? 404 : planDetail(now, plan)
+    listPlans: ({ query }) =>
+      page(
+        empty
+          ? []
+          : replies.plans
+              .map((plan) => planNamed(plan.plan_id)?.plan ?? plan)
+              .filter(
+                (plan) =>
+                  (query?.agent === undefined || plan.agent === query.agent) &&
+                  (query?.state === undefined || plan.state === query.state),
+              ),
+        query?.cursor,
+      ),
+    loadPlan: ({ params }) => planNamed(params?.plan_id) ?? 404,
+    draftPlan: () => planNamed(DRAFT) ?? 404,
+    editPlan: ({ params, body }) => {
+      const detail = planNamed(params?.plan_id)
+      if (detail === undefined) return 404
+      if (body?.compiled_hash !== detail.plan.compiled_hash) return 409
+      Object.assign(detail, { files: body.files })
+      return detail
     },
     approvePlan: ({ params, body }) => decide(params?.plan_id, 'approved', body?.why),
     rejectPlan: ({ params, body }) => decide(params?.plan_id, 'rejected', body?.why),
-    startRun: ({ body }) => {
-      const plan = planNamed(body?.plan_id)
-      return plan === undefined ? 404 : runOf(plan, now)
+    listRuns: ({ query }) =>
+      page(
+        replies.runs.filter((run) => query?.compiled_hash === undefined || run.compiled_hash === query.compiled_hash),
+        query?.cursor,
+      ),
+    startRun: () => replies.run,
+    loadRunDetail: ({ params }) => {
+      const run = replies.runs.find(({ run_id }) => run_id === params?.run_id)
+      return run === undefined ? replies.run : { ...replies.run, run }
     },
-    loadRunDetail: () => runOf(planRows(now)[0]!, now),
 
-    listKeys: () => ({ keys: held.keys, limit: 5 }),
+    listKeys: () => replies.keys,
     createKey: ({ body }) => {
       const key = {
-        key_id: `key_${held.keys.length}`,
+        key_id: `key_${replies.keys.keys.length}`,
         name: body?.name ?? '',
         prefix: 'csk_bmV3',
         created_at: now.toISOString(),
         last_used_at: null,
         revoked_at: null,
       }
-      held.keys.unshift(key)
+      replies.keys.keys.unshift(key)
       return { key, api_key: 'csk_bmV3IGtleSBmb3IgdGhlIGZpeHR1cmVz' }
     },
     revokeKey: ({ params }) => {
-      const key = held.keys.find(({ key_id }) => key_id === params?.key_id)
+      const key = replies.keys.keys.find(({ key_id }) => key_id === params?.key_id)
       if (key === undefined) return 404
       key.revoked_at = now.toISOString()
       return { ok: true }
     },
-    listAudit: () => ({ items: empty ? [] : auditEntries(now), next: null }),
-    loadLimits: () => ({
-      quota: 'team',
-      buckets: [
-        { bucket: 'write', per_minute: 3_000, available: 2_310.4 },
-        { bucket: 'read', per_minute: 12_000, available: 11_988 },
-        { bucket: 'evidence', per_minute: 6_000, available: 5_402 },
-        { bucket: 'stop', per_minute: 600, available: 600 },
-        { bucket: 'dashboard', per_minute: 1_200, available: 118 },
-      ],
-      bytes: { per_day: 50_000_000_000, available: 38_412_000_000 },
-      runs: { used: 12, limit: 5_000 },
-      keys: { active: held.keys.filter((key) => key.revoked_at === null).length, limit: 5 },
-    }),
-
-    listWorkflows: () => ({
-      items: empty
-        ? []
-        : [
-            {
-              workflow_id: 'case-1042',
-              status: held.workflowKilled ? 'KILLED' : 'ACTIVE',
-              sessions: 4,
-              open_handoffs: 1,
-              created_at: before(now, 4_000),
-            },
-            {
-              workflow_id: 'case-1038',
-              status: 'ACTIVE',
-              sessions: 2,
-              open_handoffs: 0,
-              created_at: before(now, 30_000),
-            },
-            {
-              workflow_id: 'case-0991',
-              status: 'KILLED',
-              sessions: 3,
-              open_handoffs: 0,
-              created_at: before(now, 300_000),
-            },
-          ],
-      next: null,
-    }),
-    loadWorkflowDetail: ({ params }) =>
-      workflowDetail(now, { workflowId: params?.workflow_id ?? '', root: MAIN_SESSION, killed: held.workflowKilled }),
-    killWorkflowByPerson: ({ params }) => {
-      held.workflowKilled = true
-      return { workflow_id: params?.workflow_id ?? '', status: 'KILLED', sessions_killed: 3 }
+    listAudit: ({ query }) => {
+      const items = query?.subject === undefined ? replies.audit : (replies.acts[query.subject] ?? [])
+      return page(empty ? [] : items, query?.cursor, 50)
     },
-    judgePlayground: () => judgement(),
+    loadLimits: () => replies.limits,
+
+    listWorkflows: ({ query }) =>
+      page(
+        empty
+          ? []
+          : replies.workflows.map((row) =>
+              held.workflowsKilled.has(row.workflow_id) ? { ...row, status: 'KILLED' as const } : row,
+            ),
+        query?.cursor,
+      ),
+    loadWorkflowDetail: ({ params }) => {
+      const detail = replies.workflowDetails[params?.workflow_id ?? '']
+      if (detail === undefined) return 404
+      return held.workflowsKilled.has(params?.workflow_id ?? '') ? { ...detail, status: 'KILLED' } : detail
+    },
+    killWorkflowByPerson: ({ params }) => {
+      held.workflowsKilled.add(params?.workflow_id ?? '')
+      return { workflow_id: params?.workflow_id ?? '', status: 'KILLED', sessions_killed: 2 }
+    },
+    judgePlayground: () => replies.playground,
   }
 }
 
-function hostileStory(now: Date): TimelineItem[] {
-  return sessionStory(now, HOSTILE_SESSION).map((item) => ({
-    ...item,
-    labels: [...HOSTILE.labels],
-    state: { ...item.state, currentPhase: HOSTILE.phase, toolCallCounts: { [HOSTILE.tool]: 1 } },
-    calls: item.calls.map((call) => ({
-      ...call,
-      tool_name: HOSTILE.tool,
-      arguments: { note: '</pre><img src=x onerror=alert(2)>\u202e\u0007' },
-    })),
-  }))
+function mainRow({ sessions }: RecordedReplies): SessionRow {
+  const row = sessions.find(({ session_id }) => session_id === MAIN_SESSION)
+  if (row === undefined) throw new Error('the main session was not recorded: npm run fixtures')
+  return row
 }
 
 function killedItem(items: readonly TimelineItem[], now: Date): TimelineItem {
   const last = items.at(-1)
   if (last === undefined) throw new Error('a story has at least one event')
-  const seq = last.seq + 1
   return {
     ...last,
-    seq,
+    seq: last.seq + 1,
     at: now.toISOString(),
     type: 'killed',
-    hash: hashOf(`killed ${seq}`),
     body: { by: 'dashboard' },
     preflight: null,
     calls: [],

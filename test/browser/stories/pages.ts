@@ -1,6 +1,13 @@
 import type { Page } from 'playwright-core'
-import { type dashboardFixtures, HOSTILE_SESSION, MAIN_SESSION } from './fixtures.js'
-import { BLOCKED_DRAFT, DRAFT } from './governance-story.js'
+import {
+  BLOCKED_DRAFT,
+  DRAFT,
+  type dashboardFixtures,
+  HOSTILE_SESSION,
+  MAIN_SESSION,
+  SOURCES_SESSION,
+  UNANSWERED_SESSION,
+} from './fixtures.js'
 
 export interface PageCase {
   readonly name: string
@@ -35,6 +42,7 @@ export const PAGES: readonly PageCase[] = [
   { name: 'overview', path: '/' },
   { name: 'overview-empty', path: '/', options: { empty: true, verified: false } },
   { name: 'sessions', path: '/sessions' },
+  { name: 'sessions-between', path: '/sessions?since=between&from=2020-01-01T00%3A00&to=2099-01-01T00%3A00' },
   { name: 'sessions-none', path: '/sessions?q=nothing&status=KILLED' },
   { name: 'session', path: `/sessions/${MAIN_SESSION}` },
   {
@@ -61,18 +69,29 @@ export const PAGES: readonly PageCase[] = [
   },
   { name: 'session-hostile', path: `/sessions/${HOSTILE_SESSION}` },
   { name: 'session-unknown', path: '/sessions/ses_nobody', refused: 404 },
+  { name: 'session-unanswered', path: `/sessions/${UNANSWERED_SESSION}` },
+  { name: 'session-sources', path: `/sessions/${SOURCES_SESSION}` },
+  { name: 'calls', path: '/calls' },
+  { name: 'calls-unanswered', path: '/calls?decision=unanswered' },
   { name: 'agents', path: '/agents' },
   { name: 'workflows', path: '/workflows' },
   { name: 'workflow', path: '/workflows/case-1042' },
-  { name: 'contracts', path: '/contracts?agent=support' },
+  { name: 'contracts', path: '/contracts?agent=newsletter' },
   { name: 'contracts-empty', path: '/contracts', options: { empty: true } },
   { name: 'plans', path: '/plans' },
   {
     name: 'plan-draft',
     path: `/plans/${DRAFT}`,
     act: async (page) => {
-      await page.getByRole('button', { name: 'Run a backtest' }).click()
       await page.getByText('would change, first here').waitFor()
+    },
+  },
+  {
+    name: 'plan-edit',
+    path: `/plans/${DRAFT}`,
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Edit' }).click()
+      await page.getByRole('button', { name: 'Save draft' }).waitFor()
     },
   },
   { name: 'plan-blocked', path: `/plans/${BLOCKED_DRAFT}` },

@@ -99,7 +99,7 @@ function AgentCard({ agent }: { agent: AgentRow }) {
         ))}
       </ul>
       <p className="agent-links">
-        <Link to="/sessions" search={{ ...since(agent.since), agent: agent.agent }}>
+        <Link to="/sessions" search={{ ...since(agent.since), agent: agent.agent }} data-count={agent.sessions}>
           {plural(agent.sessions, 'session')} in 30 days
         </Link>
         <Link to="/contracts" search={{ agent: agent.agent }}>
@@ -153,18 +153,18 @@ function Health({ agent: { agent, calls, health, since: from } }: { agent: Agent
       {calls.enforced === 0 ? (
         'No calls decided'
       ) : (
-        <Link to="/calls" search={{ ...period, agent, decision: 'block' }}>
+        <Link to="/calls" search={{ ...period, agent, decision: 'block' }} data-count={health.blocked_calls}>
           {plural(health.blocked_calls, 'call')} blocked, {percent(health.blocked_calls / calls.enforced)} of those
           decided
         </Link>
       )}
       {health.unanswered_calls === 0 ? null : (
-        <Link to="/calls" search={{ agent, decision: 'unanswered' }}>
+        <Link to="/calls" search={{ agent, decision: 'unanswered' }} data-count={health.unanswered_calls}>
           {plural(health.unanswered_calls, 'call')} unanswered
         </Link>
       )}
       {troubles.map(({ status, sessions, words }) => (
-        <Link key={status} to="/sessions" search={{ ...period, agent, status }}>
+        <Link key={status} to="/sessions" search={{ ...period, agent, status }} data-count={sessions}>
           {plural(sessions, 'session')} {words}
         </Link>
       ))}

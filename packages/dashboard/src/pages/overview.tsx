@@ -73,30 +73,30 @@ function Figures({ overview }: { overview: Overview }) {
       <div className="tiles">
         <Tile
           label="Allowed"
-          value={count(totals.allowed)}
+          value={totals.allowed}
           tone="allow"
           to="/calls"
           search={{ ...period, decision: 'allow' }}
         />
         <Tile
           label="Blocked"
-          value={count(totals.blocked)}
+          value={totals.blocked}
           to="/calls"
           search={{ ...period, decision: 'block' }}
           tone="block"
           note={decided === 0 ? undefined : `${percent(totals.blocked / decided)} of all calls`}
         />
-        <Tile label="Sessions" value={count(totals.sessions)} note="started" to="/sessions" search={period} />
+        <Tile label="Sessions" value={totals.sessions} note="started" to="/sessions" search={period} />
         <Tile
           label="Running now"
-          value={count(totals.active_sessions)}
+          value={totals.active_sessions}
           note="held by a program"
           to="/sessions"
           search={{ running: '1' }}
         />
         <Tile
           label="Unanswered calls"
-          value={count(totals.unanswered_calls)}
+          value={totals.unanswered_calls}
           tone={totals.unanswered_calls > 0 ? 'doubt' : undefined}
           note={totals.calls_in_doubt > 0 ? `${count(totals.calls_in_doubt)} in doubt` : 'allowed, no receipt'}
           to="/calls"
@@ -104,7 +104,7 @@ function Figures({ overview }: { overview: Overview }) {
         />
         <Tile
           label="Compromised"
-          value={count(totals.compromised)}
+          value={totals.compromised}
           tone={totals.compromised > 0 ? 'warn' : undefined}
           note="wrapper bypassed"
           to="/sessions"
@@ -112,7 +112,7 @@ function Figures({ overview }: { overview: Overview }) {
         />
         <Tile
           label="Killed"
-          value={count(totals.killed)}
+          value={totals.killed}
           tone={totals.killed > 0 ? 'block' : undefined}
           note="stopped permanently"
           to="/sessions"
@@ -170,6 +170,7 @@ function Reasons({ overview }: { overview: Overview }) {
             to="/calls"
             search={{ ...periodOf(overview), reason: entry.reason }}
             title={reasonMeaning(entry.reason)}
+            data-count={entry.count}
           >
             {reasonTitle(entry.reason)}
           </Link>
@@ -214,7 +215,7 @@ function Agents({ overview }: { overview: Overview }) {
         {agents.slice(0, SHORT).map((entry) => (
           <tr key={entry.agent ?? ''}>
             <td>
-              <Link to="/sessions" search={{ ...period, ...whose(entry.agent) }}>
+              <Link to="/sessions" search={{ ...period, ...whose(entry.agent) }} data-count={entry.sessions}>
                 {entry.agent === null ? 'unnamed' : <Text value={entry.agent} />}
               </Link>
             </td>
@@ -223,7 +224,11 @@ function Agents({ overview }: { overview: Overview }) {
               {entry.blocked === 0 ? (
                 '0'
               ) : (
-                <Link to="/calls" search={{ ...period, ...whose(entry.agent), decision: 'block' }}>
+                <Link
+                  to="/calls"
+                  search={{ ...period, ...whose(entry.agent), decision: 'block' }}
+                  data-count={entry.blocked}
+                >
                   {count(entry.blocked)} of {count(entry.allowed + entry.blocked)}
                 </Link>
               )}

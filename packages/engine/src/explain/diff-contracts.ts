@@ -58,10 +58,11 @@ const describeRule = (tool: string, rule: object): string =>
 const nest = (key: string, value: unknown): object =>
   key.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as object
 
-type Risk = 'allow' | 'checkpoint' | 'block'
+/** What happens to a call that breaks no other rule. */
+export type Risk = 'allow' | 'checkpoint' | 'block'
 
 /** As compilation decides it: a contract's own gate, else the default of its side effect. */
-function riskOf({ gate, side_effect: effect }: CompiledContract, risks: Risks): Risk {
+export function riskOf({ gate, side_effect: effect }: CompiledContract, risks: Risks): Risk {
   if (gate !== undefined) return gate
   return risks[effect] ?? (effect === 'admin' || effect === 'financial' ? (risks.destructive ?? 'allow') : 'allow')
 }

@@ -34,6 +34,12 @@ describe('diffPlans', () => {
     ])
   })
 
+  test('a new contract that blocks every call allows nothing', () => {
+    expect(words([before, { tool: 'other', gate: 'block' }])).toEqual([
+      'blocks: other has a contract that blocks every call',
+    ])
+  })
+
   test('tells sources, arguments, bounds and gates apart', () => {
     const after: Contract = {
       ...before,

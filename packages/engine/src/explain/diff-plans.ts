@@ -1,5 +1,5 @@
 import type { CompiledContract, CompiledSession } from '@countersign/protocol'
-import { diffContracts } from './diff-contracts.js'
+import { diffContracts, type Risk, riskOf } from './diff-contracts.js'
 import { diffSessions } from './diff-sessions.js'
 import type { PlanChange } from './plan-change.js'
 
@@ -17,14 +17,19 @@ export function diffPlans(before: CompiledSession | null, after: CompiledSession
     const was = old.get(tool)
     const is = next.get(tool)
     if (is === undefined) changes.push({ tool, effect: 'blocks', text: `${tool} no longer has a contract` })
-    else if (was === undefined) changes.push(newContract(is, before === null))
+    else if (was === undefined) changes.push(newContract(is, { isFirst: before === null, risk: riskOf(is, risks.is) }))
     else changes.push(...diffContracts(was, is, risks))
   }
   return [...changes, ...diffSessions(before === null ? null : before.session, after.session)]
 }
 
 /** Beside other contracts a tool without one is blocked; before the first plan nothing is. */
-const newContract = ({ tool }: CompiledContract, isFirst: boolean): PlanChange =>
-  isFirst
-    ? { tool, effect: 'blocks', text: `${tool} has its first contract: calls that break it are blocked` }
-    : { tool, effect: 'allows', text: `${tool} has a contract now` }
+const newContract = (
+  { tool }: CompiledContract,
+  { isFirst, risk }: { readonly isFirst: boolean; readonly risk: Risk },
+): PlanChange =>
+  risk === 'block'
+    ? { tool, effect: 'blocks', text: `${tool} has a contract that blocks every call` }
+    : isFirst
+      ? { tool, effect: 'blocks', text: `${tool} has its first contract: calls that break it are blocked` }
+      : { tool, effect: 'allows', text: `${tool} has a contract now` }

@@ -1,9 +1,10 @@
 import { Link } from '@tanstack/react-router'
+import { count } from '../../text/format.js'
 import type { Tone } from './badge.js'
 
 interface TileProps {
   readonly label: string
-  readonly value: string
+  readonly value: number
   readonly note?: string | undefined
   readonly tone?: Tone | undefined
   /** The list behind the number: it has as many rows. */
@@ -15,14 +16,14 @@ export function Tile({ label, value, note, tone = 'neutral', to, search = {} }: 
   const content = (
     <>
       <span className="tile-label">{label}</span>
-      <span className="tile-value">{value}</span>
+      <span className="tile-value">{count(value)}</span>
       <span className="tile-note">{note}</span>
     </>
   )
   const className = `tile tile-${tone}`
   if (to === undefined) return <div className={className}>{content}</div>
   return (
-    <Link to={to} search={search} className={className}>
+    <Link to={to} search={search} className={className} data-count={value}>
       {content}
     </Link>
   )

@@ -21,7 +21,7 @@ export function UnansweredStrip({ calls, oldest }: { calls: number; oldest: stri
         {plural(calls, 'allowed call was', 'allowed calls were')} never answered
         {oldest === null ? '' : ', the oldest from '}
         {oldest === null ? null : <Ago at={oldest} />}. The tool may have run: check where it acts.{' '}
-        <Link to="/calls" search={{ decision: 'unanswered' }}>
+        <Link to="/calls" search={{ decision: 'unanswered' }} data-count={calls}>
           {calls === 1 ? 'Show it' : 'Show them'}
         </Link>
       </span>
