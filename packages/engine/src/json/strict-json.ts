@@ -1,4 +1,5 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
+import { plainText } from '../text/cut-text.js'
 
 /** A parsed value, or why the text was refused. */
 export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: string }
@@ -139,9 +140,11 @@ export function endOfString(text: string, start: number): number {
   return at
 }
 
+const SHOWN_KEY_LENGTH = 64
+
 /** Runs only when a duplicate is known to exist, to name it. */
 function duplicateKeyProblem(text: string): string {
-  return `the key ${repeatedKey(text) ?? ''} occurs twice in one object`
+  return `the key ${plainText(repeatedKey(text) ?? '', SHOWN_KEY_LENGTH)} occurs twice in one object`
 }
 
 /** A key, in quotes, that occurs twice in one object of a JSON text; null if there is none. */

@@ -1,6 +1,7 @@
 import { type Block, type CheckpointTrigger, type JsonObject, type LedgerCall, LIMITS } from '@countersign/protocol'
 import { findIn, holdsSomewhere } from '../contract/check-invariant.js'
 import type { Plan, PreparedContract } from '../contract/plan.js'
+import { plainText } from '../text/cut-text.js'
 import { spendOnJudging } from '../text/judging-budget.js'
 import { block } from './rules/rule.js'
 import type { SourceViolation } from './rules/sources.js'
@@ -39,7 +40,8 @@ export function triggeredCheckpoints(
   const asked = sourceViolations.filter(({ otherwise }) => otherwise === 'ask')
   if (asked.length > 0) {
     const paths = [...new Set(asked.map(({ path }) => path))]
-    const reason = `unusual source: ${asked.map(({ remedy }) => remedy).join('; ')}`.slice(0, MAX_REASON_LENGTH)
+    const remedies = asked.slice(0, MAX_REASONS).map(({ remedy }) => remedy)
+    const reason = plainText(`unusual source: ${remedies.join('; ')}`, MAX_REASON_LENGTH - 1)
     triggers.push(
       defaultTrigger(
         call,
@@ -53,6 +55,7 @@ export function triggeredCheckpoints(
 }
 
 const MAX_REASON_LENGTH = 500
+const MAX_REASONS = 8
 const STEPS_OF_TRIGGER = 10
 
 function defaultTrigger(

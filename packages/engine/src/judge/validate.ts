@@ -6,7 +6,7 @@ import { viewResponse } from '../response/response-view.js'
 import type { ToolCall } from '../response/tool-call.js'
 import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget, withinShare } from '../text/judging-budget.js'
 import { argumentFailures, contractFormatFailures, formatFailures, schemaFailures } from './rules/invariants.js'
-import { argumentPath } from './rules/rule.js'
+import { argumentPath, quoted, shownFailure } from './rules/rule.js'
 
 /** What `validate` found in one response. */
 export interface ValidationResult {
@@ -48,7 +48,7 @@ export function validateResponse(
   })
   return {
     pass: failures.length === 0,
-    failures,
+    failures: failures.map(shownFailure),
     matched_contracts: matched.size,
     unmatched_tools: [...unmatched],
   }
@@ -60,7 +60,7 @@ function unmatchedFailure(call: ToolCall): ContractFailure {
     operator: 'contract',
     expected: 'a tool with a contract',
     found: call.name,
-    message: `no contract covers the tool "${call.name}"`,
+    message: `no contract covers the tool ${quoted(call.name)}`,
   }
 }
 

@@ -12,7 +12,7 @@ import type { ResponseView } from '../../response/response-view.js'
 import type { ToolCall } from '../../response/tool-call.js'
 import type { SessionState } from '../../state/state.js'
 import type { Tally } from '../../state/tally.js'
-import { cutText } from '../../text/cut-text.js'
+import { cutText, plainText } from '../../text/cut-text.js'
 import type { Amounts } from './amounts.js'
 import type { SourceViolation } from './sources.js'
 
@@ -77,19 +77,28 @@ export function block(reason: BlockReason, contract: PreparedContract | null, fi
   const named = file === undefined ? {} : { contract_file: file }
   return {
     reason,
-    ...(finding.detail === undefined ? {} : { detail: finding.detail }),
-    remedy: finding.remedy,
-    failures: (finding.failures ?? []).slice(0, LIMITS.failuresPerRule).map((failure) => ({
-      ...failure,
-      ...shownValue('expected', failure),
-      ...shownValue('found', failure),
-      ...named,
-    })),
+    ...(finding.detail === undefined ? {} : { detail: plainText(finding.detail, SHOWN_VALUE_LENGTH) }),
+    remedy: plainText(finding.remedy, SHOWN_REMEDY_LENGTH),
+    failures: (finding.failures ?? [])
+      .slice(0, LIMITS.failuresPerRule)
+      .map((failure) => ({ ...shownFailure(failure), ...named })),
     ...named,
   }
 }
 
 const SHOWN_VALUE_LENGTH = 1_024
+const SHOWN_REMEDY_LENGTH = 3_072
+
+/** A failure as it leaves the engine: nothing in it is long, and nothing deceives. */
+export function shownFailure(failure: ContractFailure): ContractFailure {
+  return {
+    ...failure,
+    ...shownValue('expected', failure),
+    ...shownValue('found', failure),
+    path: plainText(failure.path, SHOWN_VALUE_LENGTH),
+    ...(failure.message === undefined ? {} : { message: plainText(failure.message, SHOWN_VALUE_LENGTH) }),
+  }
+}
 
 /** A value shown with a failure: long text is cut and a large value left out, because many failures may repeat it. */
 function shownValue(key: 'expected' | 'found', failure: ContractFailure): Partial<ContractFailure> {
@@ -123,7 +132,8 @@ function isLong(value: JsonValue): boolean {
 const SHOWN_NAME_LENGTH = 128
 
 /** Quotes and cuts a name or key that the model made up, so that it cannot pass for a sentence of ours. */
-export const quoted = (name: string): string => JSON.stringify(cutText(name, SHOWN_NAME_LENGTH))
+export const quoted = (name: string): string =>
+  plainText(JSON.stringify(cutText(name, SHOWN_NAME_LENGTH)), SHOWN_VALUE_LENGTH)
 
 /** The path of a call's arguments in the response. */
 export const argumentsAt = (index: number): string => `$.tool_calls[${index}].arguments`
