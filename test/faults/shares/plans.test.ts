@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CompiledSession } from '@countersign/protocol'
 import { expect, test } from 'vitest'
+import { proves } from '../../support/proves.js'
 import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
 
@@ -50,7 +51,7 @@ function sendBroken(api: ReturnType<typeof runtime.api>, plans: readonly Compile
   return { seen, all: Promise.all(answers) }
 }
 
-test('ten plans that are refused leave the turns of another tenant alone', async () => {
+proves('limit.fair.plans', 'ten plans that are refused leave the turns of another tenant alone', async () => {
   const other = await runtime.createTenant()
   const quiet = await openSession(runtime.api(other.key))
   const { seen, all } = sendBroken(
@@ -73,7 +74,7 @@ test("a plan of another tenant is prepared before the third of somebody's ten", 
   await all
 })
 
-test('more plans than may wait are refused before anything is done for them', async () => {
+proves('limit.fair.refused', 'more plans than may wait are refused before anything is done for them', async () => {
   const tenant = await runtime.createTenant()
   const { all } = sendBroken(
     runtime.api(tenant.key),
@@ -89,23 +90,27 @@ test('more plans than may wait are refused before anything is done for them', as
   expect(answers.filter(({ problem }) => problem.code === 'PLAN_INVALID')).toHaveLength(12 - refused.length)
 })
 
-test('a plan that was refused is not prepared again, and its cost counts as further requests', async () => {
-  const tenant = await runtime.createTenant({ quota: 'team' })
-  const api = runtime.api(tenant.key)
-  const plan = brokenPlan(4)
-  const tokens = async () => {
-    const [row] = await runtime.sql`select tokens from buckets where owner = ${tenant.tenantId} and bucket = 'write'`
-    return Number(row?.tokens)
-  }
-  const first = await api.createSession(sessionWith(plan))
-  expect(first.problem).toMatchObject({ code: 'PLAN_INVALID' })
-  const left = await tokens()
-  // Four contracts of some hundred milliseconds; a token is a tenth of a second.
-  expect(left).toBeLessThan(2_999)
-  const again = await api.createSession(sessionWith(plan))
-  expect(again.problem).toEqual(first.problem)
-  expect(await tokens()).toBeGreaterThan(left - 2)
-  // Another tenant's same plan is another one.
-  const other = await runtime.createTenant({ quota: 'team' })
-  expect((await runtime.api(other.key).createSession(sessionWith(plan))).problem).toEqual(first.problem)
-})
+proves(
+  'limit.fair.refused-plan',
+  'a plan that was refused is not prepared again, and its cost counts as further requests',
+  async () => {
+    const tenant = await runtime.createTenant({ quota: 'team' })
+    const api = runtime.api(tenant.key)
+    const plan = brokenPlan(4)
+    const tokens = async () => {
+      const [row] = await runtime.sql`select tokens from buckets where owner = ${tenant.tenantId} and bucket = 'write'`
+      return Number(row?.tokens)
+    }
+    const first = await api.createSession(sessionWith(plan))
+    expect(first.problem).toMatchObject({ code: 'PLAN_INVALID' })
+    const left = await tokens()
+    // Four contracts of some hundred milliseconds; a token is a tenth of a second.
+    expect(left).toBeLessThan(2_999)
+    const again = await api.createSession(sessionWith(plan))
+    expect(again.problem).toEqual(first.problem)
+    expect(await tokens()).toBeGreaterThan(left - 2)
+    // Another tenant's same plan is another one.
+    const other = await runtime.createTenant({ quota: 'team' })
+    expect((await runtime.api(other.key).createSession(sessionWith(plan))).problem).toEqual(first.problem)
+  },
+)

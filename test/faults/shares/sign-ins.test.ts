@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createPasswords } from '../../../packages/server/src/base/crypto/passwords.js'
+import { proves } from '../../support/proves.js'
 import { createMailbox } from '../../support/runtime/mailbox.js'
 import { Person } from '../../support/runtime/person.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
@@ -26,20 +27,24 @@ async function guess(email: string): Promise<void> {
   }
 }
 
-test('wrong tries of strangers do not lock out a browser that has signed in before', async () => {
-  const owner = personAt('198.51.100.1')
-  expect((await owner.signup()).status).toBe(201)
-  await owner.call('logout')
-  await guess(owner.email)
-  const stranger = personAt('203.0.113.9', owner.email)
-  expect((await stranger.login('a wrong password')).status).toBe(429)
-  expect((await owner.login()).status).toBe(200)
-  // Also long after its sign-in has ended, and from another address.
-  const traveller = personAt('192.0.2.44', owner.email)
-  for (const [name, value] of owner.cookies) if (name.endsWith('_device')) traveller.cookies.set(name, value)
-  expect([...traveller.cookies.keys()]).toEqual(['countersign_device'])
-  expect((await traveller.login(owner.password)).status).toBe(200)
-})
+proves(
+  'limit.fair.known-browser',
+  'wrong tries of strangers do not lock out a browser that has signed in before',
+  async () => {
+    const owner = personAt('198.51.100.1')
+    expect((await owner.signup()).status).toBe(201)
+    await owner.call('logout')
+    await guess(owner.email)
+    const stranger = personAt('203.0.113.9', owner.email)
+    expect((await stranger.login('a wrong password')).status).toBe(429)
+    expect((await owner.login()).status).toBe(200)
+    // Also long after its sign-in has ended, and from another address.
+    const traveller = personAt('192.0.2.44', owner.email)
+    for (const [name, value] of owner.cookies) if (name.endsWith('_device')) traveller.cookies.set(name, value)
+    expect([...traveller.cookies.keys()]).toEqual(['countersign_device'])
+    expect((await traveller.login(owner.password)).status).toBe(200)
+  },
+)
 
 test('a known browser has tries of its own, and not more of them', async () => {
   const owner = personAt('198.51.101.1')
@@ -73,7 +78,7 @@ test('whoever resets the password may sign in, whatever strangers try meanwhile'
   expect((await elsewhere.login('a brand new password')).status).toBe(200)
 })
 
-test('a flood of sign-ins from one network does not shut it for the others', async () => {
+proves('limit.fair.sign-in', 'a flood of sign-ins from one network does not shut it for the others', async () => {
   const { accounts } = runtime.instances[0].parts
   const { passwords } = accounts
   const owner = personAt('198.51.104.1')

@@ -208,9 +208,10 @@ describe('signing in', () => {
       expect(status).toBe(200)
       const lines = headers.getSetCookie()
       const ages = { countersign_access: 604_800, countersign_refresh: 604_800, countersign_device: 31_536_000 }
-      expect(lines.map((line) => line.split('=')[0])).toEqual(Object.keys(ages))
-      for (const [at, age] of Object.values(ages).entries())
-        expect(lines[at]).toMatch(new RegExp(`; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict$`))
+      const flagged = Object.entries(ages).map(
+        ([name, age]) => `${name}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict`,
+      )
+      expect(lines.map((line) => line.replace(/=[^;]+/, ''))).toEqual(flagged)
       for (const value of ada.cookies.values()) expect(text).not.toContain(value)
     },
   )
@@ -264,11 +265,12 @@ describe('signing in', () => {
       const before = ada.cookies.get('countersign_access')
       await later(15 * MINUTE_MS - 1_000)
       expect((await ada.call('me')).headers.getSetCookie()).toEqual([])
-      const { countersign_refresh: refresh = '', ...access } = Object.fromEntries(ada.cookies)
+      const { countersign_refresh: refresh = '', ...left } = Object.fromEntries(ada.cookies)
       ada.cookies.delete('countersign_refresh')
       expect((await ada.call('me')).status).toBe(200)
       await later(2_000)
-      expect([Object.keys(access), (await ada.call('me')).status]).toEqual([['countersign_access'], 401])
+      expect(Object.keys(left)).toEqual(['countersign_access', 'countersign_device'])
+      expect((await ada.call('me')).status).toBe(401)
       ada.cookies.set('countersign_refresh', refresh)
       const answers = await Promise.all(Array.from({ length: 12 }, () => ada.call('me')))
       expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(200))
@@ -581,20 +583,5 @@ describe('keys', () => {
     const foreign = await eve.call('revokeKey', { params: { key_id: key?.key_id ?? '' } })
     const unknown = await eve.call('revokeKey', { params: { key_id: 'key_unknown' } })
     expect([foreign.status, foreign.text]).toEqual([404, unknown.text])
-  })
-
-  test('the audit trail says who did what, from where', async () => {
-    const ada = person()
-    await ada.signup()
-    await ada.call('createKey', { body: { name: 'ci' } })
-    await ada.login('wrong wrong wrong')
-    const { body } = await ada.call('listAudit', { query: { limit: '2' } })
-    expect(body.items).toMatchObject([
-      { action: 'login_failed' },
-      { action: 'key_created', actor: ada.email, detail: 'ci' },
-    ])
-    expect(body.items[0]?.ip).toMatch(/^198\.51\./)
-    const older = await ada.call('listAudit', { query: { limit: '2', cursor: body.next ?? '' } })
-    expect(older.body.items.map(({ action }) => action)).toEqual(['signup'])
   })
 })

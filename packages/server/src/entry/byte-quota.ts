@@ -24,6 +24,7 @@ export interface ByteQuota {
 export interface SentBytes {
   readonly tenant: { readonly tenantId: string; readonly quota: Quota }
   readonly throttle: Route['throttle']
+  /** Below zero where too many were counted before. */
   readonly bytes: number
 }
 
@@ -85,7 +86,7 @@ export function createByteQuota({
   }
 
   const write = async () => {
-    const batch = [...counts.values()].filter(({ unwritten }) => unwritten > 0)
+    const batch = [...counts.values()].filter(({ unwritten }) => unwritten !== 0)
     if (batch.length === 0) return
     const spent = batch.map(({ tenantId, perDay, unwritten }) => ({
       owner: tenantId,

@@ -8,7 +8,7 @@ import { createFrame, type Serve } from './frame.js'
 import { handlers as builtHandlers, readsSession, rechecksKey } from './handlers.js'
 import { createHeldBodies } from './held-bodies.js'
 import { registerPages } from './pages.js'
-import { parseInput } from './parse-input.js'
+import { maxBodyBytes, parseInput } from './parse-input.js'
 import { announcedBytes } from './read-body.js'
 import { createRouter } from './router.js'
 import { openDashboard } from './serve-dashboard.js'
@@ -33,17 +33,18 @@ export function createApp(parts: AppParts): RequestListener {
   const { authorize, refuse } = createAuthorization(parts)
   const handlers: Readonly<Partial<Record<RouteName, AnyHandler>>> = parts.handlers ?? builtHandlers
 
-  /** Counts a body before it is read. Where its length is not announced, something must be left for it. */
-  const countBody = ({ tenant, request }: Entered, { throttle, body }: Route): Promise<void> | null => {
-    if (tenant === undefined || body === undefined) return null
-    const bytes = announcedBytes(request.http) ?? 0
-    return parts.byteQuota.take({ tenant, throttle, bytes }, request.replyHeaders)
+  /** Counts a body before it is read: as long as announced, otherwise as long as it may be. */
+  const countBody = ({ tenant, request }: Entered, route: Route): Promise<void> | null => {
+    if (tenant === undefined || route.body === undefined) return null
+    const most = maxBodyBytes(route)
+    const bytes = Math.min(announcedBytes(request.http) ?? most, most)
+    return parts.byteQuota.take({ tenant, throttle: route.throttle, bytes }, request.replyHeaders)
   }
 
-  /** Counts a body that has been read, where its length was not announced. It is never refused any more. */
-  const countLateBody = ({ tenant, request }: Entered): Promise<void> | null => {
-    const { bodyBytes: bytes } = request.http
-    if (tenant === undefined || bytes === 0 || announcedBytes(request.http) !== null) return null
+  /** Gives back what was counted too much, once a body has been read whose length was not announced. */
+  const recountBody = ({ tenant, request }: Entered, route: Route): Promise<void> | null => {
+    if (tenant === undefined || route.body === undefined || announcedBytes(request.http) !== null) return null
+    const bytes = request.http.bodyBytes - maxBodyBytes(route)
     return parts.byteQuota.take({ tenant, throttle: 'stop', bytes }, request.replyHeaders)
   }
 
@@ -59,8 +60,8 @@ export function createApp(parts: AppParts): RequestListener {
         const counted = countBody(ctx, route)
         if (counted !== null) await counted
         const input = await parseInput(route, open.request.http, params, { owner, bodies })
-        const countedLate = countLateBody(ctx)
-        if (countedLate !== null) await countedLate
+        const recounted = recountBody(ctx, route)
+        if (recounted !== null) await recounted
         if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
         reply = await handler(ctx as never, input as never)
       } catch (error) {

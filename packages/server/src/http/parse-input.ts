@@ -43,7 +43,7 @@ function readInput(route: Route, request: HttpRequest, sender: Sender): Promise<
 }
 
 async function jsonBody(route: Route, request: HttpRequest, { owner, bodies }: Sender): Promise<JsonValue> {
-  const maxBytes = route.largeBody ? LIMITS.largeBodyBytes : LIMITS.bodyBytes
+  const maxBytes = maxBodyBytes(route)
   const text = await readBody(request, { maxBytes, owner, bodies })
   const json = parseStrictJson(text, { maxDepth: LIMITS.jsonDepth, anyData: route.anyData === true })
   if (!json.ok) throw new ApiError('INVALID_REQUEST', { detail: `body: ${json.problem}` })
@@ -90,3 +90,6 @@ function compiled(schema: z.ZodType): z.ZodType {
   COMPILED.set(schema, made)
   return made
 }
+
+/** How long the body of a request to this route may be. */
+export const maxBodyBytes = (route: Route): number => (route.largeBody ? LIMITS.largeBodyBytes : LIMITS.bodyBytes)

@@ -83,7 +83,7 @@ export async function spendBytes(
       ) as sent (owner, capacity, spent)
     )
     insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
-    select owner, 'bytes', capacity - spent, clock_timestamp(), true from sent order by owner
+    select owner, 'bytes', least(capacity, capacity - spent), clock_timestamp(), true from sent order by owner
     on conflict (owner, bucket) do update set (tokens, refilled_at, taken) = (
       select least(
         sent.capacity,
