@@ -2,7 +2,7 @@ import type { Block, CallFlow, Decision, Flows, JsonValue, Receipt, UnmatchedPol
 import { readByPath } from '../contract/check-invariant.js'
 import type { Plan } from '../contract/plan.js'
 import { hashValue } from '../json/hash.js'
-import { compilePath } from '../json/json-path.js'
+import { type CompiledPath, compilePath } from '../json/json-path.js'
 import { checkStrictValue } from '../json/strict-json.js'
 import { evaluateProposal } from '../judge/evaluate-proposal.js'
 import type { Verdict } from '../judge/proposal.js'
@@ -13,6 +13,7 @@ import { readResponse } from '../response/read-response.js'
 import { applyEvent } from '../state/apply-event.js'
 import { initialState } from '../state/session-start.js'
 import type { SessionState } from '../state/state.js'
+import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget } from '../text/judging-budget.js'
 
 /** A recorded session or a fixture: what the user said, and the calls of each turn. */
 export interface PastSession {
@@ -191,7 +192,7 @@ function receiptOf(decision: Decision, call: PastCall, ran: boolean, plan: Plan)
     result_hash: hashValue(output),
     started_at: AT,
     finished_at: AT,
-    outputs: readByPath(paths, output),
+    ...readOutputs(paths, output),
     approvals: decision.checkpoints.map(({ checkpoint_id }) => ({
       checkpoint_id,
       decision: 'approve',
@@ -201,6 +202,15 @@ function receiptOf(decision: Decision, call: PastCall, ran: boolean, plan: Plan)
     })),
   }
 }
+
+/** What the paths find; nothing at all, not even absence, if that takes too long. */
+const readOutputs = (paths: readonly CompiledPath[], output: JsonValue): Pick<Receipt, 'outputs'> =>
+  withinJudgingBudget(JUDGING_STEPS.whole, () =>
+    unlessTooCostly<Pick<Receipt, 'outputs'>>(
+      () => ({ outputs: readByPath(paths, output) }),
+      () => ({}),
+    ),
+  )
 
 /** A result given as text is parsed if it has a structure; what is not plain JSON counts as no output. */
 function outputOf({ results }: PastCall): JsonValue {

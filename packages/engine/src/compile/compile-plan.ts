@@ -44,7 +44,7 @@ export function compilePlan(
   return runToEnd(compilePlanInSteps(sources, options))
 }
 
-/** The same in steps, file by file and contract by contract, for a process that serves other requests meanwhile. */
+/** The same in steps, file by file and rule by rule, for a process that serves other requests meanwhile. */
 export function* compilePlanInSteps(
   sources: PlanSources,
   options: { policy?: PolicyEvaluator | undefined } = {},

@@ -16,6 +16,7 @@ import type { PreparedSource } from '../contract/source-rule.js'
 import { decimalText } from '../json/decimal.js'
 import type { CompiledPath } from '../json/json-path.js'
 import { type CompiledSchema, compileSchema } from '../json/json-schema.js'
+import type { Steps } from '../text/steps.js'
 import { FIXES } from './fixes.js'
 import { prepareInvariants, preparePath } from './prepare-invariant.js'
 import type { Report } from './problem.js'
@@ -29,25 +30,30 @@ export interface ContractSurroundings {
   readonly report: Report
 }
 
-/** Compiles every path, pattern and schema of one contract, and reports those that cannot be compiled. */
-export function prepareContract(contract: CompiledContract, around: ContractSurroundings): PreparedContract {
+/** Compiles every path, pattern and schema of one contract, in steps, and reports those that cannot be compiled. */
+export function* prepareContract(contract: CompiledContract, around: ContractSurroundings): Steps<PreparedContract> {
   const { report } = around
   const invariants = (list: Parameters<typeof prepareInvariants>[0], at: string[], allowsRef: boolean) =>
     prepareInvariants(list, { at, report, allowsRef })
+  yield
   const binds = prepareBinds(contract.binds, 'binds', report)
   const establishes = prepareBinds(contract.establishes, 'establishes', report)
-  const outputInvariants = invariants(contract.assertions?.output_invariants, ['assertions', 'output_invariants'], true)
-  const argumentInvariants = invariants(contract.argument_value_invariants, ['argument_value_invariants'], true)
+  const outputInvariants = yield* invariants(
+    contract.assertions?.output_invariants,
+    ['assertions', 'output_invariants'],
+    true,
+  )
+  const argumentInvariants = yield* invariants(contract.argument_value_invariants, ['argument_value_invariants'], true)
   const refs = prepareRefs(contract.refs, report)
   return {
     tool: contract.tool,
     file: around.file,
     definition: contract,
     argumentsSchema: prepareSchema(contract.arguments, report),
-    inputInvariants: invariants(contract.assertions?.input_invariants, ['assertions', 'input_invariants'], true),
+    inputInvariants: yield* invariants(contract.assertions?.input_invariants, ['assertions', 'input_invariants'], true),
     outputInvariants,
     argumentInvariants,
-    executionConstraints: invariants(
+    executionConstraints: yield* invariants(
       contract.execution_constraints?.arguments,
       ['execution_constraints', 'arguments'],
       false,
@@ -62,7 +68,7 @@ export function prepareContract(contract: CompiledContract, around: ContractSurr
     aggregates: prepareAggregates(contract.aggregates, report),
     envelopes: prepareEnvelopes(contract.envelopes, report),
     resources: prepareResources(contract.resources, report),
-    checkpoints: prepareCheckpoints(contract.checkpoint, report),
+    checkpoints: yield* prepareCheckpoints(contract.checkpoint, report),
     policy: preparePolicy(contract.policy?.cedar, around.policy, report),
     risk: riskOf(contract, around.session.risk_defaults ?? {}),
     commitRequirement: contract.commit_requirement,
@@ -181,16 +187,19 @@ function keyParts(key: string, at: (string | number)[], report: Report): (string
   }
 }
 
-function prepareCheckpoints(checkpoint: CompiledContract['checkpoint'], report: Report): PreparedCheckpoint[] {
+function* prepareCheckpoints(checkpoint: CompiledContract['checkpoint'], report: Report): Steps<PreparedCheckpoint[]> {
   const list: readonly Checkpoint[] =
     checkpoint === undefined ? [] : Array.isArray(checkpoint) ? checkpoint : [checkpoint as Checkpoint]
-  return list.map((definition, index) => {
+  const prepared: PreparedCheckpoint[] = []
+  for (const [index, definition] of list.entries()) {
     definition.context.forEach(({ path }, item) => {
       preparePath(path, ['checkpoint', index, 'context', item, 'path'], report)
     })
-    const when = prepareInvariants(definition.when, { at: ['checkpoint', index, 'when'], report, allowsRef: false })
-    return { definition, when }
-  })
+    const at = ['checkpoint', index, 'when']
+    const when = yield* prepareInvariants(definition.when, { at, report, allowsRef: false })
+    prepared.push({ definition, when })
+  }
+  return prepared
 }
 
 function outputPathsOf(binds: readonly PreparedBind[], provides: readonly Provision[]): string[] {

@@ -2,6 +2,7 @@ import { type Invariant, type JsonValue, OPERATORS as OPERATOR_NAMES } from '@co
 import { prepareOperator } from '../contract/operators.js'
 import type { PreparedInvariant } from '../contract/plan.js'
 import { type CompiledPath, compilePath } from '../json/json-path.js'
+import type { Steps } from '../text/steps.js'
 import { emptyRuleProblem } from './empty-rule.js'
 import { FIXES, fixForOperand } from './fixes.js'
 import type { Report } from './problem.js'
@@ -46,9 +47,18 @@ export function prepareInvariant(invariant: Invariant, use: InvariantUse): Prepa
   return null
 }
 
-export function prepareInvariants(list: readonly Invariant[] | undefined, use: InvariantUse): PreparedInvariant[] {
-  const prepared = (list ?? []).map((item, index) => prepareInvariant(item, { ...use, at: [...use.at, index] }))
-  return prepared.filter((item) => item !== null)
+/** Compiles a list of them, one at a step. */
+export function* prepareInvariants(
+  list: readonly Invariant[] | undefined,
+  use: InvariantUse,
+): Steps<PreparedInvariant[]> {
+  const prepared: PreparedInvariant[] = []
+  for (const [index, item] of (list ?? []).entries()) {
+    const invariant = prepareInvariant(item, { ...use, at: [...use.at, index] })
+    if (invariant !== null) prepared.push(invariant)
+    yield
+  }
+  return prepared
 }
 
 export function preparePath(

@@ -10,7 +10,7 @@ import type { Plan, PreparedContract, PreparedPrecondition, Provision } from '..
 import { canonicalJson } from '../json/canonical-json.js'
 import { hashValue, sha256Hex } from '../json/hash.js'
 import { checkStrictValue } from '../json/strict-json.js'
-import { weightSoFar, withinCompileBudget } from '../text/compile-budget.js'
+import { beginContract, weightSoFar, withinCompileBudget } from '../text/compile-budget.js'
 import { runToEnd, type Steps } from '../text/steps.js'
 import { checkReferences } from './check-references.js'
 import { FIXES } from './fixes.js'
@@ -38,7 +38,7 @@ export function preparePlan(compiled: unknown, options: PrepareOptions = {}): Pr
   return runToEnd(preparePlanInSteps(compiled, options))
 }
 
-/** The same in steps, contract by contract, for a process that serves other requests meanwhile. */
+/** The same in steps, rule by rule, for a process that serves other requests meanwhile. */
 export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions = {}): Steps<Preparation> {
   const strictProblem = checkStrictValue(compiled)
   if (strictProblem !== null)
@@ -104,7 +104,8 @@ function* preparePartsOf(
       report(['tool'], `a second contract for the tool "${contract.tool}"`, FIXES.one_contract_per_tool)
       continue
     }
-    const prepared = prepareContract(contract, {
+    beginContract()
+    const prepared = yield* prepareContract(contract, {
       file: options.contractFiles?.get(contract.tool),
       session,
       policy: options.policy,
@@ -165,14 +166,16 @@ function* collectPreconditions(
   for (const [index, contract] of contracts.entries()) {
     if (contract.preconditions !== undefined) yield
     const report = reportTo(contract.tool, index)
-    const own = (contract.preconditions ?? []).map((precondition, item) => {
-      const { demand, provision } = preparePrecondition(precondition, ['preconditions', item], report)
+    beginContract()
+    const own: PreparedPrecondition[] = []
+    for (const [item, precondition] of (contract.preconditions ?? []).entries()) {
+      const { demand, provision } = yield* preparePrecondition(precondition, ['preconditions', item], report)
       if (provision !== null) {
         const known = provisions.get(provision.tool) ?? []
         if (!known.some(({ key }) => key === provision.key)) provisions.set(provision.tool, [...known, provision])
       }
-      return demand
-    })
+      own.push(demand)
+    }
     demands.push(own)
   }
   return { demands, provisions }

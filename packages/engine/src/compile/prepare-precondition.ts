@@ -2,6 +2,7 @@ import type { JsonValue, Precondition } from '@countersign/protocol'
 import type { PreparedPrecondition, Provision } from '../contract/plan.js'
 import { hashValue } from '../json/hash.js'
 import type { CompiledPath } from '../json/json-path.js'
+import type { Steps } from '../text/steps.js'
 import { prepareInvariants, preparePath } from './prepare-invariant.js'
 import type { Report } from './problem.js'
 
@@ -11,11 +12,11 @@ export interface PreconditionParts {
   readonly provision: (Provision & { readonly tool: string }) | null
 }
 
-export function preparePrecondition(
+export function* preparePrecondition(
   precondition: Precondition,
   at: readonly (string | number)[],
   report: Report,
-): PreconditionParts {
+): Steps<PreconditionParts> {
   if ('requires_step_count' in precondition) {
     return { demand: { kind: 'steps', atLeast: precondition.requires_step_count.gte }, provision: null }
   }
@@ -28,7 +29,7 @@ export function preparePrecondition(
     if (mine !== null) here.push(mine)
     if (theirs !== null) there.push(theirs)
   })
-  const withOutput = prepareInvariants(precondition.with_output, {
+  const withOutput = yield* prepareInvariants(precondition.with_output, {
     at: [...at, 'with_output'],
     report,
     allowsRef: false,

@@ -5,7 +5,7 @@ import type { Steps } from './steps.js'
  * thousands of patterns and schemas. Each is harmless; together they would block the process for minutes.
  */
 const PLAN_COST = 5_000_000
-/** What one contract of it may cost. The process can do other work between contracts. */
+/** What one contract of it may cost. The process can do other work between its paths, patterns and schemas. */
 const CONTRACT_COST = 1_000_000
 /** What they may keep in memory, in bytes: large patterns weigh ten thousand times their text. */
 const PLAN_WEIGHT = 64 * 1024 * 1024
@@ -45,10 +45,15 @@ export function* withinCompileBudget<Result>(steps: Steps<Result>): Steps<Result
       left = before
     }
     if (step.done === true) return step.value
-    own.contractCost = CONTRACT_COST
-    own.contractWeight = CONTRACT_WEIGHT
     yield
   }
+}
+
+/** Gives the contract that is prepared from now on what one contract may cost. */
+export function beginContract(): void {
+  if (left.planCost === UNLIMITED) return
+  left.contractCost = CONTRACT_COST
+  left.contractWeight = CONTRACT_WEIGHT
 }
 
 /** Takes a cost from the budget. Null, or why nothing more may be compiled. */
