@@ -5,4 +5,13 @@ export const proof = {
   'clock.database-deletes': "Everything that deletes or expires goes by the database's clock, whatever the process's says",
   'clock.database-frees': "What a killed session's calls hold comes free by the database's clock",
   'clock.wrong-refuses': 'An instance whose clock is minutes off refuses requests and does no jobs, and says why',
+  'ledger.rewritten-fails-verify': 'A ledger whose whole chain was recomputed in the database fails verification',
+  'ledger.signing-refuses-contradiction': 'A head that contradicts an earlier signed one is not signed and raises an alarm',
+  'ledger.rollback-fails-verify': 'A ledger that was set back behind its signed head fails verification',
+  'ledger.deleted-session-alarms': 'A signed ledger that is deleted raises an alarm',
+  'ledger.seals-chain': 'Every batch of signed heads gives a seal that names the one before it, in the log and by a route',
+  'ledger.verify-pinned-keys': 'verify checks the signed head offline with saved keys, and fails without a signature',
+  'content.forged-not-shown': 'Stored content that does not match its hash in the ledger is not shown and not verified',
+  'ledger.proof-bounded': 'A ledger is verified in batches: proofs of big ledgers hold little memory and others are served',
+  'ledger.pages-by-bytes': 'Exports and timelines come in pages that are bounded by bytes, and all of them come',
 } satisfies Facts

@@ -104,7 +104,17 @@ export {
   type ToolSummary,
 } from './learn/summary.js'
 export { describeDraft, draftNotes, writeContract } from './learn/write-contract.js'
-export { chainEvent, verifyChain, verifyExport } from './ledger/chain.js'
+export { chainEvent, createExportCheck, verifyChain, verifyExport } from './ledger/chain.js'
+export {
+  contradictionOf,
+  headsDigest,
+  ledgerKeyId,
+  sealDigest,
+  sealProblem,
+  sealText,
+  signedHeadProblem,
+  signedHeadText,
+} from './ledger/signatures.js'
 export { type ChainCheck, GENESIS_HASH } from './ledger/verify-links.js'
 export { chainWorkflowEvent, verifyWorkflowChain, verifyWorkflowExport } from './ledger/workflow-chain.js'
 export { normalizeResponse, type ReadResponse, type ResponseFormat, readResponse } from './response/read-response.js'

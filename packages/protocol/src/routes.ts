@@ -9,6 +9,7 @@ import type { Route } from './http/route.js'
 import * as capture from './session/capture.js'
 import { exportEventsQuery, exportEventsReply } from './session/ledger.js'
 import * as session from './session/session.js'
+import { sealsQuery, sealsReply } from './session/signed-ledger.js'
 import * as turn from './session/turn.js'
 import * as workflow from './session/workflow.js'
 import { exportWorkflowEventsReply } from './session/workflow-ledger.js'
@@ -114,6 +115,13 @@ const runtimeRoutes = {
     params: sessionPath,
     query: exportEventsQuery,
     reply: exportEventsReply,
+  },
+  listSeals: {
+    ...read,
+    path: '/api/v1/ledger/seals',
+    summary: 'List the seals over signed ledger heads, oldest first',
+    query: sealsQuery,
+    reply: sealsReply,
   },
 } as const satisfies Record<string, Route>
 

@@ -1,4 +1,5 @@
 export { type Config, ConfigError, readConfig, SETTINGS, settingsHelp } from './base/config.js'
+export { newLedgerKey } from './base/crypto/ledger-keys.js'
 export type { Context, Handlers, OpenContext, Services, UserContext } from './context/context.js'
 export { type AppParts, createApp } from './http/app.js'
 export { configOf, type Flags, runServer } from './main.js'
@@ -6,6 +7,7 @@ export { MigrationError, migrate } from './postgres/migrate.js'
 export { BackupError } from './process/backup.js'
 export { FolderInUse } from './process/embedded-postgres/folder-lock.js'
 export { startEmbeddedPostgres } from './process/embedded-postgres/start-embedded-postgres.js'
+export { ledgerKeysOf } from './process/ledger-signer.js'
 export {
   backUpTo,
   changeQuota,

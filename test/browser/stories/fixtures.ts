@@ -148,6 +148,7 @@ export function dashboardFixtures(
       return items === undefined ? 404 : { items, next: null, head: headOf(items) }
     },
     loadProof: () => replies.proof,
+    exportEventsByPerson: () => replies.exported,
     eraseContent: () => ({ ok: true }),
     killSessionByPerson: ({ params }) => {
       const id = params?.session_id ?? ''

@@ -1,8 +1,9 @@
-import type { PendingCallView, Receipt } from '@countersign/protocol'
+import type { Decision, PendingCallView, Receipt } from '@countersign/protocol'
 import { expect } from 'vitest'
 import type { Sql } from '../../../packages/server/src/postgres/sql.js'
 import { listRecentBlocks } from '../../../packages/server/src/store/dashboard/recent-blocks.js'
-import { loadTurns } from '../../../packages/server/src/store/dashboard/timeline.js'
+import { loadEventsAt } from '../../../packages/server/src/store/sessions/ledger.js'
+import { loadReceipts, loadTurns } from '../../../packages/server/src/store/sessions/stored-turns.js'
 import { openSession } from '../runtime/governed-session.js'
 import { Person } from '../runtime/person.js'
 import type { Api, Runtime } from '../runtime/runtime.js'
@@ -71,16 +72,21 @@ export async function expectStoryGoesOn(api: Api, databaseUrl: string): Promise<
 
 /** What happened is shown as before; a used request stays used. */
 async function expectOldTurns(sql: Sql, api: Api): Promise<void> {
-  const [turn] = await sql<{ tenantId: string; proposalId: string; preparedRequestId: string }[]>`
-    select tenant_id, proposal_id, prepared_request_id from proposals where session_id = 'ses-first' order by seq limit 1`
+  const [turn] = await sql<{ tenantId: string; seq: number; decisions: Decision[]; preparedRequestId: string }[]>`
+    select tenant_id, seq, decisions, prepared_request_id from proposals where session_id = 'ses-first' order by seq limit 1`
   if (turn === undefined) throw new Error('the session has no turn')
-  const { tenantId, proposalId } = turn
-  const turns = await loadTurns(sql, { tenantId, sessionId: 'ses-first' }, [proposalId])
-  expect(turns.get(proposalId)).toMatchObject({
-    preparedAt: expect.any(Date),
-    allowed: expect.arrayContaining(['lookup_order']),
-    receipts: [{ outcome: 'succeeded', recordedAt: expect.any(Date) }],
-  })
+  const { tenantId, seq } = turn
+  const session = { tenantId, sessionId: 'ses-first' }
+  expect([...(await loadTurns(sql, session, [seq], 1)).turns.values()]).toMatchObject([
+    { seq, request: { preparedAt: expect.any(String), allowed: expect.arrayContaining(['lookup_order']) } },
+  ])
+  const calls = turn.decisions.flatMap(({ pending_call_id }) => pending_call_id ?? [])
+  const [received] = await loadEventsAt(
+    sql,
+    session,
+    [...(await loadReceipts(sql, session, calls)).values()].map(({ seq }) => seq),
+  )
+  expect(received).toMatchObject({ type: 'receipts', body: { receipts: [{ outcome: 'succeeded' }] } })
   expect(await listRecentBlocks(sql, tenantId, 10)).toMatchObject([
     { sessionId: 'ses-second', toolName: 'issue_refund' },
   ])

@@ -83,6 +83,7 @@ export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtim
     COUNTERSIGN_POOL_SIZE: '12',
     COUNTERSIGN_SCRYPT_COST: '10',
     COUNTERSIGN_SIGNING_KEYS: 'a signing key for tests of 32 letters and more',
+    COUNTERSIGN_LEDGER_KEYS: `private:${'A'.repeat(43)}`,
     ...options.config,
   })
   const url = (await options.through?.(database.url)) ?? database.url

@@ -31,6 +31,7 @@ export interface RecordedReplies {
   readonly audit: ReplyOf<'listAudit'>['items']
   readonly limits: ReplyOf<'loadLimits'>
   readonly proof: ReplyOf<'loadProof'>
+  readonly exported: ReplyOf<'exportEventsByPerson'>
   readonly playground: ReplyOf<'judgePlayground'>
 }
 
@@ -103,6 +104,7 @@ export async function recordReplies(person: Person, mainSession: string): Promis
     audit: (await all('listAudit')).slice(0, 40),
     limits: await ask('loadLimits'),
     proof: await ask('loadProof', { params: { session_id: mainSession } }),
+    exported: await ask('exportEventsByPerson', { params: { session_id: mainSession } }),
     playground: await ask('judgePlayground', {
       body: {
         contracts: EXAMPLE.contracts.split('---\n').map((text, at) => ({ file: `contract-${at + 1}.yaml`, text })),

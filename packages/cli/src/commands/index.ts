@@ -2,6 +2,7 @@ import type { Command } from '../terminal/command.js'
 import { backup } from './backup.js'
 import { compile } from './compile.js'
 import { key } from './key.js'
+import { ledgerKey } from './ledger-key.js'
 import { plan } from './plan.js'
 import { restore } from './restore.js'
 import { run } from './run.js'
@@ -22,6 +23,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   plan,
   run,
   verify,
+  'ledger-key': ledgerKey,
   backup,
   restore,
 }

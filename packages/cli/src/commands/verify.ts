@@ -17,15 +17,18 @@ import {
 } from '@countersign/protocol'
 import { serviceOf } from '../api/call-route.js'
 import { fetchLedger } from '../api/fetch-ledger.js'
+import { fetchLedgerKeys, readLedgerKeys } from '../api/ledger-keys.js'
 import { BrokenEvent, firstBrokenEvent } from '../report/broken-event.js'
+import { reportSignature, type SignedLedger, type TrustedKeys } from '../report/signature-report.js'
 import { type Command, type Terminal, Unreadable, UsageError } from '../terminal/command.js'
 
 export const verify: Command = {
   usage: [
-    'verify [--workflow] ID --url URL [--key KEY] [--save FILE] [--head SEQ:HASH]',
-    'verify FILE [--head SEQ:HASH]',
+    'verify [--workflow] ID --url URL [--key KEY] [--keys FILE] [--save FILE] [--head SEQ:HASH]',
+    'verify FILE [--keys FILE] [--head SEQ:HASH]',
   ],
-  summary: 'check the ledger of a session or workflow: its hash chain, its events and a head you saved',
+  summary:
+    'check the ledger of a session or workflow: its hash chain, its events, its signed head and a head you saved',
   help: () =>
     [
       'ID is a session, or with --workflow a workflow. Its ledger is read from the server at --url with the API key in',
@@ -34,19 +37,24 @@ export const verify: Command = {
       'The events of a session must add up to its stored state. In a workflow, each handoff has one winner, no two calls',
       'hold resources that exclude each other, and a kill is final.',
       '--head is a head you saved earlier, such as 12:9f86d0…; a ledger that was truncated before it fails.',
+      'The server signs heads with a key that is not in its database, so that a ledger rewritten there fails. The public',
+      'keys are read from the server; --keys FILE takes those you saved (ledger-key list --json), and then a ledger',
+      'without a signed head fails as well. What was not checked is said. Content is not part of a ledger: the dashboard',
+      'checks what is stored of it against the hashes.',
       'Exit codes: 0 everything is intact; 1 something is not, and the first broken event is named; 2 nothing was checked,',
       'because the server or the file could not be read.',
     ].join('\n'),
   run: async (args, terminal) => {
-    const options = { url: text, key: text, save: text, head: text, workflow: { type: 'boolean' } } as const
+    const options = { url: text, key: text, keys: text, save: text, head: text, workflow: { type: 'boolean' } } as const
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     const [subject, ...rest] = positionals
     if (subject === undefined || rest.length > 0) throw new UsageError('expected one session id, workflow id or file')
     const head = values.head === undefined ? null : readHead(values.head)
     try {
       const ledger = await readLedger(subject, values)
+      const trusted = await keysFor(values)
       if (values.save !== undefined) await writeFile(values.save, `${JSON.stringify(ledger.exported, null, 2)}\n`)
-      return judge(ledger, head, terminal)
+      return judge(ledger, { head, trusted }, terminal)
     } catch (error) {
       if (!(error instanceof BrokenEvent)) throw error
       return broken(error.seq, error.message, terminal)
@@ -57,9 +65,7 @@ export const verify: Command = {
 const text = { type: 'string' } as const
 
 /** An exported ledger and its checks. */
-interface Ledger {
-  readonly name: string
-  readonly head: LedgerHead
+interface Ledger extends SignedLedger {
   readonly exported: unknown
   readonly check: () => ChainCheck
   /** Whether the chain contains a head that was seen earlier. */
@@ -67,16 +73,22 @@ interface Ledger {
 }
 
 const ofSession = (exported: LedgerExport): Ledger => ({
+  ledger: 'session',
   name: exported.session_id,
   head: exported.head,
+  signed: exported.signed_head,
+  hashAt: (seq) => exported.events[seq - 1]?.hash ?? null,
   exported,
   check: () => verifyExport(exported),
   checkHead: (known) => verifyChain(exported.events.slice(0, known.seq), known),
 })
 
 const ofWorkflow = (exported: WorkflowLedgerExport): Ledger => ({
+  ledger: 'workflow',
   name: exported.workflow_id,
   head: exported.head,
+  signed: exported.signed_head,
+  hashAt: (seq) => exported.events[seq - 1]?.hash ?? null,
   exported,
   check: () => verifyWorkflowExport(exported),
   checkHead: (known) => verifyWorkflowChain(exported.events.slice(0, known.seq), known),
@@ -103,13 +115,32 @@ async function readLedger(
   return ledger
 }
 
-/** 0 when everything is intact; otherwise 1, and the first broken event is named. */
-function judge(ledger: Ledger, known: LedgerHead | null, terminal: Terminal): number {
+/** Those the caller saved, or else those the server publishes. Null for a file without any. */
+async function keysFor(given: { keys?: string | undefined; url?: string | undefined; key?: string | undefined }) {
+  if (given.keys !== undefined) return { keys: await readLedgerKeys(given.keys), arePinned: true }
+  if (given.url === undefined && given.key === undefined) return null
+  return { keys: await fetchLedgerKeys(serviceOf(given)), arePinned: false }
+}
+
+interface Expected {
+  /** Saved earlier. */
+  readonly head: LedgerHead | null
+  readonly trusted: TrustedKeys | null
+}
+
+/** 0 when everything is intact; otherwise 1, and what is broken is named. */
+function judge(ledger: Ledger, { head: known, trusted }: Expected, terminal: Terminal): number {
   for (const result of [ledger.check(), known === null ? null : ledger.checkHead(known)]) {
     if (result !== null && !result.ok) return broken(result.brokenAt, result.problem, terminal)
   }
   const { name, head } = ledger
+  const signature = reportSignature(ledger, trusted)
+  if ('problem' in signature) {
+    terminal.print(`broken: ${signature.problem}`)
+    return 1
+  }
   terminal.print(`${name}: ${head.seq} events are intact; head ${head.seq}:${head.hash}`)
+  for (const line of signature.lines) terminal.print(line)
   return 0
 }
 

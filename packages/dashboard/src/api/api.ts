@@ -53,6 +53,7 @@ const CALLS = {
   loadSessionDetail: ['GET', '/api/dashboard/sessions/:session_id'],
   loadTimeline: ['GET', '/api/dashboard/sessions/:session_id/timeline'],
   loadProof: ['GET', '/api/dashboard/sessions/:session_id/proof'],
+  exportEventsByPerson: ['GET', '/api/dashboard/sessions/:session_id/events'],
   killSessionByPerson: ['POST', '/api/dashboard/sessions/:session_id/kill'],
   addLabelByPerson: ['POST', '/api/dashboard/sessions/:session_id/labels'],
   eraseContent: ['POST', '/api/dashboard/sessions/:session_id/erase'],

@@ -5,7 +5,15 @@ import type { Plan } from '../contract/plan.js'
 import { canonicalJson } from '../json/canonical-json.js'
 import { applyEvent, foldEvents } from '../state/apply-event.js'
 import type { SessionState } from '../state/state.js'
-import { type ChainCheck, GENESIS_HASH, hashOf, type LinkRules, verifyLinks } from './verify-links.js'
+import {
+  type ChainCheck,
+  checkLinks,
+  GENESIS_HASH,
+  hashOf,
+  type LinkRules,
+  reaches,
+  verifyLinks,
+} from './verify-links.js'
 
 /** Appends an event to its session's chain. */
 export function chainEvent(prev: LedgerHead | null, sessionId: string, event: SessionEvent): ChainedEvent {
@@ -31,37 +39,84 @@ export const verifyChain = (events: readonly ChainedEvent[], head?: LedgerHead):
 export function verifyExport(
   exported: Pick<LedgerExport, 'session_id' | 'events' | 'head' | 'compiled_hash' | 'compiled_session' | 'state'>,
 ): ChainCheck {
-  const chain = verifyChain(exported.events, exported.head)
-  if (!chain.ok) return chain
-  const created = exported.events[0]
-  if (created?.session_id !== exported.session_id)
-    return { ok: false, brokenAt: 1, problem: 'the event belongs to another session' }
-  const fail = (problem: string): ChainCheck => ({ ok: false, brokenAt: exported.head.seq, problem })
-  if (exported.compiled_session === null) return fail('the export contains no plan')
-  if (hashPlan(exported.compiled_session) !== exported.compiled_hash) return fail('the plan does not match its hash')
-  if (created.body.compiled_hash !== exported.compiled_hash) return fail('the session was created with another plan')
-  const prepared = preparePlan(exported.compiled_session)
-  if (!prepared.ok) return fail(`the plan cannot be used: ${prepared.problems.join('; ')}`)
-  const folded = foldNamed(exported.events as unknown as SessionEvent[], prepared.plan)
-  if ('problem' in folded) return { ok: false, ...folded }
-  return sameState(folded.state, exported.state) ? chain : fail('the events do not fold to the stored state')
+  const check = createExportCheck(exported)
+  for (const event of exported.events) {
+    const broken = check.add(event)
+    if (broken !== null) return broken
+  }
+  return check.end(exported)
 }
 
-type Folded = { readonly state: SessionState } | { readonly brokenAt: number; readonly problem: string }
+type Broken = Extract<ChainCheck, { ok: false }>
 
-/** Folds event by event, so that the impossible one can be named. */
-function foldNamed([created, ...rest]: readonly SessionEvent[], plan: Plan): Folded {
-  let seq = 1
+/** An export that is verified event by event, so that nobody has to hold all of them. */
+export interface ExportCheck {
+  /** What is wrong with the next event, or null. After the first bad one nothing more is to be added. */
+  add(event: ChainedEvent): Broken | null
+  /** The verdict on the whole, after the last event. */
+  end(stored: Pick<LedgerExport, 'head' | 'state'>): ChainCheck
+}
+
+/** `plan`: the compiled plan made ready, where that has been done already. */
+export function createExportCheck(
+  {
+    session_id,
+    compiled_hash,
+    compiled_session,
+  }: Omit<Parameters<typeof verifyExport>[0], 'events' | 'head' | 'state'>,
+  plan: Plan | null = null,
+): ExportCheck {
+  const links = checkLinks(SESSION_LINKS)
+  const usable = planOf({ compiled_hash, compiled_session }, plan)
+  let state: SessionState | null = null
+  let createdWith: unknown
+  return {
+    add: (event) => {
+      const problem = links.add(event)
+      if (problem !== null) return { ok: false, brokenAt: (links.head()?.seq ?? 0) + 1, problem }
+      if (event.session_id !== session_id)
+        return { ok: false, brokenAt: event.seq, problem: 'the event belongs to another session' }
+      if (event.seq === 1) createdWith = event.body.compiled_hash
+      // A plan that the session was not created with would fold to anything.
+      if ('problem' in usable || createdWith !== compiled_hash) return null
+      const folded = foldNext(state, event, usable.plan)
+      if ('problem' in folded) return { ok: false, brokenAt: event.seq, problem: folded.problem }
+      state = folded.state
+      return null
+    },
+    end: (stored) => {
+      const chain = reaches(links.head(), stored.head)
+      if (!chain.ok) return chain
+      const fail = (problem: string): ChainCheck => ({ ok: false, brokenAt: stored.head.seq, problem })
+      if ('problem' in usable) return fail(usable.problem)
+      if (createdWith !== compiled_hash) return fail('the session was created with another plan')
+      return state !== null && sameState(state, stored.state)
+        ? chain
+        : fail('the events do not fold to the stored state')
+    },
+  }
+}
+
+function planOf(
+  { compiled_hash, compiled_session }: Pick<LedgerExport, 'compiled_hash' | 'compiled_session'>,
+  ready: Plan | null,
+): { readonly plan: Plan } | { readonly problem: string } {
+  if (compiled_session === null) return { problem: 'the export contains no plan' }
+  if (hashPlan(compiled_session) !== compiled_hash) return { problem: 'the plan does not match its hash' }
+  if (ready?.hash === compiled_hash) return { plan: ready }
+  const prepared = preparePlan(compiled_session)
+  return prepared.ok ? { plan: prepared.plan } : { problem: `the plan cannot be used: ${prepared.problems.join('; ')}` }
+}
+
+type Folded = { readonly state: SessionState } | { readonly problem: string }
+
+function foldNext(state: SessionState | null, chained: ChainedEvent, plan: Plan): Folded {
+  const event = chained as unknown as SessionEvent
   try {
-    let state = foldEvents(created === undefined ? [] : [created], plan)
-    for (const event of rest) {
-      seq++
-      state = applyEvent(state, event, plan)
-    }
-    return { state }
+    return { state: state === null ? foldEvents([event], plan) : applyEvent(state, event, plan) }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    return { brokenAt: seq, problem: `the events cannot be folded: ${why}` }
+    return { problem: `the events cannot be folded: ${why}` }
   }
 }
 

@@ -27,22 +27,41 @@ export interface LinkRules<Event extends Link> {
 
 export const hashOf = (content: object): string => hashValue(content as JsonValue)
 
+/** A chain that is checked event by event, so that nobody has to hold all of it. */
+export interface LinkCheck<Event extends Link> {
+  /** What is wrong with the next event, or null. */
+  add(event: Event): string | null
+  /** The last good event; null before the first. */
+  head(): LedgerHead | null
+}
+
+export function checkLinks<Event extends Link>(rules: LinkRules<Event>): LinkCheck<Event> {
+  let head: LedgerHead | null = null
+  let owner: string | null = null
+  return {
+    add: (event) => {
+      owner ??= rules.ownerOf(event)
+      const seq = (head?.seq ?? 0) + 1
+      const problem = linkProblem(event, rules, { seq, prevHash: head?.hash ?? GENESIS_HASH, owner })
+      if (problem === null) head = { seq: event.seq, hash: event.hash }
+      return problem
+    },
+    head: () => head,
+  }
+}
+
 /** Checks sequence numbers, hashes and shapes from the first event on, and the head if it is known from elsewhere. */
 export function verifyLinks<Event extends Link>(
   events: readonly Event[],
   rules: LinkRules<Event>,
   head: LedgerHead | undefined,
 ): ChainCheck {
-  let prev: LedgerHead | null = null
-  const [first] = events
+  const links = checkLinks(rules)
   for (const event of events) {
-    const seq: number = (prev?.seq ?? 0) + 1
-    const expected = { seq, prevHash: prev?.hash ?? GENESIS_HASH, owner: rules.ownerOf(first ?? event) }
-    const problem = linkProblem(event, rules, expected)
-    if (problem !== null) return { ok: false, brokenAt: seq, problem }
-    prev = { seq: event.seq, hash: event.hash }
+    const problem = links.add(event)
+    if (problem !== null) return { ok: false, brokenAt: (links.head()?.seq ?? 0) + 1, problem }
   }
-  return head === undefined ? { ok: true, head: prev } : reaches(prev, head)
+  return head === undefined ? { ok: true, head: links.head() } : reaches(links.head(), head)
 }
 
 function linkProblem<Event extends Link>(
@@ -65,7 +84,8 @@ function linkProblem<Event extends Link>(
     : `the body does not have the shape of "${event.type}"`
 }
 
-function reaches(end: LedgerHead | null, head: LedgerHead): ChainCheck {
+/** Whether a chain that ends here has the head that is known. */
+export function reaches(end: LedgerHead | null, head: LedgerHead): ChainCheck {
   if (end?.seq === head.seq && end.hash === head.hash) return { ok: true, head: end }
   const last = end?.seq ?? 0
   const problem =

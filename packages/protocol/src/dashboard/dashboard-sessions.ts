@@ -3,9 +3,10 @@ import { agentSchema, environmentSchema, labelSchema, ledgerHeadSchema, timeSche
 import { jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { allowOrBlockSchema, evidenceLevelSchema } from '../contract/contract-rules.js'
 import { pageQuery } from '../http/paging.js'
-import { exportEventsReply, ledgerEventTypeSchema } from '../session/ledger.js'
+import { ledgerEventTypeSchema } from '../session/ledger.js'
 import { narrowedToolSchema, pendingCallSchema, sessionViewSchema, stateSnapshotSchema } from '../session/session.js'
 import { sessionStatusSchema } from '../session/session-status.js'
+import { signedHeadSchema } from '../session/signed-ledger.js'
 import { approvalDecisionSchema, blockReasonSchema, blockSchema, outcomeSchema } from '../session/turn.js'
 
 /** Set by `1`, absent otherwise. */
@@ -105,7 +106,7 @@ export const timelineCallSchema = z.strictObject({
   decision: allowOrBlockSchema,
   reasons: z.array(blockSchema),
   argument_hash: z.string().nullable(),
-  /** Null if the capture level stores none, or they were erased. */
+  /** Null if the capture level stores none, they were erased, or they do not match their hash. */
   arguments: jsonSchema.nullable(),
   checkpoints: z.array(z.string()),
   commit_requirement: evidenceLevelSchema,
@@ -129,6 +130,8 @@ export const timelineItemSchema = z.strictObject({
     })
     .nullable(),
   calls: z.array(timelineCallSchema),
+  /** Stored content that does not match its hash in the ledger: it was changed after the fact, and is not shown. */
+  changed: z.array(z.string()).optional(),
   state: stateSnapshotSchema,
   labels: z.array(z.string()),
 })
@@ -153,7 +156,8 @@ export const proofReply = z.strictObject({
   verified: z.boolean(),
   events: z.int(),
   head: ledgerHeadSchema,
+  /** The first thing that is wrong: with the chain, the signed head, or stored content that does not fit its hash. */
   problem: z.string().nullable(),
-  /** The whole export, for `countersign verify FILE`. */
-  export: exportEventsReply,
+  /** The newest head that was signed with a key outside of the database. Null: none yet. */
+  signed_head: signedHeadSchema.nullable(),
 })

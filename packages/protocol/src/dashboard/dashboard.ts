@@ -4,6 +4,7 @@ import { planStatusSchema } from '../contract/plan.js'
 import { runBudgetSchema } from '../governance/run.js'
 import { pageOf, pageQuery } from '../http/paging.js'
 import type { Route } from '../http/route.js'
+import { exportEventsQuery, exportEventsReply } from '../session/ledger.js'
 import { addLabelBody, addLabelReply, killBody, stopReply } from '../session/session.js'
 import { blockReasonSchema } from '../session/turn.js'
 import { killWorkflowReply, workflowPath, workflowStatusSchema, workflowViewSchema } from '../session/workflow.js'
@@ -212,9 +213,17 @@ export const dashboardRoutes = {
   loadProof: {
     ...view,
     path: '/api/dashboard/sessions/:session_id/proof',
-    summary: 'Verify the ledger of a session and export it',
+    summary: 'Verify the ledger of a session, its signed head and its stored content',
     params: sessionPath,
     reply: proofReply,
+  },
+  exportEventsByPerson: {
+    ...view,
+    path: '/api/dashboard/sessions/:session_id/events',
+    summary: 'Export the ledger of a session from the dashboard, page by page',
+    params: sessionPath,
+    query: exportEventsQuery,
+    reply: exportEventsReply,
   },
   killSessionByPerson: {
     ...change,

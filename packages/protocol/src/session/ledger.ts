@@ -4,6 +4,7 @@ import { jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { allowOrBlockSchema, evidenceLevelSchema, resourceModeSchema } from '../contract/contract-rules.js'
 import { compiledSessionSchema } from '../contract/plan.js'
 import { captureLevelSchema, gateSchema, planSourceSchema, unmatchedPolicySchema } from './session.js'
+import { signedHeadSchema } from './signed-ledger.js'
 import { approvalDecisionSchema, blockReasonSchema, outcomeSchema, PROPOSAL_OUTCOMES, usageSchema } from './turn.js'
 
 /** A value that the plan reads from a call: its salted hash, and the value itself only of numbers and booleans. */
@@ -122,6 +123,8 @@ export const LEDGER_EVENTS = {
     usage: usageSchema.nullable(),
     cost: decimalSchema,
     outcome: z.enum(PROPOSAL_OUTCOMES),
+    /** Salted hash of the decisions with their explanations, where any call was blocked. Older ledgers have none. */
+    decisions_hash: hashSchema.optional(),
     calls: z.array(ledgerCallSchema),
     provider_run: z.array(z.string()),
     /** Older ledgers have none. */
@@ -181,5 +184,7 @@ export const exportEventsReply = z.strictObject({
   compiled_session: compiledSessionSchema.nullable(),
   /** The stored snapshot, as of head, for comparison with the fold. */
   state: jsonSchema.nullable(),
+  /** On the first page: the newest head that the service signed. Null: none yet; absent in exports of older versions. */
+  signed_head: signedHeadSchema.nullable().optional(),
 })
 export type LedgerExport = z.infer<typeof exportEventsReply>

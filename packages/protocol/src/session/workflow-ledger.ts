@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { hashSchema, ledgerHeadSchema, timeSchema } from '../base/ids.js'
 import { jsonObjectSchema } from '../base/json.js'
 import { resourceModeSchema } from '../contract/contract-rules.js'
+import { signedHeadSchema } from './signed-ledger.js'
 
 const tools = z.array(z.string()).nullable()
 const handoff = { handoff_id: z.string() }
@@ -65,5 +66,7 @@ export const exportWorkflowEventsReply = z.strictObject({
   /** Pass as `after` for the next page; null at the end. */
   next: z.int().nullable(),
   head: ledgerHeadSchema,
+  /** On the first page: the newest head that the service signed. Null: none yet; absent in exports of older versions. */
+  signed_head: signedHeadSchema.nullable().optional(),
 })
 export type WorkflowLedgerExport = z.infer<typeof exportWorkflowEventsReply>

@@ -79,6 +79,14 @@ export function signingKeys(value: string): readonly string[] {
   return keys
 }
 
+/** Checked here as far as their form goes. */
+export function ledgerKeys(value: string): readonly string[] {
+  const keys = value.split(',').map((part) => part.trim())
+  if (!keys.every((key) => /^(private|public):[A-Za-z0-9_-]{43}$/.test(key)) || !keys[0]?.startsWith('private:'))
+    throw new Error('the first must be private: and 43 characters, the others public: or private:')
+  return keys
+}
+
 /** What each quota allows: requests per minute by bucket, runs per 30 days, bytes per day. */
 export type QuotaNumbers = Readonly<Record<Quota, Readonly<Record<keyof (typeof QUOTAS)['free'], number>>>>
 

@@ -2,6 +2,7 @@ import { QUOTA_NAMES } from '@countersign/protocol'
 import {
   databaseAddress,
   integer,
+  ledgerKeys,
   networks,
   oneLine,
   oneOf,
@@ -172,6 +173,13 @@ export const SETTINGS = {
     default: null,
     help: 'comma-separated secrets for dashboard tokens, at least 32 characters each; the first signs, all verify',
     parse: signingKeys,
+  }),
+  ledgerKeys: setting({
+    env: 'COUNTERSIGN_LEDGER_KEYS',
+    flag: 'ledger-keys',
+    default: null,
+    help: 'comma-separated Ed25519 keys for ledger heads (`countersign ledger-key`); the first signs, the others are former ones',
+    parse: ledgerKeys,
   }),
   scryptCost: setting({
     env: 'COUNTERSIGN_SCRYPT_COST',

@@ -26,6 +26,7 @@ export const COUNTERS = {
   countersign_ledger_events_total: 'Events appended to ledgers by this process',
   countersign_connections_dropped_total: 'Connections refused or cut off by reason',
   countersign_job_runs_total: 'Runs of periodic jobs by outcome',
+  countersign_content_mismatches_total: 'Times stored content was found not to match its hash in the ledger',
 } as const
 export type CounterName = keyof typeof COUNTERS
 

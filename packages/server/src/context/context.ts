@@ -12,6 +12,7 @@ import type {
 import type { ApiError } from '../base/api-error.js'
 import type { Config } from '../base/config.js'
 import type { DeviceTokens } from '../base/crypto/device-tokens.js'
+import type { LedgerSigner } from '../base/crypto/ledger-keys.js'
 import type { Passwords } from '../base/crypto/passwords.js'
 import type { Random } from '../base/crypto/secrets.js'
 import type { AccessTokens } from '../base/crypto/tokens.js'
@@ -50,6 +51,8 @@ export interface Services {
   /** Where users reach the service, for links. */
   readonly publicUrl: () => string
   readonly accounts: Accounts
+  /** Null: no key is configured, and heads of ledgers stay unsigned. */
+  readonly ledgerSigner: LedgerSigner | null
   /** False while the server drains. */
   readonly isReady: () => boolean
   /** Why this instance must decide and delete nothing now, or null: the database is newer than it, or its clock is wrong. */

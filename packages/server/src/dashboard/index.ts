@@ -1,5 +1,6 @@
 import { addLabelByPerson } from './add-label-by-person.js'
 import { eraseContent } from './erase-content.js'
+import { exportEventsByPerson } from './export-events-by-person.js'
 import { judgePlayground } from './judge-playground.js'
 import { killSessionByPerson } from './kill-session-by-person.js'
 import { killWorkflowByPerson } from './kill-workflow-by-person.js'
@@ -24,6 +25,7 @@ export const dashboardHandlers = {
   loadSessionDetail,
   loadTimeline,
   loadProof,
+  exportEventsByPerson,
   killSessionByPerson,
   addLabelByPerson,
   listWorkflows,

@@ -1,12 +1,17 @@
-import { applyEvent, initialState, type Plan, type SessionState, snapshotOf } from '@countersign/engine'
-import type { ChainedEvent, Input, Reply, Routes, SessionEvent, TimelineItem } from '@countersign/protocol'
+import { applyEvent, initialState, type Plan, type SessionState, type Steps, snapshotOf } from '@countersign/engine'
+import type { ChainedEvent, Input, LedgerBody, Reply, Routes, SessionEvent, TimelineItem } from '@countersign/protocol'
 import { loadForDecision } from '../change/change-session.js'
 import type { UserContext } from '../context/context.js'
-import { loadTurns, type Turn } from '../store/dashboard/timeline.js'
-import { loadEvents } from '../store/sessions/ledger.js'
-import { timelineCalls } from './timeline-calls.js'
+import { inTurns } from '../context/work.js'
+import { changedParts, checkContent } from '../ledgers/content-check.js'
+import { reportChanged } from '../ledgers/verify-ledger.js'
+import { loadEvents, loadEventsAt, PAGE_BYTES } from '../store/sessions/ledger.js'
+import type { FixedSession } from '../store/sessions/session-row.js'
+import { loadReceipts, loadTurns, type StoredTurn } from '../store/sessions/stored-turns.js'
+import { type ReceiptEvents, timelineCalls } from './timeline-calls.js'
 
-const FOLD_BATCH = 1_000
+/** What is folded at a time before a page. */
+const FOLD_BATCH = { limit: 1_000, maxBytes: 262_144 }
 
 /** The events of a session in order, each with what was decided and done, and the state as it was right after. */
 export async function loadTimeline(
@@ -14,18 +19,21 @@ export async function loadTimeline(
   { params, query }: Input<Routes['loadTimeline']>,
 ): Promise<Reply<Routes['loadTimeline']>> {
   const { session, plan } = await loadForDecision(ctx, params.session_id)
-  const scope = { tenantId: ctx.tenant.tenantId, sessionId: session.fixed.sessionId, upTo: session.head.ledger.seq }
-  let state = await stateBefore(ctx, { ...scope, upTo: Math.min(query.after, scope.upTo) }, plan)
-  const events = await loadEvents(ctx.app.database.sql, { ...scope, after: query.after, limit: query.limit })
-  const turns = await loadTurns(ctx.app.database.sql, scope, proposalIds(events))
-  const items: TimelineItem[] = []
-  for (const event of events) {
-    state = next(state, event, plan)
-    items.push(itemOf(event, state, plan, turns.get(String(event.body.proposal_id))))
-  }
+  const { sql } = ctx.app.database
+  const { fixed, head } = session
+  const scope = { tenantId: fixed.tenantId, sessionId: fixed.sessionId, upTo: head.ledger.seq }
+  const state = await stateBefore(ctx, { ...scope, upTo: Math.min(query.after, scope.upTo) }, plan)
+  const read = await loadEvents(sql, { ...scope, after: query.after, limit: query.limit, maxBytes: PAGE_BYTES })
+  const proposals = read.filter(isProposal).map(({ seq }) => seq)
+  const { turns, cutAt } = await loadTurns(sql, fixed, proposals, PAGE_BYTES)
+  const events = cutAt === null ? read : read.filter(({ seq }) => seq < cutAt)
+  const receipts = await receiptsOf(ctx, fixed, events)
+  const items = await inTurns(ctx, itemsInSteps({ ctx, fixed, plan, state, turns, receipts }, events))
   const last = events.at(-1)?.seq ?? scope.upTo
-  return { items, next: last < scope.upTo ? last : null, head: session.head.ledger }
+  return { items, next: last < scope.upTo ? last : null, head: head.ledger }
 }
+
+const isProposal = ({ type }: ChainedEvent) => type === 'proposal'
 
 /** Folds the events before the page, some at a time. Null before the first. */
 async function stateBefore(
@@ -34,9 +42,24 @@ async function stateBefore(
   plan: Plan,
 ): Promise<SessionState | null> {
   let state: SessionState | null = null
-  for (let after = 0; after < scope.upTo; after += FOLD_BATCH) {
-    for (const event of await loadEvents(ctx.app.database.sql, { ...scope, after, limit: FOLD_BATCH }))
-      state = next(state, event, plan)
+  for (let after = 0; after < scope.upTo; ) {
+    const events = await loadEvents(ctx.app.database.sql, { ...scope, after, ...FOLD_BATCH })
+    if (events.length === 0) break
+    state = await inTurns(ctx, foldInSteps(state, events, plan))
+    after = events.at(-1)?.seq ?? scope.upTo
+  }
+  return state
+}
+
+function* foldInSteps(
+  before: SessionState | null,
+  events: readonly ChainedEvent[],
+  plan: Plan,
+): Steps<SessionState | null> {
+  let state = before
+  for (const event of events) {
+    state = next(state, event, plan)
+    yield
   }
   return state
 }
@@ -48,10 +71,53 @@ function next(state: SessionState | null, { type, at, body }: ChainedEvent, plan
   return initialState(plan, event)
 }
 
-const proposalIds = (events: readonly ChainedEvent[]): string[] =>
-  events.flatMap(({ type, body }) => (type === 'proposal' ? [String(body.proposal_id)] : []))
+/** The events with the receipts of the page's calls: the ledger's, not those of the table beside it. */
+async function receiptsOf(
+  ctx: UserContext,
+  fixed: FixedSession,
+  events: readonly ChainedEvent[],
+): Promise<ReceiptEvents> {
+  const { sql } = ctx.app.database
+  const pending = events.filter(isProposal).flatMap(({ body }) => {
+    const { calls } = body as unknown as LedgerBody<'proposal'>
+    return calls.flatMap(({ pending_call_id }) => pending_call_id ?? [])
+  })
+  const stored = await loadReceipts(sql, fixed, pending)
+  const seqs = new Set([...stored.values()].map(({ seq }) => seq))
+  return { stored, events: await loadEventsAt(sql, fixed, [...seqs]) }
+}
 
-function itemOf(event: ChainedEvent, state: SessionState, plan: Plan, turn: Turn | undefined): TimelineItem {
+interface Page {
+  readonly ctx: UserContext
+  readonly fixed: FixedSession
+  readonly plan: Plan
+  /** Before the page. */
+  readonly state: SessionState | null
+  readonly turns: ReadonlyMap<number, StoredTurn>
+  readonly receipts: ReceiptEvents
+}
+
+function* itemsInSteps(page: Page, events: readonly ChainedEvent[]): Steps<TimelineItem[]> {
+  const items: TimelineItem[] = []
+  let { state } = page
+  for (const event of events) {
+    state = next(state, event, page.plan)
+    items.push(itemOf(page, event, state))
+    yield
+  }
+  return items
+}
+
+/** What contradicts its hash in the ledger is named and not shown. */
+function itemOf(page: Page, event: ChainedEvent, state: SessionState): TimelineItem {
+  const { ctx, fixed, plan, turns, receipts } = page
+  const turn = turns.get(event.seq)
+  const body = event.body as unknown as LedgerBody<'proposal'>
+  const check = turn === undefined ? null : checkContent(fixed.hashSalt, body, turn)
+  const request = turn === undefined || check?.request ? null : turn.request
+  const changed = check === null ? (isProposal(event) ? ['its record'] : []) : changedParts(body, check)
+  if (changed.length > 0) reportChanged(ctx, fixed, event.seq, changed)
+  const narrowing = request === null ? null : { allowed: [...request.allowed], removed: [...request.removed] }
   return {
     seq: event.seq,
     at: event.at,
@@ -59,14 +125,12 @@ function itemOf(event: ChainedEvent, state: SessionState, plan: Plan, turn: Turn
     hash: event.hash,
     body: event.body,
     preflight:
-      turn === undefined
+      request === null || narrowing === null
         ? null
-        : { at: turn.preparedAt.toISOString(), model: turn.model, allowed: turn.allowed, removed: turn.removed },
-    calls: turn === undefined ? [] : timelineCalls(event, turn),
-    state: snapshotOf(state, plan, {
-      sessionId: event.session_id,
-      lastNarrowing: turn === undefined ? null : { allowed: turn.allowed, removed: turn.removed },
-    }),
+        : { at: request.preparedAt, model: body.model ?? request.model, ...narrowing },
+    calls: isProposal(event) ? timelineCalls(body, { turn, check, receipts }) : [],
+    ...(changed.length > 0 && { changed }),
+    state: snapshotOf(state, plan, { sessionId: event.session_id, lastNarrowing: narrowing }),
     labels: [...state.labels],
   }
 }

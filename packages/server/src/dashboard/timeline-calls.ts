@@ -1,58 +1,80 @@
-import type { ChainedEvent, Decision, JsonValue, LedgerBody, TimelineCall } from '@countersign/protocol'
-import type { CapturedReceipt, Turn } from '../store/dashboard/timeline.js'
+import { BLOCK_REASONS, type ChainedEvent, type LedgerBody, type TimelineCall } from '@countersign/protocol'
+import { type ContentCheck, storedArguments } from '../ledgers/content-check.js'
+import type { StoredReceipt, StoredTurn } from '../store/sessions/stored-turns.js'
 
-/** The calls of a proposal: what the ledger says, what the capture level stored, and the receipt where there is one. */
-export function timelineCalls(event: ChainedEvent, turn: Turn): TimelineCall[] {
-  const { calls } = event.body as unknown as LedgerBody<'proposal'>
+/** The events that hold receipts, and for each pending call what is stored beside its own. */
+export interface ReceiptEvents {
+  readonly stored: ReadonlyMap<string, StoredReceipt>
+  readonly events: readonly ChainedEvent[]
+}
+
+interface Beside {
+  /** Undefined: nothing is stored beside the event. */
+  readonly turn: StoredTurn | undefined
+  readonly check: ContentCheck | null
+  readonly receipts: ReceiptEvents
+}
+
+/** The calls of a proposal: what the ledger says, what is stored and fits it, and the receipt where there is one. */
+export function timelineCalls({ calls }: LedgerBody<'proposal'>, beside: Beside): TimelineCall[] {
+  const { turn, check, receipts } = beside
+  const decisions = check?.decisions ? [] : (turn?.fullDecisions ?? turn?.decisions ?? [])
   return calls.map((call) => {
-    const decision = turn.decisions.find(({ index }) => index === call.index)
-    const receipt = turn.receipts.find(({ pendingCallId }) => pendingCallId === call.pending_call_id)
+    const decision = decisions.find(({ index }) => index === call.index)
+    const areShown = turn !== undefined && !check?.arguments.has(call.index)
     return {
       index: call.index,
       call_id: call.call_id,
       pending_call_id: call.pending_call_id,
       tool_name: call.tool_name,
       decision: call.decision,
-      reasons: decision?.reasons ?? [],
+      reasons:
+        decision?.reasons ??
+        call.reasons.map((reason) => ({ reason, remedy: BLOCK_REASONS[reason].meaning, failures: [] })),
       argument_hash: call.argument_hash,
-      arguments: argumentsOf(turn.arguments, call.index),
-      checkpoints: checkpointReasons(decision, call.checkpoints),
+      // Null where the capture level stores none, they were erased, or they were changed.
+      arguments: areShown ? (storedArguments(turn.arguments, call.index) ?? null) : null,
+      checkpoints:
+        decision === undefined || decision.checkpoints.length === 0
+          ? [...call.checkpoints]
+          : decision.checkpoints.map(({ reason }) => reason),
       commit_requirement: call.commit_requirement,
-      receipt: receipt === undefined ? null : receiptView(receipt),
+      receipt: call.pending_call_id === null ? null : receiptView(receipts, call.pending_call_id),
     }
   })
 }
 
-/** Null where the capture level stores none, or they were erased. */
-function argumentsOf(stored: JsonValue, index: number): JsonValue {
-  if (!Array.isArray(stored)) return null
-  const item = stored.find(
-    (call) => typeof call === 'object' && call !== null && !Array.isArray(call) && call.index === index,
-  )
-  return typeof item === 'object' && item !== null && !Array.isArray(item) ? (item.arguments ?? null) : null
+function receiptView({ stored: all, events }: ReceiptEvents, pendingCallId: string): TimelineCall['receipt'] {
+  const stored = all.get(pendingCallId)
+  const event = events.find(({ seq, type }) => seq === stored?.seq && type === 'receipts')
+  if (event === undefined || stored === undefined) return null
+  const { receipts } = event.body as unknown as LedgerBody<'receipts'>
+  const receipt = receipts.find(({ pending_call_id }) => pending_call_id === pendingCallId)
+  if (receipt === undefined) return null
+  return {
+    outcome: receipt.outcome,
+    evidence_level: receipt.evidence_level,
+    at_level: receipt.at_level,
+    late: receipt.late,
+    argument_hash: receipt.argument_hash,
+    result_hash: receipt.result_hash,
+    started_at: receipt.started_at,
+    finished_at: receipt.finished_at,
+    recorded_at: event.at,
+    seq: event.seq,
+    approvals: receipt.approvals.map(({ checkpoint_id, decision }) => ({
+      ...{ checkpoint_id, decision },
+      ...approverOf(stored, checkpoint_id),
+    })),
+  }
 }
 
-const checkpointReasons = (decision: Decision | undefined, ids: readonly string[]): string[] =>
-  decision === undefined || decision.checkpoints.length === 0
-    ? [...ids]
-    : decision.checkpoints.map(({ reason }) => reason)
-
-const receiptView = (receipt: CapturedReceipt): TimelineCall['receipt'] => ({
-  outcome: receipt.outcome,
-  evidence_level: receipt.evidenceLevel,
-  at_level: receipt.atLevel,
-  late: receipt.late,
-  argument_hash: receipt.argumentHash,
-  result_hash: receipt.resultHash,
-  started_at: receipt.startedAt?.toISOString() ?? null,
-  finished_at: receipt.finishedAt?.toISOString() ?? null,
-  recorded_at: receipt.recordedAt.toISOString(),
-  seq: receipt.seq,
-  approvals: (receipt.approvals ?? []).map(({ checkpoint_id, decision, decided_by, decided_at }) => ({
-    checkpoint_id,
-    decision,
-    decided_by: decided_by ?? null,
-    decided_at: decided_at ?? null,
-    reason: receipt.approvalReasons?.find((entry) => entry.checkpoint_id === checkpoint_id)?.reason ?? null,
-  })),
-})
+/** Who decided, when and why: content without a hash in the ledger. */
+function approverOf({ approvals, approvalReasons }: StoredReceipt, id: string) {
+  const approval = approvals?.find(({ checkpoint_id }) => checkpoint_id === id)
+  return {
+    decided_by: approval?.decided_by ?? null,
+    decided_at: approval?.decided_at ?? null,
+    reason: approvalReasons?.find(({ checkpoint_id }) => checkpoint_id === id)?.reason ?? null,
+  }
+}

@@ -1,4 +1,4 @@
-import { openApiDocument } from '@countersign/protocol'
+import { LEDGER_KEYS_PATH, openApiDocument } from '@countersign/protocol'
 import type { Services } from '../context/context.js'
 import { isWritable } from '../store/health.js'
 import type { Frame, Serve } from './frame.js'
@@ -34,6 +34,8 @@ export function registerPages(router: Router<Serve>, services: Services, frame: 
   }))
   const document = once(() => Buffer.from(JSON.stringify(openApiDocument())))
   page('/openapi.json', () => json(document()))
+  const keys = JSON.stringify({ keys: services.ledgerSigner?.keys ?? [] })
+  page(LEDGER_KEYS_PATH, () => json(keys))
   const reference = once(() => Buffer.from(referencePage()))
   page('/docs', () => ({ status: 200, body: reference(), headers: REFERENCE_HEADERS }))
 }

@@ -19,11 +19,13 @@ import { makeDriverFast } from '../postgres/fast-driver.js'
 import { codeVersion, migrate } from '../postgres/migrate.js'
 import { runsAtRest } from '../runs/judge-run.js'
 import { countLedgerEvents } from '../store/health.js'
+import { countContradictions } from '../store/ledgers/signed-heads.js'
 import { countSetAside } from '../store/set-aside.js'
 import { createClockWatch } from './clock-watch.js'
 import { createAccounts } from './create-accounts.js'
 import { startEmbeddedPostgres } from './embedded-postgres/start-embedded-postgres.js'
 import { startJobs } from './jobs/start-jobs.js'
+import { ledgerSignerOf } from './ledger-signer.js'
 import type { Mailer } from './mail/mailer.js'
 import { createVersionWatch } from './version-watch.js'
 
@@ -45,6 +47,10 @@ export interface RunningServer {
   /** Finishes the requests in flight, then stops everything that was started. */
   close(): Promise<void>
 }
+
+const NO_LEDGER_KEY =
+  'COUNTERSIGN_LEDGER_KEYS is not set: heads of ledgers are not signed, so who can write to the database can rewrite the ' +
+  'past unnoticed. Make a key with `countersign ledger-key`'
 
 const DRAIN_TIMEOUT_MS = 10_000
 
@@ -72,6 +78,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     // Before anything is done by it.
     await runtime.clock.compare()
     runtime.clock.start()
+    if (runtime.parts.ledgerSigner === null) log.warn({}, NO_LEDGER_KEY)
     const jobs = startJobs(runtime.parts)
     undo.push(jobs.close)
     runtime.version.start({ known: await codeVersion(), onOutdated: () => void jobs.close() })
@@ -115,6 +122,9 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     label: 'kind',
     read: () => countSetAside(database.sql),
   })
+  metrics.gauge('countersign_ledger_contradictions', 'Ledgers that contradict the head that was signed of them', () =>
+    countContradictions(database.sql),
+  )
   const version = createVersionWatch({ sql: database.sql, log })
   const clockWatch = createClockWatch({ sql: database.sql, clock, log })
   metrics.gauge('countersign_clock_skew_seconds', "How far this process's clock is ahead of the database's", () =>
@@ -143,6 +153,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     random,
     publicUrl,
     accounts,
+    ledgerSigner: ledgerSignerOf(config),
     keyUsage,
     byteQuota,
     isReady: () => ready,

@@ -1,4 +1,5 @@
 import type { Handlers } from '../context/context.js'
+import { listSeals } from '../ledgers/list-seals.js'
 import { addLabel } from './add-label.js'
 import { createSession } from './create-session.js'
 import { exportEvents } from './export-events.js'
@@ -25,7 +26,7 @@ const onSession = {
 } satisfies Partial<Handlers>
 
 /** The governed cycle, its controls and its ledger. */
-export const sessionHandlers = { createSession, ...onSession } satisfies Partial<Handlers>
+export const sessionHandlers = { createSession, ...onSession, listSeals } satisfies Partial<Handlers>
 
 /** Routes about one session, which is read together with the key. */
 export const sessionRoutes = Object.keys(onSession) as (keyof typeof onSession)[]

@@ -1,6 +1,7 @@
 import { evaluateProposal, type ReadResponse, readResponse, saltedHash } from '@countersign/engine'
 import type {
   CaptureItem,
+  Decision,
   Input,
   JsonValue,
   LedgerBody,
@@ -23,10 +24,13 @@ import {
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
 import { pendingCalls, sessionProblem } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
-import { findContent } from '../store/sessions/content.js'
+import { checkContent, decisionsHash } from '../ledgers/content-check.js'
+import type { Queryable } from '../postgres/sql.js'
+import { loadEventsAt } from '../store/sessions/ledger.js'
 import { findPreparedRequest, type StoredRequest } from '../store/sessions/prepared-requests.js'
 import { findProposal } from '../store/sessions/proposals.js'
-import type { PreparedRequest } from '../store/sessions/session-row.js'
+import type { PreparedRequest, SessionRow } from '../store/sessions/session-row.js'
+import { loadTurns } from '../store/sessions/stored-turns.js'
 import type { WorkflowRow } from '../store/workflows/workflows.js'
 import { claimsResources, heldByOthers, holdResources } from '../workflows/held-resources.js'
 import { requireUsableRequest } from './prepared-request.js'
@@ -107,7 +111,11 @@ function judge(
   })
   const { decisions, outcome, cost } = verdict
   const at = isoTime(now)
-  const proposed = { type: 'proposal', at, body: eventBody(verdict.event, request) } as const satisfies SessionEvent
+  const proposed = {
+    type: 'proposal',
+    at,
+    body: eventBody(verdict.event, request, decisionsHash(fixed, decisions)),
+  } as const satisfies SessionEvent
   const killed = { type: 'killed', at, body: { by: 'breaker' } } as const satisfies SessionEvent
   const { head, events } = advance(loaded, verdict.breaker ? [proposed, killed] : [proposed], {
     leaseUntil: 'renewed',
@@ -182,13 +190,13 @@ async function alreadyProposed({ session, sql, locked }: LoadedSession, body: Bo
   const isOpen = state.open?.proposalId === accepted.proposalId && pendingCalls(session).length > 0
   const isLast = session.head.ledger.seq === accepted.seq
   if (!isHolder || !(isOpen || isLast)) throw refusal()
-  const { tenantId, sessionId } = session.fixed
-  const stored = await findContent(sql, { tenantId, sessionId, kind: 'decisions', ref: accepted.proposalId })
+  const decisions = await decisionsOf(sql, session, accepted.seq)
+  if (decisions === null) throw refusal()
   throw refusal({
     proposal: {
       proposal_id: accepted.proposalId,
       outcome: accepted.outcome,
-      decisions: stored ?? (accepted.decisions as unknown as JsonValue),
+      decisions: decisions as unknown as JsonValue,
       status: state.status,
       state_version: state.stateVersion,
       control_revision: state.controlRevision,
@@ -199,10 +207,20 @@ async function alreadyProposed({ session, sql, locked }: LoadedSession, body: Bo
   })
 }
 
+/** The decisions of a proposal as they were given. Null when what is stored does not fit the ledger: it was changed. */
+async function decisionsOf(sql: Queryable, { fixed }: SessionRow, seq: number): Promise<Decision[] | null> {
+  const [event] = await loadEventsAt(sql, fixed, [seq])
+  const turn = (await loadTurns(sql, fixed, [seq], 1)).turns.get(seq)
+  if (event === undefined || turn === undefined) return null
+  const check = checkContent(fixed.hashSalt, event.body as unknown as LedgerBody<'proposal'>, turn)
+  return check.decisions ? null : (turn.fullDecisions ?? turn.decisions)
+}
+
 /** Field by field: a spread of so many takes ten times as long. */
 const eventBody = (
   event: ReturnType<typeof evaluateProposal>['event'],
   request: PreparedRequest,
+  decisions_hash: string | undefined,
 ): LedgerBody<'proposal'> => ({
   proposal_id: event.proposal_id,
   prepared_request_id: request.id,
@@ -216,6 +234,7 @@ const eventBody = (
   calls: event.calls,
   provider_run: event.provider_run,
   ...(event.provider_calls !== undefined && { provider_calls: event.provider_calls }),
+  ...(decisions_hash !== undefined && { decisions_hash }),
 })
 
 const hashOfBody = (salt: string, body: Body): string => saltedHash(salt, body as unknown as JsonValue)

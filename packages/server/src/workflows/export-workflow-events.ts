@@ -1,24 +1,27 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
+import { findSignedHead } from '../store/ledgers/signed-heads.js'
+import { PAGE_BYTES } from '../store/sessions/ledger.js'
 import { loadWorkflow, loadWorkflowEvents } from '../store/workflows/workflows.js'
 
-/** The ledger of a workflow, page by page, up to where it stands now. */
+/** The ledger of a workflow, page by page, up to where it stands now; with the first page the head that was signed. */
 export async function exportWorkflowEvents(
   ctx: Context,
   { params, query }: Input<Routes['exportWorkflowEvents']>,
 ): Promise<Reply<Routes['exportWorkflowEvents']>> {
-  const workflow = await loadWorkflow(ctx.app.database.sql, ctx.tenant.tenantId, params.workflow_id)
+  const { sql } = ctx.app.database
+  const { after, limit } = query
+  const name = { ledger: 'workflow', tenantId: ctx.tenant.tenantId, id: params.workflow_id } as const
+  // Before the workflow is read, so that the signed head is not the newer one.
+  const found = after === 0 ? await findSignedHead(sql, name) : null
+  const workflow = await loadWorkflow(sql, name.tenantId, name.id)
   if (workflow === null) throw new ApiError('NOT_FOUND')
   const { tenantId, workflowId, ledger } = workflow
-  const { after, limit } = query
-  const events = await loadWorkflowEvents(ctx.app.database.sql, {
-    tenantId,
-    workflowId,
-    after,
-    upTo: ledger.seq,
-    limit,
-  })
+  const page = { tenantId, workflowId, after, upTo: ledger.seq, limit, maxBytes: PAGE_BYTES }
+  const events = await loadWorkflowEvents(sql, page)
   const last = events.at(-1)?.seq ?? ledger.seq
-  return { workflow_id: workflowId, events, next: last < ledger.seq ? last : null, head: ledger }
+  const next = last < ledger.seq ? last : null
+  const exported = { workflow_id: workflowId, events, next, head: ledger }
+  return after === 0 ? { ...exported, signed_head: found?.signed ?? null } : exported
 }

@@ -130,6 +130,7 @@ const Value = ({ value }: { value: JsonValue | undefined }) =>
   value === undefined ? <span className="quiet">not stored or absent</span> : <Name value={JSON.stringify(value)} />
 
 function Arguments({ value }: { value: JsonValue | null }) {
-  if (value === null) return <p className="call-note quiet">The arguments were not stored, or were erased.</p>
+  if (value === null)
+    return <p className="call-note quiet">The arguments were not stored, were erased, or do not match their hash.</p>
   return <JsonText value={value} />
 }

@@ -1,6 +1,8 @@
 import type { LedgerHead } from '@countersign/protocol'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Answer } from '../../api/api.js'
+import type { Answer, ApiProblem } from '../../api/api.js'
+import { fetchLedger } from '../../api/fetch-ledger.js'
 import { useApi } from '../../api/use-api.js'
 import { Button } from '../../components/basic/button.js'
 import { CodeBlock } from '../../components/basic/code-block.js'
@@ -15,6 +17,9 @@ import { EraseContent } from './erase-content.js'
 export function Proof({ sessionId, head }: { sessionId: string; head: LedgerHead }) {
   const [isWanted, setWanted] = useState(false)
   const proof = useApi('loadProof', { params: { session_id: sessionId } }, { enabled: isWanted })
+  const download = useMutation<void, ApiProblem>({
+    mutationFn: async () => save(fileName(sessionId), await fetchLedger(sessionId)),
+  })
   const check = () => (isWanted ? void proof.refetch() : setWanted(true))
   return (
     <Panel title="Ledger">
@@ -23,12 +28,13 @@ export function Proof({ sessionId, head }: { sessionId: string; head: LedgerHead
       </p>
       {proof.data === undefined ? null : <ProofResult proof={proof.data} />}
       {proof.error === null ? null : <Failure problem={proof.error} onRetry={proof.refetch} />}
+      {download.error === null ? null : <Failure problem={download.error} onRetry={() => download.mutate()} />}
       <div className="ledger-actions">
         <Button icon="check" busy={proof.isFetching} onClick={check}>
           {proof.data === undefined ? 'Verify ledger' : 'Verify again'}
         </Button>
         {proof.data === undefined ? null : (
-          <Button icon="download" onClick={() => download(sessionId, proof.data)}>
+          <Button icon="download" busy={download.isPending} onClick={() => download.mutate()}>
             Download proof
           </Button>
         )}
@@ -47,8 +53,8 @@ export function Proof({ sessionId, head }: { sessionId: string; head: LedgerHead
 function ProofResult({ proof }: { proof: Answer<'loadProof'> }) {
   return proof.verified ? (
     <p className="proof proof-good" role="status">
-      <Icon name="check" /> Verified: {plural(proof.events, 'event')}, every hash matches, and the events add up to the
-      current state.
+      <Icon name="check" /> Verified: {plural(proof.events, 'event')}, every hash matches, stored content fits its
+      hashes, and the events add up to the current state. {signedText(proof)}
     </p>
   ) : (
     <p className="proof proof-bad" role="alert">
@@ -59,11 +65,18 @@ function ProofResult({ proof }: { proof: Answer<'loadProof'> }) {
 
 const fileName = (sessionId: string): string => `countersign-${sessionId.replace(/[^A-Za-z0-9_.-]/g, '_')}.json`
 
-function download(sessionId: string, proof: Answer<'loadProof'>): void {
-  const address = URL.createObjectURL(new Blob([JSON.stringify(proof.export, null, 2)], { type: 'application/json' }))
+/** How far a key outside of the database vouches for the ledger. */
+function signedText({ signed_head: signed, head }: Answer<'loadProof'>): string {
+  if (signed === null) return 'Its head is not signed yet.'
+  const upTo = signed.seq === head.seq ? 'Its head is signed' : `It is signed up to event ${signed.seq}`
+  return `${upTo} with key ${signed.key_id.slice(0, 8)}…`
+}
+
+function save(name: string, file: Blob): void {
+  const address = URL.createObjectURL(file)
   const link = document.createElement('a')
   link.href = address
-  link.download = fileName(sessionId)
+  link.download = name
   link.click()
   setTimeout(() => URL.revokeObjectURL(address), 10_000)
 }

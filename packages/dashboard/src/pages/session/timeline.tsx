@@ -3,6 +3,7 @@ import { useLocation } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { Button } from '../../components/basic/button.js'
 import { Hash } from '../../components/basic/hash.js'
+import { Icon } from '../../components/basic/icon.js'
 import { Text } from '../../components/basic/text.js'
 import { Failure } from '../../components/layout/states.js'
 import { fullTime, plural, timeAfter } from '../../text/format.js'
@@ -113,6 +114,12 @@ function Moment({ item, act, before, chosen, onChoose }: MomentProps) {
         <Hash label="hash" value={item.hash} />
       </p>
       {act === null ? null : <Act act={act} />}
+      {item.changed === undefined ? null : (
+        <p className="proof proof-bad" role="alert">
+          <Icon name="alert" /> Stored content does not match its hash in the ledger: it was changed after the fact and
+          is not shown ({item.changed.join(', ')}).
+        </p>
+      )}
       {item.preflight === null ? null : <Preflight preflight={item.preflight} />}
       {item.calls.map((entry) => (
         <CallCard key={entry.index} seq={item.seq} call={entry} />

@@ -4,6 +4,7 @@ import { countDecisions } from '../../store/dashboard/decision-counts.js'
 import { expireOffers } from '../../workflows/expire-offers.js'
 import type { Job, SharedJob } from './job.js'
 import { RETENTIONS, retentionJob } from './retentions.js'
+import { signHeadsJob } from './sign-heads.js'
 
 const decisionCountsJob: Job = {
   name: 'decision-counts',
@@ -32,6 +33,7 @@ const expireOffersJob: SharedJob = {
 /** Everything that is done in the background, in the order of a round. */
 export const JOBS: readonly (Job | SharedJob)[] = [
   ...RETENTIONS.map(retentionJob),
+  signHeadsJob,
   decisionCountsJob,
   expireOffersJob,
   learningJob,

@@ -6,6 +6,7 @@ import { deleteEndedRefreshTokens } from '../../store/accounts/refresh-tokens.js
 import { deleteOldAuditEntries } from '../../store/audit.js'
 import { deleteOldCaptures } from '../../store/captures/captures.js'
 import { deleteUnusedPlans } from '../../store/governance/plans.js'
+import { deleteOldSeals } from '../../store/ledgers/seals.js'
 import { BUDGET_DAYS, deleteOldRuns } from '../../store/runs/runs.js'
 import { deleteOldContent, deleteOldErasures } from '../../store/sessions/content.js'
 import { deleteOldPreparedRequests } from '../../store/sessions/prepared-requests.js'
@@ -77,6 +78,10 @@ export const RETENTIONS: readonly Retention[] = [
   {
     name: 'handoff-notes',
     remove: (tx, { olderThanDays, limit }) => eraseOldNotes(tx, olderThanDays, limit),
+  },
+  {
+    name: 'seals',
+    remove: (tx, { olderThanDays, limit }) => deleteOldSeals(tx, olderThanDays, limit),
   },
   {
     name: 'mail',

@@ -32,18 +32,6 @@ export const STORE_ARGUMENTS = `stored as (
     from changed
   )`
 
-/** Null when it was never stored, or erased. */
-export async function findContent(
-  sql: Queryable,
-  where: { tenantId: string; sessionId: string; kind: ContentKind; ref: string },
-): Promise<JsonValue> {
-  const [row] = await sql<{ body: JsonValue }[]>`
-    select body from content
-    where tenant_id = ${where.tenantId} and session_id = ${where.sessionId}
-      and kind = ${where.kind} and ref = ${where.ref}`
-  return row?.body ?? null
-}
-
 /**
  * Erases all content of a session, also from the captures that were made of it, the names of what its calls hold and what
  * a program gave as the reason of its kill; its ledger stays and still verifies. Captures of it that are yet to be written are dropped. Returns

@@ -94,15 +94,21 @@ export async function appendWorkflowEvents(
   return rows.length === 1
 }
 
-/** Events in order, up to and with `upTo`. */
+/** Events in order, up to and with `upTo`, as many as fit into `maxBytes`; one comes in any case. */
 export async function loadWorkflowEvents(
   sql: Queryable,
-  page: { tenantId: string; workflowId: string; after: number; upTo: number; limit: number },
+  page: { tenantId: string; workflowId: string; after: number; upTo: number; limit: number; maxBytes: number },
 ): Promise<ChainedWorkflowEvent[]> {
   const rows = await sql<(Omit<ChainedWorkflowEvent, 'workflow_id' | 'at'> & { at: Date; prevHash: string })[]>`
-    select seq, type, at, body, prev_hash, hash from workflow_events
-    where tenant_id = ${page.tenantId} and workflow_id = ${page.workflowId} and seq > ${page.after} and seq <= ${page.upTo}
-    order by seq limit ${page.limit}`
+    select seq, type, at, body, prev_hash, hash from (
+      select *, sum(octet_length(body::text)) over (order by seq) - octet_length(body::text) as bytes_before from (
+        select seq, type, at, body, prev_hash, hash from workflow_events
+        where tenant_id = ${page.tenantId} and workflow_id = ${page.workflowId}
+          and seq > ${page.after} and seq <= ${page.upTo}
+        order by seq limit ${page.limit}
+      ) as page
+    ) as measured
+    where bytes_before < ${page.maxBytes} order by seq`
   return rows.map(({ seq, type, at, body, prevHash, hash }) => ({
     workflow_id: page.workflowId,
     seq,

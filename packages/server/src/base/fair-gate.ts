@@ -1,0 +1,40 @@
+import { createFairQueue, type FairQueueOptions, type Waiting } from './fair-queue.js'
+
+export interface FairGate {
+  /** Does an owner's work when it is its turn. Throws 429 or 503 when too many wait. */
+  run<Result>(owner: string, work: () => Promise<Result>): Promise<Result>
+}
+
+interface Waiter extends Waiting {
+  readonly begin: () => void
+}
+
+/** Lets few works be under way at once, because each holds memory; the others wait in turn between their owners. */
+export function createFairGate({ atOnce, ...options }: FairQueueOptions & { readonly atOnce: number }): FairGate {
+  const queue = createFairQueue<Waiter>(options)
+  let underWay = 0
+  const enter = (owner: string): Promise<void> => {
+    if (underWay < atOnce) {
+      underWay += 1
+      return Promise.resolve()
+    }
+    queue.requireRoom(owner)
+    return new Promise((begin, refuse) => queue.add({ owner, begin, refuse }))
+  }
+  /** Whoever waits takes the place over. */
+  const leave = () => {
+    const next = queue.next()
+    if (next === null) underWay -= 1
+    else next.begin()
+  }
+  return {
+    run: async (owner, work) => {
+      await enter(owner)
+      try {
+        return await work()
+      } finally {
+        leave()
+      }
+    },
+  }
+}

@@ -1,0 +1,94 @@
+import { saltedHash } from '@countersign/engine'
+import type { Decision, JsonValue, LedgerBody, LedgerCall } from '@countersign/protocol'
+import type { FixedSession, PreparedRequest } from '../store/sessions/session-row.js'
+import type { StoredTurn } from '../store/sessions/stored-turns.js'
+
+/** Which stored parts of a proposal contradict what its event in the ledger says of them. */
+export interface ContentCheck {
+  /** Indexes of calls. */
+  readonly arguments: ReadonlySet<number>
+  readonly decisions: boolean
+  readonly request: boolean
+}
+
+/** Content lies outside of the chain, but its hashes do not: what was changed in the database does not fit them. */
+export function checkContent(salt: string, event: LedgerBody<'proposal'>, turn: StoredTurn): ContentCheck {
+  const changed = event.calls.filter((call) => turn.arguments !== null && !argumentsFit(salt, call, turn.arguments))
+  return {
+    arguments: new Set(changed.map(({ index }) => index)),
+    decisions: !decisionsFit(salt, event, turn),
+    request: !requestFits(salt, event.prepared_digest, turn.request),
+  }
+}
+
+/** What the ledger says of decisions that are stored with their explanations. Undefined where none are. */
+export function decisionsHash(
+  { captureLevel, hashSalt }: Pick<FixedSession, 'captureLevel' | 'hashSalt'>,
+  decisions: readonly Decision[],
+): string | undefined {
+  if (captureLevel === 'metadata' || decisions.every(({ reasons }) => reasons.length === 0)) return undefined
+  // As they are read back from the database.
+  return hashOrNull(hashSalt, JSON.parse(JSON.stringify(decisions)) as JsonValue) ?? undefined
+}
+
+/** The changed parts for people; empty: everything fits. */
+export function changedParts({ calls }: LedgerBody<'proposal'>, check: ContentCheck): string[] {
+  const parts = calls
+    .filter(({ index }) => check.arguments.has(index))
+    .map(({ index, tool_name }) => `the arguments of call ${index} (${tool_name})`)
+  if (check.decisions) parts.push('the explanation of its decisions')
+  if (check.request) parts.push('its preflight')
+  return parts
+}
+
+/** The stored arguments of a call; undefined: they are not there. */
+export function storedArguments(stored: JsonValue, index: number): JsonValue | undefined {
+  if (!Array.isArray(stored)) return undefined
+  for (const call of stored)
+    if (typeof call === 'object' && call !== null && !Array.isArray(call) && call.index === index) return call.arguments
+  return undefined
+}
+
+function argumentsFit(salt: string, { index, argument_hash }: LedgerCall, stored: JsonValue): boolean {
+  const value = storedArguments(stored, index)
+  if (value === undefined) return false
+  // What could not be read has no hash and is stored as the text it was.
+  return argument_hash === null ? typeof value === 'string' : hashOrNull(salt, value) === argument_hash
+}
+
+function decisionsFit(salt: string, event: LedgerBody<'proposal'>, turn: StoredTurn): boolean {
+  const { fullDecisions, decisions } = turn
+  if (!sameVerdicts(event, decisions) || (fullDecisions !== null && !sameVerdicts(event, fullDecisions))) return false
+  // Ledgers of older versions hash no decisions.
+  if (fullDecisions === null || event.decisions_hash === undefined) return true
+  return hashOrNull(salt, fullDecisions as unknown as JsonValue) === event.decisions_hash
+}
+
+const sameVerdicts = ({ calls }: LedgerBody<'proposal'>, decisions: readonly Decision[]): boolean =>
+  decisions.length === calls.length &&
+  calls.every((call, at) => {
+    const decision = decisions[at]
+    return (
+      decision?.index === call.index &&
+      decision.call_id === call.call_id &&
+      decision.tool_name === call.tool_name &&
+      decision.decision === call.decision &&
+      decision.pending_call_id === call.pending_call_id &&
+      decision.argument_hash === call.argument_hash &&
+      decision.reasons.length === call.reasons.length &&
+      call.reasons.every((reason, rank) => decision.reasons[rank]?.reason === reason)
+    )
+  })
+
+function requestFits(salt: string, digest: string, { digest: _, ...request }: PreparedRequest): boolean {
+  return hashOrNull(salt, request as unknown as JsonValue) === digest
+}
+
+/** What has no canonical form was never hashed. */
+function hashOrNull(salt: string, value: JsonValue): string | null {
+  try {
+    return saltedHash(salt, value)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { REQUIREMENTS } from './requirements.js'
+import { root } from './support/files/tracked-files.js'
+
+const ids = new Set<string>(REQUIREMENTS.map(({ id }) => id))
+const CITED = /\[([a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+)\](?!\()/g
+
+/** The rows of the table under a heading, as cells. */
+function rowsUnder(page: string, heading: string): string[][] {
+  const section = page.split(/^## /m).find((part) => part.startsWith(heading)) ?? ''
+  const lines = section.split('\n').filter((line) => line.startsWith('| ') || line.startsWith('|-'))
+  return lines.slice(2).map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  )
+}
+
+const page = readFileSync(`${root}docs/guarantees.md`, 'utf8')
+const rows = rowsUnder(page, 'What is proven, and against whom')
+
+test('every promise of what is proven names a requirement that a test proves', () => {
+  expect(rows.length).toBeGreaterThan(5)
+  for (const [against, holds = ''] of rows) {
+    const cited = [...holds.matchAll(CITED)].map(([, id]) => id ?? '')
+    expect([against, holds === '' || cited.length > 0]).toEqual([against, true])
+    expect(cited.filter((id) => !ids.has(id))).toEqual([])
+  }
+})
+
+test('a promise without a requirement would be found', () => {
+  const [row] = rowsUnder('## Proven\n| a | b |\n|---|---|\n| x | y |\n', 'Proven')
+  expect(row).toEqual(['x', 'y'])
+  expect([...'y [no.such-row] [link](there)'.matchAll(CITED)].map(([, id]) => id)).toEqual(['no.such-row'])
+})
