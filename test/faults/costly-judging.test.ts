@@ -7,7 +7,7 @@ import { withRuntime } from '../support/runtime/with-runtime.js'
 
 const { runtime } = await withRuntime()
 
-/** Each of these took between 20 seconds and minutes where judging had no bound. */
+/** Where judging had no bound, each of these took seconds of the only thread, or all of its memory. */
 const WORST = ['descents × nodes', 'objects of one_of × objects found', 'branches of anyOf × items']
 
 const shapeOf = (name: string): HostileShape => {
@@ -28,7 +28,7 @@ for (const name of WORST) {
     const judged = hostile.propose(prepared.body.outcome === 'prepared' ? prepared.body.prepared_request_id : '', calls)
     const killed = await quiet.api.killSession({ params: { session_id: quiet.sessionId }, body: {} })
     expect(killed.body).toMatchObject({ status: 'KILLED' })
-    // Generous: without a bound it waited for at least twice as long.
+    // Generous: the machine may be busy with other tests.
     expect(performance.now() - startedAt).toBeLessThan(10_000)
     expect((await judged).status).toBe(200)
   })
