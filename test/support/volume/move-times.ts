@@ -1,4 +1,4 @@
-import { chainEvent, chainWorkflowEvent, foldEvents, preparePlan } from '@countersign/engine'
+import { chainEvent, chainWorkflowEvent, foldEvents, preparePlan, saltedHash } from '@countersign/engine'
 import type { CompiledSession, LedgerHead, SessionEvent, WorkflowEvent } from '@countersign/protocol'
 import type { Sql, Tx } from '../../../packages/server/src/postgres/sql.js'
 
@@ -24,6 +24,8 @@ export async function moveTimes(sql: Sql, { tenantId, sessions, workflows, subje
     for (const [workflowId, ms] of workflows) await moveWorkflow(tx, { tenantId, workflowId, ms })
     for (const [subject, ms] of subjects) await movePlan(tx, { tenantId, planId: subject, ms })
     await recount(tx, tenantId)
+    // What was signed was another past.
+    await tx`delete from signed_heads where tenant_id = ${tenantId}`
   })
 }
 
@@ -54,15 +56,22 @@ async function moveSession(
   const events = await tx<
     (StoredEvent & { hash: string })[]
   >`select seq, type, at, body, record, hash from session_events where ${where} order by seq`
+  const [fixed] = await tx<{ hashSalt: string }[]>`select hash_salt from sessions where ${where}`
   const hashes = new Map<string, string>()
   let head: LedgerHead | null = null
   const chained = events.map((event) => {
     const at = new Date(event.at.getTime() - ms).toISOString()
     const body = JSON.parse(moved(event.body, ms))
+    const record = event.record === null ? null : JSON.parse(moved(event.record, ms))
+    if (record !== null) {
+      const { digest: _, ...request } = record.request
+      record.request.digest = saltedHash(fixed?.hashSalt ?? '', request)
+      body.prepared_digest = record.request.digest
+    }
     const link = chainEvent(head, sessionId, { type: event.type, at, body } as SessionEvent)
     hashes.set(event.hash, link.hash)
     head = { seq: link.seq, hash: link.hash }
-    return { ...link, body: JSON.stringify(body), record: event.record === null ? null : moved(event.record, ms) }
+    return { ...link, body: JSON.stringify(body), record: record === null ? null : JSON.stringify(record) }
   })
   await tx`
     update session_events e set at = n.at, body = n.body, record = n.record, prev_hash = n.prev_hash, hash = n.hash
