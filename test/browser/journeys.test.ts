@@ -166,7 +166,7 @@ describe.skipIf(trouble !== null)(
       const dialog = page.getByRole('dialog', { name: 'Erase the content of this session?' })
       await dialog.getByRole('button', { name: 'Erase content' }).click()
       await dialog.waitFor({ state: 'detached' })
-      await page.getByText('The arguments were not stored, or were erased.').first().waitFor()
+      await page.getByText('The arguments were not stored, were erased').first().waitFor()
       await expect.poll(() => page.getByText('A-1042').count()).toBe(0)
       await page.getByText('Argument value mismatch').first().waitFor()
       await page.getByRole('button', { name: 'Verify again' }).click()

@@ -8,6 +8,7 @@ import { canonicalJson } from './canonical-json.js'
 import { locationPath, type PathStep } from './json-path.js'
 import { refuseLoneIf, replaceKeywords } from './json-schema-keywords.js'
 import { countSteps } from './json-schema-steps.js'
+import { schemaPartsProblem } from './schema-parts.js'
 import { checkStrictValue } from './strict-json.js'
 
 /** Why a value is not valid against a schema. */
@@ -111,6 +112,8 @@ function schemaProblem(schema: JsonValue): string | null {
   if (canonicalJson(schema).length > MAX_SCHEMA_LENGTH) {
     return `the JSON Schema is longer than ${MAX_SCHEMA_LENGTH} characters`
   }
+  const partsProblem = schemaPartsProblem(schema)
+  if (partsProblem !== null) return partsProblem
   if (schema.$schema !== undefined && schema.$schema !== DIALECT && schema.$schema !== `${DIALECT}#`) {
     return `$schema must be ${DIALECT}, or left out`
   }
