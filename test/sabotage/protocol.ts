@@ -13,7 +13,7 @@ export const protocolSabotages: Bugs = {
     { breaks: 'limit.verification-token', from: 'verificationTokenHours: 24,', to: 'verificationTokenHours: 1,' },
     { breaks: 'limit.observe-breaker.closes', from: 'breakerMinutes: 10,', to: 'breakerMinutes: 20,' },
     { breaks: 'state.checkpoint.timeout-minimum', from: 'TimeoutMinSeconds: 30,', to: 'TimeoutMinSeconds: 3,' },
-    { breaks: 'limit.runs-budget', from: 'dashboard: 1_200, runs: 5_000', to: 'dashboard: 1_200, runs: 50' },
+    { breaks: 'limit.runs-budget', from: 'runs: 5_000,', to: 'runs: 50,' },
     {
       breaks: 'learn.confidence.high',
       from: 'samples >= LIMITS.highConfidenceSamples',

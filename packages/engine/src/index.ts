@@ -61,8 +61,13 @@ export { doubtfulJson } from './json/doubtful-json.js'
 export { equalValues } from './json/equal-values.js'
 export { hashValue, saltedHash, sha256Hex } from './json/hash.js'
 export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json/json-path.js'
-export { type CompiledSchema, compileSchema, type SchemaCompilation, type SchemaProblem } from './json/json-schema.js'
 export { leavesOf } from './json/leaves.js'
+export {
+  type CompiledSchema,
+  compileSchema,
+  type SchemaCompilation,
+  type SchemaProblem,
+} from './json/schema/json-schema.js'
 export { checkStrictValue, FORBIDDEN_KEYS, holdsNul, parseStrictJson, type StrictJson } from './json/strict-json.js'
 export { checkExecution } from './judge/check-execution.js'
 export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './judge/checkpoint.js'

@@ -1,4 +1,4 @@
-import { FORMATS } from '../json/formats.js'
+import { FORMATS } from '../json/schema/formats.js'
 
 type Place = readonly (string | number)[]
 

@@ -1,6 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import { equalValues } from '../json/equal-values.js'
-import { compileSchema } from '../json/json-schema.js'
+import { compileSchema } from '../json/schema/json-schema.js'
 import { checkStrictValue } from '../json/strict-json.js'
 import { valueSet } from '../json/value-set.js'
 import { codePoints } from '../text/code-points.js'

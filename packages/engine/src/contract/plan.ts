@@ -7,7 +7,7 @@ import type {
   Operator,
 } from '@countersign/protocol'
 import type { CompiledPath } from '../json/json-path.js'
-import type { CompiledSchema } from '../json/json-schema.js'
+import type { CompiledSchema } from '../json/schema/json-schema.js'
 import type { PreparedPolicy } from './cedar.js'
 import type { CannotJudge, OperatorTest } from './operators.js'
 import type { PreparedSource } from './source-rule.js'

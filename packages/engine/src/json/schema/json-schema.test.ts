@@ -1,6 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { TooCostlyError } from '../text/judging-budget.js'
+import { TooCostlyError } from '../../text/judging-budget.js'
 import { compileSchema, type SchemaProblem } from './json-schema.js'
 
 function validate(schema: JsonValue, value: JsonValue): SchemaProblem[] {

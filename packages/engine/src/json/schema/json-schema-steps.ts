@@ -1,5 +1,5 @@
 import { _, type Ajv2020, type Code, type KeywordCxt, Name } from 'ajv/dist/2020.js'
-import { spendOnJudging } from '../text/judging-budget.js'
+import { spendOnJudging } from '../../text/judging-budget.js'
 import { precede } from './json-schema-keywords.js'
 
 /** Counts the steps of one schema. */

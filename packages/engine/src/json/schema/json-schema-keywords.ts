@@ -1,10 +1,10 @@
 import type { JsonValue } from '@countersign/protocol'
 import { _, type Ajv2020, type FuncKeywordDefinition, type KeywordCxt } from 'ajv/dist/2020.js'
-import { spendOnJudging } from '../text/judging-budget.js'
-import { isMultipleOf } from './decimal.js'
-import { equalValues } from './equal-values.js'
+import { spendOnJudging } from '../../text/judging-budget.js'
+import { isMultipleOf } from '../decimal.js'
+import { equalValues } from '../equal-values.js'
+import { countedJson, valueSet } from '../value-set.js'
 import { FORMATS } from './formats.js'
-import { countedJson, valueSet } from './value-set.js'
 
 /** Replaces keywords of Ajv that are inexact, quadratic or cannot be counted. */
 export function replaceKeywords(ajv: Ajv2020): Ajv2020 {

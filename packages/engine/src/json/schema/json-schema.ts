@@ -1,15 +1,15 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
-import { addWeight, spendOnCompiling } from '../text/compile-budget.js'
-import { cutText } from '../text/cut-text.js'
-import { TooCostlyError, withinSomeBudget } from '../text/judging-budget.js'
-import { compileRegex } from '../text/regex.js'
-import { canonicalJson } from './canonical-json.js'
-import { locationPath, type PathStep } from './json-path.js'
+import { addWeight, spendOnCompiling } from '../../text/compile-budget.js'
+import { cutText } from '../../text/cut-text.js'
+import { TooCostlyError, withinSomeBudget } from '../../text/judging-budget.js'
+import { compileRegex } from '../../text/regex.js'
+import { canonicalJson } from '../canonical-json.js'
+import { locationPath, type PathStep } from '../json-path.js'
+import { checkStrictValue } from '../strict-json.js'
 import { refuseLoneIf, replaceKeywords } from './json-schema-keywords.js'
 import { countSteps } from './json-schema-steps.js'
 import { schemaPartsProblem } from './schema-parts.js'
-import { checkStrictValue } from './strict-json.js'
 
 /** Why a value is not valid against a schema. */
 export interface SchemaProblem {
