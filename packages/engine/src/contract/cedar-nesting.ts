@@ -22,12 +22,12 @@ export function policyNestingProblem(policy: string): string | null {
 
 /**
  * Brackets, `if`, arithmetic, member chains, and the terms and clauses that Cedar joins into one tree each cost stack; at
- * most half of what was seen to overflow it, in a thread that has not run Cedar before.
+ * most half of what was seen to overflow it, in a thread that has not run Cedar before and on a busy machine.
  */
 const MAX_WEIGHT = 60
 const BRACKET_WEIGHT = 1
 const OTHER_WEIGHT = 0.5
-const JOINED_WEIGHT = 0.4
+const JOINED_WEIGHT = 1
 
 /** Strings and comments first, so that what is inside them does not count. */
 const TOKENS =
