@@ -248,7 +248,7 @@ describe.skipIf(trouble !== null)(
       const dialog = page.getByRole('dialog', { name: 'Approve this plan?' })
       await dialog.getByLabel(/Reason/).fill('agreed with finance')
       await dialog.getByRole('button', { name: 'Approve plan' }).click()
-      await page.getByText('agreed with finance').waitFor()
+      await page.getByText('agreed with finance').first().waitFor()
       const { body: found } = await runtime.api(apiKey).lookupPlan({ query: where })
       expect([found.status, found.compiled_hash]).toEqual(['approved', submitted.body.plan.compiled_hash])
     })
