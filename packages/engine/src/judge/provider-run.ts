@@ -5,7 +5,7 @@ import type { ProviderRun } from '../response/tool-call.js'
 import { EMPTY_TALLY, type Tally, tallyCall } from '../state/tally.js'
 import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget } from '../text/judging-budget.js'
 import type { Proposal } from './proposal.js'
-import { type Amounts, amountsOf, NO_AMOUNTS, totalWith } from './rules/amounts.js'
+import { type Amounts, amountsOf, totalWith } from './rules/amounts.js'
 
 /** What the provider ran by itself, for the ledger, and what it narrows for the calls of the same response. */
 export interface CountedRuns {
@@ -56,11 +56,11 @@ function countRuns({ plan, state, response }: Proposal, hashes: readonly (string
   return { calls, tally }
 }
 
-/** An amount that is too costly to find is not known: the call has happened, and counts as one without it. */
+/** The call has happened. An amount that is too costly to find may be any, so it takes all that the bound allows. */
 const addedBy = (contract: PreparedContract, args: JsonObject): Amounts['added'] =>
   unlessTooCostly(
     () => amountsOf(contract, args).added,
-    () => NO_AMOUNTS.added,
+    () => contract.aggregates.map((aggregate) => ({ aggregate, amount: aggregate.lte ?? aggregate.lt ?? '0' })),
   )
 
 const labelsOf = (contracts: readonly PreparedContract[]): string[] =>
