@@ -2,6 +2,8 @@ import type { Facts } from './facts.js'
 
 export const clientOptions = {
   'option.contracts': 'contracts takes one contract or an array of loaded contracts',
+  'option.contracts.compiled-once': 'a process compiles the same contracts once, however many sessions it opens, and notices a changed file',
+  'option.contracts.prepared': 'contracts takes the result of prepareContracts',
   'option.contracts-dir': 'contractsDir names a folder whose contracts are loaded by themselves',
   'option.session-yaml-path': 'sessionYamlPath names the session definition to use',
   'option.session-yaml-path.auto': 'Without sessionYamlPath the session definition is found by itself',

@@ -2,7 +2,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { ReplayConfigError, ReplayContractError, replay, type StoredSession } from '../../../packages/sdk/src/index.js'
+import {
+  prepareContracts,
+  ReplayConfigError,
+  ReplayContractError,
+  replay,
+  type StoredSession,
+} from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
 import { type Agent, callNames, calls, results, says, startAgent } from '../../support/runtime/agent.js'
 
@@ -36,6 +42,36 @@ proves(
       expect(callNames(await ask(['look', 'Look']))).toEqual(['look'])
       await expect(ask(['look', 'Look'])).rejects.toThrow('unmatched_tool_blocked')
     }
+  },
+)
+
+proves(
+  'option.contracts.prepared',
+  'contracts takes the result of prepareContracts, whole, with its policy and its session definition',
+  async () => {
+    const prepared = prepareContracts([look, pay], { session: { session_limits: { max_tool_calls: 1 } } })
+    const { ask } = agent.start({ contracts: prepared })
+    agent.provider.enqueue(calls(['look']))
+    const first = await ask(['look', 'pay', 'unknown'])
+    expect(sentTools()).toEqual(['look', 'pay'])
+    await expect(ask(['look'], results(first))).rejects.toThrow('session_limit_exceeded')
+
+    const policy = { cedar: 'permit (principal, action, resource) when { principal.role == "boss" };' }
+    const guarded = prepareContracts([look, { ...pay, policy }])
+    for (const [role, offered] of [
+      ['boss', ['look', 'pay']],
+      ['guest', ['look']],
+    ] as const) {
+      const { ask: askAs } = agent.start({ contracts: guarded, principal: { role } })
+      agent.provider.enqueue(says('hello'))
+      await askAs(['look', 'pay'])
+      expect(sentTools()).toEqual(offered)
+    }
+
+    expect(() => agent.start({ contracts: prepared, sessionYamlPath: 'session.yaml' })).toThrow(
+      'pass it to prepareContracts instead of sessionYamlPath',
+    )
+    expect(() => agent.start({ contracts: [prepared] as never })).toThrow('the one result of prepareContracts')
   },
 )
 

@@ -24,7 +24,7 @@ export interface PrepareContractsOptions {
   readonly policy?: PolicyEvaluator | undefined
 }
 
-/** Contracts that compiled as a whole, ready for `validate`. */
+/** Contracts that compiled as a whole, ready for `validate` and for the option `contracts` of `replay`. */
 export interface PreparedContracts {
   /** The plan, ready to evaluate responses. */
   readonly plan: Plan
@@ -49,6 +49,10 @@ export function compileContracts(input: ContractsInput, options: PrepareContract
   return compilePlan(readSources(input, options.session), { policy: options.policy })
 }
 
+export function isPrepared(contracts: unknown): contracts is PreparedContracts {
+  return typeof contracts === 'object' && contracts !== null && 'plan' in contracts && 'compiled_hash' in contracts
+}
+
 export function compilationFailed(
   errors: readonly CompileNote[],
   what = 'the contracts do not compile',
@@ -57,7 +61,7 @@ export function compilationFailed(
   return new ReplayConfigError(`${what}:${list}`, 'compilation_failed')
 }
 
-function readSources(input: ContractsInput, session: PrepareContractsOptions['session']): PlanSources {
+export function readSources(input: ContractsInput, session: PrepareContractsOptions['session']): PlanSources {
   const found = typeof input === 'string' ? readPack(input) : readList(input)
   if (session === undefined) return found
   return { ...found, session: typeof session === 'string' ? readSessionFile(session) : asSource('session', session) }

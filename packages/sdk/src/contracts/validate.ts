@@ -1,6 +1,6 @@
 import { suggestName, type ValidationResult, validateResponse } from '@countersign/engine'
 import { ReplayConfigError } from '../base/errors.js'
-import { type ContractsInput, type PreparedContracts, prepareContracts } from './contracts.js'
+import { type ContractsInput, isPrepared, type PreparedContracts, prepareContracts } from './contracts.js'
 
 /** Options of `validate`. */
 export interface ValidateOptions {
@@ -42,8 +42,4 @@ function checkOptions(options: ValidateOptions): void {
     'validate needs the option contracts: the result of prepareContracts, or what that function takes',
     null,
   )
-}
-
-function isPrepared(contracts: ValidateOptions['contracts']): contracts is PreparedContracts {
-  return typeof contracts === 'object' && 'plan' in contracts && 'compiled_hash' in contracts
 }

@@ -1,5 +1,6 @@
 import { closestName } from '@countersign/engine'
 import { idSchema, LABEL_PATTERN, LIMITS, providerConstraintsSchema } from '@countersign/protocol'
+import { isPrepared } from '../contracts/contracts.js'
 import { addressProblem } from './environment.js'
 
 /** The values that an option takes. */
@@ -94,12 +95,13 @@ export const address: OptionKind = {
 }
 
 export const contractObjects: OptionKind = {
-  type: 'contract or array',
+  type: 'contract, array or prepared contracts',
   problem: (value) => {
+    if (isPrepared(value)) return null
     for (const contract of [value].flat()) {
       if (typeof contract === 'string') return 'must be contract objects: pass a folder as contractsDir'
       if (typeof contract === 'object' && contract !== null && 'compiled_hash' in contract) {
-        return 'must be contracts as they are written: the result of prepareContracts is for validate'
+        return 'must be contracts as they are written, or the one result of prepareContracts'
       }
     }
     return null

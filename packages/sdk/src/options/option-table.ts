@@ -70,7 +70,10 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 /** Every option of `replay`, `workflow` and `observe`. Checks, defaults and documentation come from here. */
 export const OPTIONS = {
   replay: {
-    contracts: { kind: contractObjects, doc: 'Contracts as objects. For files, use `contractsDir`.' },
+    contracts: {
+      kind: contractObjects,
+      doc: 'Contracts as objects, or the result of `prepareContracts`. For files, use `contractsDir`.',
+    },
     contractsDir: { kind: path, doc: 'Folder of the contract files, or a pack with a `contracts` folder.' },
     sessionYamlPath: {
       kind: path,

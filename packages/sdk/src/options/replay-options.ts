@@ -12,6 +12,7 @@ import type {
 } from '@countersign/protocol'
 import type { DiagnosticsCallback } from '../base/diagnostics.js'
 import type { EnforcementDecision } from '../base/errors.js'
+import type { PreparedContracts } from '../contracts/contracts.js'
 import type { SessionStore } from './session-store.js'
 import type { WorkflowOptions } from './workflow-options.js'
 
@@ -57,8 +58,8 @@ export interface NarrowResult {
 
 /** Options of `replay`. */
 export interface ReplayOptions<Tools extends ToolMap = ToolMap> {
-  /** Contracts as objects. For files, use `contractsDir`. */
-  contracts?: Contract | readonly Contract[]
+  /** Contracts as objects, or the result of `prepareContracts`. For files, use `contractsDir`. */
+  contracts?: Contract | readonly Contract[] | PreparedContracts
   /** Folder of the contract files, or a pack with a `contracts` folder. */
   contractsDir?: string
   /**

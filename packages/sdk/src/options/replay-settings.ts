@@ -10,6 +10,7 @@ import {
   type UnmatchedPolicy,
 } from '@countersign/protocol'
 import { ReplayConfigError } from '../base/errors.js'
+import { isPrepared, type PreparedContracts } from '../contracts/contracts.js'
 import { refuseWrongOptions } from './check-options.js'
 import { addressProblem, DEFAULT_BASE_URL, environmentOf, type SdkEnvironment } from './environment.js'
 import { OPTIONS } from './option-table.js'
@@ -28,7 +29,7 @@ type OptionalName =
 
 /** The options with every value checked and every default filled in. */
 export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
-  readonly contracts: readonly Contract[] | null
+  readonly contracts: readonly Contract[] | PreparedContracts | null
   readonly agent: string | null
   readonly sessionId: string
   /** Null if not given: an approved plan then suggests one. */
@@ -82,7 +83,7 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
   })
   return {
     ...optionalSettings(options, workflow),
-    contracts: options.contracts === undefined ? null : [options.contracts].flat(),
+    contracts: contractsOf(options.contracts),
     agent: options.agent ?? null,
     sessionId: options.sessionId ?? `ses_${randomUUID()}`,
     mode: options.mode ?? null,
@@ -129,6 +130,11 @@ function optionalSettings(options: ReplayOptions, workflow: JoinedWorkflow | nul
     ...(contractsDir !== undefined && { contractsDir }),
     ...(sessionYamlPath !== undefined && { sessionYamlPath }),
   }
+}
+
+function contractsOf(contracts: ReplayOptions['contracts']): ReplaySettings['contracts'] {
+  if (contracts === undefined) return null
+  return isPrepared(contracts) ? contracts : [contracts].flat()
 }
 
 function apiUrlOf({ apiUrl }: SdkEnvironment): string {

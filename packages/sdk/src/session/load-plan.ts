@@ -1,9 +1,9 @@
-import { compilePlan, describeNote, type Plan, preparePlan } from '@countersign/engine'
+import { compilePlan, describeNote, type Plan } from '@countersign/engine'
 import type { CompiledSession, PlanLookup } from '@countersign/protocol'
 import { messageOf, type Report } from '../base/diagnostics.js'
 import { ReplayConfigError } from '../base/errors.js'
-import { compilationFailed, compileContracts } from '../contracts/contracts.js'
-import { loadPolicyEvaluator } from '../contracts/policy.js'
+import { compilationFailed, isPrepared, type PreparedContracts } from '../contracts/contracts.js'
+import { loadCompiled, loadContracts, loadPrepared } from '../contracts/load-contracts.js'
 import type { ReplaySettings } from '../options/replay-settings.js'
 
 /** A plan ready to judge, beside the form in which it travels. */
@@ -23,17 +23,13 @@ export function hasContracts({ contracts, contractsDir, sessionYamlPath }: Repla
   return contracts !== null || contractsDir !== undefined || sessionYamlPath !== undefined
 }
 
-/** Compiles the contracts that the options name. Throws with everything that is wrong with them. */
+/** The plan of the contracts that the options name. Throws with everything that is wrong with them. */
 export function loadPlan({ contracts, contractsDir, sessionYamlPath }: ReplaySettings, report: Report): LoadedPlan {
   if (contracts !== null && contractsDir !== undefined) {
     throw new ReplayConfigError('give either contracts or contractsDir, not both', 'compilation_failed')
   }
-  const input = contractsDir ?? contracts ?? []
-  const first = compileContracts(input, { session: sessionYamlPath })
-  const needsPolicy = first.ok && first.plan.usesPolicy
-  const compiled = needsPolicy
-    ? compileContracts(input, { session: sessionYamlPath, policy: loadPolicyEvaluator() })
-    : first
+  if (isPrepared(contracts)) return loadPreparedPlan(contracts, sessionYamlPath)
+  const compiled = loadContracts(contractsDir ?? contracts ?? [], sessionYamlPath)
   if (!compiled.ok) {
     report({ type: 'replay_compile_error', errors: compiled.errors.map(describeNote) })
     throw compilationFailed(compiled.errors)
@@ -42,6 +38,22 @@ export function loadPlan({ contracts, contractsDir, sessionYamlPath }: ReplaySet
     report({ type: 'replay_compile_warning', warnings: compiled.warnings.map(describeNote) })
   }
   return loadedPlan(compiled.plan, compiled.compiled_hash, compiled.compiled_session)
+}
+
+function loadPreparedPlan(contracts: PreparedContracts, sessionYamlPath: string | undefined): LoadedPlan {
+  if (sessionYamlPath !== undefined) {
+    throw new ReplayConfigError(
+      'the contracts are prepared already, with their session definition: pass it to prepareContracts instead of sessionYamlPath',
+      'compilation_failed',
+    )
+  }
+  const result = loadPrepared(contracts)
+  if (!result.ok)
+    throw new ReplayConfigError(
+      `the prepared contracts cannot be used: ${result.problems.join('; ')}`,
+      'compilation_failed',
+    )
+  return loadedPlan(result.plan, contracts.compiled_hash, contracts.compiled_session)
 }
 
 /** A session without rules: for the time before a plan is attached, and where nobody judges. */
@@ -58,8 +70,7 @@ export function readApprovedPlan({ compiled_session: session, compiled_hash: has
   if (session === null || hash === null)
     return { ok: false, problem: 'the server reports an approved plan but did not send it' }
   try {
-    const first = preparePlan(session)
-    const prepared = first.ok && first.plan.usesPolicy ? preparePlan(session, { policy: loadPolicyEvaluator() }) : first
+    const prepared = loadCompiled(session, hash)
     if (!prepared.ok) return { ok: false, problem: prepared.problems.join('; ') }
     if (prepared.plan.hash !== hash) return { ok: false, problem: 'the hash of the plan differs from the approved one' }
     return { ok: true, loaded: loadedPlan(prepared.plan, hash, session) }
