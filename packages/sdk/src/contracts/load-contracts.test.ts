@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
 import { prepareContracts } from './contracts.js'
 import { loadCompiled, loadContracts, loadPrepared } from './load-contracts.js'
@@ -31,13 +31,13 @@ describe('contracts for a session', () => {
     expect(planOf(folder).hash).not.toBe(first.hash)
   })
 
-  it('are the same whether they come as the same objects or as equal ones', () => {
+  test('are the same whether they come as the same objects or as equal ones', () => {
     const contract = (most: number) => ({ tool: 'pay', argument_value_invariants: [{ path: '$.amount', lte: most }] })
     expect(planOf([contract(3)])).toBe(planOf([contract(3)]))
     expect(planOf([contract(4)])).not.toBe(planOf([contract(3)]))
   })
 
-  it('are not confused where JSON writes two values alike', () => {
+  test('are not confused where JSON writes two values alike', () => {
     const contract = (value: unknown) => ({
       tool: 'pay',
       argument_value_invariants: [{ path: '$.amount', one_of: [value] }],
@@ -46,18 +46,18 @@ describe('contracts for a session', () => {
     expect(loadContracts([contract(Number.NaN)] as never, undefined).ok).toBe(false)
   })
 
-  it('that do not compile say so every time', () => {
+  test('that do not compile say so every time', () => {
     const folder = folderWith('tool: pay\ninvariant: []\n')
     expect(loadContracts(folder, undefined).ok).toBe(false)
     expect(loadContracts(folder, undefined).ok).toBe(false)
   })
 
-  it('that are prepared are used as they are', () => {
+  test('that are prepared are used as they are', () => {
     const prepared = prepareContracts(folderWith(limit(10)))
     expect(loadPrepared(prepared)).toEqual({ ok: true, plan: prepared.plan })
   })
 
-  it('that a server approved are prepared once, by hash', () => {
+  test('that a server approved are prepared once, by hash', () => {
     const { compiled_session, compiled_hash } = prepareContracts(folderWith(limit(12)))
     const first = loadCompiled(compiled_session, compiled_hash)
     expect(loadCompiled(structuredClone(compiled_session), compiled_hash)).toBe(first)
