@@ -36,6 +36,9 @@ export default defineConfig({
       ),
       stage('server', ['test/server/**/*.test.ts'], database),
       stage('scenarios', ['test/scenarios/**/*.test.ts'], database),
+      stage('frameworks', ['test/frameworks/**/*.test.ts'], {
+        globalSetup: ['./test/frameworks/frameworks-setup.ts', ...database.globalSetup],
+      }),
       stage('faults', ['test/faults/**/*.test.ts'], database),
       stage('browser', ['test/browser/**/*.test.ts'], { ...database, testTimeout: 300_000 }),
       stage('examples', ['test/examples/**/*.test.ts'], { ...database, testTimeout: 300_000 }),

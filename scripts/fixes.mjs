@@ -9,6 +9,8 @@ export const FIXES = {
   node: 'install Node 20.19 or later, see https://nodejs.org',
   npm: 'install npm, which comes with Node',
   install: 'npm names the cause above, such as no network, a full disk or missing permissions',
+  frameworks: 'npm names the cause above; node scripts/frameworks.mjs tries again',
+  'framework types': 'the compiler names the file and line above; an adapter must fit the types of its framework',
   compile: 'the compiler names the file and line above',
   lint: 'npm run fix corrects most of it',
   chromium: 'install Chromium, or set CHROMIUM_PATH to its path',

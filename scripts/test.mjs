@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { FIXES } from './fixes.mjs'
+import { frameworksAreInstalled } from './frameworks.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const long = process.argv.includes('--long')
@@ -18,6 +19,12 @@ const STAGES = [
     skip: () => existsSync(`${root}node_modules/.package-lock.json`),
   },
   {
+    name: 'frameworks',
+    what: 'the agent frameworks that only tests and examples need',
+    command: ['node', 'scripts/frameworks.mjs'],
+    skip: frameworksAreInstalled,
+  },
+  {
     name: 'build',
     what: 'packages and dashboard',
     command: ['npm', 'run', '--silent', 'build'],
@@ -26,6 +33,11 @@ const STAGES = [
     name: 'types',
     what: 'tests, examples, benchmarks and scripts',
     command: ['npx', 'tsc', '-p', 'tsconfig.json'],
+  },
+  {
+    name: 'framework types',
+    what: 'adapters against the types of their frameworks',
+    command: ['npx', 'tsc', '-p', 'test/frameworks'],
   },
   { name: 'lint', what: 'style', command: ['npm', 'run', '--silent', 'lint'] },
   {
@@ -36,8 +48,8 @@ const STAGES = [
   {
     name: 'tests',
     what: long
-      ? 'unit, server, scenarios, faults, browser, examples; long rounds'
-      : 'unit, server, scenarios, faults, browser, examples',
+      ? 'unit, server, scenarios, faults, frameworks, browser, examples; long rounds'
+      : 'unit, server, scenarios, faults, frameworks, browser, examples',
     command: vitest,
   },
   ...(long

@@ -286,7 +286,10 @@ const CHECKS: Record<string, CheckWithSamples> = {
   'the lockfile names no registry': {
     check: lockfileHosts,
     good: lock({ 'node_modules/a': { version: '1.0.0' }, 'node_modules/b': { resolved: 'packages/b', link: true } }),
-    bad: [lock({ 'node_modules/a': { resolved: 'https://example.test/a.tgz' } })],
+    bad: [
+      lock({ 'node_modules/a': { resolved: 'https://example.test/a.tgz' } }),
+      { 'tools/package-lock.json': '{"packages":{"node_modules/a":{"resolved":"https://example.test/a.tgz"}}}' },
+    ],
   },
   'the lockfile has binaries for linux and darwin, x64 and arm64': {
     check: lockfilePlatforms,

@@ -28,7 +28,7 @@ export const deadFiles: Check = (project) => {
 
 const isRoot = (path: string): boolean =>
   isTest(path) ||
-  /^packages\/[^/]+\/src\/(?:index|main)\.tsx?$/.test(path) ||
+  /^packages\/[^/]+\/src\/(?:adapters\/[\w-]+\/)?(?:index|main)\.tsx?$/.test(path) ||
   /^(?:scripts|bench|examples|\.ci)\//.test(path) ||
   /(?:^|\/)[\w-]+\.config\.(?:ts|mjs)$/.test(path)
 

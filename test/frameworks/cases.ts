@@ -1,0 +1,126 @@
+import type { Contract } from '@countersign/protocol'
+import type { Case } from './story.js'
+
+const look: Contract = { tool: 'look', side_effect: 'read' }
+const pay: Contract = {
+  tool: 'pay',
+  side_effect: 'write',
+  commit_requirement: 'executed',
+  argument_value_invariants: [{ path: '$.amount', lte: 100 }],
+}
+const LIMIT = 'amount'
+const BOTH = ['look', 'pay']
+const call = (id: string, name: string, args = {}) => ({ id, name, args })
+const DONE = { text: 'done' }
+
+/** What every way to govern a program must do alike. */
+export const CASES: readonly Case[] = [
+  {
+    id: 'hidden',
+    name: 'a tool that the model was not offered does not run when the model calls it',
+    contracts: [look, { ...pay, preconditions: [{ requires_prior_tool: 'look' }] }],
+    turns: [{ calls: [call('c1', 'pay', { amount: 5 })] }, { calls: [call('c2', 'look')] }, DONE],
+    expected: {
+      offered: [['look'], ['look'], BOTH],
+      ran: ['look {}'],
+      told: { c1: 'look' },
+      ledger: ['proposed c1 pay block precondition_not_met', 'proposed c2 look allow', 'receipt c2 succeeded executed'],
+    },
+  },
+  ...[false, true].map(
+    (stream): Case => ({
+      id: stream ? 'mixed-stream' : 'mixed',
+      name: `of two calls in one ${stream ? 'stream' : 'answer'}, the allowed one runs, and the model reads why the other did not`,
+      contracts: [look, pay],
+      stream,
+      turns: [{ calls: [call('c1', 'pay', { amount: 500 }), call('c2', 'look')] }, DONE],
+      expected: {
+        offered: [BOTH, BOTH],
+        ran: ['look {}'],
+        told: { c1: LIMIT },
+        ledger: [
+          'proposed c1 pay block argument_value_mismatch',
+          'proposed c2 look allow',
+          'receipt c2 succeeded executed',
+        ],
+      },
+    }),
+  ),
+  {
+    id: 'receipts',
+    name: 'each run leaves one receipt, a failed one too, and a blocked call leaves none',
+    contracts: [look, pay],
+    failing: ['look'],
+    turns: [
+      { calls: [call('c1', 'look'), call('c2', 'pay', { amount: 5 })] },
+      { calls: [call('c3', 'pay', { amount: 500 })] },
+      DONE,
+    ],
+    expected: {
+      offered: [BOTH, BOTH, BOTH],
+      ran: ['look {}', 'pay {"amount":5}'],
+      told: { c3: LIMIT },
+      ledger: [
+        'proposed c1 look allow',
+        'proposed c2 pay allow',
+        'receipt c1 failed executed',
+        'receipt c2 succeeded executed',
+        'proposed c3 pay block argument_value_mismatch',
+      ],
+    },
+  },
+  {
+    id: 'down',
+    name: 'nothing runs while the server is down',
+    contracts: [look, pay],
+    serverIsDown: true,
+    turns: [{ calls: [call('c1', 'look')] }, DONE],
+    expected: { offered: [], ran: [], told: {}, ledger: [] },
+  },
+  {
+    id: 'retry',
+    name: 'a model call that is tried again is one turn',
+    contracts: [look, pay],
+    turns: [{ calls: [call('c1', 'look')], failures: 1 }, DONE],
+    expected: {
+      offered: [BOTH, BOTH, BOTH],
+      ran: ['look {}'],
+      told: {},
+      ledger: ['proposed c1 look allow', 'receipt c1 succeeded executed'],
+    },
+  },
+  {
+    id: 'approval',
+    name: 'an approval holds for the arguments that were shown, and for no others',
+    contracts: [look, { ...pay, checkpoint: { when: [{ path: '$.amount', gt: 50 }], reason: 'large payment' } }],
+    changed: { c2: { amount: 61 } },
+    turns: [{ calls: [call('c1', 'pay', { amount: 60 })] }, { calls: [call('c2', 'pay', { amount: 60 })] }, DONE],
+    expected: {
+      offered: [BOTH, BOTH, BOTH],
+      ran: ['pay {"amount":60}'],
+      told: {},
+      ledger: [
+        'proposed c1 pay allow',
+        'receipt c1 succeeded executed approve',
+        'proposed c2 pay allow',
+        'receipt c2 not_executed reported approve',
+      ],
+    },
+  },
+  {
+    id: 'parallel',
+    name: 'parallel calls cannot together pass a limit of one',
+    contracts: [look, { ...pay, aggregates: [{ name: 'paid', path: '$.amount', function: 'sum', lte: 5 }] }],
+    turns: [{ calls: [call('c1', 'pay', { amount: 5 }), call('c2', 'pay', { amount: 5 })] }, DONE],
+    expected: {
+      offered: [BOTH, BOTH],
+      ran: ['pay {"amount":5}'],
+      told: { c2: '' },
+      ledger: [
+        'proposed c1 pay allow',
+        'proposed c2 pay block aggregate_limit_exceeded',
+        'receipt c1 succeeded executed',
+      ],
+    },
+  },
+]

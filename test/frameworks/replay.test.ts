@@ -1,0 +1,7 @@
+import { withRuntime } from '../support/runtime/with-runtime.js'
+import { replayFace } from './replay-face.js'
+import { tellCases } from './tell-cases.js'
+
+const { runtime } = await withRuntime()
+
+tellCases(replayFace, runtime)

@@ -1,0 +1,121 @@
+import type { ChainedEvent, Contract, JsonObject } from '@countersign/protocol'
+import type { ReplayOptions } from '../../packages/sdk/src/index.js'
+
+/** One call that the scripted model makes. */
+export interface ScriptedCall {
+  readonly id: string
+  readonly name: string
+  readonly args: JsonObject
+}
+
+/** One answer of the scripted model. */
+export interface ScriptedTurn {
+  readonly calls?: readonly ScriptedCall[]
+  readonly text?: string
+  /** The model's API fails this often before it gives this answer; whoever calls it tries again. */
+  readonly failures?: number
+}
+
+/** What a face is given: the model, the tools and the session. It adds nothing but its own loop. */
+export interface Story {
+  readonly turns: readonly ScriptedTurn[]
+  /** The executors of the tools, by name. */
+  readonly tools: Readonly<Record<string, (args: JsonObject) => unknown>>
+  /** Options of the session, but for the tools. */
+  readonly options: ReplayOptions
+  readonly stream: boolean
+  /** The program changes the arguments of these calls between the verdict and the run. */
+  readonly changed: Readonly<Record<string, JsonObject>>
+  /** What happens, in order: `judged` when a proposal was answered, `saw c1` when the program was shown a part of a call. */
+  readonly log: string[]
+}
+
+/** What the model was sent in one request. */
+export interface ModelRequest {
+  readonly offered: readonly string[]
+  /** The results of tools that the request holds, by call id, as text. */
+  readonly results: Readonly<Record<string, string>>
+}
+
+export interface Told {
+  readonly sessionId: string
+  readonly requests: readonly ModelRequest[]
+  /** What the loop of the framework ended with; null when it came to its end. */
+  readonly error: unknown
+}
+
+/** One way to govern a program. */
+export interface Face {
+  readonly name: string
+  /** Why a case cannot be had here, by the id of the case. */
+  readonly lacks: Readonly<Record<string, string>>
+  /** Runs the loop of the framework until the model calls nothing more. */
+  tell(story: Story): Promise<Told>
+}
+
+/** What the story of a case must come to, through every face. */
+export interface Case {
+  readonly id: string
+  readonly name: string
+  readonly contracts: readonly Contract[]
+  readonly options?: ReplayOptions
+  readonly stream?: boolean
+  readonly changed?: Story['changed']
+  readonly turns: readonly ScriptedTurn[]
+  /** Tools that throw, by name. */
+  readonly failing?: readonly string[]
+  readonly serverIsDown?: true
+  readonly expected: {
+    /** The tools offered to the model, per request. */
+    readonly offered: readonly (readonly string[])[]
+    /** The executions, as `tool {"arguments"}`, in any order. */
+    readonly ran: readonly string[]
+    /** What the next request says of these calls. */
+    readonly told: Readonly<Record<string, string>>
+    readonly ledger: readonly LedgerLine[]
+  }
+}
+
+/** An event of the ledger without ids, hashes and times: what must be the same through every face. */
+export type LedgerLine = string
+
+/** The ledger as lines: `proposal c1 pay block argument_value_mismatch`, `receipt pay succeeded executed`. */
+export function ledgerLines(events: readonly ChainedEvent[]): LedgerLine[] {
+  const names = new Map<string, string>()
+  return events.flatMap(({ type, body }) => {
+    if (type === 'created') return []
+    if (type === 'proposal') return proposalLines(body, names)
+    if (type === 'receipts') return receiptLines(body, names)
+    return [type]
+  })
+}
+
+interface LedgerCall {
+  readonly call_id: string
+  readonly tool_name: string
+  readonly decision: string
+  readonly pending_call_id: string | null
+  readonly reasons: readonly string[]
+}
+
+function proposalLines({ calls }: JsonObject, names: Map<string, string>): LedgerLine[] {
+  return (calls as unknown as LedgerCall[]).map(({ call_id, tool_name, decision, pending_call_id, reasons }) => {
+    if (pending_call_id !== null) names.set(pending_call_id, call_id)
+    return ['proposed', call_id, tool_name, decision, ...reasons].join(' ')
+  })
+}
+
+/** The receipts of one turn may come together or one by one, and in any order: each is one line, sorted within its event. */
+function receiptLines({ receipts }: JsonObject, names: Map<string, string>): LedgerLine[] {
+  return (receipts as { pending_call_id: string; outcome: string; evidence_level: string; approvals: unknown[] }[])
+    .map(({ pending_call_id, outcome, evidence_level, approvals }) =>
+      [
+        'receipt',
+        names.get(pending_call_id),
+        outcome,
+        evidence_level,
+        ...(approvals as { decision: string }[]).map(({ decision }) => decision),
+      ].join(' '),
+    )
+    .sort()
+}
