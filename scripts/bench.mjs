@@ -18,5 +18,5 @@ const run = (command, args) => {
   if (status !== 0) process.exit(status ?? 1)
 }
 if (!existsSync(`${root}node_modules`)) run('npm', ['ci'])
-run('npx', ['tsc', '-b'])
+run(process.execPath, ['scripts/build-packages.mjs'])
 run(process.execPath, ['--import', 'tsx', `bench/${name}.ts`, ...options])

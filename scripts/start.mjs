@@ -90,6 +90,7 @@ function sourceHash() {
     }
   }
   walk(at('packages'))
+  add(at('scripts', 'build-packages.mjs'))
   add(at('tsconfig.base.json'))
   add(at('package-lock.json'))
   return hash.digest('hex')
@@ -111,7 +112,7 @@ if (readState().sources !== sources || !fs.existsSync(entry)) {
   const fix = `${FIXES.compile}; a fresh checkout builds without changes`
   // Only the packages: an error under examples/ must not prevent the server from starting.
   const packages = ['packages/cli', 'packages/dashboard']
-  run('building (only after a change)', at('node_modules', '.bin', 'tsc'), ['-b', ...packages], fix)
+  run('building (only after a change)', process.execPath, [at('scripts', 'build-packages.mjs'), ...packages], fix)
   if (fs.existsSync(at('packages', 'dashboard', 'index.html'))) {
     run(
       'building the dashboard',

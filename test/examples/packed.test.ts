@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 /** The packages as a program gets them: packed, installed into an empty project, and used both ways. */
@@ -15,7 +16,7 @@ const run = (program: string, ...args: string[]): string =>
 
 beforeAll(() => {
   project = mkdtempSync(join(tmpdir(), 'countersign-packed-'))
-  execFileSync('npx', ['tsc', '-b'], { cwd: root, stdio: 'ignore' })
+  execFileSync(process.execPath, ['scripts/build-packages.mjs'], { cwd: root, stdio: 'ignore' })
   const packages = ['protocol', 'engine', 'sdk'].map((name) => join(root, 'packages', name))
   const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', project, ...packages], {
     cwd: root,
@@ -71,10 +72,7 @@ test(`works from ESM and by require, without Cedar and without a provider's pack
   checkPrograms(process.execPath)
 })
 
-test('brings its types', () => {
-  writeFileSync(
-    join(project, 'program.ts'),
-    `import { type HealthSnapshot, type ReplayOptions, replay, validate } from '@countersign/sdk'
+const TYPED = `import { type HealthSnapshot, type ReplayOptions, replay, validate } from '@countersign/sdk'
 const client = { chat: { completions: { create: async (request: { model: string }) => ({ model: request.model }) } } }
 const options: ReplayOptions = { contracts: { tool: 'look', side_effect: 'read' }, gate: 'strip_blocked', tools: { look: (args: { at: string }) => args.at } }
 const session = replay(client, options)
@@ -84,11 +82,29 @@ const pass: boolean = validate({}, { contracts: [] }).pass
 // @ts-expect-error there is no such gate
 replay(client, { gate: 'open' })
 export { answer, health, pass }
-`,
-  )
+`
+
+test.each(['node16', 'nodenext'])('brings its types for ESM and CommonJS (module %s)', (module) => {
+  for (const file of ['program.mts', 'program.cts']) writeFileSync(join(project, file), TYPED)
   const compiler = join(root, 'node_modules', '.bin', 'tsc')
-  const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', 'node']
-  run(compiler, ...flags, '--typeRoots', join(root, 'node_modules', '@types'), 'program.ts')
+  const flags = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--module', module, '--target', 'es2022']
+  const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules', '@types')]
+  run(compiler, ...flags, ...types, 'program.mts', 'program.cts')
+})
+
+test('works in one file with its program, as bundlers make it', async () => {
+  for (const format of ['esm', 'cjs'] as const) {
+    const outfile = join(project, format === 'esm' ? 'bundled.mjs' : 'bundled.cjs')
+    await build({
+      absWorkingDir: project,
+      entryPoints: ['program.mjs'],
+      outfile,
+      bundle: true,
+      format,
+      platform: 'node',
+    })
+    expect(JSON.parse(run(process.execPath, outfile))).toMatchObject({ pass: true, reason: 'unmatched_tool_blocked' })
+  }
 })
 
 test('installs nothing that an agent program would not want', () => {

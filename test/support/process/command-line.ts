@@ -4,7 +4,7 @@ import { root } from '../files/tracked-files.js'
 /** Compiles what changed, since the command line runs from `dist`; `npm test` did so before the tests. */
 export function buildOnce(project = '.'): void {
   if (process.env.COUNTERSIGN_TEST_BUILT === 'yes') return
-  execFileSync(`${root}node_modules/.bin/tsc`, ['-b', project], { cwd: root, stdio: 'inherit' })
+  execFileSync(process.execPath, [`${root}scripts/build-packages.mjs`, project], { cwd: root, stdio: 'inherit' })
 }
 
 export interface Command {

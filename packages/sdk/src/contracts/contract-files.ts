@@ -45,6 +45,8 @@ const CONTRACT_FILE = /\.(ya?ml|json)$/i
 const OTHER_FILE = /^(session|workflow)\.(ya?ml|json)$/
 const SESSION_FILES = ['session.yaml', 'session.yml', 'session.json']
 const MAX_FILES = 2_000
+/** Made once: making one takes longer than reading a contract. */
+const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 function contractFilesIn(folder: string, isDeep: boolean): string[] {
   const entries = attempt(folder, () => readdirSync(folder, { withFileTypes: true, recursive: isDeep }))
@@ -72,7 +74,7 @@ function readWithin(boundary: string, file: string, shownAs: string): ContractSo
   return attempt(shownAs, () => {
     const { size } = statSync(real)
     if (size > LIMITS.planBytes) throw refused(`${shownAs} is larger than ${LIMITS.planBytes} bytes`, 'split it')
-    return { file: name, text: new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(real)) }
+    return { file: name, text: utf8.decode(readFileSync(real)) }
   })
 }
 
@@ -85,7 +87,7 @@ function refuseParentSteps(path: string): void {
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
-const realPath = (path: string): string => attempt(path, () => realpathSync(path))
+const realPath = (path: string): string => attempt(path, () => realpathSync.native(path))
 
 function attempt<T>(path: string, read: () => T): T {
   try {

@@ -1,0 +1,76 @@
+// node scripts/build-packages.mjs [PACKAGE...]: compiles the packages, then makes of the SDK what programs import: one
+// file for each entry, with its dependencies inside, since opening 450 files took most of the time of an import
+// (docs/decisions/0085-the-sdk-is-published-as-a-bundle.md), and types for CommonJS.
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const sdk = join(root, 'packages', 'sdk')
+const bundle = join(sdk, 'dist', 'bundle')
+
+const { status } = spawnSync(join(root, 'node_modules', '.bin', 'tsc'), ['-b', ...process.argv.slice(2)], {
+  cwd: root,
+  stdio: ['ignore', 'inherit', 'inherit'],
+})
+if (status !== 0) process.exit(status ?? 1)
+await bundleSdk()
+for (const name of ['protocol', 'engine', 'sdk']) copyTypesForCommonJs(join(root, 'packages', name, 'dist'))
+
+/** The entries are those of the package's `exports`: dist/bundle/NAME.js is made of dist/NAME.js. */
+async function bundleSdk() {
+  const { exports, peerDependencies } = JSON.parse(readFileSync(join(sdk, 'package.json'), 'utf8'))
+  const entryPoints = Object.values(exports).map(({ default: made }) => join(sdk, made.replace('/bundle/', '/')))
+  rmSync(bundle, { recursive: true, force: true })
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints,
+    outbase: join(sdk, 'dist'),
+    outdir: bundle,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    // Neutral, so that no dependency brings its variant for CommonJS: `require` does not exist in a module.
+    platform: 'neutral',
+    mainFields: ['module', 'main'],
+    target: 'node20.19',
+    external: ['node:*', ...Object.keys(peerDependencies).flatMap((name) => [name, `${name}/*`])],
+    legalComments: 'none',
+    metafile: true,
+    logLevel: 'error',
+  })
+  writeFileSync(join(bundle, 'LICENSES.txt'), licensesOf(Object.keys(metafile.inputs)))
+}
+
+/** The licences of everything that the bundle contains, which they ask to travel with it. */
+function licensesOf(inputs) {
+  const folders = new Set(inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input) ?? []))
+  const texts = [...folders].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+    const file = readdirSync(join(root, folder)).find((entry) => /^licen[cs]e/i.test(entry))
+    if (file === undefined) throw new Error(`${name} has no licence file`)
+    return `${name} ${version} (${license})\n\n${readFileSync(join(root, folder, file), 'utf8').trim()}\n`
+  })
+  return texts.join(`\n${'-'.repeat(80)}\n\n`)
+}
+
+/** The same declarations once more in a folder of type commonjs: older compilers refuse `require` of a module's types. */
+function copyTypesForCommonJs(dist) {
+  const target = join(dist, 'commonjs')
+  rmSync(target, { recursive: true, force: true })
+  for (const file of declarationsIn(dist)) {
+    const copy = join(target, relative(dist, file))
+    mkdirSync(dirname(copy), { recursive: true })
+    cpSync(file, copy)
+  }
+  writeFileSync(join(target, 'package.json'), '{ "type": "commonjs" }\n')
+}
+
+function declarationsIn(dist) {
+  if (!existsSync(dist)) return []
+  return readdirSync(dist, { recursive: true })
+    .filter((file) => file.endsWith('.d.ts') && !file.startsWith('commonjs'))
+    .map((file) => join(dist, file))
+}
