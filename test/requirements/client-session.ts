@@ -18,4 +18,12 @@ export const clientSession = {
   'session.widen': 'widen() takes the manual restriction away',
   'session.get-workflow-state': "getWorkflowState() resolves to the workflow's state",
   'session.handoff': 'handoff() offers a handoff and resolves to it',
+  'open-session.narrows': 'prepare() of openSession says which tools the model may be offered',
+  'open-session.judges': 'propose() gives a verdict for each call of an answer',
+  'open-session.blocked-run-gives-remedy': 'run() of a blocked call resolves to its remedy and runs nothing',
+  'open-session.hidden-tool-blocked': 'a tool that was not offered is blocked when the model names it anyway',
+  'open-session.runs-once': 'run() runs an allowed call at most once, with the judged arguments',
+  'open-session.retry-is-one-turn': 'a retry of the model call with the same key is the same turn',
+  'open-session.asks': 'a call that needs a person gets an ask verdict with an id, and runs only after answer() approved it',
+  'open-session.settle': 'settle() reports the outcome of a call that the program ran itself',
 } satisfies Facts

@@ -2,7 +2,7 @@ import type { Bugs } from './sabotages.js'
 
 /** What a program meets: its session, its turns, what is observed of it. */
 export const sdkSabotages: Bugs = {
-  'packages/sdk/src/session/health.ts': [
+  'packages/sdk/src/session/core/health.ts': [
     {
       breaks: 'health.authority-state',
       from: "  if (authority.status === 'COMPROMISED') return 'compromised'\n",
@@ -33,7 +33,7 @@ export const sdkSabotages: Bugs = {
   'packages/sdk/src/base/health-snapshot.ts': [
     { breaks: 'health.cluster-detected', from: 'cluster.isWorker || appInstance !== null', to: 'appInstance !== null' },
   ],
-  'packages/sdk/src/session/session-core.ts': [
+  'packages/sdk/src/session/core/session-core.ts': [
     {
       breaks: 'state.restore.later-calls-throw',
       from: 'if (isRestored) {',
@@ -50,14 +50,14 @@ export const sdkSabotages: Bugs = {
       to: "rules.governed || rules.compat === 'protective'",
     },
   ],
-  'packages/sdk/src/session/session-rules.ts': [
+  'packages/sdk/src/session/core/session-rules.ts': [
     {
       breaks: 'protection.govern-needs-tools',
       from: "mode === 'enforce' && settings.apiKey !== null && settings.tools !== null",
       to: "mode === 'enforce' && settings.apiKey !== null",
     },
   ],
-  'packages/sdk/src/session/attachment.ts': [
+  'packages/sdk/src/session/core/attachment.ts': [
     { breaks: 'plan.zero-config', from: "const agent = settings.agent ?? 'default'", to: "const agent = 'default'" },
     {
       breaks: 'health.governance-attachment.no-plan',
@@ -65,7 +65,7 @@ export const sdkSabotages: Bugs = {
       to: "if (lookup.status === 'none') {",
     },
   ],
-  'packages/sdk/src/session/load-plan.ts': [
+  'packages/sdk/src/session/core/load-plan.ts': [
     {
       breaks: 'health.governance-attachment.artifact-invalid',
       from: 'if (prepared.plan.hash !== hash)',
@@ -77,25 +77,33 @@ export const sdkSabotages: Bugs = {
       to: 'plan.usesPolicy && settings.principal === null',
     },
   ],
-  'packages/sdk/src/session/provider-pattern.ts': [
+  'packages/sdk/src/session/core/provider-pattern.ts': [
     {
       breaks: 'event.replay-provider-warning',
       from: 'each?.warn_incompatible ?? []',
       to: 'each?.block_incompatible ?? []',
     },
   ],
-  'packages/sdk/src/session/replay-session.ts': [
+  'packages/sdk/src/session/core/session-parts.ts': [
     {
       breaks: 'state.bypass.compromised',
-      from: '    this.#core.authority().reportBypass(method)\n',
+      from: '      core.authority().reportBypass(method)\n',
       to: '',
     },
-    { breaks: 'session.widen', from: 'this.#core.setFilter(null)', to: 'this.#core.setFilter([])' },
+  ],
+  'packages/sdk/src/session/session.ts': [
+    { breaks: 'session.widen', from: 'this.#parts.core.setFilter(null)', to: 'this.#parts.core.setFilter([])' },
     {
       breaks: 'session.flush',
-      from: '[this.#captures.flush(), this.#core.authority().flush()]',
-      to: '[this.#core.authority().flush()]',
+      from: '[this.#parts.captures.flush(), this.#parts.core.authority().flush()]',
+      to: '[this.#parts.core.authority().flush()]',
     },
+  ],
+  'packages/sdk/src/session/session-turn.ts': [
+    { breaks: 'open-session.retry-is-one-turn', from: 'if (underWay !== undefined) return underWay', to: '' },
+  ],
+  'packages/sdk/src/session/session-calls.ts': [
+    { breaks: 'open-session.asks', from: '  if (refused === null) {', to: "  if (given.decision !== 'deny') {" },
   ],
   'packages/sdk/src/options/environment.ts': [
     { breaks: 'option.environment', from: "known ?? 'production'", to: "known ?? 'development'" },
@@ -132,13 +140,13 @@ export const sdkSabotages: Bugs = {
   'packages/sdk/src/turn/tools.ts': [
     {
       breaks: 'block.killed',
-      from: "  if (runtime.killed()) await refuse('killed',",
-      to: "  if (runtime.killed() && call.ageMs() > TRUSTED_DECISION_MS) await refuse('killed',",
+      from: "  if (runtime.killed()) return refuse('killed',",
+      to: "  if (runtime.killed() && call.ageMs() > TRUSTED_DECISION_MS) return refuse('killed',",
     },
     {
       breaks: 'contract.execution-constraints',
-      from: '  if (violated !== null) {',
-      to: '  if (violated !== null && runtime.killed()) {',
+      from: '  if (violated === null) return null',
+      to: '  if (violated === null || !runtime.killed()) return null',
     },
   ],
   'packages/sdk/src/authority/local/local-session.ts': [

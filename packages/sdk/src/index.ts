@@ -26,16 +26,24 @@ export type {
   CallInDoubt,
   NarrowResult,
   ReplayOptions,
+  SessionGate,
   ToolContext,
   ToolExecutor,
   ToolMap,
 } from './options/replay-options.js'
 export type { SessionStore, StoredSession } from './options/session-store.js'
 export type { WorkflowOptions } from './options/workflow-options.js'
+export type { NeutralCall, NeutralMessage, NeutralRequest, NeutralTool } from './providers/neutral.js'
+export type { ShadowDelta } from './session/core/shadow-delta.js'
+export { openSession } from './session/open-session.js'
 export { replay } from './session/replay.js'
 export { ReplaySession } from './session/replay-session.js'
-export type { ShadowDelta } from './session/shadow-delta.js'
+export { Session } from './session/session.js'
+export type { CallToRun, Settlement } from './session/session-calls.js'
+export type { SessionTurn, TurnAnswer, TurnInput, TurnRefusal } from './session/session-turn.js'
 export { type OfferWait, waitForOffer } from './session/wait-for-offer.js'
 export type { HandoffOffer, HandoffWait } from './session/workflow.js'
-export type { WrappedTool, WrappedTools } from './turn/tools.js'
+export type { PersonsAnswer } from './turn/checkpoints.js'
+export type { ToolRun, WrappedTool, WrappedTools } from './turn/tools.js'
 export type { TraceEntry } from './turn/trace.js'
+export type { AllowVerdict, AskVerdict, BlockVerdict, CallVerdict } from './turn/verdicts.js'

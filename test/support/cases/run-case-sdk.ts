@@ -169,7 +169,7 @@ function caseOptions(run: Case, nowMs: () => number): { local: LocalSessionOptio
     salt: 'case',
   }
   return {
-    local: { identity, plan: compiled.plan, nowMs, commitOnReport: false, watches: false, keepsHashes: true },
+    local: { identity, plan: compiled.plan, nowMs, commitOnReport: () => false, watches: false, keepsHashes: true },
     compiled: { hash: compiled.compiled_hash, session: compiled.compiled_session },
   }
 }

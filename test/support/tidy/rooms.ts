@@ -33,6 +33,7 @@ export const ROOMS: Rooms = {
     'authority/local',
     'authority/server',
     'turn',
+    'session/core',
     'session',
   ],
   server: [

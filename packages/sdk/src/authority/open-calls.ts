@@ -14,10 +14,11 @@ export interface OpenCall {
   readonly by: DecidedBy
   /** How long ago it was decided. */
   readonly ageMs: () => number
-  readonly approvals: readonly Approval[]
+  approvals: readonly Approval[]
   /** How many results the request that led to this call already had under its id: some providers use ids again. */
   readonly answeredBefore: number
-  state: 'allowed' | 'running' | 'resolved'
+  /** `asking`: a person has not answered yet. */
+  state: 'asking' | 'allowed' | 'running' | 'resolved'
   /** Its wrapper was called for it and ran nothing. */
   refused: boolean
 }
@@ -31,6 +32,8 @@ export interface OpenCalls {
   putBack(call: OpenCall): void
   resolve(call: OpenCall, receipt: Receipt): void
   allowed(): readonly OpenCall[]
+  /** Those about which a person has not answered yet. */
+  asking(): readonly OpenCall[]
   /** No wrapped tool runs. */
   isIdle(): boolean
   /** Resolves when no wrapped tool runs. */
@@ -90,6 +93,7 @@ export function createOpenCalls(): OpenCalls {
       wakeWaiters()
     },
     allowed: () => calls.filter(({ state }) => state === 'allowed'),
+    asking: () => calls.filter(({ state }) => state === 'asking'),
     isIdle: () => isReached('idle'),
     whenIdle: () => waitUntil('idle'),
     async whenResolved(patienceMs) {

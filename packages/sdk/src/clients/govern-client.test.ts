@@ -328,7 +328,7 @@ describe('the promise of create', () => {
   test.each([false, true])(
     'a turn that may not go on answers without asking the model (stream: %s)',
     async (stream) => {
-      const prepare = () => wait<Prepared>({ said: { text: 'The budget is used up.', id: 'x' } })
+      const prepare = () => wait<Prepared>({ reason: 'killed', said: { text: 'The budget is used up.', id: 'x' } })
       const viaChat = governed(openai(), release, { prepare }).client.chat.completions
       const viaResponses = governed(openai(), release, { prepare }).client.responses
       const viaMessages = governed(anthropic(), release, { prepare }).client.messages

@@ -1,5 +1,6 @@
 import { ReplayConfigError } from '../base/errors.js'
-import { isLabel, LABEL_RULE, shown } from './option-kinds.js'
+import { executors, isLabel, LABEL_RULE, shown } from './option-kinds.js'
+import type { ToolMap } from './replay-options.js'
 
 /** Checks the argument of `session.addLabel`. */
 export function checkLabel(label: unknown): asserts label is string {
@@ -10,4 +11,10 @@ export function checkLabel(label: unknown): asserts label is string {
 export function checkToolFilter(tools: unknown): asserts tools is readonly string[] {
   if (Array.isArray(tools) && tools.every((name) => typeof name === 'string')) return
   throw new ReplayConfigError(`narrow takes an array of tool names, not ${shown(tools)}`, null)
+}
+
+/** Checks the argument of `session.addTools`. */
+export function checkExecutors(tools: unknown): asserts tools is ToolMap {
+  const problem = executors.problem(tools)
+  if (problem !== null) throw new ReplayConfigError(`the argument of addTools ${problem}`, null)
 }

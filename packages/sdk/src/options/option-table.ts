@@ -1,7 +1,6 @@
 import {
   type CaptureLevel,
   type Environment,
-  type Gate,
   LIMITS,
   type ProviderConstraints,
   type UnmatchedPolicy,
@@ -30,7 +29,7 @@ import {
   wholeNumber,
   workflowDefinition,
 } from './option-kinds.js'
-import type { CompatEnforcement, Mode, NarrowingFeedback, ReplayOptions } from './replay-options.js'
+import type { CompatEnforcement, Mode, NarrowingFeedback, ReplayOptions, SessionGate } from './replay-options.js'
 import type { WorkflowOptions } from './workflow-options.js'
 
 /** One option: what it takes, what is used without it, and what it does. */
@@ -92,13 +91,15 @@ export const OPTIONS = {
       doc: 'How far the session intervenes.',
     },
     gate: {
-      kind: choice<Gate>({
+      kind: choice<SessionGate>({
         reject_all: 'throw `ReplayContractError`',
         strip_partial: 'remove the blocked calls; throw if no call is left',
         strip_blocked: 'remove the blocked calls; return a text response if no call is left',
+        answer:
+          'leave blocked calls of wrapped tools in the response; running one returns its remedy. Others are removed, as by `strip_blocked`',
       }),
       default: 'reject_all',
-      doc: 'What to do with a response that contains a blocked call.',
+      doc: 'What to do with a response that contains a blocked call. `openSession` uses `answer` by default.',
     },
     onError: {
       kind: choice<'block' | 'allow'>({

@@ -48,6 +48,8 @@ export interface CallInDoubt {
 export type Mode = 'enforce' | 'shadow' | 'log-only'
 export type CompatEnforcement = 'protective' | 'advisory'
 export type NarrowingFeedback = 'silent' | 'metadata' | 'inject'
+/** A gate of the server's, or `answer`: the blocked calls of wrapped tools stay, and running one gives its remedy. */
+export type SessionGate = Gate | 'answer'
 /** The tools of one request after narrowing. */
 export interface NarrowResult {
   /** The definitions of the tools that the model was offered, as the program wrote them. */
@@ -86,13 +88,15 @@ export interface ReplayOptions<Tools extends ToolMap = ToolMap> {
    */
   mode?: Mode
   /**
-   * What to do with a response that contains a blocked call.
+   * What to do with a response that contains a blocked call. `openSession` uses `answer` by default.
    * - `reject_all`: throw `ReplayContractError`
    * - `strip_partial`: remove the blocked calls; throw if no call is left
    * - `strip_blocked`: remove the blocked calls; return a text response if no call is left
+   * - `answer`: leave blocked calls of wrapped tools in the response; running one returns its remedy. Others are
+   *   removed, as by `strip_blocked`
    * @defaultValue `'reject_all'`
    */
-  gate?: Gate
+  gate?: SessionGate
   /**
    * What to do with a call while the server cannot be reached.
    * - `block`: block it

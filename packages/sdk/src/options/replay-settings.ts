@@ -3,7 +3,6 @@ import {
   type CaptureLevel,
   type Contract,
   type Environment,
-  type Gate,
   type JsonValue,
   type ProviderConstraints,
   providerConstraintsSchema,
@@ -14,7 +13,14 @@ import { isPrepared, type PreparedContracts } from '../contracts/contracts.js'
 import { refuseWrongOptions } from './check-options.js'
 import { addressProblem, DEFAULT_BASE_URL, environmentOf, type SdkEnvironment } from './environment.js'
 import { OPTIONS } from './option-table.js'
-import type { CompatEnforcement, Mode, NarrowingFeedback, ReplayOptions, ToolExecutor } from './replay-options.js'
+import type {
+  CompatEnforcement,
+  Mode,
+  NarrowingFeedback,
+  ReplayOptions,
+  SessionGate,
+  ToolExecutor,
+} from './replay-options.js'
 import { type JoinedWorkflow, readWorkflowOption } from './workflow-settings.js'
 
 type OptionalName =
@@ -34,7 +40,7 @@ export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
   readonly sessionId: string
   /** Null if not given: an approved plan then suggests one. */
   readonly mode: Mode | null
-  readonly gate: Gate
+  readonly gate: SessionGate
   readonly onError: 'block' | 'allow'
   readonly unmatchedPolicy: UnmatchedPolicy
   /** Null if not given: an approved plan then suggests one. */
@@ -44,7 +50,11 @@ export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
   readonly narrowingFeedback: NarrowingFeedback
   readonly providerConstraints: ProviderConstraints
   readonly principal: JsonValue | undefined
-  readonly tools: ReadonlyMap<string, ToolExecutor> | null
+  readonly tools: Map<string, ToolExecutor> | null
+  /** Executors are added while the session runs, so that nothing can be said about missing ones at its start. */
+  readonly wrapsLater: boolean
+  /** The program can answer a checkpoint later, so that `onCheckpoint` may be missing. */
+  readonly asksLater: boolean
   readonly apiKey: string | null
   /** The program passes an empty key: it expects a server. */
   readonly isKeyEmpty: boolean
@@ -73,6 +83,7 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
     )
   }
   refuseWrongOptions('replay', options)
+  refuseGate(options)
   const { environment, known } = environmentOf(options.environment ?? env.environment)
   const apiKey = options.apiKey?.trim() || env.apiKey
   const workflow = readWorkflowOption(options.workflow, {
@@ -99,6 +110,8 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
     ),
     principal: copyOf(options.principal),
     tools: options.tools === undefined ? null : new Map(Object.entries(options.tools)),
+    wrapsLater: false,
+    asksLater: false,
     apiKey,
     isKeyEmpty: apiKey === null && 'apiKey' in options,
     runtimeUrl: options.runtimeUrl ?? apiUrlOf(env),
@@ -114,6 +127,21 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
     captureDisabled: env.captureDisabled,
     appInstance: env.appInstance,
   }
+}
+
+/** The same for `openSession`, where blocked calls are answered and executors may come later. */
+export function readSessionOptions(options: ReplayOptions, env: SdkEnvironment): ReplaySettings {
+  const wrapsLater = options?.tools === undefined
+  const settings = readReplayOptions(wrapsLater ? { ...options, tools: {} } : options, env)
+  return { ...settings, wrapsLater, asksLater: true, gate: options?.gate ?? 'answer' }
+}
+
+function refuseGate({ gate, tools }: ReplayOptions): void {
+  if (gate !== 'answer' || tools !== undefined) return
+  throw new ReplayConfigError(
+    "gate: 'answer' leaves blocked calls in the response, so that only wrapped tools may run them: pass the option tools",
+    'constraints_without_wrapper',
+  )
 }
 
 /** Only those that were given: an absent callback stays absent. */

@@ -7,7 +7,7 @@ import type { StoredConversations } from './stored-conversations.js'
  */
 export interface Provider {
   /** As in patterns such as `openai/gpt-4o*`. */
-  readonly name: ProviderName
+  readonly name: string
   /** The method that calls the model, as a path on the client. */
   readonly createPath: string
   readRequest(request: JsonObject): RequestView

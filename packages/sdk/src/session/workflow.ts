@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { HandoffView, WorkflowView } from '@countersign/protocol'
 import { ReplayConfigError, ReplayKillError } from '../base/errors.js'
-import type { SessionCore } from './session-core.js'
+import type { SessionCore } from './core/session-core.js'
 import { POLL_MS, pollUntil, translated } from './workflow-polling.js'
 
 /** Work that a session offers to another role of its workflow. */

@@ -41,21 +41,69 @@ export async function askForApproval(call: CheckpointCall, approver: Approver): 
   return { approvals: answers.map(({ approval }) => approval), refused: stopped?.refused ?? null }
 }
 
+/** What a person decided about a call, for every checkpoint that it triggered. */
+export interface PersonsAnswer {
+  /** Whether the call may run. */
+  readonly decision: 'approve' | 'deny'
+  /** Who decided, as the record should name them. */
+  readonly decided_by: string
+  /** Why, in at most 1,000 characters. */
+  readonly reason?: string
+}
+
+/** What a person is to be asked about a call, now that nobody answers at once. */
+export function questionsOf(call: CheckpointCall, approver: Approver): ApprovalRequest[] {
+  return call.decision.checkpoints.map((trigger) => {
+    approver.report({ type: 'checkpoint_requested', ...aboutOf(trigger, call, approver) })
+    return requestOf(trigger, call, approver, clampTimeout(trigger.timeout_seconds))
+  })
+}
+
+/** Weighs an answer that came `ageMs` after the question. One that is too late is none. */
+export function weighAnswer(
+  call: CheckpointCall,
+  given: PersonsAnswer,
+  ageMs: number,
+  approver: Approver,
+): CheckpointResult {
+  const answers = call.decision.checkpoints.map((trigger) => {
+    const timeoutSeconds = clampTimeout(trigger.timeout_seconds)
+    const isLate = ageMs > timeoutSeconds * 1_000
+    const decided = { checkpoint_id: trigger.checkpoint_id, decided_at: approver.now().toISOString(), ...given }
+    return answerOf(trigger, call, approver, isLate ? null : decided)
+  })
+  const stopped = answers.find(({ refused }) => refused !== null)
+  return { approvals: answers.map(({ approval }) => approval), refused: stopped?.refused ?? null }
+}
+
 interface Answer {
   readonly approval: Approval
   readonly refused: CheckpointResult['refused']
 }
 
 async function askOne(trigger: CheckpointTrigger, call: CheckpointCall, approver: Approver): Promise<Answer> {
+  const timeoutSeconds = clampTimeout(trigger.timeout_seconds)
+  approver.report({ type: 'checkpoint_requested', ...aboutOf(trigger, call, approver) })
+  const answer = await withTimeout(decide(trigger, call, approver, timeoutSeconds), timeoutSeconds * 1_000)
+  return answerOf(trigger, call, approver, answer)
+}
+
+const aboutOf = ({ checkpoint_id }: CheckpointTrigger, { decision }: CheckpointCall, { sessionId }: Approver) => ({
+  session_id: sessionId,
+  checkpoint_id,
+  tool_name: decision.tool_name,
+})
+
+/** Null stands for no answer in time. */
+function answerOf(
+  trigger: CheckpointTrigger,
+  call: CheckpointCall,
+  approver: Approver,
+  answer: ApprovalResponse | null,
+): Answer {
   const { decision } = call
   const timeoutSeconds = clampTimeout(trigger.timeout_seconds)
-  const about = {
-    session_id: approver.sessionId,
-    checkpoint_id: trigger.checkpoint_id,
-    tool_name: decision.tool_name,
-  }
-  approver.report({ type: 'checkpoint_requested', ...about })
-  const answer = await withTimeout(decide(trigger, call, approver, timeoutSeconds), timeoutSeconds * 1_000)
+  const about = aboutOf(trigger, call, approver)
   const bound = { checkpoint_id: trigger.checkpoint_id, argument_hash: decision.argument_hash ?? '' }
   approver.report({ type: 'checkpoint_resolved', ...about, decision: answer === null ? 'timeout' : answer.decision })
   if (answer === null) {

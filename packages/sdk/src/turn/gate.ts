@@ -1,28 +1,47 @@
 import { type Decision, type Gate, RESTRICTED } from '@countersign/protocol'
 import type { EnforcementDecision } from '../base/errors.js'
 import { quoteName } from '../base/quote-name.js'
+import type { SessionGate } from '../options/replay-options.js'
 
 /** What the program gets to see of a judged response. */
 export type GateResult =
-  | { readonly action: 'release' }
-  | { readonly action: 'keep'; readonly callIds: ReadonlySet<string>; readonly blocked: readonly Decision[] }
+  | { readonly action: 'release'; readonly marked?: readonly Decision[] }
+  | {
+      readonly action: 'keep'
+      readonly callIds: ReadonlySet<string>
+      readonly blocked: readonly Decision[]
+      readonly marked?: readonly Decision[]
+    }
   | { readonly action: 'answer'; readonly text: string; readonly blocked: readonly Decision[] }
   | { readonly action: 'refuse' }
 
-/** `reject_all` refuses for one blocked call; the strip gates drop it and differ only when nothing is left. */
-export function passGate(gate: Gate, decisions: readonly Decision[]): GateResult {
+/**
+ * `reject_all` refuses for one blocked call; the strip gates drop it and differ only when nothing is left. `answer` drops
+ * only what the program could run by itself: a call that `stays` is run by its wrapper, which gives the remedy.
+ */
+export function passGate(
+  gate: SessionGate,
+  decisions: readonly Decision[],
+  stays: (blocked: Decision) => boolean = () => false,
+): GateResult {
   const blocked = decisions.filter(isBlocked)
   if (blocked.length === 0) return { action: 'release' }
   if (gate === 'reject_all') return { action: 'refuse' }
-  const allowed = decisions.filter((call) => !isBlocked(call))
-  if (allowed.length > 0) return { action: 'keep', callIds: new Set(allowed.map(({ call_id }) => call_id)), blocked }
+  const marked = gate === 'answer' ? blocked.filter(stays) : []
+  if (marked.length === blocked.length) return { action: 'release', marked }
+  const shown = decisions.filter((call) => !isBlocked(call) || marked.includes(call))
+  if (shown.length > 0)
+    return { action: 'keep', callIds: new Set(shown.map(({ call_id }) => call_id)), blocked, marked }
   return gate === 'strip_partial' ? { action: 'refuse' } : { action: 'answer', text: explainToModel(blocked), blocked }
 }
+
+/** Each call is judged by itself, as by `strip_blocked`; what the program then sees is no matter of the authority. */
+export const proposedAs = (gate: SessionGate): Gate => (gate === 'answer' ? 'strip_blocked' : gate)
 
 export const isBlocked = (call: Decision): boolean => call.decision === 'block'
 
 /** `reject_all` lets nothing of a response through when one call is blocked, so that its outcome is `blocked`. */
-export function enforcementOf(decisions: readonly Decision[], gate: Gate): EnforcementDecision {
+export function enforcementOf(decisions: readonly Decision[], gate: SessionGate): EnforcementDecision {
   const blocked = decisions.filter(isBlocked)
   const isPartial = gate !== 'reject_all' && blocked.length < decisions.length
   const outcome = blocked.length === 0 ? 'allowed' : isPartial ? 'partial' : 'blocked'

@@ -1,8 +1,10 @@
-import { isObject, type JsonObject } from '../base/json-object.js'
+import type { Decision } from '@countersign/protocol'
+import { isObject, type JsonObject, withHiddenPropertiesOf } from '../base/json-object.js'
 import { runToPromise } from '../base/steps.js'
 import type { ApiResult } from '../clients/api-promise.js'
 import { type ClientStream, layStream, streamOf } from '../clients/client-stream.js'
 import type { Provider, SaidInstead, StreamHold } from '../providers/provider.js'
+import { explainToModel } from './gate.js'
 import type { ModelAnswer, TurnHooks, TurnResult } from './turn-hooks.js'
 
 /** A request that the model was sent. */
@@ -34,9 +36,11 @@ export function wholeAnswer(provider: Provider, data: unknown, result: TurnResul
   const response = isObject(data) ? data : {}
   switch (result.action) {
     case 'release':
-      return { data }
-    case 'keep':
-      return { data: provider.keepCalls(response, result.callIds) }
+      return { data: isMarked(result) ? withMark(response, result.marked) : data }
+    case 'keep': {
+      const kept = provider.keepCalls(response, result.callIds)
+      return { data: isMarked(result) ? withMark(kept, result.marked) : kept }
+    }
     case 'answer':
       return { data: provider.withTextOnly(response, result.text) }
     case 'retry':
@@ -120,14 +124,39 @@ async function* failing(error: unknown): AsyncGenerator<unknown> {
 function released(hold: StreamHold, result: TurnResult): JsonObject[] {
   switch (result.action) {
     case 'release':
-      return hold.release()
-    case 'keep':
-      return hold.releaseOnly(result.callIds)
+      return isMarked(result) ? withMarkAtEnd(hold.release(), result.marked) : hold.release()
+    case 'keep': {
+      const events = hold.releaseOnly(result.callIds)
+      return isMarked(result) ? withMarkAtEnd(events, result.marked) : events
+    }
     case 'answer':
       return hold.releaseOnly(new Set(), result.text)
     case 'retry':
       throw new Error('a stream that has begun to flow cannot be asked for again')
   }
+}
+
+type Marked = TurnResult & { readonly marked: readonly Decision[] }
+
+const isMarked = (result: TurnResult): result is Marked =>
+  'marked' in result && result.marked !== undefined && result.marked.length > 0
+
+/** Which calls of an answer are blocked, beside it: what stands in its messages is sent back to the provider. */
+const markOf = (marked: readonly Decision[]): JsonObject => ({
+  blocked: marked.map((call) => ({
+    call_id: call.call_id,
+    tool_name: call.tool_name,
+    reason: call.reason,
+    remedy: explainToModel([call]),
+  })),
+})
+
+const withMark = (response: JsonObject, marked: readonly Decision[]): JsonObject =>
+  withHiddenPropertiesOf(response, { ...response, countersign: markOf(marked) })
+
+function withMarkAtEnd(events: readonly JsonObject[], marked: readonly Decision[]): JsonObject[] {
+  const last = events.at(-1)
+  return last === undefined ? [] : [...events.slice(0, -1), { ...last, countersign: markOf(marked) }]
 }
 
 function streamAnswer(pending: PendingRequest, hold: StreamHold): ModelAnswer {

@@ -1,5 +1,5 @@
 import { checkStrictValue, type ReadResponse, readResponse } from '@countersign/engine'
-import type { Decision, Flows, Gate, ProposalCapture } from '@countersign/protocol'
+import type { Decision, Flows, ProposalCapture } from '@countersign/protocol'
 import type { DecidedBy, PreparedTurn, ProposalRequest, ProposalVerdict } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall } from '../authority/open-calls.js'
@@ -9,9 +9,10 @@ import { type KnownOrPromised, runSteps, type Steps, wait } from '../base/steps.
 import { writtenJson } from '../base/written-json.js'
 import { responseIdOf } from '../clients/conversations.js'
 import { messagesOf } from '../observe/capture-item.js'
+import type { SessionGate } from '../options/replay-options.js'
 import type { Provider } from '../providers/provider.js'
 import type { SeenAnswer } from './continuations.js'
-import { enforcementOf, explain, type GateResult, passGate } from './gate.js'
+import { enforcementOf, explain, type GateResult, passGate, proposedAs } from './gate.js'
 import { reportedReceipt } from './receipts.js'
 import { type ProposedCalls, registerCalls } from './register-calls.js'
 import type { ModelAnswer } from './turn-hooks.js'
@@ -96,7 +97,7 @@ function* rejectAnswer(context: AnswerContext, prepared: PreparedTurn, fault: Fa
 export function costOnly(
   prepared: PreparedTurn,
   { model, usage, providerRun }: ReadResponse,
-  gate: Gate,
+  gate: SessionGate,
 ): ProposalRequest {
   const response = {
     tool_calls: [],
@@ -104,13 +105,13 @@ export function costOnly(
     ...(model !== null && { model }),
     ...(usage !== null && { usage }),
   }
-  return { prepared, response, read: readResponse(response), gate, flows: undefined, capture: 'none' }
+  return { prepared, response, read: readResponse(response), gate: proposedAs(gate), flows: undefined, capture: 'none' }
 }
 
-const proposalOf = (context: AnswerContext, prepared: PreparedTurn, gate: Gate): ProposalRequest => {
+const proposalOf = (context: AnswerContext, prepared: PreparedTurn, gate: SessionGate): ProposalRequest => {
   const { answer, response, flows } = context
   const capture = prepared.by === 'server' ? captureOf(context) : undefined
-  return { prepared, response: answer.response, read: response, gate, flows, capture }
+  return { prepared, response: answer.response, read: response, gate: proposedAs(gate), flows, capture }
 }
 
 /** The server captures what it decides. It has the response; the messages it must be given. */
@@ -125,7 +126,7 @@ function captureOf({ session, answer }: AnswerContext): ProposalCapture | undefi
 export function proposeAnswer(
   context: AnswerContext,
   prepared: PreparedTurn,
-  gate: Gate,
+  gate: SessionGate,
 ): KnownOrPromised<ProposalVerdict> {
   const fault = faultOf(context)
   if (fault !== null) return runSteps(rejectAnswer(context, prepared, fault))
@@ -163,14 +164,23 @@ export function* watchAnswer(context: AnswerContext, prepared: PreparedTurn, sta
   noteAnswer(context, stance, watched, prepared.by)
 }
 
-export function passThroughGate({ session, asked }: AnswerContext, decisions: readonly Decision[]): AnswerResult {
-  const { gate } = session.settings
+export function passThroughGate(context: AnswerContext, decisions: readonly Decision[]): AnswerResult {
+  const { session, asked } = context
+  const { gate, tools } = session.settings
   const enforcement = enforcementOf(decisions, gate)
-  const result = passGate(gate, decisions)
+  const isReadable = gate === 'answer' && isReadInOneWay(context)
+  const result = passGate(gate, decisions, ({ tool_name }) => isReadable && tools?.has(tool_name) === true)
   if (enforcement.blocked.length > 0) session.notes.blocked(enforcement)
   asked.trace.add('gate', result.action === 'refuse' ? 'block' : 'pass', { reason: result.action })
   if (result.action !== 'refuse') return result
   return { action: 'refuse', error: new ReplayContractError(explain(enforcement.blocked), enforcement) }
+}
+
+/** Whoever reads the answer finds the calls that were judged, each under an id of its own. */
+function isReadInOneWay(context: AnswerContext): boolean {
+  const { calls, problems } = context.response
+  const ids = new Set(calls.map(({ id }) => id))
+  return faultOf(context) === null && problems.length === 0 && ids.size === calls.length && !ids.has('')
 }
 
 /** From here on wrapped tools may run these calls. */

@@ -94,7 +94,8 @@ function blockedBeforeAsking({ settings, notes }: TurnSession, blocked: BlockedT
     settings.gate,
   )
   notes.blocked(decision)
-  if (settings.gate === 'strip_blocked') return { said: { text: remedy, id: randomUUID() } }
+  const isSaid = settings.gate === 'strip_blocked' || settings.gate === 'answer'
+  if (isSaid) return { said: { text: remedy, id: randomUUID() }, reason }
   throw new ReplayContractError(`the model was not called (${reason}). ${remedy}`, decision)
 }
 
@@ -119,6 +120,7 @@ function writtenRequest(request: TurnRequest['request']): JsonValue {
 /** Before the next step, every allowed call gets an outcome. */
 export function resolveEarlierCalls(session: TurnSession, view: RequestView): void {
   const { openCalls, settings } = session
+  for (const call of openCalls.asking()) openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
   for (const call of openCalls.allowed()) {
     const isWrapped = settings.tools?.has(call.toolName) ?? false
     const answered = timesIn(view.answeredCallIds, call.callId)

@@ -50,6 +50,12 @@ export function reportedReceipt(call: OpenCall, outcome: Outcome): Receipt {
   return receipt
 }
 
+/** The program's own account of a call that it ran itself: weaker evidence, with the values that contracts read. */
+export function settledReceipt(call: OpenCall, outcome: Outcome, given: unknown, salt: string): Receipt {
+  const result = outcome === 'succeeded' ? writtenJson(given) : undefined
+  return { ...reportedReceipt(call, outcome), ...(result !== undefined && resultEvidence(call, result, salt)) }
+}
+
 function resultEvidence(call: OpenCall, result: JsonValue, salt: string): Pick<Receipt, 'result_hash' | 'outputs'> {
   const paths = call.decision.output_paths.flatMap((path) => {
     const compiled = compilePath(path)

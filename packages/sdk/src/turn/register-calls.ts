@@ -10,6 +10,8 @@ export interface RegisteredCalls {
   readonly decisions: readonly Decision[]
   /** Registered and free to run. */
   readonly open: readonly OpenCall[]
+  /** Registered, and a person is still to be asked. */
+  readonly asking: readonly OpenCall[]
   /** Registered, and stopped since, by a person or a control: they must be resolved as not executed. */
   readonly stopped: readonly OpenCall[]
 }
@@ -20,11 +22,11 @@ export interface ProposedCalls {
   readonly answeredIds: readonly string[]
 }
 
-/** Registers the calls that were allowed, and asks people about those that need it. */
+/** Registers the calls that were allowed, and asks people about those that need it: now, later, or never. */
 export function registerCalls(
   verdict: ProposalVerdict,
   proposed: ProposedCalls,
-  approver: Approver | null,
+  approver: Approver | 'later' | null,
 ): KnownOrPromised<RegisteredCalls> {
   const ageMs = startAge()
   const open: OpenCall[] = []
@@ -34,8 +36,20 @@ export function registerCalls(
     if (call !== null) (decision.decision === 'block' ? stopped : open).push(call)
   }
   const needsPerson = approver !== null && open.some(({ decision }) => decision.checkpoint_required)
-  if (!needsPerson) return { decisions: verdict.decisions, open, stopped }
+  if (!needsPerson) return { decisions: verdict.decisions, open, asking: NONE, stopped }
+  if (approver === 'later') return askLater(verdict.decisions, { open, stopped })
   return askAboutCalls(verdict.decisions, { open, stopped }, approver)
+}
+
+const NONE: readonly OpenCall[] = []
+
+function askLater(
+  decisions: readonly Decision[],
+  { open, stopped }: Pick<RegisteredCalls, 'open' | 'stopped'>,
+): RegisteredCalls {
+  const asking = open.filter(({ decision }) => decision.checkpoint_required)
+  for (const call of asking) call.state = 'asking'
+  return { decisions, open: open.filter((call) => !asking.includes(call)), asking, stopped }
 }
 
 async function askAboutCalls(
@@ -63,7 +77,7 @@ async function askAboutCalls(
     stopped.push(answered)
     return refusedDecision(decision, refused)
   })
-  return { decisions, open, stopped }
+  return { decisions, open, asking: NONE, stopped }
 }
 
 function openCall(
@@ -103,7 +117,7 @@ export function timesIn(ids: readonly string[], id: string): number {
   return times
 }
 
-function refusedDecision(decision: Decision, refused: NonNullable<CheckpointResult['refused']>): Decision {
+export function refusedDecision(decision: Decision, refused: NonNullable<CheckpointResult['refused']>): Decision {
   const block = checkpointBlock(null, decision.tool_name, refused.reason, refused.detail)
   return { ...decision, decision: 'block', reason: block.reason, reasons: [block], remedy: block.remedy, failures: [] }
 }

@@ -8,9 +8,10 @@ import { messageOf } from '../base/diagnostics.js'
 import { ReplayContractError, ReplayUnavailableError } from '../base/errors.js'
 import type { KnownOrPromised } from '../base/steps.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
-import { enforcementOf } from './gate.js'
+import { enforcementOf, explainToModel } from './gate.js'
 import { type MeantCall, matchCall } from './match-call.js'
 import { type Execution, executedReceipt, reportedReceipt } from './receipts.js'
+import type { Verdicts } from './verdicts.js'
 
 /** A tool that runs only for an allowed call. Pass the arguments of the call, and its id to tell equal calls apart. */
 export type WrappedTool<Result = unknown> = (args?: unknown, options?: { callId?: string }) => Promise<Result>
@@ -30,6 +31,10 @@ export interface ToolRuntime {
   readonly decider: () => DecidedBy
   readonly killed: () => boolean
   readonly killSignal: AbortSignal
+  /** A blocked call gives its remedy as the tool's result, where that is the gate; otherwise it throws. */
+  readonly answersBlocked: boolean
+  /** Null where the verdicts of calls are not remembered. */
+  readonly verdicts: Verdicts | null
   /** The program called a tool with other arguments than were allowed. */
   onArgumentsDiffer(difference: ArgumentDifference): void
   /** Set while a tool runs, so that a turn started inside of it can be recognised. */
@@ -62,34 +67,54 @@ export function wrapTools(
 ): Readonly<Record<string, WrappedTool>> {
   const wrapped: Record<string, WrappedTool> = Object.create(null)
   for (const [name, executor] of tools) {
-    wrapped[name] = async (args, options = {}) => runWrapped({ name, executor, args, callId: options.callId }, runtime)
+    wrapped[name] = async (args, options = {}) => {
+      const run = await runWrapped({ name, executor, args, callId: options.callId }, runtime)
+      if (run.ran) return run.result
+      if (runtime.answersBlocked) return run.result
+      throw run.error
+    }
   }
   return Object.freeze(wrapped)
 }
 
-interface Invocation extends MeantCall {
+export interface Invocation extends MeantCall {
   readonly executor: ToolExecutor
 }
 
-async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise<unknown> {
+/** The tool ran and gave this, or why it did not run. What the tool itself throws is thrown on. */
+export type ToolRun =
+  | { readonly ran: true; readonly result: unknown }
+  /** `result` is what the model is told in place of the tool's result. */
+  | { readonly ran: false; readonly result: string; readonly error: ReplayContractError }
+
+const refused = (error: ReplayContractError): ToolRun => ({
+  ran: false,
+  result: explainToModel(error.decision.blocked),
+  error,
+})
+
+/** Runs a tool for the allowed call that is meant, and for no other. */
+export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise<ToolRun> {
   const { openCalls } = runtime
   const match = matchCall(openCalls.allowed(), invocation)
   if (match.call === null) {
-    if (!runtime.enforcing(runtime.decider())) return runUnjudged(invocation, runtime)
+    if (!runtime.enforcing(runtime.decider())) return { ran: true, result: await runUnjudged(invocation, runtime) }
     if (match.meant !== null) match.meant.refused = true
     if (match.changed.length > 0) runtime.onArgumentsDiffer({ tool: invocation.name, names: match.changed, ran: false })
-    throw noAllowedCall(invocation, match.changed)
+    return refused(notAllowed(invocation, match.changed, runtime.verdicts))
   }
   const { call, edited } = match
   openCalls.start(call)
   if (edited.length > 0) runtime.onArgumentsDiffer({ tool: invocation.name, names: edited, ran: true })
+  let problem: ReplayContractError | null
   try {
-    await guard(call, runtime)
+    problem = await guard(call, runtime)
   } catch (error) {
     // Whatever went wrong, nothing ran: a call left running would keep every later turn waiting.
     if (call.state === 'running') openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
     throw error
   }
+  if (problem !== null) return refused(problem)
   const execution = await run(invocation, call, runtime)
   const receipt = executedReceipt(call, execution.evidence, {
     salt: runtime.authority().saltOf(call.by),
@@ -100,19 +125,26 @@ async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise
   if (openCalls.complete()) await runtime.deliver()
   else runtime.deliverSoon()
   if ('thrown' in execution) throw execution.thrown
-  return execution.evidence.result
+  return { ran: true, result: execution.evidence.result }
 }
 
-/** Everything that may have changed since the decision. A call that must not run is resolved as not executed. */
-async function guard(call: OpenCall, runtime: ToolRuntime): Promise<void> {
-  const refuse = async (reason: BlockReason, remedy: string, block?: Partial<Decision>): Promise<never> => {
+/**
+ * Everything that may have changed since the decision. A call that must not run is resolved as not executed, and why is
+ * returned; null for one that may. Throws when nobody can say.
+ */
+async function guard(call: OpenCall, runtime: ToolRuntime): Promise<ReplayContractError | null> {
+  const refuse = async (
+    reason: BlockReason,
+    remedy: string,
+    block?: Partial<Decision>,
+  ): Promise<ReplayContractError> => {
     runtime.openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
     await runtime.deliver()
     const decision = { ...blockedDecision(call.decision, reason, remedy), ...block }
-    throw new ReplayContractError(`${call.toolName} did not run: ${remedy}`, enforcementOf([decision], 'reject_all'))
+    return new ReplayContractError(`${call.toolName} did not run: ${remedy}`, enforcementOf([decision], 'reject_all'))
   }
   // A kill stops tools everywhere, also where nothing is enforced.
-  if (!runtime.enforcing(call.by)) return runtime.killed() ? refuse('killed', WAS_KILLED) : undefined
+  if (!runtime.enforcing(call.by)) return runtime.killed() ? refuse('killed', WAS_KILLED) : null
   if (call.ageMs() > TRUSTED_DECISION_MS) {
     try {
       await runtime.authority().confirm(call)
@@ -121,15 +153,14 @@ async function guard(call: OpenCall, runtime: ToolRuntime): Promise<void> {
         runtime.openCalls.putBack(call)
         throw error
       }
-      await refuse(runtime.killed() ? 'killed' : 'precondition_not_met', messageOf(error))
+      return refuse(runtime.killed() ? 'killed' : 'precondition_not_met', messageOf(error))
     }
   }
-  if (runtime.killed()) await refuse('killed', WAS_KILLED)
+  if (runtime.killed()) return refuse('killed', WAS_KILLED)
   const violated = checkExecution(runtime.authority().plan, call.toolName, call.arguments)
-  if (violated !== null) {
-    const { reason, remedy, failures, contract_file } = violated
-    await refuse(reason, remedy, { failures, contract_file: contract_file ?? null, reasons: [violated] })
-  }
+  if (violated === null) return null
+  const { reason, remedy, failures, contract_file } = violated
+  return refuse(reason, remedy, { failures, contract_file: contract_file ?? null, reasons: [violated] })
 }
 
 type Ran = { readonly evidence: Execution; readonly thrown?: unknown }
@@ -234,6 +265,27 @@ function codeOf(thrown: unknown): string {
 
 /** A custom tool takes the text itself; JSON text of a function's arguments is passed on parsed. */
 const isCustomInput = (given: unknown, args: JsonObject): boolean => typeof given === 'string' && args.input === given
+
+/** The call was blocked, or waits for a person, or nobody knows of it. */
+function notAllowed(
+  invocation: Invocation,
+  changed: readonly string[],
+  verdicts: Verdicts | null,
+): ReplayContractError {
+  const verdict = verdicts?.meant(invocation) ?? null
+  if (verdict === null || verdict.decision === null || verdict.verdict === 'allow') {
+    return noAllowedCall(invocation, changed)
+  }
+  const { decision, toolName } = verdict
+  const stopped =
+    verdict.verdict === 'block' ? decision : blockedDecision(decision, 'checkpoint_denied', NOT_APPROVED_YET)
+  return new ReplayContractError(
+    `${toolName} did not run: ${stopped.remedy ?? ''}`,
+    enforcementOf([stopped], 'reject_all'),
+  )
+}
+
+const NOT_APPROVED_YET = 'It needs the approval of a person, and nobody has approved it yet.'
 
 function noAllowedCall({ name, callId }: Invocation, changed: readonly string[]): ReplayContractError {
   const which =

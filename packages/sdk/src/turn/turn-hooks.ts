@@ -1,3 +1,4 @@
+import type { BlockReason, Decision } from '@countersign/protocol'
 import type { JsonObject } from '../base/json-object.js'
 import type { Steps } from '../base/steps.js'
 import type { SaidInstead } from '../providers/provider.js'
@@ -17,7 +18,7 @@ export interface TurnHooks {
 }
 
 /** The request to send, or the text to answer with instead of asking the model. */
-export type Prepared = { request: JsonObject } | { said: SaidInstead }
+export type Prepared = { request: JsonObject } | { said: SaidInstead; reason: BlockReason }
 
 export interface ModelAnswer {
   /** As it was sent. */
@@ -43,9 +44,9 @@ export interface AbandonedAnswer {
 
 /** What the program gets of an answer, or that the model is asked again. */
 export type TurnResult =
-  | { action: 'release' }
-  /** Only the calls of these ids stay. */
-  | { action: 'keep'; callIds: ReadonlySet<string> }
+  | { action: 'release'; marked?: readonly Decision[] }
+  /** Only the calls of these ids stay. Those in `marked` are blocked all the same. */
+  | { action: 'keep'; callIds: ReadonlySet<string>; marked?: readonly Decision[] }
   /** No call stays, and this is said. */
   | { action: 'answer'; text: string }
   /** The answer is thrown away, and the model is asked again. Streams only with `holdStreams`. */

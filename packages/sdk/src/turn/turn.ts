@@ -1,4 +1,5 @@
 import { readResponse } from '@countersign/engine'
+import type { NarrowedTool } from '@countersign/protocol'
 import type { ProposalVerdict } from '../authority/authority.js'
 import type { JsonObject } from '../base/json-object.js'
 import { runToPromise, type Steps, wait } from '../base/steps.js'
@@ -38,10 +39,11 @@ import {
   refuseUngovernable,
   resolveEarlierCalls,
 } from './prepare-turn.js'
-import { registerCalls } from './register-calls.js'
+import { type RegisteredCalls, registerCalls } from './register-calls.js'
 import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, TurnResult } from './turn-hooks.js'
 import type { QueuePlace } from './turn-queue.js'
 import { binds, type TurnRequest, type TurnSession } from './turn-session.js'
+import type { DecidedAnswer } from './verdicts.js'
 
 /** One governed call of a model, with its retries. */
 export function runTurn(hooks: TurnHooks, call: ModelCall): GovernedPromise {
@@ -86,18 +88,34 @@ interface Turn {
   place: QueuePlace | null
   /** Null until the first request is prepared. */
   asked: TurnRequest | null
-  retries: number
+  retriesLeft: number
+  readonly options: TurnOptions
 }
 
-export function createTurn(session: TurnSession, provider: Provider): TurnHooks {
-  const turn: Turn = { session, provider, place: null, asked: null, retries: 0 }
+export interface TurnOptions {
+  /** How often the model may be asked again after a block. */
+  readonly retries: number
+  /** Questions to people are left open for the program to answer. */
+  readonly asksLater?: boolean
+  /** Called with each answer of the model that was judged. */
+  readonly onDecided?: ((answer: DecidedAnswer) => void) | undefined
+}
+
+export interface GovernedTurn extends TurnHooks {
+  /** The tools that were taken out of the request. */
+  removed(): readonly NarrowedTool[]
+}
+
+export function createTurn(session: TurnSession, provider: Provider, options: TurnOptions): GovernedTurn {
+  const turn: Turn = { session, provider, place: null, asked: null, retriesLeft: options.retries, options }
   return {
     prepare: (request) => prepare(turn, request),
     judge: (answer) => judge(turn, answer),
     abandon: (answer) => abandon(turn, answer),
+    removed: () => (onlyWatches(turn) ? [] : (turn.asked?.prepared?.removed ?? [])),
     // Known only once the request is prepared.
     get holdStreams() {
-      return session.settings.maxRetries > 0 && !onlyWatches(turn)
+      return options.retries > 0 && !onlyWatches(turn)
     },
     get onlyWatches() {
       return onlyWatches(turn)
@@ -192,12 +210,14 @@ function* judge(turn: Turn, answer: ModelAnswer): Steps<TurnResult> {
     const { prepared } = asked
     if (prepared === null) {
       noteAnswer(context, 'log', [], null)
+      noteDecided(turn, context, NOT_ENFORCED)
       return conclude(turn, context, { action: 'release' })
     }
     session.assertUsable()
     const stance = session.stance(prepared.by)
     if (stance !== 'enforce') {
       yield* watchAnswer(context, prepared, stance)
+      noteDecided(turn, context, NOT_ENFORCED)
       return conclude(turn, context, { action: 'release' })
     }
     let verdict: ProposalVerdict
@@ -207,18 +227,22 @@ function* judge(turn: Turn, answer: ModelAnswer): Steps<TurnResult> {
       verdict = yield* proposeAgain(context, prepared, error)
     }
     asked.trace.decided(verdict.decisions)
-    const calls = yield* wait(registerCalls(verdict, proposedCalls(context), session.approver))
+    const approver = turn.options.asksLater && session.approver.onCheckpoint === undefined ? 'later' : session.approver
+    const calls = yield* wait(registerCalls(verdict, proposedCalls(context), approver))
     noteAnswer(context, 'enforce', calls.decisions, verdict.by)
     try {
       // People take their time: the session may have been killed meanwhile.
       session.assertUsable()
     } catch (error) {
-      yield* wait(giveUp(session, [...calls.open, ...calls.stopped]))
+      yield* wait(giveUp(session, [...calls.open, ...calls.asking, ...calls.stopped]))
       throw error
     }
     const result = passThroughGate(context, calls.decisions)
-    if (result.action !== 'refuse') openCalls(context, calls.open)
-    const notRun = result.action === 'refuse' ? [...calls.open, ...calls.stopped] : calls.stopped
+    if (result.action !== 'refuse') {
+      openCalls(context, calls.asking.length === 0 ? calls.open : [...calls.open, ...calls.asking])
+      noteDecided(turn, context, calls)
+    }
+    const notRun = result.action === 'refuse' ? [...calls.open, ...calls.asking, ...calls.stopped] : calls.stopped
     if (notRun.length > 0) yield* wait(giveUp(session, notRun))
     return conclude(turn, context, result)
   } catch (error) {
@@ -226,6 +250,17 @@ function* judge(turn: Turn, answer: ModelAnswer): Steps<TurnResult> {
     throw error
   }
 }
+
+function noteDecided({ options }: Turn, { response }: AnswerContext, calls: RegisteredCalls | null): void {
+  options.onDecided?.({
+    response,
+    decisions: calls?.decisions ?? [],
+    asking: calls?.asking ?? [],
+    isEnforced: calls !== null,
+  })
+}
+
+const NOT_ENFORCED = null
 
 /** The program gets the answer or the error, unless the model is asked again. */
 function conclude(turn: Turn, { asked, answer }: AnswerContext, result: AnswerResult): TurnResult {
@@ -235,8 +270,8 @@ function conclude(turn: Turn, { asked, answer }: AnswerContext, result: AnswerRe
     leaveQueue(turn)
     return result
   }
-  if (turn.retries >= session.settings.maxRetries) throw result.error
-  turn.retries++
+  if (turn.retriesLeft === 0) throw result.error
+  turn.retriesLeft--
   const explanation = explainToModel(result.error.decision.blocked)
   return { action: 'retry', request: provider.withAppendedText(asked.request, explanation) }
 }

@@ -68,7 +68,7 @@ export interface LocalSessionOptions {
   readonly plan: Plan
   readonly nowMs: () => number
   /** True where the program gave no tools to wrap: there is no stronger evidence than its report, so that commits. */
-  readonly commitOnReport: boolean
+  readonly commitOnReport: () => boolean
   /** True where the session only watches: then nobody is asked and the circuit breaker kills nothing. */
   readonly watches: boolean
   /** False where neither a server, nor a store, nor a wrapped tool has a use for the hashes of what was allowed. */
@@ -110,7 +110,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       model: response.model ?? model,
       usage: response.usage,
       responseHash: NO_DIGEST,
-      evidence: options.commitOnReport ? 'reported' : 'contract',
+      evidence: options.commitOnReport() ? 'reported' : 'contract',
       asks: !options.watches,
       keepsHashes: options.keepsHashes,
     })

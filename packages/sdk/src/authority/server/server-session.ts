@@ -22,7 +22,8 @@ export interface ServerSessionOptions {
   readonly transport: Transport
   readonly identity: Omit<SessionIdentity, 'salt'>
   readonly compiled: { readonly hash: string; readonly session: CompiledSession }
-  readonly provider: string
+  /** Null where each turn names its own. */
+  readonly provider: string | null
   readonly workflow: JoinedWorkflow | null
   readonly takeover: boolean
 }
@@ -194,7 +195,7 @@ async function createOrFindHeld(
     capture_level: captureLevel,
     ...(principal !== undefined && { principal }),
     ...(labels.length > 0 && { labels: [...labels] }),
-    provider,
+    ...(provider !== null && { provider }),
     ...(workflow !== null && { workflow: joinOf(workflow) }),
   }
   try {

@@ -1,4 +1,4 @@
-import type { ArgumentDifference } from '../turn/tools.js'
+import type { ArgumentDifference } from '../../turn/tools.js'
 import type { SessionCore } from './session-core.js'
 
 /** Once for each tool and set of arguments: a schema does the same to every call. */

@@ -1,10 +1,10 @@
 import { compilePlan, describeNote, type Plan } from '@countersign/engine'
 import type { CompiledSession, PlanLookup } from '@countersign/protocol'
-import { messageOf, type Report } from '../base/diagnostics.js'
-import { ReplayConfigError } from '../base/errors.js'
-import { compilationFailed, isPrepared, type PreparedContracts } from '../contracts/contracts.js'
-import { loadCompiled, loadContracts, loadPrepared } from '../contracts/load-contracts.js'
-import type { ReplaySettings } from '../options/replay-settings.js'
+import { messageOf, type Report } from '../../base/diagnostics.js'
+import { ReplayConfigError } from '../../base/errors.js'
+import { compilationFailed, isPrepared, type PreparedContracts } from '../../contracts/contracts.js'
+import { loadCompiled, loadContracts, loadPrepared } from '../../contracts/load-contracts.js'
+import type { ReplaySettings } from '../../options/replay-settings.js'
 
 /** A plan ready to judge, beside the form in which it travels. */
 export interface LoadedPlan {
@@ -86,13 +86,13 @@ export function checkPlanUse({ plan }: LoadedPlan, settings: ReplaySettings, isE
   }
   if (!isEnforced) return
   for (const [tool, { executionConstraints }] of plan.contracts) {
-    if (executionConstraints.length === 0 || settings.tools?.has(tool)) continue
+    if (executionConstraints.length === 0 || settings.wrapsLater || settings.tools?.has(tool)) continue
     throw new ReplayConfigError(
       `the contract of ${tool} has execution_constraints, which only a wrapped tool can check: add ${tool} to the option tools`,
       'constraints_without_wrapper',
     )
   }
-  if (plan.hasCheckpoints && settings.onCheckpoint === undefined) {
+  if (plan.hasCheckpoints && settings.onCheckpoint === undefined && !settings.asksLater) {
     throw new ReplayConfigError('the contracts have checkpoints: pass the option onCheckpoint', 'compilation_failed')
   }
 }

@@ -1,7 +1,7 @@
 import { modelPattern } from '@countersign/engine'
 import type { ProviderConstraints } from '@countersign/protocol'
-import type { Report } from '../base/diagnostics.js'
-import { ReplayConfigError } from '../base/errors.js'
+import type { Report } from '../../base/diagnostics.js'
+import { ReplayConfigError } from '../../base/errors.js'
 
 /** Throws for a provider or model that a constraint forbids, and warns, once each, of those it advises against. */
 export type CheckProvider = (provider: string, model: string | null) => void

@@ -1,8 +1,8 @@
-import type { Report } from '../base/diagnostics.js'
-import { ReplayConfigError } from '../base/errors.js'
-import { OPTIONS } from '../options/option-table.js'
-import type { CompatEnforcement, Mode } from '../options/replay-options.js'
-import type { ReplaySettings } from '../options/replay-settings.js'
+import type { Report } from '../../base/diagnostics.js'
+import { ReplayConfigError } from '../../base/errors.js'
+import { OPTIONS } from '../../options/option-table.js'
+import type { CompatEnforcement, Mode } from '../../options/replay-options.js'
+import type { ReplaySettings } from '../../options/replay-settings.js'
 import { ATTACHED_AS, type Attachment, type AttachmentState } from './attachment.js'
 import { checkPlanUse, emptyPlan, hasContracts, type LoadedPlan, loadPlan } from './load-plan.js'
 

@@ -1,8 +1,8 @@
 import type { Environment } from '@countersign/protocol'
-import type { Transport } from '../authority/transport.js'
-import { messageOf } from '../base/diagnostics.js'
-import type { CompatEnforcement, Mode } from '../options/replay-options.js'
-import type { ReplaySettings } from '../options/replay-settings.js'
+import type { Transport } from '../../authority/transport.js'
+import { messageOf } from '../../base/diagnostics.js'
+import type { CompatEnforcement, Mode } from '../../options/replay-options.js'
+import type { ReplaySettings } from '../../options/replay-settings.js'
 import { checkPlanUse, type LoadedPlan, readApprovedPlan } from './load-plan.js'
 
 export type AttachmentState =

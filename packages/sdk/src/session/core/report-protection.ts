@@ -1,6 +1,6 @@
 import { suggestName } from '@countersign/engine'
-import type { Report } from '../base/diagnostics.js'
-import type { ReplaySettings } from '../options/replay-settings.js'
+import type { Report } from '../../base/diagnostics.js'
+import type { ReplaySettings } from '../../options/replay-settings.js'
 import type { SessionRules } from './session-rules.js'
 
 /** Reports where a session that enforces does less than its options suggest. */
@@ -31,9 +31,9 @@ function whyNotGoverned({ apiKey, isKeyEmpty }: ReplaySettings, { governed }: Se
 }
 
 /** Preconditions that a mere report meets, because the tool that they require has no wrapper. */
-function openedByReport({ tools }: ReplaySettings, { loaded }: SessionRules): string[] {
+function openedByReport({ tools, wrapsLater }: ReplaySettings, { loaded }: SessionRules): string[] {
   const { contracts } = loaded.plan
-  if (tools === null) return []
+  if (tools === null || wrapsLater) return []
   return [...contracts.values()].flatMap(({ tool, preconditions }) =>
     preconditions.flatMap((item) => {
       if (item.kind !== 'tool' || tools.has(item.tool)) return []

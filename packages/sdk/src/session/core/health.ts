@@ -1,6 +1,6 @@
-import type { AuthorityFacts } from '../authority/authority.js'
-import type { HealthSnapshot } from '../base/health-snapshot.js'
-import type { CompatEnforcement, Mode } from '../options/replay-options.js'
+import type { AuthorityFacts } from '../../authority/authority.js'
+import type { HealthSnapshot } from '../../base/health-snapshot.js'
+import type { CompatEnforcement, Mode } from '../../options/replay-options.js'
 import type { AttachmentState } from './attachment.js'
 
 export interface HealthFacts {

@@ -1,20 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { NarrowingSnapshot } from '@countersign/protocol'
-import type { Authority, DecidedBy, KillCause } from '../authority/authority.js'
-import { createLocalAuthority } from '../authority/local/local-authority.js'
-import type { LocalSessionOptions } from '../authority/local/local-session.js'
-import { createOpenCalls, type EvidenceBatch, type OpenCalls } from '../authority/open-calls.js'
-import { createGovernedAuthority } from '../authority/server/governed-authority.js'
-import { createServerSession, type ServerSession } from '../authority/server/server-session.js'
-import { createTransport, type Transport } from '../authority/transport.js'
-import { createReport } from '../base/create-report.js'
-import type { Report } from '../base/diagnostics.js'
-import { ReplayConfigError, ReplayKillError, ReplayUnavailableError } from '../base/errors.js'
-import type { KnownOrPromised } from '../base/steps.js'
-import type { ReplaySettings } from '../options/replay-settings.js'
-import type { RunningTool } from '../turn/tools.js'
-import type { Stance } from '../turn/turn-session.js'
+import type { Authority, DecidedBy, KillCause } from '../../authority/authority.js'
+import { createLocalAuthority } from '../../authority/local/local-authority.js'
+import type { LocalSessionOptions } from '../../authority/local/local-session.js'
+import { createOpenCalls, type EvidenceBatch, type OpenCalls } from '../../authority/open-calls.js'
+import { createGovernedAuthority } from '../../authority/server/governed-authority.js'
+import { createServerSession, type ServerSession } from '../../authority/server/server-session.js'
+import { createTransport, type Transport } from '../../authority/transport.js'
+import { createReport } from '../../base/create-report.js'
+import type { Report } from '../../base/diagnostics.js'
+import { ReplayConfigError, ReplayKillError, ReplayUnavailableError } from '../../base/errors.js'
+import type { KnownOrPromised } from '../../base/steps.js'
+import type { ReplaySettings } from '../../options/replay-settings.js'
+import type { RunningTool } from '../../turn/tools.js'
+import type { Stance } from '../../turn/turn-session.js'
 import { attachPlan } from './attachment.js'
 import { createProviderCheck } from './provider-pattern.js'
 import { reportProtection } from './report-protection.js'
@@ -55,7 +55,8 @@ export interface SessionCore {
 /** Evidence waits this long for that of the step's other calls, so that one request carries it all. */
 const GATHERING_MS = 25
 
-export function createSessionCore(settings: ReplaySettings, providerName: string): SessionCore {
+/** The name of the provider is null where it comes with each turn. */
+export function createSessionCore(settings: ReplaySettings, providerName: string | null): SessionCore {
   const { sessionId } = settings
   const report = createReport(settings.diagnostics)
   const openCalls = createOpenCalls()
@@ -71,7 +72,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
   let gathering: NodeJS.Timeout | undefined
   let server: ServerSession | null = null
   let checkProvider = providerCheckFor(rules)
-  checkProvider(providerName, null)
+  if (providerName !== null) checkProvider(providerName, null)
   let authority = authorityFor(rules)
 
   function providerCheckFor({ loaded }: SessionRules) {
@@ -102,7 +103,7 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
       },
       plan: loaded.plan,
       nowMs: () => Date.now(),
-      commitOnReport: settings.tools === null,
+      commitOnReport: () => (settings.wrapsLater ? settings.tools?.size === 0 : settings.tools === null),
       watches,
       keepsHashes: governed || settings.store !== undefined || settings.tools !== null,
     }

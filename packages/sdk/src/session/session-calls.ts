@@ -1,0 +1,123 @@
+import type { Outcome } from '@countersign/protocol'
+import { OUTCOMES } from '@countersign/protocol'
+import { ReplayConfigError } from '../base/errors.js'
+import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
+import { type PersonsAnswer, weighAnswer } from '../turn/checkpoints.js'
+import { reportedReceipt, settledReceipt } from '../turn/receipts.js'
+import { refusedDecision } from '../turn/register-calls.js'
+import { runWrapped, type ToolRun } from '../turn/tools.js'
+import { allowVerdict, blockVerdict, type CallVerdict } from '../turn/verdicts.js'
+import type { SessionParts } from './core/session-parts.js'
+
+/** How a call is run. */
+export interface CallToRun {
+  /** The arguments of the program; they must be those that were judged. By default those are used. */
+  readonly args?: unknown
+  /** Runs the tool in place of the executor in the option `tools`. */
+  readonly executor?: ToolExecutor
+}
+
+/** What became of a call that the program ran itself. */
+export interface Settlement {
+  /** `unknown` where nobody can say whether the tool did its work. */
+  readonly outcome: Outcome
+  /** The tool's result, for what contracts read of it. */
+  readonly result?: unknown
+}
+
+/** Adds executors to those that the session was opened with. */
+export function addExecutors({ core }: SessionParts, added: ToolMap): void {
+  const { tools } = core.settings
+  if (tools === null) {
+    throw new ReplayConfigError('the session was started without the option tools, so that no tool can be added', null)
+  }
+  for (const [name, executor] of Object.entries(added)) tools.set(name, executor)
+}
+
+/** Runs an allowed call, once; tells why a blocked one does not run. */
+export async function executeCall(parts: SessionParts, callId: string, given: CallToRun): Promise<ToolRun> {
+  const { core, runtime, verdicts } = parts
+  const call = core.openCalls.allowed().find((one) => one.callId === callId) ?? verdicts.of(callId)
+  if (call === null) throw unknownCall(callId)
+  const { toolName: name } = call
+  const executor = given.executor ?? core.settings.tools?.get(name)
+  if (executor === undefined && verdicts.of(callId)?.verdict !== 'block') {
+    throw new ReplayConfigError(
+      `session.run has no executor for ${name}: pass it in the option tools, or run the tool and call session.settle`,
+      null,
+    )
+  }
+  const args = given.args === undefined ? call.arguments : given.args
+  return runWrapped({ name, executor: executor ?? neverRun, args, callId }, runtime)
+}
+
+function neverRun(): never {
+  throw new Error('a blocked call was run')
+}
+
+/** Takes the program's account of a call that it ran itself. */
+export async function settleCall(parts: SessionParts, callId: string, given: Settlement): Promise<void> {
+  const { core } = parts
+  if (!OUTCOMES.includes(given?.outcome)) {
+    throw new ReplayConfigError(`session.settle takes an outcome: one of ${OUTCOMES.join(', ')}`, null)
+  }
+  const { openCalls } = core
+  const call = openCalls.allowed().find((one) => one.callId === callId)
+  if (call === undefined) {
+    if (parts.verdicts.of(callId) === null) throw unknownCall(callId)
+    if (core.stance(parts.runtime.decider()) !== 'enforce') return
+    throw new ReplayConfigError(
+      `the call ${JSON.stringify(callId)} cannot be settled: it was not allowed, it waits for a person, or it has an outcome`,
+      null,
+    )
+  }
+  openCalls.resolve(call, settledReceipt(call, given.outcome, given.result, core.authority().saltOf(call.by)))
+  if (openCalls.complete()) await core.deliver()
+  else core.deliverSoon()
+}
+
+/** Takes a person's answer about a call, and gives the verdict that follows from it. */
+export async function answerQuestion(parts: SessionParts, id: string, given: PersonsAnswer): Promise<CallVerdict> {
+  const { core, turns, verdicts } = parts
+  core.assertUsable()
+  checkAnswer(given)
+  const call = core.openCalls.asking().find((one) => one.pendingCallId === id)
+  if (call === undefined) {
+    throw new ReplayConfigError(
+      `no question ${JSON.stringify(id)} waits for an answer: it was answered, or the conversation went on without it`,
+      null,
+    )
+  }
+  const { approvals, refused } = weighAnswer(call, given, call.ageMs(), turns.approver)
+  call.approvals = approvals
+  if (refused === null) {
+    call.state = 'allowed'
+    const verdict = allowVerdict(call)
+    verdicts.change(verdict)
+    return verdict
+  }
+  const verdict = blockVerdict(refusedDecision(call.decision, refused), call.arguments)
+  verdicts.change(verdict)
+  core.openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
+  await core.deliver()
+  return verdict
+}
+
+function checkAnswer(given: PersonsAnswer): void {
+  const isDecided = given?.decision === 'approve' || given?.decision === 'deny'
+  const by: unknown = given?.decided_by
+  const why: unknown = given?.reason
+  const isExplained = why === undefined || (typeof why === 'string' && why.length <= 1_000)
+  if (isDecided && isExplained && typeof by === 'string' && by !== '' && by.length <= 256) return
+  throw new ReplayConfigError(
+    "session.answer takes { decision: 'approve' or 'deny', decided_by: who decided, in at most 256 characters }, " +
+      'and a reason of at most 1,000 characters if there is one',
+    null,
+  )
+}
+
+const unknownCall = (callId: string): ReplayConfigError =>
+  new ReplayConfigError(
+    `no call ${JSON.stringify(callId)} is known: propose the model's answer first, and use the id of a call in it`,
+    null,
+  )

@@ -1,0 +1,209 @@
+import type { HandoffView, StateSnapshot, WorkflowView } from '@countersign/protocol'
+import { deepFreeze } from '../authority/snapshot-with.js'
+import { type HealthSnapshot, isClusterMember } from '../base/health-snapshot.js'
+import { checkExecutors, checkLabel, checkToolFilter } from '../options/check-arguments.js'
+import type { NarrowResult, ToolMap } from '../options/replay-options.js'
+import type { PersonsAnswer } from '../turn/checkpoints.js'
+import { reportedReceipt } from '../turn/receipts.js'
+import { type ToolRun, type WrappedTool, wrapTools } from '../turn/tools.js'
+import type { TraceEntry } from '../turn/trace.js'
+import type { CallVerdict } from '../turn/verdicts.js'
+import { healthOf } from './core/health.js'
+import type { SessionParts } from './core/session-parts.js'
+import type { ShadowDelta } from './core/shadow-delta.js'
+import {
+  addExecutors,
+  answerQuestion,
+  type CallToRun,
+  executeCall,
+  type Settlement,
+  settleCall,
+} from './session-calls.js'
+import { createTurnMaker, type SessionTurn, type TurnInput, type TurnMaker } from './session-turn.js'
+import {
+  completeHandoff,
+  type HandoffOffer,
+  type HandoffWait,
+  loadWorkflow,
+  offerHandoff,
+  reclaimHandoff,
+  waitForHandoff,
+} from './workflow.js'
+
+/** The tools of a session of which it is not known whether they were given. */
+export type SomeTools = Readonly<Record<string, WrappedTool | undefined>> | undefined
+
+/** A governed session: prepare each model call, propose its answer, and run the calls that it allows. */
+export class Session<Tools = SomeTools> {
+  /** The id of the session. */
+  readonly sessionId: string
+  /** The wrapped tools; undefined if the option `tools` was not given. */
+  readonly tools: Tools
+  readonly #parts: SessionParts
+  readonly #turns: TurnMaker
+
+  constructor(parts: SessionParts) {
+    const { settings } = parts.core
+    this.#parts = parts
+    this.#turns = createTurnMaker(parts.turns, parts.verdicts)
+    this.sessionId = settings.sessionId
+    const isGiven = settings.tools !== null && !settings.wrapsLater
+    this.tools = (isGiven ? wrapTools(settings.tools, parts.runtime) : undefined) as Tools
+  }
+
+  /**
+   * Begins a turn: says which tools the model may be offered. Turns with tools wait for each other. Throws if nobody can
+   * decide, or if the session was killed or closed.
+   */
+  prepare(input: TurnInput): Promise<SessionTurn> {
+    return this.#turns.prepare(input)
+  }
+
+  /** What was decided about a call; null if the session has not judged it lately. */
+  verdictOf(callId: string): CallVerdict | null {
+    return this.#parts.verdicts.of(callId)
+  }
+
+  /**
+   * Runs an allowed call with the judged arguments, at most once, and leaves its receipt. Resolves to the tool's result,
+   * or to the text for the model if the call is blocked or waits for a person. What the tool throws is thrown on.
+   */
+  async run(callId: string, args?: unknown): Promise<unknown> {
+    return (await this.execute(callId, { args })).result
+  }
+
+  /** The same, with an executor of the caller's, and with whether the tool ran. */
+  execute(callId: string, call: CallToRun = {}): Promise<ToolRun> {
+    return executeCall(this.#parts, callId, call)
+  }
+
+  /** Reports the outcome of a call that the program ran itself. That is weaker evidence than `run` leaves. */
+  settle(callId: string, settlement: Settlement): Promise<void> {
+    return settleCall(this.#parts, callId, settlement)
+  }
+
+  /** Answers the question of an `ask` verdict, by its id. Resolves to the verdict that follows from the answer. */
+  answer(id: string, answer: PersonsAnswer): Promise<CallVerdict> {
+    return answerQuestion(this.#parts, id, answer)
+  }
+
+  /** Adds executors for `run`. A tool of theirs counts as wrapped: only `run` and `execute` prove that it ran. */
+  addTools(tools: ToolMap): void {
+    checkExecutors(tools)
+    addExecutors(this.#parts, tools)
+  }
+
+  /** Sends the captures, receipts and controls that are still waiting, if the server can be reached. */
+  async flush(): Promise<void> {
+    await this.#parts.core.deliver()
+    await Promise.all([this.#parts.captures.flush(), this.#parts.core.authority().flush()])
+  }
+
+  /** Ends the session: calls that have not run count as not executed, and what is waiting is sent. */
+  async close(): Promise<void> {
+    if (this.#parts.core.isRestored()) return
+    this.#parts.core.end()
+    const { openCalls, settings } = this.#parts.core
+    await openCalls.whenIdle()
+    for (const call of openCalls.asking()) openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
+    for (const call of openCalls.allowed()) {
+      openCalls.resolve(call, reportedReceipt(call, settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'))
+    }
+    await this.#parts.core.deliver()
+    await Promise.all([this.#parts.captures.close(), this.#parts.core.authority().close()])
+  }
+
+  /** The same as `close`. */
+  async restore(): Promise<void> {
+    await this.close()
+  }
+
+  /** Stops the session immediately and permanently. The server is told, repeatedly until it confirms. */
+  kill(): void {
+    this.#parts.core.kill()
+  }
+
+  /** Adds a label, which can never be removed. It applies immediately, and on the server before the next turn. */
+  addLabel(label: string): void {
+    checkLabel(label)
+    this.#parts.core.authority().addLabel(label)
+  }
+
+  /** Allows only these tools, until `widen()` is called. */
+  narrow(toolFilter: readonly string[]): void {
+    checkToolFilter(toolFilter)
+    this.#parts.core.setFilter([...toolFilter])
+  }
+
+  /** Removes the restriction that `narrow` set. */
+  widen(): void {
+    this.#parts.core.setFilter(null)
+  }
+
+  /** The state of the session, as a frozen copy. */
+  getState(): StateSnapshot {
+    return this.#parts.core.snapshot(this.#parts.notes.narrowingSnapshot())
+  }
+
+  /** The health of the session, as a frozen copy. */
+  getHealth(): HealthSnapshot {
+    const core = this.#parts.core
+    const { mode, compat, governed, refusal, attachment } = core.rules()
+    const { totalStepCount, totalBlockCount } = this.getState()
+    return healthOf({
+      mode,
+      compatEnforcement: compat,
+      governed,
+      refusing: refusal !== null,
+      restored: core.isRestored(),
+      bypassed: this.#parts.isBypassed(),
+      attachment,
+      authority: core.authority().facts(),
+      clusterDetected: isClusterMember(core.settings.appInstance),
+      totalSteps: totalStepCount,
+      totalBlocks: mode === 'enforce' ? totalBlockCount : 0,
+      otherErrors: this.#parts.notes.errors() + this.#parts.captures.failures(),
+      shadowEvaluations: this.#parts.notes.shadowEvaluations(),
+    })
+  }
+
+  /** Which tools the latest request was narrowed to; null before the first request. */
+  getLastNarrowing(): NarrowResult | null {
+    return this.#parts.notes.lastNarrowing()
+  }
+
+  /** What enforcement would have changed in the latest turn; null unless the session is in shadow mode. */
+  getLastShadowDelta(): ShadowDelta | null {
+    return this.#parts.notes.lastShadowDelta()
+  }
+
+  /** The checks of the latest turn, in order. They never contain values of arguments. */
+  getLastTrace(): readonly TraceEntry[] {
+    return this.#parts.notes.lastTrace()
+  }
+
+  /** Loads the workflow of the session from the server. */
+  async getWorkflowState(): Promise<WorkflowView> {
+    return deepFreeze(await loadWorkflow(this.#parts.core))
+  }
+
+  /** Offers work to another role of the workflow. */
+  async handoff(offer: HandoffOffer): Promise<HandoffView> {
+    return deepFreeze(await offerHandoff(this.#parts.core, offer))
+  }
+
+  /** Completes the handoff that this session accepted. Its labels go back with it; it may use no more tools. */
+  async completeHandoff(): Promise<HandoffView> {
+    return deepFreeze(await completeHandoff(this.#parts.core))
+  }
+
+  /** Takes back a handoff that this session offered, after it expired or its holder was lost. */
+  async reclaimHandoff(handoffId: string): Promise<HandoffView> {
+    return deepFreeze(await reclaimHandoff(this.#parts.core, handoffId))
+  }
+
+  /** Waits until a handoff is completed, reclaimed or expired; null if that does not happen in time. */
+  async waitForHandoff(handoffId: string, wait: HandoffWait): Promise<HandoffView | null> {
+    return deepFreeze(await waitForHandoff(this.#parts.core, handoffId, wait))
+  }
+}

@@ -1,0 +1,142 @@
+import { equalValues, type ReadResponse } from '@countersign/engine'
+import type { ApprovalRequest, BlockReason, Decision, JsonObject } from '@countersign/protocol'
+import type { OpenCall } from '../authority/open-calls.js'
+import { boundedMap } from '../base/bounded-map.js'
+import { jsonOf } from '../base/written-json.js'
+import { type Approver, questionsOf } from './checkpoints.js'
+import { explainToModel, isBlocked } from './gate.js'
+import type { MeantCall } from './match-call.js'
+
+/** What was decided about one call. */
+export type CallVerdict = AllowVerdict | BlockVerdict | AskVerdict
+
+/** The call may run, once and with these arguments. */
+export interface AllowVerdict extends JudgedCall {
+  /** Run it. */
+  readonly verdict: 'allow'
+}
+
+/** The call must not run. */
+export interface BlockVerdict extends JudgedCall {
+  /** Do not run it. */
+  readonly verdict: 'block'
+  /** The rule that blocks it. */
+  readonly reason: BlockReason
+  /** What to do instead. */
+  readonly remedy: string
+  /** What the model is told in place of the tool's result. Details of a policy are not in it. */
+  readonly result: string
+}
+
+/** The call may run once a person has approved it: see `session.answer`. */
+export interface AskVerdict extends JudgedCall {
+  /** Ask a person, and answer with `session.answer`. */
+  readonly verdict: 'ask'
+  /** Names the question when it is answered. */
+  readonly id: string
+  /** One for each checkpoint that the call triggered. */
+  readonly questions: readonly ApprovalRequest[]
+}
+
+interface JudgedCall {
+  /** The id that the model gave the call. */
+  readonly callId: string
+  /** The name of the tool. */
+  readonly toolName: string
+  /** As they were judged; null if they could not be read. */
+  readonly arguments: JsonObject | null
+  /** Everything that was decided about the call; null where nobody judges. */
+  readonly decision: Decision | null
+}
+
+/** An answer of the model once it was judged. */
+export interface DecidedAnswer {
+  readonly response: ReadResponse
+  readonly decisions: readonly Decision[]
+  readonly asking: readonly OpenCall[]
+  /** False where verdicts have no consequence: then every call may run. */
+  readonly isEnforced: boolean
+}
+
+/** The verdicts of a session's latest answers, for whoever runs the calls. */
+export interface Verdicts {
+  /** Takes in an answer, and gives the verdicts of its calls in their order. */
+  take(answer: DecidedAnswer, approver: Approver): readonly CallVerdict[]
+  /** A person has answered, or the call was stopped since. */
+  change(verdict: CallVerdict): void
+  of(callId: string): CallVerdict | null
+  /** The call that a program means: the one with this id, or one of the latest answer with this name and arguments. */
+  meant(call: MeantCall): CallVerdict | null
+}
+
+const REMEMBERED = 2_000
+
+export function createVerdicts(): Verdicts {
+  const known = boundedMap<string, CallVerdict>(REMEMBERED)
+  let latest: readonly CallVerdict[] = []
+  return {
+    take(answer, approver) {
+      latest = verdictsOf(answer, approver)
+      for (const verdict of latest) known.set(verdict.callId, verdict)
+      return latest
+    },
+    change(verdict) {
+      known.set(verdict.callId, verdict)
+      latest = latest.map((one) => (one.callId === verdict.callId ? verdict : one))
+    },
+    of: (callId) => known.get(callId) ?? null,
+    meant({ name, args, callId }) {
+      if (callId !== undefined) {
+        const verdict = known.get(callId)
+        return verdict?.toolName === name ? verdict : null
+      }
+      const given = jsonOf(args === undefined ? {} : args)
+      if (given === undefined) return null
+      return latest.find((one) => one.toolName === name && equalValues(one.arguments, given)) ?? null
+    },
+  }
+}
+
+function verdictsOf(answer: DecidedAnswer, approver: Approver): CallVerdict[] {
+  const { response, decisions, isEnforced } = answer
+  const decided = new Map(decisions.map((decision) => [decision.index, decision]))
+  if (!isEnforced) return response.calls.map((call) => allowed(call, decided.get(call.index) ?? null))
+  return decisions.map((decision) => {
+    const call = response.calls.find(({ index }) => index === decision.index)
+    const args = call?.arguments ?? null
+    if (isBlocked(decision)) return blockVerdict(decision, args)
+    const asking = answer.asking.find((one) => one.decision === decision)
+    const judged = { id: decision.call_id, name: decision.tool_name, arguments: args }
+    return asking === undefined ? allowed(judged, decision) : askVerdict(asking, approver)
+  })
+}
+
+function allowed(
+  call: { readonly id: string; readonly name: string; readonly arguments: JsonObject | null },
+  decision: Decision | null,
+): AllowVerdict {
+  return { verdict: 'allow', callId: call.id, toolName: call.name, arguments: call.arguments, decision }
+}
+
+export const allowVerdict = ({ callId, toolName, arguments: args, decision }: OpenCall): AllowVerdict =>
+  allowed({ id: callId, name: toolName, arguments: args }, decision)
+
+export function blockVerdict(decision: Decision, args: JsonObject | null): BlockVerdict {
+  const { call_id, tool_name, reason, remedy } = decision
+  return {
+    verdict: 'block',
+    callId: call_id,
+    toolName: tool_name,
+    arguments: args,
+    decision,
+    reason: reason ?? 'execution_constraint_violated',
+    remedy: remedy ?? '',
+    result: explainToModel([decision]),
+  }
+}
+
+function askVerdict(call: OpenCall, approver: Approver): AskVerdict {
+  const { callId, toolName, arguments: args, decision, pendingCallId } = call
+  const questions = questionsOf(call, approver)
+  return { verdict: 'ask', callId, toolName, arguments: args, decision, id: pendingCallId, questions }
+}
