@@ -106,6 +106,30 @@ proves(
   },
 )
 
+proves('option.gate.answer.needs-tools', async () => {
+  expect(() => agent.start({ contracts, gate: 'answer' })).toThrow('pass the option tools')
+  const { session, ask } = agent.start({ contracts, gate: 'answer', tools: { look: () => 'seen' } })
+  agent.provider.enqueue(oneBad(), allBad())
+  const kept = await ask(['look', 'pay'])
+  expect(callNames(kept)).toEqual(['look'])
+  expect(kept).not.toHaveProperty('countersign')
+  expect(callNames(await ask(['look', 'pay']))).toEqual([])
+  await session.restore()
+})
+
+proves('option.gate.answer', 'the response says beside its messages which calls are blocked', async () => {
+  const { session, ask } = agent.start({ contracts, gate: 'answer', tools: { look: () => 'seen', pay: () => 'paid' } })
+  agent.provider.enqueue(oneBad())
+  const answer = await ask(['look', 'pay'])
+  expect(callNames(answer)).toEqual(['look', 'pay'])
+  expect(answer).toMatchObject({
+    countersign: { blocked: [{ call_id: 'b', tool_name: 'pay', reason: 'argument_value_mismatch' }] },
+  })
+  expect(JSON.stringify(answer.choices)).not.toContain('countersign')
+  expect(session.verdictOf('b')).toMatchObject({ verdict: 'block' })
+  await session.restore()
+})
+
 proves('option.max-retries.maximum', () => {
   for (const maxRetries of [6, -1, 1.5, Number.NaN]) {
     expect(() => agent.start({ contracts, maxRetries })).toThrow('maxRetries')

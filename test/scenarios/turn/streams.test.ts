@@ -126,6 +126,41 @@ describe.each(Object.entries(APIS))('%s', (_, api) => {
       )
     }
 
+    for (const way of ['ask', 'stream'] as const) {
+      proves(
+        'option.gate.answer',
+        `leaves a blocked call in the response, and running it gives the remedy (${way}, ${level})`,
+        async () => {
+          const session = begin({ gate: 'answer' })
+          agent.provider.enqueue(calls(['look', {}, 'l1'], ['pay', { amount: 501 }, 'p1'], ['wipe', {}, 'w1']))
+          expect(await api[way](session)).toEqual(['look', 'pay'])
+          expect(await session.tools?.pay?.({ amount: 501 }, { callId: 'p1' })).toMatch(
+            /^"pay" was blocked \(argument_value_mismatch\)/,
+          )
+          expect(await session.tools?.pay?.({ amount: 501 })).toMatch(/^"pay" was blocked/)
+          expect(await session.run('p1')).toMatch(/^"pay" was blocked/)
+          await session.run('l1')
+          expect(session.getState()).toMatchObject({ toolCallCounts: { look: 1 }, totalBlockCount: 1 })
+          await session.restore()
+        },
+      )
+    }
+
+    proves('option.max-retries.shows-call', `shows the model its call with the remedy (${level})`, async () => {
+      const session = begin({ maxRetries: 1 })
+      agent.provider.enqueue(calls(['look', {}, 'l1'], ['pay', { amount: 501 }, 'p1']), calls(['pay', { amount: 5 }]))
+      expect(await api.ask(session)).toEqual(['pay'])
+      const { messages, input } = agent.provider.requests.at(-1)?.body ?? {}
+      const written = JSON.stringify(messages ?? input)
+      expect(written).toContain('"go on"')
+      expect(written.match(/"l1"/g)).toHaveLength(2)
+      expect(written.match(/"p1"/g)).toHaveLength(2)
+      expect(written).toMatch(/"p1","(content|output)":"\\"pay\\" was blocked \(argument_value_mismatch\)/)
+      expect(written).toContain('It was not run, since another call of the same answer was blocked.')
+      expect((messages ?? input) as object[]).toContainEqual({ role: 'user', content: 'go on' })
+      await session.restore()
+    })
+
     proves('option.max-retries.retries', `asks again for a stream that is held (${level})`, async () => {
       const session = begin({ maxRetries: 1 })
       agent.provider.enqueue(calls(['pay', { amount: 501 }]), calls(['pay', { amount: 5 }]))

@@ -58,6 +58,7 @@ export function neutralProvider(name: string): Provider {
     }),
     withSystemText: (request, feedback) => ({ ...request, feedback }),
     withAppendedText: notSent,
+    withRefusedAnswer: notSent,
     withStreamUsage: notSent,
     keepCalls: (response) => response,
     withTextOnly: (response) => response,

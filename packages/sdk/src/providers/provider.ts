@@ -19,6 +19,11 @@ export interface Provider {
   withSystemText(request: JsonObject, text: string): JsonObject
   /** The request with a text after all messages, such as the remedy of a retry. */
   withAppendedText(request: JsonObject, text: string): JsonObject
+  /**
+   * The request with what the model answered to it and, for each of its calls, why that was not run. Null where only the
+   * program could answer a call, or the answer cannot be said back.
+   */
+  withRefusedAnswer(request: JsonObject, response: JsonObject, whyNotRun: (callId: string) => string): JsonObject | null
   /** Streams are asked for their usage; `readStream` hides the extra event where the program did not ask. */
   withStreamUsage(request: JsonObject): JsonObject
   /** The response with only these calls: a call without an id, or not named here, is gone. */

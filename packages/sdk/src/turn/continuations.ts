@@ -98,7 +98,7 @@ function answersTo(
   }
 }
 
-const NOT_RUN = 'It was not run, since another call of the same answer was blocked.'
+export const NOT_RUN = 'It was not run, since another call of the same answer was blocked.'
 
 function cannotGoOn(thread: Thread | null, names: readonly string[]): ReplayConfigError {
   return new ReplayConfigError(

@@ -1,5 +1,5 @@
 import { readResponse } from '@countersign/engine'
-import type { NarrowedTool } from '@countersign/protocol'
+import type { Decision, NarrowedTool } from '@countersign/protocol'
 import type { ProposalVerdict } from '../authority/authority.js'
 import type { JsonObject } from '../base/json-object.js'
 import { runToPromise, type Steps, wait } from '../base/steps.js'
@@ -7,6 +7,7 @@ import { type ApiResult, GovernedPromise } from '../clients/api-promise.js'
 import { isClientStream } from '../clients/client-stream.js'
 import type { ModelCall } from '../clients/govern-client.js'
 import type { Provider, RequestView } from '../providers/provider.js'
+import { NOT_RUN } from './continuations.js'
 import { explainToModel } from './gate.js'
 import {
   answerInstead,
@@ -272,8 +273,21 @@ function conclude(turn: Turn, { asked, answer }: AnswerContext, result: AnswerRe
   }
   if (turn.retriesLeft === 0) throw result.error
   turn.retriesLeft--
-  const explanation = explainToModel(result.error.decision.blocked)
-  return { action: 'retry', request: provider.withAppendedText(asked.request, explanation) }
+  return { action: 'retry', request: requestAgain(provider, asked, answer, result.error.decision.blocked) }
+}
+
+/** The model sees its own calls, each answered with why it was not run; or, where that cannot be said, only why. */
+function requestAgain(
+  provider: Provider,
+  { request }: TurnRequest,
+  { response, complete, contradiction }: ModelAnswer,
+  blocked: readonly Decision[],
+): JsonObject {
+  const remedies = new Map(blocked.map((decision) => [decision.call_id, explainToModel([decision])]))
+  const whyNotRun = (callId: string): string => remedies.get(callId) ?? NOT_RUN
+  const isWhole = complete && contradiction === null && !remedies.has('')
+  const answered = isWhole ? provider.withRefusedAnswer(request, response, whyNotRun) : null
+  return answered ?? provider.withAppendedText(request, explainToModel(blocked))
 }
 
 /** Nothing is released, and what the model used still counts. */

@@ -24,6 +24,7 @@ export const anthropic: Provider = {
       : [said, text(request.system)].filter((part) => part !== '').join('\n\n'),
   }),
   withAppendedText,
+  withRefusedAnswer,
   withStreamUsage: (request) => request,
   keepCalls,
   withTextOnly,
@@ -135,6 +136,20 @@ function withAppendedText(request: JsonObject, said: string): JsonObject {
   }
   const before = Array.isArray(last.content) ? last.content : [{ type: 'text', text: text(last.content) }]
   return { ...request, messages: [...messages.slice(0, -1), { ...last, content: [...before, added] }] }
+}
+
+function withRefusedAnswer(
+  request: JsonObject,
+  response: JsonObject,
+  whyNotRun: (callId: string) => string,
+): JsonObject | null {
+  const messages = Array.isArray(request.messages) ? request.messages : []
+  const answers = objects(response.content)
+    .filter((block) => block.type === 'tool_use')
+    .map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: whyNotRun(text(id)), is_error: true }))
+  if (answers.length === 0) return null
+  const said = { role: 'assistant', content: response.content }
+  return { ...request, messages: [...messages, said, { role: 'user', content: answers }] }
 }
 
 function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject {

@@ -26,6 +26,7 @@ export const openaiChat: Provider = {
     ...request,
     messages: [...list(request.messages), { role: 'system', content: said }],
   }),
+  withRefusedAnswer,
   withStreamUsage: (request) => ({
     ...request,
     stream_options: { ...(isObject(request.stream_options) ? request.stream_options : {}), include_usage: true },
@@ -148,6 +149,21 @@ function narrowedChoice(choice: unknown, allowed: ReadonlySet<string>): JsonObje
     }
   }
   return allowed.has(toolName(choice) ?? '') ? {} : { tool_choice: 'none' }
+}
+
+function withRefusedAnswer(
+  request: JsonObject,
+  response: JsonObject,
+  whyNotRun: (callId: string) => string,
+): JsonObject | null {
+  const [choice, ...others] = objects(response.choices)
+  const message = choice?.message
+  // Of several alternatives only one can be said back.
+  if (!isObject(message) || others.length > 0 || isObject(message.function_call)) return null
+  const calls = objects(message.tool_calls)
+  const answers = calls.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: whyNotRun(text(id)) }))
+  const said = { role: 'assistant', content: message.content ?? null, tool_calls: message.tool_calls }
+  return calls.length === 0 ? null : { ...request, messages: [...list(request.messages), said, ...answers] }
 }
 
 function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject {

@@ -28,6 +28,7 @@ export const openaiResponses: Provider = {
     ...request,
     input: [...(request.conversation == null ? inputItems(request) : []), { role: 'system', content: said }],
   }),
+  withRefusedAnswer,
   withStreamUsage: (request) => request,
   keepCalls,
   withTextOnly,
@@ -155,6 +156,26 @@ function narrowedChoice(choice: unknown, allowed: ReadonlySet<string>): JsonObje
     return { tool_choice: tools.length > 0 ? { ...choice, tools } : 'none' }
   }
   return allowed.has(toolName(choice) ?? '') ? {} : { tool_choice: 'none' }
+}
+
+function withRefusedAnswer(
+  request: JsonObject,
+  response: JsonObject,
+  whyNotRun: (callId: string) => string,
+): JsonObject | null {
+  const calls = storedResponses.callsExcept(response, new Set())
+  const answers = calls.map((call) => storedResponses.answerTo(call, whyNotRun(text(call.call_id))))
+  if (calls.length === 0 || answers.includes(null)) return null
+  // A conversation has the request and the answer by now, and its calls are answered with whatever comes next.
+  if (request.conversation != null) return { ...request, input: [] }
+  // What the provider did not store it does not know by its id.
+  const said = request.store === false ? objects(response.output).flatMap(unstored) : objects(response.output)
+  return { ...request, input: [...inputItems(request), ...said, ...answers] }
+}
+
+function unstored(item: JsonObject): JsonObject[] {
+  if (item.type === 'reasoning' && typeof item.encrypted_content !== 'string') return []
+  return [without(item, 'id')]
 }
 
 function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject {
