@@ -21,6 +21,12 @@ const stage = (name: string, include: string[], options: Record<string, unknown>
   test: { name, include, pool: 'forks' as const, testTimeout: 120_000, hookTimeout: 180_000, expect, ...options },
 })
 
+/**
+ * A worker keeps the modules it has loaded for its next file: loading the server takes 3 s of processor time, as much as
+ * most files take. No test may rely on a module being new.
+ */
+const kept = { isolate: false }
+
 const database = { globalSetup: ['./test/support/postgres/postgres-setup.ts'] }
 
 export default defineConfig({
@@ -31,15 +37,14 @@ export default defineConfig({
       stage(
         'unit',
         ['packages/*/src/**/*.test.ts', 'test/*.test.ts', 'test/cases/**/*.test.ts', 'test/conformance/**/*.test.ts'],
-        // Pure code: a worker may keep the modules it has loaded for its next file.
-        { isolate: false, setupFiles: ['./test/support/data/seeded-properties.ts'] },
+        { ...kept, setupFiles: ['./test/support/data/seeded-properties.ts'] },
       ),
-      stage('server', ['test/server/**/*.test.ts'], database),
-      stage('scenarios', ['test/scenarios/**/*.test.ts'], database),
+      stage('server', ['test/server/**/*.test.ts'], { ...database, ...kept }),
+      stage('scenarios', ['test/scenarios/**/*.test.ts'], { ...database, ...kept }),
       stage('frameworks', ['test/frameworks/**/*.test.ts'], {
         globalSetup: ['./test/frameworks/frameworks-setup.ts', ...database.globalSetup],
       }),
-      stage('faults', ['test/faults/**/*.test.ts'], database),
+      stage('faults', ['test/faults/**/*.test.ts'], { ...database, ...kept }),
       stage('browser', ['test/browser/**/*.test.ts'], { ...database, testTimeout: 300_000 }),
       stage('examples', ['test/examples/**/*.test.ts'], { ...database, testTimeout: 300_000 }),
     ],

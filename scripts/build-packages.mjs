@@ -2,7 +2,7 @@
 // file for each entry, with its dependencies inside, since opening 450 files took most of the time of an import
 // (docs/decisions/0085-the-sdk-is-published-as-a-bundle.md), and types for CommonJS.
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -23,8 +23,7 @@ for (const name of ['protocol', 'engine', 'sdk']) copyTypesForCommonJs(join(root
 async function bundleSdk() {
   const { exports, peerDependencies } = JSON.parse(readFileSync(join(sdk, 'package.json'), 'utf8'))
   const entryPoints = Object.values(exports).map(({ default: made }) => join(sdk, made.replace('/bundle/', '/')))
-  rmSync(bundle, { recursive: true, force: true })
-  const { metafile } = await build({
+  const { metafile, outputFiles } = await build({
     absWorkingDir: root,
     entryPoints,
     outbase: join(sdk, 'dist'),
@@ -39,9 +38,11 @@ async function bundleSdk() {
     external: ['node:*', ...Object.keys(peerDependencies).flatMap((name) => [name, `${name}/*`])],
     legalComments: 'none',
     metafile: true,
+    write: false,
     logLevel: 'error',
   })
-  writeFileSync(join(bundle, 'LICENSES.txt'), licensesOf(Object.keys(metafile.inputs)))
+  const made = outputFiles.map(({ path, text }) => [relative(bundle, path), text])
+  fill(bundle, [...made, ['LICENSES.txt', licensesOf(Object.keys(metafile.inputs))]])
 }
 
 /** The licences of everything that the bundle contains, which they ask to travel with it. */
@@ -58,19 +59,27 @@ function licensesOf(inputs) {
 
 /** The same declarations once more in a folder of type commonjs: older compilers refuse `require` of a module's types. */
 function copyTypesForCommonJs(dist) {
-  const target = join(dist, 'commonjs')
-  rmSync(target, { recursive: true, force: true })
-  for (const file of declarationsIn(dist)) {
-    const copy = join(target, relative(dist, file))
-    mkdirSync(dirname(copy), { recursive: true })
-    cpSync(file, copy)
-  }
-  writeFileSync(join(target, 'package.json'), '{ "type": "commonjs" }\n')
+  const declarations = filesIn(dist).filter((file) => file.endsWith('.d.ts') && !file.startsWith('commonjs'))
+  const copies = declarations.map((file) => [file, readFileSync(join(dist, file), 'utf8')])
+  fill(join(dist, 'commonjs'), [...copies, ['package.json', '{ "type": "commonjs" }\n']])
 }
 
-function declarationsIn(dist) {
-  if (!existsSync(dist)) return []
-  return readdirSync(dist, { recursive: true })
-    .filter((file) => file.endsWith('.d.ts') && !file.startsWith('commonjs'))
-    .map((file) => join(dist, file))
+/** Makes a folder hold exactly these files. What is the same already is not touched: a program may be reading it. */
+function fill(folder, files) {
+  const wanted = new Set(files.map(([file]) => file))
+  for (const file of filesIn(folder)) if (!wanted.has(file)) rmSync(join(folder, file))
+  for (const [file, text] of files) {
+    const path = join(folder, file)
+    if (existsSync(path) && readFileSync(path, 'utf8') === text) continue
+    mkdirSync(dirname(path), { recursive: true })
+    // In one step, so that no program reads half of it.
+    writeFileSync(`${path}.${process.pid}`, text)
+    renameSync(`${path}.${process.pid}`, path)
+  }
+}
+
+function filesIn(folder) {
+  if (!existsSync(folder)) return []
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name)))
 }

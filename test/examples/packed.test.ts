@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildOnce } from '../support/process/command-line.js'
 
 /** The packages as a program gets them: packed, installed into an empty project, and used both ways. */
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -16,7 +17,7 @@ const run = (program: string, ...args: string[]): string =>
 
 beforeAll(() => {
   project = mkdtempSync(join(tmpdir(), 'countersign-packed-'))
-  execFileSync(process.execPath, ['scripts/build-packages.mjs'], { cwd: root, stdio: 'ignore' })
+  buildOnce()
   const packages = ['protocol', 'engine', 'sdk'].map((name) => join(root, 'packages', name))
   const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', project, ...packages], {
     cwd: root,

@@ -127,7 +127,7 @@ proves('error.config', 'whatever is wrong is refused at once, with its name', ()
     ['fileURLToPath', { contractsDir: new URL('file:///contracts') }],
     ['sessionYamlPath must be a path', { contracts: look, sessionYamlPath: 5 }],
     ['pass a folder as contractsDir', { contracts: 'contracts' }],
-    ['is for validate', { contracts: prepareContracts(look) }],
+    ['the one result of prepareContracts', { contracts: [prepareContracts(look)] }],
     ['tools must be an object', { contracts: look, tools: new Map([['look', () => null]]) }],
     ['tools must be an object', { contracts: look, tools: [() => null] }],
     ['takeover must be true or false', { contracts: look, takeover: 'no' }],

@@ -1,4 +1,11 @@
-import { type CompileResult, compilePlan, type PlanSources, type Preparation, preparePlan } from '@countersign/engine'
+import {
+  type CompileResult,
+  compilePlan,
+  hashPlan,
+  type PlanSources,
+  type Preparation,
+  preparePlan,
+} from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
 import { boundedMap } from '../base/bounded-map.js'
 import { type ContractsInput, type PreparedContracts, readSources } from './contracts.js'
@@ -24,10 +31,10 @@ export function loadPrepared({ plan, compiled_session, compiled_hash }: Prepared
   return plan.usesPolicy ? loadCompiled(compiled_session, compiled_hash) : { ok: true, plan }
 }
 
-/** A plan from its compiled form. Its hash names its content, so a process prepares each plan once. */
+/** A plan from its compiled form. A process prepares each plan once, and checks each time that it is that plan. */
 export function loadCompiled(session: CompiledSession, hash: string): Preparation {
   const known = prepared.get(hash)
-  if (known !== undefined) return known
+  if (known !== undefined && hashPlan(session) === hash) return known
   const first = preparePlan(session)
   const result = first.ok && first.plan.usesPolicy ? preparePlan(session, { policy: loadPolicyEvaluator() }) : first
   if (result.ok && result.plan.hash === hash) prepared.set(hash, result)
