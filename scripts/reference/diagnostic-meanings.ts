@@ -23,6 +23,8 @@ export const DIAGNOSTIC_MEANINGS: Readonly<Record<DiagnosticType, string>> = {
   replay_throttled: "The tenant's quota is used up for now. The call waits and is sent again.",
   replay_turn_waiting:
     'A call has waited long for the previous one, which is probably a stream that is not being read.',
+  replay_tool_waiting:
+    'A turn, or `restore()`, has waited long for wrapped tools that have not ended: `tools` names them.',
   replay_arguments_differ:
     'A wrapped tool was called with arguments other than the allowed ones: `names` lists which. `ran` is true if a schema explains the difference (a default, a stripped key, a conversion); the tool then got the allowed arguments.',
   governance_attachment: 'The lookup of an approved plan is finished; `state` says with which result.',

@@ -9,6 +9,8 @@ export const resourcesValues = {
   'approval-request.reason': 'The approval request says why approval is asked',
   'approval-request.timeout-seconds': 'The approval request says how many seconds there are to answer',
   'approval-request.requested-at': 'The approval request says when it was made',
+  'approval-response.unknown-fields': 'Fields that an approval response does not have are ignored',
+  'approval-response.malformed': 'A malformed approval response denies, and a diagnostic names the field',
   'approval-response.checkpoint-id': 'An answer that names another checkpoint does not approve',
   'approval-response.decision': 'An answer decides by approve or deny and by no other word',
   'approval-response.decided-by': 'The answer says who decided',

@@ -12,6 +12,7 @@ export const whatPeopleSee = {
   'people.unanswered.still-runs': 'A call whose session has a live holder is not called unanswered',
   'people.acts.label-once': 'A label by a person and its audit entry are written together, once',
   'people.acts.draft-edits': 'Edits of a draft and backtests are in the audit trail, and an approval cites the backtest it rests on',
+  'people.acts.approver-hashed': 'Who approved a checkpoint and why are hashed in the ledger, and what was changed since is not shown',
   'people.acts.shown': 'A session shows who approved a checkpoint, and who killed it and why',
   'people.fixtures.recorded': 'The page tests show replies that were recorded from the service, and a reply of another shape fails',
   'people.numbers.lead-to-lists': 'Every number of a page leads to a list of exactly as many rows, in the same time range',

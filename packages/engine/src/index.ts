@@ -85,6 +85,7 @@ export {
 export type { Proposal, Verdict } from './judge/proposal.js'
 export { judgeReceipts, type ReceiptBatch, type ReceiptResult } from './judge/receipts.js'
 export { judgeSources, type SourceViolation } from './judge/rules/sources.js'
+export { tripsOnBlock } from './judge/trips-on-block.js'
 export { type ValidationResult, validateResponse } from './judge/validate.js'
 export { upperBound } from './learn/bound.js'
 export {

@@ -150,7 +150,9 @@ proves(
   ['option.narrowing-feedback.default', 'option.narrowing-feedback.silent', 'option.narrowing-feedback.metadata'],
   async () => {
     for (const options of [{}, { narrowingFeedback: 'silent' as const }, { narrowingFeedback: 'metadata' as const }]) {
-      const { session, ask } = agent.start({ contracts: look, ...options })
+      const narrowed: unknown[] = []
+      const onNarrow = (result: unknown) => narrowed.push(result)
+      const { session, ask } = agent.start({ contracts: look, onNarrow, ...options })
       agent.provider.enqueue(says('hello'))
       await ask(['look', 'other'])
       expect(sentTools()).toEqual(['look'])
@@ -160,6 +162,8 @@ proves(
         removed: [{ tool: 'other', reason: 'no_contract' }],
       })
       expect(session.getLastNarrowing()?.removed).toMatchObject([{ tool: 'other', reason: 'no_contract' }])
+      // Through the accessors alone.
+      expect(narrowed).toHaveLength(options.narrowingFeedback === 'metadata' ? 0 : 1)
     }
   },
 )

@@ -221,3 +221,19 @@ proves(
     expect(asked).toBe(10)
   },
 )
+
+proves('approval-response.unknown-fields', 'what an approval has beyond its fields is ignored', async () => {
+  const { names, diagnostics } = await askTo(({ checkpoint_id }) =>
+    answer(checkpoint_id, { channel: 'chat', ticket: 7 }),
+  )
+  expect(names).toEqual(['pay'])
+  expect(diagnostics.filter(({ type }) => type === 'callback_error')).toEqual([])
+})
+
+proves('approval-response.malformed', 'a malformed approval denies, and the developer hears which field', async () => {
+  const { done, diagnostics } = await askTo(({ checkpoint_id }) => answer(checkpoint_id, { decided_at: 'noon' }))
+  expect(String(done)).toContain('checkpoint_denied')
+  expect(diagnostics).toContainEqual(
+    expect.objectContaining({ callback: 'onCheckpoint', detail: expect.stringContaining('decided_at') }),
+  )
+})

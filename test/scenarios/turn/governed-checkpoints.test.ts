@@ -91,6 +91,7 @@ proves(
             argument_hash: call.argument_hash,
             outcome: 'succeeded',
             evidence_level: 'executed',
+            result_hash: 'a'.repeat(64),
             started_at: at,
             finished_at: at,
           },
@@ -155,5 +156,33 @@ proves(
     await expect(ask(['pay'], messages)).rejects.toThrow('checkpoint_budget_exceeded')
     expect(asked).toBe(10)
     expect((await onServer(session.sessionId)).session.state).toMatchObject({ stateVersion: 10, totalBlockCount: 1 })
+  },
+)
+
+proves(
+  ['state.checkpoint.either-side', 'state.checkpoint.after-validation'],
+  'a server that finds no checkpoint where the client does cannot keep a person from being asked',
+  async () => {
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      const response = await runtime.fetch(input, init)
+      if (!String(input).endsWith('/proposals')) return response
+      const body = (await response.json()) as { decisions: object[] }
+      const decisions = body.decisions.map((one) => ({ ...one, checkpoint_required: false, checkpoints: [] }))
+      return Response.json({ ...body, decisions }, { status: response.status })
+    }
+    const asked: string[] = []
+    const { session, ask } = governed(
+      (request) => {
+        asked.push(request.reason)
+        return decide('deny')(request)
+      },
+      { fetch },
+    )
+    agent.provider.enqueue(calls(['pay', { amount: 300 }, 'p1']))
+    await expect(ask(['pay'])).rejects.toThrow('checkpoint_denied')
+    expect(asked).toEqual(['large payment'])
+    await session.flush()
+    const { session: view } = await onServer(session.sessionId)
+    expect(view.state).toMatchObject({ totalBlockCount: 1, totalToolCalls: 0 })
   },
 )

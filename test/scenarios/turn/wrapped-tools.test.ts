@@ -315,3 +315,47 @@ proves('session.tools', 'a custom tool runs with the text that the model wrote, 
   expect(got).toEqual(inputs)
   await expect(session.tools?.query?.('{"find":{}}')).rejects.toThrow('did not run')
 })
+
+proves('turn.receipt.unhashable', 'a result that JSON cannot write still commits, and is marked', async () => {
+  const circular: Record<string, unknown> = {}
+  circular.self = circular
+  for (const result of [circular, Symbol('s'), () => 1]) {
+    const { session, ask } = withTools({ look: () => result, pay: () => null })
+    agent.provider.enqueue(calls(['look', {}, 'c1']))
+    await ask(['look'])
+    expect(await session.tools?.look?.({}, { callId: 'c1' })).toBe(result)
+    expect(await stateOf(session.sessionId)).toMatchObject({ stateVersion: 1, toolCallCounts: { look: 1 } })
+    expect(await receiptsOf(session.sessionId)).toMatchObject([
+      { outcome: 'succeeded', at_level: true, result_hash: null, result_unhashable: true },
+    ])
+  }
+})
+
+proves(
+  ['state.hanging-tool.reported', 'state.restore.bounded'],
+  'a turn that waits for a tool says which one, and restore() does not wait for ever',
+  async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const { session, ask, diagnostics } = agent.start({
+        contracts,
+        tools: { look: () => new Promise(() => {}), pay: () => null },
+      })
+      agent.provider.enqueue(calls(['look', {}, 'c1']))
+      const first = await ask(['look'])
+      void session.tools?.look?.({}, { callId: 'c1' })
+      const waiting = () => diagnostics.flatMap((event) => (event.type === 'replay_tool_waiting' ? [event.tools] : []))
+      const next = ask(['look'], results(first)).catch((error: Error) => error.message)
+      await vi.advanceTimersByTimeAsync(9_000)
+      expect(waiting()).toEqual([])
+      await vi.advanceTimersByTimeAsync(1_500)
+      expect(waiting()).toEqual([['look']])
+      const restored = session.restore()
+      await vi.advanceTimersByTimeAsync(31_000)
+      await restored
+      expect(await next).toContain('restored')
+    } finally {
+      vi.useRealTimers()
+    }
+  },
+)

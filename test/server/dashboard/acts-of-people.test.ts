@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { countDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
 import { proves } from '../../support/proves.js'
 import { openSession, receiptFor } from '../../support/runtime/governed-session.js'
 import { planOf } from '../../support/runtime/plans.js'
@@ -85,5 +86,94 @@ proves(
     await owner.call('killSessionByPerson', kill)
     await owner.call('killSessionByPerson', kill)
     expect(await actsOn('asked')).toEqual([{ action: 'session_killed', actor: owner.email, detail: 'acts strangely' }])
+  },
+)
+
+proves(
+  'people.acts.approver-hashed',
+  'an approver or a reason that was changed in the database is named as changed and not shown',
+  async () => {
+    const plan = planOf([{ tool: 'pay', checkpoint: { reason: 'large' } }])
+    const approved = async (sessionId: string) => {
+      const session = await openSession(api, { session_id: sessionId, plan, capture_level: 'full' })
+      const [decision] = (await session.decide([{ name: 'pay', args: { amount: 5 } }])).decisions
+      if (decision?.argument_hash == null) throw new Error('the call is not pending')
+      const checkpoint_id = decision.checkpoints[0]?.checkpoint_id ?? ''
+      const approval = { checkpoint_id, decision: 'approve' as const, argument_hash: decision.argument_hash }
+      await session.receipts([
+        receiptFor(decision, { approvals: [{ ...approval, decided_by: 'dana', reason: 'a known customer' }] }),
+      ])
+    }
+    const shown = async (sessionId: string) => {
+      const [, item] = (await owner.call('loadTimeline', { params: { session_id: sessionId } })).body.items
+      const [approval] = item?.calls[0]?.receipt?.approvals ?? []
+      return { by: approval?.decided_by, reason: approval?.reason, changed: item?.changed }
+    }
+    const changed = ['who approved call 0 (pay), or why']
+    await approved('by-another')
+    expect(await shown('by-another')).toEqual({ by: 'dana', reason: 'a known customer', changed: undefined })
+    await runtime.sql`
+      update receipts set record = replace(record, 'dana', 'eve') where session_id = 'by-another'`
+    expect(await shown('by-another')).toEqual({ by: null, reason: 'a known customer', changed })
+
+    await approved('for-another-reason')
+    await runtime.sql`
+      update content set body = replace(body::text, 'known', 'new')::json
+      where session_id = 'for-another-reason' and kind = 'approval'`
+    expect(await shown('for-another-reason')).toEqual({ by: 'dana', reason: null, changed })
+    await runtime.sql`delete from content where session_id = 'for-another-reason' and kind = 'approval'`
+    expect(await shown('for-another-reason')).toEqual({ by: 'dana', reason: null, changed: undefined })
+  },
+)
+
+proves(
+  'block.outside-proposal.recorded',
+  'a call that a person stopped is one blocked call on every page, before and after its minute is counted',
+  async () => {
+    const plan = planOf([{ tool: 'pay', checkpoint: { reason: 'large' } }])
+    const session = await openSession(api, { session_id: 'stopped', plan, agent: 'stopped-agent' })
+    const [decision] = (await session.decide([{ name: 'pay', args: { amount: 5 } }])).decisions
+    if (decision?.argument_hash == null) throw new Error('the call is not pending')
+    const checkpoint_id = decision.checkpoints[0]?.checkpoint_id ?? ''
+    const numbers = async () => {
+      const agents = (await owner.call('listAgents')).body.agents
+      const agent = agents.find((one) => one.agent === 'stopped-agent')
+      const query = { agent: 'stopped-agent' }
+      const [row] = (await owner.call('listSessions', { query })).body.items
+      const listed = async (decided: 'allow' | 'block') =>
+        (await owner.call('listCalls', { query: { ...query, decision: decided } })).body.items.map(
+          ({ reason }) => reason,
+        )
+      return {
+        agent: [agent?.calls.enforced, agent?.health.blocked_calls],
+        session: [row?.allowed, row?.blocked, row?.last_reason],
+        allowed: await listed('allow'),
+        blocked: await listed('block'),
+      }
+    }
+    const before = { agent: [1, 0], session: [1, 0, null], allowed: [null], blocked: [] }
+    const after = {
+      ...{ agent: [1, 1], session: [0, 1, 'checkpoint_denied'], allowed: [], blocked: ['checkpoint_denied'] },
+    }
+    expect(await numbers()).toEqual(before)
+    // Its minute is counted while it waits, as with a person who takes their time.
+    const proposedAt = new Date(Date.now() - 10 * 60_000)
+    await runtime.sql`update session_events set at = ${proposedAt} where session_id = 'stopped'`
+    await runtime.sql.begin(countDecisions)
+    expect(await numbers()).toEqual(before)
+
+    const denied = { checkpoint_id, decision: 'deny' as const, argument_hash: decision.argument_hash }
+    const receipt = receiptFor(decision, { outcome: 'not_executed', evidence_level: 'reported', approvals: [denied] })
+    expect((await session.receipts([receipt])).status).toBe(200)
+    await runtime.sql`update stopped_calls set proposed_at = ${proposedAt}`
+    expect(await numbers()).toEqual(after)
+    const { recent_blocks } = (await owner.call('loadOverview', { query: { range: '24h' } })).body
+    expect(recent_blocks).toMatchObject([{ session_id: 'stopped', tool_name: 'pay', reason: 'checkpoint_denied' }])
+    const found = (await owner.call('listSessions', { query: { reason: 'checkpoint_denied' } })).body.items
+    expect(found.map(({ session_id }) => session_id)).toEqual(['stopped'])
+    await runtime.sql`update stopped_calls set at = at - interval '5 minutes'`
+    await runtime.sql`update decision_counts_until set until = until - interval '7 minutes'`
+    await runtime.sql.begin(countDecisions)
+    expect(await numbers()).toEqual(after)
   },
 )

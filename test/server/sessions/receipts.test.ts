@@ -298,3 +298,32 @@ test('values that the plan reads from a result come with the receipt and steer w
     expect(paid.decisions[0]?.decision).toBe(ok ? 'allow' : 'block')
   }
 })
+
+proves(
+  'turn.receipt.complete',
+  'a success that claims to be executed shows times and a hash, or is refused',
+  async () => {
+    const { session, decision } = await pendingLookup()
+    const { result_hash: _, ...unhashed } = receiptFor(decision)
+    const { started_at: _s, ...unstarted } = receiptFor(decision)
+    const { finished_at: _f, ...unfinished } = receiptFor(decision)
+    for (const [receipt, field] of [
+      [unhashed, 'result_hash'],
+      [unstarted, 'started_at'],
+      [unfinished, 'finished_at'],
+      [receiptFor(decision, { block_reason: 'killed' }), 'block_reason'],
+    ] as const) {
+      const { status, problem } = await session.receipts([receipt])
+      expect([status, JSON.stringify(problem)]).toEqual([400, expect.stringContaining(`receipts.0.${field}`)])
+    }
+    const reported = { evidence_level: 'reported' as const, outcome: 'failed' as const }
+    expect((await session.receipts([{ ...unhashed, ...reported }])).status).toBe(200)
+  },
+)
+
+proves('turn.receipt.unhashable', 'a result that cannot be hashed is marked, and its step commits', async () => {
+  const { session, decision } = await pendingLookup()
+  const { result_hash: _, ...unhashed } = receiptFor(decision)
+  const { body } = await session.receipts([{ ...unhashed, result_unhashable: true }])
+  expect(body).toMatchObject({ committed: true, state_version: 1, results: [{ at_level: true }] })
+})

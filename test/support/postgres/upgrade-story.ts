@@ -106,6 +106,8 @@ async function expectReceipt(api: Api, call: PendingCallView | undefined): Promi
     outcome: 'succeeded',
     evidence_level: 'executed',
     result_hash: 'a'.repeat(64),
+    started_at: '2026-01-01T00:00:00.000Z',
+    finished_at: '2026-01-01T00:00:01.000Z',
   }
   const send = () =>
     api.submitReceipts({ params: { session_id: 'ses-third' }, body: { fence: 1, receipts: [receipt] } })

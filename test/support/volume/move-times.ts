@@ -101,6 +101,7 @@ async function moveSession(
   await tx`update sessions set created_at = created_at - ${back} where ${where}`
   await tx`update session_facets set created_at = created_at - ${back} where ${where}`
   await tx`update blocked_proposals set at = at - ${back} where ${where}`
+  await tx`update stopped_calls set at = at - ${back}, proposed_at = proposed_at - ${back} where ${where}`
   await tx`update content set created_at = created_at - ${back} where ${where}`
   await tx`update captures set at = at - ${back}, received_at = received_at - ${back} where tenant_id = ${tenantId} and conversation_id = ${sessionId}`
   await tx`update audit_entries set at = at - ${back} where tenant_id = ${tenantId} and subject = ${sessionId}`

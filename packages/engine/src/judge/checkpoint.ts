@@ -1,6 +1,15 @@
-import { type Block, type CheckpointTrigger, type JsonObject, type LedgerCall, LIMITS } from '@countersign/protocol'
+import {
+  type Block,
+  type CheckpointTrigger,
+  type JsonObject,
+  type LedgerCall,
+  type LedgerReceipt,
+  LIMITS,
+  type Receipt,
+} from '@countersign/protocol'
 import { findIn, holdsSomewhere } from '../contract/check-invariant.js'
 import type { Plan, PreparedContract } from '../contract/plan.js'
+import { saltedHash } from '../json/hash.js'
 import { plainText } from '../text/cut-text.js'
 import { spendOnJudging } from '../text/judging-budget.js'
 import { block } from './rules/rule.js'
@@ -73,10 +82,39 @@ function defaultTrigger(
   }
 }
 
+type Approvals = NonNullable<Receipt['approvals']>
+
+/** What the ledger says of approvals: who decided and why stand beside it, and must fit these hashes. */
+export function approvalRecords(approvals: Approvals, salt: string): LedgerReceipt['approvals'] {
+  return approvals.map(({ checkpoint_id, decision, argument_hash, decided_by, reason }) => {
+    const record: LedgerReceipt['approvals'][number] = { checkpoint_id, decision, argument_hash }
+    if (decided_by !== undefined) record.decided_by_hash = saltedHash(salt, decided_by)
+    if (reason !== undefined) record.reason_hash = saltedHash(salt, reason)
+    return record
+  })
+}
+
+/** Why the approvals of a call do not let it run; null where none of them stops it. */
+export function stoppedBy(
+  call: Pick<LedgerCall, 'tool_name' | 'argument_hash' | 'checkpoints'>,
+  approvals: Approvals,
+  plan: Plan,
+): 'checkpoint_denied' | 'checkpoint_timeout' | null {
+  const own = approvals.filter(
+    ({ checkpoint_id, argument_hash }) =>
+      call.checkpoints.includes(checkpoint_id) && argument_hash === call.argument_hash,
+  )
+  if (own.some(({ decision }) => decision === 'deny')) return 'checkpoint_denied'
+  const isLate = own.some(
+    ({ checkpoint_id, decision }) => decision === 'timeout' && !allowsTimeout(call.tool_name, checkpoint_id, plan),
+  )
+  return isLate ? 'checkpoint_timeout' : null
+}
+
 /** True if every checkpoint of a call was approved for exactly the arguments that were allowed. */
 export function isApproved(
   call: Pick<LedgerCall, 'tool_name' | 'argument_hash' | 'checkpoints'>,
-  approvals: readonly { checkpoint_id: string; decision: 'approve' | 'deny' | 'timeout'; argument_hash: string }[],
+  approvals: Approvals,
   plan: Plan,
 ): boolean {
   return call.checkpoints.every((id) =>

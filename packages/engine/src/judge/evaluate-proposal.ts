@@ -12,6 +12,7 @@ import type { Proposal, Verdict } from './proposal.js'
 import { countProviderRuns, NO_RUNS } from './provider-run.js'
 import { recordDecision } from './record-decision.js'
 import { totalWith } from './rules/amounts.js'
+import { tripsOnBlock } from './trips-on-block.js'
 
 /** Judges every call of a response by all rules. Each call sees what the calls allowed before it have narrowed. */
 export function evaluateProposal(proposal: Proposal): Verdict {
@@ -48,6 +49,8 @@ export function evaluateProposal(proposal: Proposal): Verdict {
       calls: records,
       provider_run: response.providerRun.map(({ type, name }) => name ?? type),
       ...(runs.calls.length > 0 && { provider_calls: [...runs.calls] }),
+      ...(outcome === 'allowed' &&
+        proposal.state.consecutiveBlocks > 0 && { blocks_before: proposal.state.consecutiveBlocks }),
     },
     resources,
     breaker: trips(proposal, outcome),
@@ -119,9 +122,7 @@ function outcomeOf(calls: number, blocked: number, gate: Gate): Verdict['outcome
 }
 
 function trips({ plan, state }: Proposal, outcome: Verdict['outcome']): boolean {
-  const most = plan.session.session_limits?.circuit_breaker?.consecutive_blocks
-  if (most === undefined || (outcome !== 'blocked' && outcome !== 'partial')) return false
-  return state.consecutiveBlocks + 1 >= most
+  return (outcome === 'blocked' || outcome === 'partial') && tripsOnBlock(plan, state.consecutiveBlocks + 1)
 }
 
 const needsPerson = ({ checkpoints }: LadderResult): boolean => checkpoints.length > 0

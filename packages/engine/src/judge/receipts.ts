@@ -5,7 +5,8 @@ import { applyReceipts } from '../state/apply-receipts.js'
 import type { PendingCall, SessionState } from '../state/state.js'
 import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget, withinShare } from '../text/judging-budget.js'
 import { bindFacts, establishedValues } from './call-effects.js'
-import { isApproved } from './checkpoint.js'
+import { approvalRecords, isApproved, stoppedBy } from './checkpoint.js'
+import { tripsOnBlock } from './trips-on-block.js'
 
 /** Receipts with everything that judging them depends on. */
 export interface ReceiptBatch {
@@ -43,16 +44,17 @@ function weigh(batch: ReceiptBatch): ReceiptResult {
     const call = state.open?.calls.find(({ pending_call_id: pending }) => pending === id)
     const isRepeated = batch.receipts.findIndex(({ pending_call_id: other }) => other === id) < index
     const isLate = batch.fence !== state.fence || call?.state === 'resolved' || isRepeated
-    if (call === undefined || isLate) return evidence(receipt, { late: true })
+    if (call === undefined || isLate) return evidence(receipt, batch.salt, { late: true })
     if (receipt.argument_hash !== call.argument_hash) {
       argumentsChanged.push(id)
-      return evidence(receipt, { outcome: 'unknown' })
+      return evidence(receipt, batch.salt, { outcome: 'unknown' })
     }
-    if (!isAtLevel(receipt, call, plan)) return evidence(receipt, {})
+    if (!isAtLevel(receipt, call, plan)) return stopped(receipt, call, batch)
     return withinShare(batch.receipts.length - index - 1, () => proof(receipt, call, batch))
   })
   const next = applyReceipts(state, { type: 'receipts', at, body: { receipts, committed: false } })
   const isStopped = state.status === 'KILLED' || state.status === 'COMPROMISED'
+  const blocks = next.consecutiveBlocks
   const mostErrors = plan.session.session_limits?.circuit_breaker?.consecutive_errors
   return {
     event: { receipts, committed: next.stateVersion > state.stateVersion },
@@ -65,17 +67,18 @@ function weigh(batch: ReceiptBatch): ReceiptResult {
     })),
     argumentsChanged,
     breaker:
-      mostErrors !== undefined &&
-      next.consecutiveErrors >= mostErrors &&
-      next.consecutiveErrors > state.consecutiveErrors,
+      (mostErrors !== undefined &&
+        next.consecutiveErrors >= mostErrors &&
+        next.consecutiveErrors > state.consecutiveErrors) ||
+      (blocks > state.consecutiveBlocks && tripsOnBlock(plan, blocks)),
   }
 }
 
 type Weighed = Partial<Pick<LedgerReceipt, 'outcome' | 'at_level' | 'late' | 'binds' | 'establishes' | 'satisfies'>>
 
 /** Written out, like `copyState`: a spread here costs several times more than everything else. */
-function evidence(receipt: Receipt, changes: Weighed): LedgerReceipt {
-  return {
+function evidence(receipt: Receipt, salt: string, changes: Weighed): LedgerReceipt {
+  const written: LedgerReceipt = {
     pending_call_id: receipt.pending_call_id,
     outcome: changes.outcome ?? receipt.outcome,
     evidence_level: receipt.evidence_level,
@@ -85,24 +88,30 @@ function evidence(receipt: Receipt, changes: Weighed): LedgerReceipt {
     finished_at: receipt.finished_at ?? null,
     at_level: changes.at_level ?? false,
     late: changes.late ?? false,
-    approvals: (receipt.approvals ?? []).map(({ checkpoint_id, decision, argument_hash }) => ({
-      checkpoint_id,
-      decision,
-      argument_hash,
-    })),
+    approvals: receipt.approvals === undefined ? [] : approvalRecords(receipt.approvals, salt),
     binds: changes.binds ?? {},
     establishes: changes.establishes ?? {},
     satisfies: changes.satisfies ?? [],
   }
+  if (receipt.result_unhashable === true) written.result_unhashable = true
+  return written
 }
 
-/** `executed` requires a result hash and times; a call with checkpoints also requires the approvals. */
+/** A call that did not prove anything, and why it was stopped where somebody stopped it. */
+function stopped(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch): LedgerReceipt {
+  const written = evidence(receipt, salt, {})
+  if (receipt.outcome !== 'not_executed') return written
+  const reason = receipt.block_reason ?? stoppedBy(call, receipt.approvals ?? [], plan)
+  return reason === null ? written : { ...written, block_reason: reason }
+}
+
+/** `executed` requires times and a result hash, or the word that the result has none; a call with checkpoints also requires the approvals. */
 function isAtLevel(receipt: Receipt, call: PendingCall, plan: Plan): boolean {
   if (receipt.outcome !== 'succeeded' || !isApproved(call, receipt.approvals ?? [], plan)) return false
   if (call.commit_requirement === 'reported') return true
   return (
     receipt.evidence_level === 'executed' &&
-    receipt.result_hash !== undefined &&
+    (receipt.result_hash !== undefined || receipt.result_unhashable === true) &&
     receipt.started_at !== undefined &&
     receipt.finished_at !== undefined
   )
@@ -111,7 +120,7 @@ function isAtLevel(receipt: Receipt, call: PendingCall, plan: Plan): boolean {
 /** What a success at its level widens: bindings, envelopes, and the preconditions whose terms its output meets. */
 function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch): LedgerReceipt {
   const contract = plan.contracts.get(call.tool_name)
-  if (contract === undefined) return evidence(receipt, { at_level: true })
+  if (contract === undefined) return evidence(receipt, salt, { at_level: true })
   const outputs = findAmong((receipt.outputs ?? {}) as Record<string, JsonValue>)
   // A result that was never read proves nothing, not even that something is absent.
   const isRead = receipt.outputs !== undefined
@@ -122,7 +131,7 @@ function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch
       (same.length === 0 || Object.hasOwn(call.witnesses, key)),
   )
   const establishes = establishedValues(contract.establishes, 'output', outputs.first)
-  const proven = evidence(receipt, {
+  const proven = evidence(receipt, salt, {
     at_level: true,
     // Values that are too large to be hashed are not bound: nothing opens without proof.
     binds: unlessTooCostly(

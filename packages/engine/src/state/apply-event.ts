@@ -14,6 +14,8 @@ export function applyEvent(state: SessionState, event: SessionEvent, plan: Plan)
       return applyProposal(state, event, plan)
     case 'receipts':
       return applyReceipts(state, event)
+    case 'turn_blocked':
+      return blocked(state)
     case 'label':
       return withLabels(state, [event.body.label])
     case 'tool_filter':
@@ -42,6 +44,13 @@ export function foldEvents(events: readonly SessionEvent[], plan: Plan): Session
   if (first?.type !== 'created') throw new Error('the first event of a session must be `created`')
   return rest.reduce((state, event) => applyEvent(state, event, plan), initialState(plan, first))
 }
+
+/** Nothing was decided about a call, and the turn is over all the same. */
+const blocked = (state: SessionState): SessionState => ({
+  ...state,
+  consecutiveBlocks: state.consecutiveBlocks + 1,
+  totalBlocks: state.totalBlocks + 1,
+})
 
 /** What is allowed has changed without a step: requests prepared earlier become stale. */
 const controlled = (state: SessionState): SessionState => ({ ...state, controlRevision: state.controlRevision + 1 })

@@ -44,6 +44,7 @@ export function applyProposal(
     succeeded: false,
     advancesTo: null,
     effects: { tools: [], binds: {}, establishes: {}, satisfied: [] },
+    ...(body.blocks_before !== undefined && { blocksBefore: body.blocks_before }),
   }
   return next
 }

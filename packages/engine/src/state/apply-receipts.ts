@@ -17,6 +17,7 @@ export function applyReceipts(state: SessionState, { body, at }: ReceiptsEvent):
     if (receipt.late || call === undefined || call.state === 'resolved') continue
     if (receipt.argument_hash !== call.argument_hash) isTampered = true
     takeOutcome(next, call, receipt)
+    if (receipt.block_reason !== undefined) countBlock(next, open)
     open = resolved(open, call, receipt)
   }
   if (open.calls.some((call) => call.state !== 'resolved')) {
@@ -42,6 +43,16 @@ function takeOutcome(next: Mutable<SessionState>, call: PendingCall, { outcome }
   next.controlRevision += 1
 }
 
+/**
+ * A call was stopped after the proposal had been allowed, which had ended the series of blocks: now it goes on. A
+ * proposal counts as one block, however many of its calls are blocked, then or later.
+ */
+function countBlock(next: Mutable<SessionState>, { blocksBefore = 0 }: OpenStep): void {
+  if (next.consecutiveBlocks > 0) return
+  next.consecutiveBlocks = blocksBefore + 1
+  next.totalBlocks += 1
+}
+
 function release(next: Mutable<SessionState>, call: PendingCall): void {
   const used = { ...next.used }
   const left = (lookUp(used, call.tool_name) ?? 0) - 1
@@ -58,10 +69,11 @@ function release(next: Mutable<SessionState>, call: PendingCall): void {
 }
 
 function resolved(open: OpenStep, call: PendingCall, receipt: LedgerReceipt): OpenStep {
-  const { proposalId, cost, succeeded, advancesTo, effects } = open
+  const { proposalId, cost, succeeded, advancesTo, effects, blocksBefore } = open
+  const before = blocksBefore === undefined ? undefined : { blocksBefore }
   const calls = open.calls.map((item) => (item === call ? pendingCall(item, 'resolved', item.proposed_at) : item))
   if (receipt.outcome !== 'succeeded' || !receipt.at_level) {
-    return { proposalId, cost, calls, succeeded, advancesTo, effects }
+    return { proposalId, cost, calls, succeeded, advancesTo, effects, ...before }
   }
   return {
     proposalId,
@@ -78,6 +90,7 @@ function resolved(open: OpenStep, call: PendingCall, receipt: LedgerReceipt): Op
         ...receipt.satisfies.map((key) => ({ key, witness: lookUp(call.witnesses, key) ?? null })),
       ],
     },
+    ...before,
   }
 }
 

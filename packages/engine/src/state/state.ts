@@ -21,6 +21,8 @@ export interface OpenStep {
   readonly succeeded: boolean
   /** The phase that the step advances to when it commits. */
   readonly advancesTo: string | null
+  /** The blocks in a row that this step ended, where any: they go on if one of its calls is stopped. */
+  readonly blocksBefore?: number
   /** What widens, collected from receipts and applied when the step commits. */
   readonly effects: {
     readonly tools: readonly string[]

@@ -86,6 +86,8 @@ export const timelineReceiptSchema = z.strictObject({
   finished_at: timeSchema.nullable(),
   recorded_at: timeSchema,
   seq: z.int(),
+  /** Why the call was stopped after it had been allowed, where it was. */
+  block_reason: blockReasonSchema.optional(),
   approvals: z.array(
     z.strictObject({
       checkpoint_id: z.string(),

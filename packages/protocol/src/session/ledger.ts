@@ -61,6 +61,8 @@ export const ledgerReceiptSchema = z.strictObject({
   evidence_level: evidenceLevelSchema,
   argument_hash: hashSchema,
   result_hash: hashSchema.nullable(),
+  /** The tool ran, and its result could not be written as JSON. */
+  result_unhashable: z.literal(true).optional(),
   started_at: timeSchema.nullable(),
   finished_at: timeSchema.nullable(),
   at_level: z.boolean(),
@@ -70,8 +72,13 @@ export const ledgerReceiptSchema = z.strictObject({
       checkpoint_id: z.string(),
       decision: approvalDecisionSchema,
       argument_hash: hashSchema,
+      /** Salted hashes of who decided and of the reason given, where there were any. Older ledgers have none. */
+      decided_by_hash: hashSchema.optional(),
+      reason_hash: hashSchema.optional(),
     }),
   ),
+  /** Why an allowed call was stopped before it ran: by a person, a constraint, a control. */
+  block_reason: blockReasonSchema.optional(),
   /** Bindings and envelopes taken from the outputs; precondition keys whose with_output held. */
   binds: z.record(z.string(), factSchema),
   establishes: z.record(z.string(), decimalSchema),
@@ -129,6 +136,15 @@ export const LEDGER_EVENTS = {
     provider_run: z.array(z.string()),
     /** Older ledgers have none. */
     provider_calls: z.array(providerCallSchema).optional(),
+    /** How many blocks in a row this allowed proposal ended, where any: one of its calls may still be stopped. */
+    blocks_before: z.int().optional(),
+  }),
+  /** A preflight that was refused for a limit: the model was not called. */
+  turn_blocked: z.strictObject({
+    prepared_request_id: z.string(),
+    reason: blockReasonSchema,
+    detail: z.string().nullable(),
+    model: z.string().nullable(),
   }),
   receipts: z.strictObject({ receipts: z.array(ledgerReceiptSchema), committed: z.boolean() }),
   label: z.strictObject({ label: z.string() }),

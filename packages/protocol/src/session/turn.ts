@@ -62,6 +62,8 @@ export const preflightBlockedSchema = z.strictObject({
   reason: blockReasonSchema,
   detail: z.string().optional(),
   remedy: z.string(),
+  /** The block may have tripped the circuit breaker. */
+  status: sessionStatusSchema,
   remaining: remainingSchema,
   ledger: ledgerHeadSchema,
 })
@@ -176,12 +178,14 @@ export const approvalSchema = z.strictObject({
   argument_hash: hashSchema,
 })
 
-export const receiptSchema = z.strictObject({
+const receiptFields = z.strictObject({
   pending_call_id: idSchema,
   outcome: outcomeSchema,
   evidence_level: evidenceLevelSchema,
   argument_hash: hashSchema,
   result_hash: hashSchema.optional(),
+  /** The result cannot be written as JSON, so that there is nothing to hash. Stands in for `result_hash`. */
+  result_unhashable: z.literal(true).optional(),
   started_at: timeSchema.optional(),
   finished_at: timeSchema.optional(),
   error_code: z.string().max(128).optional(),
@@ -190,8 +194,25 @@ export const receiptSchema = z.strictObject({
   /** Stored only at capture level full. */
   result: jsonSchema.optional(),
   approvals: z.array(approvalSchema).max(LIMITS.checkpointTriggersPerSession).optional(),
+  /** Why the client did not run an allowed call after all. Goes with outcome not_executed. */
+  block_reason: blockReasonSchema.optional(),
 })
-export type Receipt = z.infer<typeof receiptSchema>
+
+/** A receipt that claims more than it shows would be stored and never commit; it is refused, with the field to add. */
+export const receiptSchema = receiptFields.superRefine((receipt, { addIssue }) => {
+  const refuse = (field: keyof Receipt, message: string): void => addIssue({ code: 'custom', path: [field], message })
+  if (receipt.block_reason !== undefined && receipt.outcome !== 'not_executed') {
+    refuse('block_reason', 'goes with outcome not_executed only')
+  }
+  if (receipt.evidence_level !== 'executed' || receipt.outcome !== 'succeeded') return
+  for (const field of ['started_at', 'finished_at'] as const) {
+    if (receipt[field] === undefined) refuse(field, 'is required for a success with evidence_level executed')
+  }
+  if (receipt.result_hash === undefined && receipt.result_unhashable === undefined) {
+    refuse('result_hash', 'is required for a success with evidence_level executed; or set result_unhashable to true')
+  }
+})
+export type Receipt = z.infer<typeof receiptFields>
 
 export const receiptsBody = z.strictObject({
   fence: z.int(),

@@ -23,6 +23,16 @@ export interface OpenCall {
   refused: boolean
 }
 
+/** How long to wait for wrapped tools, and whom to tell. */
+export interface IdleWait {
+  /** Default: without end. */
+  readonly patienceMs?: number
+  onLongWait(tools: readonly string[]): void
+}
+
+/** After this a wait for a wrapped tool is reported. */
+export const LONG_WAIT_MS = 10_000
+
 /** The allowed calls of the open step, and which of them run. */
 export interface OpenCalls {
   add(calls: readonly OpenCall[]): void
@@ -36,8 +46,9 @@ export interface OpenCalls {
   asking(): readonly OpenCall[]
   /** No wrapped tool runs. */
   isIdle(): boolean
-  /** Resolves when no wrapped tool runs. */
-  whenIdle(): Promise<void>
+  /** Resolves to true when no wrapped tool runs, to false when the time is up first. Says which ones run for long. */
+  whenIdle(wait: IdleWait): Promise<boolean>
+  running(): readonly OpenCall[]
   /** Resolves when every call has its evidence, or the time is up. */
   whenResolved(patienceMs: number): Promise<void>
   /** Evidence that waits for the rest of its step, taken away. */
@@ -72,6 +83,8 @@ export function createOpenCalls(): OpenCalls {
     await new Promise<void>((wake) => waiters.push({ until, wake }))
   }
 
+  const running = (): readonly OpenCall[] => calls.filter(({ state }) => state === 'running')
+
   return {
     add(opened) {
       calls = [...calls.filter(({ state }) => state !== 'resolved'), ...opened]
@@ -95,15 +108,15 @@ export function createOpenCalls(): OpenCalls {
     allowed: () => calls.filter(({ state }) => state === 'allowed'),
     asking: () => calls.filter(({ state }) => state === 'asking'),
     isIdle: () => isReached('idle'),
-    whenIdle: () => waitUntil('idle'),
-    async whenResolved(patienceMs) {
-      let timer: NodeJS.Timeout | undefined
-      const timeUp = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, patienceMs)
-      })
-      await Promise.race([waitUntil('resolved'), timeUp])
-      clearTimeout(timer)
+    running,
+    async whenIdle({ patienceMs, onLongWait }) {
+      if (isReached('idle')) return true
+      const long = setTimeout(() => onLongWait([...new Set(running().map(({ toolName }) => toolName))]), LONG_WAIT_MS)
+      await (patienceMs === undefined ? waitUntil('idle') : within(patienceMs, waitUntil('idle')))
+      clearTimeout(long)
+      return isReached('idle')
     },
+    whenResolved: (patienceMs) => within(patienceMs, waitUntil('resolved')),
     takeEvidence() {
       const taken = gathered
       gathered = []
@@ -112,4 +125,13 @@ export function createOpenCalls(): OpenCalls {
     },
     complete: () => calls.every(({ state }) => state === 'resolved'),
   }
+}
+
+async function within(patienceMs: number, done: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const timeUp = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, patienceMs)
+  })
+  await Promise.race([done, timeUp])
+  clearTimeout(timer)
 }

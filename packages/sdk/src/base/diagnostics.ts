@@ -38,6 +38,8 @@ export interface DiagnosticEvents {
   replay_throttled: { session_id: string; wait_ms: number; detail: string }
   /** A call has waited long for the previous one, which is probably a stream that is not being read. */
   replay_turn_waiting: { session_id: string; detail: string }
+  /** A turn, or `restore()`, has waited long for wrapped tools that have not ended: `tools` names them. */
+  replay_tool_waiting: { session_id: string; tools: readonly string[]; detail: string }
   /**
    * A wrapped tool was called with arguments other than the allowed ones: `names` lists which. `ran` is true if a
    * schema explains the difference (a default, a stripped key, a conversion); the tool then got the allowed arguments.

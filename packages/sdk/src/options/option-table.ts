@@ -136,7 +136,8 @@ export const OPTIONS = {
     narrowingFeedback: {
       kind: choice<NarrowingFeedback>({
         silent: 'no',
-        metadata: 'no, but the program can read it with `getState()` and `getLastNarrowing()`',
+        metadata:
+          'no, and the program reads it with `getState()` and `getLastNarrowing()` alone: `onNarrow` is not called',
         inject: 'yes, in a system message with the tools and the reasons',
       }),
       default: 'silent',

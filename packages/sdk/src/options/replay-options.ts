@@ -131,7 +131,8 @@ export interface ReplayOptions<Tools extends ToolMap = ToolMap> {
   /**
    * Whether the model is told which tools were removed.
    * - `silent`: no
-   * - `metadata`: no, but the program can read it with `getState()` and `getLastNarrowing()`
+   * - `metadata`: no, and the program reads it with `getState()` and `getLastNarrowing()` alone: `onNarrow` is not
+   *   called
    * - `inject`: yes, in a system message with the tools and the reasons
    * @defaultValue `'silent'`
    */

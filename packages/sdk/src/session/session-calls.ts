@@ -3,7 +3,8 @@ import { OUTCOMES } from '@countersign/protocol'
 import { ReplayConfigError } from '../base/errors.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { type PersonsAnswer, weighAnswer } from '../turn/checkpoints.js'
-import { reportedReceipt, settledReceipt } from '../turn/receipts.js'
+import { enforcementOf } from '../turn/gate.js'
+import { notExecuted, settledReceipt } from '../turn/receipts.js'
 import { refusedDecision } from '../turn/register-calls.js'
 import { runWrapped, type ToolRun } from '../turn/tools.js'
 import { allowVerdict, blockVerdict, type CallVerdict } from '../turn/verdicts.js'
@@ -78,7 +79,7 @@ export async function settleCall(parts: SessionParts, callId: string, given: Set
 
 /** Takes a person's answer about a call, and gives the verdict that follows from it. */
 export async function answerQuestion(parts: SessionParts, id: string, given: PersonsAnswer): Promise<CallVerdict> {
-  const { core, turns, verdicts } = parts
+  const { core, turns, verdicts, runtime } = parts
   core.assertUsable()
   checkAnswer(given)
   const call = core.openCalls.asking().find((one) => one.pendingCallId === id)
@@ -96,9 +97,11 @@ export async function answerQuestion(parts: SessionParts, id: string, given: Per
     verdicts.change(verdict)
     return verdict
   }
-  const verdict = blockVerdict(refusedDecision(call.decision, refused), call.arguments)
+  const decision = refusedDecision(call.decision, refused)
+  const verdict = blockVerdict(decision, call.arguments)
   verdicts.change(verdict)
-  core.openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
+  runtime.onBlocked(enforcementOf([decision], 'reject_all'))
+  core.openCalls.resolve(call, notExecuted(call, refused.reason))
   await core.deliver()
   return verdict
 }

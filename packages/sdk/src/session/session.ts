@@ -30,6 +30,9 @@ import {
   waitForHandoff,
 } from './workflow.js'
 
+/** How long `close()` waits for wrapped tools that still run. */
+const CLOSE_PATIENCE_MS = 30_000
+
 /** The tools of a session of which it is not known whether they were given. */
 export type SomeTools = Readonly<Record<string, WrappedTool | undefined>> | undefined
 
@@ -99,12 +102,17 @@ export class Session<Tools = SomeTools> {
     await Promise.all([this.#parts.captures.flush(), this.#parts.core.authority().flush()])
   }
 
-  /** Ends the session: calls that have not run count as not executed, and what is waiting is sent. */
+  /**
+   * Ends the session: calls that have not run count as not executed, and what is waiting is sent. A wrapped tool that
+   * still runs has 30 seconds to end; then its outcome is reported as unknown.
+   */
   async close(): Promise<void> {
     if (this.#parts.core.isRestored()) return
     this.#parts.core.end()
     const { openCalls, settings } = this.#parts.core
-    await openCalls.whenIdle()
+    await openCalls.whenIdle({ patienceMs: CLOSE_PATIENCE_MS, onLongWait: this.#parts.notes.toolWaits })
+    // Whatever still runs may end or not: nobody waits for its outcome any more.
+    for (const call of openCalls.running()) openCalls.resolve(call, reportedReceipt(call, 'unknown'))
     for (const call of openCalls.asking()) openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
     for (const call of openCalls.allowed()) {
       openCalls.resolve(call, reportedReceipt(call, settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'))
@@ -161,7 +169,7 @@ export class Session<Tools = SomeTools> {
       authority: core.authority().facts(),
       clusterDetected: isClusterMember(core.settings.appInstance),
       totalSteps: totalStepCount,
-      totalBlocks: mode === 'enforce' ? totalBlockCount : 0,
+      totalBlocks: totalBlockCount,
       otherErrors: this.#parts.notes.errors() + this.#parts.captures.failures(),
       shadowEvaluations: this.#parts.notes.shadowEvaluations(),
     })

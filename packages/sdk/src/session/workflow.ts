@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { HandoffView, WorkflowView } from '@countersign/protocol'
 import { ReplayConfigError, ReplayKillError } from '../base/errors.js'
+import { reportToolWaits } from './core/report-tool-waits.js'
 import type { SessionCore } from './core/session-core.js'
 import { POLL_MS, pollUntil, translated } from './workflow-polling.js'
 
@@ -65,7 +66,7 @@ async function endHandoff(
   handoffId: string,
 ): Promise<HandoffView> {
   const { transport, server, workflowId } = await workflowOf(core)
-  await core.openCalls.whenIdle()
+  await core.openCalls.whenIdle({ onLongWait: reportToolWaits(core) })
   await core.deliver()
   await core.authority().flush()
   const params = { workflow_id: workflowId, handoff_id: handoffId }

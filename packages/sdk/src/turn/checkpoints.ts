@@ -124,6 +124,9 @@ function answerOf(
   return { approval, refused: { reason: 'checkpoint_denied', detail: reason ?? trigger.reason } }
 }
 
+/** Whatever else a program puts into its answer is its own business. */
+const ANSWER = approvalResponseSchema.strip()
+
 /** The callback's answer, or a denial where it gave none that can be used. */
 async function decide(
   trigger: CheckpointTrigger,
@@ -146,8 +149,12 @@ async function decide(
     approver.report({ type: 'callback_error', callback: 'onCheckpoint', detail: messageOf(error) })
     return deny('the approver could not be asked: onCheckpoint threw')
   }
-  const checked = approvalResponseSchema.safeParse(given)
-  if (!checked.success) return deny(`onCheckpoint did not return an approval response: ${firstProblem(checked.error)}`)
+  const checked = ANSWER.safeParse(given)
+  if (!checked.success) {
+    const problem = `onCheckpoint did not return an approval response: ${firstProblem(checked.error)}`
+    approver.report({ type: 'callback_error', callback: 'onCheckpoint', detail: `${problem}; the call was denied` })
+    return deny(problem)
+  }
   if (checked.data.checkpoint_id !== trigger.checkpoint_id) return deny('the response was for another checkpoint')
   return checked.data
 }

@@ -13,7 +13,7 @@ import type { SessionGate } from '../options/replay-options.js'
 import type { Provider } from '../providers/provider.js'
 import type { SeenAnswer } from './continuations.js'
 import { enforcementOf, explain, type GateResult, passGate, proposedAs } from './gate.js'
-import { reportedReceipt } from './receipts.js'
+import { notExecuted } from './receipts.js'
 import { type ProposedCalls, registerCalls } from './register-calls.js'
 import type { ModelAnswer } from './turn-hooks.js'
 import type { Stance, TurnRequest, TurnSession } from './turn-session.js'
@@ -191,7 +191,7 @@ export function openCalls({ session, asked }: AnswerContext, calls: readonly Ope
 
 /** These calls do not run, and their outcome is reported. */
 export function giveUp({ openCalls, deliver }: TurnSession, calls: readonly OpenCall[]): KnownOrPromised<void> {
-  for (const call of calls) openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
+  for (const call of calls) openCalls.resolve(call, notExecuted(call))
   return calls.length > 0 ? deliver() : undefined
 }
 

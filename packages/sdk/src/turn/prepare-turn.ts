@@ -10,7 +10,7 @@ import { writtenJson } from '../base/written-json.js'
 import type { Provider, RequestView } from '../providers/provider.js'
 import { enforcementOf } from './gate.js'
 import { narrowingText } from './narrowing-feedback.js'
-import { reportedReceipt } from './receipts.js'
+import { notExecuted, reportedReceipt } from './receipts.js'
 import { timesIn } from './register-calls.js'
 import { createTrace } from './trace.js'
 import type { Prepared } from './turn-hooks.js'
@@ -126,7 +126,8 @@ export function resolveEarlierCalls(session: TurnSession, view: RequestView): vo
     const answered = timesIn(view.answeredCallIds, call.callId)
     const outcome = isWrapped ? outcomeNotRun(call, answered) : outcomeReported(call, answered)
     if (answered > call.answeredBefore && !call.refused) reportUnproven(session, call, isWrapped)
-    openCalls.resolve(call, reportedReceipt(call, outcome))
+    const receipt = call.refused ? notExecuted(call, 'execution_constraint_violated') : reportedReceipt(call, outcome)
+    openCalls.resolve(call, receipt)
   }
 }
 

@@ -1,5 +1,5 @@
 import { type CompiledPath, checkStrictValue, compilePath, holdsNul, readByPath, saltedHash } from '@countersign/engine'
-import type { CaptureLevel, JsonValue, Outcome, Receipt } from '@countersign/protocol'
+import type { BlockReason, CaptureLevel, JsonValue, Outcome, Receipt } from '@countersign/protocol'
 import type { OpenCall } from '../authority/open-calls.js'
 import { writtenJson } from '../base/written-json.js'
 
@@ -25,16 +25,27 @@ export function executedReceipt(
   execution: Execution,
   { salt, captureLevel }: EvidenceSettings,
 ): Receipt {
-  const result = execution.outcome === 'succeeded' ? writtenJson(execution.result) : undefined
+  const hasSucceeded = execution.outcome === 'succeeded'
+  const result = hasSucceeded ? writtenJson(execution.result) : undefined
   return {
     ...reportedReceipt(call, execution.outcome),
     evidence_level: 'executed',
     started_at: execution.startedAt.toISOString(),
     finished_at: execution.finishedAt.toISOString(),
     ...(result !== undefined && resultEvidence(call, result, salt)),
+    ...(result === undefined && hasSucceeded && UNHASHABLE),
     ...(result !== undefined && captureLevel === 'full' && canBeStored(result) && { result }),
     ...(execution.errorCode !== undefined && { error_code: execution.errorCode.slice(0, 128) }),
   }
+}
+
+const UNHASHABLE = { result_unhashable: true } as const
+
+/** The report that an allowed call did not run; with the reason where somebody stopped it. */
+export function notExecuted(call: OpenCall, reason: BlockReason | null = call.decision.reason): Receipt {
+  const receipt = reportedReceipt(call, 'not_executed')
+  if (reason !== null) receipt.block_reason = reason
+  return receipt
 }
 
 /** The client's report about a call that the wrapper did not run. */
@@ -56,14 +67,18 @@ export function settledReceipt(call: OpenCall, outcome: Outcome, given: unknown,
   return { ...reportedReceipt(call, outcome), ...(result !== undefined && resultEvidence(call, result, salt)) }
 }
 
-function resultEvidence(call: OpenCall, result: JsonValue, salt: string): Pick<Receipt, 'result_hash' | 'outputs'> {
+function resultEvidence(
+  call: OpenCall,
+  result: JsonValue,
+  salt: string,
+): Pick<Receipt, 'result_hash' | 'result_unhashable' | 'outputs'> {
   const paths = call.decision.output_paths.flatMap((path) => {
     const compiled = compilePath(path)
     return compiled.ok ? [compiled.path] : []
   })
   const outputs = paths.length === 0 ? undefined : outputsAt(paths, readable(result))
   const hash = hashOf(result, salt)
-  return { ...(hash !== undefined && { result_hash: hash }), ...(outputs !== undefined && { outputs }) }
+  return { ...(hash === undefined ? UNHASHABLE : { result_hash: hash }), ...(outputs !== undefined && { outputs }) }
 }
 
 /** Undefined where the nesting is deeper than the stack. */

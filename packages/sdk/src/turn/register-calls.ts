@@ -74,8 +74,9 @@ async function askAboutCalls(
       open.push(answered)
       return decision
     }
-    stopped.push(answered)
-    return refusedDecision(decision, refused)
+    const blocked = refusedDecision(decision, refused)
+    stopped.push({ ...answered, decision: blocked })
+    return blocked
   })
   return { decisions, open, asking: NONE, stopped }
 }

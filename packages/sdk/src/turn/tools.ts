@@ -5,12 +5,12 @@ import type { Authority, DecidedBy } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
 import { messageOf } from '../base/diagnostics.js'
-import { ReplayContractError, ReplayUnavailableError } from '../base/errors.js'
+import { type EnforcementDecision, ReplayContractError, ReplayUnavailableError } from '../base/errors.js'
 import type { KnownOrPromised } from '../base/steps.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { enforcementOf, explainToModel } from './gate.js'
 import { type MeantCall, matchCall } from './match-call.js'
-import { type Execution, executedReceipt, reportedReceipt } from './receipts.js'
+import { type Execution, executedReceipt, notExecuted } from './receipts.js'
 import type { Verdicts } from './verdicts.js'
 
 /** A tool that runs only for an allowed call. Pass the arguments of the call, and its id to tell equal calls apart. */
@@ -35,6 +35,8 @@ export interface ToolRuntime {
   readonly answersBlocked: boolean
   /** Null where the verdicts of calls are not remembered. */
   readonly verdicts: Verdicts | null
+  /** A tool was called and did not run. */
+  onBlocked(decision: EnforcementDecision): void
   /** The program called a tool with other arguments than were allowed. */
   onArgumentsDiffer(difference: ArgumentDifference): void
   /** Set while a tool runs, so that a turn started inside of it can be recognised. */
@@ -101,7 +103,7 @@ export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): 
     if (!runtime.enforcing(runtime.decider())) return { ran: true, result: await runUnjudged(invocation, runtime) }
     if (match.meant !== null) match.meant.refused = true
     if (match.changed.length > 0) runtime.onArgumentsDiffer({ tool: invocation.name, names: match.changed, ran: false })
-    return refused(notAllowed(invocation, match.changed, runtime.verdicts))
+    return refused(notAllowed(runtime, invocation, match.changed))
   }
   const { call, edited } = match
   openCalls.start(call)
@@ -111,7 +113,7 @@ export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): 
     problem = await guard(call, runtime)
   } catch (error) {
     // Whatever went wrong, nothing ran: a call left running would keep every later turn waiting.
-    if (call.state === 'running') openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
+    if (call.state === 'running') openCalls.resolve(call, notExecuted(call))
     throw error
   }
   if (problem !== null) return refused(problem)
@@ -120,7 +122,8 @@ export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): 
     salt: runtime.authority().saltOf(call.by),
     captureLevel: runtime.captureLevel,
   })
-  openCalls.resolve(call, receipt)
+  // A session that ended meanwhile has reported the call as unknown.
+  if (call.state === 'running') openCalls.resolve(call, receipt)
   // The next turn would wait for this anyway, and now the program sees the state that its tool led to.
   if (openCalls.complete()) await runtime.deliver()
   else runtime.deliverSoon()
@@ -138,10 +141,9 @@ async function guard(call: OpenCall, runtime: ToolRuntime): Promise<ReplayContra
     remedy: string,
     block?: Partial<Decision>,
   ): Promise<ReplayContractError> => {
-    runtime.openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
+    runtime.openCalls.resolve(call, notExecuted(call, reason))
     await runtime.deliver()
-    const decision = { ...blockedDecision(call.decision, reason, remedy), ...block }
-    return new ReplayContractError(`${call.toolName} did not run: ${remedy}`, enforcementOf([decision], 'reject_all'))
+    return blocked(runtime, { ...blockedDecision(call.decision, reason, remedy), ...block }, remedy)
   }
   // A kill stops tools everywhere, also where nothing is enforced.
   if (!runtime.enforcing(call.by)) return runtime.killed() ? refuse('killed', WAS_KILLED) : null
@@ -201,8 +203,11 @@ const WAS_KILLED = 'the session was killed; start a new one to continue'
 
 function runUnjudged({ name, executor, args, callId }: Invocation, runtime: ToolRuntime): unknown {
   if (runtime.killed()) {
-    const decision = blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'killed', WAS_KILLED)
-    throw new ReplayContractError(`${name} did not run: ${WAS_KILLED}`, enforcementOf([decision], 'reject_all'))
+    throw blocked(
+      runtime,
+      blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'killed', WAS_KILLED),
+      WAS_KILLED,
+    )
   }
   const id = callId ?? `${name}:unjudged`
   return executor(args, { callId: id, idempotencyKey: id, signal: runtime.killSignal })
@@ -267,14 +272,10 @@ function codeOf(thrown: unknown): string {
 const isCustomInput = (given: unknown, args: JsonObject): boolean => typeof given === 'string' && args.input === given
 
 /** The call was blocked, or waits for a person, or nobody knows of it. */
-function notAllowed(
-  invocation: Invocation,
-  changed: readonly string[],
-  verdicts: Verdicts | null,
-): ReplayContractError {
-  const verdict = verdicts?.meant(invocation) ?? null
+function notAllowed(runtime: ToolRuntime, invocation: Invocation, changed: readonly string[]): ReplayContractError {
+  const verdict = runtime.verdicts?.meant(invocation) ?? null
   if (verdict === null || verdict.decision === null || verdict.verdict === 'allow') {
-    return noAllowedCall(invocation, changed)
+    return noAllowedCall(runtime, invocation, changed)
   }
   const { decision, toolName } = verdict
   const stopped =
@@ -287,11 +288,22 @@ function notAllowed(
 
 const NOT_APPROVED_YET = 'It needs the approval of a person, and nobody has approved it yet.'
 
-function noAllowedCall({ name, callId }: Invocation, changed: readonly string[]): ReplayContractError {
+function noAllowedCall(
+  runtime: ToolRuntime,
+  { name, callId }: Invocation,
+  changed: readonly string[],
+): ReplayContractError {
   const which =
     callId === undefined ? 'with these arguments' : `under the id ${JSON.stringify(callId)} with these arguments`
   const difference = changed.length === 0 ? '' : ` (other than what was allowed: ${changed.join(', ')})`
   const remedy = `no allowed call of ${name} ${which} is waiting${difference}; run a tool only for a call that create returned, unchanged and once`
   const decision = blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'execution_constraint_violated', remedy)
-  return new ReplayContractError(`${name} did not run: ${remedy}`, enforcementOf([decision], 'reject_all'))
+  return blocked(runtime, decision, remedy)
+}
+
+/** A tool that did not run is a block like any other: the program hears of it in the same way. */
+function blocked({ onBlocked }: ToolRuntime, decision: Decision, remedy: string): ReplayContractError {
+  const enforcement = enforcementOf([decision], 'reject_all')
+  onBlocked(enforcement)
+  return new ReplayContractError(`${decision.tool_name} did not run: ${remedy}`, enforcement)
 }

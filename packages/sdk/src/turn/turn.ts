@@ -150,7 +150,10 @@ function* prepare(turn: Turn, request: JsonObject): Steps<Prepared> {
     turn.asked = asked
     refuseUngovernable(view)
     if (view.tools.length > 0) {
-      if (!session.openCalls.isIdle()) yield session.openCalls.whenIdle()
+      if (!session.openCalls.isIdle()) {
+        yield session.openCalls.whenIdle({ onLongWait: session.notes.toolWaits })
+        session.assertUsable()
+      }
       resolveEarlierCalls(session, view)
       yield* wait(session.deliver())
     }

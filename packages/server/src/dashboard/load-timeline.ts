@@ -8,7 +8,7 @@ import { reportChanged } from '../ledgers/verify-ledger.js'
 import { loadEvents, loadEventsAt, PAGE_BYTES } from '../store/sessions/ledger.js'
 import type { FixedSession } from '../store/sessions/session-row.js'
 import { loadReceipts, loadTurns, type StoredTurn } from '../store/sessions/stored-turns.js'
-import { type ReceiptEvents, timelineCalls } from './timeline-calls.js'
+import { changedApprovals, type ReceiptEvents, timelineCalls } from './timeline-calls.js'
 
 /** What is folded at a time before a page. */
 const FOLD_BATCH = { limit: 1_000, maxBytes: 262_144 }
@@ -115,7 +115,10 @@ function itemOf(page: Page, event: ChainedEvent, state: SessionState): TimelineI
   const body = event.body as unknown as LedgerBody<'proposal'>
   const check = turn === undefined ? null : checkContent(fixed.hashSalt, body, turn)
   const request = turn === undefined || check?.request ? null : turn.request
-  const changed = check === null ? (isProposal(event) ? ['its record'] : []) : changedParts(body, check)
+  const beside = { turn, check, receipts, salt: fixed.hashSalt }
+  const changed = isProposal(event)
+    ? [...(check === null ? ['its record'] : changedParts(body, check)), ...changedApprovals(body, beside)]
+    : []
   if (changed.length > 0) reportChanged(ctx, fixed, event.seq, changed)
   const narrowing = request === null ? null : { allowed: [...request.allowed], removed: [...request.removed] }
   return {
@@ -128,7 +131,7 @@ function itemOf(page: Page, event: ChainedEvent, state: SessionState): TimelineI
       request === null || narrowing === null
         ? null
         : { at: request.preparedAt, model: body.model ?? request.model, ...narrowing },
-    calls: isProposal(event) ? timelineCalls(body, { turn, check, receipts }) : [],
+    calls: isProposal(event) ? timelineCalls(body, beside) : [],
     ...(changed.length > 0 && { changed }),
     state: snapshotOf(state, plan, { sessionId: event.session_id, lastNarrowing: narrowing }),
     labels: [...state.labels],

@@ -1,4 +1,4 @@
-import { checkPreflight, judgeInputInvariants, narrowTools, saltedHash } from '@countersign/engine'
+import { checkPreflight, judgeInputInvariants, narrowTools, saltedHash, tripsOnBlock } from '@countersign/engine'
 import {
   type ContractFailure,
   type Input,
@@ -7,14 +7,16 @@ import {
   type PreflightReply,
   type Remaining,
   type Routes,
+  type SessionEvent,
 } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
-import { leaseFrom } from '../change/advance.js'
-import { changeSession, type LoadedSession } from '../change/change-session.js'
+import { advance, leaseFrom } from '../change/advance.js'
+import { type ChangeResult, changeSession, type LoadedSession } from '../change/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
 import { sessionProblem } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
+import { loadEventsAt } from '../store/sessions/ledger.js'
 import { findPreparedRequest, type StoredRequest } from '../store/sessions/prepared-requests.js'
 import { textOf } from '../store/sessions/session-head.js'
 import type { PreparedRequest, SessionHead } from '../store/sessions/session-row.js'
@@ -38,7 +40,7 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
       throw new ApiError('STATE_STALE', sessionProblem(session))
     if (body.tools.length > 0) requireNothingPending(session)
     const { blocked, remaining } = check(loaded, body)
-    if (blocked !== null) return { reply: { outcome: 'blocked', ...blocked, remaining, ledger: session.head.ledger } }
+    if (blocked !== null) return blockTurn(loaded, body, { ...blocked, remaining })
     const request = prepare(loaded, body)
     const head = headWith(request, loaded)
     return {
@@ -52,6 +54,44 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
       reply: prepared(request, head.leaseUntil, remaining, head.ledger),
     }
   })
+}
+
+/** The model is not called, which is a block like any other: it is counted, recorded, and may trip the breaker. */
+async function blockTurn(
+  loaded: LoadedSession,
+  body: Body,
+  blocked: Omit<Extract<PreflightReply, { outcome: 'blocked' }>, 'outcome' | 'status' | 'ledger'>,
+): Promise<ChangeResult<PreflightReply>> {
+  const { session, plan, sql } = loaded
+  if (session.head.lastEvent === 'turn_blocked') {
+    // Asked again because the reply was lost: it is one block.
+    const [last] = await loadEventsAt(sql, session.fixed, [session.head.ledger.seq])
+    if (last?.body.prepared_request_id === body.prepared_request_id) {
+      const { state, ledger } = session.head
+      return { reply: { outcome: 'blocked', ...blocked, status: state.status, ledger } }
+    }
+  }
+  const at = isoTime(session.now)
+  const events: SessionEvent[] = [
+    {
+      type: 'turn_blocked',
+      at,
+      body: {
+        prepared_request_id: body.prepared_request_id,
+        reason: blocked.reason,
+        detail: blocked.detail ?? null,
+        model: body.model ?? null,
+      },
+    },
+  ]
+  if (tripsOnBlock(plan, session.head.state.consecutiveBlocks + 1)) {
+    events.push({ type: 'killed', at, body: { by: 'breaker' } })
+  }
+  const { head, events: chained } = advance(loaded, events)
+  return {
+    change: { session, head, events: chained },
+    reply: { outcome: 'blocked', ...blocked, status: head.state.status, ledger: head.ledger },
+  }
 }
 
 /** The session's head once the request is prepared: one with tools is its newest and supersedes the one before. */

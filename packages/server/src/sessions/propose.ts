@@ -234,6 +234,7 @@ const eventBody = (
   calls: event.calls,
   provider_run: event.provider_run,
   ...(event.provider_calls !== undefined && { provider_calls: event.provider_calls }),
+  ...(event.blocks_before !== undefined && { blocks_before: event.blocks_before }),
   ...(decisions_hash !== undefined && { decisions_hash }),
 })
 

@@ -1,5 +1,5 @@
 import { judgeReceipts } from '@countersign/engine'
-import type { Input, Receipt, ReceiptsReply, Routes, SessionEvent } from '@countersign/protocol'
+import type { Input, LedgerBody, Receipt, ReceiptsReply, Routes, SessionEvent } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
 import { advance } from '../change/advance.js'
@@ -78,6 +78,7 @@ function record(
         committed,
         recorded_at: at,
         arguments_changed: judged.argumentsChanged.includes(receipt.pending_call_id),
+        ...stopReasonOf(judged.event, receipt),
       }),
     ),
     lateReceipts: batch.late.map(({ stored }) => stored),
@@ -168,7 +169,7 @@ function resultOf(results: readonly Result[], { pending_call_id }: Receipt): Res
 function newReceipt(
   receipt: Receipt,
   result: Result,
-  recorded: Pick<NewReceipt, 'body_hash' | 'committed' | 'recorded_at' | 'arguments_changed'>,
+  recorded: Pick<NewReceipt, 'body_hash' | 'committed' | 'recorded_at' | 'arguments_changed' | 'block_reason'>,
 ): NewReceipt {
   return {
     pending_call_id: receipt.pending_call_id,
@@ -187,5 +188,16 @@ function newReceipt(
     // Free text that an approver wrote is content.
     approvals: receipt.approvals?.map(({ reason: _, ...rest }) => rest) ?? null,
     recorded_at: recorded.recorded_at,
+    ...(recorded.block_reason !== undefined && { block_reason: recorded.block_reason }),
   }
+}
+
+/** Why a call was stopped before it ran, where it was. */
+function stopReasonOf(
+  { receipts }: LedgerBody<'receipts'>,
+  { pending_call_id, outcome }: Receipt,
+): Pick<NewReceipt, 'block_reason'> {
+  if (outcome !== 'not_executed') return {}
+  const reason = receipts.find((one) => one.pending_call_id === pending_call_id)?.block_reason
+  return reason === undefined ? {} : { block_reason: reason }
 }

@@ -24,6 +24,10 @@ const KILLERS = {
 
 const list = (names: readonly string[]): string => names.join(', ')
 
+/** Calls that were allowed, and stopped before they ran. */
+const stoppedIn = ({ receipts }: LedgerBody<'receipts'>): number =>
+  receipts.filter(({ block_reason }) => block_reason !== undefined).length
+
 const DESCRIPTIONS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventSummary } = {
   created: (body) => ({
     title: 'Session created',
@@ -45,11 +49,20 @@ const DESCRIPTIONS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventSumm
       ...(body.provider_run.length === 0 ? [] : [`executed by the provider: ${list(body.provider_run)}`]),
     ],
   }),
+  turn_blocked: (body) => ({
+    title: 'Turn blocked before the model was called',
+    tone: 'block',
+    facts: [
+      body.detail === null ? body.reason : `${body.reason}: ${body.detail}`,
+      ...(body.model === null ? [] : [body.model]),
+    ],
+  }),
   receipts: (body) => ({
-    title: body.committed ? 'Step committed' : 'Evidence recorded',
-    tone: body.committed ? 'allow' : 'neutral',
+    title: body.committed ? 'Step committed' : stoppedIn(body) > 0 ? 'Calls stopped' : 'Evidence recorded',
+    tone: body.committed ? 'allow' : stoppedIn(body) > 0 ? 'block' : 'neutral',
     facts: [
       plural(body.receipts.length, 'receipt'),
+      ...(stoppedIn(body) === 0 ? [] : [`${plural(stoppedIn(body), 'allowed call')} stopped before it ran`]),
       body.committed ? 'the state advanced' : 'the state did not advance',
     ],
   }),

@@ -38,7 +38,8 @@ export function ReceiptLine({ call: { receipt, pending_call_id, commit_requireme
         {receipt.started_at === null || receipt.finished_at === null
           ? ''
           : `, in ${duration(receipt.started_at, receipt.finished_at)}`}
-        {receipt.at_level
+        {receipt.block_reason === undefined ? '' : `; stopped after it was allowed: ${receipt.block_reason}`}
+        {receipt.at_level || receipt.block_reason !== undefined
           ? ''
           : `; the contract requires evidence at level ${commit_requirement}, so the state did not advance`}
         {receipt.late ? '; it arrived late and counts as evidence only' : ''}.{' '}

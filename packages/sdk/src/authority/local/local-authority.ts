@@ -98,14 +98,24 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
 
   function preflight(request: PreflightRequest): PreflightResult {
     if (isKilled()) throw new ReplayKillError()
-    return session.preflight(request, `prq_${newId()}`)
+    const result = session.preflight(request, `prq_${newId()}`)
+    if (isKilled()) onKilled('breaker')
+    return result
+  }
+
+  /** A turn that was refused counts, like any other block. */
+  async function preflightStored(request: PreflightRequest): Promise<PreflightResult> {
+    await start()
+    const result = preflight(request)
+    if (result.outcome === 'blocked') await save(() => void session.preflight(request, `prq_${newId()}`))
+    return result
   }
 
   return {
     plan,
     saltOf: () => session.salt,
     start,
-    preflight: (request) => (store === undefined ? preflight(request) : start().then(() => preflight(request))),
+    preflight: (request) => (store === undefined ? preflight(request) : preflightStored(request)),
     propose(proposal) {
       const wasKilled = isKilled()
       const verdict = session.propose(proposal, {

@@ -10,6 +10,7 @@ import {
   type Plan,
   preflightBlock,
   type SessionState,
+  tripsOnBlock,
   type Verdict,
 } from '@countersign/engine'
 import type {
@@ -45,6 +46,8 @@ export interface LocalSession {
   readonly salt: string
   state(): SessionState
   preflight(request: PreflightRequest, preparedRequestId: string): PreflightResult
+  /** Repeats that the server refused to prepare a request. */
+  blockTurn(body: LedgerBody<'turn_blocked'>): void
   propose(proposal: ProposalRequest, ids: MadeIds): ProposalVerdict
   /** Repeats what the server decided about the same response. Throws when this copy would have decided otherwise. */
   follow(proposal: ProposalRequest, decisions: readonly Decision[], proposalId: string): void
@@ -88,6 +91,12 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
   const trip = (breaker: boolean): void => {
     if (breaker && !options.watches) kill('breaker')
   }
+  /** Where nothing is enforced, nothing was blocked. */
+  const blockTurn = (body: LedgerBody<'turn_blocked'>): void => {
+    if (options.watches) return
+    apply('turn_blocked', body)
+    trip(tripsOnBlock(plan, state.consecutiveBlocks))
+  }
   const evaluate = (proposal: ProposalRequest, ids: MadeIds, atMs: number): Verdict => {
     const { tools, provider, model, inputs } = proposal.prepared.request
     const response = proposal.read
@@ -116,7 +125,9 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
     })
   }
   const record = ({ event, breaker }: Verdict, atMs: number): void => {
+    const { totalBlocks, consecutiveBlocks } = state
     state = applyProposal(state, { body: event, at: timeText(atMs) }, plan)
+    if (options.watches && state.totalBlocks > totalBlocks) state = { ...state, totalBlocks, consecutiveBlocks }
     trip(breaker)
   }
 
@@ -124,18 +135,15 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
     plan,
     salt: identity.salt,
     state: () => state,
+    blockTurn,
     preflight(request, preparedRequestId) {
       const { provider, model } = request
       const toolless = request.tools.length === 0
       const blocked = preflightBlock({ plan, state, nowMs: nowMs(), provider, model, toolless })
       if (blocked !== null) {
-        return {
-          outcome: 'blocked',
-          by: 'local',
-          reason: blocked.reason,
-          detail: blocked.detail,
-          remedy: blocked.remedy,
-        }
+        const { reason, detail, remedy } = blocked
+        blockTurn({ prepared_request_id: preparedRequestId, reason, detail, model })
+        return { outcome: 'blocked', by: 'local', reason, detail, remedy }
       }
       const { allowed, removed } = narrowTools({
         plan,

@@ -127,7 +127,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     const decisions = reply.decisions.map((decision) => {
       const remedy = decision.decision === 'allow' ? denied.get(decision.tool_name) : undefined
       if (remedy !== undefined) return blockedDecision(decision, 'forbidden_tool', remedy)
-      return completeDecision(decision, plan, proposal.prepared.request)
+      return completeDecision(decision, plan, proposal)
     })
     return { by: 'server', outcome: reply.outcome, decisions }
   }
@@ -155,7 +155,10 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
         const reply = await sync.preflight(request)
         outage.ended()
         replica.dropFork()
-        if (reply.outcome === 'blocked') controls.release()
+        if (reply.outcome === 'blocked') {
+          controls.release()
+          noteStop(stopReasonOf(server.known().status))
+        }
         return reply
       } catch (error) {
         controls.release()

@@ -116,7 +116,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       const seen = known.ledger
       const reply = await transport.call('preflight', { params, body }, limits)
       refuseTruncated(seen, reply.ledger)
-      learn({ ledger: reply.ledger })
+      learn(reply.outcome === 'blocked' ? { ledger: reply.ledger, status: reply.status } : { ledger: reply.ledger })
       return reply
     },
     async propose(proposal, { model, usage }) {

@@ -120,9 +120,13 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
 
   async function prepare(request: PreflightRequest): Promise<PreflightResult> {
     await catchUp(request)
-    const reply = await server.preflight(`prq_${randomUUID()}`, request, limits())
+    const id = `prq_${randomUUID()}`
+    const reply = await server.preflight(id, request, limits())
     if (reply.outcome === 'blocked') {
-      return { outcome: 'blocked', by: 'server', reason: reply.reason, detail: reply.detail, remedy: reply.remedy }
+      const { reason, detail, remedy } = reply
+      const body = { prepared_request_id: id, reason, detail: detail ?? null, model: request.model }
+      replica.follow((mirror) => mirror.blockTurn(body))
+      return { outcome: 'blocked', by: 'server', reason, detail, remedy }
     }
     const { prepared_request_id: preparedRequestId, allowed, removed } = reply
     return { outcome: 'prepared', by: 'server', preparedRequestId, request, allowed, removed }

@@ -7,6 +7,7 @@ import { isBlocked } from '../../turn/gate.js'
 import type { Trace, TraceEntry } from '../../turn/trace.js'
 import type { TurnNotes } from '../../turn/turn-session.js'
 import type { ReplayCaptures } from './replay-captures.js'
+import { reportToolWaits } from './report-tool-waits.js'
 import type { SessionCore } from './session-core.js'
 import { type ShadowDelta, shadowDelta } from './shadow-delta.js'
 
@@ -42,7 +43,8 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
   return {
     narrowed(allowed, removed) {
       narrowing = { allowed, removed }
-      if (removed.length > 0 && settings.onNarrow !== undefined) {
+      // With `metadata` the accessors alone show it.
+      if (removed.length > 0 && settings.onNarrow !== undefined && settings.narrowingFeedback !== 'metadata') {
         callBack('onNarrow', settings.onNarrow, narrowResult(allowed, removed))
       }
     },
@@ -71,6 +73,7 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
       const level = mode !== 'enforce' ? 'monitor' : governed ? 'govern' : 'protect'
       report({ type: 'replay_protection_level', session_id: sessionId, level, detail })
     },
+    toolWaits: reportToolWaits(core),
     traced(begun) {
       trace = begun
     },

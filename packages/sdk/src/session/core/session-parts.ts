@@ -39,7 +39,7 @@ export function createSessionParts(settings: ReplaySettings, providerName: strin
     captures,
     verdicts,
     turns: turnsOf(core, notes, captures),
-    runtime: runtimeOf(core, verdicts),
+    runtime: runtimeOf(core, notes, verdicts),
     onBypass(method) {
       if (core.isRestored()) return
       isBypassed = true
@@ -50,7 +50,7 @@ export function createSessionParts(settings: ReplaySettings, providerName: strin
   }
 }
 
-function runtimeOf(core: SessionCore, verdicts: Verdicts): ToolRuntime {
+function runtimeOf(core: SessionCore, notes: SessionNotes, verdicts: Verdicts): ToolRuntime {
   const { settings, openCalls, running, killSignal } = core
   return {
     openCalls,
@@ -63,6 +63,7 @@ function runtimeOf(core: SessionCore, verdicts: Verdicts): ToolRuntime {
     enforcing: (by) => core.stance(by) === 'enforce',
     decider: () => (core.rules().governed && !core.authority().facts().degradedLocal ? 'server' : 'local'),
     killed: core.isKilled,
+    onBlocked: notes.blocked,
     onArgumentsDiffer: reportDifferences(core),
     deliver: core.deliver,
     deliverSoon: core.deliverSoon,

@@ -77,14 +77,21 @@ async function periodsOf(sql: Queryable, filter: CallFilter): Promise<Period[]> 
   const end = below === null ? (to ?? FOREVER) : new Date(Math.ceil(Number(below.at) / 1_000) + 1)
   const until = await countedUntil(sql)
   const newest: Period = { since: from !== null && from > until ? from : until, until: to ?? FOREVER }
+  const after = from === null ? null : new Date(from.getTime() - MINUTE_MS)
   const minutes = await sql<{ at: Date }[]>`
-    select at from decision_counts
-    where tenant_id = ${tenantId} and grain = 'minute' and at < ${end} and calls > 0
-      ${from === null ? sql`` : sql`and at > ${new Date(from.getTime() - MINUTE_MS)}`}
-      ${agent === null ? sql`` : sql`and agent = ${agent}`}
-      ${reason === null ? sql`` : sql`and reason = ${reason}`}
-      ${decision === null ? sql`` : decision === 'allow' ? sql`and reason = ''` : sql`and reason <> ''`}
-    group by at order by at desc limit ${limit + 1}`
+    select at from (
+      select at from decision_counts
+      where tenant_id = ${tenantId} and grain = 'minute' and at < ${end} and calls > 0
+        ${after === null ? sql`` : sql`and at > ${after}`}
+        ${agent === null ? sql`` : sql`and agent = ${agent}`}
+        ${reason === null ? sql`` : sql`and reason = ${reason}`}
+        ${decision === null ? sql`` : decision === 'allow' ? sql`and reason = ''` : sql`and reason <> ''`}
+      union
+      select date_trunc('minute', proposed_at) from stopped_calls
+      where tenant_id = ${tenantId} and at >= ${until} and proposed_at < ${end}
+        ${after === null ? sql`` : sql`and proposed_at > ${after}`}
+    ) as found
+    order by at desc limit ${limit + 1}`
   return [
     ...(end > newest.since ? [newest] : []),
     ...minutes.map(({ at }) => ({ since: at, until: new Date(Math.min(at.getTime() + MINUTE_MS, until.getTime())) })),
@@ -104,15 +111,18 @@ const JOIN_RECEIPT = (sql: Queryable) => sql`
     select p.session_id || ':' || lpad(p.seq::text, 10, '0') || ':' || lpad(d ->> 'index', 4, '0') as page_key offset 0
   ) as k`
 
+/** Why the call was blocked, or stopped after it had been allowed. */
+const reasonOf = (sql: Queryable) => sql`coalesce(d ->> 'reason', r.record::json ->> 'block_reason')`
+
 const columns = (sql: Queryable) => sql`
   p.proposed_at as at, p.session_id, s.agent, p.seq, (d ->> 'index')::int as index, d ->> 'tool_name' as tool_name,
-  d ->> 'decision' as decision, d ->> 'reason' as reason, r.record::json ->> 'outcome' as outcome,
+  case when ${reasonOf(sql)} is null then 'allow' else 'block' end as decision, ${reasonOf(sql)} as reason, r.record::json ->> 'outcome' as outcome,
   r.record::json ->> 'evidence_level' as evidence_level, ${pageTime(sql, sql`p.proposed_at`)}, k.page_key`
 
 const matches = (sql: Queryable, { agent, decision, reason, from, to, below }: CallFilter) => sql`true
   ${agent === null ? sql`` : sql`and coalesce(s.agent, '') = ${agent}`}
-  ${decision === null ? sql`` : decision === 'allow' ? sql`and d ->> 'reason' is null` : sql`and d ->> 'reason' is not null`}
-  ${reason === null ? sql`` : sql`and d ->> 'reason' = ${reason}`}
+  ${decision === null ? sql`` : decision === 'allow' ? sql`and ${reasonOf(sql)} is null` : sql`and ${reasonOf(sql)} is not null`}
+  ${reason === null ? sql`` : sql`and ${reasonOf(sql)} = ${reason}`}
   ${from === null ? sql`` : sql`and p.proposed_at >= ${from}`}
   ${to === null ? sql`` : sql`and p.proposed_at < ${to}`}
   ${below === null ? sql`` : sql`and (p.proposed_at, k.page_key) < ${pageEnd(sql, below)}`}`

@@ -62,6 +62,12 @@ async function countSlice(tx: Tx, range: Range): Promise<number> {
       group by 1, 2, 3, 4, 5
       on conflict (tenant_id, grain, at, agent, reason) do update set calls = decision_counts.calls + excluded.calls`
     rows += count
+    await tx`
+      insert into decision_counts (tenant_id, grain, at, agent, reason, calls)
+      select tenant_id, ${grain}, date_trunc(${grain}, proposed_at), agent, reason, sum(calls)
+      from (${stopsBetween(tx, range)}) as stopped
+      group by 1, 2, 3, 4, 5
+      on conflict (tenant_id, grain, at, agent, reason) do update set calls = decision_counts.calls + excluded.calls`
   }
   await tx`
     insert into session_counts (tenant_id, hour, agent, sessions)
@@ -90,6 +96,9 @@ export async function sumDecisions(
       union all
       select proposed_at, agent, reason, 1
       from (${decisionsBetween(sql, { tenantId, since: since > until ? since : until, until: null })}) as decided
+      union all
+      select proposed_at, agent, reason, calls
+      from (${stopsBetween(sql, { tenantId, since: until, until: null })}) as stopped where proposed_at >= ${since}
     ) as decisions
     group by 1, 2, 3`
 }
@@ -151,3 +160,16 @@ const decisionsBetween = (
   where p.proposed_at >= ${since}
     ${until === null ? sql`` : sql`and p.proposed_at < ${until}`}
     ${tenantId === undefined ? sql`` : sql`and p.tenant_id = ${tenantId}`}`
+
+/** Calls that were stopped after their proposal was counted as allowed: one allowed less, one blocked more. */
+const stopsBetween = (
+  sql: Queryable,
+  { tenantId, since, until }: { tenantId?: string; since: Date; until: Date | null },
+) => sql`
+  select c.tenant_id, c.proposed_at, coalesce(s.agent, '') as agent, effect.reason, effect.calls
+  from stopped_calls c
+    join sessions s on s.tenant_id = c.tenant_id and s.session_id = c.session_id
+    cross join lateral (values ('', -1), (c.reason, 1)) as effect (reason, calls)
+  where c.at >= ${since}
+    ${until === null ? sql`` : sql`and c.at < ${until}`}
+    ${tenantId === undefined ? sql`` : sql`and c.tenant_id = ${tenantId}`}`

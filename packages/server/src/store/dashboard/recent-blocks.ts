@@ -11,20 +11,29 @@ export interface RecentBlock {
   reason: BlockReason
 }
 
-/** The newest blocked calls, however many proposals a tenant has. */
+/** The newest calls that were blocked or stopped, however many proposals a tenant has. */
 export async function listRecentBlocks(sql: Queryable, tenantId: string, limit: number): Promise<RecentBlock[]> {
   return sql<RecentBlock[]>`
     with newest as (
       select session_id, seq, at from blocked_proposals
       where tenant_id = ${tenantId} order by at desc, session_id desc, seq desc limit ${limit}
+    ), stopped as (
+      select * from stopped_calls where tenant_id = ${tenantId} order by at desc, session_id desc limit ${limit}
+    ), blocks as (
+      select n.at, n.session_id, n.seq, (d ->> 'index')::int as index, d ->> 'tool_name' as tool_name,
+        d ->> 'reason' as reason
+      from newest n
+      join proposals p on p.tenant_id = ${tenantId} and p.session_id = n.session_id and p.seq = n.seq
+      cross join lateral json_array_elements(p.decisions) d
+      where d ->> 'decision' = 'block' and d ->> 'reason' is not null
+      union all
+      select c.at, c.session_id, p.seq, c.call_index, d ->> 'tool_name', c.reason
+      from stopped c
+      join proposals p on p.tenant_id = ${tenantId} and p.session_id = c.session_id and p.proposal_id = c.proposal_id
+      cross join lateral json_array_elements(p.decisions) d
+      where (d ->> 'index')::int = c.call_index
     )
-    select n.at, n.session_id, s.agent, n.seq, (d ->> 'index')::int as index,
-      d ->> 'tool_name' as tool_name, d ->> 'reason' as reason
-    from newest n
-    join sessions s on s.tenant_id = ${tenantId} and s.session_id = n.session_id
-    join proposals p on p.tenant_id = ${tenantId} and p.session_id = n.session_id and p.seq = n.seq
-    cross join lateral json_array_elements(p.decisions) d
-    where d ->> 'decision' = 'block' and d ->> 'reason' is not null
-    order by n.at desc, n.session_id, (d ->> 'index')::int
+    select b.*, s.agent from blocks b join sessions s on s.tenant_id = ${tenantId} and s.session_id = b.session_id
+    order by b.at desc, b.session_id, b.index
     limit ${limit}`
 }

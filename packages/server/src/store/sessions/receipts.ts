@@ -1,4 +1,4 @@
-import type { Outcome, Receipt } from '@countersign/protocol'
+import type { BlockReason, Outcome, Receipt } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
@@ -21,6 +21,8 @@ export interface NewReceipt {
   error_code: string | null
   approvals: readonly Omit<NonNullable<Receipt['approvals']>[number], 'reason'>[] | null
   recorded_at: string
+  /** Why the call was stopped before it ran, where it was. */
+  block_reason?: BlockReason
 }
 
 export interface NewLateReceipt {

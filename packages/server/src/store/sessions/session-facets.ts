@@ -13,12 +13,11 @@ export function facetsOf({ session, head, events, created }: SessionChange): Fac
   const before = created === undefined ? session.head.state.labels : []
   const { labels } = head.state
   const added = labels.length === before.length ? [] : labels.filter((label) => !before.includes(label))
-  const blocked = judgedCalls(events).filter((call) => call.reasons.length > 0)
+  const blocked = blocksIn(blockingEvent(events))
   if (added.length === 0 && blocked.length === 0) return []
-  const reasons = new Set(blocked.flatMap((call) => call.reasons))
   return [
     ...added.map((value): Facet => ({ kind: 'label', value })),
-    ...[...reasons].map((value): Facet => ({ kind: 'reason', value })),
+    ...[...new Set(blocked.flat())].map((value): Facet => ({ kind: 'reason', value })),
   ]
 }
 
@@ -30,25 +29,46 @@ export const NOTE_FACETS = `faceted as (
     on conflict do nothing
   )`
 
-/** How many calls the events decide, and why the last one is blocked. */
+/** How many calls the events allow and how many they block, and why the last one is blocked. */
 export function decisionCounts(events: readonly NewEvent[]): {
   allowed: number
   blocked: number
   lastReason: BlockReason | null
 } {
-  const calls = judgedCalls(events)
-  const blocked = calls.filter(({ decision }) => decision === 'block')
-  return {
-    allowed: calls.length - blocked.length,
-    blocked: blocked.length,
-    lastReason: blocked.at(-1)?.reasons[0] ?? null,
+  const event = blockingEvent(events)
+  const blocked = blocksIn(event)
+  const lastReason = blocked.at(-1)?.[0] ?? null
+  // A turn that was refused had no calls yet.
+  if (event === undefined || event.type === 'turn_blocked') return { allowed: 0, blocked: 0, lastReason }
+  const isProposal = event.type === 'proposal'
+  const judged = isProposal ? (event.body as unknown as LedgerBody<'proposal'>).calls.length : 0
+  // A call that is stopped was counted as allowed.
+  return { allowed: judged - blocked.length, blocked: blocked.length, lastReason }
+}
+
+type Reasons = readonly BlockReason[]
+
+const NO_BLOCKS: readonly Reasons[] = []
+const BLOCKING: ReadonlySet<string> = new Set(['proposal', 'receipts', 'turn_blocked'])
+
+/** At most one event of a change is about calls. */
+const blockingEvent = (events: readonly NewEvent[]): NewEvent | undefined =>
+  events.find(({ type }) => BLOCKING.has(type))
+
+/** The reasons of each call that an event blocks; those of a turn that was refused before it had calls. */
+function blocksIn(event: NewEvent | undefined): readonly Reasons[] {
+  switch (event?.type) {
+    case 'proposal': {
+      const { calls } = event.body as unknown as LedgerBody<'proposal'>
+      return calls.filter(({ decision }) => decision === 'block').map(({ reasons }) => reasons)
+    }
+    case 'receipts': {
+      const { receipts } = event.body as unknown as LedgerBody<'receipts'>
+      return receipts.flatMap(({ block_reason }) => (block_reason === undefined ? [] : [[block_reason]]))
+    }
+    case 'turn_blocked':
+      return [[(event.body as unknown as LedgerBody<'turn_blocked'>).reason]]
+    default:
+      return NO_BLOCKS
   }
 }
-
-/** At most one event of a change is a proposal. */
-function judgedCalls(events: readonly NewEvent[]): LedgerBody<'proposal'>['calls'] {
-  const proposal = events.find(({ type }) => type === 'proposal')
-  return proposal === undefined ? NO_CALLS : (proposal.body as unknown as LedgerBody<'proposal'>).calls
-}
-
-const NO_CALLS: LedgerBody<'proposal'>['calls'] = []

@@ -13,6 +13,7 @@ import type { SessionChange } from './session-change.js'
 import { decisionCounts, facetsOf, NOTE_FACETS } from './session-facets.js'
 import { changedParts, factsText, HEAD_PARTS, type HeadPart, partTexts } from './session-head.js'
 import type { SessionHead, SessionRow } from './session-row.js'
+import { NOTE_STOPPED_CALLS, stoppedCalls } from './stopped-calls.js'
 
 /**
  * Writes a change of a session, all or nothing, in one statement; under the workflow's lock further ones of the same
@@ -46,6 +47,7 @@ type Part =
   | 'status'
   | 'content'
   | 'arguments'
+  | 'stopped'
   | 'facets'
   | 'holds'
   | 'audit'
@@ -78,6 +80,7 @@ const CTES: readonly (readonly [Part, string])[] = [
     select changed.tenant_id, :blocked_at::text::timestamptz, changed.session_id, :blocked_seq::bigint from changed
   )`,
   ],
+  ['stopped', NOTE_STOPPED_CALLS],
   ['facets', NOTE_FACETS],
   ['holds', END_HOLDS],
   ['audit', AUDIT],
@@ -180,8 +183,10 @@ function addEvents(add: Add, values: Values[], change: SessionChange): void {
   if (event !== undefined && events.length === 1) values.push(eventOf(event))
   else add('events', { events: jsonText(events), first_seq: session.head.ledger.seq + 1 })
   if (head.state.status !== session.head.state.status) add('status', { status: head.state.status })
-  if (event !== undefined && decisionCounts(events).blocked > 0)
+  if (change.proposal !== undefined && event !== undefined && decisionCounts(events).blocked > 0)
     add('blocked', { blocked_at: event.at, blocked_seq: event.seq })
+  const stopped = stoppedCalls(change)
+  if (stopped.length > 0) add('stopped', { stopped: jsonText(stopped), stopped_at: event?.at ?? '' })
   const facets = facetsOf(change)
   if (facets.length > 0) add('facets', { facets: jsonText(facets), created_at: session.fixed.createdAt })
   if (isKilledInWorkflow(change)) add('holds', { holds_end: holdsEndAfterKill(session.now) })
