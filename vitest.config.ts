@@ -4,11 +4,17 @@ import { defineConfig } from 'vitest/config'
 
 const source = (name: string) => fileURLToPath(new URL(`./packages/${name}/src/index.ts`, import.meta.url))
 
+const adapter = (name: string) =>
+  fileURLToPath(new URL(`./packages/sdk/src/adapters/${name}/index.ts`, import.meta.url))
+
 /** Tests run on the sources, so that nothing has to be built first. */
 const alias = {
   '@countersign/protocol': source('protocol'),
   '@countersign/engine': source('engine'),
   '@countersign/server': source('server'),
+  '@countersign/sdk/ai': adapter('ai'),
+  '@countersign/sdk/langchain': adapter('langchain'),
+  '@countersign/sdk/openai-agents': adapter('openai-agents'),
   '@countersign/sdk': source('sdk'),
 }
 

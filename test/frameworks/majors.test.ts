@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { root } from '../support/files/tracked-files.js'
+import { proves } from '../support/proves.js'
 
 /** An adapter is written for one major version of its framework: a new one is read before it is allowed here. */
 const MAJORS = {
@@ -19,7 +20,7 @@ const MAJORS = {
 const manifestOf = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
 const folder = `${root}examples/frameworks`
 
-test('the frameworks are those the adapters were written for', () => {
+proves('face.frameworks-apart', 'the frameworks are those the adapters were written for', () => {
   const { dependencies } = manifestOf(`${folder}/package.json`)
   expect(Object.keys(dependencies).sort()).toEqual(Object.keys(MAJORS).sort())
   for (const [name, major] of Object.entries(MAJORS)) {
@@ -29,7 +30,7 @@ test('the frameworks are those the adapters were written for', () => {
   }
 })
 
-test('npm start brings none of them', () => {
+proves('face.frameworks-apart', 'npm start brings none of them', () => {
   const fromRoot = createRequire(`${root}package.json`)
   for (const name of ['ai', 'langchain', '@openai/agents', '@anthropic-ai/claude-agent-sdk']) {
     expect(() => fromRoot.resolve(`${name}/package.json`)).toThrow('Cannot find module')

@@ -1,14 +1,17 @@
-import { expect, test } from 'vitest'
+import { expect, type TestOptions } from 'vitest'
 import { exportOf } from '../support/runtime/ledger-export.js'
 import type { Runtime } from '../support/runtime/runtime.js'
 import { CASES } from './cases.js'
 import { type Case, type Face, ledgerLines, type Story } from './story.js'
 
-/** Tells every case through one face, against the real server. */
-export function tellCases(face: Face, runtime: Runtime): void {
+type Prove = (name: string, tell: () => Promise<void>, options: TestOptions) => void
+
+/** Tells every case through one face, against the real server. `prove` says which requirement that proves. */
+export function tellCases(face: Face, runtime: Runtime, prove: Prove): void {
   for (const item of CASES) {
     const lack = face.lacks[item.id]
-    test.skipIf(lack !== undefined)(`${item.name}${lack === undefined ? '' : ` (${face.name}: ${lack})`}`, async () => {
+    const name = `${face.name}: ${item.name}${lack === undefined ? '' : ` (${lack})`}`
+    const tell = async () => {
       const { story, ran } = storyOf(item, runtime)
       const { sessionId, requests, error } = await face.tell(story)
       const { expected } = item
@@ -21,7 +24,8 @@ export function tellCases(face: Face, runtime: Runtime): void {
       expect(seenTooEarly(item, story.log)).toEqual([])
       if (item.serverIsDown) return
       expect(ledgerLines((await exportOf(runtime.api(), sessionId)).events)).toEqual(expected.ledger)
-    })
+    }
+    prove(name, tell, { skip: lack !== undefined })
   }
 }
 

@@ -26,4 +26,10 @@ export const clientSession = {
   'open-session.retry-is-one-turn': 'a retry of the model call with the same key is the same turn',
   'open-session.asks': 'a call that needs a person gets an ask verdict with an id, and runs only after answer() approved it',
   'open-session.settle': 'settle() reports the outcome of a call that the program ran itself',
+  // Each way to govern a program tells the stories of test/frameworks/cases.ts.
+  'face.replay': 'a program on replay with the gate answer comes to the verdicts and the ledger that every face comes to',
+  'face.ai': 'an agent of the AI SDK 6 or 7 comes to the verdicts and the ledger that every face comes to',
+  'face.langchain': 'an agent of LangChain comes to the verdicts and the ledger that every face comes to',
+  'face.openai-agents': 'an agent of the OpenAI Agents SDK comes to the verdicts and the ledger that every face comes to',
+  'face.frameworks-apart': 'npm start installs no agent framework, and a new major version of one fails a test',
 } satisfies Facts

@@ -35,6 +35,7 @@ export const ROOMS: Rooms = {
     'turn',
     'session/core',
     'session',
+    'adapters',
   ],
   server: [
     'base',

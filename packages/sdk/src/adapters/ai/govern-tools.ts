@@ -1,0 +1,109 @@
+import { isDeepStrictEqual } from 'node:util'
+import { runFrameworkCall } from '../governed-session.js'
+import type { AiTool, AiTools, ExecuteOptions } from './ai-types.js'
+import type { AgentCalls } from './judge-parts.js'
+
+/** The tools of an agent, each running only for an allowed call and leaving a receipt. */
+export function governTools<Tools extends AiTools>(tools: Tools, agent: AgentCalls): Tools {
+  const entries = Object.entries(tools).map(([name, tool]) => [name, governTool(name, tool as AiTool, agent)])
+  return Object.fromEntries(entries) as Tools
+}
+
+function governTool(name: string, tool: AiTool, agent: AgentCalls): AiTool {
+  if (typeof tool.execute !== 'function') return tool
+  /** The calls about which the SDK was told to ask a person: it runs one of them only after an approval. */
+  const asked = new Set<string>()
+  const execute = (input: unknown, options: ExecuteOptions, onPart?: (part: unknown) => void) => {
+    const { toolCallId } = options
+    agent.waiting.delete(toolCallId)
+    const approvedBy = asked.delete(toolCallId) ? agent.approver : null
+    const run = async (judged: unknown, signal: AbortSignal): Promise<unknown> => {
+      const given = isDeepStrictEqual(input, judged) ? input : await parsed(tool.inputSchema, judged)
+      const both = options.abortSignal === undefined ? signal : AbortSignal.any([signal, options.abortSignal])
+      const output = tool.execute?.(given, { ...options, abortSignal: both })
+      return isIterable(output) ? lastOf(output, onPart) : output
+    }
+    return answerOf(
+      runFrameworkCall(agent.session, { callId: toolCallId, toolName: name, args: input, run, approvedBy }),
+    )
+  }
+  return {
+    ...tool,
+    execute: isGenerator(tool.execute)
+      ? (input, options) => partsOf((onPart) => execute(input, options, onPart))
+      : (input, options) => execute(input, options),
+    needsApproval: async (input, options) => {
+      if (agent.session.verdictOf(options.toolCallId)?.verdict === 'ask') {
+        asked.add(options.toolCallId)
+        return true
+      }
+      const { needsApproval = false } = tool
+      return typeof needsApproval === 'function' ? needsApproval(input, options) : needsApproval
+    },
+  }
+}
+
+/** The SDK tells the model the message of what a tool throws, as the tool's error. */
+async function answerOf(running: ReturnType<typeof runFrameworkCall>): Promise<unknown> {
+  const run = await running
+  if (run.ran) return run.result
+  throw new Error(run.result)
+}
+
+/** What the tool's own schema makes of the judged arguments: the SDK's input may have been changed on its way. */
+async function parsed(schema: unknown, judged: unknown): Promise<unknown> {
+  const standard = (schema as StandardSchema | undefined)?.['~standard']
+  if (standard === undefined) return judged
+  const result = await standard.validate(judged)
+  if (result.issues !== undefined) throw new Error('the arguments do not fit the schema of the tool')
+  return result.value
+}
+
+interface StandardSchema {
+  readonly '~standard'?: {
+    validate(value: unknown): Validated | PromiseLike<Validated>
+  }
+}
+
+interface Validated {
+  readonly value?: unknown
+  readonly issues?: readonly unknown[]
+}
+
+const isIterable = (output: unknown): output is AsyncIterable<unknown> =>
+  typeof output === 'object' && output !== null && Symbol.asyncIterator in output
+
+const isGenerator = (execute: unknown): boolean =>
+  Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]'
+
+/** The last part is the tool's result; the SDK shows the parts before it meanwhile. */
+async function lastOf(parts: AsyncIterable<unknown>, onPart?: (part: unknown) => void): Promise<unknown> {
+  let last: unknown
+  for await (const part of parts) {
+    last = part
+    onPart?.(part)
+  }
+  return last
+}
+
+/** The parts of a run while it goes on. */
+async function* partsOf(run: (onPart: (part: unknown) => void) => Promise<unknown>): AsyncGenerator<unknown> {
+  const parts: unknown[] = []
+  let wake = (): void => {}
+  let over = false
+  const running = run((part) => {
+    parts.push(part)
+    wake()
+  }).finally(() => {
+    over = true
+    wake()
+  })
+  while (!over || parts.length > 0) {
+    if (parts.length > 0) yield parts.shift()
+    else
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+  }
+  await running
+}

@@ -1,0 +1,136 @@
+import { ReplayContractError } from '../../base/errors.js'
+import type { SessionTurn } from '../../session/session-turn.js'
+import { addFrameworkTools, createAgentTurns, type GovernedSession, runFrameworkCall } from '../governed-session.js'
+import { askByInterrupt } from './ask-by-interrupt.js'
+import type { Handler, ModelRequest, ModelResult, ToolRequest, ToolResult } from './langchain-types.js'
+import { isRunHere, nameOf, turnAnswer, turnInput } from './neutral-turn.js'
+
+/** How LangChain recognises a middleware: `createMiddleware` sets it, too. */
+const BRAND = Symbol.for('AgentMiddleware')
+
+/**
+ * Governs an agent of LangChain: `createAgent({ middleware: [countersign(session)] })`. A blocked call does not run, and
+ * the model is told why. A call that needs a person interrupts the graph. Put it last, so that what other middleware
+ * changes is judged.
+ */
+export function countersign(session: GovernedSession) {
+  const askInTurn = createAgentTurns(session)
+  const known = new Set<string>()
+  return {
+    [BRAND]: true as const,
+    name: 'countersign',
+    wrapModelCall: <Request extends object, Result>(
+      given: Request,
+      handler: Handler<Request, Result>,
+    ): Promise<Result> => {
+      const request = given as unknown as ModelRequest
+      const added = (request.tools ?? [])
+        .filter(isRunHere)
+        .map(nameOf)
+        .filter((name) => !known.has(name))
+      if (added.length > 0) addFrameworkTools(session, added)
+      for (const name of added) known.add(name)
+      return askInTurn(turnInput(request), async (turn) => {
+        if (turn.refusal !== null) throw notAsked(turn.refusal)
+        const result = await handler(narrowed(request, turn) as unknown as Request)
+        await turn.propose(turnAnswer(result as unknown as ModelResult))
+        return result
+      })
+    },
+    wrapToolCall: <Request extends object, Result extends object>(
+      given: Request,
+      handler: Handler<Request, Result>,
+    ): Promise<Result> =>
+      runTool(
+        session,
+        given as unknown as ToolRequest,
+        handler as unknown as Handler<ToolRequest, ToolResult>,
+      ) as Promise<Result>,
+  }
+}
+
+function notAsked({ reason, remedy }: NonNullable<SessionTurn['refusal']>): ReplayContractError {
+  const nothing = { outcome: 'blocked' as const, decisions: [], blocked: [] }
+  return new ReplayContractError(`the model was not called (${reason}). ${remedy}`, nothing)
+}
+
+/** LangChain lets a middleware remove tools, and refuses a changed one. */
+function narrowed(request: ModelRequest, { allowed, removed, feedback }: SessionTurn): ModelRequest {
+  if (removed.length === 0) return request
+  const names = new Set(allowed)
+  const tools = (request.tools ?? []).filter((tool) => names.has(nameOf(tool)))
+  const forced = forcedTool(request.toolChoice)
+  const isGone = tools.length === 0 || (forced !== null && !names.has(forced))
+  return {
+    ...request,
+    tools,
+    ...(isGone && { toolChoice: tools.length === 0 ? undefined : 'none' }),
+    ...(feedback !== null && { systemPrompt: [request.systemPrompt, feedback].filter(Boolean).join('\n\n') }),
+  }
+}
+
+function forcedTool(choice: unknown): string | null {
+  if (typeof choice === 'object' && choice !== null) {
+    const { function: named, name } = choice as { function?: { name?: string }; name?: string }
+    return named?.name ?? name ?? null
+  }
+  return typeof choice === 'string' && !['auto', 'none', 'any', 'required'].includes(choice) ? choice : null
+}
+
+async function runTool(
+  session: GovernedSession,
+  request: ToolRequest,
+  handler: Handler<ToolRequest, ToolResult>,
+): Promise<ToolResult> {
+  const { toolCall, tool, runtime } = request
+  const callId = toolCall.id ?? ''
+  if (tool === undefined) {
+    if (session.verdictOf(callId)?.verdict === 'allow') await session.settle(callId, { outcome: 'not_executed' })
+    return handler(request)
+  }
+  const approvedBy = await askByInterrupt(session, callId, runtime?.interrupt)
+  let message: ToolResult | null = null
+  try {
+    const run = await runFrameworkCall(session, {
+      callId,
+      toolName: toolCall.name,
+      args: toolCall.args,
+      approvedBy,
+      run: async (judged) => {
+        message = await handler({ ...request, toolCall: { ...toolCall, args: judged } })
+        return contentOf(message)
+      },
+    })
+    if (!run.ran) return told(request, handler, run.result)
+  } catch (error) {
+    if (error instanceof HandledFailure && message !== null) return message
+    throw error
+  }
+  return message ?? told(request, handler, 'The tool gave no result.')
+}
+
+/** A middleware behind this one has turned what the tool threw into a message. */
+class HandledFailure extends Error {}
+
+/** What the tool gave, without the message round it: contracts read values of it. */
+function contentOf(result: ToolResult): unknown {
+  const { content, status } = result as { content?: unknown; status?: string }
+  if (status === 'error') throw new HandledFailure(String(content))
+  if (typeof content !== 'string') return content ?? null
+  try {
+    return JSON.parse(content) as unknown
+  } catch {
+    return content
+  }
+}
+
+/** A tool message that says why the tool did not run: LangChain makes it of what a tool in its place returns. */
+async function told(
+  request: ToolRequest,
+  handler: Handler<ToolRequest, ToolResult>,
+  text: string,
+): Promise<ToolResult> {
+  const standIn = { name: request.toolCall.name, invoke: async () => text }
+  const message = await handler({ ...request, tool: standIn })
+  return Object.assign(message, { status: 'error' })
+}

@@ -1,0 +1,108 @@
+import type { JsonObject } from '@countersign/protocol'
+import { Agent, Runner, setTracingDisabled, tool } from '@openai/agents'
+import { assistantMessage, functionCall, modelError, modelStream, ScriptedModel } from '@openai/agents-core/testing'
+import { govern } from '../../packages/sdk/src/adapters/openai-agents/index.js'
+import { openSession } from '../../packages/sdk/src/index.js'
+import type { Face, ModelRequest, ScriptedTurn, Story } from './story.js'
+
+setTracingDisabled(true)
+
+/** An agent of the OpenAI Agents SDK, run by a runner. */
+export const openaiAgentsFace: Face = {
+  name: '@openai/agents',
+  lacks: {},
+  async tell(story) {
+    const session = openSession(story.options)
+    const model = scripted(story)
+    const agent = govern(session, agentOf(story, model))
+    // The program passes on other arguments than it was given.
+    const getAllTools = agent.getAllTools.bind(agent)
+    agent.getAllTools = async (context) =>
+      (await getAllTools(context)).map((made) => {
+        if (made.type !== 'function') return made
+        const { invoke } = made
+        return {
+          ...made,
+          invoke: (run, input, details) => {
+            const changed = story.changed[details?.toolCall?.callId ?? '']
+            return invoke(run, changed === undefined ? input : JSON.stringify(changed), details)
+          },
+        }
+      })
+    let error: unknown = null
+    try {
+      await run(agent, story)
+    } catch (thrown) {
+      error = thrown
+    }
+    await session.close()
+    return { sessionId: session.sessionId, requests: model.calls.map(({ request }) => requestOf(request)), error }
+  },
+}
+
+export function agentOf({ tools }: Pick<Story, 'tools'>, model: ScriptedModel): Agent {
+  return new Agent({
+    name: 'frameworks',
+    model,
+    modelSettings: { retry: { maxRetries: 1, policy: () => true, backoff: { initialDelayMs: 1 } } },
+    tools: Object.entries(tools).map(([name, execute]) =>
+      tool({
+        name,
+        description: name,
+        strict: false,
+        parameters: { type: 'object', properties: {}, required: [], additionalProperties: true },
+        execute: async (args) => execute(args as JsonObject),
+      }),
+    ),
+  })
+}
+
+async function run(agent: Agent, { stream, log }: Story): Promise<void> {
+  const runner = new Runner()
+  if (!stream) return void (await runner.run(agent, 'go on'))
+  const streaming = await runner.run(agent, 'go on', { stream: true })
+  for await (const event of streaming) {
+    const shown = JSON.stringify(
+      event.type === 'raw_model_stream_event' ? event.data : (event as { item?: unknown }).item,
+    )
+    for (const [, id] of shown?.matchAll(/"callId":"(c\d)"/g) ?? []) log.push(`saw ${id}`)
+  }
+  await streaming.completed
+}
+
+function scripted({ turns, stream }: Story): ScriptedModel {
+  return new ScriptedModel(
+    turns.flatMap((turn) => [
+      ...Array.from({ length: turn.failures ?? 0 }, () => modelError(new Error('overloaded'))),
+      stream ? modelStream(eventsOf(turn)) : outputOf(turn),
+    ]),
+  )
+}
+
+const outputOf = ({ calls = [], text }: ScriptedTurn) => [
+  ...calls.map(({ id, name, args }) => functionCall(name, args as Record<string, unknown>, { callId: id })),
+  ...(text === undefined ? [] : [assistantMessage(text)]),
+]
+
+/** With the provider's own events, which show a call before it is whole. */
+const eventsOf = (turn: ScriptedTurn) => [
+  { type: 'response_started' as const },
+  ...(turn.calls ?? []).map(({ id, name }) => ({
+    type: 'model' as const,
+    event: { type: 'response.output_item.added', item: { type: 'function_call', callId: id, name } },
+  })),
+  {
+    type: 'response_done' as const,
+    response: { id: 'r', usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15 }, output: outputOf(turn) },
+  },
+]
+
+type Sent = ScriptedModel['calls'][number]['request']
+
+function requestOf({ tools, input }: Sent): ModelRequest {
+  const items = typeof input === 'string' ? [] : input
+  const results = items.flatMap((item) =>
+    item.type === 'function_call_result' ? [[item.callId, JSON.stringify(item.output)]] : [],
+  )
+  return { offered: tools.map(({ name }) => name), results: Object.fromEntries(results) }
+}
