@@ -68,7 +68,14 @@ export {
   type SchemaCompilation,
   type SchemaProblem,
 } from './json/schema/json-schema.js'
-export { checkStrictValue, FORBIDDEN_KEYS, holdsNul, parseStrictJson, type StrictJson } from './json/strict-json.js'
+export {
+  checkStrictValue,
+  FORBIDDEN_KEYS,
+  holdsNul,
+  parseStrictJson,
+  parseStrictJsonInSteps,
+  type StrictJson,
+} from './json/strict-json.js'
 export { checkExecution } from './judge/check-execution.js'
 export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './judge/checkpoint.js'
 export { evaluateProposal } from './judge/evaluate-proposal.js'
@@ -123,7 +130,13 @@ export {
 } from './ledger/signatures.js'
 export { type ChainCheck, GENESIS_HASH } from './ledger/verify-links.js'
 export { chainWorkflowEvent, verifyWorkflowChain, verifyWorkflowExport } from './ledger/workflow-chain.js'
-export { normalizeResponse, type ReadResponse, type ResponseFormat, readResponse } from './response/read-response.js'
+export {
+  normalizeResponse,
+  type ReadResponse,
+  type ResponseFormat,
+  readResponse,
+  readResponseInSteps,
+} from './response/read-response.js'
 export { type ResponseView, viewResponse } from './response/response-view.js'
 export type { ProviderRun, ToolCall } from './response/tool-call.js'
 export { applyEvent, foldEvents } from './state/apply-event.js'

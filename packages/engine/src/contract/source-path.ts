@@ -46,15 +46,16 @@ export function countCovered(
   spendOnJudging(1)
   if (typeof value !== 'object' || value === null) return counts(value) ? 1 : 0
   const step = steps[at] ?? null
-  let count = 0
+  const below = (child: JsonValue) => countCovered(child, steps, counts, at + 1)
   if (Array.isArray(value)) {
-    value.forEach((child, index) => {
-      if (step === null || step === index) count += countCovered(child, steps, counts, at + 1)
-    })
+    if (step !== null) return typeof step === 'number' && step < value.length ? below(value[step] as JsonValue) : 0
+    let count = 0
+    for (const child of value) count += below(child)
     return count
   }
-  for (const [key, child] of Object.entries(value)) {
-    if (step === null || step === key) count += countCovered(child, steps, counts, at + 1)
-  }
+  // Looked up, not looked for: an object may have thousands of members, and each rule would pass them all.
+  if (step !== null) return typeof step === 'string' && Object.hasOwn(value, step) ? below(value[step] as JsonValue) : 0
+  let count = 0
+  for (const key of Object.keys(value)) count += below(value[key] as JsonValue)
   return count
 }

@@ -1,5 +1,6 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
 import { plainText } from '../text/cut-text.js'
+import type { Steps } from '../text/steps.js'
 
 /** A parsed value, or why the text was refused. */
 export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: string }
@@ -8,13 +9,35 @@ export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: 
  * Parses I-JSON (RFC 7493). What two parsers could read differently is refused, because the rules would judge one
  * reading while the tool takes the other. With `anyData` no rule judges it, so every key and number is accepted.
  */
-export function parseStrictJson(text: string, limits: { maxDepth?: number; anyData?: boolean } = {}): StrictJson {
-  let value: JsonValue
+export function parseStrictJson(text: string, limits: JsonLimits = {}): StrictJson {
+  const value = parse(text)
+  return value === undefined ? NOT_JSON : checkParsed(text, value, limits)
+}
+
+/** The same for a long text, with other work in between. */
+export function* parseStrictJsonInSteps(text: string, limits: JsonLimits = {}): Steps<StrictJson> {
+  const value = parse(text)
+  yield
+  return value === undefined ? NOT_JSON : checkParsed(text, value, limits)
+}
+
+interface JsonLimits {
+  readonly maxDepth?: number
+  readonly anyData?: boolean
+}
+
+const NOT_JSON: StrictJson = { ok: false, problem: 'the text is not JSON' }
+
+/** Undefined where the text is not JSON. */
+function parse(text: string): JsonValue | undefined {
   try {
-    value = JSON.parse(text)
+    return JSON.parse(text)
   } catch {
-    return { ok: false, problem: 'the text is not JSON' }
+    return undefined
   }
+}
+
+function checkParsed(text: string, value: JsonValue, limits: JsonLimits): StrictJson {
   if (!text.isWellFormed()) return { ok: false, problem: LONE_SURROGATE_PROBLEM }
   // Otherwise half a surrogate can only come from an escape, so most texts need no check of each string.
   const checks = { strings: text.includes('\\u'), data: limits.anyData !== true }

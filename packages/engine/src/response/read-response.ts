@@ -1,5 +1,6 @@
 import { type JsonObject, LIMITS, type Usage } from '@countersign/protocol'
 import { cutText } from '../text/cut-text.js'
+import type { Steps } from '../text/steps.js'
 import { readAnthropic } from './read-anthropic.js'
 import { asRecord, asText, type RawCall, type RawResponse, type RawRun, readUsage, toCall, toRun } from './read-call.js'
 import { readOpenAiChat, readOpenAiResponses } from './read-openai.js'
@@ -24,6 +25,32 @@ export interface ReadResponse {
 
 /** Reads every tool call in a model's response. Never throws: what cannot be read is reported as a problem. */
 export function readResponse(response: unknown): ReadResponse {
+  const found = recognise(response)
+  const { calls, repeated } = callsIn(found)
+  return toReadResponse(
+    found,
+    calls.map((call, index) => toCall(call, index, repeated.has(call.id))),
+  )
+}
+
+/** The same for a long response, call by call, with other work in between. */
+export function* readResponseInSteps(response: unknown): Steps<ReadResponse> {
+  const found = recognise(response)
+  const { calls, repeated } = callsIn(found)
+  const read: ToolCall[] = []
+  for (const call of calls) {
+    read.push(toCall(call, read.length, repeated.has(call.id)))
+    yield
+  }
+  return toReadResponse(found, read)
+}
+
+interface Recognised {
+  readonly format: ResponseFormat
+  readonly raw: RawResponse
+}
+
+function recognise(response: unknown): Recognised {
   const formats = formatsOf(response)
   const [format] = formats
   if (format === undefined || formats.length > 1) {
@@ -31,9 +58,9 @@ export function readResponse(response: unknown): ReadResponse {
       format === undefined
         ? 'the response is not of a known shape: OpenAI chat, OpenAI Responses, Anthropic or { tool_calls }'
         : `the response has the marks of several shapes: ${formats.join(', ')}`
-    return toReadResponse('unknown', { problems: [problem] })
+    return { format: 'unknown', raw: { problems: [problem] } }
   }
-  return toReadResponse(format, READERS[format](asRecord(response) ?? {}))
+  return { format, raw: READERS[format](asRecord(response) ?? {}) }
 }
 
 /** The normalized response, on which contracts make their assertions. */
@@ -90,17 +117,20 @@ function normalizedRuns(runs: unknown): RawRun[] {
   })
 }
 
-function toReadResponse(format: ResponseFormat, raw: RawResponse): ReadResponse {
+function callsIn({ raw }: Recognised): { calls: readonly RawCall[]; repeated: ReadonlySet<unknown> } {
+  const calls = (raw.calls ?? []).slice(0, LIMITS.callsPerProposal)
+  return { calls, repeated: repeatedIds(calls) }
+}
+
+function toReadResponse({ format, raw }: Recognised, calls: ToolCall[]): ReadResponse {
   const problems = [...(raw.problems ?? [])]
-  const rawCalls = raw.calls ?? []
-  if (rawCalls.length > LIMITS.callsPerProposal) {
-    problems.push(`the response has ${rawCalls.length} calls: at most ${LIMITS.callsPerProposal} are read`)
+  const sent = raw.calls?.length ?? 0
+  if (sent > LIMITS.callsPerProposal) {
+    problems.push(`the response has ${sent} calls: at most ${LIMITS.callsPerProposal} are read`)
   }
-  const read = rawCalls.slice(0, LIMITS.callsPerProposal)
-  const repeated = repeatedIds(read)
   return {
     format,
-    calls: read.map((call, index) => toCall(call, index, repeated.has(call.id))),
+    calls,
     providerRun: (raw.providerRun ?? []).slice(0, LIMITS.callsPerProposal).map(toRun),
     content: raw.content ?? null,
     finishReason: raw.finishReason ?? null,
