@@ -51,7 +51,7 @@ export async function changeSession<Reply>(
   ctx: Context,
   sessionId: string,
   decide: Decide<Reply>,
-  options: { readonly lockTimeoutMs?: number } = {},
+  options: ChangeOptions = {},
 ): Promise<Reply> {
   if (ctx.recentKey !== null) {
     const result = await tryOnRecentKey(ctx, ctx.recentKey, sessionId, decide)
@@ -67,6 +67,20 @@ export async function changeSession<Reply>(
   if (isDeferred(outcome)) throw new Error('a decision asked for a lock that it has')
   return conclude(ctx, outcome)
 }
+
+export interface ChangeOptions {
+  /** More patience than others have. */
+  readonly lockTimeoutMs?: number
+  /** Decides without the plan, and does not wait until that is prepared. */
+  readonly withoutPlan?: boolean
+}
+
+/** In place of a plan that nobody may ask. */
+const NO_PLAN = new Proxy({} as Plan, {
+  get: () => {
+    throw new Error('this change is decided without a plan')
+  },
+})
 
 /** After the write: counts it, remembers the row as it left it, and answers. */
 function conclude<Reply>({ app }: Context, result: ChangeResult<Reply>): Reply {
@@ -121,7 +135,7 @@ async function decideLocked<Reply>(
   ctx: Context,
   sessionId: string,
   decide: Decide<Reply>,
-  { workflow: withWorkflow = false, ...options }: { readonly workflow?: boolean; readonly lockTimeoutMs?: number },
+  { workflow: withWorkflow = false, withoutPlan = false, ...options }: ChangeOptions & { readonly workflow?: boolean },
 ): Promise<Outcome<Reply>> {
   const { tenantId } = ctx.tenant
   return inTransaction(
@@ -133,7 +147,7 @@ async function decideLocked<Reply>(
       if (session === null) throw new ApiError('NOT_FOUND')
       const { workflowId } = session.fixed
       const workflow = withWorkflow && workflowId !== null ? await loadWorkflow(tx, tenantId, workflowId) : null
-      const plan = await ctx.app.plans.ofSession(tx, session.fixed)
+      const plan = withoutPlan ? NO_PLAN : await ctx.app.plans.ofSession(tx, session.fixed)
       const outcome = await decide({ session, plan, sql: tx, locked: true, workflow })
       if (isDeferred(outcome)) return outcome
       if (outcome.change && !(await writeChange(tx, outcome.change))) throw new Error('a locked session was changed')

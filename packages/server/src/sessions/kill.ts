@@ -31,6 +31,6 @@ export function kill(ctx: Context, { sessionId, by, reason }: Kill): Promise<Rep
       const audit = auditEntry(ctx, { action: 'session_killed', subject: sessionId, detail })
       return { change: { session, head, events, content, audit }, reply: stopReply(head) }
     },
-    { lockTimeoutMs: KILL_LOCK_TIMEOUT_MS },
+    { lockTimeoutMs: KILL_LOCK_TIMEOUT_MS, withoutPlan: true },
   )
 }
