@@ -12,7 +12,7 @@ import { learnCaptures } from '../packages/server/src/captures/learn-captures.js
 import { stripCapture } from '../packages/server/src/captures/strip-capture.js'
 import { createDatabase, type Database } from '../packages/server/src/postgres/database.js'
 import { migrate } from '../packages/server/src/postgres/migrate.js'
-import { insertCaptures } from '../packages/server/src/store/captures/captures.js'
+import { captureTexts, insertCaptures } from '../packages/server/src/store/captures/captures.js'
 import { mailConversation } from '../test/support/data/captures.js'
 import { startBenchServer } from './support/bench-server.js'
 import { createLearner } from './support/learner.js'
@@ -125,7 +125,7 @@ async function learnerIn(db: Database): Promise<() => Promise<number>> {
   await db.sql`delete from unlearned_captures`
   return async () => {
     const items = newBatch('learner', CAPTURES).map(stripCapture)
-    await insertCaptures(db.sql, 'school', items, new Map([['learner', 'salt']]))
+    await insertCaptures(db.sql, 'school', captureTexts(items), new Map([['learner', 'salt']]))
     const started = performance.now()
     const learned = await learnCaptures({ database: db, ...learner })
     if (learned !== CAPTURES) throw new Error(`${learned} captures were learned of ${CAPTURES}`)

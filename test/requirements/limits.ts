@@ -28,6 +28,7 @@ export const limits = {
   'limit.refresh-retention': 'Dead refresh tokens are kept for 30 days',
   'limit.confidence': 'Confidence turns medium at 5 samples and high at 10',
   'limit.fair.plans': 'Expensive work of one tenant leaves the turns and plans of another tenant alone',
+  'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
   'limit.fair.refused': 'Expensive work beyond a share is refused before it is begun, with a time to try again',
   'limit.fair.refused-plan': 'A plan that was refused is not prepared again, and its cost counts as further requests',
   'limit.fair.sign-in': 'A flood of sign-ins from one network does not shut sign-in for others',

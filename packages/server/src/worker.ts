@@ -1,12 +1,15 @@
 import { parentPort } from 'node:worker_threads'
+import { ApiError } from './base/api-error.js'
 import type { TaskReply } from './base/worker-thread.js'
 import { forgetBatch } from './captures/forget-batch.js'
 import { learnBatch, learnedTools } from './captures/learn-batch.js'
+import { readCaptures } from './captures/read-captures.js'
 import type { Tasks } from './context/tasks.js'
 import { judgeFixtures, judgePage, reportRun } from './runs/judge-page.js'
 
 /** The program of the worker thread: one task at a time, each with all it needs in its input. */
 const TASKS: { readonly [Name in keyof Tasks]: (input: Tasks[Name]['input']) => Output<Name> } = {
+  readCaptures,
   learnedTools,
   learnBatch,
   forgetBatch,
@@ -25,6 +28,7 @@ async function replyTo(name: keyof Tasks, input: never): Promise<TaskReply> {
   try {
     return { ok: true, output: await TASKS[name](input) }
   } catch (error) {
+    if (error instanceof ApiError) return { ok: false, refusal: { code: error.code, extras: error.extras } }
     return { ok: false, error: error instanceof Error ? error.message : String(error) }
   }
 }

@@ -24,6 +24,8 @@ export interface WorkerThread<Tasks extends TaskTypes> {
     tenantId: string,
     name: Name,
     input: Tasks[Name]['input'],
+    /** Parts of the input that are handed over instead of copied. */
+    transfer?: readonly ArrayBuffer[],
   ): Promise<Tasks[Name]['output']>
   /** Ends the thread; the task that runs and those that wait fail with `ThreadClosed`. */
   close(): Promise<void>
@@ -43,12 +45,17 @@ export const THREAD_LIMITS: ThreadLimits = { timeLimitMs: 10_000, memoryMb: 256,
 interface Task {
   readonly name: string
   readonly input: unknown
+  readonly transfer: readonly ArrayBuffer[]
   readonly done: (output: never) => void
   readonly fail: (why: Error) => void
 }
 
 /** What the thread says when a task is done. */
-export type TaskReply = { readonly ok: true; readonly output: unknown } | { readonly ok: false; readonly error: string }
+export type TaskReply =
+  | { readonly ok: true; readonly output: unknown }
+  | { readonly ok: false; readonly error: string }
+  /** The task found fault with its input: an `ApiError` for whoever sent it. */
+  | { readonly ok: false; readonly refusal: Pick<ApiError, 'code' | 'extras'> }
 
 /** `entry` is the program of the thread. It is started with the first task. */
 export function createWorkerThread<Tasks extends TaskTypes>(
@@ -79,7 +86,7 @@ export function createWorkerThread<Tasks extends TaskTypes>(
     thread ??= start()
     thread.ref()
     timer = setTimeout(() => drop(`it took longer than ${limits.timeLimitMs / 1_000} seconds`), limits.timeLimitMs)
-    thread.postMessage({ name: current.name, input: current.input })
+    thread.postMessage({ name: current.name, input: current.input }, current.transfer)
   }
 
   const settle = (end: (task: Task) => void) => {
@@ -110,6 +117,7 @@ export function createWorkerThread<Tasks extends TaskTypes>(
       if (!isCurrent()) return
       settle((task) => {
         if (reply.ok) task.done(reply.output as never)
+        else if ('refusal' in reply) task.fail(new ApiError(reply.refusal.code, reply.refusal.extras))
         else task.fail(new TaskFailed(`${task.name} failed: ${reply.error}`))
       })
     })
@@ -124,12 +132,12 @@ export function createWorkerThread<Tasks extends TaskTypes>(
   }
 
   return {
-    run: (tenantId, name, input) =>
+    run: (tenantId, name, input, transfer = []) =>
       new Promise((done, fail) => {
         if (isClosed) throw new ThreadClosed('the server is stopping')
         const tasks = waiting.get(tenantId) ?? []
         if (tasks.length >= limits.waitingPerTenant) throw new ApiError('BUSY')
-        tasks.push({ name, input, done, fail })
+        tasks.push({ name, input, transfer, done, fail })
         waiting.set(tenantId, tasks)
         next()
       }),

@@ -5,7 +5,7 @@ import type { Budget } from '../base/memory/budget.js'
 import type { CaptureRecorder } from '../context/context.js'
 import type { Database } from '../postgres/database.js'
 import { databaseTrouble } from '../postgres/database-error.js'
-import { storeGovernedCaptures } from '../store/captures/captures.js'
+import { captureTexts, storeGovernedCaptures } from '../store/captures/captures.js'
 import { saltsOf, stripCapture } from './strip-capture.js'
 
 /** The longest that a capture stays unwritten. */
@@ -37,10 +37,10 @@ export function createCaptureRecorder(
     dropped = 0
     for (const [tenantId, noted] of byTenant(batch)) {
       const items = noted.map(({ item }) => item)
-      const salts = saltsOf(items, random)
+      const salts = saltsOf([...new Set(items.map(({ agent }) => agent))], random)
       try {
         const stripped = items.map((item) => ({ ...stripCapture(item), governed: true }))
-        await database.transaction(tenantId, (tx) => storeGovernedCaptures(tx, tenantId, stripped, salts))
+        await database.transaction(tenantId, (tx) => storeGovernedCaptures(tx, tenantId, captureTexts(stripped), salts))
       } catch (error) {
         log.warn({ error, captures: items.length }, 'captures of governed sessions could not be stored')
         if (IS_TEMPORARY.has(databaseTrouble(error))) {

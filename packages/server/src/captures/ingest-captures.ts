@@ -1,84 +1,38 @@
-import {
-  type CaptureItem,
-  captureItemSchema,
-  type Input,
-  type JsonValue,
-  LIMITS,
-  type Reply,
-  type Routes,
-} from '@countersign/protocol'
+import type { Reply, Routes } from '@countersign/protocol'
 import type { Context } from '../context/context.js'
+import type { ReadCaptures } from '../context/tasks.js'
 import { inStatement } from '../context/work.js'
 import { insertCaptures, storeOfferedTools } from '../store/captures/captures.js'
-import { offeredIn, saltsOf, stripCapture } from './strip-capture.js'
+import { readCaptures } from './read-captures.js'
+import { saltsOf } from './strip-capture.js'
 
-type Rejected = Reply<Routes['ingestCaptures']>['rejected'][number]
+/** A larger body is read in the thread: parsing, checking and writing out a megabyte takes tens of milliseconds. */
+const THREAD_BYTES = 64 * 1024
 
-/** Stores a batch of captures. Items are checked one by one: a bad one is named and the rest is stored. */
+/** What a body says: read here, or in the thread. */
+export async function readCapturesBody({ app, tenant }: Context, bytes: Uint8Array): Promise<ReadCaptures> {
+  const { tenantId } = tenant
+  if (bytes.length <= THREAD_BYTES) return readCaptures({ body: bytes, tenantId })
+  // A copy of its own: what it came in may belong to the connection.
+  const body = new Uint8Array(bytes)
+  return app.requestThread.run(tenantId, 'readCaptures', { body, tenantId }, [body.buffer])
+}
+
+/** Stores a batch of captures. */
 export async function ingestCaptures(
   ctx: Context,
-  { body }: Input<Routes['ingestCaptures']>,
+  { body: read }: { readonly body: ReadCaptures },
 ): Promise<Reply<Routes['ingestCaptures']>> {
-  const items = new Map<string, CaptureItem>()
-  const rejected: Rejected[] = []
-  let repeated = 0
-  const mayBeLarge = !(Number(ctx.request.http.header('content-length') ?? Number.NaN) <= MAX_ITEM_BYTES)
-  body.captures.forEach((raw, index) => {
-    const read = readItem(raw, mayBeLarge)
-    if (!read.ok) rejected.push({ index, capture_id: idOf(raw), ...read.problem })
-    else if (items.has(read.item.capture_id)) repeated++
-    else items.set(read.item.capture_id, read.item)
-  })
-  const good = [...items.values()]
-  if (good.length === 0) return { accepted: 0, duplicates: repeated, rejected }
-  const salts = saltsOf(good, ctx.app.random)
-  const accepted = await inStatement(ctx, (sql) =>
-    insertCaptures(
-      sql,
-      ctx.tenant.tenantId,
-      good.map((item) => stripCapture(item)),
-      salts,
-    ),
-  )
+  const { tenantId } = ctx.tenant
+  const { accepted, repeated, rejected, texts } = read
+  if (accepted === 0) return { accepted: 0, duplicates: repeated, rejected }
+  const salts = saltsOf(read.agents, ctx.app.random)
+  const stored = await inStatement(ctx, (sql) => insertCaptures(sql, tenantId, texts, salts))
   const memory = ctx.app.offeredTools
-  const offered = memory.unknown(ctx.tenant.tenantId, offeredIn(good))
+  const offered = memory.unknown(read.offered)
   if (offered.length > 0) {
-    await inStatement(ctx, (sql) => storeOfferedTools(sql, ctx.tenant.tenantId, offered))
-    memory.remember(ctx.tenant.tenantId, offered)
+    await inStatement(ctx, (sql) => storeOfferedTools(sql, tenantId, offered))
+    memory.remember(tenantId, offered)
   }
-  return { accepted, duplicates: repeated + good.length - accepted, rejected }
-}
-
-type ReadItem = { ok: true; item: CaptureItem } | { ok: false; problem: Pick<Rejected, 'code' | 'message'> }
-
-/** Room for a full capture of a long conversation, and far below what a batch may hold. */
-const MAX_ITEM_BYTES = LIMITS.bodyBytes
-
-function readItem(raw: JsonValue, mayBeLarge: boolean): ReadItem {
-  const read = captureItemSchema.safeParse(raw)
-  if (!read.success) {
-    const [issue] = read.error.issues
-    return refuse('INVALID_CAPTURE', `${issue?.path.join('.') || 'item'}: ${issue?.message ?? 'not a capture'}`)
-  }
-  const large = read.data.response.tool_calls.find(
-    (call) => byteLength(call.arguments ?? '') > LIMITS.argumentBytesPerCall,
-  )
-  if (large !== undefined)
-    return refuse('TOO_LARGE', `arguments of a call are above ${LIMITS.argumentBytesPerCall} bytes`)
-  if (mayBeLarge && byteLength(JSON.stringify(raw)) > MAX_ITEM_BYTES)
-    return refuse('TOO_LARGE', `above ${MAX_ITEM_BYTES} bytes`)
-  return { ok: true, item: read.data }
-}
-
-const refuse = (code: Rejected['code'], message: string): ReadItem => ({
-  ok: false,
-  problem: { code, message: message.slice(0, 500) },
-})
-
-const byteLength = (text: string): number => Buffer.byteLength(text)
-
-function idOf(raw: JsonValue): string | null {
-  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return null
-  const { capture_id } = raw
-  return typeof capture_id === 'string' ? capture_id.slice(0, LIMITS.idLength) : null
+  return { accepted: stored, duplicates: repeated + accepted - stored, rejected }
 }

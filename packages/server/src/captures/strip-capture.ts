@@ -42,10 +42,9 @@ function decisionOf({ validation }: CaptureItem): NewCapture['decision'] {
   return validation.calls.some(({ decision }) => decision === 'block') ? 'block' : 'allow'
 }
 
-/** One new salt for each agent of the items; an agent that has one keeps its own. */
-export function saltsOf(items: readonly CaptureItem[], random: Random): Map<string, string> {
-  const agents = new Set(items.map(({ agent }) => agent))
-  return new Map([...agents].map((agent) => [agent, random(24).toString('base64url')]))
+/** One new salt for each agent; an agent that has one keeps its own. */
+export function saltsOf(agents: readonly string[], random: Random): Map<string, string> {
+  return new Map(agents.map((agent) => [agent, random(24).toString('base64url')]))
 }
 
 /** The tools that the items offer, each once, with the newest schema that came along. */

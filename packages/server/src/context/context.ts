@@ -1,14 +1,4 @@
-import type {
-  CaptureItem,
-  Input,
-  JsonValue,
-  MailDelivery,
-  Quota,
-  Reply,
-  Route,
-  RouteName,
-  Routes,
-} from '@countersign/protocol'
+import type { CaptureItem, Input, MailDelivery, Quota, Reply, Route, RouteName, Routes } from '@countersign/protocol'
 import type { ApiError } from '../base/api-error.js'
 import type { Config } from '../base/config.js'
 import type { DeviceTokens } from '../base/crypto/device-tokens.js'
@@ -28,7 +18,7 @@ import type { HttpRequest } from './http-request.js'
 import type { PlanCache } from './plan-cache.js'
 import type { ReplyHeaders } from './reply-headers.js'
 import type { SessionCache } from './session-cache.js'
-import type { TaskThread } from './tasks.js'
+import type { OfferedTool, ReadCaptures, TaskThread } from './tasks.js'
 
 /** What lives as long as the process. Time, chance and the store arrive here and nowhere else. */
 export interface Services {
@@ -46,6 +36,8 @@ export interface Services {
   readonly offeredTools: OfferedMemory
   /** For work that takes long: it never runs on the thread that answers requests. */
   readonly thread: TaskThread
+  /** For what requests wait for and is soon done: it does not wait behind learning and runs. */
+  readonly requestThread: TaskThread
   readonly clock: () => Date
   readonly random: Random
   /** Where users reach the service, for links. */
@@ -68,16 +60,10 @@ export interface CaptureRecorder {
   close(): Promise<void>
 }
 
-export interface OfferedTool {
-  readonly agent: string
-  readonly tool_name: string
-  readonly schema: JsonValue
-}
-
 /** The tools that this instance has written down already. A program offers the same ones with every request. */
 export interface OfferedMemory {
   /** Those that are new, or new in their schema. */
-  unknown(tenantId: string, tools: readonly OfferedTool[]): OfferedTool[]
+  unknown(tools: readonly OfferedTool[]): OfferedTool[]
   remember(tenantId: string, tools: readonly OfferedTool[]): void
 }
 
@@ -164,4 +150,17 @@ type ContextOf<R extends Route> = R['auth'] extends 'api_key'
     : OpenContext
 
 export type Handler<R extends Route> = (ctx: ContextOf<R>, input: Input<R>) => Promise<Reply<R>>
-export type Handlers = { readonly [Name in RouteName]: Handler<Routes[Name]> }
+/** Bodies that their room reads itself, because large ones are read in a thread: what the handler gets of them. */
+export interface ReadBodies {
+  readonly ingestCaptures: ReadCaptures
+}
+
+export type BodyReaders = {
+  readonly [Name in keyof ReadBodies]: (ctx: Context, bytes: Uint8Array) => Promise<ReadBodies[Name]>
+}
+
+export type Handlers = {
+  readonly [Name in RouteName]: Name extends keyof ReadBodies
+    ? (ctx: Context, input: { readonly body: ReadBodies[Name] }) => Promise<Reply<Routes[Name]>>
+    : Handler<Routes[Name]>
+}

@@ -1,5 +1,6 @@
-import type { Outcome, RunFixture, RunReport, UnmatchedPolicy } from '@countersign/protocol'
+import type { Outcome, Reply, Routes, RunFixture, RunReport, UnmatchedPolicy } from '@countersign/protocol'
 import { createWorkerThread, type ThreadLimits, type WorkerThread } from '../base/worker-thread.js'
+import type { CaptureTexts } from '../store/captures/captures.js'
 import type { LearnedToolChange } from '../store/captures/learned-tools.js'
 
 /**
@@ -7,6 +8,8 @@ import type { LearnedToolChange } from '../store/captures/learned-tools.js'
  * database to the thread and back, and never parses it.
  */
 export type Tasks = {
+  /** What a body with captures says. */
+  readCaptures: { input: { body: Uint8Array; tenantId: string }; output: ReadCaptures }
   /** Which of a batch's captures can be learned at once, counted from the first, and the tools that they tell of. */
   learnedTools: { input: readonly string[]; output: { captures: number; tools: string[] } }
   learnBatch: { input: BatchToLearn; output: LearnedToolChange[] }
@@ -23,8 +26,31 @@ export type TaskThread = WorkerThread<Tasks>
 /** The program of the thread, as it was built: also where tests run this file from its source. */
 const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? '../../dist/worker.js' : '../worker.js', import.meta.url)
 
-/** The thread of a process. It starts with the first task. */
+/** One body at a time, which as objects takes twenty times its length at most. The memory `parsed_bodies` bounds how many wait. */
+export const REQUEST_THREAD_LIMITS: ThreadLimits = { timeLimitMs: 10_000, memoryMb: 128, waitingPerTenant: 256 }
+
+/** One task at a time; it starts with the first. */
 export const createTaskThread = (limits?: ThreadLimits): TaskThread => createWorkerThread<Tasks>(PROGRAM, limits)
+
+export interface ReadCaptures {
+  /** How many are good, each id counted once, and how many ids came more than once. */
+  readonly accepted: number
+  readonly repeated: number
+  readonly rejected: Reply<Routes['ingestCaptures']>['rejected']
+  readonly agents: readonly string[]
+  readonly texts: CaptureTexts
+  readonly offered: readonly OfferedTool[]
+}
+
+/** A tool that an agent is offered. */
+export interface OfferedTool {
+  /** A hash of tenant, agent and name. */
+  readonly key: string
+  /** Null where no schema came along. */
+  readonly schemaHash: string | null
+  /** Agent, name and schema as JSON. */
+  readonly row: string
+}
 
 export interface RunPlan {
   readonly hash: string

@@ -5,6 +5,7 @@ import type { WorkOptions } from '../postgres/database.js'
 import type { Sql, Tx } from '../postgres/sql.js'
 import { holdSignIn } from '../store/accounts/refresh-tokens.js'
 import type { Context, RequestScope } from './context.js'
+import type { HttpRequest } from './http-request.js'
 
 /** Runs `fn` in one transaction of the tenant. Everything inside uses its `tx`, never `database.sql`. */
 export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, options?: WorkOptions): Promise<T> {
@@ -34,3 +35,12 @@ export function workOwner({ tenant, request }: Context): WorkOwner {
 /** Does long work of a request in turns with that of other tenants. Throws 429 or 503 before anything is done. */
 export const inTurns = async <Result>(ctx: Context, steps: Steps<Result>): Promise<Result> =>
   (await turns.run(workOwner(ctx), steps)).value
+
+/** A request with a longer body does its work piece by piece: a megabyte is tens of milliseconds at every stage. */
+const LONG_BODY_BYTES = 128 * 1024
+
+export const isLong = ({ bodyBytes }: HttpRequest): boolean => bodyBytes > LONG_BODY_BYTES
+
+/** Does work that was accepted already in turns with that of other tenants. It is never refused. */
+export const inOwedTurns = async <Result>(owner: string, steps: Steps<Result>): Promise<Result> =>
+  (await turns.run({ tenantId: owner, isOwed: true }, steps)).value

@@ -5,7 +5,7 @@ import { readRequest } from '../context/http-request.js'
 import { type AuthorizationParts, createAuthorization, type Entered } from '../entry/authorize.js'
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
 import { createFrame, type Serve } from './frame.js'
-import { handlers as builtHandlers, readsSession, rechecksKey } from './handlers.js'
+import { bodyReaders, handlers as builtHandlers, readsSession, rechecksKey } from './handlers.js'
 import { createHeldBodies } from './held-bodies.js'
 import { registerPages } from './pages.js'
 import { maxBodyBytes, parseInput } from './parse-input.js'
@@ -48,8 +48,9 @@ export function createApp(parts: AppParts): RequestListener {
     return parts.byteQuota.take({ tenant, throttle: 'stop', bytes }, request.replyHeaders)
   }
 
-  const serve = (name: RouteName, route: Route, handler: AnyHandler) =>
-    frame(name, async (open, params) => {
+  const serve = (name: RouteName, route: Route, handler: AnyHandler) => {
+    const reader = name in bodyReaders ? bodyReaders[name as keyof typeof bodyReaders] : undefined
+    return frame(name, async (open, params) => {
       const stopReason = parts.stopReason()
       if (stopReason !== null) throw stopped(stopReason)
       const sessionId = readsSession.has(name) ? params.session_id : undefined
@@ -59,7 +60,11 @@ export function createApp(parts: AppParts): RequestListener {
       try {
         const counted = countBody(ctx, route)
         if (counted !== null) await counted
-        const input = await parseInput(route, open.request.http, params, { owner, bodies })
+        const input = await parseInput(route, open.request.http, params, {
+          owner,
+          bodies,
+          read: reader && ((bytes) => reader(ctx as never, bytes)),
+        })
         const recounted = recountBody(ctx, route)
         if (recounted !== null) await recounted
         if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
@@ -74,6 +79,7 @@ export function createApp(parts: AppParts): RequestListener {
       if (parts.checkReplies) route.reply.parse(reply)
       return { status: route.status ?? 200, body: JSON.stringify(reply), headers: JSON_HEADERS, owner }
     })
+  }
 
   const methodsByPath = new Map<string, Route[]>()
   for (const [name, route] of Object.entries(ROUTES) as [RouteName, Route][]) {

@@ -1,7 +1,7 @@
 import type { RouteName } from '@countersign/protocol'
 import { accountHandlers, keyHandlers } from '../accounts/index.js'
-import { captureHandlers } from '../captures/index.js'
-import type { Handlers } from '../context/context.js'
+import { captureHandlers, captureReaders } from '../captures/index.js'
+import type { BodyReaders, Handlers } from '../context/context.js'
 import { dashboardHandlers } from '../dashboard/index.js'
 import { governanceHandlers } from '../governance/index.js'
 import { runHandlers } from '../runs/index.js'
@@ -25,6 +25,9 @@ export const readsSession: ReadonlySet<RouteName> = new Set(sessionRoutes)
 
 /** Routes that do nothing but change their session, so that the statement that writes can re-check the key. */
 export const rechecksKey: ReadonlySet<RouteName> = new Set(cycleRoutes)
+
+/** Bodies that are not read as the route's shape says, but by their room. */
+export const bodyReaders: BodyReaders = { ...captureReaders }
 
 /** Routes that have no function yet. They are not registered and give 404; a route in neither list does not compile. */
 export const NOT_BUILT = {} satisfies Record<Exclude<RouteName, keyof typeof handlers>, true>

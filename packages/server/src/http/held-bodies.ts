@@ -1,21 +1,16 @@
-import { LIMITS } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Memories } from '../base/memory/memories.js'
-import { measureJson } from './measure-json.js'
 
 /** What bodies hold until their request is answered. Small ones are not counted: the limit of connections bounds them. */
 export interface HeldBodies {
   /** Before a body of at most so many bytes is read. Waits where the owner's share, or all there is, is taken. */
   beforeReading(request: object, owner: string, bytes: number): Promise<void>
   /** Before it is parsed: as objects, a body may take twenty times its length. */
-  beforeParsing(request: object, owner: string, body: Uint8Array): Promise<void>
+  beforeParsing(request: object, owner: string, bytes: number): Promise<void>
   release(request: object): void
 }
 
 export const SMALL_BODY_BYTES = 16 * 1024
-/** Up to here a body is not measured: as objects it takes at most so many times its length. */
-const UNMEASURED_BYTES = 256 * 1024
-const MOST_PER_BYTE = 20
 const WAIT_MS = 10_000
 
 interface Held {
@@ -40,8 +35,7 @@ export function createHeldBodies(memories: Memories): HeldBodies {
       if (!(await reading.takeInTurn(owner, bytes, WAIT_MS))) throw busy()
       hold(request, owner).read = bytes
     },
-    beforeParsing: async (request, owner, body) => {
-      const bytes = body.length <= UNMEASURED_BYTES ? body.length * MOST_PER_BYTE : parsedBytes(body)
+    beforeParsing: async (request, owner, bytes) => {
       if (!(await parsing.takeInTurn(owner, bytes, WAIT_MS))) throw busy()
       hold(request, owner).parsed = bytes
     },
@@ -53,15 +47,6 @@ export function createHeldBodies(memories: Memories): HeldBodies {
       if (what.parsed > 0) parsing.release(what.owner, what.parsed)
     },
   }
-}
-
-function parsedBytes(body: Uint8Array): number {
-  const { values, bytes } = measureJson(body)
-  if (values > LIMITS.bodyValues)
-    throw new ApiError('INVALID_REQUEST', {
-      detail: `body: it has more than ${LIMITS.bodyValues} values; send them in several requests`,
-    })
-  return bytes
 }
 
 const busy = () =>

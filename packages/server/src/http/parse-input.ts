@@ -1,9 +1,11 @@
-import { holdsNul, parseStrictJson } from '@countersign/engine'
-import { type Input, type JsonValue, LIMITS, type Route } from '@countersign/protocol'
-import { z } from 'zod'
+import { type Input, LIMITS, type Route } from '@countersign/protocol'
+import type { z } from 'zod'
 import { ApiError } from '../base/api-error.js'
+import { asOneStep } from '../base/in-turns.js'
 import type { HttpRequest } from '../context/http-request.js'
-import type { HeldBodies } from './held-bodies.js'
+import { checked, parsedBytes, readJson, readJsonInSteps } from '../context/json-body.js'
+import { inOwedTurns, isLong } from '../context/work.js'
+import { type HeldBodies, SMALL_BODY_BYTES } from './held-bodies.js'
 import { hasBody, readBody } from './read-body.js'
 
 /** What the route's shapes make of the request, or 400 with every fault by its path. */
@@ -13,12 +15,12 @@ export async function parseInput(
   params: Readonly<Record<string, string>>,
   sender: Sender,
 ): Promise<Input<Route>> {
-  const body = route.body === undefined ? noBody(request) : await readInput(route, request, sender)
+  const value = route.body === undefined ? noBody(request) : await readInput(route, request, sender)
   return {
     params: route.params === undefined ? {} : checked(route.params, params, 'path'),
     query:
       route.query === undefined && request.query === '' ? {} : checkedQuery(route, new URLSearchParams(request.query)),
-    body: route.body === undefined ? body : checked(route.body, body, 'body'),
+    body: route.body === undefined || sender.read ? value : await shaped(route.body, value, request, sender),
   } as Input<Route>
 }
 
@@ -26,6 +28,8 @@ export async function parseInput(
 export interface Sender {
   readonly owner: string
   readonly bodies: HeldBodies
+  /** In place of what the route's shape makes of the body. */
+  readonly read?: ((bytes: Uint8Array) => Promise<unknown>) | undefined
 }
 
 function noBody(request: HttpRequest): Record<string, never> {
@@ -34,22 +38,34 @@ function noBody(request: HttpRequest): Record<string, never> {
   return {}
 }
 
-function readInput(route: Route, request: HttpRequest, sender: Sender): Promise<JsonValue> {
-  if (!route.lenientBody) return jsonBody(route, request, sender)
-  return jsonBody(route, request, sender).catch((error: unknown) => {
-    if (error instanceof ApiError && error.code === 'INVALID_REQUEST') return null
-    throw error
-  })
+/** What a body that its room reads becomes at most, for each byte. */
+const BYTES_PER_BYTE = 3
+
+function readInput(route: Route, request: HttpRequest, sender: Sender): Promise<unknown> {
+  const read = readValue(route, request, sender)
+  return route.lenientBody ? read.catch(nullWhereUnreadable) : read
 }
 
-async function jsonBody(route: Route, request: HttpRequest, { owner, bodies }: Sender): Promise<JsonValue> {
-  const maxBytes = maxBodyBytes(route)
-  const text = await readBody(request, { maxBytes, owner, bodies })
-  const json = parseStrictJson(text, { maxDepth: LIMITS.jsonDepth, anyData: route.anyData === true })
-  if (!json.ok) throw new ApiError('INVALID_REQUEST', { detail: `body: ${json.problem}` })
-  // PostgreSQL cannot store it, and a reader in C would stop at it.
-  if (holdsNul(text)) throw new ApiError('INVALID_REQUEST', { detail: 'body: a string contains a NUL character' })
-  return json.value
+async function readValue(route: Route, request: HttpRequest, sender: Sender): Promise<unknown> {
+  const { owner, bodies, read } = sender
+  const bytes = await readBody(request, { maxBytes: maxBodyBytes(route), owner, bodies })
+  if (bytes.length > SMALL_BODY_BYTES) {
+    const held = read ? bytes.length * BYTES_PER_BYTE : parsedBytes(bytes)
+    await bodies.beforeParsing(request.incoming, owner, held)
+  }
+  if (read) return read(bytes)
+  return isLong(request) ? inOwedTurns(owner, readJsonInSteps(bytes, route)) : readJson(bytes, route)
+}
+
+/** At once, unless the body is long. */
+function shaped(shape: z.ZodType, value: unknown, request: HttpRequest, { owner }: Sender): unknown {
+  const check = () => checked(shape, value, 'body')
+  return isLong(request) ? inOwedTurns(owner, asOneStep(check)) : check()
+}
+
+function nullWhereUnreadable(error: unknown): null {
+  if (error instanceof ApiError && error.code === 'INVALID_REQUEST') return null
+  throw error
 }
 
 function checkedQuery(route: Route, query: URLSearchParams): unknown {
@@ -68,28 +84,6 @@ function checkedQuery(route: Route, query: URLSearchParams): unknown {
 
 /** A key sent by mistake as a query parameter's name must not come back in the reply. */
 const nameOf = (name: string) => (/^[a-z_]{1,40}$/.test(name) ? name : 'a parameter')
-
-function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
-  const result = compiled(schema).safeParse(value)
-  if (result.success) return result.data
-  const errors = result.error.issues.slice(0, 20).map((issue) => ({
-    path: [where, ...issue.path.map(String)].join('.'),
-    message: issue.message,
-  }))
-  const first = errors[0]
-  throw new ApiError('INVALID_REQUEST', { detail: `${first?.path}: ${first?.message}`, errors })
-}
-
-/** Code made from each shape when it is first asked for: what it refuses, the shape itself is asked about. */
-const COMPILED = new WeakMap<z.ZodType, z.ZodType>()
-
-function compiled(schema: z.ZodType): z.ZodType {
-  const known = COMPILED.get(schema)
-  if (known !== undefined) return known
-  const made = z.compile(schema)
-  COMPILED.set(schema, made)
-  return made
-}
 
 /** How long the body of a request to this route may be. */
 export const maxBodyBytes = (route: Route): number => (route.largeBody ? LIMITS.largeBodyBytes : LIMITS.bodyBytes)

@@ -15,8 +15,8 @@ interface ReadOptions {
   readonly maxSeconds?: number
 }
 
-/** The whole body as text, or an error: never a part of it. */
-export async function readBody(request: HttpRequest, options: ReadOptions): Promise<string> {
+/** The whole body, or an error: never a part of it. */
+export async function readBody(request: HttpRequest, options: ReadOptions): Promise<Buffer> {
   requireJson(request)
   const { maxBytes, bodies, owner } = options
   const expected = announcedBytes(request) ?? maxBytes
@@ -28,8 +28,7 @@ export async function readBody(request: HttpRequest, options: ReadOptions): Prom
   const bytes = incoming.complete ? arrived(incoming) : await arriving(incoming, options)
   if (bytes.length > maxBytes) throw tooLarge()
   request.bodyBytes = bytes.length
-  if (bytes.length > SMALL_BODY_BYTES) await bodies.beforeParsing(incoming, owner, bytes)
-  return decode(bytes)
+  return bytes
 }
 
 /** Whether a request says or shows that it has a body. */
@@ -89,14 +88,4 @@ function arriving(
     incoming.on('data', keep).on('end', end).on('error', broken).on('close', broken)
     if (incoming.destroyed) broken()
   })
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    throw new ApiError('INVALID_REQUEST', { detail: 'the body is not UTF-8' })
-  }
 }

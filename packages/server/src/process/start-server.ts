@@ -9,7 +9,7 @@ import { createCaptureRecorder } from '../captures/capture-recorder.js'
 import { createOfferedMemory } from '../captures/offered-memory.js'
 import { createPlanCache } from '../context/plan-cache.js'
 import { createSessionCache } from '../context/session-cache.js'
-import { createTaskThread } from '../context/tasks.js'
+import { createTaskThread, REQUEST_THREAD_LIMITS } from '../context/tasks.js'
 import { type ByteCount, createByteQuota } from '../entry/byte-quota.js'
 import { createKeyUsage } from '../entry/key-usage.js'
 import { type AppParts, createApp } from '../http/app.js'
@@ -112,6 +112,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const byteQuota = createByteQuota({ sql: database.sql, quotas: config.quotas, log, counts })
   const captures = createCaptureRecorder({ database, random, log }, memories.budget('captures'))
   const thread = createTaskThread()
+  const requestThread = createTaskThread(REQUEST_THREAD_LIMITS)
   metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
   metrics.gauge('countersign_pool_waiting', 'Requests that wait for a connection', () => database.load().waiting)
   metrics.gauge('countersign_pool_size', 'Working connections there may be', () => database.load().size)
@@ -149,6 +150,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     captures,
     offeredTools: createOfferedMemory(memories.cache('offered_tools')),
     thread,
+    requestThread,
     clock,
     random,
     publicUrl,
@@ -179,6 +181,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
       await byteQuota.close()
       await captures.close()
       await thread.close()
+      await requestThread.close()
       await runsAtRest(database)
       await opened.close()
     },

@@ -1,4 +1,4 @@
-import { evaluateProposal, type ReadResponse, readResponse, saltedHash } from '@countersign/engine'
+import { evaluateProposal, type ReadResponse, readResponse, readResponseInSteps, saltedHash } from '@countersign/engine'
 import type {
   CaptureItem,
   Decision,
@@ -11,6 +11,7 @@ import type {
 } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { makeId } from '../base/crypto/secrets.js'
+import { asOneStep } from '../base/in-turns.js'
 import { isoTime } from '../base/iso-time.js'
 import { governedCapture } from '../captures/governed-capture.js'
 import { advance } from '../change/advance.js'
@@ -24,6 +25,7 @@ import {
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
 import { pendingCalls, sessionProblem } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
+import { inOwedTurns, isLong } from '../context/work.js'
 import { checkContent, decisionsHash } from '../ledgers/content-check.js'
 import type { Queryable } from '../postgres/sql.js'
 import { loadEventsAt } from '../store/sessions/ledger.js'
@@ -46,7 +48,10 @@ interface Proposed {
 
 /** Judges the model's response against the session and its contracts, and registers what is allowed, in one step. */
 export async function propose(ctx: Context, { params, body }: Input<Routes['propose']>): Promise<ProposalReply> {
-  const response = readResponse(body.response)
+  const long = isLong(ctx.request.http)
+  const response = long
+    ? await inOwedTurns(ctx.tenant.tenantId, readResponseInSteps(body.response))
+    : readResponse(body.response)
   const { reply, capture } = await changeSession<Proposed>(ctx, params.session_id, async (loaded) => {
     const { session, plan } = loaded
     const found = await preparedRequest(loaded, body.prepared_request_id)
@@ -62,7 +67,9 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     if (claims && loaded.workflow === null) return NEEDS_WORKFLOW_LOCK
     const workflow = claims ? loaded.workflow : null
     const heldResources = workflow === null ? undefined : await heldByOthers(loaded, workflow)
-    return judge(ctx, loaded, { body, response, request, workflow, heldResources })
+    const judged = () => judge(ctx, loaded, { body, response, request, workflow, heldResources })
+    // Whoever holds the lock does not wait for others.
+    return long && !loaded.locked ? inOwedTurns(ctx.tenant.tenantId, asOneStep(judged)) : judged()
   })
   if (capture !== null) ctx.app.captures.note(ctx.tenant.tenantId, capture)
   for (const { decision, reason } of reply.decisions) {

@@ -1,6 +1,7 @@
 import { judgeReceipts } from '@countersign/engine'
 import type { Input, LedgerBody, Receipt, ReceiptsReply, Routes, SessionEvent } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
+import { asOneStep } from '../base/in-turns.js'
 import { isoTime } from '../base/iso-time.js'
 import { advance } from '../change/advance.js'
 import {
@@ -12,6 +13,7 @@ import {
 } from '../change/change-session.js'
 import { sessionProblem } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
+import { inOwedTurns, isLong } from '../context/work.js'
 import { findCalls, type NewReceipt } from '../store/sessions/receipts.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
@@ -39,10 +41,14 @@ export async function submitReceipts(
     const isPlain = body.fence === session.head.state.fence && ids.every((id) => awaited.has(id))
     if (!isPlain && !locked) return NEEDS_LOCK
     const calls = isPlain ? [] : await findCalls(sql, session, ids)
-    const batch = sortReceipts(session, body, new Map(calls.map((call) => [call.pendingCallId, call])))
-    return batch.fresh.length + batch.late.length === 0
-      ? answerAgain(session, body, batch)
-      : record(loaded, body, batch)
+    const judged = () => {
+      const batch = sortReceipts(session, body, new Map(calls.map((call) => [call.pendingCallId, call])))
+      return batch.fresh.length + batch.late.length === 0
+        ? answerAgain(session, body, batch)
+        : record(loaded, body, batch)
+    }
+    // Whoever holds the lock does not wait for others.
+    return isLong(ctx.request.http) && !locked ? inOwedTurns(ctx.tenant.tenantId, asOneStep(judged)) : judged()
   })
 }
 

@@ -30,7 +30,7 @@ export const RECEIPT_WAIT = '3 minutes'
 export async function storeGovernedCaptures(
   tx: Tx,
   tenantId: string,
-  captures: readonly NewCapture[],
+  captures: CaptureTexts,
   salts: ReadonlyMap<string, string>,
 ): Promise<number> {
   // An erasure under way is waited for, and then seen by the statement that follows.
@@ -38,16 +38,27 @@ export async function storeGovernedCaptures(
   return insertCaptures(tx, tenantId, captures, salts)
 }
 
+/** Captures as the statement that stores them wants them. */
+export interface CaptureTexts {
+  /** One JSON array of their columns. */
+  readonly rows: string
+  /** A line each: JSON has no line breaks, and PostgreSQL need not look for where an item ends. */
+  readonly items: string
+}
+
+export const captureTexts = (captures: readonly NewCapture[]): CaptureTexts => ({
+  rows: JSON.stringify(captures.map(toRow)),
+  items: captures.map(({ item }) => JSON.stringify(item)).join('\n'),
+})
+
 /** Stores a batch in one statement. Returns how many were new; the others had been sent before, or were erased. */
 export async function insertCaptures(
   sql: Queryable,
   tenantId: string,
-  captures: readonly NewCapture[],
+  { rows, items }: CaptureTexts,
   salts: ReadonlyMap<string, string>,
 ): Promise<number> {
   const agents = [...salts].map(([agent, salt]) => ({ agent, salt }))
-  // A line each: JSON has no line breaks, and PostgreSQL need not look for where an item ends.
-  const items = captures.map(({ item }) => JSON.stringify(item)).join('\n')
   const [row] = await sql<{ accepted: number }[]>`
     with kept as (
       insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, decision, governed,
@@ -55,7 +66,7 @@ export async function insertCaptures(
       select ${tenantId}, c.capture_id, c.agent, c.conversation_id, c.at, c.capture_level, c.tool_names, c.decision,
         c.governed, c.item::json, length(c.item)
       from rows from (
-        json_to_recordset(${JSON.stringify(captures.map(toRow))}::text::json) as (
+        json_to_recordset(${rows}::text::json) as (
           capture_id text, agent text, conversation_id text, at timestamptz, capture_level text, tool_names text[],
           decision text, governed boolean),
         string_to_table(${items}::text, chr(10))
@@ -98,13 +109,14 @@ const toRow = (capture: NewCapture) => ({
 export async function storeOfferedTools(
   sql: Queryable,
   tenantId: string,
-  tools: readonly { agent: string; tool_name: string; schema: JsonValue }[],
+  tools: readonly { readonly row: string }[],
 ): Promise<void> {
   if (tools.length === 0) return
+  const rows = `[${tools.map(({ row }) => row).join(',')}]`
   await sql`
     insert into offered_tools as known (tenant_id, agent, tool_name, schema, seen_at)
     select ${tenantId}, t.agent, t.tool_name, t.schema, clock_timestamp()
-    from json_to_recordset(${JSON.stringify(tools)}::text::json) as t (agent text, tool_name text, schema json)
+    from json_to_recordset(${rows}::text::json) as t (agent text, tool_name text, schema json)
     on conflict (tenant_id, agent, tool_name) do update set schema = excluded.schema, seen_at = excluded.seen_at
     where excluded.schema is not null and known.schema::text is distinct from excluded.schema::text`
 }
