@@ -32,4 +32,9 @@ export const clientSession = {
   'face.langchain': 'an agent of LangChain comes to the verdicts and the ledger that every face comes to',
   'face.openai-agents': 'an agent of the OpenAI Agents SDK comes to the verdicts and the ledger that every face comes to',
   'face.frameworks-apart': 'npm start installs no agent framework, and a new major version of one fails a test',
+  'fetch.narrows': 'session.fetch offers the model only the tools that are allowed',
+  'fetch.judges': 'session.fetch judges every call of an answer, whole or streamed, over each wire',
+  'fetch.refusal-is-an-answer': 'a refusal of session.fetch is an answer that official clients do not retry',
+  'fetch.retry-is-one-turn': "a client's retry through session.fetch is the same turn",
+  'fetch.ungovernable-refused': 'session.fetch refuses by name what cannot be governed, and lets harmless requests pass',
 } satisfies Facts

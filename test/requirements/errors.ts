@@ -23,4 +23,5 @@ export const errors = {
   'error.rule.server-failure-blocks': 'Under onError block a server failure blocks the call',
   'error.rule.retries': 'With maxRetries the client tries again after contract failures, five times at most',
   'error.rule.validate-unmatched': 'validate under deny yields one failure for each call without a contract',
+  'error.block-of': 'blockOf finds the block in any error of either client, its stream helpers and session.fetch included',
 } satisfies Facts

@@ -1,4 +1,5 @@
 export type { ApprovalRequest, ApprovalResponse, BlockReason, Contract, Decision } from '@countersign/protocol'
+export { blockOf } from './base/block-of.js'
 export type { Diagnostic, DiagnosticEvents, DiagnosticsCallback, DiagnosticType } from './base/diagnostics.js'
 export {
   CONFIG_CONDITIONS,

@@ -65,7 +65,7 @@ export function neutralProvider(name: string): Provider {
     textResponse: notSent,
     textEvents: notSent,
     readStream: notSent,
-    wire: { encode: notSent, end: '' },
+    wire: { encode: notSent, end: '', problem: notSent },
   }
 }
 

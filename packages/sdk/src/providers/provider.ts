@@ -38,7 +38,12 @@ export interface Provider {
   readonly stored?: StoredConversations
   readStream(request: JsonObject, options?: { holdAll?: boolean }): StreamHold
   /** How one event is written in the body of a server-sent event stream, and what ends the stream. */
-  readonly wire: { encode(event: unknown): string; end: string }
+  readonly wire: {
+    encode(event: unknown): string
+    end: string
+    /** The body, or the event, by which clients learn that the API refused. */
+    problem(detail: JsonObject): JsonObject
+  }
 }
 
 /** What the program gets in place of what the model would have said. */

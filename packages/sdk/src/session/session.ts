@@ -9,7 +9,7 @@ import { type ToolRun, type WrappedTool, wrapTools } from '../turn/tools.js'
 import type { TraceEntry } from '../turn/trace.js'
 import type { CallVerdict } from '../turn/verdicts.js'
 import { healthOf } from './core/health.js'
-import type { SessionParts } from './core/session-parts.js'
+import { governorOf, type SessionParts } from './core/session-parts.js'
 import type { ShadowDelta } from './core/shadow-delta.js'
 import {
   addExecutors,
@@ -19,6 +19,7 @@ import {
   type Settlement,
   settleCall,
 } from './session-calls.js'
+import { createSessionFetch } from './session-fetch.js'
 import { createTurnMaker, type SessionTurn, type TurnInput, type TurnMaker } from './session-turn.js'
 import {
   completeHandoff,
@@ -42,6 +43,11 @@ export class Session<Tools = SomeTools> {
   readonly sessionId: string
   /** The wrapped tools; undefined if the option `tools` was not given. */
   readonly tools: Tools
+  /**
+   * A `fetch` for everything that speaks the wire of OpenAI or Anthropic: each call of a model through it is a turn of
+   * this session. What cannot be governed is refused with a 4xx.
+   */
+  readonly fetch: typeof globalThis.fetch
   readonly #parts: SessionParts
   readonly #turns: TurnMaker
 
@@ -50,6 +56,7 @@ export class Session<Tools = SomeTools> {
     this.#parts = parts
     this.#turns = createTurnMaker(parts.turns, parts.verdicts)
     this.sessionId = settings.sessionId
+    this.fetch = this.fetchThrough((input, init) => globalThis.fetch(input, init))
     const isGiven = settings.tools !== null && !settings.wrapsLater
     this.tools = (isGiven ? wrapTools(settings.tools, parts.runtime) : undefined) as Tools
   }
@@ -60,6 +67,11 @@ export class Session<Tools = SomeTools> {
    */
   prepare(input: TurnInput): Promise<SessionTurn> {
     return this.#turns.prepare(input)
+  }
+
+  /** The same as `fetch`, sending what is allowed by another `fetch` than the global one. */
+  fetchThrough(upstream: typeof globalThis.fetch): typeof globalThis.fetch {
+    return createSessionFetch(governorOf(this.#parts), upstream)
   }
 
   /** What was decided about a call; null if the session has not judged it lately. */

@@ -34,6 +34,7 @@ export const anthropic: Provider = {
   wire: {
     encode: (event) => `event: ${isObject(event) ? text(event.type) : ''}\ndata: ${JSON.stringify(event)}\n\n`,
     end: '',
+    problem: (detail) => ({ type: 'error', error: { type: 'permission_error', ...detail } }),
   },
 }
 

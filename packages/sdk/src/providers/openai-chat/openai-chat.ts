@@ -36,7 +36,11 @@ export const openaiChat: Provider = {
   textResponse,
   textEvents,
   readStream: readChatStream,
-  wire: { encode: (event) => `data: ${JSON.stringify(event)}\n\n`, end: 'data: [DONE]\n\n' },
+  wire: {
+    encode: (event) => `data: ${JSON.stringify(event)}\n\n`,
+    end: 'data: [DONE]\n\n',
+    problem: (detail) => ({ error: { type: 'permission_error', param: null, ...detail } }),
+  },
 }
 
 function list(value: unknown): unknown[] {

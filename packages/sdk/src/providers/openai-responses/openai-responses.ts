@@ -39,6 +39,7 @@ export const openaiResponses: Provider = {
   wire: {
     encode: (event) => `event: ${isObject(event) ? text(event.type) : ''}\ndata: ${JSON.stringify(event)}\n\n`,
     end: '',
+    problem: (detail) => ({ error: { type: 'permission_error', param: null, ...detail } }),
   },
 }
 
