@@ -1,4 +1,4 @@
-import { OPERATORS } from '@countersign/engine'
+import { OPERATORS, saltedHash } from '@countersign/engine'
 import {
   BLOCK_REASONS,
   ERRORS,
@@ -15,6 +15,7 @@ import { COMMANDS } from '../../packages/cli/src/commands/index.js'
 import { compactJson } from './compact-json.js'
 import { CONTRACT_KEYS, SESSION_KEYS } from './contract-keys.js'
 import { DIAGNOSTIC_MEANINGS } from './diagnostic-meanings.js'
+import { HEALTH_FACTS, HEALTH_MEANINGS } from './health-meanings.js'
 import { LIMIT_MEANINGS } from './limit-meanings.js'
 import { optionRows } from './option-docs.js'
 
@@ -152,6 +153,42 @@ const diagnosticsPage = () =>
     wordTable('type', DIAGNOSTIC_MEANINGS),
   )
 
+const healthPage = () =>
+  pageFrom(
+    'scripts/reference/health-meanings.ts',
+    'Health',
+    '`session.getHealth()` returns a frozen snapshot. Each value means one thing.',
+    ...Object.entries(HEALTH_MEANINGS).map(([field, values]) => `## ${field}\n\n${wordTable('value', values)}`),
+    '## Numbers and flags',
+    wordTable('field', HEALTH_FACTS),
+  )
+
+/** A salt, a value and its hash, so that anybody can check their own code. */
+const HASH_EXAMPLE = { salt: 'n4Yf0Z', value: { order_id: 'A-1', amount: 20.5 } } as const
+
+const hashesPage = () =>
+  pageFrom(
+    'packages/engine/src/json/hash.ts',
+    'Hashes of arguments and results',
+    'Whoever sends receipts over HTTP makes `argument_hash` and `result_hash` this way. The SDK does it by itself.',
+    [
+      '1. Take the `hash_salt` from the reply to creating the session.',
+      '2. Write the value as canonical JSON ([RFC 8785](https://www.rfc-editor.org/rfc/rfc8785)): keys sorted, no spaces, numbers in their shortest form.',
+      '3. Join the number of characters of the salt, the salt and that JSON by colons, and encode the text as UTF-8.',
+      '4. The hash is the SHA-256 of it, in lower-case hex.',
+    ].join('\n'),
+    'For a call, the value is the object of its arguments; `argument_hash` of the decision is the hash to repeat. For a result, it is what the tool returned; nothing returned is `null`. A result that has no JSON goes without `result_hash` and with `result_unhashable: true`.',
+    '## Example',
+    table(
+      ['what', 'text'],
+      [
+        ['salt', `\`${HASH_EXAMPLE.salt}\``],
+        ['hashed text', `\`${HASH_EXAMPLE.salt.length}:${HASH_EXAMPLE.salt}:{"amount":20.5,"order_id":"A-1"}\``],
+        ['hash', `\`${saltedHash(HASH_EXAMPLE.salt, HASH_EXAMPLE.value)}\``],
+      ],
+    ),
+  )
+
 const contractPage = () =>
   pageFrom(
     'scripts/reference/contract-keys.ts',
@@ -190,6 +227,8 @@ export const referencePages = (): ReadonlyMap<string, string> =>
     ['settings.md', settingsPage()],
     ['options.md', optionsPage()],
     ['diagnostics.md', diagnosticsPage()],
+    ['health.md', healthPage()],
+    ['hashes.md', hashesPage()],
     ['contract-language.md', contractPage()],
     ['commands.md', commandsPage()],
     ['openapi.json', `${compactJson(openApiDocument())}\n`],

@@ -1,6 +1,8 @@
 import type { Facts } from './facts.js'
 
 export const errors = {
+  'error.code': 'An error of the client carries the code with which the server refused',
+  'error.first-sentence': 'The first sentence of an error names its cause, also where receipts wait for the same cause',
   'error.email-not-verified': "An unverified account's /api/v1/ request is answered 403 with code EMAIL_NOT_VERIFIED",
   'error.forgot-password-ok': 'forgot-password answers 200 for any address',
   'error.proposal-stale': 'A proposal with a stale prepared request is rejected',

@@ -27,6 +27,8 @@ export const resourcesState = {
   'health.status': 'status is healthy, degraded or inactive',
   'health.authority-state': 'authorityState is active, advisory, compromised, recovering, killed or inactive',
   'health.protection-level': 'protectionLevel is monitor, protect or govern',
+  'health.one-meaning': 'Each value of health means one thing, as the reference says, and can be reached',
+  'health.no-plan': 'Without a plan nobody decides, and a session that refuses its calls for that is degraded',
   'health.durability': 'durability is server, degraded-local or inactive',
   'health.durability.server': 'durability is server while the server is connected and keeps the state',
   'health.durability.degraded-local': 'durability is degraded-local while the server is away and rules are enforced locally',

@@ -18,6 +18,7 @@ export const whatTheServiceDoes = {
   'turn.receipt.weak-evidence': 'Evidence below the commit requirement is stored and the state version stays',
   'turn.receipt.argument-hash': 'A receipt keeps the hash of the arguments that the wrapped tool ran with',
   'turn.receipt.unhashable': 'A tool whose result cannot be written as JSON commits, with its result marked unhashable',
+  'turn.receipt.hash-recipe': 'The reference says how hashes of receipts are made, with an example that any program can repeat',
   'turn.receipt.complete': 'A success with evidence executed that lacks times or the hash of its result is refused, naming the field',
   'turn.receipt.durable': 'An acknowledged receipt is still there after the server is killed and started again',
   'turn.prepared-request.single-use': 'A prepared request serves one proposal; every repetition is refused',

@@ -26,6 +26,7 @@ export type { ObserveOptions } from './options/observe-options.js'
 export type {
   CallInDoubt,
   NarrowResult,
+  ProtectionLevel,
   ReplayOptions,
   SessionGate,
   ToolContext,

@@ -185,7 +185,7 @@ for (const [state, answer, why] of FAILURES) {
         expect(agent.provider.requests.length).toBe(asked)
         expect(session.getHealth()).toMatchObject({
           status: 'degraded',
-          authorityState: 'advisory',
+          authorityState: 'inactive',
           governanceAttachment: state,
         })
       }
@@ -297,3 +297,25 @@ proves('session.flush', 'flush() sends the captures of a session that no server 
   await silent.session.flush()
   expect(sent).toHaveLength(1)
 })
+
+proves(
+  'option.agent.none',
+  'no agent means default: in the lookup, the session, its plan and its captures',
+  async () => {
+    const { compiled_hash, compiled_session } = plan
+    await runtime.sql`
+    insert into plans (tenant_id, compiled_hash, compiled_session)
+    select tenant_id, ${compiled_hash}, ${JSON.stringify(compiled_session)}::text::json from tenants on conflict do nothing`
+    await runtime.sql`
+    insert into approved_plans (tenant_id, agent, environment, compiled_hash)
+    select tenant_id, 'default', 'production', ${compiled_hash} from tenants`
+    const { session, ask, asked } = attach(approved)
+    agent.provider.enqueue(calls(['look', {}, 'c1']))
+    await ask(['look'])
+    await session.tools?.look?.({}, { callId: 'c1' })
+    const { body } = await runtime.api().loadSession({ params: { session_id: session.sessionId } })
+    expect(body.session).toMatchObject({ agent: 'default', plan_source: 'approved' })
+    expect(session.getState().agent).toBe('default')
+    expect(asked.map(({ search }) => search)).toEqual(['?agent=default&environment=production'])
+  },
+)

@@ -168,3 +168,26 @@ proves('option.contracts-dir', 'a folder is read whole or not at all', () => {
   expect(conditionOf({ contractsDir: pack })).toBe('compilation_failed')
   expect(conditionOf({ contractsDir: `${pack}/../nowhere` })).toBe('compilation_failed')
 })
+
+proves('option.require-protection', 'a session below the level that is asked for does not start', () => {
+  const contracts = [{ tool: 'look' }]
+  const start = (options: ReplayOptions) => () => agent.start({ contracts, ...options })
+  expect(start({ requireProtection: 'govern', tools: {} })).toThrow('COUNTERSIGN_API_KEY')
+  expect(start({ requireProtection: 'govern', apiKey: `cs_${'a'.repeat(32)}` })).toThrow('tools')
+  expect(start({ requireProtection: 'protect', mode: 'shadow' })).toThrow('enforce')
+  expect(start({ requireProtection: 'protect', compatEnforcement: 'advisory' })).toThrow('protective')
+  expect(() => agent.start({ requireProtection: 'protect', mode: 'log-only' })).toThrow('enforce')
+  expect(start({ requireProtection: 'protect' })).not.toThrow()
+})
+
+proves('option.api-key.missing-reported', 'tools and an agent without a key are reported, unless that is meant', () => {
+  const contracts = [{ tool: 'look' }]
+  const reports = (options: ReplayOptions) =>
+    agent.start({ contracts, ...options }).diagnostics.filter(({ type }) => type === 'replay_protection_level')
+  const expected = [expect.objectContaining({ detail: expect.stringContaining('COUNTERSIGN_API_KEY') })]
+  const tools = { look: () => 1 }
+  expect(reports({ tools, agent: 'support' })).toEqual(expected)
+  expect(reports({ tools, agent: 'support', requireProtection: 'protect' })).toEqual([])
+  expect(reports({ tools })).toEqual([])
+  expect(reports({ agent: 'support' })).toEqual([])
+})

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import type { HealthSnapshot, ReplayOptions } from '../../../packages/sdk/src/index.js'
+import { HEALTH_MEANINGS } from '../../../scripts/reference/health-meanings.js'
 import { proves } from '../../support/proves.js'
 import { calls, type Started, says } from '../../support/runtime/agent.js'
 import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
@@ -108,15 +109,73 @@ const CONSTELLATIONS: Record<string, Row> = {
     },
     { status: 'degraded', bypass_detected: true, killed: false },
   ],
+  'without a plan in production': [
+    async () => {
+      const started = agent.start({ ...server().options, environment: 'production', agent: 'nobody' })
+      await expect(started.ask(['look'])).rejects.toThrow('calls are blocked in production')
+      return started
+    },
+    {
+      ...{ status: 'degraded', authorityState: 'inactive', protectionLevel: 'protect', durability: 'server' },
+      ...{ tier: 'compat', governanceAttachment: 'no_plan' },
+    },
+  ],
+  'whose plan cannot be looked up': [
+    async () => {
+      const { line, options } = server()
+      line.isCut = true
+      const started = agent.start({ ...options, environment: 'production', timeoutMs: 1_000 })
+      await expect(started.ask(['look'])).rejects.toThrow('calls are blocked in production')
+      return started
+    },
+    {
+      status: 'degraded',
+      authorityState: 'inactive',
+      durability: 'degraded-local',
+      governanceAttachment: 'fetch_failed',
+    },
+  ],
+  'without a plan in development': [
+    async () => {
+      const started = agent.start({ ...server().options, environment: 'development', agent: 'nobody' })
+      await sayHello(started)
+      return started
+    },
+    { status: 'healthy', authorityState: 'inactive', protectionLevel: 'monitor', governanceAttachment: 'no_plan' },
+  ],
+  'with calls of an earlier holder in doubt': [
+    async () => {
+      const first = agent.start({ contracts, ...server().options, sessionId: 'ses-in-doubt' })
+      agent.provider.enqueue(calls(['look', {}, 'c1']))
+      await first.ask(['look'])
+      const second = agent.start({ contracts, ...server().options, sessionId: 'ses-in-doubt', takeover: true })
+      await expect.poll(() => second.session.getHealth().authorityState).toBe('recovering')
+      return second
+    },
+    { status: 'degraded', authorityState: 'recovering', unresolvedReceiptCount: 1 },
+  ],
   restored: [
     () => governed(({ session }) => session.restore()),
     { status: 'inactive', authorityState: 'inactive', killed: false },
   ],
 }
 
+/** Proven where the lookup of plans is. */
+const REACHED_ELSEWHERE = ['pending', 'attached', 'artifact_invalid', 'attachment_failed']
+
+proves('health.one-meaning', 'every value of the reference is reached in one of these ways', () => {
+  const reached = Object.values(CONSTELLATIONS).flatMap(([, health]) => Object.entries(health))
+  for (const [field, values] of Object.entries(HEALTH_MEANINGS)) {
+    const found = reached.filter(([name]) => name === field).map(([, value]) => String(value))
+    const missing = Object.keys(values).filter((value) => !found.includes(value) && !REACHED_ELSEWHERE.includes(value))
+    expect([field, missing]).toEqual([field, []])
+  }
+})
+
 for (const [where, [reach, health]] of Object.entries(CONSTELLATIONS)) {
   proves(
     [
+      'health.no-plan',
       'health.status',
       'health.authority-state',
       'health.protection-level',

@@ -1,4 +1,4 @@
-import type { ContractFailure, Decision } from '@countersign/protocol'
+import { type ContractFailure, type Decision, ERRORS, type ErrorCode } from '@countersign/protocol'
 
 /** A call was blocked: the gate is `reject_all`, or it is `strip_partial` and every call was blocked. */
 export class ReplayContractError extends Error {
@@ -9,10 +9,13 @@ export class ReplayContractError extends Error {
   readonly contractFile: string | null
   /** What failed in the blocked calls. */
   readonly failures: readonly ContractFailure[]
+  /** The code with which the server refused, such as `LEASE_ACTIVE`; null if it did not. */
+  readonly code: ErrorCode | null
 
   constructor(message: string, decision: EnforcementDecision, options?: ErrorOptions) {
     super(message, options)
     this.decision = decision
+    this.code = codeIn(options?.cause)
     this.failures = decision.blocked.flatMap((call) => call.failures)
     this.contractFile = decision.blocked.find((call) => call.contract_file !== null)?.contract_file ?? null
   }
@@ -40,9 +43,12 @@ export class ReplayUnavailableError extends ReplayContractError {
 /** The session was killed: it makes no more calls. */
 export class ReplayKillError extends Error {
   override readonly name = 'ReplayKillError'
+  /** The code with which the server refused; null if the kill was made here. */
+  readonly code: ErrorCode | null
 
   constructor(message = 'the session was killed; start a new one to continue', options?: ErrorOptions) {
     super(message, options)
+    this.code = codeIn(options?.cause)
   }
 }
 
@@ -61,9 +67,21 @@ export class ReplayConfigError extends Error {
   override readonly name = 'ReplayConfigError'
   /** Null if the specification names no condition for it, such as for a method that cannot be governed. */
   readonly condition: ConfigCondition | null
+  /** The code with which the server refused, such as `PLAN_PINNED`; null if it did not. */
+  readonly code: ErrorCode | null
 
   constructor(message: string, condition: ConfigCondition | null, options?: ErrorOptions) {
     super(message, options)
     this.condition = condition
+    this.code = codeIn(options?.cause)
   }
+}
+
+/** The server's code in the chain of causes; null where no answer of the server is among them. */
+function codeIn(cause: unknown): ErrorCode | null {
+  for (let error = cause, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
+    const code: unknown = Reflect.get(error, 'code')
+    if (typeof code === 'string' && Object.hasOwn(ERRORS, code)) return code as ErrorCode
+  }
+  return null
 }

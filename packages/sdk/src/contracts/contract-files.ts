@@ -9,7 +9,6 @@ import { ReplayConfigError } from '../base/errors.js'
  * cannot be read, or lies outside the folder behind a link, refuses the whole.
  */
 export function readPack(folder: string): PlanSources {
-  refuseParentSteps(folder)
   const root = resolve(folder)
   if (!existsSync(root)) throw refused(`there is no folder ${root}`, 'pass the folder with the contracts')
   if (!isFolder(root)) throw refused(`${folder} is not a folder`, 'pass the folder with the contracts')
@@ -31,13 +30,11 @@ export function readPack(folder: string): PlanSources {
 export function readContractFiles(paths: readonly string[]): ContractSource[] {
   if (paths.length === 0) throw refused('there is no contract file', 'pass at least one')
   return paths.map((path) => {
-    refuseParentSteps(path)
     return readWithin(realPath(dirname(resolve(path))), resolve(path), path)
   })
 }
 
 export function readSessionFile(path: string): ContractSource {
-  refuseParentSteps(path)
   return readWithin(realPath(dirname(resolve(path))), resolve(path), basename(path))
 }
 
@@ -76,13 +73,6 @@ function readWithin(boundary: string, file: string, shownAs: string): ContractSo
     if (size > LIMITS.planBytes) throw refused(`${shownAs} is larger than ${LIMITS.planBytes} bytes`, 'split it')
     return { file: name, text: utf8.decode(readFileSync(real)) }
   })
-}
-
-/** A reader must see from the path alone where it leads. */
-function refuseParentSteps(path: string): void {
-  if (path.split(/[\\/]/).includes('..')) {
-    throw refused(`the path ${path} contains ..`, 'use an absolute path, or one without ..')
-  }
 }
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true

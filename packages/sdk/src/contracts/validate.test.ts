@@ -271,3 +271,9 @@ describe('prepareContracts', () => {
     )
   })
 })
+
+proves('option.contracts-dir.parent', 'a path that the program names may lead upwards', () => {
+  const root = folder({ 'contracts/a.yaml': YAML, 'src/main.ts': '' })
+  const prepared = prepareContracts(`${root}/src/../contracts`)
+  expect([...prepared.plan.contracts.keys()]).toHaveLength(1)
+})

@@ -29,7 +29,14 @@ import {
   wholeNumber,
   workflowDefinition,
 } from './option-kinds.js'
-import type { CompatEnforcement, Mode, NarrowingFeedback, ReplayOptions, SessionGate } from './replay-options.js'
+import type {
+  CompatEnforcement,
+  Mode,
+  NarrowingFeedback,
+  ProtectionLevel,
+  ReplayOptions,
+  SessionGate,
+} from './replay-options.js'
 import type { WorkflowOptions } from './workflow-options.js'
 
 /** One option: what it takes, what is used without it, and what it does. */
@@ -122,6 +129,15 @@ export const OPTIONS = {
       }),
       default: 'protective',
       doc: 'How far a session without a server intervenes.',
+    },
+    requireProtection: {
+      kind: choice<ProtectionLevel>({
+        monitor: 'any level will do',
+        protect: 'calls must be blocked, in this process at least',
+        govern: 'the server must decide',
+      }),
+      default: 'monitor',
+      doc: 'The level below which the session refuses to start; with a plan that is looked up, to make calls.',
     },
     maxRetries: {
       kind: wholeNumber(0, LIMITS.maxRetries),

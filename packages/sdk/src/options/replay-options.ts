@@ -47,6 +47,8 @@ export interface CallInDoubt {
 
 export type Mode = 'enforce' | 'shadow' | 'log-only'
 export type CompatEnforcement = 'protective' | 'advisory'
+/** How far a session protects: it watches, it blocks in this process, or the server decides. */
+export type ProtectionLevel = 'monitor' | 'protect' | 'govern'
 export type NarrowingFeedback = 'silent' | 'metadata' | 'inject'
 /** A gate of the server's, or `answer`: the blocked calls of wrapped tools stay, and running one gives its remedy. */
 export type SessionGate = Gate | 'answer'
@@ -118,6 +120,14 @@ export interface ReplayOptions<Tools extends ToolMap = ToolMap> {
    * @defaultValue `'protective'`
    */
   compatEnforcement?: CompatEnforcement
+  /**
+   * The level below which the session refuses to start; with a plan that is looked up, to make calls.
+   * - `monitor`: any level will do
+   * - `protect`: calls must be blocked, in this process at least
+   * - `govern`: the server must decide
+   * @defaultValue `'monitor'`
+   */
+  requireProtection?: ProtectionLevel
   /**
    * How many times the model may try again after a block. It is told the remedy. From 0 to 5.
    * @defaultValue `0`

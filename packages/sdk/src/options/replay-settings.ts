@@ -17,6 +17,7 @@ import type {
   CompatEnforcement,
   Mode,
   NarrowingFeedback,
+  ProtectionLevel,
   ReplayOptions,
   SessionGate,
   ToolExecutor,
@@ -45,6 +46,7 @@ export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
   readonly unmatchedPolicy: UnmatchedPolicy
   /** Null if not given: an approved plan then suggests one. */
   readonly compatEnforcement: CompatEnforcement | null
+  readonly requireProtection: ProtectionLevel
   readonly maxRetries: number
   readonly maxUnguardedCalls: number
   readonly narrowingFeedback: NarrowingFeedback
@@ -102,6 +104,7 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
     onError: options.onError ?? DEFAULTS.onError.default,
     unmatchedPolicy: options.unmatchedPolicy ?? DEFAULTS.unmatchedPolicy.default,
     compatEnforcement: options.compatEnforcement ?? null,
+    requireProtection: options.requireProtection ?? DEFAULTS.requireProtection.default,
     maxRetries: options.maxRetries ?? DEFAULTS.maxRetries.default,
     maxUnguardedCalls: options.maxUnguardedCalls ?? DEFAULTS.maxUnguardedCalls.default,
     narrowingFeedback: options.narrowingFeedback ?? DEFAULTS.narrowingFeedback.default,

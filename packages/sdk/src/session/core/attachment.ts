@@ -20,6 +20,9 @@ export interface Attachment {
   readonly loaded: LoadedPlan | null
 }
 
+/** Whose plan a session without an agent goes by. */
+export const DEFAULT_AGENT = 'default'
+
 /** How an approved plan is used where the options do not say. */
 export const ATTACHED_AS: Readonly<Record<Environment, { readonly mode: Mode; readonly compat: CompatEnforcement }>> = {
   development: { mode: 'shadow', compat: 'protective' },
@@ -29,7 +32,7 @@ export const ATTACHED_AS: Readonly<Record<Environment, { readonly mode: Mode; re
 
 /** Looks up the approved plan of the agent and prepares it. Failures are part of the state, never thrown. */
 export async function attachPlan(settings: ReplaySettings, transport: Transport): Promise<Attachment> {
-  const agent = settings.agent ?? 'default'
+  const agent = settings.agent ?? DEFAULT_AGENT
   const { environment } = settings
   const failed = (state: Attachment['state'], detail: string): Attachment => ({ state, detail, loaded: null })
   try {

@@ -31,7 +31,7 @@ export function healthOf(facts: HealthFacts): HealthSnapshot {
     status: statusOf(facts),
     authorityState: authorityStateOf(facts),
     protectionLevel: facts.mode !== 'enforce' ? 'monitor' : governed && !degraded ? 'govern' : 'protect',
-    durability: !governed ? 'inactive' : degraded || authority.undeliveredReceipts > 0 ? 'degraded-local' : 'server',
+    durability: durabilityOf(facts),
     tier: governed && !degraded ? 'strong' : 'compat',
     compatEnforcement: facts.compatEnforcement,
     cluster_detected: facts.clusterDetected,
@@ -44,6 +44,13 @@ export function healthOf(facts: HealthFacts): HealthSnapshot {
     ...(facts.attachment !== null && { governanceAttachment: facts.attachment }),
     ...(governed && { unresolvedReceiptCount: unresolved }),
   })
+}
+
+/** A session that waits in vain for its plan has a server, although nothing is stored there yet. */
+function durabilityOf({ governed, refusing, attachment, authority }: HealthFacts): HealthSnapshot['durability'] {
+  if (refusing) return attachment === 'fetch_failed' ? 'degraded-local' : 'server'
+  if (!governed) return 'inactive'
+  return authority.degradedLocal || authority.undeliveredReceipts > 0 ? 'degraded-local' : 'server'
 }
 
 function statusOf({ authority, restored, refusing, bypassed }: HealthFacts): HealthSnapshot['status'] {
@@ -59,8 +66,8 @@ function authorityStateOf(facts: HealthFacts): HealthSnapshot['authorityState'] 
   if (authority.status === 'COMPROMISED') return 'compromised'
   if (restored || authority.lost) return 'inactive'
   if (authority.status === 'RECOVERING' || authority.inDoubt > 0) return 'recovering'
-  if (attachment === 'pending') return 'inactive'
-  if (attachment !== null && attachment !== 'attached') return 'advisory'
+  // Nobody judges: because there is no plan, or because nothing is to be judged.
+  if (attachment !== null && attachment !== 'attached') return 'inactive'
   if (mode === 'log-only') return 'inactive'
   if (mode === 'shadow') return 'advisory'
   const isLocal = !facts.governed || authority.degradedLocal

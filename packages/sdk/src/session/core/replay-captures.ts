@@ -10,6 +10,7 @@ import { captureSender } from '../../observe/send-captures.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
 import { isBlocked } from '../../turn/gate.js'
 import type { AnsweredTurn, Stance } from '../../turn/turn-session.js'
+import { DEFAULT_AGENT } from './attachment.js'
 
 /** Captures of a session that is not on a server: sent to the capture endpoint, and given to the program's store. */
 export interface ReplayCaptures {
@@ -70,7 +71,7 @@ function itemOf(settings: ReplaySettings, turn: AnsweredTurn): CaptureItem {
   const validation = validationOf(turn.stance, turn)
   return captureItem({
     captureId: randomUUID(),
-    agent: settings.agent ?? 'default',
+    agent: settings.agent ?? DEFAULT_AGENT,
     captureLevel: settings.captureLevel,
     conversationId: opened.conversationId,
     timestamp: new Date(Date.now() - answer.latencyMs),

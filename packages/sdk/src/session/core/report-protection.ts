@@ -7,7 +7,7 @@ import type { SessionRules } from './session-rules.js'
 export function reportProtection(settings: ReplaySettings, rules: SessionRules, report: Report): void {
   if (rules.mode !== 'enforce' || rules.refusal !== null) return
   const detail = whyNotGoverned(settings, rules)
-  if (detail !== null) {
+  if (detail !== null && settings.requireProtection !== 'protect') {
     report({ type: 'replay_protection_level', session_id: settings.sessionId, level: 'protect', detail })
   }
   if (rules.governed && settings.store !== undefined) {
@@ -20,12 +20,22 @@ export function reportProtection(settings: ReplaySettings, rules: SessionRules, 
 const NO_STORE =
   'the option store is ignored: the server stores the state and the captures of a governed session; omit it, or omit apiKey'
 
-function whyNotGoverned({ apiKey, isKeyEmpty }: ReplaySettings, { governed }: SessionRules): string | null {
+function whyNotGoverned(
+  { apiKey, isKeyEmpty, agent, tools, wrapsLater }: ReplaySettings,
+  { governed }: SessionRules,
+): string | null {
   if (governed) return null
   if (apiKey !== null)
     return 'without the option tools the server cannot govern the session: calls are evaluated only in this process'
   if (isKeyEmpty) {
     return 'the option apiKey is empty and COUNTERSIGN_API_KEY is not set: calls are evaluated only in this process'
+  }
+  // Who names an agent and wraps its tools may well expect a server.
+  if (agent !== null && tools !== null && !wrapsLater) {
+    return (
+      'there is no API key, so that calls are evaluated only in this process and nothing is recorded: set COUNTERSIGN_API_KEY ' +
+      "or the option apiKey, or say requireProtection: 'protect' to have it so"
+    )
   }
   return null
 }

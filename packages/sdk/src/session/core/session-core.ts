@@ -15,7 +15,7 @@ import type { KnownOrPromised } from '../../base/steps.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
 import type { RunningTool } from '../../turn/tools.js'
 import type { Stance } from '../../turn/turn-session.js'
-import { attachPlan } from './attachment.js'
+import { attachPlan, DEFAULT_AGENT } from './attachment.js'
 import { createProviderCheck } from './provider-pattern.js'
 import { reportProtection } from './report-protection.js'
 import { attachedRules, firstRules, type SessionRules } from './session-rules.js'
@@ -87,13 +87,14 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     report({ type: 'replay_killed', session_id: sessionId, cause })
   }
 
-  function authorityFor({ loaded, governed, mode, compat }: SessionRules): Authority {
+  function authorityFor({ loaded, governed, mode, compat, attachment }: SessionRules): Authority {
     const watches = mode !== 'enforce' || (!governed && compat === 'advisory')
     const local: LocalSessionOptions = {
       identity: {
         sessionId,
         holderId: `hld_${randomUUID()}`,
-        agent: settings.agent ?? loaded.plan.session.agent ?? null,
+        // The plan of a session without an agent was looked up under this name: it is recorded under the same.
+        agent: settings.agent ?? loaded.plan.session.agent ?? (attachment === null ? null : DEFAULT_AGENT),
         environment: settings.environment,
         unmatchedPolicy: settings.unmatchedPolicy,
         captureLevel: settings.captureLevel,

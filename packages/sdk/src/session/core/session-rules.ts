@@ -1,7 +1,7 @@
 import type { Report } from '../../base/diagnostics.js'
 import { ReplayConfigError } from '../../base/errors.js'
 import { OPTIONS } from '../../options/option-table.js'
-import type { CompatEnforcement, Mode } from '../../options/replay-options.js'
+import type { CompatEnforcement, Mode, ProtectionLevel } from '../../options/replay-options.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
 import { ATTACHED_AS, type Attachment, type AttachmentState } from './attachment.js'
 import { checkPlanUse, emptyPlan, hasContracts, type LoadedPlan, loadPlan } from './load-plan.js'
@@ -26,10 +26,17 @@ export function firstRules(settings: ReplaySettings, report: Report): SessionRul
   if (hasContracts(settings)) {
     const loaded = loadPlan(settings, report)
     checkPlanUse(loaded, settings, mode === 'enforce')
-    return { loaded, mode, compat, governed: isGoverned(settings, mode), refusal: null, attachment: null }
+    const governed = isGoverned(settings, mode)
+    const tooWeak = tooWeakFor(settings, { mode, compat, governed })
+    if (tooWeak !== null) throw new ReplayConfigError(tooWeak, null)
+    return { loaded, mode, compat, governed, refusal: null, attachment: null }
   }
   const watching = { loaded: emptyPlan(), mode, compat, governed: false, refusal: null, attachment: null }
-  if (mode === 'log-only') return watching
+  if (mode === 'log-only') {
+    const tooWeak = tooWeakFor(settings, watching)
+    if (tooWeak !== null) throw new ReplayConfigError(tooWeak, null)
+    return watching
+  }
   if (settings.apiKey === null) {
     throw new ReplayConfigError(
       'there are no contracts: pass contracts or contractsDir, or an apiKey to look up the approved plan',
@@ -46,10 +53,13 @@ export function attachedRules(settings: ReplaySettings, attachment: Attachment):
   const compat = settings.compatEnforcement ?? usual.compat
   const mode = settings.mode ?? usual.mode
   if (loaded !== null) {
-    return { loaded, mode, compat, governed: isGoverned(settings, mode), refusal: null, attachment: state }
+    const governed = isGoverned(settings, mode)
+    const refusal = tooWeakFor(settings, { mode, compat, governed })
+    return { loaded, mode, compat, governed, refusal, attachment: state }
   }
   // Without a plan a session that would only watch has nothing to judge by, and goes on capturing.
-  const refusal = mode === 'enforce' ? refusalFor(settings, detail) : null
+  const isRefused = mode === 'enforce' || settings.requireProtection !== 'monitor'
+  const refusal = isRefused ? refusalFor(settings, detail) : null
   return {
     loaded: emptyPlan(),
     mode: refusal === null ? 'log-only' : mode,
@@ -58,6 +68,25 @@ export function attachedRules(settings: ReplaySettings, attachment: Attachment):
     refusal,
     attachment: state,
   }
+}
+
+const LEVELS: readonly ProtectionLevel[] = ['monitor', 'protect', 'govern']
+
+/** Why the session may not go on at its level of protection; null where that is enough for the program. */
+function tooWeakFor(
+  { requireProtection: required, apiKey }: ReplaySettings,
+  { mode, compat, governed }: Pick<SessionRules, 'mode' | 'compat' | 'governed'>,
+): string | null {
+  const isLocal = mode === 'enforce' && compat === 'protective' ? 'protect' : 'monitor'
+  const level = governed ? 'govern' : isLocal
+  if (LEVELS.indexOf(level) >= LEVELS.indexOf(required)) return null
+  const fix =
+    required === 'protect' || mode !== 'enforce'
+      ? "use mode: 'enforce' and compatEnforcement: 'protective'"
+      : apiKey === null
+        ? 'set COUNTERSIGN_API_KEY or the option apiKey'
+        : 'pass the option tools'
+  return `the session would only ${level} and requireProtection asks for ${required}: ${fix}`
 }
 
 const isGoverned = (settings: ReplaySettings, mode: Mode): boolean =>
