@@ -19,6 +19,8 @@ const ROUNDS = 200
 const CALLS_PER_ROUND = 100
 const SALT = 'bench'
 const AT = '2026-01-01T00:00:00.000Z'
+/** How many orders a long session has to do with: nearly as many as it may. */
+const KEYS = 500
 const NOTHING = '0'.repeat(64)
 
 const ARGUMENTS: JsonObject = {
@@ -58,7 +60,7 @@ const SCHEMA: JsonObject = {
   },
 }
 
-/** Ten rules: schema, two values, output, format, phase, precondition, forbids_after, aggregate, label gate. */
+/** Ten rules: schema, two values, output, format, phase, precondition, forbids_after, a sum per order, label gate. */
 const REFUND: Contract = {
   tool: 'issue_refund',
   arguments: SCHEMA,
@@ -71,7 +73,7 @@ const REFUND: Contract = {
   transitions: { valid_in_phases: ['resolving'] },
   preconditions: [{ requires_prior_tool: 'verify' }],
   forbids_after: ['close'],
-  aggregates: [{ name: 'refunded', path: '$.amount', function: 'sum', lte: 100_000_000 }],
+  aggregates: [{ name: 'refunded', key: '$.order_id', path: '$.amount', lte: 100_000_000 }],
   labels: { deny_when: ['untrusted_input'] },
 }
 
@@ -157,7 +159,7 @@ function sessionAt(plan: Plan, steps: number): SessionState {
   }
   for (let step = 0; step < steps; step++) {
     const name = step === 0 ? 'verify' : 'issue_refund'
-    const verdict = judge(plan, state, name, JSON.stringify({ ...ARGUMENTS, order_id: `A-${step}` }))
+    const verdict = judge(plan, state, name, JSON.stringify({ ...ARGUMENTS, order_id: `A-${step % KEYS}` }))
     const [decision] = verdict.decisions
     const id = decision?.pending_call_id
     if (id == null || decision?.argument_hash == null) throw new Error(`step ${step}: ${decision?.remedy}`)

@@ -18,7 +18,7 @@ const session = replay(new OpenAI({ apiKey: 'not needed on loopback', baseURL: m
   agent: 'govern-refunds',
   contractsDir: fileURLToPath(new URL('contracts', import.meta.url)),
   tools: {
-    find_order: ({ order_id }: { order_id: string }) => ({ order_id, paid: 700 }),
+    find_order: ({ order_id }: { order_id: string }) => ({ order_id, paid: 600 }),
     issue_refund: ({ amount }: { amount: number }) => {
       refunds.push(amount)
       return { refunded: amount }

@@ -16,15 +16,20 @@ export const CONTRACT_KEYS: Readonly<Record<keyof Contract, string>> = {
   argument_value_invariants: 'rules for the arguments of this call: a list of `{ path, operator: operand }`',
   response_format_invariants: 'rules for `finish_reason` and `content` of the response that contains the call',
   transitions: '`valid_in_phases`: where the tool may be called; `advances_to`: the phase that follows',
-  preconditions: '`requires_prior_tool`, optionally with `with_output` and `same`, or `requires_step_count`',
+  preconditions:
+    '`requires_prior_tool`, optionally with `with_output`, `same` and `consumes` (one earlier call opens one call), or `requires_step_count`',
   forbids_after: 'tools that may not be called after this one',
-  binds: 'names for values from the arguments or the result, set when the call commits',
-  refs: 'arguments that must equal a bound value',
+  binds:
+    'names for values from the arguments or the result, set when the call commits; with `key`, one for each value of an argument',
+  refs: 'arguments that must equal a bound value, with `key` the one bound for the same key',
   sources: 'where the value of an argument may come from; `otherwise: block` or `ask`',
   columns: 'what the columns of the result contain; written by learning',
-  aggregates: 'limits on the `sum`, `count` or `max` of a value over the session',
-  envelopes: 'limits relative to an established value: `at_most`, `at_least`, `within`',
-  establishes: 'values that envelopes refer to, set when the call commits',
+  aggregates:
+    'limits on the `sum`, `count` or `max` of a value over the session, with `key` for each value of an argument; `lte` and `lt` take a number, or `{ ref: name }` for an established value',
+  envelopes:
+    'limits relative to an established value: `at_most`, `at_least`, `within`; with `key`, to the one of the same key, without it to the strictest of the session',
+  establishes:
+    'values that envelopes refer to, set when the call commits; with `key`, one for each value of an argument',
   labels: '`deny_when`: labels that forbid the call; `adds`: labels that the call adds',
   resources: 'what the call locks against other sessions of its workflow',
   execution_constraints: 'rules that the tool wrapper checks just before the tool runs',

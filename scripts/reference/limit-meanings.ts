@@ -23,6 +23,8 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   bindingsPerSession: 'bindings that the contracts of one session may declare',
   countedToolNamesPerSession: 'different tools used in one session',
   witnessesPerPrecondition: 'earlier calls remembered for each precondition; the oldest are forgotten',
+  keysPerName: 'keys that a session keeps for each name in a contract; calls with more are blocked',
+  keyLength: 'characters of a key',
   loopWindow: 'largest `window` of `loop_detection`',
   callsPerMinuteWindow: 'largest `max_calls_per_minute`',
   principalBytes: 'size of the principal as JSON',

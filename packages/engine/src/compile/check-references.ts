@@ -18,11 +18,20 @@ export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | n
     bindings: namesOf(compiled.contracts, 'binds'),
     envelopes: namesOf(compiled.contracts, 'establishes'),
   }
+  const names = (key: 'binds' | 'establishes'): Declared => ({
+    kind: key === 'binds' ? 'binding' : 'envelope',
+    names: key === 'binds' ? declared.bindings : declared.envelopes,
+    keyed: keyedNames(compiled.contracts, key),
+  })
+  const bindings = names('binds')
+  const envelopes = names('establishes')
   compiled.contracts.forEach((contract, index) => {
     const report = reportTo(contract.tool, index)
     checkTools(contract, declared.tools, report)
-    checkBindings(contract, declared.bindings, report)
-    checkEnvelopes(contract, declared.envelopes, report)
+    checkBindings(contract, bindings, report)
+    checkEnvelopes(contract, envelopes, report)
+    checkKept(contract, 'binds', bindings, report)
+    checkKept(contract, 'establishes', envelopes, report)
     checkPhases(contract, graph, report)
     checkRepeatedNames(contract, report)
     checkSideEffect(contract, report)
@@ -75,12 +84,46 @@ function checkTools(contract: CompiledContract, tools: ReadonlySet<string>, repo
   })
 }
 
-function checkBindings(contract: CompiledContract, bindings: ReadonlySet<string>, report: Report): void {
-  const check = (ref: string | undefined, path: (string | number)[]) => {
-    if (ref !== undefined && !bindings.has(ref)) undeclared('binding', ref, bindings, path, report)
+/** Names of one kind that contracts declare, and which of them are kept per key. */
+interface Declared {
+  readonly kind: 'binding' | 'envelope'
+  readonly names: ReadonlySet<string>
+  readonly keyed: ReadonlySet<string>
+}
+
+const keyedNames = (contracts: readonly CompiledContract[], rule: 'binds' | 'establishes'): ReadonlySet<string> =>
+  new Set(contracts.flatMap((contract) => (contract[rule] ?? []).filter(({ key }) => key !== undefined)).map(nameOf))
+
+const nameOf = ({ name }: { readonly name: string }): string => name
+
+/** Whoever sets a name and whoever uses it must agree on whether it has a key. */
+function checkKey(name: string, key: string | undefined, declared: Declared, at: (string | number)[], report: Report) {
+  const { kind, keyed } = declared
+  if (keyed.has(name) === (key !== undefined)) return
+  if (key === undefined) {
+    report(at, `the ${kind} "${name}" is kept per key, and none is given here`, 'add `key`, such as key: $.order_id')
+  } else {
+    const fix = `remove \`key\` here, or add one where the ${kind} is set`
+    report([...at, 'key'], `the ${kind} "${name}" is not kept per key`, fix)
   }
-  contract.refs?.forEach(({ ref }, index) => {
-    check(ref, ['refs', index, 'ref'])
+}
+
+function checkKept(contract: CompiledContract, rule: 'binds' | 'establishes', declared: Declared, report: Report) {
+  contract[rule]?.forEach(({ name, key }, index) => {
+    if (key === undefined) checkKey(name, key, declared, [rule, index], report)
+  })
+}
+
+function checkBindings(contract: CompiledContract, bindings: Declared, report: Report): void {
+  const check = (ref: string | undefined, path: (string | number)[]) => {
+    if (ref !== undefined && !bindings.names.has(ref)) undeclared('binding', ref, bindings.names, path, report)
+    else if (ref !== undefined && bindings.keyed.has(ref)) {
+      report(path, `the binding "${ref}" is kept per key, which \`ref\` cannot name`, 'use `refs` with a `key`')
+    }
+  }
+  contract.refs?.forEach(({ ref, key }, index) => {
+    if (!bindings.names.has(ref)) undeclared('binding', ref, bindings.names, ['refs', index, 'ref'], report)
+    else checkKey(ref, key, bindings, ['refs', index], report)
   })
   const lists: [readonly Invariant[] | undefined, (string | number)[]][] = [
     [contract.argument_value_invariants, ['argument_value_invariants']],
@@ -94,9 +137,23 @@ function checkBindings(contract: CompiledContract, bindings: ReadonlySet<string>
   }
 }
 
-function checkEnvelopes(contract: CompiledContract, envelopes: ReadonlySet<string>, report: Report): void {
-  contract.envelopes?.forEach(({ name }, index) => {
-    if (!envelopes.has(name)) undeclared('envelope', name, envelopes, ['envelopes', index, 'name'], report)
+function checkEnvelopes(contract: CompiledContract, envelopes: Declared, report: Report): void {
+  const { names } = envelopes
+  contract.envelopes?.forEach(({ name, key }, index) => {
+    if (!names.has(name)) undeclared('envelope', name, names, ['envelopes', index, 'name'], report)
+    else checkKey(name, key, envelopes, ['envelopes', index], report)
+  })
+  contract.aggregates?.forEach((aggregate, index) => {
+    for (const operator of ['lte', 'lt'] as const) {
+      const bound = aggregate[operator]
+      if (typeof bound !== 'object') continue
+      const at = ['aggregates', index, operator, 'ref']
+      if (!names.has(bound.ref)) undeclared('envelope', bound.ref, names, at, report)
+      else if (envelopes.keyed.has(bound.ref) && aggregate.key === undefined) {
+        const message = `the envelope "${bound.ref}" is kept per key, and the aggregate has none`
+        report(at, message, 'add `key` to the aggregate, such as key: $.order_id')
+      }
+    }
   })
 }
 
@@ -146,16 +203,22 @@ function checkSideEffect(contract: CompiledContract, report: Report): void {
   })
 }
 
-/** One name is one aggregate: contracts may share it, but must then use the same function. */
+/** One name is one aggregate: contracts may share it, but must then use the same function, and all a key or none. */
 function checkAggregates(contracts: readonly CompiledContract[], reportTo: ReportTo): void {
-  const functions = new Map<string, string>()
+  const aggregates = new Map<string, NonNullable<CompiledContract['aggregates']>[number]>()
   contracts.forEach((contract, index) => {
     contract.aggregates?.forEach((aggregate, item) => {
-      const known = functions.get(aggregate.name)
-      functions.set(aggregate.name, known ?? aggregate.function)
-      if (known === undefined || known === aggregate.function) return
-      const message = `the aggregate "${aggregate.name}" is a ${known} in another contract`
-      reportTo(contract.tool, index)(['aggregates', item, 'function'], message, 'use the same function or another name')
+      const known = aggregates.get(aggregate.name)
+      aggregates.set(aggregate.name, known ?? aggregate)
+      if (known === undefined) return
+      const report = reportTo(contract.tool, index)
+      if (known.function !== aggregate.function) {
+        const message = `the aggregate "${aggregate.name}" is a ${known.function} in another contract`
+        report(['aggregates', item, 'function'], message, 'use the same function or another name')
+      }
+      if ((known.key === undefined) === (aggregate.key === undefined)) return
+      const message = `the aggregate "${aggregate.name}" is kept per key in one contract and not in another`
+      report(['aggregates', item], message, 'give it a `key` everywhere, or use another name')
     })
   })
 }

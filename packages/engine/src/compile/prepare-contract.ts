@@ -1,11 +1,9 @@
 import type { Checkpoint, CompiledContract, CompiledSession } from '@countersign/protocol'
 import type { PolicyEvaluator, PreparedPolicy } from '../contract/cedar.js'
 import type {
-  PreparedAggregate,
   PreparedBind,
   PreparedCheckpoint,
   PreparedContract,
-  PreparedEnvelope,
   PreparedInvariant,
   PreparedPrecondition,
   PreparedResource,
@@ -13,12 +11,12 @@ import type {
 } from '../contract/plan.js'
 import { sourceSteps } from '../contract/source-path.js'
 import type { PreparedSource } from '../contract/source-rule.js'
-import { decimalText } from '../json/decimal.js'
 import type { CompiledPath } from '../json/json-path.js'
 import { type CompiledSchema, compileSchema } from '../json/schema/json-schema.js'
 import type { Steps } from '../text/steps.js'
 import { FIXES } from './fixes.js'
 import { prepareInvariants, preparePath } from './prepare-invariant.js'
+import { prepareKept } from './prepare-kept.js'
 import type { Report } from './problem.js'
 
 export interface ContractSurroundings {
@@ -27,6 +25,8 @@ export interface ContractSurroundings {
   readonly policy: PolicyEvaluator | undefined
   readonly preconditions: readonly PreparedPrecondition[]
   readonly provides: readonly Provision[]
+  /** The names of envelopes that the plan keeps per key. */
+  readonly keyedEnvelopes: ReadonlySet<string>
   readonly report: Report
 }
 
@@ -36,15 +36,13 @@ export function* prepareContract(contract: CompiledContract, around: ContractSur
   const invariants = (list: Parameters<typeof prepareInvariants>[0], at: string[], allowsRef: boolean) =>
     prepareInvariants(list, { at, report, allowsRef })
   yield
-  const binds = prepareBinds(contract.binds, 'binds', report)
-  const establishes = prepareBinds(contract.establishes, 'establishes', report)
+  const kept = prepareKept(contract, around.keyedEnvelopes, report)
   const outputInvariants = yield* invariants(
     contract.assertions?.output_invariants,
     ['assertions', 'output_invariants'],
     true,
   )
   const argumentInvariants = yield* invariants(contract.argument_value_invariants, ['argument_value_invariants'], true)
-  const refs = prepareRefs(contract.refs, report)
   return {
     tool: contract.tool,
     file: around.file,
@@ -58,22 +56,18 @@ export function* prepareContract(contract: CompiledContract, around: ContractSur
       ['execution_constraints', 'arguments'],
       false,
     ),
-    refs,
-    usesRefs: refs.length > 0 || [...outputInvariants, ...argumentInvariants].some(({ ref }) => ref !== null),
+    ...kept,
+    usesRefs: kept.refs.length > 0 || [...outputInvariants, ...argumentInvariants].some(({ ref }) => ref !== null),
     sources: prepareSources(contract.sources, report),
     preconditions: around.preconditions,
     provides: around.provides,
-    binds,
-    establishes,
-    aggregates: prepareAggregates(contract.aggregates, report),
-    envelopes: prepareEnvelopes(contract.envelopes, report),
     resources: prepareResources(contract.resources, report),
     checkpoints: yield* prepareCheckpoints(contract.checkpoint, report),
     policy: preparePolicy(contract.policy?.cedar, around.policy, report),
     risk: riskOf(contract, around.session.risk_defaults ?? {}),
     commitRequirement: contract.commit_requirement,
     rollsBack: contract.evidence_class === 'local_transaction',
-    outputPaths: outputPathsOf([...binds, ...establishes], around.provides),
+    outputPaths: outputPathsOf([...kept.binds, ...kept.establishes], around.provides),
   }
 }
 
@@ -109,53 +103,12 @@ function prepareSchema(schema: CompiledContract['arguments'], report: Report): C
   return null
 }
 
-function prepareBinds(list: CompiledContract['binds'], key: string, report: Report): PreparedBind[] {
-  const singular = key === 'binds' ? 'a binding holds only one' : 'an envelope is established by only one'
-  return (list ?? []).flatMap(({ name, from, path }, index) => {
-    const compiled = preparePath(path, [key, index, 'path'], report, { singular })
-    return compiled === null ? [] : [{ name, from, path: compiled }]
-  })
-}
-
-function prepareRefs(list: CompiledContract['refs'], report: Report): PreparedContract['refs'] {
-  return (list ?? []).flatMap(({ path, ref }, index) => {
-    const compiled = preparePath(path, ['refs', index, 'path'], report)
-    return compiled === null ? [] : [{ path: compiled, ref }]
-  })
-}
-
 function prepareSources(list: CompiledContract['sources'], report: Report): PreparedSource[] {
   return (list ?? []).flatMap((rule, index) => {
     const steps = sourceSteps(rule.path)
     if (steps !== null) return [{ rule, steps, known: new Set(rule.known?.hashes) }]
     report(['sources', index, 'path'], 'a source path can only name arguments', FIXES.source_path)
     return []
-  })
-}
-
-function prepareAggregates(list: CompiledContract['aggregates'], report: Report): PreparedAggregate[] {
-  return (list ?? []).map((item, index) => {
-    const smallest = item.function === 'count' ? 1 : 0
-    if ((item.lte !== undefined && item.lte < smallest) || (item.lt !== undefined && item.lt <= smallest)) {
-      const message = `no call can pass this rule: every call adds at least ${smallest}`
-      report(['aggregates', index], message, 'raise the limit; to forbid the tool, use `gate: block`')
-    }
-    return {
-      name: item.name,
-      function: item.function,
-      path: item.path === undefined ? null : preparePath(item.path, ['aggregates', index, 'path'], report),
-      lte: item.lte === undefined ? null : decimalText(item.lte),
-      lt: item.lt === undefined ? null : decimalText(item.lt),
-    }
-  })
-}
-
-function prepareEnvelopes(list: CompiledContract['envelopes'], report: Report): PreparedEnvelope[] {
-  return (list ?? []).flatMap((item, index) => {
-    const path = preparePath(item.path, ['envelopes', index, 'path'], report)
-    if (path === null) return []
-    const tolerancePercent = decimalText(item.tolerance_percent)
-    return [{ name: item.name, path, direction: item.direction, tolerancePercent }]
   })
 }
 

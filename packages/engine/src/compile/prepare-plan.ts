@@ -16,6 +16,7 @@ import { checkReferences } from './check-references.js'
 import { FIXES } from './fixes.js'
 import { buildPhaseGraph } from './phase-graph.js'
 import { prepareContract, preparePolicy } from './prepare-contract.js'
+import { keyedEnvelopes } from './prepare-kept.js'
 import { preparePrecondition } from './prepare-precondition.js'
 import { preparePricing } from './prepare-pricing.js'
 import type { Problem, ReportTo } from './problem.js'
@@ -97,6 +98,7 @@ function* preparePartsOf(
 
   const { demands, provisions } = yield* collectPreconditions(compiled.contracts, reportTo)
   const contracts = new Map<string, PreparedContract>()
+  const keyed = keyedEnvelopes(compiled.contracts)
   for (const [index, contract] of compiled.contracts.entries()) {
     yield
     const report = reportTo(contract.tool, index)
@@ -111,6 +113,7 @@ function* preparePartsOf(
       policy: options.policy,
       preconditions: demands[index] ?? [],
       provides: provisions.get(contract.tool) ?? [],
+      keyedEnvelopes: keyed,
       report,
     })
     contracts.set(contract.tool, prepared)

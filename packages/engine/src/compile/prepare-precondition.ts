@@ -36,13 +36,21 @@ export function* preparePrecondition(
   })
   const tool = precondition.requires_prior_tool
   const key = preconditionKey(precondition)
-  return { demand: { kind: 'tool', key, tool, same: here }, provision: { tool, key, withOutput, same: there } }
+  const consumed = precondition.consumes === true
+  return {
+    demand: { kind: 'tool', key, tool, same: here, consumes: consumed },
+    provision: { tool, key, withOutput, same: there, consumed },
+  }
 }
 
 /** The tool's name if any call of it will do; otherwise with a digest, so that different terms have different keys. */
 function preconditionKey(precondition: Extract<Precondition, { requires_prior_tool: string }>): string {
-  const { requires_prior_tool: tool, with_output: withOutput, same } = precondition
-  if ((withOutput ?? []).length === 0 && (same ?? []).length === 0) return tool
-  const terms = { with_output: withOutput ?? [], same: (same ?? []).map(({ as }) => as) }
+  const { requires_prior_tool: tool, with_output: withOutput, same, consumes } = precondition
+  if ((withOutput ?? []).length === 0 && (same ?? []).length === 0 && consumes !== true) return tool
+  const terms = {
+    with_output: withOutput ?? [],
+    same: (same ?? []).map(({ as }) => as),
+    ...(consumes === true && { consumes }),
+  }
   return `${tool}#${hashValue(terms as unknown as JsonValue).slice(0, 16)}`
 }

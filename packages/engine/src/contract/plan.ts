@@ -55,10 +55,16 @@ export interface PreparedContract {
   readonly outputInvariants: readonly PreparedInvariant[]
   readonly argumentInvariants: readonly PreparedInvariant[]
   readonly executionConstraints: readonly PreparedInvariant[]
-  readonly refs: readonly { readonly path: CompiledPath; readonly ref: string }[]
+  readonly refs: readonly PreparedRef[]
   /** True if a value of a call must equal a binding: by `refs`, or by `ref` in an invariant. */
   readonly usesRefs: boolean
   readonly sources: readonly PreparedSource[]
+  /** The arguments whose values are keys, each once. */
+  readonly keys: readonly CompiledPath[]
+  /** Every name with the key that it is used under, each pair once: rules refer to them by their place here. */
+  readonly slots: readonly KeyedName[]
+  /** What a call of this tool keeps per key. */
+  readonly keeps: readonly Keeping[]
   readonly preconditions: readonly PreparedPrecondition[]
   /** What a committed call of this tool proves for the preconditions of others. */
   readonly provides: readonly Provision[]
@@ -91,31 +97,71 @@ export interface PreparedInvariant {
 
 export type PreparedPrecondition =
   | { readonly kind: 'steps'; readonly atLeast: number }
-  | { readonly kind: 'tool'; readonly key: string; readonly tool: string; readonly same: readonly CompiledPath[] }
+  | {
+      readonly kind: 'tool'
+      readonly key: string
+      readonly tool: string
+      readonly same: readonly CompiledPath[]
+      readonly consumes: boolean
+    }
 
 export interface Provision {
   readonly key: string
   readonly withOutput: readonly PreparedInvariant[]
   /** Where in this tool's arguments to find the values that the later call must repeat. */
   readonly same: readonly CompiledPath[]
+  /** The call opens one later call and is then used up. */
+  readonly consumed: boolean
 }
 
-export interface PreparedBind {
+/** Kinds of values that a session may keep per key. */
+export type KeptKind = 'bindings' | 'envelopes' | 'aggregates'
+
+export interface KeyedName {
   readonly name: string
+  readonly key: CompiledPath
+}
+
+export interface Keeping {
+  readonly kind: KeptKind
+  readonly name: string
+  /** How the state counts its keys: `bindings.order_iban`. */
+  readonly countedAs: string
+  readonly slot: number
+}
+
+/** A name that may have a key. */
+export interface SlotUse {
+  readonly name: string
+  readonly key: CompiledPath | null
+  /** The place in `slots`; -1 without a key. */
+  readonly slot: number
+}
+
+export interface PreparedBind extends SlotUse {
   readonly from: 'output' | 'argument'
   readonly path: CompiledPath
 }
 
-export interface PreparedAggregate {
-  readonly name: string
-  readonly function: 'sum' | 'count' | 'max'
-  readonly path: CompiledPath | null
-  readonly lte: string | null
-  readonly lt: string | null
+export interface PreparedRef extends SlotUse {
+  readonly path: CompiledPath
 }
 
-export interface PreparedEnvelope {
-  readonly name: string
+export interface PreparedAggregate extends SlotUse {
+  readonly function: 'sum' | 'count' | 'max'
+  readonly path: CompiledPath | null
+  readonly bounds: readonly PreparedBound[]
+}
+
+/** What a total may be: a number, or the value established under a name. */
+export interface PreparedBound {
+  readonly operator: 'lte' | 'lt'
+  readonly value: string | null
+  /** The established value, under the aggregate's own key if it has one. */
+  readonly ref: SlotUse | null
+}
+
+export interface PreparedEnvelope extends SlotUse {
   readonly path: CompiledPath
   readonly direction: 'at_most' | 'at_least' | 'within'
   readonly tolerancePercent: string

@@ -98,12 +98,47 @@ const rulesOnAbsentFields: Check = (contract) => {
     ...(contract.aggregates ?? []),
     ...(contract.envelopes ?? []),
   ].flatMap(({ path }) => (path === undefined ? [] : [path]))
+  const kept = [contract.binds, contract.establishes, contract.refs, contract.envelopes, contract.aggregates]
+  paths.push(...kept.flatMap((list) => (list ?? []).flatMap(({ key }) => (key === undefined ? [] : [key]))))
   return [...new Set(paths)].flatMap((path) => {
     const field = /^\$\.([A-Za-z_]\w*)/.exec(path)?.[1]
     if (field === undefined || fields.has(field)) return []
     const message = `a rule of ${contract.tool} reads ${path}, which its arguments schema does not allow`
     return [{ tool: contract.tool, code: 'never_fires', message }]
   })
+}
+
+/** A sum that is kept per key starts anew with another spelling of the key. */
+const keyedSums: Check = (contract) =>
+  (contract.aggregates ?? []).flatMap(({ name, key, lte, lt }) => {
+    if (key === undefined || typeof lte === 'object' || typeof lt === 'object') return []
+    if (isPinned(contract, key)) return []
+    const message =
+      `"${name}" of ${contract.tool} starts anew with every way to write ${key}: ` +
+      `bound its form with a pattern or list, or compare it with \`refs\``
+    return [{ tool: contract.tool, code: 'key_not_bounded', message }]
+  })
+
+/** True if something other than the sum bounds what the key may be. */
+function isPinned(
+  { arguments: schema, refs, sources, argument_value_invariants: rules }: CompiledContract,
+  key: string,
+) {
+  const field = /^\$\.([A-Za-z_]\w*)$/.exec(key)?.[1]
+  const properties = typeof schema === 'object' ? schema.properties : undefined
+  const described =
+    field !== undefined && typeof properties === 'object' && properties !== null && !Array.isArray(properties)
+      ? properties[field]
+      : undefined
+  const isTyped =
+    typeof described === 'object' &&
+    described !== null &&
+    !Array.isArray(described) &&
+    ['pattern', 'enum', 'const'].some((word) => described[word] !== undefined)
+  const names = (list: readonly { readonly path: string }[] | undefined) =>
+    (list ?? []).some(({ path }) => path === key)
+  const compared = (rules ?? []).filter(({ regex, one_of, equals }) => (regex ?? one_of ?? equals) !== undefined)
+  return isTyped || names(refs) || names(sources) || names(compared)
 }
 
 /** The program's word opens the tool: an error that it reports as a result would do. */
@@ -126,6 +161,7 @@ const CHECKS: readonly Check[] = [
   limitedToNothing,
   rulesBehindAGate,
   rulesOnAbsentFields,
+  keyedSums,
   opensOnReport,
 ]
 

@@ -1,6 +1,6 @@
 import type { CompiledContract, Invariant } from '@countersign/protocol'
 import { pairs } from './plan-change.js'
-import { compareConditions, conditionsImply, type Strength, same, strengthOf } from './rule-strength.js'
+import { conditionsImply, type Strength, same, strengthOf } from './rule-strength.js'
 
 /** One rule of a list of rules in a contract. */
 export type RuleOf<K extends keyof CompiledContract> = Extract<
@@ -8,9 +8,19 @@ export type RuleOf<K extends keyof CompiledContract> = Extract<
   readonly unknown[]
 >[number]
 
-/** Budgets over the same values: the lower one is narrower. */
-export const compareAggregates = (was: RuleOf<'aggregates'>, is: RuleOf<'aggregates'>): Strength =>
-  compareConditions([boundOf(was)], [boundOf(is)])
+/** Budgets over the same values: the lower one is narrower, and one for all keys together than one for each. */
+export function compareAggregates(was: RuleOf<'aggregates'>, is: RuleOf<'aggregates'>): Strength {
+  if (was.key !== is.key && was.key !== undefined && is.key !== undefined) return 'different'
+  const implies = (given: typeof was, wanted: typeof was) =>
+    (given.key === wanted.key || given.key === undefined) && boundsImply(given, wanted)
+  return strengthOf(implies(is, was), implies(was, is))
+}
+
+/** Of an established value nothing is known before a session, so that only the same one is comparable. */
+const boundsImply = (given: RuleOf<'aggregates'>, wanted: RuleOf<'aggregates'>): boolean =>
+  same(refsOf(given), refsOf(wanted)) && conditionsImply([boundOf(given)], [boundOf(wanted)])
+
+const refsOf = ({ lte, lt }: RuleOf<'aggregates'>) => [lte, lt].map((bound) => (typeof bound === 'object' ? bound : 0))
 
 /** An exclusive hold keeps out more than a shared one. */
 export const compareResources = (was: RuleOf<'resources'>, is: RuleOf<'resources'>): Strength =>
@@ -18,8 +28,8 @@ export const compareResources = (was: RuleOf<'resources'>, is: RuleOf<'resources
 
 const boundOf = ({ lte, lt }: RuleOf<'aggregates'>): Invariant => ({
   path: '$',
-  ...(lte !== undefined && { lte }),
-  ...(lt !== undefined && { lt }),
+  ...(typeof lte === 'number' && { lte }),
+  ...(typeof lt === 'number' && { lt }),
 })
 
 export function comparePreconditions(was: RuleOf<'preconditions'>, is: RuleOf<'preconditions'>): Strength {
@@ -28,6 +38,7 @@ export function comparePreconditions(was: RuleOf<'preconditions'>, is: RuleOf<'p
     return strengthOf(steps(is) >= steps(was), steps(was) >= steps(is))
   }
   const implies = (given: typeof was, wanted: typeof was) =>
+    (given.consumes === true || wanted.consumes !== true) &&
     (wanted.same ?? []).every((item) => (given.same ?? []).some((other) => same(item, other))) &&
     pairs(given.with_output ?? [], wanted.with_output ?? [], ({ path }) => path).every(({ before, after }) =>
       conditionsImply(before, after),
@@ -36,6 +47,7 @@ export function comparePreconditions(was: RuleOf<'preconditions'>, is: RuleOf<'p
 }
 
 export function compareEnvelopes(was: RuleOf<'envelopes'>, is: RuleOf<'envelopes'>): Strength {
+  if (was.key !== is.key) return 'different'
   const implies = (given: typeof was, wanted: typeof was) =>
     (given.direction === wanted.direction || given.direction === 'within') &&
     given.tolerance_percent <= wanted.tolerance_percent

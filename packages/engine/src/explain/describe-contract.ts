@@ -1,4 +1,4 @@
-import type { Contract, Invariant, JsonValue, Operator, Precondition } from '@countersign/protocol'
+import type { AggregateBound, Contract, Invariant, JsonValue, Operator, Precondition } from '@countersign/protocol'
 import { describeOrigin } from '../contract/source-rule.js'
 
 /** A contract in sentences for a reviewer, one for each rule. */
@@ -15,7 +15,7 @@ export function describeContract(contract: Contract): string[] {
       ({ path, from, otherwise }) =>
         `${path} comes from ${from.map(describeOrigin).join(', or ')}; otherwise ${otherwise === 'ask' ? 'a person is asked' : 'the call is blocked'}.`,
     ),
-    ...(contract.refs ?? []).map(({ path, ref }) => `${path} equals the value bound as ${ref}.`),
+    ...(contract.refs ?? []).map(({ path, ref, key }) => `${path} equals the value bound as ${ref}${forKey(key)}.`),
     ...describeBudgets(contract),
     ...describeLabels(contract),
     ...(contract.resources ?? []).map(
@@ -122,11 +122,12 @@ function describePrecondition(precondition: Precondition): string {
   if ('requires_step_count' in precondition) {
     return `Requires at least ${precondition.requires_step_count.gte} committed steps first.`
   }
-  const { requires_prior_tool, same = [], with_output = [] } = precondition
+  const { requires_prior_tool, same = [], with_output = [], consumes = false } = precondition
   return [
     `Requires a call of ${requires_prior_tool} first`,
     same.length === 0 ? '' : ` with the same ${same.map(({ path }) => path).join(', ')}`,
     with_output.length === 0 ? '' : `, in whose result ${with_output.map(describeInvariant).join(' and ')}`,
+    consumes ? '; that call is then used up' : '',
     '.',
   ].join('')
 }
@@ -141,6 +142,11 @@ function describeOrder({ transitions, forbids_after = [] }: Contract): string[] 
   ]
 }
 
+const forKey = (key: string | undefined): string => (key === undefined ? '' : ` for the same ${key}`)
+
+const boundWords = (bound: AggregateBound, key: string | undefined): string =>
+  typeof bound === 'number' ? String(bound) : `the value established as ${bound.ref}${forKey(key)}`
+
 const DIRECTIONS = { at_most: 'at most', at_least: 'at least', within: 'as much as' } as const
 
 function describeBudgets({ aggregates = [], envelopes = [] }: Contract): string[] {
@@ -149,12 +155,17 @@ function describeBudgets({ aggregates = [], envelopes = [] }: Contract): string[
       const what =
         item.function === 'count'
           ? 'The number of calls'
-          : `The ${item.function === 'sum' ? 'sum' : 'highest'} of ${item.path}`
-      return `${what} in a session is ${item.lte === undefined ? `below ${item.lt}` : `at most ${item.lte}`}.`
+          : `The ${item.function === 'max' ? 'highest' : 'sum'} of ${item.path}`
+      const where = item.key === undefined ? 'in a session' : `for each ${item.key} in a session`
+      const limits = [
+        ...(item.lte === undefined ? [] : [`at most ${boundWords(item.lte, item.key)}`]),
+        ...(item.lt === undefined ? [] : [`below ${boundWords(item.lt, item.key)}`]),
+      ]
+      return `${what} ${where} is ${limits.join(' and ')}.`
     }),
-    ...envelopes.map(({ name, path, direction, tolerance_percent = 0 }) => {
+    ...envelopes.map(({ name, key, path, direction, tolerance_percent = 0 }) => {
       const tolerance = tolerance_percent === 0 ? '' : `, give or take ${tolerance_percent} %`
-      return `${path} is ${DIRECTIONS[direction]} the value established as ${name}${tolerance}.`
+      return `${path} is ${DIRECTIONS[direction]} the value established as ${name}${forKey(key)}${tolerance}.`
     }),
   ]
 }

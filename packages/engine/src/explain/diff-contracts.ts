@@ -1,5 +1,4 @@
 import type { CompiledContract, CompiledSession, Invariant } from '@countersign/protocol'
-import { canonicalJson } from '../json/canonical-json.js'
 import {
   compareAggregates,
   compareCheckpoints,
@@ -120,7 +119,7 @@ const RULES: readonly ListRule[] = [
     (item) => ('requires_prior_tool' in item ? item.requires_prior_tool : ''),
     comparePreconditions,
   ),
-  rule<RuleOf<'refs'>>('refs', 'ref', (item) => canonicalJson(item)),
+  rule<RuleOf<'refs'>>('refs', 'ref', ({ path, ref }) => `${ref} ${path}`),
   rule<RuleOf<'aggregates'>>(
     'aggregates',
     'aggregate',

@@ -3,12 +3,25 @@ import type { PreparedBind, PreparedContract } from '../contract/plan.js'
 import { type ResourceMode, renderResource } from '../contract/resource.js'
 import { decimalText } from '../json/decimal.js'
 import { saltedHash } from '../json/hash.js'
+import type { CompiledPath } from '../json/json-path.js'
+import { lookUp, setEntry } from '../json/look-up.js'
+import { slotOf } from '../state/kept-values.js'
 import type { Amounts } from './rules/amounts.js'
-import { witnessOf } from './rules/order.js'
+import type { CallKeys } from './rules/call-keys.js'
+import { consumedBy, witnessOf } from './rules/order.js'
 
 type Effects = Pick<
   LedgerCall,
-  'rolls_back' | 'advances_to' | 'adds_labels' | 'amounts' | 'binds' | 'establishes' | 'witnesses' | 'resources'
+  | 'rolls_back'
+  | 'advances_to'
+  | 'adds_labels'
+  | 'amounts'
+  | 'binds'
+  | 'establishes'
+  | 'witnesses'
+  | 'resources'
+  | 'keys'
+  | 'consumes'
 >
 
 /** Deeply frozen: calls of all sessions share it. */
@@ -21,6 +34,8 @@ const NO_EFFECTS: Effects = Object.freeze({
   establishes: Object.freeze({}),
   witnesses: Object.freeze({}),
   resources: Object.freeze<Effects['resources']>([]) as Effects['resources'],
+  keys: undefined,
+  consumes: undefined,
 })
 
 /** A call in the ledger: its decision, and what it may do to the session later. */
@@ -44,7 +59,16 @@ export function callRecord(decision: Decision, effects: Effects = NO_EFFECTS): L
     establishes: effects.establishes,
     witnesses: effects.witnesses,
     resources: effects.resources,
+    keys: effects.keys,
+    consumes: effects.consumes,
   }
+}
+
+/** What judging found out about a call. */
+export interface JudgedValues {
+  readonly amounts: Amounts
+  readonly keys: CallKeys
+  readonly salt: string
 }
 
 /** What an allowed call does once it is registered. */
@@ -56,40 +80,42 @@ export interface Consequences {
 export function consequencesOf(
   contract: PreparedContract | null,
   args: JsonObject,
-  amounts: Amounts,
-  salt: string,
+  judged: JudgedValues,
 ): Consequences {
   const holds = contract === null ? NOTHING_HELD : resourcesOf(contract, args)
-  return { effects: effectsOf(contract, args, amounts, { holds, salt }), holds }
+  return { effects: effectsOf(contract, args, judged, holds), holds }
 }
 
 /** Everything a registered call may do to the session later, without its content. */
 export function effectsOf(
   contract: PreparedContract | null,
   args: JsonObject,
-  { added }: Amounts,
-  { holds, salt }: { readonly holds: readonly HeldResource[]; readonly salt: string },
+  { amounts: { added }, keys, salt }: JudgedValues,
+  holds: readonly HeldResource[],
 ): Effects {
   if (contract === null) return NO_EFFECTS
   const { definition, provides } = contract
+  const find = (path: CompiledPath) => path.first(args)
+  const consumes = consumedBy(contract, args, salt)
   return {
     rolls_back: contract.rollsBack,
     advances_to: definition.transitions?.advances_to ?? null,
     adds_labels: definition.labels?.adds ?? [],
     amounts: added.length === 0 ? {} : amountsByName(added),
-    binds: bindFacts(contract.binds, 'argument', (path) => path.first(args), salt),
-    establishes: establishedValues(contract.establishes, 'argument', (path) => path.first(args)),
+    binds: bindFacts(contract.binds, 'argument', { find, keys: keys.hashes }, salt),
+    establishes: establishedValues(contract.establishes, 'argument', { find, keys: keys.hashes }),
     witnesses: provides.length === 0 ? {} : witnessesOf(provides, args, salt),
     resources: holds.map(({ key, mode }) => ({ key_hash: saltedHash(salt, key), mode })),
+    keys: contract.keys.length === 0 ? undefined : keys.hashes,
+    consumes: consumes.length === 0 ? undefined : [...consumes],
   }
 }
 
-const amountsByName = (added: Amounts['added']): Effects['amounts'] =>
-  Object.fromEntries(
-    added
-      .filter(({ aggregate }) => aggregate.function !== 'max')
-      .map(({ aggregate, amount }) => [aggregate.name, amount]),
-  )
+function amountsByName(added: Amounts['added']): Effects['amounts'] {
+  const amounts: Record<string, string> = {}
+  for (const { aggregate, slot, amount } of added) if (aggregate.function !== 'max') setEntry(amounts, slot, amount)
+  return amounts
+}
 
 const witnessesOf = (provides: PreparedContract['provides'], args: JsonObject, salt: string): Effects['witnesses'] =>
   Object.fromEntries(
@@ -99,34 +125,47 @@ const witnessesOf = (provides: PreparedContract['provides'], args: JsonObject, s
     }),
   )
 
-type Find = (path: PreparedBind['path']) => JsonValue | undefined
+/** Where values are read from, and the keys they are kept under. */
+export interface ValueSource {
+  find(path: CompiledPath): JsonValue | undefined
+  readonly keys: Readonly<Record<string, string>>
+}
 
 export function bindFacts(
   binds: readonly PreparedBind[],
   from: PreparedBind['from'],
-  find: Find,
+  source: ValueSource,
   salt: string,
 ): Record<string, Fact> {
   if (binds.length === 0) return {}
   return Object.fromEntries(
     binds.flatMap((bind): [string, Fact][] => {
-      const value = bind.from === from ? find(bind.path) : undefined
-      return value === undefined ? [] : [[bind.name, factOf(value, salt)]]
+      const value = bind.from === from ? source.find(bind.path) : undefined
+      const slot = slotOfBind(bind, source.keys)
+      return value === undefined || slot === null ? [] : [[slot, factOf(value, salt)]]
     }),
   )
+}
+
+/** Where the value of a call stands, by the keys in its record. Null: its key is not known, so nothing is kept. */
+export function slotOfBind({ name, key }: PreparedBind, keys: ValueSource['keys']): string | null {
+  if (key === null) return name
+  const hash = lookUp(keys, key.expression)
+  return hash === undefined ? null : slotOf(name, hash)
 }
 
 /** Only a number can establish an envelope. */
 export function establishedValues(
   binds: readonly PreparedBind[],
   from: PreparedBind['from'],
-  find: Find,
+  source: ValueSource,
 ): Record<string, string> {
   if (binds.length === 0) return {}
   return Object.fromEntries(
     binds.flatMap((bind): [string, string][] => {
-      const value = bind.from === from ? find(bind.path) : undefined
-      return typeof value === 'number' && Number.isFinite(value) ? [[bind.name, decimalText(value)]] : []
+      const value = bind.from === from ? source.find(bind.path) : undefined
+      const slot = slotOfBind(bind, source.keys)
+      return slot !== null && typeof value === 'number' && Number.isFinite(value) ? [[slot, decimalText(value)]] : []
     }),
   )
 }

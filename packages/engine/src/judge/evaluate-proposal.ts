@@ -12,6 +12,7 @@ import type { Proposal, Verdict } from './proposal.js'
 import { countProviderRuns, NO_RUNS } from './provider-run.js'
 import { recordDecision } from './record-decision.js'
 import { totalWith } from './rules/amounts.js'
+import { NO_NEW_KEYS, newKeys } from './rules/keys.js'
 import { tripsOnBlock } from './trips-on-block.js'
 
 /** Judges every call of a response by all rules. Each call sees what the calls allowed before it have narrowed. */
@@ -86,15 +87,15 @@ function hashOfReading(
 }
 
 function tallyWith(tally: Tally, allowed: LadderResult, state: SessionState): Tally {
-  const { call, contract, argumentHash, amounts, checkpoints } = allowed
-  const aggregates = new Map(
-    amounts.added.map(({ aggregate, amount }) => [aggregate.name, totalWith(aggregate, amount, state, tally)]),
-  )
+  const { call, contract, argumentHash, keys, amounts, checkpoints, consequences } = allowed
+  const aggregates = new Map(amounts.added.map((added) => [added.slot, totalWith(added, state, tally)]))
   const counted = {
     tool: call.name,
     contract,
     argumentHash: argumentHash ?? '',
     aggregates,
+    newKeys: contract === null ? NO_NEW_KEYS : newKeys(contract.keeps, keys, state),
+    consumes: consequences?.effects.consumes ?? [],
     checkpoints: checkpoints.length,
   }
   return tallyCall(tally, counted, state)

@@ -13,6 +13,7 @@ import { triggeredCheckpoints } from './checkpoint.js'
 import { judgeByLadder } from './ladder.js'
 import type { Proposal } from './proposal.js'
 import { amountsOf, NO_AMOUNTS } from './rules/amounts.js'
+import { keysOf, NO_KEYS } from './rules/call-keys.js'
 import type { CallContext, ResponseContext } from './rules/rule.js'
 import { judgeSources, type SourceViolation } from './rules/sources.js'
 
@@ -24,6 +25,7 @@ export interface LadderResult {
   readonly pendingCallId: string
   readonly blocks: readonly Block[]
   readonly checkpoints: readonly CheckpointTrigger[]
+  readonly keys: CallContext['keys']
   readonly amounts: CallContext['amounts']
   /** What the call may do to the session later; null if it is blocked. */
   readonly consequences: Consequences | null
@@ -62,7 +64,8 @@ function applyRules(
   const isCompared = plan.session.session_limits?.loop_detection !== undefined
   const isHashed = args !== null && (isCompared || proposal.keepsHashes !== false)
   const argumentHash = isHashed ? saltedHash(salt, args) : null
-  const amounts = args === null || contract === null ? NO_AMOUNTS : amountsOf(contract, args)
+  const keys = args === null || contract === null ? NO_KEYS : keysOf(contract, args, salt)
+  const amounts = args === null || contract === null ? NO_AMOUNTS : amountsOf(contract, args, keys)
   const sourceViolations = args === null || contract === null ? [] : violationsOf(proposal, contract, call, args)
   const checkpoints =
     args === null || proposal.asks === false
@@ -80,6 +83,7 @@ function applyRules(
       principal: proposal.principal,
       agent: proposal.agent,
       argumentHash,
+      keys,
       amounts,
       checkpoints: checkpoints.length,
       sourceViolations,
@@ -94,8 +98,8 @@ function applyRules(
   )
   const isAllowed = blocks.length === 0 && args !== null
   // Here, because it takes steps too.
-  const consequences = isAllowed ? consequencesOf(contract, args, amounts, salt) : null
-  return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, amounts, consequences }
+  const consequences = isAllowed ? consequencesOf(contract, args, { amounts, keys, salt }) : null
+  return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, keys, amounts, consequences }
 }
 
 function violationsOf(

@@ -10,6 +10,7 @@ import {
   unmatchedTool,
 } from './rules/access.js'
 import { aggregateLimit, aggregatePathMissing, loopDetected, sessionLimit } from './rules/budget.js'
+import { envelopeNotEstablished, envelopeViolation } from './rules/envelopes.js'
 import {
   argumentInvariants,
   argumentSchema,
@@ -17,18 +18,12 @@ import {
   outputInvariant,
   responseFormat,
 } from './rules/invariants.js'
+import { keyUnusable } from './rules/keys.js'
 import { preconditionNotMet, resourceHeld } from './rules/order.js'
 import { ambiguousPhase, illegalPhase } from './rules/phase.js'
 import { checkpointBudget, riskGate } from './rules/risk.js'
 import type { CallContext, Rule } from './rules/rule.js'
-import {
-  bindingNotFound,
-  envelopeNotEstablished,
-  envelopeViolation,
-  refMismatch,
-  resourceUnnamed,
-  sourceMismatch,
-} from './rules/values.js'
+import { bindingNotFound, refMismatch, resourceUnnamed, sourceMismatch } from './rules/values.js'
 
 /** Every rule that judges a proposed call. Precedence is the order of this list. */
 export const LADDER: readonly { readonly reason: BlockReason; readonly rule: Rule }[] = [
@@ -51,6 +46,7 @@ export const LADDER: readonly { readonly reason: BlockReason; readonly rule: Rul
   { reason: 'argument_value_mismatch', rule: argumentInvariants },
   { reason: 'argument_value_mismatch', rule: sourceMismatch },
   { reason: 'argument_value_mismatch', rule: resourceUnnamed },
+  { reason: 'argument_value_mismatch', rule: keyUnusable },
   { reason: 'output_invariant_failed', rule: outputInvariant },
   { reason: 'binding_not_found', rule: bindingNotFound },
   { reason: 'ref_mismatch', rule: refMismatch },

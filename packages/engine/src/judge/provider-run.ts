@@ -1,11 +1,16 @@
-import type { JsonObject, ProviderCall } from '@countersign/protocol'
+import { type JsonObject, LIMITS, type Opening, type ProviderCall } from '@countersign/protocol'
 import type { Plan, PreparedContract } from '../contract/plan.js'
 import { saltedHash } from '../json/hash.js'
 import type { ProviderRun } from '../response/tool-call.js'
+import { keyCount } from '../state/kept-values.js'
+import type { SessionState } from '../state/state.js'
 import { EMPTY_TALLY, type Tally, tallyCall } from '../state/tally.js'
 import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget } from '../text/judging-budget.js'
 import type { Proposal } from './proposal.js'
-import { type Amounts, amountsOf, totalWith } from './rules/amounts.js'
+import { type Added, type Amounts, amountsOf, slotOfAggregate, totalWith } from './rules/amounts.js'
+import { keysOf, NO_KEYS } from './rules/call-keys.js'
+import { NO_NEW_KEYS, newKeys } from './rules/keys.js'
+import { consumedBy } from './rules/order.js'
 
 /** What the provider ran by itself, for the ledger, and what it narrows for the calls of the same response. */
 export interface CountedRuns {
@@ -22,7 +27,8 @@ export function countProviderRuns(proposal: Proposal): CountedRuns {
   return withinJudgingBudget(JUDGING_STEPS.whole / 4, () => countRuns(proposal, hashes))
 }
 
-function countRuns({ plan, state, response }: Proposal, hashes: readonly (string | null)[]): CountedRuns {
+function countRuns(proposal: Proposal, hashes: readonly (string | null)[]): CountedRuns {
+  const { plan, state, response } = proposal
   let tally = EMPTY_TALLY
   const calls: ProviderCall[] = []
   for (const [index, run] of response.providerRun.entries()) {
@@ -31,16 +37,29 @@ function countRuns({ plan, state, response }: Proposal, hashes: readonly (string
     const contracts = contractsOf(plan, names)
     const argumentHash = hashes[index] ?? null
     const amounts: Record<string, string> = {}
+    const consumes: Opening[] = []
     const before = tally.calls
     for (const contract of contracts) {
-      const added = run.arguments === null ? [] : addedBy(contract, run.arguments)
+      const ran = run.arguments === null ? NOTHING_RAN : effectsOfRun(contract, run.arguments, proposal, tally)
       const aggregates = new Map<string, string>()
-      for (const { aggregate, amount } of added) {
-        aggregates.set(aggregate.name, totalWith(aggregate, amount, state, tally))
-        if (aggregate.function !== 'max') amounts[aggregate.name] = amount
+      for (const added of ran.added) {
+        aggregates.set(added.slot, totalWith(added, state, tally))
+        if (added.aggregate.function !== 'max') amounts[added.slot] = added.amount
       }
-      const counted = { tool: contract.tool, contract, argumentHash: argumentHash ?? '', aggregates, checkpoints: 0 }
-      tally = tallyCall(tally, counted, state)
+      consumes.push(...ran.consumes)
+      tally = tallyCall(
+        tally,
+        {
+          tool: contract.tool,
+          contract,
+          argumentHash: argumentHash ?? '',
+          aggregates,
+          newKeys: ran.newKeys,
+          consumes: ran.consumes,
+          checkpoints: 0,
+        },
+        state,
+      )
     }
     // It is one call, however many contracts cover it.
     tally = { ...tally, calls: before + 1 }
@@ -51,17 +70,59 @@ function countRuns({ plan, state, response }: Proposal, hashes: readonly (string
       argument_hash: argumentHash,
       adds_labels: labelsOf(contracts),
       amounts,
+      ...(consumes.length > 0 && { consumes }),
     })
   }
   return { calls, tally }
 }
 
+interface RunEffects {
+  readonly added: Amounts['added']
+  readonly newKeys: ReadonlyMap<string, string>
+  readonly consumes: readonly Opening[]
+}
+
+const NOTHING_RAN: RunEffects = { added: [], newKeys: NO_NEW_KEYS, consumes: [] }
+
 /** The call has happened. An amount that is too costly to find may be any, so it takes all that the bound allows. */
-const addedBy = (contract: PreparedContract, args: JsonObject): Amounts['added'] =>
-  unlessTooCostly(
-    () => amountsOf(contract, args).added,
-    () => contract.aggregates.map((aggregate) => ({ aggregate, amount: aggregate.lte ?? aggregate.lt ?? '0' })),
+function effectsOfRun(
+  contract: PreparedContract,
+  args: JsonObject,
+  { state, salt }: Proposal,
+  tally: Tally,
+): RunEffects {
+  const keys = unlessTooCostly(
+    () => keysOf(contract, args, salt),
+    () => NO_KEYS,
   )
+  const added = unlessTooCostly(
+    () => amountsOf(contract, args, keys).added,
+    () =>
+      contract.aggregates.map((aggregate) => ({
+        aggregate,
+        slot: slotOfAggregate(aggregate, keys),
+        amount: aggregate.bounds.find(({ value }) => value !== null)?.value ?? '0',
+      })),
+  )
+  const isKept = ({ aggregate: { name, key }, slot }: Added) =>
+    key === null || Object.hasOwn(state.aggregates, slot) || tally.aggregates.has(slot) || hasRoom(name, state, tally)
+  return {
+    // Calls with one more key are blocked already, so that its sum decides nothing.
+    added: added.filter(isKept),
+    newKeys: newKeys(
+      contract.keeps.filter(({ kind, name }) => kind === 'aggregates' && hasRoom(name, state, tally)),
+      keys,
+      state,
+    ),
+    consumes: unlessTooCostly(
+      () => consumedBy(contract, args, salt),
+      () => [],
+    ),
+  }
+}
+
+const hasRoom = (name: string, state: SessionState, tally: Tally): boolean =>
+  keyCount(state, `aggregates.${name}`) + (tally.newKeys.get(`aggregates.${name}`)?.size ?? 0) < LIMITS.keysPerName
 
 const labelsOf = (contracts: readonly PreparedContract[]): string[] =>
   [...new Set(contracts.flatMap(({ definition }) => definition.labels?.adds ?? []))].sort()

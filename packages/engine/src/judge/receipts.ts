@@ -1,10 +1,10 @@
 import type { JsonValue, LedgerBody, LedgerReceipt, Receipt, ReceiptsReply } from '@countersign/protocol'
 import { checkInvariants, type Finder, findAmong } from '../contract/check-invariant.js'
-import type { Plan, Provision } from '../contract/plan.js'
+import type { Plan, PreparedBind, Provision } from '../contract/plan.js'
 import { applyReceipts } from '../state/apply-receipts.js'
 import type { PendingCall, SessionState } from '../state/state.js'
 import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget, withinShare } from '../text/judging-budget.js'
-import { bindFacts, establishedValues } from './call-effects.js'
+import { bindFacts, establishedValues, slotOfBind } from './call-effects.js'
 import { approvalRecords, isApproved, stoppedBy } from './checkpoint.js'
 import { tripsOnBlock } from './trips-on-block.js'
 
@@ -124,28 +124,52 @@ function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch
   const outputs = findAmong((receipt.outputs ?? {}) as Record<string, JsonValue>)
   // A result that was never read proves nothing, not even that something is absent.
   const isRead = receipt.outputs !== undefined
-  const satisfies = contract.provides.filter(
+  const met = contract.provides.filter(
     ({ key, withOutput, same }) =>
       (isRead || withOutput.length === 0) &&
       meets(withOutput, outputs) &&
       (same.length === 0 || Object.hasOwn(call.witnesses, key)),
   )
-  const establishes = establishedValues(contract.establishes, 'output', outputs.first)
+  const source = { find: outputs.first, keys: call.keys ?? NO_KEYS }
+  const establishes = establishedValues(contract.establishes, 'output', source)
   const proven = evidence(receipt, salt, {
     at_level: true,
     // Values that are too large to be hashed are not bound: nothing opens without proof.
     binds: unlessTooCostly(
-      () => bindFacts(contract.binds, 'output', outputs.first, salt),
+      () => bindFacts(contract.binds, 'output', source, salt),
       () => ({}),
     ),
     establishes,
-    satisfies: satisfies.map(({ key }) => key),
+    satisfies: met.filter(({ consumed }) => !consumed).map(({ key }) => key),
   })
-  if (contract.establishes.length === 0) return proven
-  const ends = contract.establishes.flatMap(({ name }) =>
-    Object.hasOwn(establishes, name) || Object.hasOwn(call.establishes, name) ? [] : [name],
-  )
-  return ends.length === 0 ? proven : { ...proven, ends }
+  const opens = met.filter(({ consumed }) => consumed).map(({ key }) => key)
+  const { tightens, ends } = boundsAfter(contract.establishes, call, establishes)
+  if (opens.length === 0 && tightens.length === 0 && ends.length === 0) return proven
+  return {
+    ...proven,
+    ...(ends.length > 0 && { ends }),
+    ...(tightens.length > 0 && { tightens }),
+    ...(opens.length > 0 && { opens }),
+  }
+}
+
+const NO_KEYS: Readonly<Record<string, string>> = {}
+
+/** Envelopes without a key count with all their values; one that the call should have set and did not ends. */
+function boundsAfter(
+  list: readonly PreparedBind[],
+  call: PendingCall,
+  establishes: LedgerReceipt['establishes'],
+): { readonly tightens: string[]; readonly ends: string[] } {
+  const tightens: string[] = []
+  const ends: string[] = []
+  for (const bind of list) {
+    const slot = slotOfBind(bind, call.keys ?? NO_KEYS)
+    if (slot === null) continue
+    if (!Object.hasOwn(establishes, slot) && !Object.hasOwn(call.establishes, slot)) ends.push(slot)
+    else if (bind.key === null) tightens.push(slot)
+  }
+  return { tightens, ends }
 }
 
 /** An output that is too costly to judge does not meet the terms. */

@@ -3,6 +3,7 @@ import type { Plan } from '../contract/plan.js'
 import { addDecimals, compareDecimals } from '../json/decimal.js'
 import { lookUp, setEntry } from '../json/look-up.js'
 import { copyState, type Mutable, pendingCall } from './copy-state.js'
+import { changeOpenings, countKeys } from './kept-values.js'
 import type { RegisteredCall, SessionState } from './state.js'
 import { MINUTE_MS } from './state.js'
 
@@ -33,7 +34,8 @@ export function applyProposal(
   const limits = plan.session.session_limits
   next.used = countTools(next.used, calls)
   next.usedCalls += calls.length
-  if (calls.some(addsAmounts)) next.aggregates = addAmounts(next.aggregates, calls)
+  if (calls.some(addsAmounts)) addAmounts(next, calls)
+  useUp(next, calls)
   next.recent = recentCalls(next, calls, limits?.loop_detection?.window ?? 0)
   next.recentTimes = recentTimes(next, at, calls.length, limits?.max_calls_per_minute ?? 0)
   for (const { checkpoints } of calls) next.checkpointsTriggered += checkpoints.length
@@ -55,7 +57,8 @@ function countProviderCalls(next: Mutable<SessionState>, calls: readonly Provide
   const names = calls.flatMap(({ tool_names }) => tool_names.map((tool_name) => ({ tool_name })))
   next.used = countTools(next.used, names)
   next.usedCalls += calls.length
-  next.aggregates = addAmounts(next.aggregates, calls)
+  addAmounts(next, calls)
+  useUp(next, calls)
   const hashed = calls.flatMap(({ call_id, tool_name, argument_hash }) =>
     argument_hash === null ? [] : [{ pending_call_id: call_id ?? '', tool_name, argument_hash }],
   )
@@ -85,17 +88,25 @@ function addsAmounts({ amounts }: RegisteredCall): boolean {
   return false
 }
 
-function addAmounts(
-  sums: SessionState['aggregates'],
-  calls: readonly Pick<RegisteredCall, 'amounts'>[],
-): SessionState['aggregates'] {
-  const next = { ...sums }
+function addAmounts(next: Mutable<SessionState>, calls: readonly Pick<RegisteredCall, 'amounts'>[]): void {
+  const sums = { ...next.aggregates }
+  const added: string[] = []
   for (const { amounts } of calls) {
-    for (const [name, amount] of Object.entries(amounts)) {
-      setEntry(next, name, addDecimals(lookUp(next, name) ?? '0', amount))
+    for (const [slot, amount] of Object.entries(amounts)) {
+      const sum = lookUp(sums, slot)
+      if (sum === undefined) added.push(slot)
+      setEntry(sums, slot, addDecimals(sum ?? '0', amount))
     }
   }
-  return next
+  next.aggregates = sums
+  countKeys(next, 'aggregates', added, 1)
+}
+
+/** An earlier call that opened this one opens no other, whatever becomes of it. */
+function useUp(next: Mutable<SessionState>, calls: readonly Pick<RegisteredCall, 'consumes'>[]): void {
+  for (const { consumes } of calls) {
+    if (consumes !== undefined) next.openings = changeOpenings(next.openings, consumes, -1)
+  }
 }
 
 function recentCalls(

@@ -2,7 +2,8 @@ import { type LedgerReceipt, LIMITS, type SessionEvent } from '@countersign/prot
 import { addDecimals, subtractDecimals } from '../json/decimal.js'
 import { lookUp, setEntry } from '../json/look-up.js'
 import { copyState, type Mutable, pendingCall } from './copy-state.js'
-import type { OpenStep, PendingCall, SessionState } from './state.js'
+import { changeOpenings, countKeys, isForgettable, widen } from './kept-values.js'
+import type { Extremes, OpenStep, PendingCall, SessionState } from './state.js'
 
 type ReceiptsEvent = Extract<SessionEvent, { type: 'receipts' }>
 
@@ -59,12 +60,19 @@ function release(next: Mutable<SessionState>, call: PendingCall): void {
   if (left > 0) setEntry(used, call.tool_name, left)
   else delete used[call.tool_name]
   const aggregates = { ...next.aggregates }
-  for (const [name, amount] of Object.entries(call.amounts)) {
-    setEntry(aggregates, name, subtractDecimals(lookUp(aggregates, name) ?? '0', amount))
+  const emptied: string[] = []
+  for (const [slot, amount] of Object.entries(call.amounts)) {
+    const sum = subtractDecimals(lookUp(aggregates, slot) ?? '0', amount)
+    setEntry(aggregates, slot, sum)
+    if (!isForgettable(slot, sum)) continue
+    delete aggregates[slot]
+    emptied.push(slot)
   }
   next.used = used
   next.usedCalls -= 1
   next.aggregates = aggregates
+  countKeys(next, 'aggregates', emptied, -1)
+  if (call.consumes !== undefined) next.openings = changeOpenings(next.openings, call.consumes, 1)
   next.recent = next.recent.filter(({ id }) => id !== call.pending_call_id)
 }
 
@@ -89,6 +97,7 @@ function resolved(open: OpenStep, call: PendingCall, receipt: LedgerReceipt): Op
         ...effects.satisfied,
         ...receipt.satisfies.map((key) => ({ key, witness: lookUp(call.witnesses, key) ?? null })),
       ],
+      opened: openedAfter(effects, call, receipt),
     },
     ...before,
   }
@@ -99,11 +108,36 @@ function establishedAfter(
   effects: OpenStep['effects'],
   call: PendingCall,
   receipt: LedgerReceipt,
-): Pick<OpenStep['effects'], 'establishes' | 'ends'> {
+): Pick<OpenStep['effects'], 'establishes' | 'ends' | 'tightens'> {
   const establishes = { ...effects.establishes, ...call.establishes, ...receipt.establishes }
   const ends = [...(effects.ends ?? []), ...(receipt.ends ?? [])]
-  if (ends.length === 0) return { establishes }
-  return { establishes: without(establishes, receipt.ends ?? []), ends }
+  const tightens = tightenedAfter(effects.tightens, call, receipt)
+  if (ends.length === 0) return { establishes, tightens }
+  return { establishes: without(establishes, receipt.ends ?? []), ends, tightens }
+}
+
+function tightenedAfter(
+  before: OpenStep['effects']['tightens'],
+  call: PendingCall,
+  receipt: LedgerReceipt,
+): OpenStep['effects']['tightens'] {
+  if (receipt.tightens === undefined) return before
+  const next: Record<string, Extremes> = { ...before }
+  for (const name of receipt.tightens) {
+    const value = lookUp(receipt.establishes, name) ?? lookUp(call.establishes, name)
+    if (value !== undefined) setEntry(next, name, widen(lookUp(next, name), { low: value, high: value }))
+  }
+  return next
+}
+
+function openedAfter(
+  effects: OpenStep['effects'],
+  call: PendingCall,
+  receipt: LedgerReceipt,
+): OpenStep['effects']['opened'] {
+  if (receipt.opens === undefined) return effects.opened
+  const opened = receipt.opens.map((key) => ({ key, witness: lookUp(call.witnesses, key) ?? null }))
+  return [...(effects.opened ?? []), ...opened]
 }
 
 function without<Value>(record: Readonly<Record<string, Value>>, names: readonly string[]): Record<string, Value> {
@@ -121,13 +155,53 @@ function commit(next: Mutable<SessionState>, { effects, advancesTo, cost }: Open
   next.stateVersion = step
   next.phase = phase
   next.committed = counts
-  next.bindings = { ...next.bindings, ...effects.binds }
-  const bounds = effects.ends === undefined ? next.envelopes : without(next.envelopes, effects.ends)
-  next.envelopes = { ...bounds, ...effects.establishes }
+  commitKept(next, effects)
   next.satisfied = withSatisfied(next.satisfied, effects.satisfied)
   next.totalCost = addDecimals(next.totalCost, cost)
   next.consecutiveBlocks = 0
   next.lastStep = { step, phase, tools: [...effects.tools], cost: Number(cost), completedAt: at }
+}
+
+/** Values that later calls are judged by. A step that sets none copies none. */
+function commitKept(next: Mutable<SessionState>, effects: OpenStep['effects']): void {
+  const { binds, establishes, ends = [], tightens } = effects
+  const bound = newEntries(next.bindings, binds)
+  if (bound !== null) {
+    next.bindings = { ...next.bindings, ...binds }
+    countKeys(next, 'bindings', bound, 1)
+  }
+  if (tightens !== undefined) next.strictest = tightened(next, tightens)
+  if (ends.length > 0) {
+    const ended = ends.filter((slot) => Object.hasOwn(next.envelopes, slot))
+    next.envelopes = without(next.envelopes, ended)
+    countKeys(next, 'envelopes', new Set(ended), -1)
+  }
+  const established = newEntries(next.envelopes, establishes)
+  if (established !== null) {
+    next.envelopes = { ...next.envelopes, ...establishes }
+    countKeys(next, 'envelopes', established, 1)
+  }
+  if (effects.opened !== undefined) next.openings = changeOpenings(next.openings, effects.opened, 1)
+}
+
+/** A value that was set before the extremes were kept is one of them. */
+function tightened(
+  { strictest, envelopes }: Pick<SessionState, 'strictest' | 'envelopes'>,
+  added: Readonly<Record<string, Extremes>>,
+): Record<string, Extremes> {
+  const next: Record<string, Extremes> = { ...strictest }
+  for (const [name, extremes] of Object.entries(added)) {
+    const value = lookUp(envelopes, name)
+    const before = lookUp(next, name) ?? (value === undefined ? undefined : { low: value, high: value })
+    setEntry(next, name, widen(before, extremes))
+  }
+  return next
+}
+
+/** The names that a record does not have yet; null if there is nothing to add at all. */
+function newEntries(record: Readonly<Record<string, unknown>>, added: Readonly<Record<string, unknown>>) {
+  const names = Object.keys(added)
+  return names.length === 0 ? null : names.filter((name) => !Object.hasOwn(record, name))
 }
 
 /** A precondition without a witness is met for good; with one, only for the newest values it was met for. */

@@ -24,6 +24,9 @@ export function copyState(state: SessionState): Mutable<SessionState> {
     bindings: state.bindings,
     envelopes: state.envelopes,
     satisfied: state.satisfied,
+    strictest: state.strictest,
+    openings: state.openings,
+    keyCounts: state.keyCounts,
     recent: state.recent,
     recentTimes: state.recentTimes,
     labels: state.labels,
@@ -61,6 +64,8 @@ export function pendingCall(call: RegisteredCall, state: PendingCall['state'], p
     establishes: call.establishes,
     witnesses: call.witnesses,
     resources: call.resources,
+    keys: call.keys,
+    consumes: call.consumes,
     state,
     proposed_at: proposedAt,
   }

@@ -41,9 +41,15 @@ export function forbiddenTools(state: SessionState, plan: Plan): string[] {
   return [...forbidden].sort()
 }
 
-/** Hides the hashes: a precondition bound to values shows for how many of them it is met. */
+/** Hides the hashes: a precondition bound to values shows for how many of them it is met, or how often. */
 function satisfiedView(state: SessionState): Record<string, JsonValue> {
-  return Object.fromEntries(
-    Object.entries(state.satisfied).map(([key, met]) => [key, met === true ? true : { values: met.length }]),
-  )
+  const met = Object.entries(state.satisfied).map(([key, values]): [string, JsonValue] => [
+    key,
+    values === true ? true : { values: values.length },
+  ])
+  const open = Object.entries(state.openings ?? {}).map(([key, left]): [string, JsonValue] => [
+    key,
+    { calls: Object.values(left).reduce((sum, count) => sum + count, 0) },
+  ])
+  return Object.fromEntries([...met, ...open])
 }

@@ -1,4 +1,4 @@
-import type { CompletedStep, EvidenceLevel, Fact, LedgerCall, SessionStatus } from '@countersign/protocol'
+import type { CompletedStep, EvidenceLevel, Fact, LedgerCall, Opening, SessionStatus } from '@countersign/protocol'
 
 /** An allowed call, which counts from now on. */
 export interface RegisteredCall extends LedgerCall {
@@ -10,6 +10,12 @@ export interface RegisteredCall extends LedgerCall {
 export interface PendingCall extends RegisteredCall {
   readonly state: 'pending' | 'in_doubt' | 'resolved'
   readonly proposed_at: string
+}
+
+/** The lowest and the highest of several values. */
+export interface Extremes {
+  readonly low: string
+  readonly high: string
 }
 
 /** The proposal whose calls are being resolved. One at a time. */
@@ -29,8 +35,12 @@ export interface OpenStep {
     readonly binds: Readonly<Record<string, Fact>>
     readonly establishes: Readonly<Record<string, string>>
     /** Envelopes that end unless the step establishes them. */
-    readonly ends?: readonly string[]
-    readonly satisfied: readonly { readonly key: string; readonly witness: string | null }[]
+    readonly ends?: readonly string[] | undefined
+    /** Envelopes without a key, with every value that the step establishes. */
+    readonly tightens?: Readonly<Record<string, Extremes>> | undefined
+    readonly satisfied: readonly Opening[]
+    /** What one later call each may use up. */
+    readonly opened?: readonly Opening[] | undefined
   }
 }
 
@@ -56,12 +66,18 @@ export interface SessionState {
   readonly totalCost: string
   readonly actualCost: string
   readonly highestCost: string
-  /** Sum or count by aggregate name. */
+  /** Sum or count by aggregate name. What is kept per key, here and below, stands under `name#key`. */
   readonly aggregates: Readonly<Record<string, string>>
   readonly bindings: Readonly<Record<string, Fact>>
   readonly envelopes: Readonly<Record<string, string>>
   /** Precondition key -> true, or hashes of which a later call must repeat one. */
   readonly satisfied: Readonly<Record<string, true | readonly string[]>>
+  /** The extremes of all values that an envelope without a key had. Absent, like the next two, until there is one. */
+  readonly strictest?: Readonly<Record<string, Extremes>> | undefined
+  /** Precondition key -> witness, or empty -> how many later calls it still opens. */
+  readonly openings?: Readonly<Record<string, Readonly<Record<string, number>>>> | undefined
+  /** `bindings.order_iban` -> how many keys the name has. */
+  readonly keyCounts?: Readonly<Record<string, number>> | undefined
   /** The newest allowed calls, for loop detection. */
   readonly recent: readonly { readonly id: string; readonly tool: string; readonly hash: string }[]
   /** Times of allowed calls within the last minute, in milliseconds. */

@@ -21,6 +21,8 @@ export const LIMITS = {
   bindingsPerSession: 64,
   countedToolNamesPerSession: 512,
   witnessesPerPrecondition: 64,
+  keysPerName: 512,
+  keyLength: 1_024,
   loopWindow: 100,
   callsPerMinuteWindow: 600,
   principalBytes: 8 * 1024,

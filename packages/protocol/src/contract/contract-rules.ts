@@ -69,6 +69,8 @@ export const priorToolSchema = z.strictObject({
   with_output: z.array(invariantSchema).optional(),
   /** This call's argument at `path` equals the prior call's argument at `as`. */
   same: z.array(z.strictObject({ path: pathSchema, as: pathSchema })).optional(),
+  /** One prior call opens one call: it is used up when this call is allowed. */
+  consumes: z.boolean().optional(),
 })
 export const stepCountSchema = z.strictObject({ requires_step_count: z.strictObject({ gte: z.int().min(1) }) })
 export const preconditionSchema = z.union([priorToolSchema, stepCountSchema])
@@ -77,10 +79,12 @@ export type Precondition = z.infer<typeof preconditionSchema>
 export const bindOriginSchema = z.enum(['output', 'argument'])
 export const bindSchema = z.strictObject({
   name: nameSchema,
+  /** An argument: the rule is kept for each of its values. */
+  key: pathSchema.optional(),
   from: bindOriginSchema.default('output'),
   path: pathSchema,
 })
-export const refSchema = z.strictObject({ path: pathSchema, ref: nameSchema })
+export const refSchema = z.strictObject({ path: pathSchema, ref: nameSchema, key: pathSchema.optional() })
 
 /**
  * Where a value may come from: the user's words; an argument of an earlier allowed call that has source rules itself;
@@ -124,13 +128,18 @@ export const resultColumnSchema = z.strictObject({
 })
 export type ResultColumn = z.infer<typeof resultColumnSchema>
 
+/** A number, or one that an earlier call established. */
+export const aggregateBoundSchema = z.union([z.number(), z.strictObject({ ref: nameSchema })])
+export type AggregateBound = z.infer<typeof aggregateBoundSchema>
+export const aggregateFunctionSchema = z.enum(['sum', 'count', 'max'])
 export const aggregateSchema = z
   .strictObject({
     name: nameSchema,
+    key: pathSchema.optional(),
     path: pathSchema.optional(),
-    function: z.enum(['sum', 'count', 'max']),
-    lte: z.number().optional(),
-    lt: z.number().optional(),
+    function: aggregateFunctionSchema.default('sum'),
+    lte: aggregateBoundSchema.optional(),
+    lt: aggregateBoundSchema.optional(),
   })
   .refine((item) => item.lte !== undefined || item.lt !== undefined, { error: 'needs a bound: lte or lt' })
   .refine((item) => item.function === 'count' || item.path !== undefined, { error: 'sum and max need a path' })
@@ -138,6 +147,7 @@ export const aggregateSchema = z
 export const envelopeDirectionSchema = z.enum(['at_most', 'at_least', 'within'])
 export const envelopeSchema = z.strictObject({
   name: nameSchema,
+  key: pathSchema.optional(),
   path: pathSchema,
   direction: envelopeDirectionSchema,
   tolerance_percent: z.number().min(0).max(100).default(0),

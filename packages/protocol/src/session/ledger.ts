@@ -15,6 +15,10 @@ export const factSchema = z.strictObject({
 })
 export type Fact = z.infer<typeof factSchema>
 
+/** What a committed call opens for one later call: the precondition's key, and the hash of the values to repeat. */
+export const openingSchema = z.strictObject({ key: z.string(), witness: hashSchema.nullable() })
+export type Opening = z.infer<typeof openingSchema>
+
 /** One judged call of a proposal. What narrows takes effect at the allow; what widens waits here for the receipt. */
 export const ledgerCallSchema = z.strictObject({
   index: z.int(),
@@ -31,7 +35,7 @@ export const ledgerCallSchema = z.strictObject({
   checkpoints: z.array(z.string()),
   advances_to: z.string().nullable(),
   adds_labels: z.array(z.string()),
-  /** What this call adds to each aggregate. */
+  /** What this call adds to each aggregate. A value that is kept per key is named `name#key` here and below. */
   amounts: z.record(z.string(), decimalSchema),
   /** Bindings taken from the arguments, set on commit. */
   binds: z.record(z.string(), factSchema),
@@ -39,6 +43,10 @@ export const ledgerCallSchema = z.strictObject({
   /** Precondition key -> hash of the argument values that a later call must repeat. */
   witnesses: z.record(z.string(), hashSchema),
   resources: z.array(z.strictObject({ key_hash: hashSchema, mode: resourceModeSchema })),
+  /** Only where the contract has keys: the path of each key -> a short salted hash of its value. */
+  keys: z.record(z.string(), z.string()).optional(),
+  /** Earlier calls that this one uses up. */
+  consumes: z.array(openingSchema).optional(),
 })
 export type LedgerCall = z.infer<typeof ledgerCallSchema>
 
@@ -52,6 +60,7 @@ export const providerCallSchema = z.strictObject({
   argument_hash: hashSchema.nullable(),
   adds_labels: z.array(z.string()),
   amounts: z.record(z.string(), decimalSchema),
+  consumes: z.array(openingSchema).optional(),
 })
 export type ProviderCall = z.infer<typeof providerCallSchema>
 
@@ -84,7 +93,11 @@ export const ledgerReceiptSchema = z.strictObject({
   establishes: z.record(z.string(), decimalSchema),
   /** Envelopes that this call should have established again but gave no number for: the earlier bound ends. */
   ends: z.array(z.string()).optional(),
+  /** Envelopes without a key that this call established: their strictest value counts. Older ledgers have none. */
+  tightens: z.array(z.string()).optional(),
   satisfies: z.array(z.string()),
+  /** Precondition keys that this call opens for one later call each. */
+  opens: z.array(z.string()).optional(),
 })
 export type LedgerReceipt = z.infer<typeof ledgerReceiptSchema>
 

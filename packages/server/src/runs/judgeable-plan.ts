@@ -1,5 +1,5 @@
 import type { Plan } from '@countersign/engine'
-import type { CompiledContract, CompiledSession, Invariant, UnjudgedRule } from '@countersign/protocol'
+import type { AggregateBound, CompiledContract, CompiledSession, Invariant, UnjudgedRule } from '@countersign/protocol'
 
 /** What a captured conversation says beside its calls. */
 export interface Recorded {
@@ -20,7 +20,9 @@ export interface JudgeablePlan {
  * which argument was what a result had said last (`pastResults`).
  */
 export function judgeablePlan(plan: CompiledSession, recorded: Recorded): JudgeablePlan {
-  const bound = namesFrom(plan.contracts, 'binds', ({ path }) => !(recorded.flows && isPlainPath(path)))
+  // Flows say what a result had said last, not for which key.
+  const isTraced = ({ path, key }: Bind) => recorded.flows && key === undefined && isPlainPath(path)
+  const bound = namesFrom(plan.contracts, 'binds', (bind) => !isTraced(bind))
   const established = namesFrom(plan.contracts, 'establishes', () => true)
   const unjudged = new Map<string, readonly UnjudgedRule[]>()
   const contracts = plan.contracts.map((contract) => {
@@ -81,6 +83,8 @@ function cutContract(
   contract.refs = keep(contract.refs, ({ ref }) => !bound.has(ref), 'refs')
   contract.binds = keep(contract.binds, ({ name }) => !bound.has(name), null)
   contract.envelopes = keep(contract.envelopes, ({ name }) => !established.has(name), 'envelopes')
+  const isUnknown = (limit: AggregateBound | undefined) => typeof limit === 'object' && established.has(limit.ref)
+  contract.aggregates = keep(contract.aggregates, ({ lte, lt }) => !isUnknown(lte) && !isUnknown(lt), 'envelopes')
   contract.establishes = keep(contract.establishes, ({ name }) => !established.has(name), null)
   contract.argument_value_invariants = withoutRefs(contract.argument_value_invariants)
   if (contract.assertions !== undefined) {

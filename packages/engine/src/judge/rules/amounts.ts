@@ -2,38 +2,51 @@ import type { JsonObject, JsonValue } from '@countersign/protocol'
 import type { PreparedAggregate, PreparedContract } from '../../contract/plan.js'
 import { addDecimals, compareDecimals, decimalText } from '../../json/decimal.js'
 import { lookUp } from '../../json/look-up.js'
+import { slotOf } from '../../state/kept-values.js'
 import type { SessionState } from '../../state/state.js'
 import type { Tally } from '../../state/tally.js'
 import { spendOnJudging } from '../../text/judging-budget.js'
+import { type CallKeys, slotFor } from './call-keys.js'
 
 /** What a call adds to each of its contract's aggregates. */
 export interface Amounts {
-  readonly added: readonly { readonly aggregate: PreparedAggregate; readonly amount: string }[]
+  readonly added: readonly Added[]
   readonly unusable: readonly { readonly aggregate: PreparedAggregate; readonly found: JsonValue | undefined }[]
+}
+
+export interface Added {
+  readonly aggregate: PreparedAggregate
+  /** Where its total stands. */
+  readonly slot: string
+  readonly amount: string
 }
 
 export const NO_AMOUNTS: Amounts = { added: [], unusable: [] }
 
-export function amountsOf(contract: PreparedContract, args: JsonObject): Amounts {
+export function amountsOf(contract: PreparedContract, args: JsonObject, keys: CallKeys): Amounts {
   if (contract.aggregates.length === 0) return NO_AMOUNTS
-  const added: { aggregate: PreparedAggregate; amount: string }[] = []
+  const added: Added[] = []
   const unusable: { aggregate: PreparedAggregate; found: JsonValue | undefined }[] = []
   for (const aggregate of contract.aggregates) {
     const values = aggregate.path === null ? null : aggregate.path.find(args)
     spendOnJudging((values?.length ?? 0) * STEPS_OF_AMOUNT)
     const wrong = values === null ? null : unusableValue(aggregate, values)
     if (wrong !== null) unusable.push({ aggregate, found: wrong.found })
-    else added.push({ aggregate, amount: amountOf(aggregate, values) })
+    else added.push({ aggregate, slot: slotOfAggregate(aggregate, keys), amount: amountOf(aggregate, values) })
   }
   return { added, unusable }
 }
 
+/** A call whose key cannot be used is blocked. One that the provider ran already counts apart from all keys. */
+export const slotOfAggregate = (aggregate: PreparedAggregate, keys: CallKeys): string =>
+  slotFor(keys, aggregate) ?? slotOf(aggregate.name, '')
+
 const STEPS_OF_AMOUNT = 3
 
 /** The aggregate of the session including this call; for `max`, the call's own highest value. */
-export function totalWith(aggregate: PreparedAggregate, amount: string, state: SessionState, tally: Tally): string {
+export function totalWith({ aggregate, slot, amount }: Added, state: SessionState, tally: Tally): string {
   if (aggregate.function === 'max') return amount
-  const before = tally.aggregates.get(aggregate.name) ?? lookUp(state.aggregates, aggregate.name) ?? '0'
+  const before = tally.aggregates.get(slot) ?? lookUp(state.aggregates, slot) ?? '0'
   return addDecimals(before, amount)
 }
 

@@ -1,8 +1,12 @@
 import { type ContractFailure, LIMITS } from '@countersign/protocol'
+import type { PreparedBound } from '../../contract/plan.js'
 import { compareDecimals, decimalText } from '../../json/decimal.js'
 import { lookUp } from '../../json/look-up.js'
+import { establishedAs } from '../../state/kept-values.js'
 import { MINUTE_MS } from '../../state/state.js'
-import { totalWith } from './amounts.js'
+import { type Added, totalWith } from './amounts.js'
+import { slotFor } from './call-keys.js'
+import { tooManyKeys } from './keys.js'
 import { argumentPath, argumentsAt, block, type CallContext, type Finding, quoted, type Rule } from './rule.js'
 
 /** The first limit of the session that this call would exceed. */
@@ -65,7 +69,7 @@ const toolNames: LimitCheck = ({ state, tally, tool }) => {
   return { detail: 'tool_names', remedy }
 }
 
-const LIMIT_CHECKS: readonly LimitCheck[] = [steps, toolCalls, cost, callsOfTool, callsAMinute, toolNames]
+const LIMIT_CHECKS: readonly LimitCheck[] = [steps, toolCalls, cost, callsOfTool, callsAMinute, toolNames, tooManyKeys]
 
 /** A call is a loop if it would be the `threshold`th identical one among the last `window` calls, itself included. */
 export const loopDetected: Rule = ({ plan, state, tally, tool, argumentHash, contract }) => {
@@ -99,21 +103,23 @@ export const aggregatePathMissing: Rule = ({ call, contract, amounts }) => {
   })
 }
 
-export const aggregateLimit: Rule = ({ call, contract, amounts, state, tally }) => {
+export const aggregateLimit: Rule = (context) => {
+  const { call, contract, amounts, state, tally } = context
   if (amounts.added.length === 0) return null
   const failures: ContractFailure[] = []
   const remedies: string[] = []
-  for (const { aggregate, amount } of amounts.added) {
-    const total = totalWith(aggregate, amount, state, tally)
-    const tooHigh = aggregate.lte !== null && compareDecimals(total, aggregate.lte) > 0
-    const notBelow = aggregate.lt !== null && compareDecimals(total, aggregate.lt) >= 0
-    if (!tooHigh && !notBelow) continue
-    const [operator, bound] = tooHigh ? (['lte', aggregate.lte] as const) : (['lt', aggregate.lt] as const)
+  for (const added of amounts.added) {
+    const { aggregate } = added
+    const total = totalWith(added, state, tally)
+    const exceeded = exceededBound(added, total, context)
+    if (exceeded === null) continue
+    const { operator, bound } = exceeded
     const path = aggregate.path === null ? argumentsAt(call.index) : argumentPath(call.index, aggregate.path.expression)
     const message = `${aggregate.function} "${aggregate.name}" would be ${total}`
     failures.push({ path, operator, expected: Number(bound), found: Number(total), message })
     const limit = operator === 'lte' ? `at most ${bound}` : `less than ${bound}`
-    remedies.push(`"${aggregate.name}" may be ${limit} in this session and would become ${total}.`)
+    const where = aggregate.key === null ? 'in this session' : `for this ${aggregate.key.expression}`
+    remedies.push(`"${aggregate.name}" may be ${limit} ${where} and would become ${total}.`)
   }
   if (failures.length === 0) return null
   return block('aggregate_limit_exceeded', contract, {
@@ -121,4 +127,21 @@ export const aggregateLimit: Rule = ({ call, contract, amounts, state, tally }) 
     remedy: `${remedies.join(' ')} Lower the value or go on without the call.`,
     failures,
   })
+}
+
+interface ExceededBound {
+  readonly operator: PreparedBound['operator']
+  readonly bound: string
+}
+
+/** The first bound that the total breaks. One that is not established yet is reported by its own rule. */
+function exceededBound({ aggregate }: Added, total: string, { state, keys }: CallContext): ExceededBound | null {
+  for (const { operator, value, ref } of aggregate.bounds) {
+    const slot = ref === null ? null : slotFor(keys, ref)
+    const bound = value ?? (slot === null ? undefined : establishedAs(state, slot)?.low)
+    if (bound === undefined) continue
+    const order = compareDecimals(total, bound)
+    if (order > 0 || (order === 0 && operator === 'lt')) return { operator, bound }
+  }
+  return null
 }

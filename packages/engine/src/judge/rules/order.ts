@@ -1,9 +1,11 @@
-import type { JsonObject, JsonValue } from '@countersign/protocol'
-import type { PreparedPrecondition } from '../../contract/plan.js'
+import type { JsonObject, JsonValue, Opening } from '@countersign/protocol'
+import type { PreparedContract, PreparedPrecondition } from '../../contract/plan.js'
 import { renderResource } from '../../contract/resource.js'
 import { saltedHash } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
 import { lookUp } from '../../json/look-up.js'
+import { openingsLeft, openingsOf } from '../../state/kept-values.js'
+import { openingName } from '../../state/tally.js'
 import { block, quoted, type Rule, type ToolContext, type ToolRule } from './rule.js'
 
 /** A precondition that no arguments can meet yet. */
@@ -20,11 +22,19 @@ export const preconditionNotMet: Rule = (context) => {
   const missing = preconditionMissing(context)
   if (missing !== null || contract === null || call.arguments === null) return missing
   for (const precondition of contract.preconditions) {
-    if (precondition.kind !== 'tool' || precondition.same.length === 0) continue
+    if (precondition.kind !== 'tool' || (precondition.same.length === 0 && !precondition.consumes)) continue
     const witness = witnessOf(precondition.same, call.arguments, salt)
+    const paths = precondition.same.map(({ expression }) => expression).join(', ')
+    if (precondition.consumes) {
+      if (isOpen({ key: precondition.key, witness }, context)) continue
+      const forSame = paths === '' ? '' : ` for the same ${paths}`
+      return block('precondition_not_met', contract, {
+        detail: `${precondition.tool}: used up`,
+        remedy: `Each call of ${quoted(tool)} needs a call of "${precondition.tool}" of its own. Call "${precondition.tool}" first${forSame}.`,
+      })
+    }
     const known = lookUp(state.satisfied, precondition.key)
     if (witness !== null && Array.isArray(known) && known.includes(witness)) continue
-    const paths = precondition.same.map(({ expression }) => expression).join(', ')
     return block('precondition_not_met', contract, {
       detail: `${precondition.tool}: another ${paths}`,
       remedy: `Call "${precondition.tool}" first for the same ${paths} as in this call of ${quoted(tool)}.`,
@@ -33,8 +43,27 @@ export const preconditionNotMet: Rule = (context) => {
   return null
 }
 
-/** The values that two calls must share, as one hash; null if one of them is absent. */
+/** A witness is null if the precondition compares no values, or if the call does not give one of them. */
+function isOpen(opening: Opening, { state, tally }: ToolContext): boolean {
+  return openingsLeft(state, opening) > (tally.consumed.get(openingName(opening)) ?? 0)
+}
+
+/** What a call uses up once it is allowed. */
+export function consumedBy({ preconditions }: PreparedContract, args: JsonObject, salt: string): readonly Opening[] {
+  let consumed: Opening[] | undefined
+  for (const precondition of preconditions) {
+    if (precondition.kind !== 'tool' || !precondition.consumes) continue
+    consumed ??= []
+    consumed.push({ key: precondition.key, witness: witnessOf(precondition.same, args, salt) })
+  }
+  return consumed ?? NOTHING
+}
+
+const NOTHING: readonly Opening[] = []
+
+/** The values that two calls must share, as one hash; null if one of them is absent, or if there are none. */
 export function witnessOf(paths: readonly CompiledPath[], args: JsonObject, salt: string): string | null {
+  if (paths.length === 0) return null
   const values: JsonValue[] = []
   for (const path of paths) {
     const value = path.first(args)
@@ -51,6 +80,13 @@ function missingFor(precondition: PreparedPrecondition, { tool, state }: ToolCon
     return {
       detail: `steps ${state.stateVersion} of ${atLeast}`,
       remedy: `${quoted(tool)} needs ${atLeast} completed steps before it; there are ${state.stateVersion}.`,
+    }
+  }
+  if (precondition.consumes) {
+    for (const _ in openingsOf(state, precondition.key)) return null
+    return {
+      detail: precondition.tool,
+      remedy: `Each call of ${quoted(tool)} needs a call of "${precondition.tool}" of its own. Call "${precondition.tool}" first and wait for its result.`,
     }
   }
   if (lookUp(state.satisfied, precondition.key) !== undefined) return null

@@ -14,6 +14,7 @@ import type { SessionState } from '../../state/state.js'
 import type { Tally } from '../../state/tally.js'
 import { cutText, plainText } from '../../text/cut-text.js'
 import type { Amounts } from './amounts.js'
+import type { CallKeys } from './call-keys.js'
 import type { SourceViolation } from './sources.js'
 
 /** A rule says why one call must be blocked, or null. It is pure. */
@@ -41,6 +42,7 @@ export interface CallContext extends ToolContext {
   readonly call: ToolCall
   /** Null if the arguments could not be read or no rule of the plan compares them. */
   readonly argumentHash: string | null
+  readonly keys: CallKeys
   readonly amounts: Amounts
   readonly checkpoints: number
   readonly sourceViolations: readonly SourceViolation[]

@@ -1,0 +1,122 @@
+import type { AggregateBound, CompiledContract } from '@countersign/protocol'
+import type {
+  Keeping,
+  KeptKind,
+  KeyedName,
+  PreparedAggregate,
+  PreparedBind,
+  PreparedBound,
+  PreparedEnvelope,
+  PreparedRef,
+  SlotUse,
+} from '../contract/plan.js'
+import { decimalText } from '../json/decimal.js'
+import type { CompiledPath } from '../json/json-path.js'
+import { preparePath } from './prepare-invariant.js'
+import type { Report } from './problem.js'
+
+/** The rules of a contract about values that a session keeps: bindings, envelopes and aggregates. */
+export interface KeptRules {
+  readonly binds: readonly PreparedBind[]
+  readonly establishes: readonly PreparedBind[]
+  readonly refs: readonly PreparedRef[]
+  readonly envelopes: readonly PreparedEnvelope[]
+  readonly aggregates: readonly PreparedAggregate[]
+  readonly keys: readonly CompiledPath[]
+  readonly slots: readonly KeyedName[]
+  readonly keeps: readonly Keeping[]
+}
+
+/** `keyed`: the names of envelopes that the plan keeps per key. */
+export function prepareKept(contract: CompiledContract, keyed: ReadonlySet<string>, report: Report): KeptRules {
+  const slots: KeyedName[] = []
+  const use: UseSlot = (name, key) => {
+    if (key === null) return { name, key, slot: -1 }
+    const known = slots.findIndex((item) => item.name === name && item.key.expression === key.expression)
+    if (known !== -1) return { name, key, slot: known }
+    return { name, key, slot: slots.push({ name, key }) - 1 }
+  }
+  const to: Preparation = { use, report }
+  const binds = prepareBinds(contract.binds, 'binds', to)
+  const establishes = prepareBinds(contract.establishes, 'establishes', to)
+  const refs = prepareRefs(contract.refs, to)
+  const envelopes = prepareEnvelopes(contract.envelopes, to)
+  const aggregates = prepareAggregates(contract.aggregates, keyed, to)
+  const keys = new Map(slots.map(({ key }) => [key.expression, key]))
+  const keeping = (kind: KeptKind, list: readonly SlotUse[]): Keeping[] =>
+    list.flatMap(({ name, key, slot }) => (key === null ? [] : [{ kind, name, countedAs: `${kind}.${name}`, slot }]))
+  const sums = aggregates.filter((aggregate) => aggregate.function !== 'max')
+  const keeps = [...keeping('bindings', binds), ...keeping('envelopes', establishes), ...keeping('aggregates', sums)]
+  return { binds, establishes, refs, envelopes, aggregates, keys: [...keys.values()], slots, keeps }
+}
+
+type UseSlot = (name: string, key: CompiledPath | null) => SlotUse
+
+interface Preparation {
+  readonly use: UseSlot
+  readonly report: Report
+}
+
+/** The names that contracts establish for each key. */
+export const keyedEnvelopes = (contracts: readonly CompiledContract[]): ReadonlySet<string> =>
+  new Set(
+    contracts.flatMap(({ establishes }) =>
+      (establishes ?? []).flatMap(({ name, key }) => (key === undefined ? [] : [name])),
+    ),
+  )
+
+function prepareKey(key: string | undefined, at: readonly (string | number)[], report: Report): CompiledPath | null {
+  return key === undefined ? null : preparePath(key, [...at, 'key'], report, { singular: 'a key is a single one' })
+}
+
+function prepareBinds(list: CompiledContract['binds'], rule: string, { use, report }: Preparation): PreparedBind[] {
+  const singular = rule === 'binds' ? 'a binding holds only one' : 'an envelope is established by only one'
+  return (list ?? []).flatMap(({ name, key, from, path }, index) => {
+    const compiled = preparePath(path, [rule, index, 'path'], report, { singular })
+    if (compiled === null) return []
+    return [{ ...use(name, prepareKey(key, [rule, index], report)), from, path: compiled }]
+  })
+}
+
+function prepareRefs(list: CompiledContract['refs'], { use, report }: Preparation): PreparedRef[] {
+  return (list ?? []).flatMap(({ path, ref, key }, index) => {
+    const compiled = preparePath(path, ['refs', index, 'path'], report)
+    return compiled === null ? [] : [{ ...use(ref, prepareKey(key, ['refs', index], report)), path: compiled }]
+  })
+}
+
+function prepareEnvelopes(list: CompiledContract['envelopes'], { use, report }: Preparation): PreparedEnvelope[] {
+  return (list ?? []).flatMap(({ name, key, path, direction, tolerance_percent }, index) => {
+    const compiled = preparePath(path, ['envelopes', index, 'path'], report)
+    if (compiled === null) return []
+    const slot = use(name, prepareKey(key, ['envelopes', index], report))
+    return [{ ...slot, path: compiled, direction, tolerancePercent: decimalText(tolerance_percent) }]
+  })
+}
+
+function prepareAggregates(
+  list: CompiledContract['aggregates'],
+  keyed: ReadonlySet<string>,
+  { use, report }: Preparation,
+): PreparedAggregate[] {
+  return (list ?? []).map((item, index) => {
+    const smallest = item.function === 'count' ? 1 : 0
+    const { lte, lt } = item
+    if ((typeof lte === 'number' && lte < smallest) || (typeof lt === 'number' && lt <= smallest)) {
+      const message = `no call can pass this rule: every call adds at least ${smallest}`
+      report(['aggregates', index], message, 'raise the limit; to forbid the tool, use `gate: block`')
+    }
+    const key = prepareKey(item.key, ['aggregates', index], report)
+    const bound = (operator: PreparedBound['operator'], value: AggregateBound | undefined): PreparedBound[] => {
+      if (value === undefined) return []
+      if (typeof value === 'number') return [{ operator, value: decimalText(value), ref: null }]
+      return [{ operator, value: null, ref: use(value.ref, keyed.has(value.ref) ? key : null) }]
+    }
+    return {
+      ...use(item.name, key),
+      function: item.function,
+      path: item.path === undefined ? null : preparePath(item.path, ['aggregates', index, 'path'], report),
+      bounds: [...bound('lte', lte), ...bound('lt', lt)],
+    }
+  })
+}

@@ -1,0 +1,60 @@
+import { type JsonObject, type JsonValue, LIMITS } from '@countersign/protocol'
+import type { PreparedContract, SlotUse } from '../../contract/plan.js'
+import { sha256Hex } from '../../json/hash.js'
+import type { CompiledPath } from '../../json/json-path.js'
+import { slotOf } from '../../state/kept-values.js'
+import { spendOnJudging } from '../../text/judging-budget.js'
+
+/** The keys of a call: for which order, customer or account its rules are kept. */
+export interface CallKeys {
+  /** By the path of the key: its value as a short salted hash, so that no content is stored. */
+  readonly hashes: Readonly<Record<string, string>>
+  /** Where each of the contract's keyed names stands; null if its key cannot be used. */
+  readonly slots: readonly (string | null)[]
+  readonly unusable: readonly { readonly path: CompiledPath; readonly found: JsonValue | undefined }[]
+}
+
+export const NO_KEYS: CallKeys = { hashes: {}, slots: [], unusable: [] }
+
+export function keysOf(
+  { keys, slots }: Pick<PreparedContract, 'keys' | 'slots'>,
+  args: JsonObject,
+  salt: string,
+): CallKeys {
+  if (keys.length === 0) return NO_KEYS
+  const hashes: Record<string, string> = {}
+  const unusable: CallKeys['unusable'][number][] = []
+  for (const path of keys) {
+    const found = path.first(args)
+    const text = keyText(found)
+    if (text === null) unusable.push({ path, found })
+    else hashes[path.expression] = hashOfKey(salt, text)
+  }
+  const standing = slots.map(({ name, key }) => {
+    const hash = hashes[key.expression]
+    return hash === undefined ? null : slotOf(name, hash)
+  })
+  return { hashes, slots: standing, unusable }
+}
+
+function hashOfKey(salt: string, text: string): string {
+  spendOnJudging(STEPS_OF_HASH + (text.length >> CHARACTERS_PER_STEP))
+  return sha256Hex(`${salt.length}:${salt}:${text}`).slice(0, HASH_LENGTH)
+}
+
+const STEPS_OF_HASH = 16
+/** As a power of two. */
+const CHARACTERS_PER_STEP = 3
+/** 128 bits: two keys of one session never share a hash. */
+const HASH_LENGTH = 32
+
+/** The number 12 and the text "12" name the same order. */
+function keyText(value: JsonValue | undefined): string | null {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  return typeof value === 'string' && value !== '' && value.length <= LIMITS.keyLength ? value : null
+}
+
+/** Where a rule's value stands: under its name, or under its name and its key. Null: the key cannot be used. */
+export function slotFor(keys: CallKeys, { name, slot }: SlotUse): string | null {
+  return slot === -1 ? name : (keys.slots[slot] ?? null)
+}

@@ -1,0 +1,235 @@
+import { compilePlan, describeNote, foldEvents } from '@countersign/engine'
+import type { Contract, JsonObject, Outcome, SessionEvent } from '@countersign/protocol'
+import { LIMITS } from '@countersign/protocol'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Case, TurnStep } from '../support/cases/cases.js'
+import { runCaseOnEngine } from '../support/cases/run-case.js'
+import { proves } from '../support/proves.js'
+
+const KEY = { key: '$.id' }
+
+/** The same rules, for each value of an argument or for the whole session. */
+function contractsWith(key: typeof KEY | Record<string, never>): Contract[] {
+  const same = 'key' in key ? { same: [{ path: '$.id', as: '$.id' }] } : {}
+  return [
+    {
+      tool: 'find',
+      side_effect: 'read',
+      establishes: [{ name: 'paid', path: '$.paid', ...key }],
+      binds: [
+        { name: 'iban', path: '$.iban', ...key },
+        { name: 'asked', path: '$.iban', from: 'argument', ...key },
+      ],
+    },
+    {
+      tool: 'refund',
+      evidence_class: 'local_transaction',
+      refs: [
+        { path: '$.iban', ref: 'iban', ...key },
+        { path: '$.iban', ref: 'asked', ...key },
+      ],
+      envelopes: [{ name: 'paid', path: '$.amount', direction: 'at_most', ...key }],
+      aggregates: [
+        { name: 'refunded', path: '$.amount', lte: { ref: 'paid' }, ...key },
+        { name: 'times', function: 'count', lt: 3, ...key },
+      ],
+    },
+    { tool: 'backup' },
+    { tool: 'drop', preconditions: [{ requires_prior_tool: 'backup', consumes: true, ...same }] },
+  ]
+}
+
+const caseOf = (contracts: readonly Contract[], steps: readonly TurnStep[]): Case => ({
+  file: 'keyed-rules',
+  name: 'a history',
+  faces: ['engine'],
+  contracts,
+  session: undefined,
+  gate: 'reject_all',
+  unmatchedPolicy: 'block',
+  principal: undefined,
+  labels: [],
+  steps,
+})
+
+/** What a customer paid stays the same, so that its newest value is its strictest too. */
+const PAID: Readonly<Record<string, number>> = { a: 40, b: 900, c: 0 }
+
+interface Move {
+  readonly tool: string
+  readonly id: string
+  readonly amount: number
+  readonly iban: string
+  readonly outcome: Outcome
+}
+
+const move: fc.Arbitrary<Move> = fc.record({
+  tool: fc.constantFrom('find', 'find', 'refund', 'refund', 'backup', 'drop'),
+  id: fc.constantFrom('a', 'b', 'c'),
+  amount: fc.constantFrom(0, 0.1, 20, 40, 41, 900),
+  iban: fc.constantFrom('DE1', 'DE2'),
+  outcome: fc.constantFrom<Outcome>('succeeded', 'succeeded', 'failed', 'not_executed', 'unknown'),
+})
+
+const stepOf = ({ tool, id, amount, iban, outcome }: Move): TurnStep => ({
+  calls: [{ tool, args: { id, amount, iban } }],
+  expect: ['allow'],
+  // biome-ignore lint/suspicious/noThenProperty: the cases' word for what becomes of the calls; nobody awaits a step
+  then: [{ outcome, evidence: 'executed', result: { paid: PAID[id] ?? 0, iban } }],
+})
+
+const decisionsOf = (contracts: readonly Contract[], moves: readonly Move[]) =>
+  runCaseOnEngine(caseOf(contracts, moves.map(stepOf))).turns.map(
+    ({ decisions }) => decisions[0]?.reasons[0]?.reason ?? 'allow',
+  )
+
+describe('rules that are kept per key', () => {
+  proves(['contract.keys'], 'decide for each key as the rule without one does on that key alone', () => {
+    fc.assert(
+      fc.property(fc.array(move, { maxLength: 24 }), (moves) => {
+        const keyed = decisionsOf(contractsWith(KEY), moves)
+        for (const id of Object.keys(PAID)) {
+          const own = moves.flatMap((item, at) => (item.id === id ? [at] : []))
+          const alone = decisionsOf(
+            contractsWith({}),
+            own.map((at) => moves[at] as Move),
+          )
+          expect(own.map((at) => keyed[at])).toEqual(alone)
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('fold from the ledger to the stored state', () => {
+    fc.assert(
+      fc.property(fc.array(move, { maxLength: 16 }), (moves) => {
+        const { events, plan, state } = runCaseOnEngine(caseOf(contractsWith(KEY), moves.map(stepOf)))
+        const stored = JSON.parse(JSON.stringify(events)) as SessionEvent[]
+        expect(foldEvents(stored, plan)).toEqual(JSON.parse(JSON.stringify(state)))
+        const kept = { bindings: ['iban', 'asked'], envelopes: ['paid'], aggregates: ['refunded', 'times'] } as const
+        for (const [kind, names] of Object.entries(kept)) {
+          const slots = Object.keys(state[kind as keyof typeof kept])
+          for (const name of names) {
+            const count = slots.filter((slot) => slot.startsWith(`${name}#`)).length
+            expect(state.keyCounts?.[`${kind}.${name}`] ?? 0).toBe(count)
+          }
+        }
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  const lookUp = (id: number): TurnStep => stepOf({ ...FIND, id: `o-${id}` })
+  const FIND: Move = { tool: 'find', id: '', amount: 0, iban: 'DE1', outcome: 'succeeded' }
+
+  proves(['contract.keys'], `forget none of ${LIMITS.keysPerName} keys, and block the next`, () => {
+    const steps = [
+      ...Array.from({ length: LIMITS.keysPerName }, (_, id) => lookUp(id)),
+      lookUp(LIMITS.keysPerName),
+      // The first is still known, and may be looked up again.
+      stepOf({ ...FIND, tool: 'refund', id: 'o-0' }),
+      lookUp(0),
+    ]
+    const { turns, state } = runCaseOnEngine(caseOf(contractsWith(KEY), steps))
+    const reasons = turns.map(({ decisions }) => decisions[0]?.reasons[0])
+    expect(reasons.slice(0, LIMITS.keysPerName).filter((reason) => reason !== undefined)).toEqual([])
+    expect(reasons[LIMITS.keysPerName]).toMatchObject({ reason: 'session_limit_exceeded', detail: 'keys' })
+    expect(turns[LIMITS.keysPerName]?.decisions[0]?.remedy).toContain('for 512 different values')
+    expect(reasons.slice(-2)).toEqual([undefined, undefined])
+    expect(JSON.stringify(state).length).toBeLessThan(LIMITS.keysPerName * 600)
+  })
+
+  test('new keys of one response count together', () => {
+    const steps = [
+      ...Array.from({ length: LIMITS.keysPerName - 1 }, (_, id) => lookUp(id)),
+      { calls: [510, 511, 511, 512].map((id) => ({ tool: 'find', args: { id: `o-${id}` } })), expect: [] },
+    ]
+    const { turns } = runCaseOnEngine({ ...caseOf(contractsWith(KEY), steps), gate: 'strip_blocked' })
+    const last = turns.at(-1)?.decisions.map(({ reasons }) => reasons[0]?.reason ?? 'allow')
+    expect(last).toEqual(['allow', 'allow', 'allow', 'session_limit_exceeded'])
+  })
+})
+
+describe('a key that the contracts do not agree on', () => {
+  const problems = (contracts: readonly JsonObject[]) => {
+    const result = compilePlan({ contracts: contracts.map((value) => ({ file: `${value.tool}`, value })) })
+    return result.ok ? [] : result.errors.map(describeNote)
+  }
+  const find = { tool: 'find', establishes: [{ name: 'paid', key: '$.id', path: '$.paid' }] }
+  const rows: [string, JsonObject[], string][] = [
+    [
+      'an envelope without the key',
+      [find, { tool: 'pay', envelopes: [{ name: 'paid', path: '$.amount', direction: 'at_most' }] }],
+      'the envelope "paid" is kept per key, and none is given here',
+    ],
+    [
+      'an envelope with a key that nobody sets',
+      [
+        { tool: 'find', establishes: [{ name: 'paid', path: '$.paid' }] },
+        { tool: 'pay', envelopes: [{ name: 'paid', key: '$.id', path: '$.amount', direction: 'at_most' }] },
+      ],
+      'the envelope "paid" is not kept per key',
+    ],
+    [
+      'two tools that establish one name',
+      [find, { tool: 'list', establishes: [{ name: 'paid', path: '$.paid' }] }],
+      'the envelope "paid" is kept per key, and none is given here',
+    ],
+    [
+      'a ref in an invariant',
+      [
+        { tool: 'find', binds: [{ name: 'iban', key: '$.id', path: '$.iban' }] },
+        { tool: 'pay', argument_value_invariants: [{ path: '$.iban', ref: 'iban' }] },
+      ],
+      'the binding "iban" is kept per key, which `ref` cannot name',
+    ],
+    [
+      'a sum for the session under a value per key',
+      [find, { tool: 'pay', aggregates: [{ name: 'sum', path: '$.amount', lte: { ref: 'paid' } }] }],
+      'the envelope "paid" is kept per key, and the aggregate has none',
+    ],
+    [
+      'a bound that nobody establishes',
+      [{ tool: 'pay', aggregates: [{ name: 'sum', path: '$.amount', lte: { ref: 'paid' } }] }],
+      'the envelope "paid" is not declared',
+    ],
+    [
+      'one sum with and without a key',
+      [
+        { tool: 'pay', aggregates: [{ name: 'sum', key: '$.id', path: '$.amount', lte: 5 }] },
+        { tool: 'send', aggregates: [{ name: 'sum', path: '$.amount', lte: 5 }] },
+      ],
+      'the aggregate "sum" is kept per key in one contract and not in another',
+    ],
+    [
+      'a key with several values',
+      [{ tool: 'pay', aggregates: [{ name: 'sum', key: '$.ids[*]', path: '$.amount', lte: 5 }] }],
+      'the path can match several values, but a key is a single one',
+    ],
+    [
+      'a sum of nothing',
+      [{ tool: 'pay', aggregates: [{ name: 'sum', key: '$.id', lte: 5 }] }],
+      'sum and max need a path',
+    ],
+  ]
+
+  test.each(rows)('%s', (_, contracts, message) => {
+    expect(problems(contracts)).toEqual([expect.stringContaining(message)])
+  })
+})
+
+test('a plan that uses no key has the hash it had', () => {
+  const contracts: Contract[] = [
+    { tool: 'find', side_effect: 'read', establishes: [{ name: 'paid', path: '$.paid' }] },
+    {
+      tool: 'refund',
+      envelopes: [{ name: 'paid', path: '$.amount', direction: 'at_most' }],
+      aggregates: [{ name: 'refunded', path: '$.amount', function: 'sum', lte: 100 }],
+      preconditions: [{ requires_prior_tool: 'find', same: [{ path: '$.id', as: '$.id' }] }],
+    },
+  ]
+  const compiled = compilePlan({ contracts: contracts.map((value) => ({ file: value.tool, value })) })
+  expect(compiled.ok && compiled.compiled_hash).toBe('dcd25a1c94235d6280114111dc583ab12a17f0895043b309d70d8e3606c8096d')
+})
