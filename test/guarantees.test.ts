@@ -30,6 +30,40 @@ test('every promise of what is proven names a requirement that a test proves', (
   }
 })
 
+/** Sections of promises; the others say what is assumed, trusted or not promised. */
+const PROMISING = ['Who is stopped', 'On the server', 'In the client SDK', 'What is stored']
+
+/** The sentences of a section: of its lists and paragraphs, and the last cell of each row of its tables. */
+function sentencesUnder(text: string, heading: string): string[] {
+  const section = text.split(/^## /m).find((part) => part.startsWith(heading)) ?? ''
+  const rows = rowsUnder(text, heading).map((cells) => cells.at(-1) ?? '')
+  const lines = section.split('\n').slice(1)
+  const prose = lines.filter((line) => !line.startsWith('|') && line.trim() !== '')
+  return [...rows, ...prose.flatMap(sentencesOf)]
+}
+
+/** Full stops inside brackets and code do not end a sentence; a heading in bold is none. */
+const sentencesOf = (line: string): string[] =>
+  line
+    .replace(/^- /, '')
+    .replace(/^\*\*[^*]*\.\*\* /, '')
+    .split(/(?<=\.)\s+(?=[A-Z`*])/)
+
+test.each(PROMISING)('every sentence of "%s" names a requirement that a test proves', (heading) => {
+  const sentences = sentencesUnder(page, heading)
+  expect(sentences.length).toBeGreaterThan(2)
+  for (const sentence of sentences) {
+    const cited = [...sentence.matchAll(CITED)].map(([, id]) => id ?? '')
+    expect([sentence, cited.length > 0]).toEqual([sentence, true])
+    expect(cited.filter((id) => !ids.has(id))).toEqual([])
+  }
+})
+
+test('a sentence without a requirement would be found', () => {
+  const text = '## Kept\n\n- **Bold.** One is proven [a.b]. Two is not.\n\n| who | what |\n|---|---|\n| x | y |\n'
+  expect(sentencesUnder(text, 'Kept')).toEqual(['y', 'One is proven [a.b].', 'Two is not.'])
+})
+
 test('a promise without a requirement would be found', () => {
   const [row] = rowsUnder('## Proven\n| a | b |\n|---|---|\n| x | y |\n', 'Proven')
   expect(row).toEqual(['x', 'y'])

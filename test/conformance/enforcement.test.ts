@@ -8,6 +8,7 @@ import { type ClientKind, detectClient, memberAt } from '../../packages/sdk/src/
 import { type ClientGovernor, governClient } from '../../packages/sdk/src/clients/govern-client.js'
 import { runTurn } from '../../packages/sdk/src/turn/turn.js'
 import type { TurnHooks, TurnResult } from '../../packages/sdk/src/turn/turn-hooks.js'
+import { proves } from '../support/proves.js'
 import { renderEvents, renderResponse } from '../support/provider/provider-wire.js'
 
 /** What a client sends, as `POST /chat/completions`; ids in paths are `x`. */
@@ -282,7 +283,7 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
       .poll(() => sent.size > 0 || proof.local.includes(path), { message: `${path} was not seen to send anything` })
       .toBe(true)
 
-  test('a refused method throws and sends nothing', async () => {
+  proves('guarantee.no-silent-path', 'a refused method throws and sends nothing', async () => {
     const sent: Sent = new Set()
     const { facade } = governed(sent)
     for (const path of refused) {
@@ -294,16 +295,20 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
     expect(refused).toEqual(expect.arrayContaining(['post', 'request', 'fetchWithTimeout']))
   })
 
-  test('a method that passes reaches no endpoint that calls a model with tools', async () => {
-    for (const path of treated('harmless')) {
-      const sent: Sent = new Set()
-      const { facade } = governed(sent)
-      await exercise((args) => methodAt(facade, path)(...args))
-      await untilSent(sent, path)
-      const harmful = [...sent].filter((one) => !proof.harmless.some((pattern) => pattern.test(one)))
-      expect(harmful, path).toEqual([])
-    }
-  })
+  proves(
+    'guarantee.no-silent-path',
+    'a method that passes reaches no endpoint that calls a model with tools',
+    async () => {
+      for (const path of treated('harmless')) {
+        const sent: Sent = new Set()
+        const { facade } = governed(sent)
+        await exercise((args) => methodAt(facade, path)(...args))
+        await untilSent(sent, path)
+        const harmful = [...sent].filter((one) => !proof.harmless.some((pattern) => pattern.test(one)))
+        expect(harmful, path).toEqual([])
+      }
+    },
+  )
 
   test.each([...treated('governed'), ...treated('helper')])('%s is judged before the program sees it', async (path) => {
     const treatment = kind.methods.get(path)

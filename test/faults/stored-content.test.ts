@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { proves } from '../support/proves.js'
 import { openSession, receiptFor } from '../support/runtime/governed-session.js'
 import { planOf } from '../support/runtime/plans.js'
 import { withRuntime } from '../support/runtime/with-runtime.js'
@@ -151,7 +152,7 @@ describe.each(['metadata', 'redacted', 'full'] as const)('a dump of a session at
     expect(dump.session_events).not.toBe('')
   })
 
-  test('and no log line holds any of it', () => {
+  proves('guarantee.not-logged', 'and no log line holds any of it', () => {
     const log = runtime.logLines.join('\n')
     for (const text of Object.values(DATA)) expect(log).not.toContain(text)
   })

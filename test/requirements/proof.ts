@@ -14,4 +14,12 @@ export const proof = {
   'content.forged-not-shown': 'Stored content that does not match its hash in the ledger is not shown and not verified',
   'ledger.proof-bounded': 'A ledger is verified in batches: proofs of big ledgers hold little memory and others are served',
   'ledger.pages-by-bytes': 'Exports and timelines come in pages that are bounded by bytes, and all of them come',
+  'guarantee.runs-once': 'A wrapped tool runs only for an allowed call that is open, once, with the value that was hashed',
+  'guarantee.no-silent-path': 'Every method of a governed client that reaches a model is governed or refused',
+  'guarantee.streams-held': 'No part of a tool call is released from a stream before the call is judged',
+  'guarantee.streams-contradicting': 'A stream of which a program could read other calls than those judged releases none of them',
+  'guarantee.ledger-folds': 'The ledger has no gap, and the stored state is the fold of its events',
+  'guarantee.no-content': 'Events hold digests, numbers and names, and neither content nor the principal',
+  'guarantee.erasable': 'Erased content leaves the chain whole, and takes what was learned from it alone',
+  'guarantee.not-logged': 'No log line holds content or the principal',
 } satisfies Facts

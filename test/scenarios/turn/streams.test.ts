@@ -207,39 +207,43 @@ proves('block.response-format-invalid', 'a stream that breaks off inside its cal
   await session.restore()
 })
 
-proves('block.response-format-invalid', 'a stream that contradicts itself allows none of its calls', async () => {
-  const session = replay(agent.openai(), { contracts, tools, apiKey: runtime.key, fetch: runtime.fetch })
-  const item = (amount: number) => ({
-    type: 'function_call',
-    id: 'fc_1',
-    call_id: 'c1',
-    name: 'pay',
-    arguments: JSON.stringify({ amount }),
-  })
-  const contradiction = {
-    events: [
-      { type: 'response.created', response: { id: 'resp_1', object: 'response', output: [] } },
-      { type: 'response.output_item.done', output_index: 0, item: item(501) },
-      { type: 'response.completed', response: { id: 'resp_1', object: 'response', output: [item(5)] } },
-    ],
-  }
-  agent.provider.enqueue(contradiction, calls(['pay', { amount: 5 }]))
-  await expect(APIS['OpenAI Responses']?.stream(session)).rejects.toThrow(
-    'The stream contradicts itself: call "c1" has two arguments, in response.output_item.done and in response.completed',
-  )
-  await expect(session.tools?.pay?.({ amount: 5 })).rejects.toThrow('did not run')
-  expect(session.getState()).toMatchObject({ toolCallCounts: {} })
-  expect(await APIS['OpenAI Responses']?.stream(session)).toEqual(['pay'])
-  await session.restore()
+proves(
+  ['block.response-format-invalid', 'guarantee.streams-contradicting'],
+  'a stream that contradicts itself allows none of its calls',
+  async () => {
+    const session = replay(agent.openai(), { contracts, tools, apiKey: runtime.key, fetch: runtime.fetch })
+    const item = (amount: number) => ({
+      type: 'function_call',
+      id: 'fc_1',
+      call_id: 'c1',
+      name: 'pay',
+      arguments: JSON.stringify({ amount }),
+    })
+    const contradiction = {
+      events: [
+        { type: 'response.created', response: { id: 'resp_1', object: 'response', output: [] } },
+        { type: 'response.output_item.done', output_index: 0, item: item(501) },
+        { type: 'response.completed', response: { id: 'resp_1', object: 'response', output: [item(5)] } },
+      ],
+    }
+    agent.provider.enqueue(contradiction, calls(['pay', { amount: 5 }]))
+    await expect(APIS['OpenAI Responses']?.stream(session)).rejects.toThrow(
+      'The stream contradicts itself: call "c1" has two arguments, in response.output_item.done and in response.completed',
+    )
+    await expect(session.tools?.pay?.({ amount: 5 })).rejects.toThrow('did not run')
+    expect(session.getState()).toMatchObject({ toolCallCounts: {} })
+    expect(await APIS['OpenAI Responses']?.stream(session)).toEqual(['pay'])
+    await session.restore()
 
-  const watching = replay(agent.openai(), { contracts, tools, mode: 'shadow' })
-  agent.provider.enqueue(contradiction)
-  expect(await APIS['OpenAI Responses']?.stream(watching)).toEqual(['pay'])
-  expect(watching.getLastShadowDelta()).toMatchObject({
-    would_have_blocked: [{ tool_name: 'pay', reason: 'response_format_invalid' }],
-  })
-  await watching.restore()
-})
+    const watching = replay(agent.openai(), { contracts, tools, mode: 'shadow' })
+    agent.provider.enqueue(contradiction)
+    expect(await APIS['OpenAI Responses']?.stream(watching)).toEqual(['pay'])
+    expect(watching.getLastShadowDelta()).toMatchObject({
+      would_have_blocked: [{ tool_name: 'pay', reason: 'response_format_invalid' }],
+    })
+    await watching.restore()
+  },
+)
 
 proves('session.client', 'withResponse and asResponse give what was judged', async () => {
   const session = replay(agent.openai(), { contracts, gate: 'strip_blocked' })
@@ -255,17 +259,21 @@ proves('session.client', 'withResponse and asResponse give what was judged', asy
   await session.restore()
 })
 
-proves('session.client', 'the response of a stream gives what was judged, and nothing before', async () => {
-  const session = replay(agent.openai(), { contracts, gate: 'strip_blocked' })
-  agent.provider.enqueue(calls(['look', {}], ['pay', { amount: 501.875 }]), calls(['look', {}]))
-  const streaming = { ...chatRequest, stream: true } as const
-  const { response } = await session.client.chat.completions.create(streaming).withResponse()
-  const body = await response.text()
-  expect(body).toContain('look')
-  expect(body).not.toContain('501.875')
-  const { data } = await session.client.chat.completions.create(streaming).withResponse()
-  let chunks = 0
-  for await (const _ of data) chunks++
-  expect(chunks).toBeGreaterThan(1)
-  await session.restore()
-})
+proves(
+  ['session.client', 'guarantee.streams-held'],
+  'the response of a stream gives what was judged, and nothing before',
+  async () => {
+    const session = replay(agent.openai(), { contracts, gate: 'strip_blocked' })
+    agent.provider.enqueue(calls(['look', {}], ['pay', { amount: 501.875 }]), calls(['look', {}]))
+    const streaming = { ...chatRequest, stream: true } as const
+    const { response } = await session.client.chat.completions.create(streaming).withResponse()
+    const body = await response.text()
+    expect(body).toContain('look')
+    expect(body).not.toContain('501.875')
+    const { data } = await session.client.chat.completions.create(streaming).withResponse()
+    let chunks = 0
+    for await (const _ of data) chunks++
+    expect(chunks).toBeGreaterThan(1)
+    await session.restore()
+  },
+)

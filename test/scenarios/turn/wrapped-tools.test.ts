@@ -65,18 +65,22 @@ proves('session.tools.absent', () => {
   expect(session.tools).toBeUndefined()
 })
 
-proves('session.tools', 'nothing runs without an allowed call, with other arguments, or twice', async () => {
-  let ran = 0
-  const { session, ask } = withTools({ look: () => ++ran, pay: () => null })
-  await expect(session.tools?.look?.({})).rejects.toThrow(ReplayContractError)
-  agent.provider.enqueue(calls(['look', { at: 'x' }, 'c1']))
-  await ask(['look'])
-  await expect(session.tools?.look?.({ at: 'y' })).rejects.toThrow('look did not run')
-  await expect(session.tools?.look?.({ at: 'x' }, { callId: 'c9' })).rejects.toThrow('look did not run')
-  await Promise.allSettled([session.tools?.look?.({ at: 'x' }), session.tools?.look?.({ at: 'x' })])
-  await expect(session.tools?.look?.({ at: 'x' })).rejects.toThrow('look did not run')
-  expect(ran).toBe(1)
-})
+proves(
+  ['session.tools', 'guarantee.runs-once'],
+  'nothing runs without an allowed call, with other arguments, or twice',
+  async () => {
+    let ran = 0
+    const { session, ask } = withTools({ look: () => ++ran, pay: () => null })
+    await expect(session.tools?.look?.({})).rejects.toThrow(ReplayContractError)
+    agent.provider.enqueue(calls(['look', { at: 'x' }, 'c1']))
+    await ask(['look'])
+    await expect(session.tools?.look?.({ at: 'y' })).rejects.toThrow('look did not run')
+    await expect(session.tools?.look?.({ at: 'x' }, { callId: 'c9' })).rejects.toThrow('look did not run')
+    await Promise.allSettled([session.tools?.look?.({ at: 'x' }), session.tools?.look?.({ at: 'x' })])
+    await expect(session.tools?.look?.({ at: 'x' })).rejects.toThrow('look did not run')
+    expect(ran).toBe(1)
+  },
+)
 
 proves(
   ['block.execution-constraint-violated', 'contract.execution-constraints'],

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
+import { proves } from '../../support/proves.js'
 import { openSession } from '../../support/runtime/governed-session.js'
 import { planOf } from '../../support/runtime/plans.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
@@ -32,32 +33,36 @@ test('why a program killed a session is content: stored in the audit trail as it
   })
 })
 
-test('what was learned of a session is forgotten with its content, and what others had too stays', async () => {
-  const plan = planOf([{ tool: 'send', side_effect: 'read', arguments: { type: 'object' } }])
-  const { captures } = runtime.instances[0].parts
-  for (const [session_id, args] of [
-    ['forgotten', { to: { 'jane@example.test': 'the secret of the house' }, kind: 'plain' }],
-    ['kept', { to: { 'joe@example.test': 'hello' }, kind: 'plain' }],
-  ] as const) {
-    const session = await openSession(api, { session_id, agent: 'forgetful', plan })
-    await session.turn([{ name: 'send', args }])
-  }
-  await captures.flush()
-  await runtime.sql`update unlearned_captures set due_at = due_at - interval '1 hour'`
-  while ((await learnCaptures(runtime.instances[0].parts)) > 0) {
-    // Until nothing is left.
-  }
-  const learned = async () => {
-    const [row] = await runtime.sql<{ summary: string; samples: number }[]>`
+proves(
+  'guarantee.erasable',
+  'what was learned of a session is forgotten with its content, and what others had too stays',
+  async () => {
+    const plan = planOf([{ tool: 'send', side_effect: 'read', arguments: { type: 'object' } }])
+    const { captures } = runtime.instances[0].parts
+    for (const [session_id, args] of [
+      ['forgotten', { to: { 'jane@example.test': 'the secret of the house' }, kind: 'plain' }],
+      ['kept', { to: { 'joe@example.test': 'hello' }, kind: 'plain' }],
+    ] as const) {
+      const session = await openSession(api, { session_id, agent: 'forgetful', plan })
+      await session.turn([{ name: 'send', args }])
+    }
+    await captures.flush()
+    await runtime.sql`update unlearned_captures set due_at = due_at - interval '1 hour'`
+    while ((await learnCaptures(runtime.instances[0].parts)) > 0) {
+      // Until nothing is left.
+    }
+    const learned = async () => {
+      const [row] = await runtime.sql<{ summary: string; samples: number }[]>`
       select summary::text as summary, samples::int from learned_tools where agent = 'forgetful'`
-    return row
-  }
-  expect((await learned())?.summary).toMatch(/jane@example\.test/)
-  expect((await ada.call('eraseContent', { params: { session_id: 'forgotten' } })).status).toBe(200)
-  expect((await learned())?.summary).not.toMatch(/jane|secret/)
-  expect((await learned())?.summary).toMatch(/joe@example\.test.*plain|plain.*joe@example\.test/)
-  expect((await learned())?.samples).toBe(2)
-})
+      return row
+    }
+    expect((await learned())?.summary).toMatch(/jane@example\.test/)
+    expect((await ada.call('eraseContent', { params: { session_id: 'forgotten' } })).status).toBe(200)
+    expect((await learned())?.summary).not.toMatch(/jane|secret/)
+    expect((await learned())?.summary).toMatch(/joe@example\.test.*plain|plain.*joe@example\.test/)
+    expect((await learned())?.samples).toBe(2)
+  },
+)
 
 const contract = (more: object = {}) =>
   planOf([{ tool: 'send', side_effect: 'read', arguments: { type: 'object' }, ...more }])

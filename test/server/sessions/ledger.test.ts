@@ -8,6 +8,7 @@ import { verify } from '../../../packages/cli/src/commands/verify.js'
 import { Unreadable, UsageError } from '../../../packages/cli/src/terminal/command.js'
 import { errorText, isUsage } from '../../../packages/cli/src/terminal/error-text.js'
 import { eraseContent } from '../../../packages/server/src/store/sessions/content.js'
+import { proves } from '../../support/proves.js'
 import {
   type GovernedSession,
   LOOKUP,
@@ -53,28 +54,32 @@ async function eventful(): Promise<GovernedSession> {
 }
 
 describe('the export', () => {
-  test('is chained without a gap, folds to the stored state and names the head that the last write answered', async () => {
-    const session = await eventful()
-    const exported = await exportOf(api, session.sessionId)
-    expect(exported.events.map(({ seq }) => seq)).toEqual(exported.events.map((_, index) => index + 1))
-    expect(exported.events.map(({ type }) => type)).toEqual([
-      'created',
-      'proposal',
-      'receipts',
-      'proposal',
-      'proposal',
-      'label',
-      'receipts',
-      'recovered',
-      'receipts',
-      'receipts',
-      'tool_filter',
-      'bypass',
-      'killed',
-    ])
-    expect(verifyExport(exported)).toEqual({ ok: true, head: exported.head })
-    expect((await session.load()).ledger).toEqual(exported.head)
-  })
+  proves(
+    'guarantee.ledger-folds',
+    'is chained without a gap, folds to the stored state and names the head that the last write answered',
+    async () => {
+      const session = await eventful()
+      const exported = await exportOf(api, session.sessionId)
+      expect(exported.events.map(({ seq }) => seq)).toEqual(exported.events.map((_, index) => index + 1))
+      expect(exported.events.map(({ type }) => type)).toEqual([
+        'created',
+        'proposal',
+        'receipts',
+        'proposal',
+        'proposal',
+        'label',
+        'receipts',
+        'recovered',
+        'receipts',
+        'receipts',
+        'tool_filter',
+        'bypass',
+        'killed',
+      ])
+      expect(verifyExport(exported)).toEqual({ ok: true, head: exported.head })
+      expect((await session.load()).ledger).toEqual(exported.head)
+    },
+  )
 
   test('comes in pages that join to the whole', async () => {
     const session = await eventful()
@@ -82,14 +87,14 @@ describe('the export', () => {
     expect(await exportOf(api, session.sessionId, 4)).toEqual(whole)
   })
 
-  test('holds no content: no arguments, no principal, no values found', async () => {
+  proves('guarantee.no-content', 'holds no content: no arguments, no principal, no values found', async () => {
     const session = await eventful()
     const { events } = await exportOf(api, session.sessionId)
     const text = JSON.stringify(events)
     for (const secret of ['"A-1"', 'ann-the-principal', '900.123']) expect(text).not.toContain(secret)
   })
 
-  test('verifies after its content was erased', async () => {
+  proves('guarantee.erasable', 'verifies after its content was erased', async () => {
     const session = await eventful()
     const [stored] = await runtime.sql`select count(*) from content where session_id = ${session.sessionId}`
     expect(stored?.count).toBeGreaterThan(0)
@@ -283,7 +288,7 @@ describe('countersign verify', () => {
   }
 })
 
-test('the stored snapshot is the fold, byte for byte in canonical form', async () => {
+proves('guarantee.ledger-folds', 'the stored snapshot is the fold, byte for byte in canonical form', async () => {
   const session = await eventful()
   const [row] = await runtime.sql<
     { state: JsonValue }[]
