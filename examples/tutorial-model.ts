@@ -1,26 +1,38 @@
-// The model of docs/tutorial.md for readers without an account: it speaks OpenAI's API on loopback and asks for too
-// much at first, as a model might. Run it with `npx tsx examples/tutorial-model.ts`; stop it with Ctrl-C.
+// The model of docs/tutorial.md and of the guides to frameworks, for readers without an account: it speaks OpenAI's APIs
+// on loopback and asks for too much at first, as a model might. Run it with `npx tsx examples/tutorial-model.ts`; stop it
+// with Ctrl-C.
 import { createServer } from 'node:http'
-import { type Reply, renderResponse } from '../test/support/provider/provider-wire.js'
+import { apiOfPath, type Reply, renderResponse } from '../test/support/provider/provider-wire.js'
 import { calls, says } from './scripted-model.js'
 
 const PORT = 4320
 
+interface Message {
+  readonly role?: string
+  readonly type?: string
+}
+
+const isResult = ({ role, type }: Message): boolean => role === 'tool' || type === 'function_call_output'
+
 /** Replies according to the conversation so far. */
-function reply(messages: readonly { role: string; content?: unknown }[]): Reply {
-  const results = messages.filter(({ role }) => role === 'tool').length
-  const wasCorrected = messages.filter(({ role }) => role !== 'tool').length > 2
-  if (results === 0) return calls('find_order', { order_id: 'A-1' })
-  if (results === 1) return calls('issue_refund', { order_id: 'A-1', amount: wasCorrected ? 40 : 400 })
-  return says('I refunded 40.')
+function reply(messages: readonly Message[]): Reply {
+  const results = messages.filter(isResult)
+  const last = messages.at(-1)
+  const refund = (amount: number) => calls('issue_refund', { order_id: 'A-1', amount })
+  if (last === undefined || results.length === 0) return calls('find_order', { order_id: 'A-1' })
+  // What was blocked is told in a message after the results, or as the result of the call.
+  const wasCorrected = !isResult(last) || JSON.stringify(last).includes('was blocked')
+  if (results.length === 1) return refund(wasCorrected ? 40 : 400)
+  return wasCorrected ? refund(40) : says('I refunded 40.')
 }
 
 const server = createServer(async (request, response) => {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
-  const { messages = [], model = 'scripted' } = JSON.parse(Buffer.concat(chunks).toString('utf8') || '{}')
+  const { messages, input = [], model = 'scripted' } = JSON.parse(Buffer.concat(chunks).toString('utf8') || '{}')
+  const api = apiOfPath(request.url ?? '') ?? 'openai-chat'
   response.setHeader('content-type', 'application/json')
-  response.end(JSON.stringify(renderResponse('openai-chat', { model, ...reply(messages) })))
+  response.end(JSON.stringify(renderResponse(api, { model, ...reply(messages ?? input) })))
 })
 server.listen(Number(process.env.PORT ?? PORT), '127.0.0.1', () => {
   const address = server.address()

@@ -12,6 +12,7 @@ const MAJORS = {
   langchain: '1',
   '@langchain/core': '1',
   '@langchain/langgraph': '1',
+  '@langchain/openai': '1',
   '@openai/agents': '0.20',
   openai: '7',
   zod: '4',

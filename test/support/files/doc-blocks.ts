@@ -11,6 +11,11 @@ export interface DocBlock {
   readonly file: string | null
 }
 
+/** Pages whose code needs an agent framework, by its example: `test/frameworks/pages.test.ts` compiles and runs them. */
+export const FRAMEWORK_PAGES: readonly string[] = ['ai-sdk', 'langchain', 'openai-agents'].map(
+  (name) => `docs/guides/${name}.md`,
+)
+
 const FENCE = /^```(\w*)\n([\s\S]*?)^```$/gm
 
 /** Every fenced block of the pages that people read. */
