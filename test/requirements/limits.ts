@@ -35,6 +35,7 @@ export const limits = {
   'limit.fair.known-browser': 'Wrong tries of strangers do not lock out a browser that has signed in before',
   'limit.bytes.per-day': 'A tenant sends a bounded number of bytes a day, and is told when it may go on',
   'limit.bytes.stop-and-evidence': 'A tenant without bytes left can still kill sessions and report what ran',
+  'limit.pages.captures': 'A page of captures is bounded by bytes, and the pages after it bring the rest',
   'limit.memory.bytes': 'What a process remembers is bounded by bytes, whatever one entry weighs',
   'limit.memory.share': 'While others need a memory, one tenant keeps at most its share of it',
   'limit.memory.stranger': 'A caller without a key leaves nothing in memory',

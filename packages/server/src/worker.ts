@@ -5,13 +5,17 @@ import { forgetBatch } from './captures/forget-batch.js'
 import { learnBatch, learnedTools } from './captures/learn-batch.js'
 import { readCaptures } from './captures/read-captures.js'
 import type { Tasks } from './context/tasks.js'
+import { draftTools } from './governance/draft-tools.js'
 import { judgeFixtures, judgePage, reportRun } from './runs/judge-page.js'
+import { readRun } from './runs/read-run.js'
 
 /** The program of the worker thread: one task at a time, each with all it needs in its input. */
 const TASKS: { readonly [Name in keyof Tasks]: (input: Tasks[Name]['input']) => Output<Name> } = {
   readCaptures,
+  readRun,
   learnedTools,
   learnBatch,
+  draftTools,
   forgetBatch,
   judgePage,
   reportRun,

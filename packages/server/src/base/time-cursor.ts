@@ -25,9 +25,16 @@ export function readTimeCursor(cursor: string | undefined): PageEnd | null {
 export function pageByTime<Row extends { readonly pageAt: string }, Item>(
   rows: readonly Row[],
   limit: number,
-  { view, id }: { readonly view: (row: Row) => Item; readonly id: (row: Row) => string },
+  { view, id, isCut = false }: PageView<Row, Item>,
 ): { items: Item[]; next: string | null } {
   const page = rows.slice(0, limit)
-  const last = rows.length > page.length ? page.at(-1) : undefined
+  const last = rows.length > page.length || isCut ? page.at(-1) : undefined
   return { items: page.map(view), next: last === undefined ? null : writeTimeCursor({ at: last.pageAt, id: id(last) }) }
+}
+
+interface PageView<Row, Item> {
+  readonly view: (row: Row) => Item
+  readonly id: (row: Row) => string
+  /** There are more, although not as many came as were asked for. */
+  readonly isCut?: boolean
 }

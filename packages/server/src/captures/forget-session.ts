@@ -1,7 +1,7 @@
 import type { Services } from '../context/context.js'
 import type { Tx } from '../postgres/sql.js'
 import { loadSummaries, lockLearnedCapturesOf, saveLearnedTools } from '../store/captures/learned-tools.js'
-import { loadUnlearned } from '../store/captures/unlearned.js'
+import { loadCapturesInOrder } from '../store/captures/unlearned.js'
 import { BATCH_LIMITS } from './learn-captures.js'
 
 /**
@@ -18,7 +18,7 @@ export async function forgetSession(
   for (const { agent, captureIds } of await lockLearnedCapturesOf(tx, tenantId, sessionId)) {
     for (let done = 0; done < captureIds.length; ) {
       const ids = captureIds.slice(done, done + BATCH_LIMITS.captures)
-      const read = await loadUnlearned(tx, { tenantId, ids, size: BATCH_LIMITS.size })
+      const read = await loadCapturesInOrder(tx, { tenantId, ids, size: BATCH_LIMITS.size })
       // What retention removed meanwhile is null.
       const present = read.filter(({ item }) => item !== null)
       const items = present.map(({ item }) => item ?? '')

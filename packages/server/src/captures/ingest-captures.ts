@@ -1,22 +1,13 @@
 import type { Reply, Routes } from '@countersign/protocol'
 import type { Context } from '../context/context.js'
 import type { ReadCaptures } from '../context/tasks.js'
-import { inStatement } from '../context/work.js'
+import { inStatement, readBeside } from '../context/work.js'
 import { insertCaptures, storeOfferedTools } from '../store/captures/captures.js'
 import { readCaptures } from './read-captures.js'
 import { saltsOf } from './strip-capture.js'
 
-/** A larger body is read in the thread: parsing, checking and writing out a megabyte takes tens of milliseconds. */
-const THREAD_BYTES = 64 * 1024
-
-/** What a body says: read here, or in the thread. */
-export async function readCapturesBody({ app, tenant }: Context, bytes: Uint8Array): Promise<ReadCaptures> {
-  const { tenantId } = tenant
-  if (bytes.length <= THREAD_BYTES) return readCaptures({ body: bytes, tenantId })
-  // A copy of its own: what it came in may belong to the connection.
-  const body = new Uint8Array(bytes)
-  return app.requestThread.run(tenantId, 'readCaptures', { body, tenantId }, [body.buffer])
-}
+export const readCapturesBody = (ctx: Context, bytes: Uint8Array): Promise<ReadCaptures> =>
+  readBeside(ctx, 'readCaptures', readCaptures, bytes)
 
 /** Stores a batch of captures. */
 export async function ingestCaptures(

@@ -16,8 +16,8 @@ import {
   holdClaim,
   type LearningClaim,
   listWaitingBatches,
+  loadCapturesInOrder,
   loadOutcomes,
-  loadUnlearned,
   markLearned,
   releaseAgent,
   renewLearningClaim,
@@ -99,7 +99,7 @@ async function learnBatches(
   const { tenantId, salt } = claim
   const ids = batches.flatMap(({ captureIds }) => captureIds)
   const read = await database.single(JOBS_SHARE, (sql) =>
-    loadUnlearned(sql, { tenantId, ids, size: BATCH_LIMITS.size }),
+    loadCapturesInOrder(sql, { tenantId, ids, size: BATCH_LIMITS.size }),
   )
   const present = read.filter((capture): capture is PresentCapture => capture.item !== null)
   const items = present.map(({ item }) => item)

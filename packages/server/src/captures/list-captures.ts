@@ -24,8 +24,9 @@ export async function listCaptures(
       tool_names: capture.toolNames,
       capture_level: capture.captureLevel,
       decision: capture.decision,
-      calls: capture.item.response.tool_calls as unknown as JsonValue,
+      calls: capture.calls as unknown as JsonValue,
     }),
     id: ({ captureId }) => captureId,
+    isCut: (captures[0]?.inPage ?? 0) > captures.length,
   })
 }

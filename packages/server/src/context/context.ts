@@ -18,7 +18,7 @@ import type { HttpRequest } from './http-request.js'
 import type { PlanCache } from './plan-cache.js'
 import type { ReplyHeaders } from './reply-headers.js'
 import type { SessionCache } from './session-cache.js'
-import type { OfferedTool, ReadCaptures, TaskThread } from './tasks.js'
+import type { OfferedTool, ReadCaptures, ReadRun, TaskThread } from './tasks.js'
 
 /** What lives as long as the process. Time, chance and the store arrive here and nowhere else. */
 export interface Services {
@@ -153,6 +153,7 @@ export type Handler<R extends Route> = (ctx: ContextOf<R>, input: Input<R>) => P
 /** Bodies that their room reads itself, because large ones are read in a thread: what the handler gets of them. */
 export interface ReadBodies {
   readonly ingestCaptures: ReadCaptures
+  readonly createRun: ReadRun
 }
 
 export type BodyReaders = {

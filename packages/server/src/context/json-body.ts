@@ -5,13 +5,13 @@ import { ApiError } from '../base/api-error.js'
 import { measureJson } from './measure-json.js'
 
 /** The value of a body, or 400. */
-export function readJson(bytes: Uint8Array, route: JsonRules): JsonValue {
+export function readJson(bytes: Uint8Array, route: JsonRules = {}): JsonValue {
   const text = decode(bytes)
   return storable(text, parseStrictJson(text, limitsOf(route)))
 }
 
 /** The same for a long body, with other work in between. */
-export function* readJsonInSteps(bytes: Uint8Array, route: JsonRules): Steps<JsonValue> {
+export function* readJsonInSteps(bytes: Uint8Array, route: JsonRules = {}): Steps<JsonValue> {
   const text = decode(bytes)
   yield
   const json = yield* parseStrictJsonInSteps(text, limitsOf(route))

@@ -7,8 +7,11 @@ import { workOwner } from './work.js'
 const MAX_PROBLEMS = 20
 
 /** Prepares a plan that a request brought. 400 where it is wrong, at once where the same one was wrong before. */
-export async function prepareSentPlan(ctx: Context, compiled: CompiledSession): Promise<Plan> {
-  const hash = hashPlan(compiled)
+export async function prepareSentPlan(
+  ctx: Context,
+  compiled: CompiledSession,
+  hash = hashPlan(compiled),
+): Promise<Plan> {
   requireNotRefused(ctx, hash)
   const prepared = await ctx.app.plans.prepare(compiled, { hash, by: workOwner(ctx) })
   if (prepared.ok) return prepared.plan

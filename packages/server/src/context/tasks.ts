@@ -1,7 +1,8 @@
-import type { Outcome, Reply, Routes, RunFixture, RunReport, UnmatchedPolicy } from '@countersign/protocol'
+import type { Outcome, Reply, Routes, RunReport, UnmatchedPolicy } from '@countersign/protocol'
 import { createWorkerThread, type ThreadLimits, type WorkerThread } from '../base/worker-thread.js'
 import type { CaptureTexts } from '../store/captures/captures.js'
-import type { LearnedToolChange } from '../store/captures/learned-tools.js'
+import type { LearnedToolChange, StoredOffer } from '../store/captures/learned-tools.js'
+import type { CapturedScope } from '../store/runs/runs.js'
 
 /**
  * What is computed in the worker thread (decision 0015). Large things travel as JSON text: this process hands it from the
@@ -10,15 +11,19 @@ import type { LearnedToolChange } from '../store/captures/learned-tools.js'
 export type Tasks = {
   /** What a body with captures says. */
   readCaptures: { input: { body: Uint8Array; tenantId: string }; output: ReadCaptures }
+  /** What a body that starts a run says. */
+  readRun: { input: { body: Uint8Array; tenantId: string }; output: ReadRun }
   /** Which of a batch's captures can be learned at once, counted from the first, and the tools that they tell of. */
   learnedTools: { input: readonly string[]; output: { captures: number; tools: string[] } }
+  /** Contracts of an agent's tools. */
+  draftTools: { input: ToolsToDraft; output: DraftedTools }
   learnBatch: { input: BatchToLearn; output: LearnedToolChange[] }
   forgetBatch: { input: BatchToForget; output: LearnedToolChange[] }
   /** Judges some captured conversations, and adds them to what was found so far. */
   judgePage: { input: PageToJudge; output: JudgedPage }
   /** The report of a run, as JSON. */
   reportRun: { input: Pick<PageToJudge, 'plan' | 'tally'>; output: string }
-  judgeFixtures: { input: { plan: RunPlan; fixtures: readonly RunFixture[] }; output: RunReport }
+  judgeFixtures: { input: { plan: RunPlan; fixtures: string }; output: RunReport }
 }
 
 export type TaskThread = WorkerThread<Tasks>
@@ -52,6 +57,18 @@ export interface OfferedTool {
   readonly row: string
 }
 
+export interface ReadRun {
+  readonly runId: string
+  /** What identifies the run: the same id with the same content gets the same reply. */
+  readonly bodyHash: string
+  readonly compiledHash: string
+  /** The plan as JSON. Null where the body names one that is stored. */
+  readonly compiled: string | null
+  readonly unmatchedPolicy: UnmatchedPolicy
+  /** Fixtures are JSON. */
+  readonly against: CapturedScope | { readonly fixtures: string }
+}
+
 export interface RunPlan {
   readonly hash: string
   /** The plan as JSON. */
@@ -72,6 +89,20 @@ export interface JudgedPage {
   readonly sessions: number
   /** How long this page took. */
   readonly ms: number
+}
+
+export interface ToolsToDraft {
+  /** As they are stored, by the names of their tools. */
+  readonly summaries: readonly string[]
+  readonly offered: readonly StoredOffer[]
+  readonly salt: string
+}
+
+export interface DraftedTools {
+  /** Each as JSON. */
+  readonly drafts: readonly string[]
+  /** In how many sessions each summary's tool was seen. */
+  readonly sessions: readonly number[]
 }
 
 export interface BatchToLearn {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Steps } from '@countersign/engine'
 import { unauthenticated } from '../base/api-error.js'
 import { turns, type WorkOwner } from '../base/in-turns.js'
@@ -6,6 +7,7 @@ import type { Sql, Tx } from '../postgres/sql.js'
 import { holdSignIn } from '../store/accounts/refresh-tokens.js'
 import type { Context, RequestScope } from './context.js'
 import type { HttpRequest } from './http-request.js'
+import type { Tasks } from './tasks.js'
 
 /** Runs `fn` in one transaction of the tenant. Everything inside uses its `tx`, never `database.sql`. */
 export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, options?: WorkOptions): Promise<T> {
@@ -42,5 +44,27 @@ const LONG_BODY_BYTES = 128 * 1024
 export const isLong = ({ bodyBytes }: HttpRequest): boolean => bodyBytes > LONG_BODY_BYTES
 
 /** Does work that was accepted already in turns with that of other tenants. It is never refused. */
-export const inOwedTurns = async <Result>(owner: string, steps: Steps<Result>): Promise<Result> =>
-  (await turns.run({ tenantId: owner, isOwed: true }, steps)).value
+export async function inOwedTurns<Result>(owner: string, steps: Steps<Result>): Promise<Result> {
+  const { value } = await turns.run({ tenantId: owner, isOwed: true }, steps)
+  // What follows is the next piece of as much work: requests that came meanwhile go first.
+  await setImmediate()
+  return value
+}
+
+/** A larger body is read in the thread: parsing, checking and writing out a megabyte takes tens of milliseconds. */
+const THREAD_BYTES = 64 * 1024
+
+type Reading = 'readCaptures' | 'readRun'
+
+/** What a body says: read here, or in the thread where it is large. */
+export async function readBeside<Name extends Reading>(
+  { app, tenant: { tenantId } }: Context,
+  name: Name,
+  read: (input: Tasks[Name]['input']) => Tasks[Name]['output'],
+  bytes: Uint8Array,
+): Promise<Tasks[Name]['output']> {
+  if (bytes.length <= THREAD_BYTES) return read({ body: bytes, tenantId })
+  // A copy of its own: what it came in may belong to the connection.
+  const body = new Uint8Array(bytes)
+  return app.requestThread.run(tenantId, name, { body, tenantId }, [body.buffer])
+}

@@ -1,5 +1,8 @@
-import { type Draft, draftContractsInSteps } from '@countersign/engine'
+import type { Draft, Steps } from '@countersign/engine'
+import { ApiError } from '../base/api-error.js'
+import { TaskFailed } from '../base/worker-thread.js'
 import type { Context } from '../context/context.js'
+import type { DraftedTools, ToolsToDraft } from '../context/tasks.js'
 import { inTurns } from '../context/work.js'
 import {
   type CustomerContract,
@@ -14,9 +17,14 @@ import {
 export interface AgentLearning {
   readonly agent: string
   readonly drafts: readonly Draft[]
-  readonly tools: ReadonlyMap<string, LearnedTool>
+  readonly tools: ReadonlyMap<string, KnownTool>
   /** By tool; a person's contract stands in place of the learned one. */
   readonly written: ReadonlyMap<string, CustomerContract>
+}
+
+export interface KnownTool extends Pick<LearnedTool, 'judged' | 'passed' | 'updatedAt'> {
+  /** How many it was seen in. */
+  readonly sessions: number
 }
 
 /** Null for an agent that was never observed. */
@@ -30,12 +38,35 @@ export async function learnedDrafts(ctx: Context, agent: string): Promise<AgentL
     loadOfferedTools(sql, tenantId, agent),
     loadCustomerContracts(sql, tenantId, agent),
   ])
-  const summaries = tools.map(({ summary }) => summary)
-  const drafts = await inTurns(ctx, draftContractsInSteps(summaries, { salt: known.salt, otherwise: 'ask', offered }))
+  const { drafts, sessions } = await drafted(ctx, {
+    summaries: tools.map(({ summary }) => summary),
+    offered,
+    salt: known.salt,
+  })
   return {
     agent,
-    drafts,
-    tools: new Map(tools.map((tool) => [tool.toolName, tool])),
+    drafts: await inTurns(ctx, parseEach(drafts)),
+    tools: new Map(tools.map((tool, at) => [tool.toolName, { ...tool, sessions: sessions[at] ?? 0 }])),
     written: new Map(written.map((contract) => [contract.toolName, contract])),
   }
+}
+
+/** In the thread: what was learned of an agent may come to 32 MB. */
+async function drafted({ app, tenant }: Context, input: ToolsToDraft): Promise<DraftedTools> {
+  try {
+    return await app.thread.run(tenant.tenantId, 'draftTools', input)
+  } catch (error) {
+    if (!(error instanceof TaskFailed)) throw error
+    app.log.warn({ tenant_id: tenant.tenantId, error }, 'contracts could not be drafted from what was learned')
+    throw new ApiError('BUSY', { detail: 'contracts could not be drafted from what was learned; try again later' })
+  }
+}
+
+function* parseEach(texts: readonly string[]): Steps<Draft[]> {
+  const drafts: Draft[] = []
+  for (const text of texts) {
+    drafts.push(JSON.parse(text))
+    yield
+  }
+  return drafts
 }

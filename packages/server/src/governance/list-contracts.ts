@@ -51,7 +51,7 @@ function* rowsInSteps(learning: AgentLearning, { approved, drift, words, now }: 
       source: written === undefined ? 'inferred' : 'customer',
       confidence: confidenceOf(draft.samples),
       samples: draft.samples,
-      sessions: known?.summary.sessions.length ?? 0,
+      sessions: known?.sessions ?? 0,
       false_block_bound: draft.samples > 0 ? draft.falseBlockBound : null,
       pass_rate: known === undefined || known.judged === 0 ? null : known.passed / known.judged,
       approved: approved.has(tool),

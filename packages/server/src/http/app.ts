@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
+import { addressKey } from '../accounts/limits.js'
 import { ApiError } from '../base/api-error.js'
 import { readRequest } from '../context/http-request.js'
 import { type AuthorizationParts, createAuthorization, type Entered } from '../entry/authorize.js'
@@ -55,7 +56,7 @@ export function createApp(parts: AppParts): RequestListener {
       if (stopReason !== null) throw stopped(stopReason)
       const sessionId = readsSession.has(name) ? params.session_id : undefined
       const ctx = await authorize(open, route, { sessionId, rechecksKey: rechecksKey.has(name) })
-      const owner = ctx.tenant?.tenantId ?? open.request.clientAddress
+      const owner = ctx.tenant?.tenantId ?? addressKey(open.request.clientAddress)
       let reply: unknown
       try {
         const counted = countBody(ctx, route)

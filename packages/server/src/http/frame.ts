@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { addressKey } from '../accounts/limits.js'
 import { makeId } from '../base/crypto/secrets.js'
 import type { Metrics } from '../base/metrics.js'
 import type { OpenContext, RequestScope, Services } from '../context/context.js'
@@ -49,7 +50,7 @@ export function createFrame(services: Services): Frame {
       request.replyHeaders.set('x-request-id', request.id)
       if (status !== 304) request.replyHeaders.set('content-length', String(length))
       outgoing.writeHead(status, request.replyHeaders.with(reply.headers, fixedHeaders))
-      send(outgoing, body, { owner: reply.owner ?? request.clientAddress, bytes: length })
+      send(outgoing, body, { owner: reply.owner ?? addressKey(request.clientAddress), bytes: length })
       if (!http.incoming.complete) dropRest(http.incoming)
       const seconds = (performance.now() - startedAt) / 1_000
       measure(status, seconds)

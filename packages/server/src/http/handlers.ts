@@ -4,7 +4,7 @@ import { captureHandlers, captureReaders } from '../captures/index.js'
 import type { BodyReaders, Handlers } from '../context/context.js'
 import { dashboardHandlers } from '../dashboard/index.js'
 import { governanceHandlers } from '../governance/index.js'
-import { runHandlers } from '../runs/index.js'
+import { runHandlers, runReaders } from '../runs/index.js'
 import { cycleRoutes, sessionHandlers, sessionRoutes } from '../sessions/index.js'
 import { workflowHandlers } from '../workflows/index.js'
 
@@ -27,7 +27,7 @@ export const readsSession: ReadonlySet<RouteName> = new Set(sessionRoutes)
 export const rechecksKey: ReadonlySet<RouteName> = new Set(cycleRoutes)
 
 /** Bodies that are not read as the route's shape says, but by their room. */
-export const bodyReaders: BodyReaders = { ...captureReaders }
+export const bodyReaders: BodyReaders = { ...captureReaders, ...runReaders }
 
 /** Routes that have no function yet. They are not registered and give 404; a route in neither list does not compile. */
 export const NOT_BUILT = {} satisfies Record<Exclude<RouteName, keyof typeof handlers>, true>

@@ -1,47 +1,44 @@
-import type { Plan } from '@countersign/engine'
-import type { Input, JsonValue, Reply, Routes } from '@countersign/protocol'
+import type { CompiledSession, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { prepareSentPlan } from '../context/prepare-sent-plan.js'
-import { inStatement } from '../context/work.js'
+import type { ReadRun } from '../context/tasks.js'
+import { inStatement, readBeside } from '../context/work.js'
 import { storePlan, usePlan } from '../store/governance/plans.js'
 import { enqueueRun } from './enqueue-run.js'
 import { judgeNow } from './judge-run.js'
+import { readRun } from './read-run.js'
 
-type Body = Input<Routes['createRun']>['body']
+export const readRunBody = (ctx: Context, bytes: Uint8Array): Promise<ReadRun> =>
+  readBeside(ctx, 'readRun', readRun, bytes)
 
 /** Backtests a plan: against fixtures at once, against captured sessions in the background. */
 export async function createRun(
   ctx: Context,
-  { body }: Input<Routes['createRun']>,
+  { body }: { readonly body: ReadRun },
 ): Promise<Reply<Routes['createRun']>> {
-  const plan = await planOf(ctx, body.plan)
-  const { against, unmatched_policy: unmatchedPolicy } = body
+  await requirePlan(ctx, body)
+  const { runId, bodyHash, compiledHash, unmatchedPolicy, against } = body
   return enqueueRun(ctx, {
-    runId: body.run_id,
-    compiledHash: plan.hash,
-    content: { against, unmatchedPolicy, plan: plan.hash } as unknown as JsonValue,
-    against:
-      'fixtures' in against
-        ? null
-        : { agent: against.agent, since: against.since ?? null, maxSessions: against.max_sessions, unmatchedPolicy },
+    runId,
+    compiledHash,
+    bodyHash,
+    against: 'fixtures' in against ? null : against,
     judge: async () =>
-      'fixtures' in against ? judgeNow(ctx, { hash: plan.hash, unmatchedPolicy }, against.fixtures) : null,
+      'fixtures' in against ? judgeNow(ctx, { hash: compiledHash, unmatchedPolicy }, against.fixtures) : null,
   })
 }
 
-/** A plan by hash, or one that comes along and is stored. */
-async function planOf(ctx: Context, given: Body['plan']): Promise<Plan> {
+/** A plan by hash, or one that comes along and is stored. Whichever it is, it can be used. */
+async function requirePlan(ctx: Context, { compiledHash, compiled }: ReadRun): Promise<void> {
   const { tenantId } = ctx.tenant
-  if ('compiled_hash' in given) {
-    const isStored = await inStatement(ctx, (sql) => usePlan(sql, tenantId, given.compiled_hash))
+  if (compiled === null) {
+    const isStored = await inStatement(ctx, (sql) => usePlan(sql, tenantId, compiledHash))
     if (!isStored) throw new ApiError('PLAN_UNKNOWN')
-    return ctx.app.plans.ofSession(ctx.app.database.sql, { tenantId, compiledHash: given.compiled_hash })
+    await ctx.app.plans.ofSession(ctx.app.database.sql, { tenantId, compiledHash })
+    return
   }
-  const plan = await prepareSentPlan(ctx, given.compiled_session)
-  const compiledHash = plan.hash
-  await inStatement(ctx, async (sql) =>
-    storePlan(sql, { tenantId, compiledHash, compiledSession: given.compiled_session }),
-  )
-  return plan
+  const compiledSession = JSON.parse(compiled) as CompiledSession
+  await prepareSentPlan(ctx, compiledSession, compiledHash)
+  await inStatement(ctx, async (sql) => storePlan(sql, { tenantId, compiledHash, compiledSession }))
 }

@@ -1,5 +1,4 @@
-import { saltedHash } from '@countersign/engine'
-import type { JsonValue, Reply, Routes, RunReport } from '@countersign/protocol'
+import type { Reply, Routes, RunReport } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { type Audited, audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
@@ -13,7 +12,7 @@ export interface NewRun {
   readonly runId: string
   readonly compiledHash: string
   /** What identifies the run: the same id with the same content gets the same reply. */
-  readonly content: JsonValue
+  readonly bodyHash: string
   readonly against: CapturedScope | null
   /** Set for a run that a person starts. */
   readonly audited?: Audited
@@ -24,7 +23,7 @@ export interface NewRun {
 /** Starts a run within the tenant's budget, counted and inserted in one transaction. */
 export async function enqueueRun(ctx: Context, run: NewRun): Promise<Started> {
   const { tenantId } = ctx.tenant
-  const bodyHash = saltedHash(tenantId, run.content)
+  const { bodyHash } = run
   const known = await findRun(ctx.app.database.sql, tenantId, run.runId)
   if (known !== null) return repeated(ctx, known, bodyHash)
   if ((await countRuns(ctx.app.database.sql, tenantId)) >= budgetOf(ctx)) {

@@ -1,5 +1,5 @@
-import type { Handlers } from '../context/context.js'
-import { createRun } from './create-run.js'
+import type { BodyReaders, Handlers } from '../context/context.js'
+import { createRun, readRunBody } from './create-run.js'
 import { listRuns } from './list-runs.js'
 import { loadRun } from './load-run.js'
 import { startRun } from './start-run.js'
@@ -12,3 +12,5 @@ export const runHandlers = {
   startRun,
   loadRunDetail: loadRun,
 } satisfies Partial<Handlers>
+
+export const runReaders = { createRun: readRunBody } satisfies Partial<BodyReaders>

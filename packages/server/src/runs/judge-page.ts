@@ -42,12 +42,12 @@ export async function judgeFixtures({
   fixtures,
 }: {
   readonly plan: RunPlan
-  readonly fixtures: readonly RunFixture[]
+  readonly fixtures: string
 }): Promise<RunReport> {
   const { whole: plan } = await preparedRun(given)
   const tally = newTally(plan)
   const unjudged = requestRules(plan)
-  for (const fixture of fixtures) {
+  for (const fixture of JSON.parse(fixtures) as RunFixture[]) {
     const session = fixtureSession(fixture, null)
     const expected = (turn: number, call: number) => fixture.turns[turn]?.calls[call]?.expect ?? 'allow'
     const verdicts = backtestSession(session, { plan, unmatchedPolicy: given.unmatchedPolicy })

@@ -1,4 +1,4 @@
-import type { RunFixture, RunReport } from '@countersign/protocol'
+import type { RunReport } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { MAX_ATTEMPTS, whileRenewing } from '../base/piece-of-work.js'
 import { TaskFailed } from '../base/worker-thread.js'
@@ -22,11 +22,11 @@ class RunRefused extends Error {
   override name = 'RunRefused'
 }
 
-/** Judges fixtures while the request waits for it. */
+/** Judges fixtures, which are JSON, while the request waits for it. */
 export async function judgeNow(
   { app, tenant: { tenantId } }: Context,
   { hash, unmatchedPolicy }: Pick<RunPlan, 'hash' | 'unmatchedPolicy'>,
-  fixtures: readonly RunFixture[],
+  fixtures: string,
 ): Promise<RunReport> {
   const compiled = await findPlanText(app.database.sql, tenantId, hash)
   if (compiled === null) throw new ApiError('PLAN_UNKNOWN')

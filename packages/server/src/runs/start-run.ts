@@ -1,3 +1,4 @@
+import { saltedHash } from '@countersign/engine'
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { makeId } from '../base/crypto/secrets.js'
@@ -18,7 +19,7 @@ export async function startRun(
   return enqueueRun(ctx, {
     runId,
     compiledHash,
-    content: { against, plan: compiledHash },
+    bodyHash: saltedHash(ctx.tenant.tenantId, { against, plan: compiledHash }),
     against,
     audited: { action: 'run_started', subject: body.plan_id, detail: runId },
     judge: async () => null,

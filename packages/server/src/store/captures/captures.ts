@@ -129,11 +129,16 @@ export interface CaptureRow {
   toolNames: string[]
   captureLevel: string
   decision: 'allow' | 'block' | null
-  item: StoredCapture
+  calls: StoredCapture['response']['tool_calls']
   pageAt: string
+  /** How many there are up to the limit, whether they came or not. */
+  inPage: number
 }
 
-/** Newest first, below the cursor. */
+/** Characters of the captures of one page, and one more capture. */
+const PAGE_SIZE = 1024 * 1024
+
+/** Newest first, below the cursor. Fewer than the limit where they are long. */
 export function listCaptures(
   sql: Queryable,
   page: {
@@ -146,14 +151,23 @@ export function listCaptures(
 ): Promise<CaptureRow[]> {
   const { below } = page
   return sql<CaptureRow[]>`
-    select capture_id, agent, conversation_id, at, tool_names, capture_level, decision, item,
-      ${pageTime(sql, sql`at`)}
-    from captures
-    where tenant_id = ${page.tenantId}
-      ${page.agent === null ? sql`` : sql`and agent = ${page.agent}`}
-      ${page.tool === null ? sql`` : sql`and ${page.tool} = any (tool_names)`}
-      ${below === null ? sql`` : sql`and (at, capture_id) < ${pageEnd(sql, below)}`}
-    order by at desc, capture_id desc limit ${page.limit}`
+    select capture_id, agent, conversation_id, at, tool_names, capture_level, decision,
+      item::json #> '{response,tool_calls}' as calls, page_at, in_page::int
+    from (
+      select *, sum(own) over (order by at desc, capture_id desc) - own as size_before, count(*) over () as in_page
+      from (
+        select capture_id, agent, conversation_id, at, tool_names, capture_level, decision, item,
+          coalesce(item_size, length(item::text)) as own, ${pageTime(sql, sql`at`)}
+        from captures
+        where tenant_id = ${page.tenantId}
+          ${page.agent === null ? sql`` : sql`and agent = ${page.agent}`}
+          ${page.tool === null ? sql`` : sql`and ${page.tool} = any (tool_names)`}
+          ${below === null ? sql`` : sql`and (at, capture_id) < ${pageEnd(sql, below)}`}
+        order by at desc, capture_id desc limit ${page.limit}
+      ) newest
+    ) measured
+    where size_before < ${PAGE_SIZE}
+    order by at desc, capture_id desc`
 }
 
 /** The conversations of an agent that hold arguments, the one captured last first. */

@@ -1,27 +1,20 @@
-import { type OfferedTool, readSummary, type ToolSummary } from '@countersign/engine'
-import type { JsonValue } from '@countersign/protocol'
 import type { Queryable, Tx } from '../../postgres/sql.js'
 
 export interface LearnedTool {
-  agent: string
   toolName: string
-  summary: ToolSummary
+  /** JSON. */
+  summary: string
   judged: number
   passed: number
   updatedAt: Date
 }
 
-/** What was learned of an agent's tools, or of some of them. */
-export async function loadLearnedTools(
-  sql: Queryable,
-  where: { tenantId: string; agent: string; tools?: readonly string[] },
-): Promise<LearnedTool[]> {
-  const rows = await sql<LearnedTool[]>`
-    select agent, tool_name, summary, judged::int, passed::int, updated_at from learned_tools
+/** What was learned of an agent's tools. */
+export function loadLearnedTools(sql: Queryable, where: { tenantId: string; agent: string }): Promise<LearnedTool[]> {
+  return sql<LearnedTool[]>`
+    select tool_name, summary::text, judged::int, passed::int, updated_at from learned_tools
     where tenant_id = ${where.tenantId} and agent = ${where.agent}
-      ${where.tools === undefined ? sql`` : sql`and tool_name = any (${[...where.tools]})`}
     order by tool_name`
-  return rows.map((row) => ({ ...row, summary: readSummary(row.summary) }))
 }
 
 /** What was learned of some tools, as it is stored. */
@@ -121,12 +114,26 @@ export async function listLearnedAgents(
 
 /** As many as can be learned of, the newest. */
 const MAX_OFFERED = 1_024
+/** Characters of their schemas together. */
+const OFFERED_SIZE = 8 * 1024 * 1024
 
-export async function loadOfferedTools(sql: Queryable, tenantId: string, agent: string): Promise<OfferedTool[]> {
-  const rows = await sql<{ toolName: string; schema: JsonValue }[]>`
-    select tool_name, schema from offered_tools where tenant_id = ${tenantId} and agent = ${agent}
-    order by seen_at desc, tool_name limit ${MAX_OFFERED}`
-  return rows.map(({ toolName, schema }) => ({ name: toolName, ...(schema === null ? {} : { schema }) }))
+export interface StoredOffer {
+  toolName: string
+  /** JSON. Null where none came along, or those of newer tools are too long already. */
+  schema: string | null
+}
+
+export function loadOfferedTools(sql: Queryable, tenantId: string, agent: string): Promise<StoredOffer[]> {
+  return sql<StoredOffer[]>`
+    select tool_name, case when size <= ${OFFERED_SIZE} then schema end as schema from (
+      select tool_name, schema, seen_at, sum(coalesce(length(schema), 0)) over (order by seen_at desc, tool_name) as size
+      from (
+        select tool_name, schema::text, seen_at from offered_tools
+        where tenant_id = ${tenantId} and agent = ${agent}
+        order by seen_at desc, tool_name limit ${MAX_OFFERED}
+      ) newest
+    ) measured
+    order by seen_at desc, tool_name`
 }
 
 export interface CustomerContract {

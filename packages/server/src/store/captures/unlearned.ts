@@ -178,7 +178,7 @@ export interface UnlearnedCapture {
 }
 
 /** The captures in this order, until they come to `size` characters. The first comes however long it is. */
-export function loadUnlearned(
+export function loadCapturesInOrder(
   sql: Queryable,
   { tenantId, ids, size }: { tenantId: string; ids: readonly string[]; size: number },
 ): Promise<UnlearnedCapture[]> {
