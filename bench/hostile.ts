@@ -1,9 +1,10 @@
-// npm run bench -- hostile [PART OF A NAME]: can one tenant take the service from the others?
+// npm run bench -- hostile [PART OF A NAME] [SECONDS A SHAPE]: can one tenant take the service from the others?
 // A neighbour runs turns and kills sessions at a fixed pace, first alone, then while a hostile tenant on the free quota
 // (or a stranger) does one of the things in bench/support/hostile/*-shapes.ts. `kill_ms` is the slowest kill of all,
 // `turn_ratio` the slowest turn divided by the slowest one of the quiet time, `turn_ratio_p50` the same for medians, and
-// `rss_mb` the most memory that the service had, with a heap of 512 MB. A service that died or froze is started anew on
-// an empty database, and counted in `fell`.
+// `rss_mb` the most memory that the service had, with a heap of 512 MB. `piece_ms` is the longest that its main thread
+// worked without looking at its connections, in processor time. A service that died or froze is started anew on an empty
+// database, and counted in `fell`. What is worse than its bar is named in `missed`, and the exit code is 1. `turn_p99_ratio` compares the slowest hundredth with that of the quiet time.
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,11 +24,15 @@ const QUIET_SECONDS = 8
 /** A service that leaves a kill waiting as long as this is counted as frozen. */
 const FROZEN_MS = 10_000
 /** The longest that one shape is watched, whatever it still waits for. */
-const SHAPE_SECONDS = 25
+const SHAPE_SECONDS = Number(process.argv[3] ?? 25)
+
+/** What the project holds itself to. The memory is explained in decision 0083. */
+const BARS = { kill_ms: 250, turn_ratio: 5, rss_mb: 1_150, fell: 0 } as const
 
 const SHAPES = [...PLAN_SHAPES, ...CAPTURE_SHAPES, ...REQUEST_SHAPES]
 const wanted = process.argv[2] ?? ''
 const root = fileURLToPath(new URL('..', import.meta.url))
+const watcher = new URL('./support/hostile/watch-loop.mjs', import.meta.url).href
 const wait = (seconds: number) => new Promise((done) => setTimeout(done, seconds * 1_000))
 
 interface Service {
@@ -37,6 +42,8 @@ interface Service {
   readonly quiet: Watched
   isAlive(): boolean
   peakMb(): number
+  /** The longest piece since it was asked last. */
+  takePieceMs(): number
   stop(): Promise<void>
 }
 
@@ -45,22 +52,34 @@ const cluster = await startEmbeddedPostgres({ dataFolder: folder })
 let databases = 0
 let service: Service | null = null
 let fell = 0
-const worst = { kill_ms: 0, turn_ratio: 0, turn_ratio_p50: 0, rss_mb: 0 }
+const worst = {
+  kill_ms: 0,
+  kill_p99_ms: 0,
+  turn_ratio: 0,
+  turn_p99_ratio: 0,
+  turn_ratio_p50: 0,
+  piece_ms: 0,
+  rss_mb: 0,
+}
 try {
   for (const shape of SHAPES.filter(({ name }) => name.includes(wanted))) {
     service ??= await startService()
     const { quiet } = service
     const watched = await attack(service, shape)
     const kill = Math.max(...watched.kills)
-    const turns = [...watched.turns].sort((a, b) => a - b)
-    const turnRatio = (turns.at(-1) ?? LOST_MS) / Math.max(...quiet.turns)
-    const middleRatio = middle(watched.turns) / middle(quiet.turns)
+    const turn = Math.max(...watched.turns)
+    const piece = service.takePieceMs()
+    const turnRatio = turn / Math.max(...quiet.turns)
+    const middleRatio = part(watched.turns, 0.5) / part(quiet.turns, 0.5)
     const isFallen = !service.isAlive() || kill >= FROZEN_MS
     worst.kill_ms = Math.max(worst.kill_ms, kill)
+    worst.kill_p99_ms = Math.max(worst.kill_p99_ms, part(watched.kills, 0.99))
+    worst.turn_p99_ratio = Math.max(worst.turn_p99_ratio, part(watched.turns, 0.99) / part(quiet.turns, 0.99))
+    worst.piece_ms = Math.max(worst.piece_ms, piece)
     worst.turn_ratio = Math.max(worst.turn_ratio, turnRatio)
     worst.turn_ratio_p50 = Math.max(worst.turn_ratio_p50, middleRatio)
     worst.rss_mb = Math.max(worst.rss_mb, service.peakMb())
-    const figures = `kill ${kill.toFixed(0)} ms, turn ${(turns.at(-1) ?? 0).toFixed(0)} ms (${turnRatio.toFixed(1)}, median ${middleRatio.toFixed(1)}), ${service.peakMb().toFixed(0)} MB`
+    const figures = `kill ${kill.toFixed(0)} ms, turn ${turn.toFixed(0)} ms (${turnRatio.toFixed(1)}, median ${middleRatio.toFixed(1)}), piece ${piece.toFixed(0)} ms, ${service.peakMb().toFixed(0)} MB`
     console.log(`${figures}${isFallen ? (service.isAlive() ? ', FROZEN' : ', DIED') : ''}: ${shape.name}`)
     if (isFallen) {
       fell += 1
@@ -69,7 +88,10 @@ try {
     }
   }
   const rounded = Object.entries(worst).map(([name, value]) => [name, Math.round(value * 100) / 100])
-  console.log(JSON.stringify({ bench: 'hostile', ...Object.fromEntries(rounded), fell }))
+  const figures: Record<string, number> = { ...Object.fromEntries(rounded), fell }
+  const missed = Object.entries(BARS).flatMap(([name, bar]) => ((figures[name] ?? 0) > bar ? [name] : []))
+  console.log(JSON.stringify({ bench: 'hostile', ...figures, missed }))
+  if (missed.length > 0) process.exitCode = 1
 } finally {
   await service?.stop()
   await cluster.stop()
@@ -120,12 +142,24 @@ async function startService(): Promise<Service> {
   const { key } = await createTenant('neighbour', 'scale', readConfig({ DATABASE_URL: databaseUrl }))
   const child = spawn(
     process.execPath,
-    [`--max-old-space-size=${HEAP_MB}`, `${root}packages/cli/dist/main.js`, 'start', '--port', '0'],
+    [
+      '--import',
+      watcher,
+      `--max-old-space-size=${HEAP_MB}`,
+      `${root}packages/cli/dist/main.js`,
+      'start',
+      '--port',
+      '0',
+    ],
     {
       env: { ...process.env, DATABASE_URL: databaseUrl, COUNTERSIGN_LOG_LEVEL: 'silent' },
-      stdio: ['ignore', 'ignore', 'pipe'],
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     },
   )
+  let pieceMs = 0
+  child.on('message', (told: { pieceMs: number }) => {
+    pieceMs = Math.max(pieceMs, told.pieceMs)
+  })
   let alive = true
   const ended = new Promise<void>((done) => {
     child.once('exit', () => {
@@ -135,7 +169,7 @@ async function startService(): Promise<Service> {
   })
   const url = await new Promise<string>((done, fail) => {
     let output = ''
-    child.stderr.on('data', (chunk: Buffer) => {
+    child.stderr?.on('data', (chunk: Buffer) => {
       output += chunk.toString()
       const found = /is running at (http\S+)/.exec(output)?.[1]
       if (found) done(found)
@@ -155,8 +189,9 @@ async function startService(): Promise<Service> {
     const quiet = await neighbour.stop()
     if (seconds !== QUIET_SECONDS) continue
     console.log(
-      `quiet: kill ${Math.max(...quiet.kills).toFixed(0)} ms, turn ${Math.max(...quiet.turns).toFixed(0)} ms (median ${middle(quiet.turns).toFixed(1)})`,
+      `quiet: kill ${Math.max(...quiet.kills).toFixed(0)} ms, turn ${Math.max(...quiet.turns).toFixed(0)} ms (median ${part(quiet.turns, 0.5).toFixed(1)}, p99 ${part(quiet.turns, 0.99).toFixed(1)})`,
     )
+    pieceMs = 0
     return {
       url,
       databaseUrl,
@@ -164,6 +199,11 @@ async function startService(): Promise<Service> {
       quiet,
       isAlive: () => alive,
       peakMb: () => peak,
+      takePieceMs: () => {
+        const longest = pieceMs
+        pieceMs = 0
+        return longest
+      },
       stop: async () => {
         clearInterval(sampler)
         // One that is frozen does not hear anything milder.
@@ -184,8 +224,9 @@ async function createDatabase(): Promise<string> {
   return cluster.url.replace(/[^/]*$/, name)
 }
 
-function middle(times: readonly number[]): number {
-  return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? LOST_MS
+/** The time within which this part of the requests was answered. */
+function part(times: readonly number[], share: number): number {
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? LOST_MS
 }
 
 /** Zero where the system does not say. */
