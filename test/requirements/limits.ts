@@ -48,6 +48,7 @@ export const limits = {
   'environment.api-url': 'COUNTERSIGN_API_URL supplies the address of the API',
   'environment.api-url.default': "Without COUNTERSIGN_API_URL the service's base address is used",
   'limit.judging.steps': 'Judging a proposal takes a counted number of steps at most; a call beyond them is blocked',
+  'limit.judging.every-face': 'What takes too many steps is blocked alike by server, local mode, validate, backtest and playground',
   'limit.judging.other-tenants': "While one tenant's costly proposal is judged, another tenant's kill is answered",
   'isolation.policy-trap': "A policy that breaks Cedar is an error; other tenants' policies still decide",
 } satisfies Facts

@@ -153,10 +153,11 @@ export function caseFiles(): string[] {
   return names.sort().map((name) => `${folder}${name}`)
 }
 
-/** `{ "$repeat": "ab", "times": 4000 }` in a case is a long text. */
+/** `{ "$repeat": "ab", "times": 4000 }` in a case is a long text, and of anything else a long list. */
 function unfold(_key: string, value: unknown): unknown {
-  const { $repeat, times } = (value ?? {}) as { $repeat?: string; times?: number }
-  return $repeat === undefined ? value : $repeat.repeat(times ?? 0)
+  const { $repeat, times = 0 } = (value ?? {}) as { $repeat?: unknown; times?: number }
+  if ($repeat === undefined) return value
+  return typeof $repeat === 'string' ? $repeat.repeat(times) : Array.from({ length: times }, () => $repeat)
 }
 
 function expand(file: string, about: CaseFile, written: WrittenCase): Case[] {
