@@ -1,6 +1,7 @@
 // A governed stream: text flows immediately, tool calls are held until they are judged. A blocked call is never
 // released.
 import assert from 'node:assert/strict'
+import { fileURLToPath } from 'node:url'
 import Anthropic from '@anthropic-ai/sdk'
 import { replay } from '@countersign/sdk'
 import { scriptedModel } from '../scripted-model.js'
@@ -15,14 +16,7 @@ model.say({
 })
 
 const session = replay(new Anthropic({ apiKey: 'not needed on loopback', baseURL: model.anthropicUrl }), {
-  contracts: [
-    { tool: 'search', side_effect: 'read' },
-    {
-      tool: 'delete_file',
-      side_effect: 'destructive',
-      argument_value_invariants: [{ path: '$.path', starts_with: '/tmp/' }],
-    },
-  ],
+  contractsDir: fileURLToPath(new URL('contracts', import.meta.url)),
   // Remove blocked calls from the response and return the rest.
   gate: 'strip_blocked',
   tools: {

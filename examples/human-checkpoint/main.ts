@@ -1,5 +1,6 @@
 // A person approves large payments. The callback is yours: a chat message, a web page, a prompt in the terminal.
 import assert from 'node:assert/strict'
+import { fileURLToPath } from 'node:url'
 import { ReplayContractError, replay } from '@countersign/sdk'
 import OpenAI from 'openai'
 import { calls, scriptedModel } from '../scripted-model.js'
@@ -10,19 +11,7 @@ model.say(calls('pay', { amount: 50 }), calls('pay', { amount: 300 }), calls('pa
 const paid: number[] = []
 const asked: number[] = []
 const session = replay(new OpenAI({ apiKey: 'not needed on loopback', baseURL: model.openaiUrl }), {
-  contracts: [
-    {
-      tool: 'pay',
-      side_effect: 'financial',
-      gate: 'allow',
-      checkpoint: {
-        when: [{ path: '$.amount', gt: 200 }],
-        reason: 'large payment',
-        timeout_seconds: 120,
-        context: [{ label: 'amount', path: '$.amount' }],
-      },
-    },
-  ],
+  contractsDir: fileURLToPath(new URL('contracts', import.meta.url)),
   tools: {
     pay: ({ amount }: { amount: number }) => {
       paid.push(amount)
