@@ -250,7 +250,7 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
         return wait(Promise.resolve<TurnResult>({ action: 'keep', callIds: new Set() }))
       },
       abandon: async () => {},
-      holdStreams: false,
+      mayRetry: false,
       onlyWatches: false,
     }
     const client = proof.make(recordingFetch(sent))

@@ -37,7 +37,7 @@ afterAll(() => provider.close())
 const PROVIDERS = { 'openai-chat': openaiChat, 'openai-responses': openaiResponses, 'anthropic-messages': anthropic }
 
 /** The real clients; `judge` null leaves them bare. */
-function clients(judge: ((answer: ModelAnswer) => TurnResult) | null, holdStreams = false) {
+function clients(judge: ((answer: ModelAnswer) => TurnResult) | null, mayRetry = false) {
   const openai = new OpenAI({ apiKey: 'unused', baseURL: `${provider.url}/v1`, maxRetries: 0, logLevel: 'off' })
   const claude = new Anthropic({ apiKey: 'unused', baseURL: provider.url, maxRetries: 0, logLevel: 'off' })
   if (judge === null) return { openai, claude }
@@ -47,7 +47,7 @@ function clients(judge: ((answer: ModelAnswer) => TurnResult) | null, holdStream
       return yield* wait(Promise.resolve(judge(answer)))
     },
     abandon: async () => {},
-    holdStreams,
+    mayRetry,
     onlyWatches: false,
   }
   const governor: ClientGovernor = {
@@ -135,12 +135,12 @@ describeShared('recorded streams', 'conformance/streams', () => {
     const { format, events } = recorded
     const serve = (times: number) => provider.enqueue(...Array.from({ length: times }, () => ({ events })))
 
-    test.each([false, true])('with everything allowed the program receives the same (held: %s)', async (held) => {
+    test.each([false, true])('with everything allowed the program receives the same (retries: %s)', async (retries) => {
       serve(4)
       const bare = await readEvents(format, clients(null))
-      expect(await readEvents(format, clients(release, held))).toEqual(bare)
+      expect(await readEvents(format, clients(release, retries))).toEqual(bare)
       const final = await readFinal(format, clients(null))
-      expect(await readFinal(format, clients(release, held))).toEqual(final)
+      expect(await readFinal(format, clients(release, retries))).toEqual(final)
     })
 
     test('what a provider really says contradicts itself nowhere', () => {

@@ -37,6 +37,8 @@ export const clientOptions = {
   'option.max-retries.default': 'maxRetries is 0 when not given',
   'option.max-retries.maximum': 'maxRetries above 5 is refused',
   'option.max-retries.shows-call': 'a retry shows the model its own calls, each answered with why it was not run',
+  'option.max-retries.text-flows': 'with maxRetries the text of a stream flows until its first call begins',
+  'option.max-retries.joins-streams': 'a retry after text has flowed goes on in the same stream',
   'option.max-retries.retries': 'maxRetries above 0 calls the model again after a contract failure',
   'option.max-unguarded-calls.default': 'maxUnguardedCalls is 3 when not given',
   'option.max-unguarded-calls.only-allow': 'maxUnguardedCalls has no effect under onError block',

@@ -1,5 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk'
-import type OpenAI from 'openai'
+import OpenAI from 'openai'
 import { describe, expect } from 'vitest'
 import { ReplayContractError, type ReplayOptions, type ReplaySession, replay } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
@@ -19,6 +19,8 @@ interface Api {
   readonly start: (options: ReplayOptions) => ReplaySession<object>
   readonly ask: (session: ReplaySession<object>) => Promise<string[]>
   readonly stream: (session: ReplaySession<object>) => Promise<string[]>
+  /** As the client's own helper puts a stream together. */
+  readonly final: (session: ReplaySession<object>) => Promise<{ text: string; names: string[] }>
 }
 
 const chat = (session: ReplaySession<object>) => (session.client as OpenAI).chat.completions
@@ -56,6 +58,11 @@ const APIS: Record<string, Api> = {
       }
       return names
     },
+    final: async (session) => {
+      const { choices } = await chat(session).stream(chatRequest).finalChatCompletion()
+      const { content, tool_calls = [] } = choices[0]!.message
+      return { text: content ?? '', names: tool_calls.map(({ function: made }) => made.name) }
+    },
   },
   'OpenAI Responses': {
     start: (options) => replay(agent.openai(), options),
@@ -71,6 +78,10 @@ const APIS: Record<string, Api> = {
       }
       return names
     },
+    final: async (session) => {
+      const { output, output_text } = await responses(session).stream(responsesRequest).finalResponse()
+      return { text: output_text, names: output.flatMap((item) => (item.type === 'function_call' ? [item.name] : [])) }
+    },
   },
   'Anthropic messages': {
     start: (options) => replay(agent.anthropic(), options),
@@ -85,6 +96,13 @@ const APIS: Record<string, Api> = {
           names.push(event.content_block.name)
       }
       return names
+    },
+    final: async (session) => {
+      const { content } = await messages(session).stream(messagesRequest).finalMessage()
+      return {
+        text: content.map((block) => (block.type === 'text' ? block.text : '')).join(''),
+        names: content.flatMap((block) => (block.type === 'tool_use' ? [block.name] : [])),
+      }
     },
   },
 }
@@ -161,12 +179,56 @@ describe.each(Object.entries(APIS))('%s', (_, api) => {
       await session.restore()
     })
 
+    proves('option.max-retries.joins-streams', `goes on in the same stream after a retry (${level})`, async () => {
+      const session = begin({ maxRetries: 2 })
+      agent.provider.enqueue(
+        { text: 'I pay 501.', ...calls(['pay', { amount: 501 }, 'p1']) },
+        { text: 'Then 502.', ...calls(['pay', { amount: 502 }, 'p2'], ['look', {}, 'l1']) },
+        { text: 'Five it is.', ...calls(['look', {}, 'l2'], ['pay', { amount: 5 }, 'p3']) },
+      )
+      const { text, names } = await api.final(session)
+      expect(names).toEqual(['look', 'pay'])
+      expect(text.replaceAll('\n', '')).toBe('I pay 501.Then 502.Five it is.')
+      await session.restore()
+    })
+
     proves('option.max-retries.retries', `asks again for a stream that is held (${level})`, async () => {
       const session = begin({ maxRetries: 1 })
       agent.provider.enqueue(calls(['pay', { amount: 501 }]), calls(['pay', { amount: 5 }]))
       expect(await api.stream(session)).toEqual(['pay'])
       await session.restore()
     })
+  }
+})
+
+proves('option.max-retries.text-flows', 'with maxRetries text is seen before the answer has ended', async () => {
+  for (const offered of [chatRequest.tools, []]) {
+    let write: ReadableStreamDefaultController<Uint8Array> | undefined
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        write = controller
+      },
+    })
+    const chunk = (delta: object, finish_reason: string | null = null) =>
+      write?.enqueue(
+        new TextEncoder().encode(
+          `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason }] })}\n\n`,
+        ),
+      )
+    const fetch = async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+    const session = replay(new OpenAI({ apiKey: 'sk-test', fetch }), { contracts, tools, maxRetries: 1 })
+    chunk({ content: 'Well' })
+    const stream = await session.client.chat.completions.create({
+      ...chatRequest,
+      tools: offered,
+      stream: true,
+    })
+    const reader = stream[Symbol.asyncIterator]()
+    expect((await reader.next()).value?.choices[0]?.delta.content).toBe('Well')
+    chunk({}, 'stop')
+    write?.close()
+    while (!(await reader.next()).done);
+    await session.restore()
   }
 })
 

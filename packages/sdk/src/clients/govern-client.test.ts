@@ -41,7 +41,7 @@ function governed<Client extends object>(
     abandon: async (answer) => {
       recorded.abandoned.push(answer)
     },
-    holdStreams: false,
+    mayRetry: false,
     onlyWatches: false,
     ...overrides,
   }
@@ -265,7 +265,7 @@ describe('streams', () => {
     expect(stream.controller).toBeInstanceOf(AbortController)
   })
 
-  test('a held stream can be thrown away and asked for again', async () => {
+  test('a stream goes on with the next answer where the model is asked again', async () => {
     provider.enqueue(TWO_CALLS, { text: 'Better.' })
     let judged = 0
     const { client } = governed(
@@ -274,10 +274,11 @@ describe('streams', () => {
         judged += 1
         return judged === 1 ? { action: 'retry', request: { ...request, user: 'again' } } : { action: 'release' }
       },
-      { holdStreams: true },
+      { mayRetry: true },
     )
     const final = await client.chat.completions.stream(chat).finalChatCompletion()
-    expect(final.choices[0]?.message.content).toBe('Better.')
+    expect(final.choices[0]?.message).toMatchObject({ content: 'Let me see.\n\nBetter.' })
+    expect(final.choices[0]?.message.tool_calls).toBeUndefined()
     expect(provider.requests.map(({ body }) => body?.user)).toEqual([undefined, 'again'])
   })
 })

@@ -65,6 +65,7 @@ export function neutralProvider(name: string): Provider {
     textResponse: notSent,
     textEvents: notSent,
     readStream: notSent,
+    joinStreams: notSent,
     wire: { encode: notSent, end: '', problem: notSent },
   }
 }

@@ -37,6 +37,8 @@ export interface Provider {
   /** Undefined where every request brings the whole conversation. */
   readonly stored?: StoredConversations
   readStream(request: JsonObject, options?: { holdAll?: boolean }): StreamHold
+  /** Makes one stream of the answers to several requests of a turn. */
+  joinStreams(): StreamJoin
   /** How one event is written in the body of a server-sent event stream, and what ends the stream. */
   readonly wire: {
     encode(event: unknown): string
@@ -90,6 +92,14 @@ export interface MessageCall {
   id: string
   name: string
   arguments: unknown
+}
+
+/** What has flowed of an answer cannot be taken back: the next answer goes on from there, in the same stream. */
+export interface StreamJoin {
+  /** An event of the answer, as it follows on what has flowed before; none where that was said already. */
+  join(event: JsonObject): JsonObject[]
+  /** Another answer begins; gives the events that end what is open. */
+  again(): JsonObject[]
 }
 
 /**

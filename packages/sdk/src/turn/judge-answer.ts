@@ -1,9 +1,8 @@
 import type { Decision } from '@countersign/protocol'
 import { isObject, type JsonObject, withHiddenPropertiesOf } from '../base/json-object.js'
-import { runToPromise } from '../base/steps.js'
 import type { ApiResult } from '../clients/api-promise.js'
-import { type ClientStream, layStream, streamOf } from '../clients/client-stream.js'
-import type { Provider, SaidInstead, StreamHold } from '../providers/provider.js'
+import { streamOf } from '../clients/client-stream.js'
+import type { Provider, SaidInstead } from '../providers/provider.js'
 import { explainToModel } from './gate.js'
 import type { ModelAnswer, TurnHooks, TurnResult } from './turn-hooks.js'
 
@@ -48,101 +47,13 @@ export function wholeAnswer(provider: Provider, data: unknown, result: TurnResul
   }
 }
 
-/** A stream is judged at its end: as the program reads it, or here at once where it may be thrown away for a retry. */
-export async function judgeStream(pending: PendingRequest, stream: ClientStream): Promise<GivenAnswer> {
-  const { hooks, provider, request } = pending
-  const holdAll = hooks.holdStreams
-  const hold = provider.readStream(request, { holdAll })
-  if (!holdAll) {
-    layStream(stream, (source) => flow(pending, hold, source(), stream.controller))
-    return { data: stream }
-  }
-  // What goes wrong is seen where the stream is read, as it would be without the hold.
-  const failed = (error: unknown): GivenAnswer => {
-    layStream(stream, () => failing(error))
-    return { data: stream }
-  }
-  try {
-    for await (const event of stream) if (isObject(event)) hold.take(event)
-  } catch (error) {
-    await hooks.abandon({ request: pending.sent, response: hold.response(), why: 'failed', complete: false, error })
-    return failed(error)
-  }
-  try {
-    const result = await runToPromise(hooks.judge(streamAnswer(pending, hold)))
-    if (result.action === 'retry') return { retry: result.request }
-    const events = released(hold, result)
-    layStream(stream, () => replay(events))
-    return { data: stream }
-  } catch (error) {
-    return failed(error)
-  }
-}
-
-/** The events that may flow as they come; those that may not, after the judgement. */
-async function* flow(
-  pending: PendingRequest,
-  hold: StreamHold,
-  source: AsyncIterator<unknown>,
-  controller: AbortController,
-): AsyncGenerator<unknown> {
-  const abandon = (why: 'failed' | 'left', error?: unknown) =>
-    pending.hooks.abandon({
-      request: pending.sent,
-      response: hold.response(),
-      why,
-      complete: hold.complete() && !hold.holding(),
-      error,
-    })
-  const passesAll = pending.hooks.onlyWatches
-  let ended = false
-  try {
-    for await (const event of { [Symbol.asyncIterator]: () => source }) {
-      const free = isObject(event) ? hold.take(event) : [event]
-      if (passesAll) yield event
-      else yield* free
-    }
-    ended = true
-  } catch (error) {
-    ended = true
-    await abandon('failed', error)
-    throw error
-  } finally {
-    if (!ended) await abandon('left')
-  }
-  // The clients end a stream quietly when the program aborts it.
-  if (controller?.signal?.aborted && !hold.complete()) return abandon('left')
-  const result = await runToPromise(pending.hooks.judge(streamAnswer(pending, hold)))
-  if (!passesAll) yield* released(hold, result)
-}
-
-// biome-ignore lint/correctness/useYield: a stream that fails before its first event
-async function* failing(error: unknown): AsyncGenerator<unknown> {
-  throw error
-}
-
-function released(hold: StreamHold, result: TurnResult): JsonObject[] {
-  switch (result.action) {
-    case 'release':
-      return isMarked(result) ? withMarkAtEnd(hold.release(), result.marked) : hold.release()
-    case 'keep': {
-      const events = hold.releaseOnly(result.callIds)
-      return isMarked(result) ? withMarkAtEnd(events, result.marked) : events
-    }
-    case 'answer':
-      return hold.releaseOnly(new Set(), result.text)
-    case 'retry':
-      throw new Error('a stream that has begun to flow cannot be asked for again')
-  }
-}
-
 type Marked = TurnResult & { readonly marked: readonly Decision[] }
 
-const isMarked = (result: TurnResult): result is Marked =>
+export const isMarked = (result: TurnResult): result is Marked =>
   'marked' in result && result.marked !== undefined && result.marked.length > 0
 
 /** Which calls of an answer are blocked, beside it: what stands in its messages is sent back to the provider. */
-const markOf = (marked: readonly Decision[]): JsonObject => ({
+export const markOf = (marked: readonly Decision[]): JsonObject => ({
   blocked: marked.map((call) => ({
     call_id: call.call_id,
     tool_name: call.tool_name,
@@ -153,16 +64,6 @@ const markOf = (marked: readonly Decision[]): JsonObject => ({
 
 const withMark = (response: JsonObject, marked: readonly Decision[]): JsonObject =>
   withHiddenPropertiesOf(response, { ...response, countersign: markOf(marked) })
-
-function withMarkAtEnd(events: readonly JsonObject[], marked: readonly Decision[]): JsonObject[] {
-  const last = events.at(-1)
-  return last === undefined ? [] : [...events.slice(0, -1), { ...last, countersign: markOf(marked) }]
-}
-
-function streamAnswer(pending: PendingRequest, hold: StreamHold): ModelAnswer {
-  const came = { complete: hold.complete(), contradiction: hold.contradiction(), streamed: true }
-  return answerOf(pending, hold.response(), came)
-}
 
 export function answerOf({ sent, startedAt }: PendingRequest, data: unknown, came = WHOLE): ModelAnswer {
   const { complete, contradiction, streamed } = came

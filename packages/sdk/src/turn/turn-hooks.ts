@@ -11,8 +11,8 @@ export interface TurnHooks {
   judge(answer: ModelAnswer): Steps<TurnResult>
   /** There is nothing to judge: the model call failed, or the program left the stream. Must not throw. */
   abandon(answer: AbandonedAnswer): Promise<void>
-  /** Hold streams from their first event, because the answer may be thrown away for a retry. */
-  readonly holdStreams: boolean
+  /** The model may be asked again after an answer: then its streams are joined. */
+  readonly mayRetry: boolean
   /** Nothing of the prepared request is enforced: it is sent as it is, and the answer passes untouched. */
   readonly onlyWatches: boolean
 }
@@ -49,5 +49,5 @@ export type TurnResult =
   | { action: 'keep'; callIds: ReadonlySet<string>; marked?: readonly Decision[] }
   /** No call stays, and this is said. */
   | { action: 'answer'; text: string }
-  /** The answer is thrown away, and the model is asked again. Streams only with `holdStreams`. */
+  /** What is held of the answer is thrown away, and the model is asked again. Only with `mayRetry`. */
   | { action: 'retry'; request: JsonObject }

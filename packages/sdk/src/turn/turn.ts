@@ -6,17 +6,11 @@ import { runToPromise, type Steps, wait } from '../base/steps.js'
 import { type ApiResult, GovernedPromise } from '../clients/api-promise.js'
 import { isClientStream } from '../clients/client-stream.js'
 import type { ModelCall } from '../clients/govern-client.js'
-import type { Provider, RequestView } from '../providers/provider.js'
+import type { Provider, RequestView, SaidInstead } from '../providers/provider.js'
 import { NOT_RUN } from './continuations.js'
 import { explainToModel } from './gate.js'
-import {
-  answerInstead,
-  answerOf,
-  type GivenAnswer,
-  judgeStream,
-  type PendingRequest,
-  wholeAnswer,
-} from './judge-answer.js'
+import { answerInstead, answerOf, type GivenAnswer, type PendingRequest, wholeAnswer } from './judge-answer.js'
+import { judgeStream } from './judge-stream.js'
 import {
   type AnswerContext,
   type AnswerResult,
@@ -56,25 +50,37 @@ function* turnSteps(hooks: TurnHooks, call: ModelCall): Steps<ApiResult> {
   const { provider } = call
   let { request } = call
   for (;;) {
-    const prepared = yield* hooks.prepare(request)
-    if ('said' in prepared) return answerInstead(provider, request, prepared.said)
-    const addsUsage = request.stream === true && !hooks.onlyWatches
-    const sent = addsUsage ? provider.withStreamUsage(prepared.request) : prepared.request
-    const pending: PendingRequest = { provider, hooks, request, sent, startedAt: performance.now() }
-    let sending: unknown
-    let data: unknown
-    try {
-      sending = call.send(sent)
-      data = yield sending as Promise<unknown>
-    } catch (error) {
-      yield hooks.abandon({ request: sent, response: null, why: 'failed', complete: false, error })
-      throw error
+    const asked = yield* ask(hooks, call, request)
+    if ('said' in asked) return answerInstead(provider, request, asked.said)
+    const { pending, sending, data } = asked
+    if (isClientStream(data)) {
+      return { data: judgeStream(pending, data, (again) => ask(hooks, call, again)), call: sending }
     }
-    const given: GivenAnswer = isClientStream(data)
-      ? yield* wait(judgeStream(pending, data))
-      : wholeAnswer(provider, data, yield* hooks.judge(answerOf(pending, data)))
+    const given: GivenAnswer = wholeAnswer(provider, data, yield* hooks.judge(answerOf(pending, data)))
     if (!('retry' in given)) return { data: given.data, call: sending }
     request = given.retry
+  }
+}
+
+/** What came of a request: the answer of the model as it is, or what is said in its place. */
+type Asked =
+  | { readonly said: SaidInstead }
+  | { readonly pending: PendingRequest; readonly sending: unknown; readonly data: unknown }
+
+function* ask(hooks: TurnHooks, call: ModelCall, request: JsonObject): Steps<Asked> {
+  const { provider } = call
+  const prepared = yield* hooks.prepare(request)
+  if ('said' in prepared) return prepared
+  const addsUsage = request.stream === true && !hooks.onlyWatches
+  const sent = addsUsage ? provider.withStreamUsage(prepared.request) : prepared.request
+  const pending: PendingRequest = { provider, hooks, request, sent, startedAt: performance.now() }
+  try {
+    const sending = call.send(sent)
+    const data = yield sending as Promise<unknown>
+    return { pending, sending, data }
+  } catch (error) {
+    yield hooks.abandon({ request: sent, response: null, why: 'failed', complete: false, error })
+    throw error
   }
 }
 
@@ -115,7 +121,7 @@ export function createTurn(session: TurnSession, provider: Provider, options: Tu
     abandon: (answer) => abandon(turn, answer),
     removed: () => (onlyWatches(turn) ? [] : (turn.asked?.prepared?.removed ?? [])),
     // Known only once the request is prepared.
-    get holdStreams() {
+    get mayRetry() {
       return options.retries > 0 && !onlyWatches(turn)
     },
     get onlyWatches() {

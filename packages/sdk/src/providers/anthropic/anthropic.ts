@@ -8,6 +8,7 @@ import {
   without,
 } from '../../base/json-object.js'
 import type { MessageView, OfferedTool, Provider, RequestView, SaidInstead } from '../provider.js'
+import { joinMessageStreams } from './anthropic-join.js'
 import { endedByCalls, readMessageStream } from './anthropic-stream.js'
 
 /** Anthropic `messages`. */
@@ -31,6 +32,7 @@ export const anthropic: Provider = {
   textResponse,
   textEvents,
   readStream: readMessageStream,
+  joinStreams: joinMessageStreams,
   wire: {
     encode: (event) => `event: ${isObject(event) ? text(event.type) : ''}\ndata: ${JSON.stringify(event)}\n\n`,
     end: '',

@@ -9,6 +9,7 @@ import {
 } from '../../base/json-object.js'
 import type { MessageCall, MessageView, OfferedTool, Provider, RequestView, SaidInstead } from '../provider.js'
 import { isOddList } from './openai-chat-choice.js'
+import { joinChatStreams } from './openai-chat-join.js'
 import { choicesWithLegacyCall, endedByCalls, readChatStream } from './openai-chat-stream.js'
 
 /** OpenAI `chat.completions`, and the many clients that speak it. */
@@ -36,6 +37,7 @@ export const openaiChat: Provider = {
   textResponse,
   textEvents,
   readStream: readChatStream,
+  joinStreams: joinChatStreams,
   wire: {
     encode: (event) => `data: ${JSON.stringify(event)}\n\n`,
     end: 'data: [DONE]\n\n',

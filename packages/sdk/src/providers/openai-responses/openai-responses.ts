@@ -9,6 +9,7 @@ import {
 } from '../../base/json-object.js'
 import type { MessageView, OfferedTool, Provider, RequestView, SaidInstead } from '../provider.js'
 import { callsExcept } from './openai-responses-calls.js'
+import { joinResponseStreams } from './openai-responses-join.js'
 import { messageItem, readResponseStream } from './openai-responses-stream.js'
 import { inputItems, saidInsteadId, storedResponses } from './stored-responses.js'
 
@@ -35,6 +36,7 @@ export const openaiResponses: Provider = {
   textResponse,
   textEvents,
   readStream: readResponseStream,
+  joinStreams: joinResponseStreams,
   stored: storedResponses,
   wire: {
     encode: (event) => `event: ${isObject(event) ? text(event.type) : ''}\ndata: ${JSON.stringify(event)}\n\n`,
