@@ -5,7 +5,7 @@
 export const JSON_SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
   {
     reason: 'a reference is never fetched',
-    shows: /can't resolve reference/,
+    shows: /leads to no schema of this document/,
     files: {
       'defs.json': ['validate definition against metaschema'],
       'dynamicRef.json': [
@@ -13,6 +13,7 @@ export const JSON_SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
         '$ref and $dynamicAnchor are independent of order - $defs first',
         '$ref and $dynamicAnchor are independent of order - $ref first',
         '$ref to $dynamicRef finds detached $dynamicAnchor',
+        'A $ref to a $dynamicAnchor in the same schema resource behaves like a normal $ref to an $anchor',
       ],
       'ref.json': ['remote ref, containing refs itself'],
       'refRemote.json': [
@@ -35,13 +36,12 @@ export const JSON_SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
     },
   },
   {
-    reason: 'Ajv gives $dynamicRef another meaning than the standard: refused',
-    shows: /unknown keyword: "\$dynamic(Ref|Anchor)"/,
+    reason: '$dynamicRef and $dynamicAnchor are not supported',
+    shows: /"\$dynamic(Ref|Anchor)" is not supported/,
     files: {
       'dynamicRef.json': [
         'A $dynamicRef to a $dynamicAnchor in the same schema resource behaves like a normal $ref to an $anchor',
         'A $dynamicRef to an $anchor in the same schema resource behaves like a normal $ref to an $anchor',
-        'A $ref to a $dynamicAnchor in the same schema resource behaves like a normal $ref to an $anchor',
         'A $dynamicRef resolves to the first $dynamicAnchor still in scope that is encountered when the schema is evaluated',
         'A $dynamicRef without anchor in fragment behaves identical to $ref',
         "A $dynamicRef with intermediate scopes that don't include a matching $dynamicAnchor does not affect dynamic scope resolution",
@@ -57,59 +57,13 @@ export const JSON_SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
         '$dynamicRef skips over intermediate resources - direct reference',
         '$dynamicRef avoids the root of each schema, but scopes are still registered',
       ],
+      'unevaluatedItems.json': ['unevaluatedItems with $dynamicRef'],
       'unevaluatedProperties.json': ['unevaluatedProperties with $dynamicRef'],
     },
   },
   {
-    reason: 'Ajv gives unevaluatedItems another meaning beside contains and anyOf: refused',
-    shows: /unknown keyword: "unevaluatedItems"/,
-    files: {
-      'unevaluatedItems.json': [
-        'unevaluatedItems true',
-        'unevaluatedItems false',
-        'unevaluatedItems as schema',
-        'unevaluatedItems with uniform items',
-        'unevaluatedItems with tuple',
-        'unevaluatedItems with items and prefixItems',
-        'unevaluatedItems with items',
-        'unevaluatedItems with nested tuple',
-        'unevaluatedItems with nested items',
-        'unevaluatedItems with nested prefixItems and items',
-        'unevaluatedItems with nested unevaluatedItems',
-        'unevaluatedItems with anyOf',
-        'unevaluatedItems with oneOf',
-        'unevaluatedItems with not',
-        'unevaluatedItems with if/then/else',
-        'unevaluatedItems with boolean schemas',
-        'unevaluatedItems with $ref',
-        'unevaluatedItems before $ref',
-        'unevaluatedItems with $dynamicRef',
-        "unevaluatedItems can't see inside cousins",
-        'item is evaluated in an uncle schema to unevaluatedItems',
-        'unevaluatedItems depends on adjacent contains',
-        'unevaluatedItems depends on multiple nested contains',
-        'unevaluatedItems and contains interact to control item dependency relationship',
-        'unevaluatedItems with minContains = 0',
-        'non-array instances are valid',
-        'unevaluatedItems with null instance elements',
-        'unevaluatedItems can see annotations from if without then and else',
-        'Evaluated items collection needs to consider instance location',
-      ],
-    },
-  },
-  {
-    reason: 'Ajv gives if without then another meaning beside unevaluatedProperties: refused',
-    shows: /"if" needs "then"/,
-    files: {
-      'unevaluatedProperties.json': [
-        'unevaluatedProperties with if/then/else, then not defined',
-        'unevaluatedProperties can see annotations from if without then and else',
-      ],
-    },
-  },
-  {
     reason: 'a keyword without effect is a mistake',
-    shows: /strict mode: .*(ignored|always invalid)/,
+    shows: /no effect|nothing is valid/,
     files: {
       'if-then-else.json': [
         'ignore if without then or else',
@@ -120,11 +74,17 @@ export const JSON_SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
       'maxContains.json': ['maxContains without contains is ignored'],
       'minContains.json': ['minContains without contains is ignored', 'maxContains < minContains', 'minContains = 0'],
       'ref.json': ['ref to if', 'ref to then', 'ref to else'],
+      'unevaluatedItems.json': [
+        'unevaluatedItems and contains interact to control item dependency relationship',
+        'unevaluatedItems can see annotations from if without then and else',
+        'unevaluatedItems with minContains = 0',
+      ],
+      'unevaluatedProperties.json': ['unevaluatedProperties can see annotations from if without then and else'],
     },
   },
   {
     reason: 'an enum without values is a mistake',
-    shows: /enum must have non-empty array/,
+    shows: /"enum" must be a list with at least one value/,
     files: {
       'enum.json': ['empty enum'],
     },
@@ -158,17 +118,6 @@ export const JSON_SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
       'vocabulary.json': [
         'schema that uses custom metaschema with with no validation vocabulary',
         'ignore unrecognized optional vocabulary',
-      ],
-    },
-  },
-  {
-    reason: 'Ajv cannot compile a relative reference to the document it stands in',
-    shows: /Maximum call stack size exceeded/,
-    files: {
-      'ref.json': [
-        'refs with relative uris and defs',
-        'relative refs with absolute uris and defs',
-        'URN ref with nested pointer ref',
       ],
     },
   },

@@ -53,7 +53,7 @@ describe('schemas that are refused', () => {
     ['not an object', 'string', 'object, true or false'],
     ['an unknown type', { type: 'text' }, 'invalid'],
     ['an unknown keyword', { type: 'string', minLenght: 1 }, 'minLenght'],
-    ['a remote reference', { $ref: 'https://example.test/schema.json' }, 'resolve'],
+    ['a remote reference', { $ref: 'https://example.test/schema.json' }, 'no schema of this document'],
     ['another draft', { $schema: 'http://json-schema.org/draft-07/schema#' }, '$schema'],
     ['a pattern RE2 cannot take', { pattern: '(?=a)' }, 'RE2'],
     ['an asynchronous schema', { $async: true, type: 'string' }, '$async'],
@@ -95,7 +95,7 @@ describe('no schema freezes the process', () => {
     quickly(() => {
       const next = { properties: { x: { $ref: '#' } } }
       const value = JSON.parse(`${'{"x":'.repeat(63)}1${'}'.repeat(63)}`)
-      expect(() => validate({ anyOf: [next, next] }, value)).toThrow(TooCostlyError)
+      expect(() => validate({ anyOf: [next, next], not: { const: 1 } }, value)).toThrow(TooCostlyError)
     }))
 
   test('a reference to itself', () => quickly(() => expect(validate({ $ref: '#' }, 1)).toHaveLength(1)))
