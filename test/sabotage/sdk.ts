@@ -58,7 +58,11 @@ export const sdkSabotages: Bugs = {
     },
   ],
   'packages/sdk/src/session/core/attachment.ts': [
-    { breaks: 'plan.zero-config', from: "const agent = settings.agent ?? 'default'", to: "const agent = 'default'" },
+    {
+      breaks: 'plan.zero-config',
+      from: 'const agent = settings.agent ?? DEFAULT_AGENT',
+      to: 'const agent = DEFAULT_AGENT',
+    },
     {
       breaks: 'health.governance-attachment.no-plan',
       from: "if (lookup.status !== 'approved') {",
