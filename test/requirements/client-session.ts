@@ -28,9 +28,12 @@ export const clientSession = {
   'open-session.settle': 'settle() reports the outcome of a call that the program ran itself',
   // Each way to govern a program tells the stories of test/frameworks/cases.ts.
   'face.replay': 'a program on replay with the gate answer comes to the verdicts and the ledger that every face comes to',
+  'face.fetch': 'a program on session.fetch comes to the verdicts and the ledger that every face comes to',
   'face.ai': 'an agent of the AI SDK 6 or 7 comes to the verdicts and the ledger that every face comes to',
   'face.langchain': 'an agent of LangChain comes to the verdicts and the ledger that every face comes to',
   'face.openai-agents': 'an agent of the OpenAI Agents SDK comes to the verdicts and the ledger that every face comes to',
+  'face.approvals': "a call that needs a person is asked about in the framework's own way, and runs only as it was shown",
+  'face.handoffs': 'a handoff of the OpenAI Agents SDK is one of the workflow, and handing work back completes it',
   'face.frameworks-apart': 'npm start installs no agent framework, and a new major version of one fails a test',
   'fetch.narrows': 'session.fetch offers the model only the tools that are allowed',
   'fetch.judges': 'session.fetch judges every call of an answer, whole or streamed, over each wire',
