@@ -77,7 +77,6 @@ proves('face.handoffs', async () => {
     'handoff_completed',
   ])
   expect(await linesOf(joined[0]?.sessionId ?? '')).toEqual([
-    'handoff_accepted',
     'proposed p1 pay allow',
     'receipt p1 succeeded executed',
     'handoff_completed',
