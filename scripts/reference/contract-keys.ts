@@ -35,11 +35,8 @@ export const CONTRACT_KEYS: Readonly<Record<keyof Contract, string>> = {
   execution_constraints: 'rules that the tool wrapper checks just before the tool runs',
   checkpoint: 'when a person must approve the call; one trigger or a list',
   policy: '`cedar`: who may call the tool; needs a principal',
+  hours: "`time_zone` and `allow`: when the tool may be called, by the server's clock",
   timeouts: '`total_ms`: how long the tool may run',
-  retries: 'stored, not enforced',
-  rate_limits: 'stored, not enforced',
-  golden_cases: 'stored, not enforced',
-  allowed_errors: 'stored, not enforced',
 }
 
 /** The keys of session.yaml. */
@@ -54,5 +51,6 @@ export const SESSION_KEYS: Readonly<Record<keyof SessionDefinition, string>> = {
   risk_defaults: '`allow`, `block` or `checkpoint` for each side effect; applies to tools without a `gate`',
   pricing: 'price per million tokens for each provider/model pattern',
   policy: '`cedar`: who may use the session at all',
+  hours: "`time_zone` and `allow`: when any tool may be called, by the server's clock",
   provider_constraints: '`block_incompatible` and `warn_incompatible` patterns for provider/model',
 }

@@ -148,7 +148,7 @@ function takeTurn(run: Case, session: OpenSession, step: TurnStep): ObservedTurn
   const provider = 'openai'
   const model = step.model ?? 'gpt-4o'
   const tools = toolsOf(run, step)
-  const about = { plan, state, unmatchedPolicy: run.unmatchedPolicy, principal: run.principal, agent: AGENT }
+  const about = { plan, state, unmatchedPolicy: run.unmatchedPolicy, principal: run.principal, agent: AGENT, nowMs }
   const { allowed, removed } = narrowTools({ ...about, tools: tools.map((name) => ({ name })) })
   const { blocked } = checkPreflight({ plan, state, nowMs, provider, model, toolless: tools.length === 0 })
   const removedBy = Object.fromEntries(removed.map(({ tool, reason }) => [tool, reason]))

@@ -17,7 +17,7 @@ beforeAll(() => {
   broken = mkdtempSync(join(tmpdir(), 'countersign-cli-'))
   writeFileSync(
     join(pack, 'refund.yaml'),
-    'tool: refund\nretries: 1\nargument_value_invariants: [{ path: $.amount, lte: 500 }]\n',
+    'tool: refund\ncheckpoint: { reason: r, timeout_seconds: 1 }\nargument_value_invariants: [{ path: $.amount, lte: 500 }]\n',
   )
   writeFileSync(join(broken, 'refund.yaml'), 'tool: refund\nlabel: {}\n')
   const outside = mkdtempSync(join(tmpdir(), 'countersign-cli-'))
@@ -52,7 +52,7 @@ describe('countersign compile', () => {
       plan_version: 1,
       contracts: [{ tool: 'refund', side_effect: 'write' }],
     })
-    expect(noted).toMatch(/^compiled_hash [0-9a-f]{64}\nwarning refund\.yaml:2 retries: /)
+    expect(noted).toMatch(/^compiled_hash [0-9a-f]{64}\nwarning refund\.yaml:2 checkpoint\.timeout_seconds: /)
   })
 
   test('prints one JSON object with --json', async () => {

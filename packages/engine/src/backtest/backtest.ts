@@ -148,6 +148,7 @@ function propose(replay: Replay, calls: readonly NamedCall[], flows: Flows, inde
     agent: session.agent ?? null,
     salt: SALT,
     nowMs: Date.parse(AT),
+    isTimed: false,
     offered: null,
     toolless: false,
     flows,

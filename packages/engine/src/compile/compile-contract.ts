@@ -6,16 +6,7 @@ type ReadDefinition = ReturnType<typeof sessionDefinitionSchema.parse>
 
 /** Fills in defaults and brings what can be written in several ways into one form. */
 export function compileContract(contract: ReadContract): CompiledContract {
-  const {
-    schema_version: _version,
-    description: _description,
-    source: _source,
-    retries: _retries,
-    rate_limits: _rates,
-    golden_cases: _cases,
-    allowed_errors: _errors,
-    ...rules
-  } = contract
+  const { schema_version: _version, description: _description, source: _source, ...rules } = contract
   const sideEffect = contract.side_effect ?? 'write'
   return withoutUndefined({
     ...rules,

@@ -351,14 +351,15 @@ describe('compilation', () => {
     expect(compiled(`tool: x\nside_effect: ${effect}\n${line}`).plan.contracts.get('x')?.commitRequirement).toBe(level)
   })
 
-  test('warns of what is stored but not enforced', () => {
-    const { warnings } = compiled('tool: x\nretries: 3\nrate_limits: {}\ngolden_cases: []\nallowed_errors: []\n')
-    expect(warnings.map(({ path, line }) => [path, line])).toEqual([
-      ['retries', 2],
-      ['rate_limits', 3],
-      ['golden_cases', 4],
-      ['allowed_errors', 5],
+  test('refuses what would not be enforced, and says what to write instead', () => {
+    const result = compile('tool: x\nretries: 3\nrate_limits: {}\ngolden_cases: []\nallowed_errors: []\n')
+    expect(!result.ok && result.errors.map(({ path, line, message }) => [path, line, message])).toEqual([
+      ['retries', 2, '`retries` would not be enforced'],
+      ['rate_limits', 3, '`rate_limits` would not be enforced'],
+      ['golden_cases', 4, '`golden_cases` would not be enforced'],
+      ['allowed_errors', 5, '`allowed_errors` would not be enforced'],
     ])
+    expect(!result.ok && result.errors[1]?.fix).toContain('max_calls_per_minute')
   })
 
   test('warns of what a schema of arguments does not check', () => {
@@ -425,9 +426,7 @@ arguments:
 
   test('leaves out prose and keeps the rest', () => {
     const plain = compiled('tool: x\n').compiled_hash
-    expect(
-      compiled('schema_version: "1.0"\ntool: x\ndescription: d\nsource: customer\nretries: 3\n').compiled_hash,
-    ).toBe(plain)
+    expect(compiled('schema_version: "1.0"\ntool: x\ndescription: d\nsource: customer\n').compiled_hash).toBe(plain)
     expect(compiled('tool: x\nside_effect: read\n').compiled_hash).not.toBe(plain)
   })
 

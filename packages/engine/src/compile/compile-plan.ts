@@ -30,7 +30,7 @@ export type CompileResult =
       readonly compiled_session: CompiledSession
       readonly compiled_hash: string
       readonly contractFiles: Map<string, string>
-      /** Keys that are not enforced, and rules that look odd together. */
+      /** Rules that look odd together, or say less than they seem to. */
       readonly warnings: CompileNote[]
       readonly plan: Plan
     }

@@ -1,4 +1,4 @@
-import { type CompiledContract, type CompiledSession, LIMITS, UNENFORCED_KEYS } from '@countersign/protocol'
+import { type CompiledContract, type CompiledSession, LIMITS } from '@countersign/protocol'
 import type { Plan, PreparedContract } from '../contract/plan.js'
 import type { CompileNote } from './compile-note.js'
 import { writePlace } from './compile-note.js'
@@ -7,7 +7,7 @@ import { noteUnchecked } from './schema-notes.js'
 
 type Note = (path: readonly (string | number)[], message: string, fix: string) => void
 
-/** Warnings about a plan that compiles: keys that nothing enforces, and rules that are odd together. */
+/** Warnings about a plan that compiles: rules that are odd together, or say less than they seem to. */
 export function planWarnings(
   plan: Plan,
   contracts: readonly CompiledSource<CompiledContract>[],
@@ -21,7 +21,6 @@ export function planWarnings(
     }
   for (const { source, compiled } of contracts) {
     const note = noteTo(source)
-    noteUnenforced(source.value, note)
     noteClampedTimeouts(source.value, note)
     noteUnchecked(compiled.arguments, ['arguments'], note)
     const contract = plan.contracts.get(compiled.tool)
@@ -29,14 +28,6 @@ export function planWarnings(
   }
   if (session !== null) noteSession(plan, noteTo(session.source))
   return notes
-}
-
-function noteUnenforced(value: unknown, note: Note): void {
-  for (const key of UNENFORCED_KEYS) {
-    if (typeof value === 'object' && value !== null && Object.hasOwn(value, key)) {
-      note([key], `\`${key}\` is stored but not enforced`, 'do not rely on it')
-    }
-  }
 }
 
 function noteClampedTimeouts(value: unknown, note: Note): void {

@@ -1,5 +1,6 @@
 import type { Checkpoint, CompiledContract, CompiledSession } from '@countersign/protocol'
 import type { PolicyEvaluator, PreparedPolicy } from '../contract/cedar.js'
+import { type PreparedHours, prepareHours } from '../contract/hours.js'
 import type {
   PreparedBind,
   PreparedCheckpoint,
@@ -63,7 +64,8 @@ export function* prepareContract(contract: CompiledContract, around: ContractSur
     provides: around.provides,
     resources: prepareResources(contract.resources, report),
     checkpoints: yield* prepareCheckpoints(contract.checkpoint, report),
-    policy: preparePolicy(contract.policy?.cedar, around.policy, report),
+    policy: preparePolicy(contract.policy?.cedar, around.policy, report, argumentNames(contract.arguments)),
+    hours: prepareHoursOf(contract.hours, report),
     risk: riskOf(contract, around.session.risk_defaults ?? {}),
     commitRequirement: contract.commit_requirement,
     rollsBack: contract.evidence_class === 'local_transaction',
@@ -75,11 +77,28 @@ export function preparePolicy(
   text: string | undefined,
   evaluator: PolicyEvaluator | undefined,
   report: Report,
+  names: readonly string[] | null,
 ): PreparedPolicy | null {
   if (text === undefined || evaluator === undefined) return null
-  const problems = evaluator.check(text)
+  const problems = evaluator.check(text, names)
   if (problems.length === 0) return evaluator.prepare(text)
   report(['policy', 'cedar'], `the policy cannot be used: ${problems.join('; ')}`, 'correct the Cedar policy')
+  return null
+}
+
+/** The arguments that a closed schema lists; null if others may be there. */
+function argumentNames(schema: CompiledContract['arguments']): string[] | null {
+  if (typeof schema !== 'object' || schema.additionalProperties !== false) return null
+  const { properties } = schema
+  const isClosed = schema.patternProperties === undefined && typeof properties === 'object' && properties !== null
+  return isClosed ? Object.keys(properties) : null
+}
+
+export function prepareHoursOf(hours: CompiledContract['hours'], report: Report): PreparedHours | null {
+  if (hours === undefined) return null
+  const prepared = prepareHours(hours)
+  if (prepared.ok) return prepared.hours
+  report(['hours', ...prepared.path], prepared.problem, prepared.fix)
   return null
 }
 

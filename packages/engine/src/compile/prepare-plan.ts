@@ -15,7 +15,7 @@ import { runToEnd, type Steps } from '../text/steps.js'
 import { checkReferences } from './check-references.js'
 import { FIXES } from './fixes.js'
 import { buildPhaseGraph } from './phase-graph.js'
-import { prepareContract, preparePolicy } from './prepare-contract.js'
+import { prepareContract, prepareHoursOf, preparePolicy } from './prepare-contract.js'
 import { keyedEnvelopes } from './prepare-kept.js'
 import { preparePrecondition } from './prepare-precondition.js'
 import { preparePricing } from './prepare-pricing.js'
@@ -126,7 +126,8 @@ function* preparePartsOf(
     session,
     contracts,
     phases: graph,
-    policy: preparePolicy(session.policy?.cedar, options.policy, sessionReport),
+    policy: preparePolicy(session.policy?.cedar, options.policy, sessionReport, null),
+    hours: prepareHoursOf(session.hours, sessionReport),
     ...derivedFrom(compiled, contracts),
     priceOf: preparePricing(session.pricing, sessionReport),
     longestTimeoutMs: (tools) => longestTimeout(contracts, tools),

@@ -1,4 +1,5 @@
-import type { contractSchema } from '@countersign/protocol'
+import { type contractSchema, REFUSED_KEYS } from '@countersign/protocol'
+import { lookUp } from '../json/look-up.js'
 import { closestName } from '../text/closest-name.js'
 import type { CompileNote } from './compile-note.js'
 import { writePlace } from './compile-note.js'
@@ -28,9 +29,11 @@ function notesOf(issue: Issue, base: Path, source: ReadSource, schema: SchemaNod
   })
   if (issue.code === 'unrecognized_keys') {
     const known = keysAt(schema, path)
-    return issue.keys
-      .slice(0, MAX_NOTES)
-      .map((key) => note([...path, key], `unknown key "${key}"`, fixForKey(key, known)))
+    return issue.keys.slice(0, MAX_NOTES).map((key) => {
+      const refused = path.length === 0 && known.includes('tool') ? lookUp<string>(REFUSED_KEYS, key) : undefined
+      if (refused !== undefined) return note([key], `\`${key}\` would not be enforced`, refused)
+      return note([...path, key], `unknown key "${key}"`, fixForKey(key, known))
+    })
   }
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     const branch = likeliestBranch((issue.errors as Issue[][]).map((errors) => errors.slice(0, MAX_NOTES)))

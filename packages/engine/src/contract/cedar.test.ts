@@ -9,8 +9,13 @@ import { type CedarModule, loadCedar } from './cedar-module.js'
 
 const evaluator = createPolicyEvaluator(cedar)
 
+/** A Monday, 09:30 in UTC. */
+const AT = Date.parse('2026-11-16T09:30:05.000Z')
+
 function decide(policy: string, args: JsonObject | null, principal: JsonValue = { id: 'ann', role: 'agent_l2' }) {
-  return evaluator.prepare(policy).decide({ principal, tool: 'issue_refund', agent: 'support', arguments: args })
+  return evaluator
+    .prepare(policy)
+    .decide({ principal, tool: 'issue_refund', agent: 'support', arguments: args, atMs: AT })
 }
 
 const when = (condition: string) => `permit (principal, action, resource) when { ${condition} };`
@@ -118,7 +123,7 @@ describe('check', () => {
 test('more policies than Cedar may cache still get their own answers', () => {
   const policies = Array.from({ length: 300 }, (_, limit) => evaluator.prepare(when(`context.arguments.n == ${limit}`)))
   const ask = (at: number, n: number) =>
-    policies[at]?.decide({ principal: 'ann', tool: 't', agent: 'a', arguments: { n } }).decision
+    policies[at]?.decide({ principal: 'ann', tool: 't', agent: 'a', arguments: { n }, atMs: AT }).decision
   for (const at of [0, 150, 299, 0, 299]) {
     expect(ask(at, at)).toBe('allow')
     expect(ask(at, at + 1)).toBe('deny')
@@ -126,10 +131,48 @@ test('more policies than Cedar may cache still get their own answers', () => {
   for (let at = 0; at < policies.length; at++) expect(ask(at, at)).toBe('allow')
 })
 
+describe('the time', () => {
+  test.each([
+    ['context.time.hour == 9 && context.time.minute == 30', 'allow'],
+    ['context.time.weekday == "mon"', 'allow'],
+    [`context.time.epoch == ${Math.floor(AT / 1_000)}`, 'allow'],
+    ['["sat", "sun"].contains(context.time.weekday)', 'deny'],
+    ['context has time && context.time.hour > 9', 'deny'],
+  ])('%s: %s', (condition, decision) => {
+    expect(decide(when(condition), {}).decision).toBe(decision)
+    expect(decide(when(condition), null).decision).toBe(decision)
+  })
+})
+
+describe('an attribute that cannot exist', () => {
+  test.each([
+    ['context.tiem.hour == 9', 'context.tiem cannot exist: it has arguments, time'],
+    ['context.time.day == 1', 'context.time.day cannot exist: it has hour, minute, weekday, epoch'],
+    ['context has user', 'context.user cannot exist'],
+    ['resource.owner == principal', 'resource.owner cannot exist: it has no attributes'],
+    ['action.kind == "write"', 'action.kind cannot exist'],
+    ['if principal.id == "a" then context["args"].n == 1 else true', 'context.args cannot exist'],
+    ['[context.argument].contains(1)', 'context.argument cannot exist'],
+    ['context has time.zone', 'context.time.zone cannot exist'],
+  ])('%s', (condition, problem) => {
+    expect(evaluator.check(when(condition))).toEqual([expect.stringContaining(problem)])
+  })
+
+  test('an argument that the closed schema of the tool does not have', () => {
+    const policy = when('context.arguments.amout < 5')
+    expect(evaluator.check(policy, ['amount'])).toEqual(['context.arguments.amout cannot exist: it has amount'])
+    expect(evaluator.check(policy)).toEqual([])
+  })
+
+  test('what the principal has is for the program to say', () => {
+    expect(evaluator.check(when('principal.team.name == "a" && principal has level'))).toEqual([])
+  })
+})
+
 describe('after a trap', () => {
   const require = createRequire(import.meta.url)
   const deep = `permit (principal, action, resource) when { ${Array(500).fill('context.a == 1').join(' || ')} };`
-  const question = { principal: 'ann', tool: 't', agent: 'a', arguments: {} }
+  const question = { principal: 'ann', tool: 't', agent: 'a', arguments: {}, atMs: AT }
 
   /** Cedar that really overflows for one policy, as an unknown shape of policy might make it. */
   function trappingCedar(): { loads: number; load: () => CedarModule } {
@@ -139,6 +182,8 @@ describe('after a trap', () => {
         counted.loads++
         const instance = loadCedar(require)
         return {
+          policySetTextToParts: instance.policySetTextToParts,
+          policyToJson: instance.policyToJson,
           checkParsePolicySet: instance.checkParsePolicySet,
           preparsePolicySet: (id, policies) =>
             instance.preparsePolicySet(
@@ -171,6 +216,8 @@ describe('after a trap', () => {
     let failing = ''
     const names = new Map<string, string>()
     const policies = createPolicyEvaluator({
+      policySetTextToParts: () => ({ type: 'success', policies: [] }),
+      policyToJson: () => ({ type: 'failure' }),
       checkParsePolicySet: () => ({ type: 'success' }),
       preparsePolicySet(id, { staticPolicies }) {
         if (staticPolicies === failing) return { type: 'failure', errors: [{ message: 'no' }] }

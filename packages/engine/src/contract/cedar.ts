@@ -1,10 +1,12 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { spendOnJudging } from '../text/judging-budget.js'
+import { impossibleAttributes } from './cedar-attributes.js'
 import { readArguments, stepsOf } from './cedar-cost.js'
 import { type CedarInstance, createCedarInstance } from './cedar-instance.js'
 import type { CedarAnswer, CedarError, CedarModule, CedarRequest } from './cedar-module.js'
 import { policyNestingProblem } from './cedar-nesting.js'
 import { CedarValueError, toCedarRecord } from './cedar-values.js'
+import { DAYS } from './hours.js'
 
 /** What a policy says about one request. */
 export interface PolicyResult {
@@ -19,6 +21,7 @@ export interface PolicyQuestion {
   readonly tool: string
   readonly agent: string
   readonly arguments: JsonObject | null
+  readonly atMs: number
 }
 
 /** A parsed policy that can be asked. */
@@ -30,8 +33,11 @@ export interface PreparedPolicy {
 
 /** Checks and prepares Cedar policies. */
 export interface PolicyEvaluator {
-  /** What is wrong with a policy's text; empty when it can be used. */
-  check(policy: string): string[]
+  /**
+   * What is wrong with a policy's text; empty when it can be used. `argumentNames`: all arguments that the tool takes, if
+   * they are known.
+   */
+  check(policy: string, argumentNames?: readonly string[] | null): string[]
   /** Throws if `check` finds a problem. */
   prepare(policy: string): PreparedPolicy
 }
@@ -42,13 +48,13 @@ export interface PolicyEvaluator {
  */
 export function createPolicyEvaluator(load: CedarModule | (() => CedarModule)): PolicyEvaluator {
   const instance = createCedarInstance(typeof load === 'function' ? load : () => load)
-  const check = (policy: string) => checkPolicy(instance, policy)
+  const check: PolicyEvaluator['check'] = (policy, argumentNames = null) => checkPolicy(instance, policy, argumentNames)
   return {
     check,
     prepare(policy) {
       const problems = check(policy)
       if (problems.length > 0) throw new Error(`the policy cannot be used: ${problems.join('; ')}`)
-      const reads = readArguments(policy)
+      const reads = { argument: readArguments(policy), time: /\btime\b/.test(policy) }
       const authorize = (request: CedarRequest) => {
         spendOnJudging(stepsOf(policy, request))
         return readAnswer(() =>
@@ -64,24 +70,36 @@ export function createPolicyEvaluator(load: CedarModule | (() => CedarModule)): 
 
 const MAX_POLICY_LENGTH = 65_536
 
-function checkPolicy(instance: CedarInstance, policy: string): string[] {
+function checkPolicy(instance: CedarInstance, policy: string, argumentNames: readonly string[] | null): string[] {
   if (policy.length > MAX_POLICY_LENGTH) return [`the policy is longer than ${MAX_POLICY_LENGTH} characters`]
   const nesting = policyNestingProblem(policy)
   if (nesting !== null) return [nesting]
   if (!/\b(?:permit|forbid)\b/.test(policy)) return ['the policy has no statement, so it would deny everything']
   try {
     const answer = instance.use(policy, ({ cedar }) => cedar.checkParsePolicySet({ staticPolicies: policy }))
-    return answer.type === 'success' ? [] : answer.errors.map((error) => describe(error, policy))
+    if (answer.type === 'failure') return answer.errors.map((error) => describe(error, policy))
+    return instance.use(policy, ({ cedar }) => attributeProblems(cedar, policy, argumentNames))
   } catch (error) {
     return [messageOf(error)]
   }
 }
 
-function decide(
-  authorize: PreparedPolicy['authorize'],
-  question: PolicyQuestion,
-  reads: (name: string) => boolean,
-): PolicyResult {
+/** What a policy can read: only that is sent. */
+interface PolicyReads {
+  argument(name: string): boolean
+  readonly time: boolean
+}
+
+function attributeProblems(cedar: CedarModule, policy: string, argumentNames: readonly string[] | null): string[] {
+  const parts = cedar.policySetTextToParts(policy)
+  if (parts.type === 'failure') return []
+  return parts.policies.flatMap((part) => {
+    const parsed = cedar.policyToJson(part)
+    return parsed.type === 'failure' ? [] : impossibleAttributes(parsed.json as JsonValue, argumentNames)
+  })
+}
+
+function decide(authorize: PreparedPolicy['authorize'], question: PolicyQuestion, reads: PolicyReads): PolicyResult {
   try {
     const { decision, errors } = authorize(toRequest(question, reads))
     return { decision, errors }
@@ -93,10 +111,10 @@ function decide(
 
 /**
  * The principal is `Principal::"<id>"` with its fields as attributes, the action `Action::"<tool>"`, the resource
- * `Agent::"<agent>"`; the arguments are `context.arguments`. Unknown arguments are left out entirely, so that a
+ * `Agent::"<agent>"`; the arguments are `context.arguments`, the instant is `context.time`. Unknown arguments are left out entirely, so that a
  * policy that reads them is an error and not a deny.
  */
-function toRequest(question: PolicyQuestion, reads: (name: string) => boolean): CedarRequest {
+function toRequest(question: PolicyQuestion, reads: PolicyReads): CedarRequest {
   const { id, attributes } = readPrincipal(question.principal)
   const principal = { type: 'Principal', id }
   // All are converted, so that what no policy may see is an error; those that this one can read are sent.
@@ -105,8 +123,22 @@ function toRequest(question: PolicyQuestion, reads: (name: string) => boolean): 
     principal,
     action: { type: 'Action', id: question.tool },
     resource: { type: 'Agent', id: question.agent },
-    context: args === null ? {} : { arguments: pick(args, reads) },
+    context: {
+      ...(args !== null && { arguments: pick(args, reads.argument) }),
+      ...(reads.time && { time: timeOf(question.atMs) }),
+    },
     entities: [{ uid: principal, attrs: attributes, parents: [] }],
+  }
+}
+
+/** In UTC, because Cedar knows no time zones: `hours` does. */
+function timeOf(atMs: number): JsonObject {
+  const at = new Date(atMs)
+  return {
+    hour: at.getUTCHours(),
+    minute: at.getUTCMinutes(),
+    weekday: DAYS[(at.getUTCDay() + 6) % 7] as string,
+    epoch: Math.floor(atMs / 1_000),
   }
 }
 

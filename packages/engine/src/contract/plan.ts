@@ -9,6 +9,7 @@ import type {
 import type { CompiledPath } from '../json/json-path.js'
 import type { CompiledSchema } from '../json/schema/json-schema.js'
 import type { PreparedPolicy } from './cedar.js'
+import type { PreparedHours } from './hours.js'
 import type { CannotJudge, OperatorTest } from './operators.js'
 import type { PreparedSource } from './source-rule.js'
 
@@ -21,6 +22,7 @@ export interface Plan {
   readonly contracts: ReadonlyMap<string, PreparedContract>
   readonly phases: PhaseGraph | null
   readonly policy: PreparedPolicy | null
+  readonly hours: PreparedHours | null
   readonly usesPolicy: boolean
   readonly hasCheckpoints: boolean
   /** Paths of the request that the input invariants of any contract read. */
@@ -75,6 +77,7 @@ export interface PreparedContract {
   readonly resources: readonly PreparedResource[]
   readonly checkpoints: readonly PreparedCheckpoint[]
   readonly policy: PreparedPolicy | null
+  readonly hours: PreparedHours | null
   readonly risk: 'allow' | 'block' | 'checkpoint'
   readonly commitRequirement: EvidenceLevel
   readonly rollsBack: boolean

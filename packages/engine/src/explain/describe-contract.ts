@@ -24,7 +24,14 @@ export function describeContract(contract: Contract): string[] {
     ...rulesOn('Right before it runs, ', contract.execution_constraints?.arguments),
     ...describeCheckpoints(contract),
     ...(contract.policy === undefined ? [] : ['Its policy must allow the call.']),
+    ...describeHours(contract.hours),
   ]
+}
+
+function describeHours(hours: Contract['hours']): string[] {
+  if (hours === undefined) return []
+  const spans = hours.allow.map(({ days = 'mon-sun', from, to }) => `${days} ${from} to ${to}`)
+  return [`Allowed ${spans.join(', and ')} in the time zone ${hours.time_zone}.`]
 }
 
 const EFFECTS = {

@@ -43,6 +43,7 @@ export function diffContracts(
     ...diffNames('phase', 'allowed in', was.transitions?.valid_in_phases, is.transitions?.valid_in_phases, say),
     ...diffDenials(was.labels?.deny_when ?? [], is.labels?.deny_when ?? [], say),
     ...diffPolicy(was.policy, is.policy, say),
+    ...diffHours(was.hours, is.hours, say),
     ...diffOthers(was, is, say),
   ]
 }
@@ -197,6 +198,19 @@ function diffPolicy(was: unknown, is: unknown, say: Say): PlanChange[] {
   return is === undefined
     ? [say('allows', 'no policy needs to allow the call')]
     : [say('changes', 'its policy changes')]
+}
+
+/** Whether other hours are more or fewer is not compared: both are shown. */
+export function diffHours(was: CompiledContract['hours'], is: CompiledContract['hours'], say: Say): PlanChange[] {
+  if (same(was, is)) return []
+  const words = (hours: CompiledContract['hours']) => describeRule('', { hours })
+  if (is === undefined) return [say('allows', `its hours are gone (was: ${words(was)})`)]
+  return [
+    say(
+      was === undefined ? 'blocks' : 'changes',
+      `hours: ${words(is)}${was === undefined ? '' : ` (was: ${words(was)})`}`,
+    ),
+  ]
 }
 
 /** What neither narrows nor widens by itself, or only together with other tools. */

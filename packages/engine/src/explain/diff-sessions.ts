@@ -1,4 +1,5 @@
 import type { CompiledSession } from '@countersign/protocol'
+import { diffHours } from './diff-contracts.js'
 import type { PlanChange, Say } from './plan-change.js'
 import { same } from './rule-strength.js'
 
@@ -13,6 +14,7 @@ export function diffSessions(was: Session | null, is: Session): PlanChange[] {
   return [
     ...diffLimits(before.session_limits ?? {}, is.session_limits ?? {}),
     ...diffPresence('policy', before.policy, is.policy),
+    ...diffHours(before.hours, is.hours, say),
     ...diffSet(
       'model patterns that are refused',
       before.provider_constraints?.block_incompatible,

@@ -90,6 +90,7 @@ function applyRules(
       response,
       salt,
       nowMs: proposal.nowMs,
+      isTimed: proposal.isTimed !== false,
       spent,
       inputFailures: proposal.inputFailures?.get(call.name) ?? [],
       heldResources: proposal.heldResources ?? null,

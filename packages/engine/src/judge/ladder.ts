@@ -6,6 +6,7 @@ import {
   manualFilter,
   notOffered,
   outsideHandoff,
+  outsideHours,
   policyDenied,
   unmatchedTool,
 } from './rules/access.js'
@@ -35,6 +36,7 @@ export const LADDER: readonly { readonly reason: BlockReason; readonly rule: Rul
   { reason: 'forbidden_tool', rule: labelGate },
   { reason: 'forbidden_tool', rule: manualFilter },
   { reason: 'forbidden_tool', rule: outsideHandoff },
+  { reason: 'forbidden_tool', rule: outsideHours },
   { reason: 'ambiguous_phase_transition', rule: ambiguousPhase },
   { reason: 'illegal_phase_transition', rule: illegalPhase },
   { reason: 'precondition_not_met', rule: preconditionNotMet },

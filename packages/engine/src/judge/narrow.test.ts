@@ -50,7 +50,15 @@ const fresh = initialState(plan, {
 
 function narrow(tool: string, state: Partial<SessionState> = {}, principal = 'ann') {
   const tools = [{ name: tool }]
-  return narrowTools({ plan, state: { ...fresh, ...state }, tools, unmatchedPolicy: 'block', principal, agent: null })
+  return narrowTools({
+    plan,
+    state: { ...fresh, ...state },
+    tools,
+    unmatchedPolicy: 'block',
+    principal,
+    agent: null,
+    nowMs: 0,
+  })
 }
 
 describe('narrowing', () => {
@@ -63,6 +71,7 @@ describe('narrowing', () => {
       unmatchedPolicy: 'block',
       principal: 'ann',
       agent: null,
+      nowMs: 0,
     })
     expect(allowed).toEqual(['look'])
     expect(removed.map(({ tool }) => tool)).toEqual(['close', 'mint'])
@@ -86,7 +95,7 @@ describe('narrowing', () => {
   proves('narrowed-tool.no-contract', () => {
     expect(narrow('mint').removed).toMatchObject([{ tool: 'mint', reason: 'no_contract' }])
     const tools = [{ name: 'mint', kind: 'provider' as const }]
-    const about = { plan, state: fresh, tools, principal: 'ann', agent: null }
+    const about = { plan, state: fresh, tools, principal: 'ann', agent: null, nowMs: 0 }
     expect(narrowTools({ ...about, unmatchedPolicy: 'allow' }).allowed).toEqual(['mint'])
   })
 

@@ -8,6 +8,7 @@ import {
   labelGate,
   manualFilter,
   outsideHandoff,
+  outsideHours,
   policyDeniesTool,
   unmatchedTool,
 } from './rules/access.js'
@@ -24,6 +25,7 @@ export interface Narrowing {
   readonly unmatchedPolicy: UnmatchedPolicy
   readonly principal?: JsonValue | undefined
   readonly agent: string | null
+  readonly nowMs: number
 }
 
 /** Removes every tool from a request whose calls would be blocked whatever their arguments. */
@@ -46,6 +48,8 @@ function narrow(narrowing: Narrowing): { allowed: string[]; removed: NarrowedToo
       unmatchedPolicy: narrowing.unmatchedPolicy,
       principal: narrowing.principal,
       agent: narrowing.agent,
+      nowMs: narrowing.nowMs,
+      isTimed: true,
     }
     const gone = removal(context)
     if (gone === null) allowed.push(name)
@@ -62,6 +66,7 @@ const NARROWING: readonly { readonly reason: NarrowingReason; readonly rule: Too
   { reason: 'label_gate', rule: labelGate },
   { reason: 'manual_filter', rule: manualFilter },
   { reason: 'manual_filter', rule: outsideHandoff },
+  { reason: 'forbidden_in_state', rule: outsideHours },
   { reason: 'wrong_phase', rule: illegalPhase },
   { reason: 'precondition_not_met', rule: preconditionMissing },
 ]

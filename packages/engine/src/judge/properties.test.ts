@@ -300,7 +300,13 @@ function neverMore(before: SessionState, after: SessionState, list: readonly Cal
   was.forEach((blocked, at) => {
     if (blocked) expect(is[at]).toBe(true)
   })
-  const about = { plan, tools: TOOLS.map((name) => ({ name })), unmatchedPolicy: 'block', agent: null } as const
+  const about = {
+    plan,
+    tools: TOOLS.map((name) => ({ name })),
+    unmatchedPolicy: 'block',
+    agent: null,
+    nowMs: 0,
+  } as const
   const left = narrowTools({ ...about, state: before }).allowed
   expect(narrowTools({ ...about, state: after }).allowed.filter((tool) => !left.includes(tool))).toEqual([])
 }

@@ -165,6 +165,24 @@ export const checkpointSchema = z.strictObject({
 })
 export type Checkpoint = z.infer<typeof checkpointSchema>
 
+const DAY = '(mon|tue|wed|thu|fri|sat|sun)'
+export const hourSpanSchema = z.strictObject({
+  /** Days and ranges of days: `mon-fri`, `sat,sun`, `fri-mon`. */
+  days: z
+    .string()
+    .regex(new RegExp(`^${DAY}(-${DAY})?(,${DAY}(-${DAY})?){0,6}$`), 'expected days such as mon-fri or sat,sun')
+    .default('mon-sun'),
+  from: z.string().regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/, 'expected a time such as "08:00", in quotes'),
+  /** Not included; `24:00` is the end of the day. */
+  to: z.string().regex(/^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$/, 'expected a time such as "18:00", in quotes'),
+})
+/** When calls are allowed, by the clock of whoever decides. */
+export const hoursSchema = z.strictObject({
+  time_zone: z.string().min(1).max(64),
+  allow: z.array(hourSpanSchema).min(1).max(32),
+})
+export type Hours = z.infer<typeof hoursSchema>
+
 export const policySchema = z.strictObject({ cedar: z.string().min(1) })
 export const FINISH_REASONS = ['stop', 'tool_calls', 'length', 'content_filter'] as const
 export const finishReasonSchema = z.enum(FINISH_REASONS)

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { agentSchema, toolNameSchema } from '../base/ids.js'
-import { jsonSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
 import {
   aggregateSchema,
@@ -12,6 +11,7 @@ import {
   envelopeSchema,
   evidenceClassSchema,
   executionConstraintsSchema,
+  hoursSchema,
   invariantSchema,
   labelRulesSchema,
   nameSchema,
@@ -56,15 +56,18 @@ export const contractSchema = z.strictObject({
   execution_constraints: executionConstraintsSchema.optional(),
   checkpoint: z.union([checkpointSchema, z.array(checkpointSchema).min(1)]).optional(),
   policy: policySchema.optional(),
+  hours: hoursSchema.optional(),
   timeouts: timeoutsSchema.optional(),
-  /** Accepted and stored, but not enforced: compilation warns. */
-  retries: jsonSchema.optional(),
-  rate_limits: jsonSchema.optional(),
-  golden_cases: jsonSchema.optional(),
-  allowed_errors: jsonSchema.optional(),
 })
 export type Contract = z.input<typeof contractSchema>
-export const UNENFORCED_KEYS = ['retries', 'rate_limits', 'golden_cases', 'allowed_errors'] as const
+
+/** Keys of other contract formats that nothing here would enforce: refused, with what to write instead. */
+export const REFUSED_KEYS = {
+  retries: 'remove it; `loop_detection` in session.yaml and `aggregates` bound repeated calls',
+  rate_limits: 'use `max_calls_per_minute` in session.yaml, or `aggregates` with `function: count`',
+  golden_cases: 'remove it, and write the calls into a file of fixtures for a backtest',
+  allowed_errors: 'remove it; `circuit_breaker` in session.yaml bounds failed calls in a row',
+} as const satisfies Record<string, string>
 
 const riskSchema = z.enum(['allow', 'block', 'checkpoint'])
 const pricePattern = z.strictObject({ input: z.number().min(0), output: z.number().min(0) })
@@ -106,6 +109,7 @@ export const sessionDefinitionSchema = z.strictObject({
   risk_defaults: z.partialRecord(sideEffectSchema, riskSchema).optional(),
   pricing: z.record(z.string().min(1), pricePattern).optional(),
   policy: policySchema.optional(),
+  hours: hoursSchema.optional(),
   provider_constraints: providerConstraintsSchema.optional(),
 })
 export type SessionDefinition = z.input<typeof sessionDefinitionSchema>

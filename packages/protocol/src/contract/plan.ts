@@ -9,10 +9,6 @@ export const compiledContractSchema = contractSchema
     schema_version: true,
     description: true,
     source: true,
-    retries: true,
-    rate_limits: true,
-    golden_cases: true,
-    allowed_errors: true,
   })
   .extend({
     side_effect: sideEffectSchema,

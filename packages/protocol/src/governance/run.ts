@@ -50,7 +50,15 @@ export const createRunBody = z.strictObject({
 })
 
 /** Rules that read what a past session may lack: results, flows, the request, the principal. */
-export const UNJUDGED_RULES = ['sources', 'refs', 'envelopes', 'with_output', 'input_invariants', 'policy'] as const
+export const UNJUDGED_RULES = [
+  'sources',
+  'refs',
+  'envelopes',
+  'with_output',
+  'input_invariants',
+  'policy',
+  'hours',
+] as const
 export type UnjudgedRule = (typeof UNJUDGED_RULES)[number]
 
 export const divergenceSchema = z.strictObject({

@@ -64,14 +64,14 @@ function judge(plan: Plan, body: Body, now: Date): Pick<PlaygroundView, 'narrowi
       workflow: null,
     },
   })
-  const asked = { plan, state, unmatchedPolicy: body.unmatched_policy, principal: body.principal, agent: null }
+  const nowMs = now.getTime()
+  const asked = { plan, state, unmatchedPolicy: body.unmatched_policy, principal: body.principal, agent: null, nowMs }
   const names = new Set([...plan.contracts.keys(), ...response.calls.map(({ name }) => name)])
   const { decisions } = evaluateProposal({
     ...asked,
     response,
     gate: 'strip_partial',
     salt: randomUUID(),
-    nowMs: now.getTime(),
     offered: null,
     toolless: false,
     ids: { sessionId: 'playground', proposalId: 'playground', pendingCallId: String },

@@ -27,7 +27,11 @@ export function judgeablePlan(plan: CompiledSession, recorded: Recorded): Judgea
   const unjudged = new Map<string, readonly UnjudgedRule[]>()
   const contracts = plan.contracts.map((contract) => {
     const cut = cutContract(contract, { bound, established, recorded })
-    const kinds: UnjudgedRule[] = plan.session.policy === undefined ? cut.kinds : [...cut.kinds, 'policy']
+    const kinds: UnjudgedRule[] = [
+      ...cut.kinds,
+      ...(plan.session.policy === undefined ? [] : (['policy'] as const)),
+      ...(plan.session.hours === undefined ? [] : (['hours'] as const)),
+    ]
     if (kinds.length > 0) unjudged.set(contract.tool, [...new Set(kinds)])
     return cut.contract
   })
@@ -35,10 +39,15 @@ export function judgeablePlan(plan: CompiledSession, recorded: Recorded): Judgea
   return { compiled: { ...plan, session, contracts }, unjudged }
 }
 
-/** Fixtures hold what their author wrote down, and no request. */
-export function requestRules({ contracts }: Plan): JudgeablePlan['unjudged'] {
-  const read = [...contracts].filter(([, { definition }]) => (definition.assertions?.input_invariants ?? []).length > 0)
-  return new Map(read.map(([tool]) => [tool, ['input_invariants'] as const]))
+/** Fixtures hold what their author wrote down: no request, and no time. */
+export function requestRules({ contracts, hours }: Plan): JudgeablePlan['unjudged'] {
+  const unjudged = new Map<string, UnjudgedRule[]>()
+  for (const [tool, contract] of contracts) {
+    const kinds: UnjudgedRule[] = contract.inputInvariants.length > 0 ? ['input_invariants'] : []
+    if (hours !== null || contract.hours !== null) kinds.push('hours')
+    if (kinds.length > 0) unjudged.set(tool, kinds)
+  }
+  return unjudged
 }
 
 /** A path that flows name as it is: results with lists in between have many values there. */
@@ -99,6 +108,7 @@ function cutContract(
     return rest
   })
   if (contract.policy !== undefined) kinds.push('policy')
+  if (contract.hours !== undefined) kinds.push('hours')
   delete contract.policy
   if (!recorded.flows) contract.sources = keep(contract.sources, () => false, 'sources')
   return { contract, kinds }

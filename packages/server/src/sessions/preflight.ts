@@ -152,6 +152,7 @@ function prepare({ session, plan }: LoadedSession, body: Body): PreparedRequest 
     unmatchedPolicy: fixed.unmatchedPolicy,
     principal: fixed.principal,
     agent: state.agent,
+    nowMs: now.getTime(),
   })
   const request: Omit<PreparedRequest, 'digest'> & { digest?: string } = {
     id: body.prepared_request_id,

@@ -51,12 +51,12 @@ function askPolicies(context: ToolContext, args: JsonObject | null): PolicyResul
 
 function askPolicy(
   policy: PreparedPolicy | null,
-  { tool, agent, principal }: ToolContext,
+  { tool, agent, principal, nowMs }: ToolContext,
   args: JsonObject | null,
 ): PolicyResult['decision'] {
   // Without an evaluator or a principal nothing can be allowed.
   if (policy === null || principal === undefined) return 'deny'
-  return policy.decide({ principal, tool, agent: agent ?? '', arguments: args }).decision
+  return policy.decide({ principal, tool, agent: agent ?? '', arguments: args, atMs: nowMs }).decision
 }
 
 export const forbiddenByCall: ToolRule = ({ tool, plan, state, tally, contract }) => {
@@ -67,6 +67,17 @@ export const forbiddenByCall: ToolRule = ({ tool, plan, state, tally, contract }
   return block('forbidden_tool', contract, {
     detail: 'forbids_after',
     remedy: `${quoted(tool)} may not be called after "${forbidding}". Go on without it.`,
+  })
+}
+
+/** The hours of the tool and those of the session must both allow the call. */
+export const outsideHours: ToolRule = ({ tool, contract, plan, nowMs, isTimed }) => {
+  if (!isTimed || (plan.hours === null && contract?.hours == null)) return null
+  const closed = [plan.hours, contract?.hours ?? null].find((hours) => hours !== null && !hours.contains(nowMs))
+  if (closed == null) return null
+  return block('forbidden_tool', contract, {
+    detail: 'hours',
+    remedy: `${quoted(tool)} may be called ${closed.text}; it is ${closed.clock(nowMs)} there. Go on without it until then.`,
   })
 }
 

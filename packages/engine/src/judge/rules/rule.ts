@@ -35,6 +35,10 @@ export interface ToolContext {
   /** Undefined if the program named none. */
   readonly principal: JsonValue | undefined
   readonly agent: string | null
+  /** The clock of whoever decides. */
+  readonly nowMs: number
+  /** False if that is not when the call was made. */
+  readonly isTimed: boolean
 }
 
 /** What the rules know about a proposed call. */
@@ -48,7 +52,6 @@ export interface CallContext extends ToolContext {
   readonly sourceViolations: readonly SourceViolation[]
   readonly response: ResponseContext
   readonly salt: string
-  readonly nowMs: number
   /** What the session has spent, including this response. */
   readonly spent: string
   readonly inputFailures: readonly ContractFailure[]

@@ -152,6 +152,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
         unmatchedPolicy: identity.unmatchedPolicy,
         principal: identity.principal,
         agent: identity.agent,
+        nowMs: nowMs(),
       })
       return { outcome: 'prepared', by: 'local', preparedRequestId, request, allowed, removed }
     },

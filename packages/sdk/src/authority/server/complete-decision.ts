@@ -38,13 +38,13 @@ function withOwnCheckpoints(decision: Decision, plan: Plan, { calls }: ReadRespo
 
 /** Why tools that the model called may not run any more: labels and filters take effect here at once, on the server later. */
 export function deniedSince(
-  { identity, plan }: LocalSessionOptions,
+  { identity, plan, nowMs }: LocalSessionOptions,
   state: SessionState,
   { read }: ProposalRequest,
 ): ReadonlyMap<string, string> {
   const { unmatchedPolicy, principal, agent } = identity
   const tools = read.calls.map(({ name }) => ({ name }))
-  const { removed } = narrowTools({ plan, state, tools, unmatchedPolicy, principal, agent })
+  const { removed } = narrowTools({ plan, state, tools, unmatchedPolicy, principal, agent, nowMs: nowMs() })
   const controlled = removed.filter(({ reason }) => reason === 'label_gate' || reason === 'manual_filter')
   return new Map(controlled.map(({ tool, detail = '' }) => [tool, detail]))
 }
