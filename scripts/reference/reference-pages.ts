@@ -37,6 +37,8 @@ const THROTTLES = {
   write: 'write',
   read: 'read',
   stop: 'stop',
+  proposal: 'proposal',
+  capture: 'capture',
   evidence: 'evidence',
   dashboard: 'dashboard',
 }

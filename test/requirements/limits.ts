@@ -51,4 +51,7 @@ export const limits = {
   'limit.judging.every-face': 'What takes too many steps is blocked alike by server, local mode, validate, backtest and playground',
   'limit.judging.other-tenants': "While one tenant's costly proposal is judged, another tenant's kill is answered",
   'isolation.policy-trap': "A policy that breaks Cedar is an error; other tenants' policies still decide",
+  'limit.proposal-own-bucket': 'Proposals have a bucket of their own, so that a turn that was prepared can be decided',
+  'limit.capture-own-bucket': 'Captures have a bucket of their own and take nothing from governed turns',
+  'limit.default-quota': 'A new account of a service that nobody configured has the quota team',
 } satisfies Facts

@@ -21,6 +21,8 @@ const SESSION = '/api/v1/replay/sessions/:session_id'
 const WORKFLOW = '/api/v1/replay/workflows/:workflow_id'
 const write = { method: 'POST', auth: 'api_key', throttle: 'write' } as const
 const read = { method: 'GET', auth: 'api_key', throttle: 'read' } as const
+const proposal = { method: 'POST', auth: 'api_key', throttle: 'proposal' } as const
+const captures = { method: 'POST', auth: 'api_key', throttle: 'capture' } as const
 const evidence = { method: 'POST', auth: 'api_key', throttle: 'evidence' } as const
 const stop = { method: 'POST', auth: 'api_key', throttle: 'stop' } as const
 const open = { method: 'POST', auth: 'none', throttle: 'none' } as const
@@ -51,7 +53,7 @@ const runtimeRoutes = {
     reply: turn.preflightReply,
   },
   propose: {
-    ...write,
+    ...proposal,
     path: `${SESSION}/proposals`,
     summary: 'Submit the model response; decides and registers allowed calls',
     params: sessionPath,
@@ -190,7 +192,7 @@ const captureRoutes = {
     reply: planLookupReply,
   },
   ingestCaptures: {
-    ...write,
+    ...captures,
     path: '/api/v1/captures',
     summary: 'Ingest a batch of captures',
     body: capture.capturesBody,

@@ -66,7 +66,7 @@ const { runtime } = await withRuntime({
 
 describe('signing up', () => {
   proves(
-    ['endpoint.signup', 'auth.key.format', 'auth.key.shown-once.signup'],
+    ['endpoint.signup', 'auth.key.format', 'auth.key.shown-once.signup', 'limit.default-quota'],
     'makes a tenant, a user and a key that is shown once and stored as a hash',
     async () => {
       const ada = person()
@@ -78,7 +78,7 @@ describe('signing up', () => {
         name: 'Ada',
         tenant_name: 'Engines',
         email_verified: false,
-        quota: 'free',
+        quota: 'team',
       })
       const keys = await ada.call('listKeys')
       expect(keys.text).not.toContain(body.api_key)
@@ -142,7 +142,7 @@ describe('signing up', () => {
     const ada = person()
     const { status, body } = await ada.signup({ tenant_id: 'tn_other', quota: 'scale', email_verified: true })
     expect(status).toBe(201)
-    expect(body.user).toMatchObject({ quota: 'free', email_verified: false })
+    expect(body.user).toMatchObject({ quota: 'team', email_verified: false })
   })
 })
 

@@ -115,3 +115,18 @@ test('a higher quota has larger buckets at once', async () => {
   await leave(tenant, 0, 60)
   expect(limited(await burst(tenant, 'setToolFilter', 100))).toBe(0)
 })
+
+proves(
+  ['limit.proposal-own-bucket', 'limit.capture-own-bucket'],
+  'captures and writes that are used up starve no turn that was prepared',
+  async () => {
+    const tenant = await runtime.createTenant({ quota: 'free' })
+    expect(limited(await burst(tenant, 'ingestCaptures', 60))).toBeGreaterThan(0)
+    expect(limited(await burst(tenant, 'setToolFilter', 60))).toBeGreaterThan(0)
+    // Twice as many as there can be preflights.
+    expect(limited(await burst(tenant, 'propose', 60))).toBe(0)
+    const other = await runtime.createTenant({ quota: 'free' })
+    await burst(other, 'setToolFilter', 60)
+    expect(limited(await burst(other, 'ingestCaptures', 20))).toBe(0)
+  },
+)

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { QUOTA_NAMES, type Quota } from '@countersign/protocol'
+import { QUOTA_NAMES, QUOTAS, type Quota } from '@countersign/protocol'
 import { changeQuota, configOf, createTenant, type Flags, tenantsOf } from '@countersign/server'
 import { columns } from '../terminal/columns.js'
 import { type Command, UsageError } from '../terminal/command.js'
@@ -30,7 +30,9 @@ export const tenant: Command = {
         quota === undefined ? null : quotaOf(quota),
         configOf(settings as Flags),
       )
-      note(`tenant ${created.tenantId} (${first}, quota ${created.quota}); its API key, shown only once:`)
+      note(
+        `tenant ${created.tenantId} (${first}, quota ${created.quota}: ${turnsOf(created.quota)}); its API key, shown only once:`,
+      )
       print(created.key)
     } else if (verb === 'list' && names.length === 0 && quota === undefined) {
       const tenants = await tenantsOf(configOf(settings as Flags))
@@ -43,6 +45,10 @@ export const tenant: Command = {
     return 0
   },
 }
+
+/** What a quota means for an agent, and how to change it. */
+const turnsOf = (quota: Quota): string =>
+  `${QUOTAS[quota].write} turns per minute; countersign tenant quota TENANT team|scale changes it`
 
 function quotaOf(given: string): Quota {
   const quota = QUOTA_NAMES.find((known) => known === given)

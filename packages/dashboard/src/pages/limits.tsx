@@ -6,7 +6,9 @@ import { Loaded } from '../components/layout/states.js'
 import { count, percent } from '../text/format.js'
 
 const BUCKETS: Readonly<Record<string, { title: string; words: string }>> = {
-  write: { title: 'Writes', words: 'sessions, preflights, proposals, captures, plans' },
+  write: { title: 'Writes', words: 'sessions, preflights, plans' },
+  proposal: { title: 'Proposals', words: 'counted separately, so that a turn that was prepared can be decided' },
+  capture: { title: 'Captures', words: 'batches of observed calls; counted separately from governed turns' },
   read: { title: 'Reads', words: 'loading sessions, workflows, plans and runs' },
   evidence: {
     title: 'Evidence',
@@ -47,7 +49,7 @@ export function LimitsPage() {
               </ul>
               <p className="quiet">
                 A bucket refills evenly over a minute. When it is empty, the server answers 429 with Retry-After, and
-                the SDK waits. One turn of an agent takes two writes.
+                the SDK waits. One turn of an agent takes one write and one proposal.
               </p>
               <MoreRoom quota={quota} />
             </Panel>

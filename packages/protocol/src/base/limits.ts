@@ -63,9 +63,14 @@ export const LIMITS = {
  * a day: turns at the full rate all day long, at 20 kB each.
  */
 export const QUOTAS = {
-  free: { write: 30, read: 120, stop: 60, evidence: 120, dashboard: 300, runs: 100, bytes: 500_000_000 },
+  free: {
+    ...{ write: 30, proposal: 60, capture: 30, read: 120, stop: 60, evidence: 120, dashboard: 300, runs: 100 },
+    bytes: 500_000_000,
+  },
   team: {
     write: 3_000,
+    proposal: 6_000,
+    capture: 3_000,
     read: 12_000,
     stop: 600,
     evidence: 6_000,
@@ -74,14 +79,27 @@ export const QUOTAS = {
     bytes: 50_000_000_000,
   },
   scale: {
-    ...{ write: 120_000, read: 240_000, stop: 6_000, evidence: 240_000, dashboard: 6_000, runs: 100_000 },
+    ...{
+      write: 120_000,
+      proposal: 240_000,
+      capture: 120_000,
+      read: 240_000,
+      stop: 6_000,
+      evidence: 240_000,
+      dashboard: 6_000,
+      runs: 100_000,
+    },
     bytes: 2_000_000_000_000,
   },
 } as const
 export type Quota = keyof typeof QUOTAS
 export const QUOTA_NAMES = ['free', 'team', 'scale'] as const satisfies readonly Quota[]
 
-export type Bucket = 'write' | 'read' | 'stop' | 'evidence' | 'dashboard'
+/**
+ * Proposals have a bucket of their own, twice that of writes: whoever got a preflight can propose, so that no model is
+ * paid in vain. Captures have theirs, so that watching takes nothing from governing.
+ */
+export type Bucket = 'write' | 'proposal' | 'capture' | 'read' | 'stop' | 'evidence' | 'dashboard'
 
 /** Confidence in a learned contract, by how many calls it was learned from. */
 export function confidenceOf(samples: number): 'low' | 'medium' | 'high' {

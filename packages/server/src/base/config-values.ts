@@ -94,6 +94,8 @@ const rate = z.number().positive().max(1e9).optional()
 const changes = z
   .strictObject({
     write: rate,
+    proposal: rate,
+    capture: rate,
     read: rate,
     stop: rate,
     evidence: rate,

@@ -121,8 +121,8 @@ export const SETTINGS = {
   defaultQuota: setting({
     env: 'COUNTERSIGN_DEFAULT_QUOTA',
     flag: 'default-quota',
-    default: 'free',
-    help: 'quota of new accounts: free, team or scale',
+    default: 'team',
+    help: 'quota of new accounts: free, team or scale; free is for guests (30 turns per minute)',
     parse: oneOf(QUOTA_NAMES),
   }),
   quotas: setting({

@@ -4,7 +4,7 @@ import { countActiveKeys } from '../store/accounts/api-keys.js'
 import { readBuckets } from '../store/accounts/buckets.js'
 import { countRuns } from '../store/runs/runs.js'
 
-const BUCKETS: readonly Bucket[] = ['write', 'read', 'stop', 'evidence', 'dashboard']
+const BUCKETS: readonly Bucket[] = ['write', 'proposal', 'capture', 'read', 'stop', 'evidence', 'dashboard']
 
 /** What the tenant may use, and what is left of it now. */
 export async function loadLimits(ctx: UserContext): Promise<Reply<Routes['loadLimits']>> {

@@ -229,5 +229,5 @@ function transportFor(settings: ReplaySettings, report: Report): Transport | nul
 }
 
 const THROTTLED =
-  "the tenant's quota is used up for now, so calls wait; the dashboard shows it under Limits and usage, " +
-  'and the operator of the server can raise it'
+  "the tenant's quota is used up for now, so calls wait; on quota free a tenant has 30 turns per minute. The dashboard shows " +
+  'it under Limits and usage, and the operator raises it with countersign tenant quota TENANT team'
