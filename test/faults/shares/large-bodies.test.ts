@@ -1,5 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import { afterAll, expect, test } from 'vitest'
+import { TaskFailed } from '../../../packages/server/src/base/worker-thread.js'
 import { createTaskThread, type TaskThread } from '../../../packages/server/src/context/tasks.js'
 import { capturesOf } from '../../support/data/captures.js'
 import { proves } from '../../support/proves.js'
@@ -70,4 +71,14 @@ test('what is wrong with a large body is said as it is said of a small one', asy
   })
   expect(wrong.status).toBe(400)
   expect(wrong.problem?.detail).toContain('body')
+})
+
+test('a body that takes too long to read is refused, and the next one is read', async () => {
+  gate = Promise.reject(new TaskFailed('readCaptures failed: it took longer than 10 seconds'))
+  gate.catch(() => {})
+  const refused = await api.ingestCaptures({ body: largeBatch() })
+  expect(refused.status).toBe(400)
+  expect(refused.problem?.detail).toContain('send less in one request')
+  gate = Promise.resolve()
+  expect((await api.ingestCaptures({ body: largeBatch() })).status).toBe(200)
 })

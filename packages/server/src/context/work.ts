@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Steps } from '@countersign/engine'
-import { unauthenticated } from '../base/api-error.js'
+import { ApiError, unauthenticated } from '../base/api-error.js'
 import { turns, type WorkOwner } from '../base/in-turns.js'
+import { TaskFailed } from '../base/worker-thread.js'
 import type { WorkOptions } from '../postgres/database.js'
 import type { Sql, Tx } from '../postgres/sql.js'
 import { holdSignIn } from '../store/accounts/refresh-tokens.js'
@@ -66,5 +67,11 @@ export async function readBeside<Name extends Reading>(
   if (bytes.length <= THREAD_BYTES) return read({ body: bytes, tenantId })
   // A copy of its own: what it came in may belong to the connection.
   const body = new Uint8Array(bytes)
-  return app.requestThread.run(tenantId, name, { body, tenantId }, [body.buffer])
+  try {
+    return await app.requestThread.run(tenantId, name, { body, tenantId }, [body.buffer])
+  } catch (error) {
+    if (!(error instanceof TaskFailed)) throw error
+    app.log.warn({ tenant_id: tenantId, bytes: bytes.length, error }, 'a body could not be read')
+    throw new ApiError('INVALID_REQUEST', { detail: `body: ${error.message}; send less in one request` })
+  }
 }

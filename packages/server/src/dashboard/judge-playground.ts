@@ -5,7 +5,8 @@ import {
   initialState,
   narrowTools,
   type Plan,
-  readResponse,
+  readResponseInSteps,
+  type Steps,
 } from '@countersign/engine'
 import { BLOCK_REASON_NAMES, type Input, type PlaygroundView, type Routes } from '@countersign/protocol'
 import { loadPolicyEvaluator } from '../base/policy.js'
@@ -37,15 +38,18 @@ export async function judgePlayground(
     errors: [],
     warnings: compiled.warnings.map(noteView),
     compiled_hash: compiled.compiled_hash,
-    ...judge(compiled.plan, body, ctx.app.clock()),
+    ...(await inTurns(ctx, judgeInSteps(compiled.plan, body, ctx.app.clock()))),
   }
 }
 
 type Note = PlaygroundView['errors'][number]
 const noteView = ({ file, line, message, fix }: Note): Note => ({ file, line, message, fix })
 
-function judge(plan: Plan, body: Body, now: Date): Pick<PlaygroundView, 'narrowing' | 'calls'> {
-  const response = readResponse(body.response)
+type Judged = Pick<PlaygroundView, 'narrowing' | 'calls'>
+
+/** Reading, judging and narrowing are steps: each may take as long as a proposal may. */
+function* judgeInSteps(plan: Plan, body: Body, now: Date): Steps<Judged> {
+  const response = yield* readResponseInSteps(body.response)
   const state = initialState(plan, {
     type: 'created',
     at: now.toISOString(),
@@ -76,8 +80,10 @@ function judge(plan: Plan, body: Body, now: Date): Pick<PlaygroundView, 'narrowi
     toolless: false,
     ids: { sessionId: 'playground', proposalId: 'playground', pendingCallId: String },
   })
+  yield
+  const narrowing = narrowTools({ ...asked, tools: [...names].map((name) => ({ name })) })
   return {
-    narrowing: narrowTools({ ...asked, tools: [...names].map((name) => ({ name })) }),
+    narrowing,
     calls: decisions.map((decision) => ({
       call_id: decision.call_id,
       tool_name: decision.tool_name,

@@ -1,6 +1,5 @@
-import { analyzePlan, describeNote, diffPlans } from '@countersign/engine'
-import type { PlanDetail, PlanRow } from '@countersign/protocol'
-import { asOneStep } from '../base/in-turns.js'
+import { analyzePlan, describeNote, diffPlans, type Steps } from '@countersign/engine'
+import type { CompiledSession, PlanDetail, PlanRow } from '@countersign/protocol'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../context/work.js'
 import { findPlansOf, type GovernancePlan, type PlanFile, type Scope } from '../store/governance/governance-plans.js'
@@ -21,17 +20,24 @@ export async function comparePlan(
   const { approved } = await findPlansOf(sql, scope)
   const running = approved === null ? null : await findPlan(sql, scope.tenantId, approved.compiledHash)
   const learning = await learnedDrafts(ctx, agent)
-  const compare = () => ({
-    running: approved,
-    changes: diffPlans(running, pack.compiled_session).map(({ tool, effect, text }) => ({
-      tool_name: tool,
-      effect,
-      text,
-    })),
-    blockers: blockersOf(pack, learning),
-    advisories: advisoriesOf(pack, learning),
-  })
-  return inTurns(ctx, asOneStep(compare))
+  const plans = { pack, learning, running }
+  return { running: approved, ...(await inTurns(ctx, compareInSteps(plans))) }
+}
+
+interface ComparedPlans {
+  readonly pack: CompiledPack
+  readonly learning: AgentLearning | null
+  readonly running: CompiledSession | null
+}
+
+/** Each of them looks at the whole plan. */
+function* compareInSteps({ pack, learning, running }: ComparedPlans): Steps<Omit<Comparison, 'running'>> {
+  const found = diffPlans(running, pack.compiled_session)
+  yield
+  const changes = found.map(({ tool, effect, text }) => ({ tool_name: tool, effect, text }))
+  const blockers = blockersOf(pack, learning)
+  yield
+  return { changes, blockers, advisories: advisoriesOf(pack, learning) }
 }
 
 export function planDetail(plan: GovernancePlan & { files: PlanFile[] }, comparison: Comparison): PlanDetail {
