@@ -1,6 +1,7 @@
 import type { Facts } from './facts.js'
 
 export const errors = {
+  'cli.consistent': 'Commands of the command line take the same variables, print snake_case JSON, exit 2 for wrong usage and overwrite no backup',
   'error.code': 'An error of the client carries the code with which the server refused',
   'error.first-sentence': 'The first sentence of an error names its cause, also where receipts wait for the same cause',
   'error.email-not-verified': "An unverified account's /api/v1/ request is answered 403 with code EMAIL_NOT_VERIFIED",

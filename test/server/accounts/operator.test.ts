@@ -32,7 +32,7 @@ test('a tenant made at the command line is listed with what it may and has', asy
   const line = lines.find((each) => each.startsWith(tenantIn(noted)))
   expect(line).toMatch(/^tnt_\S+ +team +1 key +verified +\S+Z +Acme Corp$/)
   const { printed: json } = await run('tenant', 'list', '--json')
-  expect(JSON.parse(json.join())).toContainEqual(expect.objectContaining({ name: 'Acme\nCorp', activeKeys: 1 }))
+  expect(JSON.parse(json.join())).toContainEqual(expect.objectContaining({ name: 'Acme\nCorp', active_keys: 1 }))
 })
 
 test('its key is changed for another: the new one works, the old one is refused by the running service', async () => {
@@ -48,8 +48,8 @@ test('its key is changed for another: the new one works, the old one is refused 
   expect([await ask(old), await ask(next[0] ?? '')]).toEqual([401, 404])
   const { printed: after } = await run('key', 'list', tenantId, '--json')
   expect(JSON.parse(after.join())).toMatchObject([
-    { name: 'second', revokedAt: null },
-    { name: 'first key', revokedAt: expect.any(String) },
+    { name: 'second', revoked_at: null },
+    { name: 'first key', revoked_at: expect.any(String) },
   ])
   await expect(run('key', 'revoke', tenantId, oldId)).rejects.toThrow(`key list ${tenantId} lists its keys`)
 })

@@ -126,6 +126,15 @@ describe('countersign verify', () => {
     expect(await run([file])).toMatchObject({ code: 0 })
   })
 
+  proves('cli.consistent', 'takes address and key from the environment, like the other commands', async () => {
+    const { sessionId } = await openSession(api)
+    vi.stubEnv('COUNTERSIGN_API_KEY', runtime.key)
+    vi.stubEnv('COUNTERSIGN_API_URL', await runtime.instances[0].listen())
+    expect(await run([sessionId])).toMatchObject({ code: 0 })
+    vi.unstubAllEnvs()
+    await expect(run([sessionId])).rejects.toThrow('cannot be read')
+  })
+
   test('takes the key from the environment, and no address without http', async () => {
     const { sessionId } = await openSession(api)
     vi.stubEnv('COUNTERSIGN_API_KEY', runtime.key)

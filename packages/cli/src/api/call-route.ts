@@ -44,6 +44,12 @@ export function serviceOf(given: { url?: string | undefined; key?: string | unde
   return { url, key }
 }
 
+/** Both the address and the key are in the environment. */
+export function hasServiceInEnvironment(): boolean {
+  const { apiUrl, apiKey } = readEnvironment()
+  return apiUrl !== null && apiKey !== null
+}
+
 interface Given<Name extends RouteName> {
   params?: Record<string, string>
   query?: Record<string, string>

@@ -3,6 +3,7 @@ import { createKeyBody } from '@countersign/protocol'
 import { configOf, createKey, type Flags, keysOf, revokeKeyOf } from '@countersign/server'
 import { columns } from '../terminal/columns.js'
 import { type Command, UsageError } from '../terminal/command.js'
+import { snakeJson } from '../terminal/snake-json.js'
 import { DATABASE_USAGE, SETTING_FLAGS } from './start.js'
 
 export const key: Command = {
@@ -25,7 +26,7 @@ export const key: Command = {
       print(created.key)
     } else if (verb === 'list' && keyId === undefined && name === undefined) {
       const keys = await keysOf(tenantId, config)
-      if (json) print(JSON.stringify(keys, null, 2))
+      if (json) print(snakeJson(keys))
       else for (const line of columns(keys.map(lineOf))) print(line)
     } else if (verb === 'revoke' && keyId !== undefined && name === undefined && !json) {
       await revokeKeyOf(tenantId, keyId, config)

@@ -3,6 +3,7 @@ import { QUOTA_NAMES, QUOTAS, type Quota } from '@countersign/protocol'
 import { changeQuota, configOf, createTenant, type Flags, tenantsOf } from '@countersign/server'
 import { columns } from '../terminal/columns.js'
 import { type Command, UsageError } from '../terminal/command.js'
+import { snakeJson } from '../terminal/snake-json.js'
 import { DATABASE_USAGE, SETTING_FLAGS } from './start.js'
 
 export const tenant: Command = {
@@ -36,7 +37,7 @@ export const tenant: Command = {
       print(created.key)
     } else if (verb === 'list' && names.length === 0 && quota === undefined) {
       const tenants = await tenantsOf(configOf(settings as Flags))
-      if (json) print(JSON.stringify(tenants, null, 2))
+      if (json) print(snakeJson(tenants))
       else for (const line of columns(tenants.map(lineOf))) print(line)
     } else if (verb === 'quota' && names.length === 2 && second !== undefined && quota === undefined && !json) {
       await changeQuota(first, quotaOf(second), configOf(settings as Flags))

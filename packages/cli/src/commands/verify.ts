@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import {
@@ -15,7 +16,7 @@ import {
   type LedgerHead,
   type WorkflowLedgerExport,
 } from '@countersign/protocol'
-import { serviceOf } from '../api/call-route.js'
+import { hasServiceInEnvironment, serviceOf } from '../api/call-route.js'
 import { fetchLedger } from '../api/fetch-ledger.js'
 import { fetchLedgerKeys, readLedgerKeys } from '../api/ledger-keys.js'
 import { BrokenEvent, firstBrokenEvent } from '../report/broken-event.js'
@@ -33,7 +34,8 @@ export const verify: Command = {
     [
       'ID is a session, or with --workflow a workflow. Its ledger is read from the server at --url with the API key in',
       '--key or COUNTERSIGN_API_KEY. --save writes it to a file, which can be checked later without the server.',
-      'Without --url and --key, the argument is such a FILE, of a session or a workflow.',
+      'Without --url and --key, the argument is such a FILE, of a session or a workflow; if there is none of that name,',
+      'COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY say which server to read from.',
       'The events of a session must add up to its stored state. In a workflow, each handoff has one winner, no two calls',
       'hold resources that exclude each other, and a kill is final.',
       '--head is a head you saved earlier, such as 12:9f86d0…; a ledger that was truncated before it fails.',
@@ -51,8 +53,9 @@ export const verify: Command = {
     if (subject === undefined || rest.length > 0) throw new UsageError('expected one session id, workflow id or file')
     const head = values.head === undefined ? null : readHead(values.head)
     try {
-      const ledger = await readLedger(subject, values)
-      const trusted = await keysFor(values)
+      const from = { ...values, isFile: isFile(subject, values) }
+      const ledger = await readLedger(subject, from)
+      const trusted = await keysFor(from)
       if (values.save !== undefined) await writeFile(values.save, `${JSON.stringify(ledger.exported, null, 2)}\n`)
       return judge(ledger, { head, trusted }, terminal)
     } catch (error) {
@@ -94,6 +97,12 @@ const ofWorkflow = (exported: WorkflowLedgerExport): Ledger => ({
   checkHead: (known) => verifyWorkflowChain(exported.events.slice(0, known.seq), known),
 })
 
+/** Not with a flag that names a service, nor where the environment names one and there is no such file. */
+function isFile(subject: string, { url, key }: { url?: string | undefined; key?: string | undefined }): boolean {
+  if (url !== undefined || key !== undefined) return false
+  return existsSync(subject) || !hasServiceInEnvironment()
+}
+
 async function readLedger(
   subject: string,
   given: {
@@ -101,9 +110,10 @@ async function readLedger(
     key?: string | undefined
     save?: string | undefined
     workflow?: boolean | undefined
+    isFile: boolean
   },
 ): Promise<Ledger> {
-  if (given.url === undefined && given.key === undefined) {
+  if (given.isFile) {
     if (given.workflow) throw new UsageError('--workflow needs --url or --key; a file already says what it is')
     return readExport(subject)
   }
@@ -116,9 +126,14 @@ async function readLedger(
 }
 
 /** Those the caller saved, or else those the server publishes. Null for a file without any. */
-async function keysFor(given: { keys?: string | undefined; url?: string | undefined; key?: string | undefined }) {
+async function keysFor(given: {
+  keys?: string | undefined
+  url?: string | undefined
+  key?: string | undefined
+  isFile: boolean
+}) {
   if (given.keys !== undefined) return { keys: await readLedgerKeys(given.keys), arePinned: true }
-  if (given.url === undefined && given.key === undefined) return null
+  if (given.isFile) return null
   return { keys: await fetchLedgerKeys(serviceOf(given)), arePinned: false }
 }
 

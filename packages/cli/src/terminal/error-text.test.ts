@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { UsageError } from './command.js'
-import { errorText } from './error-text.js'
+import { errorText, isUsage } from './error-text.js'
 
 const failed = (code: string, message: string) => Object.assign(new Error(message), { code })
 
@@ -32,4 +32,10 @@ test('the errors of every address of a host are shown', () => {
 test('an unexpected error shows its stack, a wrong call only its message', () => {
   expect(errorText(new TypeError('odd'))).toContain('error-text.test.ts')
   expect(errorText(new UsageError('give a file'))).toBe('give a file')
+})
+
+test('a setting that is wrong in a flag is wrong usage; one in the environment is not', () => {
+  const wrong = (message: string) => Object.assign(new Error(message), { name: 'ConfigError' })
+  expect(isUsage(wrong('--port: expected a number (port)'))).toBe(true)
+  expect(isUsage(wrong('COUNTERSIGN_PORT: expected a number (port)'))).toBe(false)
 })

@@ -17,7 +17,11 @@ export function errorText(error: unknown, flags: readonly string[] = []): string
 
 /** Whether the command was called with wrong arguments. */
 export const isUsage = (error: unknown): boolean =>
-  error instanceof UsageError || codeOf(error).startsWith('ERR_PARSE_ARGS')
+  error instanceof UsageError || codeOf(error).startsWith('ERR_PARSE_ARGS') || isWrongFlag(error)
+
+/** A setting that was given as a flag, such as `--port abc`; one in the environment is not about this call. */
+const isWrongFlag = (error: unknown): boolean =>
+  error instanceof Error && error.name === 'ConfigError' && error.message.startsWith('--')
 
 const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
 
