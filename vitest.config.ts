@@ -13,6 +13,7 @@ const alias = {
   '@countersign/engine': source('engine'),
   '@countersign/server': source('server'),
   '@countersign/sdk/ai': adapter('ai'),
+  '@countersign/sdk/claude': adapter('claude'),
   '@countersign/sdk/langchain': adapter('langchain'),
   '@countersign/sdk/openai-agents': adapter('openai-agents'),
   '@countersign/sdk': source('sdk'),

@@ -73,7 +73,23 @@ test(`works from ESM and by require, without Cedar and without a provider's pack
   checkPrograms(process.execPath)
 })
 
-const TYPED = `import { type HealthSnapshot, type ReplayOptions, replay, validate } from '@countersign/sdk'
+const ADAPTERS = { ai: 'govern', langchain: 'countersign', 'openai-agents': 'govern', claude: 'claudeHooks' }
+
+test('brings its adapters, without their frameworks', () => {
+  for (const [name, entry] of Object.entries(ADAPTERS)) {
+    const look = `console.log(typeof adapter.${entry})`
+    const from = `@countersign/sdk/${name}`
+    writeFileSync(join(project, 'adapter.mjs'), `import * as adapter from '${from}'\n${look}`)
+    writeFileSync(join(project, 'adapter.cjs'), `const adapter = require('${from}')\n${look}`)
+    for (const file of ['adapter.mjs', 'adapter.cjs']) expect(run(process.execPath, file)).toBe('function\n')
+  }
+})
+
+const TYPED = `import { type HealthSnapshot, openSession, type ReplayOptions, replay, validate } from '@countersign/sdk'
+import { govern } from '@countersign/sdk/ai'
+import { claudeHooks } from '@countersign/sdk/claude'
+import { countersign } from '@countersign/sdk/langchain'
+import { govern as governAgents } from '@countersign/sdk/openai-agents'
 const client = { chat: { completions: { create: async (request: { model: string }) => ({ model: request.model }) } } }
 const options: ReplayOptions = { contracts: { tool: 'look', side_effect: 'read' }, gate: 'strip_blocked', tools: { look: (args: { at: string }) => args.at } }
 const session = replay(client, options)
@@ -82,7 +98,13 @@ const health: HealthSnapshot = session.getHealth()
 const pass: boolean = validate({}, { contracts: [] }).pass
 // @ts-expect-error there is no such gate
 replay(client, { gate: 'open' })
-export { answer, health, pass }
+const governed = openSession({ contracts: { tool: 'look', side_effect: 'read' } })
+const model = { specificationVersion: 'v4', provider: 'p', modelId: 'm', doGenerate: async () => ({}), doStream: async () => ({}) }
+const agent: { model: typeof model; tools: { look: { id: number } } } = govern(governed, { model, tools: { look: { id: 1 } } })
+const parts = [countersign(governed).name, claudeHooks(governed).PreToolUse.length, governAgents]
+// @ts-expect-error a model is no name
+govern(governed, { model: 'gpt', tools: {} })
+export { agent, answer, health, parts, pass }
 `
 
 test.each(['node16', 'nodenext'])('brings its types for ESM and CommonJS (module %s)', (module) => {

@@ -1,0 +1,111 @@
+import { messageOf } from '../../base/diagnostics.js'
+import type { GovernedSession } from '../governed-session.js'
+import { type BatchedCall, createCallBatches } from './call-batches.js'
+
+export interface ClaudeOptions {
+  /**
+   * The model of the agent, for contracts and patterns that name it.
+   * @defaultValue `'claude'`
+   */
+  readonly model?: string
+  /**
+   * Who answers the runtime's permission prompts, for the record.
+   * @defaultValue `'user'`
+   */
+  readonly approver?: string
+  /**
+   * The name under which contracts know a tool.
+   * @defaultValue the runtime's name; `mcp__server__tool` becomes `server__tool`
+   */
+  readonly toolName?: (runtimeName: string) => string
+}
+
+/** What the runtime tells a hook, as far as it is used here. */
+interface HookInput {
+  readonly hook_event_name: string
+  readonly tool_name?: string
+  readonly tool_input?: unknown
+  readonly tool_use_id?: string
+  readonly tool_response?: unknown
+}
+
+type Hook = (input: object, toolUseId: string | undefined) => Promise<object>
+
+/** As the runtime takes it. Without `onFailure` a hook that fails lets the call through. */
+interface Matcher {
+  readonly hooks: Hook[]
+  readonly onFailure: 'block'
+}
+
+/**
+ * Governs an agent of the Claude Agent SDK: `query({ prompt, options: { hooks: claudeHooks(session) } })`. Each call is
+ * judged before the runtime runs it; a blocked one is denied, and the model is told why. The runtime runs the tools
+ * itself, so that receipts are its report, not evidence of a wrapped tool.
+ */
+export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {}) {
+  const { model = 'claude', approver = 'user', toolName = canonicalName } = options
+  const batches = createCallBatches(session, model)
+
+  const before: Hook = async (input, toolUseId) => {
+    const { tool_name = '', tool_input, tool_use_id } = input as HookInput
+    const call = { id: tool_use_id ?? toolUseId ?? '', name: toolName(tool_name), arguments: tool_input ?? {} }
+    return decisionOn(batches.judge, call)
+  }
+
+  const after: Hook = async (input, toolUseId) => {
+    const { hook_event_name, tool_use_id, tool_response } = input as HookInput
+    const callId = tool_use_id ?? toolUseId ?? ''
+    const verdict = session.verdictOf(callId)
+    // The runtime has asked a person: it runs no call that was not approved.
+    if (verdict?.verdict === 'ask') await session.answer(verdict.id, { decision: 'approve', decided_by: approver })
+    if (session.verdictOf(callId)?.verdict === 'allow') {
+      const outcome = hook_event_name === 'PostToolUse' ? 'succeeded' : 'failed'
+      await session.settle(callId, { outcome, ...(tool_response !== undefined && { result: tool_response }) })
+    }
+    batches.ended(callId)
+    return {}
+  }
+
+  /** All calls of an answer are over; those of which nothing was heard did not run. */
+  const afterBatch: Hook = async () => {
+    for (const callId of batches.running()) {
+      const verdict = session.verdictOf(callId)
+      if (verdict?.verdict === 'ask') await session.answer(verdict.id, { decision: 'deny', decided_by: approver })
+      if (verdict?.verdict === 'allow') await session.settle(callId, { outcome: 'not_executed' })
+      batches.ended(callId)
+    }
+    return {}
+  }
+
+  const matcher = (hook: Hook): Matcher[] => [{ hooks: [hook], onFailure: 'block' }]
+  return {
+    PreToolUse: matcher(before),
+    PostToolUse: matcher(after),
+    PostToolUseFailure: matcher(after),
+    PostToolBatch: matcher(afterBatch),
+  }
+}
+
+/** Clients put a prefix before the names of MCP tools; the name of the server stays, since two may have one tool. */
+const canonicalName = (name: string): string => name.replace(/^mcp__/, '')
+
+type Decision = 'deny' | 'ask'
+
+async function decisionOn(
+  judge: (call: BatchedCall) => ReturnType<ReturnType<typeof createCallBatches>['judge']>,
+  call: BatchedCall,
+): Promise<object> {
+  try {
+    const verdict = await judge(call)
+    if (verdict.verdict === 'block') return output('deny', verdict.result)
+    if (verdict.verdict === 'ask') return output('ask', verdict.questions.map(({ reason }) => reason).join('; '))
+    // Whatever else the runtime asks about a call still holds.
+    return {}
+  } catch (error) {
+    return output('deny', `${call.name} did not run: ${messageOf(error)}`)
+  }
+}
+
+const output = (permissionDecision: Decision, permissionDecisionReason: string) => ({
+  hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision, permissionDecisionReason },
+})

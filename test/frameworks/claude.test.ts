@@ -1,0 +1,139 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished } from 'vitest'
+import { claudeHooks } from '../../packages/sdk/src/adapters/claude/index.js'
+import { openSession, type ReplayOptions } from '../../packages/sdk/src/index.js'
+import { root } from '../support/files/tracked-files.js'
+import { proves } from '../support/proves.js'
+import { startProvider } from '../support/provider/provider.js'
+import { exportOf } from '../support/runtime/ledger-export.js'
+import { withRuntime } from '../support/runtime/with-runtime.js'
+import { ledgerLines } from './story.js'
+
+const { runtime } = await withRuntime()
+
+const contracts = [
+  { tool: 'Bash', side_effect: 'write' as const, argument_value_invariants: [{ path: '$.command', regex: '^echo ' }] },
+  {
+    tool: 'bank__pay',
+    side_effect: 'write' as const,
+    aggregates: [{ name: 'paid', path: '$.amount', function: 'sum' as const, lte: 5 }],
+  },
+]
+
+function govern(options: ReplayOptions = {}) {
+  const session = openSession({ contracts, apiKey: runtime.key, fetch: runtime.fetch, agent: 'claude', ...options })
+  const hooks = claudeHooks(session)
+  /** What the runtime does with one call: asks the hook, runs it unless that denies it, tells the outcome. */
+  const call = async (id: string, tool_name: string, tool_input: object): Promise<string> => {
+    const about = { tool_name, tool_input, tool_use_id: id }
+    const [{ hooks: [before] = [] } = { hooks: [] }] = hooks.PreToolUse
+    const said = JSON.stringify(await before?.({ hook_event_name: 'PreToolUse', ...about }, id))
+    if (said.includes('"deny"')) return said
+    await hooks.PostToolUse[0]?.hooks[0]?.({ hook_event_name: 'PostToolUse', ...about, tool_response: 'ok' }, id)
+    return 'ran'
+  }
+  const lines = async () => {
+    await session.close()
+    return ledgerLines((await exportOf(runtime.api(), session.sessionId)).events)
+  }
+  return { session, call, lines }
+}
+
+proves('face.claude', 'a call is judged before the runtime runs it, and its outcome is reported', async () => {
+  const { call, lines } = govern()
+  expect(await call('c1', 'Bash', { command: 'rm -rf x' })).toContain('argument_value_mismatch')
+  expect(await call('c2', 'Bash', { command: 'echo hi' })).toBe('ran')
+  expect(await call('c3', 'Write', {})).toContain('unmatched_tool_blocked')
+  expect(await lines()).toEqual([
+    'proposed c1 Bash block argument_value_mismatch',
+    'proposed c2 Bash allow',
+    'receipt c2 succeeded reported',
+    'proposed c3 Write block unmatched_tool_blocked',
+  ])
+})
+
+proves('face.claude', 'calls side by side cannot together pass a limit, and MCP names lose their prefix', async () => {
+  const { call, lines } = govern()
+  const ends = await Promise.all(['c1', 'c2'].map((id) => call(id, 'mcp__bank__pay', { amount: 5 })))
+  expect(ends.filter((end) => end === 'ran')).toHaveLength(1)
+  expect(await lines()).toEqual([
+    'proposed c1 bank__pay allow',
+    'proposed c2 bank__pay block aggregate_limit_exceeded',
+    'receipt c1 succeeded reported',
+  ])
+})
+
+proves('face.claude', 'nothing runs while the server is down', async () => {
+  const { call, session } = govern({
+    fetch: async () => {
+      throw new TypeError('fetch failed')
+    },
+  })
+  expect(await call('c1', 'Bash', { command: 'echo hi' })).toContain('did not run')
+  await session.close()
+})
+
+const VERSION = '0.3.325'
+
+/** 422 MB, and not free software: installed only for the long rounds, and only where it can be had. */
+function installClaude(): string | null {
+  const folder = join(root, 'build', `claude-agent-sdk-${VERSION}`)
+  const entry = join(folder, 'node_modules/@anthropic-ai/claude-agent-sdk/sdk.mjs')
+  if (existsSync(entry)) return entry
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
+  const args = ['install', '--no-audit', '--no-fund', '--loglevel=error', `@anthropic-ai/claude-agent-sdk@${VERSION}`]
+  spawnSync('npm', args, { cwd: folder, stdio: 'inherit' })
+  return existsSync(entry) ? entry : null
+}
+
+proves(
+  'face.claude',
+  'the real runtime obeys the hooks (long rounds only)',
+  async (context) => {
+    if (process.env.COUNTERSIGN_TEST_ROUNDS !== 'long') return context.skip('only in long rounds: it installs 422 MB')
+    const entry = installClaude()
+    if (entry === null) return context.skip(`@anthropic-ai/claude-agent-sdk ${VERSION} could not be installed`)
+    const provider = await startProvider()
+    onTestFinished(() => provider.close())
+    const home = await mkdtemp(join(tmpdir(), 'countersign-claude-'))
+    onTestFinished(() => rm(home, { recursive: true, force: true }))
+    provider.enqueue(
+      { calls: [{ id: 'toolu_1', name: 'Bash', arguments: { command: `touch ${home}/blocked` } }] },
+      { calls: [{ id: 'toolu_2', name: 'Bash', arguments: { command: `echo hi > ${home}/allowed` } }] },
+    )
+    provider.answerWith(() => ({ text: 'done' }))
+    const session = openSession({ contracts, apiKey: runtime.key, fetch: runtime.fetch, agent: 'claude' })
+    const { query } = (await import(entry)) as { query(given: object): AsyncIterable<{ type: string }> }
+    const options = {
+      hooks: claudeHooks(session),
+      cwd: home,
+      tools: ['Bash'],
+      allowedTools: ['Bash'],
+      settingSources: [],
+      env: {
+        PATH: process.env.PATH,
+        HOME: home,
+        CLAUDE_CONFIG_DIR: home,
+        ANTHROPIC_BASE_URL: provider.url,
+        ANTHROPIC_API_KEY: 'sk-fake',
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      },
+    }
+    for await (const _ of query({ prompt: 'go on', options }));
+    await session.close()
+    expect(existsSync(join(home, 'blocked'))).toBe(false)
+    expect(existsSync(join(home, 'allowed'))).toBe(true)
+    expect(ledgerLines((await exportOf(runtime.api(), session.sessionId)).events)).toEqual([
+      'proposed toolu_1 Bash block argument_value_mismatch',
+      'proposed toolu_2 Bash allow',
+      'receipt toolu_2 succeeded reported',
+    ])
+    expect(JSON.stringify(provider.requests.map(({ body }) => body))).toContain('argument_value_mismatch')
+  },
+  600_000,
+)
