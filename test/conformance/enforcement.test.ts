@@ -82,7 +82,6 @@ const CLIENTS: Record<string, ClientUnderProof> = {
       'chat.completions.list': 'stored answers, with calls that were blocked',
       'chat.completions.messages': 'stored answers, with calls that were blocked',
       'chat.completions.retrieve': 'stored answers, with calls that were blocked',
-      'chat.completions.runTools': 'runs tools itself',
       'chat.completions.update': 'answers with a stored answer',
       completions: 'calls a model outside chat',
       'conversations.items': 'stored answers, with calls that were blocked',
@@ -314,7 +313,11 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
     const treatment = kind.methods.get(path)
     if (treatment?.as !== 'governed' && treatment?.as !== 'helper') throw new Error('not a governed method')
     const api = `/${treatment.provider.createPath.replace('.create', '').replace('.', '/')}`
-    const wire = api === '/messages' ? 'anthropic-messages' : api === '/responses' ? 'openai-responses' : 'openai-chat'
+    const wire = api.endsWith('/messages')
+      ? 'anthropic-messages'
+      : api === '/responses'
+        ? 'openai-responses'
+        : 'openai-chat'
     const reply = { text: 'Well.', calls: [{ id: 'call_hidden', name: 'refund', arguments: { amount: 1 } }] }
     const answering: typeof fetch = async (_input, init) => {
       const { stream } = JSON.parse(String(init?.body))
@@ -332,7 +335,10 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
     }
     const facade = governClient(proof.make(answering), kind, governor)
     const request = { model: 'm', messages: [{ role: 'user', content: 'x' }], input: 'x', max_tokens: 1 }
-    const made = (await methodAt(facade, path)(request)) as { [key: string]: unknown }
+    const runs = path.endsWith('runTools') || path.endsWith('toolRunner')
+    const made = (await methodAt(facade, path)(runs ? { ...request, tools: [] } : request)) as {
+      [key: string]: unknown
+    }
     const final = made.finalMessage ?? made.finalResponse ?? made.finalChatCompletion
     const shown = typeof final === 'function' ? await Reflect.apply(final, made, []) : made
     expect(judged).toHaveLength(1)

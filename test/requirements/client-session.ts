@@ -2,6 +2,9 @@ import type { Facts } from './facts.js'
 
 export const clientSession = {
   'session.client': 'client answers like the original client and governs the calls made through it',
+  'session.client.runners': 'the runners of both clients that run tools themselves ask the model through the governed client',
+  'session.client.beta-messages': 'beta.messages of Anthropic is governed like messages',
+  'session.client.no-sockets': 'Responses and Realtime over WebSocket are refused by name through the governed client',
   'session.flush': 'flush() sends the buffered captures to the server',
   'session.restore': 'restore() releases the wrapper and ends the session',
   'session.kill': 'kill() stops the session at once',

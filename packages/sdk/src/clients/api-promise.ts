@@ -67,6 +67,11 @@ export class GovernedPromise extends Promise<unknown> {
     return new Response(body, { status, statusText, headers })
   }
 
+  /** What a runner looks at before it reads the data: the response that was judged, like everything else. */
+  async _responseProps(): Promise<{ response: Response; controller: AbortController; options: object }> {
+    return { response: await this.asResponse(), controller: new AbortController(), options: {} }
+  }
+
   /** How the clients' own helpers build on `create`. */
   _thenUnwrap(transform: (data: unknown) => unknown): GovernedPromise {
     const unwrapped = this.#result.then((result) => {

@@ -1,5 +1,5 @@
 import { isObject } from '../base/json-object.js'
-import { anthropic } from '../providers/anthropic/anthropic.js'
+import { anthropic, anthropicBeta } from '../providers/anthropic/anthropic.js'
 import { openaiChat } from '../providers/openai-chat/openai-chat.js'
 import { openaiResponses } from '../providers/openai-responses/openai-responses.js'
 import type { Provider, ProviderName } from '../providers/provider.js'
@@ -10,6 +10,8 @@ export interface ClientKind {
   matches(client: object): boolean
   /** What each method may do through a governed client. A method that is not named is refused. */
   readonly methods: ReadonlyMap<string, Treatment>
+  /** Members that both clients mark as internal, and that a helper looks for on the client which it is given. */
+  readonly internals?: ReadonlyMap<string, Treatment>
   /** Paths that a POST reaches a model by which may call tools, whatever stands before them. */
   readonly modelEndpoints: RegExp
 }
@@ -83,7 +85,7 @@ const openai: ClientKind = {
   methods: new Map([
     governed(openaiChat),
     governed(openaiResponses),
-    ...helpers(openaiChat, 'parse', 'stream'),
+    ...helpers(openaiChat, 'parse', 'stream', 'runTools'),
     ...helpers(openaiResponses, 'parse', 'stream'),
     ['withOptions', { as: 'derives' }],
     ...passing({
@@ -115,6 +117,7 @@ const openai: ClientKind = {
 
 const anthropicClient: ClientKind = {
   name: 'anthropic',
+  internals: new Map(helpers(anthropicBeta, '_toolRunnerThread')),
   matches: (client) => hasMethod(client, 'messages.create'),
   modelEndpoints: endpoints(
     'v1/messages(/batches)?',
@@ -125,7 +128,9 @@ const anthropicClient: ClientKind = {
   ),
   methods: new Map([
     governed(anthropic),
+    governed(anthropicBeta),
     ...helpers(anthropic, 'parse', 'stream'),
+    ...helpers(anthropicBeta, 'parse', 'stream', 'toolRunner'),
     ['withOptions', { as: 'derives' }],
     ...passing({
       messages: 'countTokens',

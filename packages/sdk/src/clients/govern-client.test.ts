@@ -354,7 +354,6 @@ describe('the rest of the client', () => {
   test('methods that could reach a model another way are refused', () => {
     const { client } = governed(openai(), release)
     for (const call of [
-      () => client.chat.completions.runTools({ ...chat, tools: [] }),
       () => client.completions.create({ model: 'm', prompt: 'p' }),
       () => client.beta.threads.createAndRun({ assistant_id: 'a' }),
       () => client.post('/chat/completions', { body: chat }),

@@ -83,20 +83,23 @@ export function governClient<Client extends object>(
     const members = new Map<string, { original: object; governed: unknown }>()
     return facadeOf(target, (name) => {
       const value: unknown = Reflect.get(target, name, target)
+      if (path === '' && name === 'apiKey' && governor.binds()) throw keyRefusal()
       // `await client` asks for `then`, and what both clients mark as internal leads to the original.
-      if (name.startsWith('_') || value === undefined) return undefined
+      const at = path === '' ? name : `${path}.${name}`
+      if ((name.startsWith('_') && !kind.internals?.has(at)) || value === undefined) return undefined
       if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return value
       // The same function and the same object each time they are asked for, as on the original.
       const known = members.get(name)
       if (known !== undefined && (known.original === value || typeof value === 'object')) return known.governed
-      const governed = governedMember(target, path === '' ? name : `${path}.${name}`, value)
+      const governed = governedMember(target, at, value)
       members.set(name, { original: value, governed })
       return governed
     })
   }
 
   const governedMember = (owner: object, at: string, value: object): unknown => {
-    if (typeof value === 'function') return method(kind.methods.get(at), at, owner, value as Method)
+    if (typeof value === 'function')
+      return method(kind.methods.get(at) ?? kind.internals?.get(at), at, owner, value as Method)
     return at === 'logger' ? value : facade(value, at)
   }
 
@@ -153,6 +156,16 @@ function facadeOf(target: object, member: (name: string) => unknown): object {
 function elsewhere(option: string): ReplayConfigError {
   return new ReplayConfigError(
     `the option ${option} would send the request somewhere other than the governed endpoint: omit it`,
+    null,
+  )
+}
+
+/** Sockets of the clients are made of the key and the address of the client that they are given. */
+function keyRefusal(): ReplayConfigError {
+  return new ReplayConfigError(
+    'Responses and Realtime over WebSocket are not governed, and a governed client does not give out its apiKey, with ' +
+      'which they would reach a model without its tool calls being judged. Use create, parse or stream over HTTP; ' +
+      'the original client has the key.',
     null,
   )
 }

@@ -40,6 +40,9 @@ export const anthropic: Provider = {
   },
 }
 
+/** The same API under `beta`, where connectors, computer use and skills are. */
+export const anthropicBeta: Provider = { ...anthropic, createPath: 'beta.messages.create' }
+
 /** Built-in tools that the program runs: the model calls them by name, like a function. */
 const CLIENT_TOOLS = /^(bash|text_editor|computer|memory)_\d{8}$/
 /** Built-in tools that the provider runs itself. */
@@ -113,9 +116,11 @@ function offeredTools(request: JsonObject): OfferedTool[] {
 }
 
 function refusalsOf(request: JsonObject): string[] {
-  return objects(request.tools)
+  const refusals = objects(request.tools)
     .filter((tool) => toolName(tool) === null)
     .map((tool) => `the tool type ${JSON.stringify(tool.type ?? null)} is not supported`)
+  if (request.thread === undefined || request.thread === null) return refusals
+  return [...refusals, 'a stored `thread` holds messages that cannot be seen; send them in the request']
 }
 
 function withTools(request: JsonObject, allowed: ReadonlySet<string>): JsonObject {
