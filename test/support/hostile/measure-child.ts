@@ -8,6 +8,7 @@ import {
   preparePlanInSteps,
   readResponse,
 } from '@countersign/engine'
+import { createdEvent } from '../data/created-event.js'
 import { FAMILIES } from './families.js'
 import { bytesOf, type Genes, type HostileRequest, responseOf } from './request.js'
 
@@ -62,24 +63,7 @@ function measure(request: HostileRequest): Measured {
     if (step.done !== true) continue
     if (!step.value.ok) return { bytes, stepMs, prepareMs, judgeMs: 0, refused: step.value.problems[0] ?? 'refused' }
     const { plan } = step.value
-    const state = initialState(plan, {
-      type: 'created',
-      at: '2026-01-01T00:00:00.000Z',
-      body: {
-        agent: null,
-        environment: null,
-        holder_id: 'h',
-        compiled_hash: plan.hash,
-        plan_source: 'client',
-        unmatched_policy: 'block',
-        capture_level: 'metadata',
-        labels: [],
-        has_principal: request.principal !== undefined,
-        initial_phase: null,
-        fence: 1,
-        workflow: null,
-      },
-    })
+    const state = initialState(plan, createdEvent(plan.hash, { has_principal: request.principal !== undefined }))
     const start = processorMs()
     evaluateProposal({
       plan,

@@ -1,5 +1,6 @@
 import { type CompiledContract, type CompiledSession, type Flows, type JsonValue, LIMITS } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { createdEvent } from '../../../../test/support/data/created-event.js'
 import { compilePlan } from '../compile/compile-plan.js'
 import { preparePlan } from '../compile/prepare-plan.js'
 import type { Plan } from '../contract/plan.js'
@@ -21,24 +22,7 @@ function planOf(contract: Partial<CompiledContract>): Plan {
 }
 
 function judge(plan: Plan, response: JsonValue, flows?: Flows) {
-  const state = initialState(plan, {
-    type: 'created',
-    at: '2026-01-01T00:00:00.000Z',
-    body: {
-      agent: null,
-      environment: null,
-      holder_id: 'h',
-      compiled_hash: plan.hash,
-      plan_source: 'client',
-      unmatched_policy: 'block',
-      capture_level: 'metadata',
-      labels: [],
-      has_principal: false,
-      initial_phase: null,
-      fence: 1,
-      workflow: null,
-    },
-  })
+  const state = initialState(plan, createdEvent(plan.hash))
   return evaluateProposal({
     plan,
     state,

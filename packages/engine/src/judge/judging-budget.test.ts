@@ -1,5 +1,6 @@
 import { LIMITS } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { createdEvent } from '../../../../test/support/data/created-event.js'
 import { type HostileShape, JUDGING_SHAPES } from '../../../../test/support/hostile/judging-shapes.js'
 import { proves } from '../../../../test/support/proves.js'
 import { compilePlan } from '../compile/compile-plan.js'
@@ -17,24 +18,7 @@ function planOf({ contracts }: HostileShape): Plan {
 }
 
 function judge(shape: HostileShape, plan = planOf(shape)) {
-  const state = initialState(plan, {
-    type: 'created',
-    at: '2026-01-01T00:00:00.000Z',
-    body: {
-      agent: null,
-      environment: null,
-      holder_id: 'h',
-      compiled_hash: plan.hash,
-      plan_source: 'client',
-      unmatched_policy: 'block',
-      capture_level: 'metadata',
-      labels: [],
-      has_principal: false,
-      initial_phase: null,
-      fence: 1,
-      workflow: null,
-    },
-  })
+  const state = initialState(plan, createdEvent(plan.hash))
   const calls = shape.calls.map((args, at) => ({ id: `c${at}`, name: 'act', arguments: JSON.stringify(args) }))
   return evaluateProposal({
     plan,
