@@ -12,6 +12,7 @@ export const blockReasons = {
   'block.illegal-phase-transition': 'A move outside the transitions blocks with illegal_phase_transition',
   'block.ambiguous-phase-transition': 'Calls towards different phases in one response block with ambiguous_phase_transition',
   'block.unmatched-tool-blocked': 'A tool without contract blocks with unmatched_tool_blocked under unmatchedPolicy block',
+  'block.policy-error': 'A policy that fails on a call blocks it, and the decision tells its owner so, but not the model',
   'block.policy-denied': 'A principal without authorization blocks with policy_denied',
   'block.execution-constraint-violated': 'Arguments that fail the check before execution block with execution_constraint_violated',
   'block.risk-gate-blocked': 'A side effect that risk_defaults refuse blocks with risk_gate_blocked',

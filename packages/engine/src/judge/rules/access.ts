@@ -20,7 +20,8 @@ export const unmatchedTool: ToolRule = ({ tool, contract, unmatchedPolicy }) => 
 export const policyDenied: Rule = (context) => {
   if (context.call.arguments === null) return null
   const result = askPolicies(context, context.call.arguments)
-  return result === 'allow' ? null : block('policy_denied', context.contract, RESTRICTED_FINDING)
+  if (result === 'allow') return null
+  return block('policy_denied', context.contract, result === 'error' ? FAILED_FINDING : RESTRICTED_FINDING)
 }
 
 /** Before the arguments are known only a clear deny counts: a policy that reads them has not decided yet. */
@@ -37,6 +38,9 @@ export const policyDeniesTool: ToolRule = (context) => {
 const RESTRICTED_FINDING = {
   remedy: `This tool is ${RESTRICTED} here. Go on without it and do not call it again.`,
 }
+
+/** For the owner of the policy, who must mend it. The model is told the same as for a deny. */
+const FAILED_FINDING = { ...RESTRICTED_FINDING, detail: 'policy_error' }
 
 /** The session's policy and the tool's policy are separate, and both must allow. */
 function askPolicies(context: ToolContext, args: JsonObject | null): PolicyResult['decision'] {
