@@ -133,7 +133,8 @@ async function once<Name extends RouteName>(
         ...(sent.body !== undefined && { 'content-type': 'application/json' }),
       },
       signal,
-      redirect: 'error',
+      // Never followed, since the key would go with it. Workers know no other way to say so.
+      redirect: 'manual',
       ...(sent.body !== undefined && { body: JSON.stringify(sent.body) }),
     })
     return { response, text: await response.text() }
