@@ -1,5 +1,4 @@
 import { type Input, LIMITS, type Route } from '@countersign/protocol'
-import type { z } from 'zod'
 import { ApiError } from '../base/api-error.js'
 import { asOneStep } from '../base/in-turns.js'
 import type { HttpRequest } from '../context/http-request.js'
@@ -16,11 +15,13 @@ export async function parseInput(
   sender: Sender,
 ): Promise<Input<Route>> {
   const value = route.body === undefined ? noBody(request) : await readInput(route, request, sender)
+  const shape = route.body === undefined || sender.read ? null : route.body
+  const check = () => (shape === null ? value : checked(shape, value, 'body'))
   return {
     params: route.params === undefined ? {} : checked(route.params, params, 'path'),
     query:
       route.query === undefined && request.query === '' ? {} : checkedQuery(route, new URLSearchParams(request.query)),
-    body: route.body === undefined || sender.read ? value : await shaped(route.body, value, request, sender),
+    body: isLong(request) && shape !== null ? await inOwedTurns(sender.owner, asOneStep(check)) : check(),
   } as Input<Route>
 }
 
@@ -55,12 +56,6 @@ async function readValue(route: Route, request: HttpRequest, sender: Sender): Pr
   }
   if (read) return read(bytes)
   return isLong(request) ? inOwedTurns(owner, readJsonInSteps(bytes, route)) : readJson(bytes, route)
-}
-
-/** At once, unless the body is long. */
-function shaped(shape: z.ZodType, value: unknown, request: HttpRequest, { owner }: Sender): unknown {
-  const check = () => checked(shape, value, 'body')
-  return isLong(request) ? inOwedTurns(owner, asOneStep(check)) : check()
 }
 
 function nullWhereUnreadable(error: unknown): null {
