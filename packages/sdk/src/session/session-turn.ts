@@ -74,6 +74,9 @@ export function createTurnMaker(session: TurnSession, verdicts: Verdicts): TurnM
 
   const prepare = async (input: object, onEnd: () => void): Promise<SessionTurn> => {
     const request = requestOf(input)
+    session.assertUsable()
+    // The approved plan may still be on its way.
+    if (!session.isReady()) await session.ready()
     refuseUnwrapped(session, request)
     let verdict: readonly CallVerdict[] = []
     const onDecided = (answer: DecidedAnswer): void => {

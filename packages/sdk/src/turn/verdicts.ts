@@ -1,5 +1,5 @@
 import { equalValues, type ReadResponse } from '@countersign/engine'
-import type { ApprovalRequest, BlockReason, Decision, JsonObject } from '@countersign/protocol'
+import { type ApprovalRequest, type BlockReason, type Decision, type JsonObject, LIMITS } from '@countersign/protocol'
 import type { OpenCall } from '../authority/open-calls.js'
 import { boundedMap } from '../base/bounded-map.js'
 import { jsonOf } from '../base/written-json.js'
@@ -69,7 +69,8 @@ export interface Verdicts {
   meant(call: MeantCall): CallVerdict | null
 }
 
-const REMEMBERED = 2_000
+/** Twice the calls of the largest answer: a verdict holds the arguments, which may be large. */
+const REMEMBERED = 2 * LIMITS.callsPerProposal
 
 export function createVerdicts(): Verdicts {
   const known = boundedMap<string, CallVerdict>(REMEMBERED)
