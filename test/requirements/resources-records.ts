@@ -24,6 +24,7 @@ export const resourcesRecords = {
   'contract.aggregates': 'A contract can bound an aggregate over the session',
   'contract.envelopes': 'A contract can hold a value within an established reference value',
   'contract.hours': 'A contract or a pack can say at which hours its tools may be called, in a time zone',
+  'contract.stories': 'Stories beside contracts are judged by `countersign test`, without a service',
   'contract.keys': 'A contract can keep bindings, envelopes, sums and earlier calls for each value of an argument',
   'contract.refs': 'A contract can require a value equal to one bound earlier',
   'capture.metadata.tool-names': 'A metadata capture keeps tool names',

@@ -7,6 +7,8 @@ export {
   type PastTurn,
 } from './backtest/backtest.js'
 export { addToTally, type BacktestTally, type Expected, newTally, reportOf } from './backtest/backtest-report.js'
+export { readStories } from './backtest/read-stories.js'
+export { runStory, type StoryFailure } from './backtest/run-story.js'
 export { type CompileNote, describeNote } from './compile/compile-note.js'
 export { type CompileResult, compilePlan, compilePlanInSteps, type PlanSources } from './compile/compile-plan.js'
 export { compileWorkflow, type WorkflowCompilation } from './compile/compile-workflow.js'

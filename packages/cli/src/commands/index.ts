@@ -9,6 +9,7 @@ import { run } from './run.js'
 import { setAside } from './set-aside.js'
 import { start } from './start.js'
 import { tenant } from './tenant.js'
+import { test } from './test.js'
 import { validate } from './validate.js'
 import { verify } from './verify.js'
 
@@ -19,6 +20,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   key,
   'set-aside': setAside,
   compile,
+  test,
   validate,
   plan,
   run,

@@ -21,6 +21,25 @@ export function junitOf(report: RunReport, name: string): string {
   return suite(name, { cases, failures: failed.length, errors: 0, note: uncheckedText(report) })
 }
 
+/** The outcome of one story of a `*.test.yaml`. */
+export interface StoryResult {
+  readonly file: string
+  readonly story: string
+  /** Empty: as expected. */
+  readonly problems: readonly string[]
+}
+
+/** Stories as JUnit XML, a case each. */
+export function junitOfStories(results: readonly StoryResult[]): string {
+  const cases = results.map(({ file, story, problems: [first, ...more] }) =>
+    first === undefined
+      ? `    <testcase classname="${escaped(file)}" name="${escaped(story)}"/>`
+      : failedCase(file, { session: story, message: first, why: more.join('\n') }),
+  )
+  const failures = results.filter(({ problems }) => problems.length > 0).length
+  return suite('stories', { cases, failures, errors: 0, note: null })
+}
+
 /** A run without a report: CI shows why. */
 export function junitOfError(message: string, name: string): string {
   const run = `    <testcase classname="${escaped(name)}" name="run">\n      <error message="${escaped(message)}"/>\n    </testcase>`

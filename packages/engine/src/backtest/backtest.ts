@@ -1,10 +1,20 @@
-import type { Block, CallFlow, Decision, Flows, JsonValue, Receipt, UnmatchedPolicy } from '@countersign/protocol'
+import type {
+  Block,
+  CallFlow,
+  Decision,
+  Flows,
+  JsonValue,
+  NarrowedTool,
+  Receipt,
+  UnmatchedPolicy,
+} from '@countersign/protocol'
 import { readByPath } from '../contract/check-invariant.js'
 import type { Plan } from '../contract/plan.js'
 import { hashValue } from '../json/hash.js'
 import { type CompiledPath, compilePath } from '../json/json-path.js'
 import { checkStrictValue } from '../json/strict-json.js'
 import { evaluateProposal } from '../judge/evaluate-proposal.js'
+import { narrowTools } from '../judge/narrow.js'
 import type { Verdict } from '../judge/proposal.js'
 import { judgeReceipts } from '../judge/receipts.js'
 import { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail } from '../learn/flows.js'
@@ -29,6 +39,8 @@ export interface PastTurn {
   /** What the user said before this turn, besides the session's first message. */
   readonly user?: readonly string[]
   readonly calls: readonly PastCall[]
+  /** When it was; nobody knows if absent, and hours say nothing then. */
+  readonly atMs?: number
 }
 
 /** One call of a past session, with its result if that was recorded. */
@@ -59,6 +71,8 @@ export interface BacktestOptions {
   readonly unmatchedPolicy: UnmatchedPolicy
   /** Answers for the person who is asked; approves everything if absent. */
   approve?(call: { readonly turn: number; readonly call: number }): boolean
+  /** What a request that offers every tool with a contract would lose before each turn. */
+  onNarrowed?(removed: readonly NarrowedTool[]): void
 }
 
 /**
@@ -113,7 +127,7 @@ function playTurn(replay: Replay, turn: PastTurn, index: number): CallComparison
       flow === undefined ? flowOf(trail, { id, tool: name, arguments: given }) : { ...flow, call_id: id },
     ),
   }
-  const verdict = propose(replay, calls, flows, index)
+  const verdict = propose(replay, calls, flows, { index, atMs: turn.atMs })
   const refused = new Set<number>()
   verdict.decisions.forEach(({ checkpoint_required }, call) => {
     if (checkpoint_required && replay.options.approve?.({ turn: index, call }) === false) refused.add(call)
@@ -131,24 +145,36 @@ function playTurn(replay: Replay, turn: PastTurn, index: number): CallComparison
 
 type NamedCall = PastCall & { readonly id: string }
 
-function propose(replay: Replay, calls: readonly NamedCall[], flows: Flows, index: number): Verdict {
+function propose(
+  replay: Replay,
+  calls: readonly NamedCall[],
+  flows: Flows,
+  { index, atMs }: { readonly index: number; readonly atMs: number | undefined },
+): Verdict {
   const { session, options, state } = replay
+  const about = {
+    plan: options.plan,
+    state,
+    unmatchedPolicy: options.unmatchedPolicy,
+    principal: session.principal,
+    agent: session.agent ?? null,
+    nowMs: atMs ?? Date.parse(AT),
+    isTimed: atMs !== undefined,
+  }
+  if (options.onNarrowed !== undefined) {
+    const tools = [...options.plan.contracts.keys()].map((name) => ({ name }))
+    options.onNarrowed(narrowTools({ ...about, tools }).removed)
+  }
   const response = readResponse({
     tool_calls: calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given })),
     content: null,
     finish_reason: 'tool_calls',
   })
   const verdict = evaluateProposal({
-    plan: options.plan,
-    state,
+    ...about,
     response,
     gate: 'strip_partial',
-    unmatchedPolicy: options.unmatchedPolicy,
-    principal: session.principal,
-    agent: session.agent ?? null,
     salt: SALT,
-    nowMs: Date.parse(AT),
-    isTimed: false,
     offered: null,
     toolless: false,
     flows,

@@ -16,6 +16,8 @@ export type HoursPreparation =
 
 export const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 
+const EVERY_DAY = 'mon-sun'
+
 /** Minutes of a day from `from` up to, but without, `to`. */
 interface Span {
   readonly days: ReadonlySet<string>
@@ -31,7 +33,7 @@ export function prepareHours({ time_zone: zone, allow }: Hours): HoursPreparatio
     return { ok: false, path: ['time_zone'], problem: `"${zone}" is not a time zone`, fix }
   }
   const spans: Span[] = []
-  for (const [index, { days, from, to }] of allow.entries()) {
+  for (const [index, { days = EVERY_DAY, from, to }] of allow.entries()) {
     const span = { days: daysOf(days), from: minutesOf(from), to: minutesOf(to) }
     if (span.from >= span.to) {
       const fix = `write two ranges: from ${from} to 24:00, and from 00:00 to ${to} on the days after`
@@ -40,7 +42,7 @@ export function prepareHours({ time_zone: zone, allow }: Hours): HoursPreparatio
     spans.push(span)
   }
   const read = readerOf(format)
-  const text = allow.map(({ days, from, to }) => `${days} ${from}-${to}`).join(', ')
+  const text = allow.map(({ days = EVERY_DAY, from, to }) => `${days} ${from}-${to}`).join(', ')
   return {
     ok: true,
     hours: {

@@ -26,6 +26,8 @@ export interface Narrowing {
   readonly principal?: JsonValue | undefined
   readonly agent: string | null
   readonly nowMs: number
+  /** False if nobody knows when the request is made. */
+  readonly isTimed?: boolean | undefined
 }
 
 /** Removes every tool from a request whose calls would be blocked whatever their arguments. */
@@ -49,7 +51,7 @@ function narrow(narrowing: Narrowing): { allowed: string[]; removed: NarrowedToo
       principal: narrowing.principal,
       agent: narrowing.agent,
       nowMs: narrowing.nowMs,
-      isTimed: true,
+      isTimed: narrowing.isTimed !== false,
     }
     const gone = removal(context)
     if (gone === null) allowed.push(name)

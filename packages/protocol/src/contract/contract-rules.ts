@@ -167,11 +167,11 @@ export type Checkpoint = z.infer<typeof checkpointSchema>
 
 const DAY = '(mon|tue|wed|thu|fri|sat|sun)'
 export const hourSpanSchema = z.strictObject({
-  /** Days and ranges of days: `mon-fri`, `sat,sun`, `fri-mon`. */
+  /** Days and ranges of days: `mon-fri`, `sat,sun`, `fri-mon`. Absent: every day. */
   days: z
     .string()
     .regex(new RegExp(`^${DAY}(-${DAY})?(,${DAY}(-${DAY})?){0,6}$`), 'expected days such as mon-fri or sat,sun')
-    .default('mon-sun'),
+    .optional(),
   from: z.string().regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/, 'expected a time such as "08:00", in quotes'),
   /** Not included; `24:00` is the end of the day. */
   to: z.string().regex(/^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$/, 'expected a time such as "18:00", in quotes'),

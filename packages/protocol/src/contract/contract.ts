@@ -65,7 +65,7 @@ export type Contract = z.input<typeof contractSchema>
 export const REFUSED_KEYS = {
   retries: 'remove it; `loop_detection` in session.yaml and `aggregates` bound repeated calls',
   rate_limits: 'use `max_calls_per_minute` in session.yaml, or `aggregates` with `function: count`',
-  golden_cases: 'remove it, and write the calls into a file of fixtures for a backtest',
+  golden_cases: 'remove it, and write the calls as a story: a file such as refunds.test.yaml for `countersign test`',
   allowed_errors: 'remove it; `circuit_breaker` in session.yaml bounds failed calls in a row',
 } as const satisfies Record<string, string>
 

@@ -39,7 +39,7 @@ export function readSessionFile(path: string): ContractSource {
 }
 
 const CONTRACT_FILE = /\.(ya?ml|json)$/i
-const OTHER_FILE = /^(session|workflow)\.(ya?ml|json)$/
+const OTHER_FILE = /^(session|workflow)\.(ya?ml|json)$|\.test\.ya?ml$/
 const SESSION_FILES = ['session.yaml', 'session.yml', 'session.json']
 const MAX_FILES = 2_000
 /** Made once: making one takes longer than reading a contract. */
