@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { observe, replay } from '@countersign/sdk'
 import { createTenant, readConfig, startServer } from '@countersign/server'
 import OpenAI from 'openai'
+import { frameworksAreInstalled } from '../scripts/frameworks.mjs'
 import { startProvider } from '../test/support/provider/provider.js'
 
 /**
@@ -62,9 +63,10 @@ interface Service {
 
 async function serve(report: (message: Addresses | Service) => void): Promise<void> {
   const provider = await startProvider()
-  provider.answerWith(() => {
+  provider.answerWith(({ body }) => {
     provider.requests.length = 0
-    return REPLY
+    // An agent of a framework goes on until the model calls nothing more.
+    return JSON.stringify(body?.messages).includes('"tool"') ? { text: 'done' } : REPLY
   })
   const captures = await startCaptureSink()
   process.once('message', async (folder: string) => {
@@ -97,8 +99,10 @@ async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
   try {
     const local = await measureLocal(url, captures)
+    const faces = await measureFaces(url)
     const govern = await measureGovern(url, back, folder)
-    console.log(JSON.stringify({ bench: 'overhead', calls: ROUNDS * CALLS_PER_BLOCK, ...local, govern_ms: govern }))
+    const calls = ROUNDS * CALLS_PER_BLOCK
+    console.log(JSON.stringify({ bench: 'overhead', calls, ...local, ...faces, govern_ms: govern }))
   } finally {
     back.kill()
     await rm(folder, { recursive: true, force: true })
@@ -133,6 +137,46 @@ async function measureLocal(url: string, captures: string) {
     observe_ratio: round(ratio(blocks.observe)),
     protect_ratio: round(ratio(blocks.protect)),
   }
+}
+
+const FACE_ROUNDS = 60
+const FACE_WARM_UP = 20
+const RUNS_PER_BLOCK = 10
+
+interface Face {
+  bare(): Promise<unknown>
+  protect(): Promise<unknown>
+}
+
+/** A run of an agent (two model calls, one tool) of each framework, against the same agent without the SDK. */
+async function measureFaces(url: string): Promise<Record<string, number>> {
+  if (!frameworksAreInstalled()) {
+    console.log('the frameworks are not measured: install them with node scripts/frameworks.mjs')
+    return {}
+  }
+  // By a name that the compiler does not follow: it may run where the frameworks are not installed.
+  const file: string = '../test/frameworks/overhead-faces.js'
+  const { overheadFaces } = (await import(file)) as {
+    overheadFaces(url: string, contracts: typeof CONTRACTS): Record<string, Face>
+  }
+  const ratios: Record<string, number> = {}
+  for (const [name, face] of Object.entries(overheadFaces(url, CONTRACTS))) {
+    const pairs: number[] = []
+    for (let turn = 0; turn < FACE_WARM_UP + FACE_ROUNDS; turn += 1) {
+      const order = turn % 2 === 0 ? (['bare', 'protect'] as const) : (['protect', 'bare'] as const)
+      const times = { bare: 0, protect: 0 }
+      for (const variant of order) times[variant] = await timeOf(face[variant])
+      if (turn >= FACE_WARM_UP) pairs.push(times.protect / times.bare)
+    }
+    ratios[`${name.replace('-', '_')}_protect_ratio`] = round(middleMean(pairs))
+  }
+  return ratios
+}
+
+async function timeOf(run: () => Promise<unknown>): Promise<number> {
+  const started = performance.now()
+  for (let at = 0; at < RUNS_PER_BLOCK; at += 1) await run()
+  return performance.now() - started
 }
 
 /** A whole turn: preflight, the model, proposal, the tool, its receipt. */
