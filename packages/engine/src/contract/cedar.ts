@@ -38,7 +38,7 @@ export interface PolicyEvaluator {
    * they are known.
    */
   check(policy: string, argumentNames?: readonly string[] | null): string[]
-  /** Throws if `check` finds a problem. */
+  /** Throws if it cannot be parsed. Whether what it reads can exist is for `check` to say. */
   prepare(policy: string): PreparedPolicy
 }
 
@@ -48,11 +48,13 @@ export interface PolicyEvaluator {
  */
 export function createPolicyEvaluator(load: CedarModule | (() => CedarModule)): PolicyEvaluator {
   const instance = createCedarInstance(typeof load === 'function' ? load : () => load)
-  const check: PolicyEvaluator['check'] = (policy, argumentNames = null) => checkPolicy(instance, policy, argumentNames)
   return {
-    check,
+    check(policy, argumentNames = null) {
+      const problems = textProblems(instance, policy)
+      return problems.length > 0 ? problems : attributeProblems(instance, policy, argumentNames)
+    },
     prepare(policy) {
-      const problems = check(policy)
+      const problems = textProblems(instance, policy)
       if (problems.length > 0) throw new Error(`the policy cannot be used: ${problems.join('; ')}`)
       const reads = { argument: readArguments(policy), time: /\btime\b/.test(policy) }
       const authorize = (request: CedarRequest) => {
@@ -70,15 +72,14 @@ export function createPolicyEvaluator(load: CedarModule | (() => CedarModule)): 
 
 const MAX_POLICY_LENGTH = 65_536
 
-function checkPolicy(instance: CedarInstance, policy: string, argumentNames: readonly string[] | null): string[] {
+function textProblems(instance: CedarInstance, policy: string): string[] {
   if (policy.length > MAX_POLICY_LENGTH) return [`the policy is longer than ${MAX_POLICY_LENGTH} characters`]
   const nesting = policyNestingProblem(policy)
   if (nesting !== null) return [nesting]
   if (!/\b(?:permit|forbid)\b/.test(policy)) return ['the policy has no statement, so it would deny everything']
   try {
     const answer = instance.use(policy, ({ cedar }) => cedar.checkParsePolicySet({ staticPolicies: policy }))
-    if (answer.type === 'failure') return answer.errors.map((error) => describe(error, policy))
-    return instance.use(policy, ({ cedar }) => attributeProblems(cedar, policy, argumentNames))
+    return answer.type === 'failure' ? answer.errors.map((error) => describe(error, policy)) : []
   } catch (error) {
     return [messageOf(error)]
   }
@@ -90,13 +91,19 @@ interface PolicyReads {
   readonly time: boolean
 }
 
-function attributeProblems(cedar: CedarModule, policy: string, argumentNames: readonly string[] | null): string[] {
-  const parts = cedar.policySetTextToParts(policy)
-  if (parts.type === 'failure') return []
-  return parts.policies.flatMap((part) => {
-    const parsed = cedar.policyToJson(part)
-    return parsed.type === 'failure' ? [] : impossibleAttributes(parsed.json as JsonValue, argumentNames)
-  })
+function attributeProblems(instance: CedarInstance, policy: string, argumentNames: readonly string[] | null): string[] {
+  try {
+    return instance.use(policy, ({ cedar }) => {
+      const parts = cedar.policySetTextToParts(policy)
+      if (parts.type === 'failure') return []
+      return parts.policies.flatMap((part) => {
+        const parsed = cedar.policyToJson(part)
+        return parsed.type === 'failure' ? [] : impossibleAttributes(parsed.json as JsonValue, argumentNames)
+      })
+    })
+  } catch (error) {
+    return [messageOf(error)]
+  }
 }
 
 function decide(authorize: PreparedPolicy['authorize'], question: PolicyQuestion, reads: PolicyReads): PolicyResult {
