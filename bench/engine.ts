@@ -118,6 +118,9 @@ const RESPONSE = (name: string, args: string) => ({
   ],
 })
 
+/** Once: tsx names each function that it meets, which would cost more than some rules do. */
+const IDS = { sessionId: 's', proposalId: 'p', pendingCallId: (index: number) => `p.${index}` }
+
 function judge(plan: Plan, state: SessionState, name: string, args: string) {
   return evaluateProposal({
     plan,
@@ -130,7 +133,7 @@ function judge(plan: Plan, state: SessionState, name: string, args: string) {
     nowMs: 0,
     offered: null,
     toolless: false,
-    ids: { sessionId: 's', proposalId: 'p', pendingCallId: (index) => `p.${index}` },
+    ids: IDS,
   })
 }
 
