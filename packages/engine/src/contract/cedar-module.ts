@@ -3,8 +3,6 @@ import type { JsonObject } from '@countersign/protocol'
 /** The part of `@cedar-policy/cedar-wasm/nodejs` in use. It is injected, so that only plans with a policy load it. */
 export interface CedarModule {
   /** A set of policies as text, in its parts. */
-  policySetTextToParts(policies: string): { type: 'success'; policies: string[] } | { type: 'failure' }
-  policyToJson(policy: string): { type: 'success'; json: unknown } | { type: 'failure' }
   checkParsePolicySet(policies: { staticPolicies: string }): CedarParseAnswer
   preparsePolicySet(id: string, policies: { staticPolicies: string }): CedarParseAnswer
   statefulIsAuthorized(call: CedarRequest & { preparsedPolicySetId: string }): CedarAnswer

@@ -51,7 +51,7 @@ export function createPolicyEvaluator(load: CedarModule | (() => CedarModule)): 
   return {
     check(policy, argumentNames = null) {
       const problems = textProblems(instance, policy)
-      return problems.length > 0 ? problems : attributeProblems(instance, policy, argumentNames)
+      return problems.length > 0 ? problems : impossibleAttributes(policy, argumentNames)
     },
     prepare(policy) {
       const problems = textProblems(instance, policy)
@@ -78,10 +78,20 @@ function textProblems(instance: CedarInstance, policy: string): string[] {
   if (nesting !== null) return [nesting]
   if (!/\b(?:permit|forbid)\b/.test(policy)) return ['the policy has no statement, so it would deny everything']
   try {
-    const answer = instance.use(policy, ({ cedar }) => cedar.checkParsePolicySet({ staticPolicies: policy }))
-    return answer.type === 'failure' ? answer.errors.map((error) => describe(error, policy)) : []
+    instance.use(policy, ({ idOf }) => idOf(policy))
+    return []
   } catch (error) {
-    return [messageOf(error)]
+    return parseProblems(instance, policy) ?? [messageOf(error)]
+  }
+}
+
+/** With their lines, which takes Cedar five times as long as parsing alone. Null if it finds none. */
+function parseProblems(instance: CedarInstance, policy: string): string[] | null {
+  try {
+    const answer = instance.use(policy, ({ cedar }) => cedar.checkParsePolicySet({ staticPolicies: policy }))
+    return answer.type === 'failure' ? answer.errors.map((error) => describe(error, policy)) : null
+  } catch {
+    return null
   }
 }
 
@@ -89,21 +99,6 @@ function textProblems(instance: CedarInstance, policy: string): string[] {
 interface PolicyReads {
   argument(name: string): boolean
   readonly time: boolean
-}
-
-function attributeProblems(instance: CedarInstance, policy: string, argumentNames: readonly string[] | null): string[] {
-  try {
-    return instance.use(policy, ({ cedar }) => {
-      const parts = cedar.policySetTextToParts(policy)
-      if (parts.type === 'failure') return []
-      return parts.policies.flatMap((part) => {
-        const parsed = cedar.policyToJson(part)
-        return parsed.type === 'failure' ? [] : impossibleAttributes(parsed.json as JsonValue, argumentNames)
-      })
-    })
-  } catch (error) {
-    return [messageOf(error)]
-  }
 }
 
 function decide(authorize: PreparedPolicy['authorize'], question: PolicyQuestion, reads: PolicyReads): PolicyResult {

@@ -43,7 +43,7 @@ export function countCovered(
   counts: (value: JsonValue) => boolean,
   at = 0,
 ): number {
-  spendOnJudging(1)
+  spendOnJudging(3)
   if (typeof value !== 'object' || value === null) return counts(value) ? 1 : 0
   const step = steps[at] ?? null
   const below = (child: JsonValue) => countCovered(child, steps, counts, at + 1)

@@ -5,7 +5,7 @@
  */
 export const JUDGING_STEPS = {
   /** One response with all its calls, one request, or one batch of receipts. */
-  whole: 400_000,
+  whole: 200_000,
   /** What is kept for each call, receipt or contract that is still to be judged. */
   reserve: 2_500,
   /** The policies of all tools of one request: there are up to 512, and one question takes a tenth of a millisecond. */

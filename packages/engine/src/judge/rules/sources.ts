@@ -65,7 +65,7 @@ export function judgeSources(
 
 /** The rule that names the value, otherwise the most specific one that covers it. */
 function ruleFor(leaf: Leaf, sources: readonly PreparedSource[]): PreparedSource | undefined {
-  spendOnJudging(sources.length)
+  spendOnJudging(sources.length * STEPS_OF_RULE)
   let closest: PreparedSource | undefined
   for (const source of sources) {
     if (source.rule.path === leaf.path) return source
@@ -78,7 +78,7 @@ function ruleFor(leaf: Leaf, sources: readonly PreparedSource[]): PreparedSource
 /** Rules on values that no flow can report because they are too many or too deep. */
 function unreported(sources: readonly PreparedSource[], args: JsonObject, leaves: readonly Leaf[]): SourceViolation[] {
   return sources.flatMap(({ rule, steps }) => {
-    spendOnJudging(leaves.length)
+    spendOnJudging(leaves.length * STEPS_OF_RULE)
     const isJudged = (value: JsonValue) => typeof value === 'string' || (typeof value === 'number' && !!rule.numbers)
     const seen = leaves.filter(({ value, location }) => isJudged(value) && coversLocation(steps, location)).length
     if (countCovered(args, steps, isJudged) <= seen) return []
@@ -96,8 +96,10 @@ interface Part {
   readonly reported: boolean
 }
 
-const STEPS_OF_LEAF = 10
-const STEPS_OF_ORIGIN = 2
+const STEPS_OF_RULE = 4
+const STEPS_OF_LEAF = 20
+const STEPS_OF_ORIGIN = 6
+const STEPS_OF_VIOLATION = 60
 
 /** A reference is judged as a whole; of content, only the addresses and identifiers inside it. */
 function partsToJudge(rule: SourceRule, value: string | number, flow: LeafFlow | null): Part[] {
@@ -144,12 +146,18 @@ function comesFrom(source: ValueSource, origin: { result: string; path: string; 
   return source.seen === (origin.as ?? 'cell') || (origin.as === 'prose' && source.seen === 'line')
 }
 
+/** More than anybody reads. */
+const ORIGINS_NAMED = 8
+
 function violationOf(rule: SourceRule, path: string, part: Part): SourceViolation {
   const where = !part.reported
     ? 'the client did not say where it was seen'
     : part.sources.length === 0
       ? 'it was seen nowhere before'
       : `it was seen in ${part.sources.slice(0, 3).map(describeSource).join(', ')}`
-  const remedy = `take ${path} from ${rule.from.map(describeOrigin).join(', or ')}; ${where}`
+  spendOnJudging(STEPS_OF_VIOLATION)
+  const named = rule.from.slice(0, ORIGINS_NAMED).map(describeOrigin).join(', or ')
+  const others = rule.from.length > ORIGINS_NAMED ? `, or one of ${rule.from.length - ORIGINS_NAMED} other places` : ''
+  const remedy = `take ${path} from ${named}${others}; ${where}`
   return { rule, path, kind: part.kind, seen: part.sources, otherwise: rule.otherwise, remedy }
 }
