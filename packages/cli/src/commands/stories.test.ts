@@ -52,12 +52,12 @@ describe('countersign test', () => {
 
   test('time, labels, people and failures are part of a story', async () => {
     const { code, printed } = await run(
-      story(
+      `${story(
         '{ call: pay, expect: ask }',
         '{ call: pay, at: "2026-11-16T07:59:00Z", expect: block, reason: forbidden_tool, hidden: [pay] }',
         '{ call: pay, at: "2026-11-16T08:00:00Z", expect: ask, answer: deny }',
         '{ call: look, expect: allow, fails: true }',
-      ) + '  - { name: two, labels: [tainted], steps: [{ call: look, expect: block, hidden: [look] }] }\n',
+      )}  - { name: two, labels: [tainted], steps: [{ call: look, expect: block, hidden: [look] }] }\n`,
     )
     expect([code, printed]).toEqual([0, '2 of 2 stories as expected'])
   })

@@ -214,13 +214,16 @@ async function listen({ app, parts }: { readonly app: RequestListener; readonly 
   return server
 }
 
+/** Node's own 511 are full while a crowd connects, and whoever comes then waits a second to be heard again. */
+const CONNECTIONS_WAITING = 4_096
+
 async function bind(server: Server, { host, port }: Config): Promise<void> {
   await new Promise<void>((done, fail) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const trouble = LISTEN_TROUBLES[error.code ?? '']
       fail(trouble ? new ListenError(`${host}:${port} ${trouble}`) : error)
     })
-    server.listen(port, host, done)
+    server.listen({ port, host, backlog: CONNECTIONS_WAITING }, done)
   })
 }
 
