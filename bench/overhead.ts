@@ -28,6 +28,10 @@ const CALLS_PER_BLOCK = 100
 const WARM_UP_ROUNDS = 50
 const GOVERNED_TURNS = 60
 const GOVERNED_WARM_UP = 15
+/** Of the adapters: a run of an agent has several model calls. */
+const FACE_ROUNDS = 60
+const FACE_WARM_UP = 20
+const RUNS_PER_BLOCK = 10
 
 const TOOLS = ['get_order', 'issue_refund', 'send_mail']
 const REQUEST = {
@@ -138,10 +142,6 @@ async function measureLocal(url: string, captures: string) {
     protect_ratio: round(ratio(blocks.protect)),
   }
 }
-
-const FACE_ROUNDS = 60
-const FACE_WARM_UP = 20
-const RUNS_PER_BLOCK = 10
 
 interface Face {
   bare(): Promise<unknown>

@@ -37,7 +37,7 @@ export function createHttpServer(app: RequestListener, parts: HttpServerParts): 
 const MAX_REFUSALS = 200
 
 /** Requests on one connection that wait for the reply to another. Clients that pipeline are rare, and need few. */
-const MAX_PIPELINED = 4
+const MAX_PIPELINED = 8
 
 /** Node begins every request that it has read, however many wait already. */
 function limitPipelining(app: RequestListener, metrics: Metrics): RequestListener {
