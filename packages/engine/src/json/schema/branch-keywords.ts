@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { type Keyword, type SchemaNode, TAKES } from './keyword.js'
 import { STEPS_OF_BRANCH } from './part-keywords.js'
 import {
+  allOf,
   branchOf,
   type Check,
   type Evaluated,
@@ -63,16 +64,7 @@ export const BRANCH_KEYWORDS = {
     takes: TAKES.schemas,
     steps: (operand) => (operand as JsonValue[]).length,
     build: (operand, { compile }) => {
-      const checks = (operand as JsonValue[]).map((schema) => inBranch(compile(schema)))
-      return (value, run, place, seen) => {
-        let isValid = true
-        for (const check of checks) {
-          if (check(value, run, place, seen)) continue
-          isValid = false
-          if (run.problems === null) return false
-        }
-        return isValid
-      }
+      return allOf((operand as JsonValue[]).map((schema) => inBranch(compile(schema))))
     },
   },
   if: { takes: TAKES.schema, steps: branches, build: checkIf },

@@ -5,7 +5,7 @@ import { BRANCH_KEYWORDS } from './branch-keywords.js'
 import { type Keyword, type Operand, type SchemaNode, TAKES } from './keyword.js'
 import { PART_KEYWORDS, UNEVALUATED_KEYWORDS } from './part-keywords.js'
 import type { Located, SchemaDocument } from './schema-document.js'
-import { type Check, fail, isObject } from './schema-run.js'
+import { allOf, type Check, fail, isObject } from './schema-run.js'
 import { VALUE_KEYWORDS } from './value-keywords.js'
 
 /** In the order in which problems are reported. */
@@ -105,17 +105,11 @@ interface Counted {
 }
 
 function together(parts: readonly Counted[]): Check {
-  const checks = parts.map(({ check }) => check)
+  const check = allOf(parts.map((part) => part.check))
   const steps = parts.reduce((sum, part) => sum + part.steps, 1)
   return (value, run, place, seen) => {
     spendOnJudging(steps)
-    let isValid = true
-    for (const check of checks) {
-      if (check(value, run, place, seen)) continue
-      isValid = false
-      if (run.problems === null) return false
-    }
-    return isValid
+    return check(value, run, place, seen)
   }
 }
 

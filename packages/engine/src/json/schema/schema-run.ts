@@ -54,6 +54,19 @@ function locationOf(place: Place): PathStep[] {
   return location
 }
 
+/** One check of several: all of them must hold. Goes on after a failure only to collect its problems. */
+export function allOf(checks: readonly Check[]): Check {
+  return (value, run, place, seen) => {
+    let isValid = true
+    for (const check of checks) {
+      if (check(value, run, place, seen)) continue
+      isValid = false
+      if (run.problems === null) return false
+    }
+    return isValid
+  }
+}
+
 /** Does something whose problems count only if it returns false. */
 export function tentatively(run: Run, work: () => boolean): boolean {
   const { problems } = run
