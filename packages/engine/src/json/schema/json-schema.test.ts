@@ -109,6 +109,8 @@ describe('exactness', () => {
 
   test('a property that every object inherits is not present', () => {
     expect(validate({ required: ['toString'] }, {})).toHaveLength(1)
+    expect(validate({ properties: { toString: { type: 'string' }, valueOf: false } }, {})).toEqual([])
+    expect(validate({ properties: { toString: { type: 'string' } } }, { toString: 1 })).toHaveLength(1)
   })
 
   test.each([
