@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { FILE_NAMES, fileSchema } from '@countersign/protocol'
+import { compactJson } from './compact-json.js'
 import { DIAGNOSTIC_MEANINGS } from './diagnostic-meanings.js'
 import { type MemberDocs, withMemberDocs } from './documented-interface.js'
 import { optionDocs } from './option-docs.js'
@@ -15,10 +17,16 @@ const DOCUMENTED: readonly [file: string, name: string, docs: MemberDocs][] = [
   ['packages/sdk/src/base/diagnostics.ts', 'DiagnosticEvents', diagnosticDocs],
 ]
 
-/** What `npm run docs` writes: the pages of the reference, and interfaces whose TSDoc comes from a table. */
+/**
+ * What `npm run docs` writes: the pages of the reference, the JSON Schemas that the package publishes for editors, and
+ * interfaces whose TSDoc comes from a table.
+ */
 export function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
     ...[...referencePages()].map(([file, text]) => [`docs/reference/${file}`, text] as const),
+    ...FILE_NAMES.map(
+      (name) => [`packages/protocol/schemas/${name}.schema.json`, `${compactJson(fileSchema(name))}\n`] as const,
+    ),
     ...DOCUMENTED.map(([file, name, docs]) => [file, withMemberDocs(readFileSync(file, 'utf8'), name, docs)] as const),
   ])
 }

@@ -1,6 +1,7 @@
 import { OPERATORS, saltedHash } from '@countersign/engine'
 import {
   BLOCK_REASONS,
+  CONTRACT_KEYS,
   ERRORS,
   LIMITS,
   NARROWING_REASONS,
@@ -9,11 +10,11 @@ import {
   QUOTAS,
   ROUTES,
   type Route,
+  SESSION_KEYS,
 } from '@countersign/protocol'
 import { SETTINGS } from '@countersign/server'
 import { COMMANDS } from '../../packages/cli/src/commands/index.js'
 import { compactJson } from './compact-json.js'
-import { CONTRACT_KEYS, SESSION_KEYS } from './contract-keys.js'
 import { DIAGNOSTIC_MEANINGS } from './diagnostic-meanings.js'
 import { HEALTH_FACTS, HEALTH_MEANINGS } from './health-meanings.js'
 import { LIMIT_MEANINGS } from './limit-meanings.js'
@@ -193,7 +194,7 @@ const hashesPage = () =>
 
 const contractPage = () =>
   pageFrom(
-    'scripts/reference/contract-keys.ts',
+    'packages/protocol/src/contract/key-meanings.ts',
     'Contract language',
     'One YAML or JSON file per tool, and an optional `session.yaml`. [The guide](../guides/contracts.md) shows them in use.',
     '## A contract',

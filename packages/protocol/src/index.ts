@@ -1,5 +1,7 @@
 export * from './base/block-reasons.js'
 export * from './base/limits.js'
+export * from './contract/key-meanings.js'
+export * from './file-schemas.js'
 export * from './http/route.js'
 export * from './openapi.js'
 export * from './routes.js'

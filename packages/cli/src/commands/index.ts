@@ -6,6 +6,7 @@ import { ledgerKey } from './ledger-key.js'
 import { plan } from './plan.js'
 import { restore } from './restore.js'
 import { run } from './run.js'
+import { schema } from './schema.js'
 import { setAside } from './set-aside.js'
 import { start } from './start.js'
 import { tenant } from './tenant.js'
@@ -19,6 +20,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   tenant,
   key,
   'set-aside': setAside,
+  schema,
   compile,
   test,
   validate,

@@ -44,3 +44,4 @@ export type Story = z.infer<typeof storySchema>
 
 /** A `*.test.yaml` beside contracts: sessions as stories, judged without a service. */
 export const storyFileSchema = z.strictObject({ stories: z.array(storySchema).min(1).max(512) })
+export type StoryFile = z.input<typeof storyFileSchema>

@@ -1,4 +1,5 @@
-import type { Contract, SessionDefinition } from '@countersign/protocol'
+import type { Contract, SessionDefinition } from './contract.js'
+import type { StoryFile } from './story.js'
 
 /** The keys of a contract. A key without a row does not compile. */
 export const CONTRACT_KEYS: Readonly<Record<keyof Contract, string>> = {
@@ -53,4 +54,10 @@ export const SESSION_KEYS: Readonly<Record<keyof SessionDefinition, string>> = {
   policy: '`cedar`: who may use the session at all',
   hours: "`time_zone` and `allow`: when any tool may be called, by the server's clock",
   provider_constraints: '`block_incompatible` and `warn_incompatible` patterns for provider/model',
+}
+
+/** The keys of a `*.test.yaml`. */
+export const STORY_KEYS: Readonly<Record<keyof StoryFile, string>> = {
+  stories:
+    'each a session of its own: a `name`, optionally `labels` and a `principal`, and `steps`, each a call with what must be decided about it',
 }
