@@ -17,6 +17,7 @@ const alias = {
   '@countersign/sdk/langchain': adapter('langchain'),
   '@countersign/sdk/openai-agents': adapter('openai-agents'),
   '@countersign/sdk': source('sdk'),
+  '@countersign/gateway': source('gateway'),
 }
 
 /** Patience costs nothing where things go well: it is for a machine that is slow, and busy with other work. */

@@ -1,4 +1,5 @@
 import { OPERATORS, saltedHash } from '@countersign/engine'
+import { SETTINGS as GATEWAY_SETTINGS } from '@countersign/gateway'
 import {
   BLOCK_REASONS,
   CONTRACT_KEYS,
@@ -127,6 +128,23 @@ const settingsPage = () =>
     ),
   )
 
+const gatewaySettingsPage = () =>
+  pageFrom(
+    'packages/gateway/src/base/settings.ts',
+    'Settings of the gateway',
+    'A flag of `countersign gateway` overrides the environment variable, which overrides the file of `--config`, which overrides the default. The file is a JSON object by the names in the first column.',
+    table(
+      ['name', 'variable', 'flag', 'default', 'what it does'],
+      Object.entries(GATEWAY_SETTINGS).map(([name, row]) => [
+        `\`${name}\``,
+        `\`${row.env}\``,
+        row.flag === null ? '' : `\`--${row.flag}\``,
+        row.default === null ? '' : `\`${row.default}\``,
+        row.help,
+      ]),
+    ),
+  )
+
 const optionTable = (face: Parameters<typeof optionRows>[0]) =>
   table(['option', 'type', 'default', 'what it does'], optionRows(face))
 const wordTable = (head: string, words: Readonly<Record<string, string>>) =>
@@ -215,9 +233,15 @@ const commandsPage = () =>
     'Run `npx countersign COMMAND`. `countersign COMMAND --help` prints the same text.',
     ...Object.values(COMMANDS).map(
       ({ usage, summary, help }) =>
-        `## countersign ${usage[0].split(' ')[0]}\n\n\`\`\`\n${usage.map((form) => `countersign ${form}`).join('\n')}\n\`\`\`\n\n${sentence(summary)}${help ? `\n\n${help().includes('--host') ? 'Every flag is in [settings](settings.md).' : help()}` : ''}`,
+        `## countersign ${usage[0].split(' ')[0]}\n\n\`\`\`\n${usage.map((form) => `countersign ${form}`).join('\n')}\n\`\`\`\n\n${sentence(summary)}${help ? `\n\n${helpText(usage[0], help())}` : ''}`,
     ),
   )
+/** Where a command has many settings, they have a page of their own. */
+const helpText = (usage: string, help: string) => {
+  if (!help.includes('--host')) return help
+  const file = usage.startsWith('gateway') ? 'gateway-settings.md' : 'settings.md'
+  return `Every flag is in [settings](${file}).`
+}
 const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`
 
 /** Every page of the reference by file name. */
@@ -228,6 +252,7 @@ export const referencePages = (): ReadonlyMap<string, string> =>
     ['block-reasons.md', reasonsPage()],
     ['limits.md', limitsPage()],
     ['settings.md', settingsPage()],
+    ['gateway-settings.md', gatewaySettingsPage()],
     ['options.md', optionsPage()],
     ['diagnostics.md', diagnosticsPage()],
     ['health.md', healthPage()],

@@ -6,7 +6,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   engine: ['protocol'],
   server: ['protocol', 'engine'],
   sdk: ['protocol', 'engine'],
-  cli: ['protocol', 'engine', 'server', 'sdk'],
+  gateway: ['protocol', 'sdk'],
+  cli: ['protocol', 'engine', 'server', 'sdk', 'gateway'],
   dashboard: ['protocol'],
 }
 

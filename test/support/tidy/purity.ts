@@ -4,6 +4,7 @@ import { type Check, packageOf, type Source, shipped } from './project.js'
 const ENVIRONMENT_READERS = new Set([
   'packages/server/src/main.ts',
   'packages/sdk/src/options/environment.ts',
+  'packages/gateway/src/main.ts',
   'packages/cli/src/main.ts',
 ])
 

@@ -1,6 +1,7 @@
 import type { Command } from '../terminal/command.js'
 import { backup } from './backup.js'
 import { compile } from './compile.js'
+import { gateway } from './gateway.js'
 import { key } from './key.js'
 import { ledgerKey } from './ledger-key.js'
 import { plan } from './plan.js'
@@ -17,6 +18,7 @@ import { verify } from './verify.js'
 /** Every command by name, in the order of the overview. */
 export const COMMANDS: Readonly<Record<string, Command>> = {
   start,
+  gateway,
   tenant,
   key,
   'set-aside': setAside,

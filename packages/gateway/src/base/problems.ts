@@ -1,0 +1,48 @@
+/** What the gateway refuses by itself, before or instead of an upstream. */
+export const PROBLEMS = {
+  path_invalid: { status: 400, title: 'the path cannot be read safely' },
+  header_repeated: { status: 400, title: 'a header that decides stands twice in the request' },
+  body_invalid: { status: 400, title: 'the body is not what this route reads' },
+  session_invalid: { status: 400, title: 'the session header is not the id of a session' },
+  origin_refused: { status: 403, title: 'a web page may not use the gateway' },
+  agent_refused: { status: 403, title: 'this gateway does not serve the agent' },
+  session_refused: { status: 403, title: 'the session belongs to another agent' },
+  not_governed: { status: 403, title: 'the request cannot be governed' },
+  not_found: { status: 404, title: 'the gateway has no such route' },
+  body_slow: { status: 408, title: 'the body came too slowly' },
+  body_too_large: { status: 413, title: 'the body is larger than the gateway reads' },
+  content_type: { status: 415, title: 'the body must be JSON' },
+  upgrade_refused: { status: 400, title: 'connections cannot be upgraded' },
+  upstream_unreachable: { status: 502, title: 'the upstream did not answer' },
+  upstream_invalid: { status: 502, title: 'the answer of the upstream cannot be judged' },
+  service_unavailable: { status: 503, title: 'the Countersign server cannot be asked, so nothing is let through' },
+  internal: { status: 500, title: 'the gateway failed' },
+} as const satisfies Record<string, { status: number; title: string }>
+
+export type ProblemCode = keyof typeof PROBLEMS
+
+/** A refusal of the gateway's own. The message says what happened, why, and what to do; it holds no secret. */
+export class GatewayProblem extends Error {
+  override readonly name = 'GatewayProblem'
+  readonly code: ProblemCode
+
+  constructor(code: ProblemCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+
+  get status(): number {
+    return PROBLEMS[this.code].status
+  }
+}
+
+/**
+ * A refusal in the shape that clients of OpenAI, Anthropic and MCP all read: an object `error` with a message. Official
+ * clients retry 408, 409, 429 and 5xx unless `x-should-retry` says otherwise; a refusal is the same next time.
+ */
+export function problemResponse(problem: GatewayProblem, headers: Record<string, string> = {}): Response {
+  const { code, message, status } = problem
+  const body = { type: 'error', error: { type: 'countersign_gateway', code: `countersign_${code}`, message } }
+  const mayHelp = code === 'upstream_unreachable' || code === 'service_unavailable'
+  return Response.json(body, { status, headers: { ...headers, 'x-should-retry': String(mayHelp) } })
+}

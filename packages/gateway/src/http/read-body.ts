@@ -1,0 +1,53 @@
+import type { IncomingMessage } from 'node:http'
+import { GatewayProblem } from '../base/problems.js'
+
+export interface BodyLimits {
+  readonly maxBytes: number
+  readonly timeoutMs: number
+}
+
+/** The whole body, if it is neither too large nor too slow. The connection stays open, so that a refusal can be sent. */
+export function readBody(
+  message: IncomingMessage,
+  { maxBytes, timeoutMs }: BodyLimits,
+): Promise<Uint8Array<ArrayBuffer>> {
+  return new Promise((done, fail) => {
+    const chunks: Uint8Array[] = []
+    let bytes = 0
+    const end = (): void => {
+      clearTimeout(timer)
+      message.off('data', take).off('end', finish).off('close', leave).off('error', leave)
+    }
+    const refuse = (problem: GatewayProblem): void => {
+      end()
+      // What still comes is not kept; the reply closes the connection.
+      message.resume()
+      fail(problem)
+    }
+    const take = (chunk: Uint8Array): void => {
+      bytes += chunk.length
+      if (bytes > maxBytes) refuse(tooLarge(maxBytes))
+      else chunks.push(chunk)
+    }
+    const finish = (): void => {
+      end()
+      done(Buffer.concat(chunks) as Uint8Array<ArrayBuffer>)
+    }
+    const leave = (): void => refuse(new GatewayProblem('body_invalid', 'the client left before the body was complete'))
+    const timer = setTimeout(() => refuse(tooSlow(timeoutMs)), timeoutMs)
+    message.on('data', take).on('end', finish).on('close', leave).on('error', leave)
+    if (Number(message.headers['content-length'] ?? 0) > maxBytes) refuse(tooLarge(maxBytes))
+  })
+}
+
+const tooLarge = (maxBytes: number): GatewayProblem =>
+  new GatewayProblem(
+    'body_too_large',
+    `the body is larger than ${maxBytes / 1024 / 1024} MB: send less, or raise --max-body-mb`,
+  )
+
+const tooSlow = (timeoutMs: number): GatewayProblem =>
+  new GatewayProblem(
+    'body_slow',
+    `the body did not arrive within ${timeoutMs / 1000} s: send it faster, or raise --body-seconds`,
+  )

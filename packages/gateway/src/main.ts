@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs'
+import { readSettings } from './base/settings.js'
+import { startGateway } from './process/start-gateway.js'
+
+/** Settings by their flags, as typed. */
+export type GatewayFlags = Readonly<Record<string, string | undefined>>
+
+/** Runs the gateway in this process until a signal ends it. This file alone reads the environment. */
+export async function runGateway(flags: GatewayFlags, say: (sentence: string) => void): Promise<void> {
+  const settings = readSettings({ env: process.env, flags, readFile: (path) => readFileSync(path, 'utf8') })
+  const ended = new Promise<void>((done) => {
+    process.once('SIGTERM', () => done()).once('SIGINT', () => done())
+  })
+  const gateway = await startGateway(settings, { log: say, fetch: globalThis.fetch })
+  const agent = settings.agent ?? 'AGENT'
+  say(`the gateway is running at ${gateway.url}`)
+  say(`  base URL of OpenAI clients:    ${gateway.url}/${agent}/openai/v1`)
+  say(`  base URL of Anthropic clients: ${gateway.url}/${agent}/anthropic`)
+  await ended
+  say('finishing the requests in flight, then stopping')
+  await gateway.close()
+}
