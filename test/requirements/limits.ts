@@ -42,6 +42,7 @@ export const limits = {
   'limit.memory.bodies': 'Large request bodies wait for their turn, and a body has at most 500,000 values',
   'limit.connections.readers': 'A client that does not read its reply loses its connection; one that reads slowly gets all of it',
   'limit.connections.count': 'Connections are limited in all and per address, and one too many is told so',
+  'limit.connections.pipelined': 'A connection has one request under way and eight that wait; one more ends it, and what follows in the same piece is not read',
   'limit.path.names': 'The names in a path are compared as they were sent: only parameters are decoded',
   'environment.disable': 'COUNTERSIGN_DISABLE set to true, 1, yes or on turns capture off',
   'environment.api-key': 'COUNTERSIGN_API_KEY supplies the API key',

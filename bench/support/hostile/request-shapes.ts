@@ -40,6 +40,15 @@ export const REQUEST_SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: 'stranger: 200 connections with 2,400 requests each',
+    build: () => async (attacker) => {
+      const asked = 'GET / HTTP/1.1\r\nHost:x\r\n\r\n'.repeat(2_400)
+      const sockets = await Promise.all(many(200, () => attacker.socket()))
+      for (const socket of sockets) socket?.pause().write(asked)
+      await new Promise((done) => setTimeout(done, 5_000))
+    },
+  },
+  {
     name: 'stranger: 3,000 connections that say nothing',
     build: () => async (attacker) => {
       for (let at = 0; at < 3_000; at++) await attacker.socket()

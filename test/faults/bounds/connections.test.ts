@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
@@ -153,13 +154,52 @@ test('who sends nothing, or half a head, loses the connection', async () => {
   expect(half.text()).toContain('408')
 }, 40_000)
 
-test('a few requests may follow each other unanswered, and hundreds lose the connection', async () => {
+/** How many requests Node read and handed on while `work` went on. */
+async function requestsRead(work: () => Promise<void>): Promise<number> {
+  let read = 0
+  const count = () => {
+    read += 1
+  }
+  subscribe('http.server.request.start', count)
+  await work()
+  unsubscribe('http.server.request.start', count)
+  return read
+}
+
+proves('limit.connections.pipelined', async () => {
   const server = await serve({})
   const few = open(server)
   few.socket.write(HEALTH.repeat(5))
   await expect.poll(() => few.text().split('200 OK').length).toBe(6)
+
   const many = open(server)
-  many.socket.write(HEALTH.repeat(300))
-  await many.ended
-  expect(many.text().split('200 OK').length).toBeLessThan(100)
+  const read = await requestsRead(async () => {
+    many.socket.write(HEALTH.repeat(1_000))
+    await many.ended
+  })
+  expect(many.text().split('200 OK').length).toBeLessThan(10)
+  // One is being answered, eight wait, and the tenth ends the connection: the rest of the piece is not read any more.
+  expect(read).toBe(10)
+  const dropped = 'countersign_connections_dropped_total{reason="pipelined"}'
+  expect(await metric(server, dropped)).toBe(1)
+})
+
+test('a request waits until the reply before it was sent, and is not begun for a client that left', async () => {
+  const server = await serve({})
+  const asks = () => metric(server, 'countersign_requests_total{route="logout",status="200"}')
+  const one = open(server, { reads: false })
+  one.socket.write(ASK + ASK)
+  await expect.poll(asks).toBe(1)
+  await sleep(200)
+  expect(await asks()).toBe(1)
+  one.read()
+  await expect.poll(() => one.bytes()).toBeGreaterThan(2 * REPLY_BYTES)
+  expect(await asks()).toBe(2)
+
+  const gone = open(server, { reads: false })
+  gone.socket.write(ASK + ASK)
+  await expect.poll(asks).toBe(3)
+  gone.socket.destroy()
+  await sleep(200)
+  expect(await asks()).toBe(3)
 })
