@@ -25,6 +25,7 @@ export const resourcesRecords = {
   'contract.envelopes': 'A contract can hold a value within an established reference value',
   'contract.hours': 'A contract or a pack can say at which hours its tools may be called, in a time zone',
   'contract.schemas': 'The JSON Schemas of contracts, session.yaml and stories accept what the compiler accepts, and are published',
+  'contract.init': '`countersign init` writes contracts and stories from definitions of tools, and overwrites nothing',
   'contract.stories': 'Stories beside contracts are judged by `countersign test`, without a service',
   'contract.keys': 'A contract can keep bindings, envelopes, sums and earlier calls for each value of an argument',
   'contract.refs': 'A contract can require a value equal to one bound earlier',

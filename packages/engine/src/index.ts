@@ -141,6 +141,8 @@ export {
 } from './response/read-response.js'
 export { type ResponseView, viewResponse } from './response/response-view.js'
 export type { ProviderRun, ToolCall } from './response/tool-call.js'
+export { readToolDefinitions, type ToolDefinition } from './starter/read-tool-definitions.js'
+export { type PackFile, starterPack } from './starter/starter-pack.js'
 export { applyEvent, foldEvents } from './state/apply-event.js'
 export { applyProposal, type ProposalFacts } from './state/apply-proposal.js'
 export { copyState } from './state/copy-state.js'

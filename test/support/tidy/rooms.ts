@@ -18,6 +18,7 @@ export const ROOMS: Rooms = {
     'ledger',
     'learn',
     'backtest',
+    'starter',
   ],
   sdk: [
     'base',

@@ -2,6 +2,7 @@ import type { Command } from '../terminal/command.js'
 import { backup } from './backup.js'
 import { compile } from './compile.js'
 import { gateway } from './gateway.js'
+import { init } from './init.js'
 import { key } from './key.js'
 import { ledgerKey } from './ledger-key.js'
 import { plan } from './plan.js'
@@ -22,6 +23,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   tenant,
   key,
   'set-aside': setAside,
+  init,
   schema,
   compile,
   test,

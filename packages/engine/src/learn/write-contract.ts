@@ -5,20 +5,23 @@ import type { Draft } from './draft.js'
 export function writeContract(draft: Draft): { file: string; text: string } {
   const { contract } = draft
   return {
-    file: fileOf(contract.tool),
+    file: `contracts/${contractFileName(contract.tool)}`,
     text: `${describeDraft(draft)
       .map((line) => `# ${line}\n`)
       .join('')}${stringify(contract, { lineWidth: 120 })}`,
   }
 }
 
-/** Tool names come from programs and may be anything, even the name of a file that is not a contract. */
-function fileOf(tool: string): string {
+/**
+ * Tool names come from programs and may be anything: also the name of a file that is no contract, because it is hidden
+ * (`.pay`), holds stories (`pay.test`) or the rules of the session.
+ */
+export function contractFileName(tool: string): string {
   const name = tool.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 120) || '_'
-  return `contracts/${RESERVED.has(name.toLowerCase()) ? `${name}-tool` : name}.yaml`
+  return `${name.startsWith('.') ? '_' : ''}${name}${NOT_A_CONTRACT.test(name) ? '-tool' : ''}.yaml`
 }
 
-const RESERVED: ReadonlySet<string> = new Set(['session', 'workflow'])
+const NOT_A_CONTRACT = /^(session|workflow)$|\.test$/i
 
 /** A draft in short lines for the terminal. */
 export function describeDraft({

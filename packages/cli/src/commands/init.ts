@@ -1,0 +1,88 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type PackFile, parseStrictJson, readToolDefinitions, starterPack } from '@countersign/engine'
+import { FILE_NAMES, fileSchema, type JsonValue } from '@countersign/protocol'
+import { type Command, Unreadable, UsageError } from '../terminal/command.js'
+
+export const init: Command = {
+  usage: ['init FOLDER --tools FILE'],
+  summary: 'write a first folder of contracts from the definitions of tools (a JSON file, or - for standard input)',
+  help: () =>
+    [
+      'FILE holds the tools of a request to OpenAI or Anthropic, or what an MCP server answers to tools/list: the list',
+      'itself, or an object with it under tools or result.tools. For each tool a contract is written, with its arguments',
+      'and, as comments, rules that you may want; beside them session.yaml, stories for countersign test, and the JSON',
+      'Schemas that editors check the files with. Tools that pay, delete or administer ask a person until you decide.',
+      'Nothing is overwritten: FOLDER must be new or empty.',
+      'Exit codes: 0 written; 1 the folder is not empty, or a contract would not compile; 2 wrong usage, or FILE cannot be read.',
+    ].join('\n'),
+  run: async (args, { print, note }) => {
+    const { folder, file } = readArguments(args)
+    const read = readToolDefinitions(readJson(file))
+    if (!read.ok) throw new Unreadable(`${file}: ${read.problem}`)
+    const pack = starterPack(read.tools)
+    if (!pack.ok) {
+      for (const problem of pack.problems) note(`error ${problem}`)
+      return 1
+    }
+    const problem = writeNew(folder, [...pack.files, ...SCHEMAS])
+    if (problem !== null) {
+      note(`error ${problem}`)
+      return 1
+    }
+    for (const written of pack.files) print(join(folder, written.file))
+    if (read.isPart) note('note: the list of tools goes on (nextCursor): only the tools of this page have a contract')
+    note(`Check each side_effect, add the rules you need, and run: npx countersign test ${folder}`)
+    return 0
+  },
+}
+
+const SCHEMAS: readonly PackFile[] = FILE_NAMES.map((name) => ({
+  // Hidden, so that they are not read as contracts.
+  file: `.${name}.schema.json`,
+  text: `${JSON.stringify(fileSchema(name), null, 1)}\n`,
+}))
+
+function readArguments(args: readonly string[]): { folder: string; file: string } {
+  const options = { tools: { type: 'string' } } as const
+  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
+  const [folder, ...rest] = positionals
+  if (folder === undefined || rest.length > 0) throw new UsageError('expected one folder to write')
+  if (values.tools === undefined) throw new UsageError('--tools FILE is required: the definitions of the tools')
+  return { folder, file: values.tools }
+}
+
+const STANDARD_INPUT = 0
+
+function readJson(file: string): JsonValue {
+  let text: string
+  try {
+    text = readFileSync(file === '-' ? STANDARD_INPUT : file, 'utf8')
+  } catch (error) {
+    throw new Unreadable(`${file} cannot be read: ${messageOf(error)}`)
+  }
+  const parsed = parseStrictJson(text)
+  if (!parsed.ok) throw new Unreadable(`${file} holds no JSON: ${parsed.problem}`)
+  return parsed.value
+}
+
+/** Writes all files or none, over nothing that exists. Returns what prevents it. */
+function writeNew(folder: string, files: readonly PackFile[]): string | null {
+  const written: string[] = []
+  try {
+    mkdirSync(folder, { recursive: true })
+    const [found] = readdirSync(folder)
+    if (found !== undefined) return `${folder} is not empty (it holds ${found}): name a new folder`
+    for (const { file, text } of files) {
+      writeFileSync(join(folder, file), text, { flag: 'wx' })
+      written.push(join(folder, file))
+    }
+    return null
+  } catch (error) {
+    for (const path of written) rmSync(path, { force: true })
+    return `${folder} cannot be written: ${messageOf(error)}`
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,167 @@
+import type { JsonValue } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { readStories } from '../backtest/read-stories.js'
+import { runStory } from '../backtest/run-story.js'
+import { compilePlan } from '../compile/compile-plan.js'
+import { readToolDefinitions } from './read-tool-definitions.js'
+import { starterPack } from './starter-pack.js'
+
+const REFUND = {
+  type: 'object',
+  properties: { order_id: { type: 'string' }, amount: { type: 'number', exclusiveMinimum: 0 } },
+  required: ['order_id', 'amount'],
+}
+
+/** The files of a pack by name, after it was seen to compile and its stories to come as expected. */
+function packOf(definitions: JsonValue): Map<string, string> {
+  const read = readToolDefinitions(definitions)
+  if (!read.ok) throw new Error(read.problem)
+  const pack = starterPack(read.tools)
+  if (!pack.ok) throw new Error(pack.problems.join('\n'))
+  const files = new Map(pack.files.map(({ file, text }) => [file, text]))
+  expect(files.size).toBe(pack.files.length)
+  const stories = readStories({ file: 'tools.test.yaml', text: files.get('tools.test.yaml') ?? '' })
+  if (!stories.ok) throw new Error(stories.problems.join('\n'))
+  const plan = planOf(files)
+  for (const story of stories.stories) expect(runStory(story, plan)).toEqual([])
+  return files
+}
+
+function planOf(files: ReadonlyMap<string, string>) {
+  const contracts = [...files].filter(([file]) => file !== 'session.yaml' && !/^\.|\.test\.yaml$/.test(file))
+  const result = compilePlan({
+    contracts: contracts.map(([file, text]) => ({ file, text })),
+    session: { file: 'session.yaml', text: files.get('session.yaml') ?? '' },
+  })
+  if (!result.ok) throw new Error(JSON.stringify(result.errors))
+  return result.plan
+}
+
+describe('a first pack', () => {
+  test.each<[string, JsonValue]>([
+    ['OpenAI chat', { tools: [{ type: 'function', function: { name: 'refund', parameters: REFUND } }] }],
+    ['OpenAI responses', [{ type: 'function', name: 'refund', parameters: REFUND, strict: true }]],
+    [
+      'a namespace of OpenAI',
+      [{ type: 'namespace', tools: [{ type: 'function', name: 'refund', parameters: REFUND }] }],
+    ],
+    ['Anthropic', { model: 'claude', tools: [{ name: 'refund', input_schema: REFUND }] }],
+    [
+      'an answer to tools/list',
+      { jsonrpc: '2.0', id: 1, result: { tools: [{ name: 'refund', inputSchema: REFUND }] } },
+    ],
+  ])('reads tools of %s', (_, definitions) => {
+    const files = packOf(definitions)
+    expect([...files.keys()]).toEqual(['refund.yaml', 'session.yaml', 'tools.test.yaml'])
+    expect(files.get('refund.yaml')).toContain('side_effect: financial')
+    expect(files.get('refund.yaml')).toContain('additionalProperties: false')
+    expect(files.get('tools.test.yaml')).toContain('expect: ask')
+  })
+
+  test('rules in comments compile when somebody takes them out', () => {
+    const files = packOf([
+      { name: 'refund', inputSchema: REFUND },
+      { name: 'fetch_web', inputSchema: { type: 'object', properties: { 'the url': { type: 'string' } } } },
+    ])
+    const all = [...files].map(([file, text]) => {
+      const rules = /^# ((argument_value_invariants|aggregates|sources|labels): )/gm
+      return [file, text.replaceAll(rules, '$1')] as const
+    })
+    const { contracts } = planOf(new Map(all))
+    expect(contracts.get('refund')?.aggregates).toHaveLength(1)
+    expect(contracts.get('refund')?.sources).toHaveLength(1)
+    expect(contracts.get('fetch_web')?.sources).toHaveLength(1)
+  })
+
+  test('the side effect is what an MCP server declares, or guessed', () => {
+    const files = packOf([
+      { name: 'tidy', annotations: { destructiveHint: true } },
+      { name: 'look', annotations: { readOnlyHint: true, openWorldHint: true } },
+      { name: 'delete_all', annotations: { readOnlyHint: true } },
+      { name: 'write_note', annotations: { destructiveHint: false } },
+    ])
+    const effect = (tool: string) => /^side_effect: (\w+)/m.exec(files.get(`${tool}.yaml`) ?? '')?.[1]
+    expect(['tidy', 'look', 'delete_all', 'write_note'].map(effect)).toEqual([
+      'destructive',
+      'egress_read',
+      'read',
+      'write',
+    ])
+  })
+
+  test('tools that the provider runs are named as they are offered, and in no story', () => {
+    const files = packOf([{ type: 'web_search' }, { type: 'bash_20250124', name: 'bash' }])
+    expect([...files.keys()]).toEqual(['web_search.yaml', 'bash.yaml', 'session.yaml', 'tools.test.yaml'])
+    expect(files.get('tools.test.yaml')).not.toContain('web_search')
+  })
+
+  test('names that files cannot have, or that are no contracts, and names that collide', () => {
+    const names = [
+      'session',
+      'workflow',
+      '.hidden',
+      'run.test',
+      '../up',
+      'A',
+      'a',
+      'a/b',
+      'a_b',
+      'ünïcode',
+      'x: [y',
+      'unknown_tool',
+    ]
+    const files = packOf(names.map((name) => ({ name })))
+    const lower = [...files.keys()].map((file) => file.toLowerCase())
+    expect(new Set(lower).size).toBe(names.length + 2)
+    expect([...planOf(files).contracts.keys()].sort()).toEqual([...names].sort())
+    expect(files.get('tools.test.yaml')).toContain('call: another_unknown_tool')
+  })
+
+  test('a schema that does not compile is left out, and said', () => {
+    const files = packOf([
+      { name: 'odd', inputSchema: { type: 'object', nonsense: 1 } },
+      {
+        name: 'recursive',
+        inputSchema: { $ref: '#/$defs/a', $defs: { a: { type: 'object', properties: { a: { $ref: '#' } } } } },
+      },
+      { name: 'open', inputSchema: { type: 'object', additionalProperties: { type: 'string' } } },
+      { name: 'deep', inputSchema: nested(40) },
+    ])
+    expect(files.get('odd.yaml')).toContain('# Its arguments are not checked yet: the JSON Schema is invalid')
+    expect(files.get('open.yaml')).not.toContain('additionalProperties: false')
+    expect(files.get('recursive.yaml')).toContain('$ref')
+  })
+
+  test('a description with comments, quotes, line breaks and control characters stays one', () => {
+    const description = 'first\n# side_effect: read\n"x" \u0000 \u2028 : - ['
+    const files = packOf([{ name: 'pay', description }])
+    expect(files.get('pay.yaml')).toContain('side_effect: financial')
+  })
+
+  test('many tools', () => {
+    const files = packOf(Array.from({ length: 300 }, (_, at) => ({ name: `tool_${at}`, inputSchema: REFUND })))
+    expect(files.size).toBe(302)
+  })
+
+  test.each<[JsonValue, string]>([
+    [{}, 'no list of tools'],
+    ['tools', 'no list of tools'],
+    [[], 'the list of tools is empty'],
+    [[{ name: 'a' }, 7], 'tool 2 has no name'],
+    [[{ type: 'function', function: { description: 'x' } }], 'tool 1 has no name'],
+    [[{ name: 'a' }, { name: 'a' }], 'names the tool "a" twice'],
+    [[{ name: 'a'.repeat(257) }], 'is longer than 256 characters'],
+    [Array.from({ length: 1_001 }, (_, at) => ({ name: `t${at}` })), 'more than 1000 tools'],
+  ])('definitions that are none are refused: %#', (definitions, problem) => {
+    expect(readToolDefinitions(definitions)).toEqual({ ok: false, problem: expect.stringContaining(problem) })
+  })
+})
+
+const nested = (depth: number): JsonValue =>
+  depth === 0
+    ? { type: 'array', minItems: 1_000, items: { type: 'string' } }
+    : {
+        type: 'object',
+        properties: { a: { type: 'array', minItems: 1_000, items: nested(depth - 1) } },
+        required: ['a'],
+      }
