@@ -7,6 +7,7 @@ export const whatPeopleSee = {
   'people.counts.backtest': 'A backtest says how many sessions would change, and where its list is shorter it says so',
   'people.counts.totals': 'Totals count all sessions and agents, also those beyond the end of a list',
   'people.numbers.calls': 'The list of calls has exactly as many rows as the overview says, by decision, reason and agent',
+  'people.activity': 'A session is running, idle or ended, and each list and number of sessions goes by that',
   'people.unanswered.counted': 'Calls that were allowed and never got a receipt are a number of the overview, with the age of the oldest',
   'people.unanswered.listed': 'Each unanswered call is in a list, and its session and agent say how many they have',
   'people.unanswered.still-runs': 'A call whose session has a live holder is not called unanswered',

@@ -8,6 +8,7 @@ export const serverSabotages: Bugs = {
       from: "if (status === 'COMPROMISED') throw",
       to: "if (status === 'COMPROMISED' && session.head.state.open !== null) throw",
     },
+    { breaks: 'control.end', from: 'if (session.head.state.endedAt !== undefined) throw', to: 'if (false) throw' },
     {
       breaks: 'state.recover.rotates-fence',
       from: 'if (fence !== session.head.state.fence) throw',

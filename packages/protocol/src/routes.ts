@@ -102,6 +102,14 @@ const runtimeRoutes = {
     body: session.killBody,
     reply: session.stopReply,
   },
+  endSession: {
+    ...evidence,
+    path: `${SESSION}/end`,
+    summary: 'End the session: its holder gives it back, and it takes no more turns unless it is recovered',
+    params: sessionPath,
+    body: session.endBody,
+    reply: session.endReply,
+  },
   recoverSession: {
     ...write,
     path: `${SESSION}/recover`,

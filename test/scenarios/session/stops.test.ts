@@ -189,7 +189,7 @@ proves(
     })
     expect(direct.choices[0]?.message.content).toBe('direct')
     expect(session.getHealth()).toMatchObject({ status: 'inactive', bypass_detected: false })
-    expect((await onServer(session.sessionId)).session.status).toBe('ACTIVE')
+    expect((await onServer(session.sessionId)).session).toMatchObject({ status: 'ACTIVE', activity: 'ended' })
     expect(Object.hasOwn(original.chat.completions, 'create')).toBe(false)
   },
 )

@@ -98,7 +98,7 @@ async function moveSession(
       facts = ${renewed(stored.facts)}, prepared = ${renewed(stored.prepared)}, narrowing = ${renewed(stored.narrowing)},
       state = ${JSON.stringify(rest)}, recent = ${JSON.stringify(recent)}
     where ${where}`
-  await tx`update sessions set created_at = created_at - ${back} where ${where}`
+  await tx`update sessions set created_at = created_at - ${back}, ended_at = ended_at - ${back} where ${where}`
   await tx`update session_facets set created_at = created_at - ${back} where ${where}`
   await tx`update blocked_proposals set at = at - ${back} where ${where}`
   await tx`update stopped_calls set at = at - ${back}, proposed_at = proposed_at - ${back} where ${where}`

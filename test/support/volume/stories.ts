@@ -64,10 +64,16 @@ async function turn(session: GovernedSession, calls: Parameters<GovernedSession[
 const decide = async (session: GovernedSession, calls: Parameters<GovernedSession['decide']>[0]) =>
   (await session.decide(calls, used)).decisions
 
+/** As `restore()` ends a session. */
+async function end(volume: Volume, { sessionId, fence }: GovernedSession): Promise<void> {
+  expectStatus(await volume.api.endSession({ params: { session_id: sessionId }, body: { fence } }), 200)
+}
+
 async function served(volume: Volume, id: string): Promise<void> {
   const session = await desk(volume, id)
   await turn(session, [LOOKUP])
   await turn(session, [refund(40)])
+  await end(volume, session)
 }
 
 /** What the pages of tests look at most: a step, a block with its rule, and a refund that a person approved. */
@@ -89,6 +95,7 @@ async function tooLarge(volume: Volume, id: string): Promise<void> {
   await turn(session, [LOOKUP])
   await decide(session, [refund(700)])
   await turn(session, [refund(70)])
+  await end(volume, session)
   await volume.person.call('addLabelByPerson', { params: { session_id: id }, body: { label: 'reviewed' } })
 }
 

@@ -29,7 +29,7 @@ export interface VolumeOptions extends Omit<Volume, 'ago'> {
 }
 
 export interface Seeded {
-  /** With a step, a block and an approval, still active. */
+  /** With a step, a block and an approval, and still running. */
   readonly mainSession: string
   readonly sessions: number
 }
@@ -75,6 +75,9 @@ export async function seedVolume(options: VolumeOptions): Promise<Seeded> {
   const plans = await reviewPlans(volume)
   await manageKeys(person)
   await moveTimes(sql, { tenantId, sessions: ages, workflows, subjects: plans })
+  await sql`
+    update session_heads set lease_until = clock_timestamp() + interval '10 min'
+    where tenant_id = ${tenantId} and session_id = ${mainSession}`
   return { mainSession, sessions: ages.size }
 }
 

@@ -92,7 +92,7 @@ function Figures({ overview }: { overview: Overview }) {
           value={totals.active_sessions}
           note="held by a program"
           to="/sessions"
-          search={{ running: '1' }}
+          search={{ activity: 'running' }}
         />
         <Tile
           label="Unanswered calls"

@@ -1,4 +1,4 @@
-import type { BlockReason, SessionRow, SessionStatus } from '@countersign/protocol'
+import type { BlockReason, SessionActivity, SessionRow, SessionStatus } from '@countersign/protocol'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useApi } from '../api/use-api.js'
 import { StatusBadge } from '../components/basic/badge.js'
@@ -28,7 +28,7 @@ export function SessionsPage() {
     cursor,
     order,
     unnamed: flag(search.unnamed),
-    running: flag(search.running),
+    activity: search.activity as SessionActivity | undefined,
     status: search.status as SessionStatus | undefined,
     reason: search.reason as BlockReason | undefined,
     ...timeBounds(search),
@@ -134,7 +134,7 @@ const SessionsTable = ({ rows, order, onOrder }: SessionsTableProps) => (
           </th>
           <td data-label="State">
             <span className="cell-state">
-              <StatusBadge status={row.status} />
+              <StatusBadge status={row.status} activity={row.activity} />
               {row.phase === null ? null : (
                 <span className="quiet">
                   in <Text value={row.phase} />

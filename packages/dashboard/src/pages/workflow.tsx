@@ -1,4 +1,4 @@
-import type { HandoffView } from '@countersign/protocol'
+import type { HandoffView, SessionActivity } from '@countersign/protocol'
 import { Link, useParams } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
 import type { Answer } from '../api/api.js'
@@ -27,7 +27,8 @@ export function WorkflowPage() {
       lead={
         workflow.data === undefined ? undefined : (
           <>
-            <StatusBadge status={workflow.data.status} />, opened <Ago at={workflow.data.created_at} />
+            <StatusBadge status={workflow.data.status} activity={activityOf(workflow.data)} />, opened{' '}
+            <Ago at={workflow.data.created_at} />
           </>
         )
       }
@@ -62,6 +63,12 @@ export function WorkflowPage() {
       </Loaded>
     </Page>
   )
+}
+
+/** A workflow runs as long as one of its sessions does. */
+function activityOf({ sessions }: Workflow): SessionActivity {
+  const all = new Set(sessions.map(({ activity }) => activity))
+  return all.has('running') ? 'running' : all.has('idle') ? 'idle' : 'ended'
 }
 
 const TONES: Record<HandoffView['state'], Tone> = {

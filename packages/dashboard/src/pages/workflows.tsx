@@ -79,7 +79,7 @@ const WorkflowsTable = ({ rows }: { rows: readonly WorkflowRow[] }) => (
             </Link>
           </th>
           <td data-label="State">
-            <StatusBadge status={row.status} />
+            <StatusBadge status={row.status} activity={row.activity} />
           </td>
           <td data-label="Sessions" className="right number">
             {count(row.sessions)}

@@ -26,6 +26,8 @@ export function applyEvent(state: SessionState, event: SessionEvent, plan: Plan)
       return controlled({ ...state, status: 'KILLED' })
     case 'recovered':
       return recovered(state, event.body)
+    case 'ended':
+      return controlled({ ...state, endedAt: event.at })
     case 'handoff_completed':
       return event.body.side === 'to' ? withoutTools(state) : withLabels(state, event.body.labels)
     case 'handoff_reclaimed':
@@ -75,5 +77,5 @@ function recovered(state: SessionState, body: Extract<SessionEvent, { type: 'rec
     ),
   }
   const status = inDoubt.size > 0 ? 'RECOVERING' : 'ACTIVE'
-  return controlled({ ...state, fence: body.fence, holderId: body.holder_id, status, open })
+  return controlled({ ...state, fence: body.fence, holderId: body.holder_id, status, open, endedAt: undefined })
 }

@@ -9,6 +9,7 @@ export function copyState(state: SessionState): Mutable<SessionState> {
     agent: state.agent,
     startedAt: state.startedAt,
     status: state.status,
+    endedAt: state.endedAt,
     stateVersion: state.stateVersion,
     controlRevision: state.controlRevision,
     fence: state.fence,

@@ -52,6 +52,8 @@ export interface SessionState {
   readonly agent: string | null
   readonly startedAt: string
   readonly status: SessionStatus
+  /** When its holder ended the session. Absent until then, and again once it is recovered. */
+  readonly endedAt?: string | undefined
   readonly stateVersion: number
   readonly controlRevision: number
   readonly fence: number

@@ -81,6 +81,11 @@ export const ERRORS = {
     title: 'the session is compromised and accepts no more writes',
     fix: 'find the cause in the timeline of the session, then start a new one',
   },
+  SESSION_ENDED: {
+    status: 409,
+    title: 'the session was ended by its program',
+    fix: 'start a new session, or recover this one to continue it',
+  },
   SESSION_RECOVERING: {
     status: 409,
     title: 'calls of this session are in doubt and need an outcome first',

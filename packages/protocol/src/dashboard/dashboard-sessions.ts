@@ -5,7 +5,7 @@ import { allowOrBlockSchema, evidenceLevelSchema } from '../contract/contract-ru
 import { pageQuery } from '../http/paging.js'
 import { ledgerEventTypeSchema } from '../session/ledger.js'
 import { narrowedToolSchema, pendingCallSchema, sessionViewSchema, stateSnapshotSchema } from '../session/session.js'
-import { sessionStatusSchema } from '../session/session-status.js'
+import { sessionActivitySchema, sessionStatusSchema } from '../session/session-status.js'
 import { signedHeadSchema } from '../session/signed-ledger.js'
 import { approvalDecisionSchema, blockReasonSchema, blockSchema, outcomeSchema } from '../session/turn.js'
 
@@ -22,8 +22,8 @@ export const sessionsQuery = pageQuery.extend({
   to: timeSchema.optional(),
   /** Only sessions without an agent's name. */
   unnamed: flag,
-  /** Only active sessions whose holder has a lease now. */
-  running: flag,
+  /** Those that are running have begun within a day. */
+  activity: sessionActivitySchema.optional(),
   /** By their start. */
   order: z.enum(['newest', 'oldest']).default('newest'),
 })
@@ -32,6 +32,8 @@ export const sessionRowSchema = z.strictObject({
   agent: z.string().nullable(),
   environment: environmentSchema.nullable(),
   status: sessionStatusSchema,
+  activity: sessionActivitySchema,
+  ended_at: timeSchema.nullable(),
   phase: z.string().nullable(),
   labels: z.array(z.string()),
   state_version: z.int(),

@@ -6,6 +6,7 @@ import { pageOf, pageQuery } from '../http/paging.js'
 import type { Route } from '../http/route.js'
 import { exportEventsQuery, exportEventsReply } from '../session/ledger.js'
 import { addLabelBody, addLabelReply, killBody, stopReply } from '../session/session.js'
+import { sessionActivitySchema } from '../session/session-status.js'
 import { blockReasonSchema } from '../session/turn.js'
 import { killWorkflowReply, workflowPath, workflowStatusSchema, workflowViewSchema } from '../session/workflow.js'
 import {
@@ -130,6 +131,7 @@ export type AgentRow = z.infer<typeof agentRowSchema>
 export const workflowRowSchema = z.strictObject({
   workflow_id: z.string(),
   status: workflowStatusSchema,
+  activity: sessionActivitySchema,
   sessions: z.int(),
   open_handoffs: z.int(),
   created_at: timeSchema,

@@ -170,6 +170,8 @@ export const LEDGER_EVENTS = {
     takeover: z.boolean(),
     in_doubt: z.array(z.string()),
   }),
+  /** Its holder ended the session: it takes no more turns unless somebody recovers it. */
+  ended: z.strictObject({ fence: z.int() }),
   handoff_offered: z.strictObject({ ...handoffFacts, tools: z.array(z.string()).nullable() }),
   handoff_accepted: z.strictObject({ ...handoffFacts }),
   handoff_completed: z.strictObject({ ...handoffFacts, labels: z.array(z.string()) }),

@@ -13,7 +13,7 @@ import {
 import { jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
 import { compiledSessionSchema } from '../contract/plan.js'
-import { sessionStatusSchema } from './session-status.js'
+import { sessionActivitySchema, sessionStatusSchema } from './session-status.js'
 import { workflowJoinSchema } from './workflow.js'
 
 export const captureLevelSchema = z.enum(['metadata', 'redacted', 'full'])
@@ -77,6 +77,9 @@ export const sessionViewSchema = z.strictObject({
   session_id: z.string(),
   mode: z.literal('AUTHORITATIVE'),
   status: sessionStatusSchema,
+  activity: sessionActivitySchema,
+  /** When its program ended it; null while it may go on. */
+  ended_at: timeSchema.nullable(),
   agent: z.string().nullable(),
   environment: environmentSchema.nullable(),
   state_version: z.int(),
@@ -167,6 +170,14 @@ export const killBody = z.strictObject({ reason: z.string().max(500).optional() 
 export const stopReply = z.strictObject({
   status: sessionStatusSchema,
   killed: z.boolean(),
+  control_revision: z.int(),
+  ledger: ledgerHeadSchema,
+})
+
+export const endBody = z.strictObject({ fence: z.int() })
+export const endReply = z.strictObject({
+  status: sessionStatusSchema,
+  activity: sessionActivitySchema,
   control_revision: z.int(),
   ledger: ledgerHeadSchema,
 })

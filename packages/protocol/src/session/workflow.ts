@@ -3,7 +3,7 @@ import { idSchema, ledgerHeadSchema, timeSchema, toolNameSchema } from '../base/
 import { LIMITS } from '../base/limits.js'
 import { workflowDefinitionSchema } from '../contract/contract.js'
 import { resourceModeSchema } from '../contract/contract-rules.js'
-import { sessionStatusSchema } from './session-status.js'
+import { sessionActivitySchema, sessionStatusSchema } from './session-status.js'
 
 /** The moves of a handoff. An expired one needs no reclaiming: nobody can accept it any more. */
 export const HANDOFF_MOVES = {
@@ -58,6 +58,7 @@ export const workflowViewSchema = z.strictObject({
       session_id: z.string(),
       role: z.string(),
       status: sessionStatusSchema,
+      activity: sessionActivitySchema,
       labels: z.array(z.string()),
       tools: z.array(z.string()).nullable(),
       handoff_id: z.string().nullable(),

@@ -1,5 +1,5 @@
 import { type Plan, sha256Hex, snapshotOf } from '@countersign/engine'
-import type { JsonObject, PendingCallView, SessionView } from '@countersign/protocol'
+import type { JsonObject, PendingCallView, SessionActivity, SessionView } from '@countersign/protocol'
 import type { SessionRow } from '../store/sessions/session-row.js'
 
 /** The server's record of a session as every reply shows it: no principal, no holder, no content. */
@@ -10,6 +10,8 @@ export function sessionView(session: SessionRow, plan: Plan): SessionView {
     session_id: fixed.sessionId,
     mode: 'AUTHORITATIVE',
     status: state.status,
+    activity: activityOf(session),
+    ended_at: state.endedAt ?? null,
     agent: state.agent,
     environment: fixed.environment,
     state_version: state.stateVersion,
@@ -28,6 +30,12 @@ export function sessionView(session: SessionRow, plan: Plan): SessionView {
     state: snapshotOf(state, plan, { sessionId: fixed.sessionId, lastNarrowing: head.lastNarrowing }),
     ledger: head.ledger,
   }
+}
+
+/** Whether somebody works with the session. Lists say the same in SQL: `activityOfRow`. */
+export function activityOf({ head: { state, leaseUntil }, now }: SessionRow): SessionActivity {
+  if (state.endedAt !== undefined || state.status === 'KILLED' || state.status === 'COMPROMISED') return 'ended'
+  return leaseUntil > now ? 'running' : 'idle'
 }
 
 /** Calls that were allowed and have no outcome yet. */

@@ -18,7 +18,7 @@ export async function listSessions(
     label: query.label ?? null,
     from: query.from === undefined ? null : new Date(query.from),
     to: query.to === undefined ? null : new Date(query.to),
-    running: query.running !== undefined,
+    activity: query.activity ?? null,
     oldestFirst: query.order === 'oldest',
     below: readTimeCursor(query.cursor),
     limit: query.limit + 1,

@@ -15,9 +15,10 @@ export async function listWorkflows(
     limit: query.limit + 1,
   })
   return pageByTime(found, query.limit, {
-    view: ({ workflowId, status, sessions, openHandoffs, createdAt }) => ({
+    view: ({ workflowId, status, activity, sessions, openHandoffs, createdAt }) => ({
       workflow_id: workflowId,
       status,
+      activity,
       sessions,
       open_handoffs: openHandoffs,
       created_at: createdAt.toISOString(),

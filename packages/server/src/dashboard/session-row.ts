@@ -6,6 +6,8 @@ export const sessionRow = (session: ListedSession): SessionRow => ({
   agent: session.agent,
   environment: session.environment,
   status: session.status,
+  activity: session.activity,
+  ended_at: session.endedAt?.toISOString() ?? null,
   phase: session.phase,
   labels: session.labels,
   state_version: session.stateVersion,

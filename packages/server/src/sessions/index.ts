@@ -2,6 +2,7 @@ import type { Handlers } from '../context/context.js'
 import { listSeals } from '../ledgers/list-seals.js'
 import { addLabel } from './add-label.js'
 import { createSession } from './create-session.js'
+import { endSession } from './end-session.js'
 import { exportEvents } from './export-events.js'
 import { killSession } from './kill-session.js'
 import { loadSession } from './load-session.js'
@@ -21,6 +22,7 @@ const onSession = {
   setToolFilter,
   reportBypass,
   killSession,
+  endSession,
   recoverSession,
   exportEvents,
 } satisfies Partial<Handlers>

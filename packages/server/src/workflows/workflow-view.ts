@@ -15,8 +15,8 @@ export async function workflowView({ app, tenant }: Context, workflowId: string)
     definition: { ...workflow.definition, handoffs: workflow.definition.handoffs ?? [] },
     created_at: workflow.createdAt.toISOString(),
     labels: [...new Set(sessions.flatMap(({ labels }) => labels))].sort(),
-    sessions: sessions.map(({ session_id, role, status, labels, tools, handoff_id }) => ({
-      ...{ session_id, role, status, labels, tools, handoff_id },
+    sessions: sessions.map(({ session_id, role, status, activity, labels, tools, handoff_id }) => ({
+      ...{ session_id, role, status, activity, labels, tools, handoff_id },
     })),
     handoffs: handoffs.map((handoff) => handoffView(handoff, workflow.now)),
     resources: holds.map(({ key_text, key_hash, mode, session_id, pending_call_id, ends_at }) => ({

@@ -1,3 +1,4 @@
+import type { SessionActivity, SessionStatus } from '@countersign/protocol'
 import type { ReactNode } from 'react'
 
 export type Tone = 'neutral' | 'allow' | 'block' | 'warn' | 'doubt' | 'accent'
@@ -7,12 +8,19 @@ export const Badge = ({ tone = 'neutral', children }: { tone?: Tone; children: R
 )
 
 const STATUS = {
-  ACTIVE: { tone: 'allow', word: 'Active' },
   RECOVERING: { tone: 'doubt', word: 'Recovering' },
   COMPROMISED: { tone: 'warn', word: 'Compromised' },
   KILLED: { tone: 'block', word: 'Killed' },
 } as const
 
-export const StatusBadge = ({ status }: { status: keyof typeof STATUS }) => (
-  <span className={`status status-${STATUS[status].tone}`}>{STATUS[status].word}</span>
-)
+const ACTIVITY = {
+  running: { tone: 'allow', word: 'Running' },
+  idle: { tone: 'neutral', word: 'Idle' },
+  ended: { tone: 'neutral', word: 'Ended' },
+} as const satisfies Record<SessionActivity, { tone: Tone; word: string }>
+
+/** The state of a session or workflow in one word: what is wrong with it or, where nothing is, whether it runs. */
+export const StatusBadge = ({ status, activity }: { status: SessionStatus; activity: SessionActivity }) => {
+  const { tone, word } = status === 'ACTIVE' ? ACTIVITY[activity] : STATUS[status]
+  return <span className={`status status-${tone}`}>{word}</span>
+}

@@ -90,6 +90,7 @@ const DESCRIPTIONS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventSumm
       body.in_doubt.length === 0 ? 'nothing in doubt' : `${plural(body.in_doubt.length, 'call')} in doubt`,
     ],
   }),
+  ended: () => ({ title: 'Session ended', tone: 'neutral', facts: ['its program is done with it'] }),
   handoff_offered: (body) => ({
     title: 'Handoff offered',
     tone: 'accent',

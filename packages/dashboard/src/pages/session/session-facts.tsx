@@ -13,7 +13,7 @@ export function SessionFacts({ detail: { session, row, pending } }: { detail: Se
   return (
     <dl className="facts">
       <Fact name="State">
-        <StatusBadge status={session.status} />
+        <StatusBadge status={session.status} activity={session.activity} />
       </Fact>
       <Fact name="Agent">
         {session.agent === null ? (
@@ -68,6 +68,11 @@ export function SessionFacts({ detail: { session, row, pending } }: { detail: Se
       <Fact name="Started">
         <Ago at={session.created_at} />
       </Fact>
+      {session.ended_at === null ? null : (
+        <Fact name="Ended">
+          <Ago at={session.ended_at} />
+        </Fact>
+      )}
       <Fact name="Labels">
         <span className="fact-labels">
           {session.labels.length === 0 ? null : <Labels labels={session.labels} most={12} />}

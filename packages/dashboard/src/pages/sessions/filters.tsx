@@ -3,11 +3,15 @@ import { Select } from '../../components/form/field.js'
 import { REASON_OPTIONS } from '../../text/reasons.js'
 import { AgentFilter, ANY, PeriodFilter, type Search, TextFilter } from './filter-fields.js'
 
-const RUNNING = 'running'
-const STATUSES = [
+const ACTIVITIES = [
+  { value: 'running', label: 'Running now' },
+  { value: 'idle', label: 'Idle' },
+  { value: 'ended', label: 'Ended' },
+]
+const isActivity = (value: string) => ACTIVITIES.some((activity) => activity.value === value)
+const STATES = [
   ANY,
-  { value: RUNNING, label: 'Running now' },
-  { value: 'ACTIVE', label: 'Active' },
+  ...ACTIVITIES,
   { value: 'RECOVERING', label: 'Recovering' },
   { value: 'COMPROMISED', label: 'Compromised' },
   { value: 'KILLED', label: 'Killed' },
@@ -26,9 +30,11 @@ export function Filters({ search, onChange }: { search: Search; onChange: (next:
       <AgentFilter search={search} onChange={change} />
       <Select
         label="State"
-        value={search.running === '1' ? RUNNING : (search.status ?? '')}
-        options={STATUSES}
-        onChange={(value) => change(value === RUNNING ? { status: '', running: '1' } : { status: value, running: '' })}
+        value={search.activity ?? search.status ?? ''}
+        options={STATES}
+        onChange={(value) =>
+          change(isActivity(value) ? { status: '', activity: value } : { status: value, activity: '' })
+        }
       />
       <Select
         label="Blocked for"

@@ -107,7 +107,7 @@ function Role({ data, targetPosition = Position.Left, sourcePosition = Position.
             <Link to="/sessions/$sessionId" params={{ sessionId: session.session_id }} className="nodrag nopan">
               <Text value={session.session_id} className="name" />
             </Link>
-            <StatusBadge status={session.status} />
+            <StatusBadge status={session.status} activity={session.activity} />
           </li>
         ))}
       </ul>

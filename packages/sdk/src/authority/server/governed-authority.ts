@@ -31,6 +31,9 @@ export interface GovernedOptions {
 /** While the server is away, one short attempt shows whether it is back. */
 const PROBE: CallLimits = { attempts: 1, timeoutMs: 2_000 }
 
+/** Nobody waits long for a session to end. */
+const ENDING: CallLimits = { attempts: 2, timeoutMs: 2_000 }
+
 const STOP_EVENTS: Readonly<Record<StopReason, ClientEvent>> = {
   killed: 'killed',
   compromised: 'compromised',
@@ -144,6 +147,13 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     }
   }
 
+  /** Where this cannot be said now, the lease of the session ends by itself. */
+  async function endOnServer(): Promise<void> {
+    const { stop, server: answers } = client.now()
+    if (stop !== 'none' || answers !== 'reachable' || !(await sync.whenOpened())) return
+    await server.end(ENDING).catch(() => {})
+  }
+
   return {
     plan: options.local.plan,
     saltOf: replica.saltOf,
@@ -247,6 +257,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     flush: deliverAll,
     async close() {
       await deliverAll()
+      await endOnServer()
       outbox.stop()
     },
   }

@@ -39,6 +39,8 @@ export interface ServerSession {
   setFilter(tools: readonly string[] | null, limits?: CallLimits): Promise<void>
   kill(): Promise<void>
   reportBypass(method: string): Promise<void>
+  /** Gives the session back: nobody holds it any more. */
+  end(limits?: CallLimits): Promise<void>
   load(): Promise<{ readonly status: SessionStatus; readonly pending: readonly PendingCallView[] }>
   /** The whole state as the server stores it. */
   loadState(): Promise<SessionState>
@@ -159,6 +161,9 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       const body = { method: method.slice(0, 128) }
       const { status } = await transport.call('reportBypass', { params, body })
       learn({ status })
+    },
+    async end(limits) {
+      await transport.call('endSession', { params, body: { fence: known.fence } }, limits)
     },
     async load() {
       const seen = known.ledger

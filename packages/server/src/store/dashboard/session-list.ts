@@ -1,14 +1,17 @@
-import type { BlockReason, Environment, SessionStatus } from '@countersign/protocol'
+import type { BlockReason, Environment, SessionActivity, SessionStatus } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { pageEnd, pageTime } from '../page-time.js'
+import { activityOfRow, mayGoOn } from '../session-activity.js'
 
 export interface ListedSession {
   sessionId: string
   agent: string | null
   environment: Environment | null
   status: SessionStatus
+  activity: SessionActivity
+  endedAt: Date | null
   phase: string | null
   labels: string[]
   stateVersion: number
@@ -31,8 +34,7 @@ export interface SessionFilter {
   /** Agent '' stands for none. */
   agent: string | null
   status: SessionStatus | null
-  /** Only active sessions that somebody holds now. */
-  running: boolean
+  activity: SessionActivity | null
   reason: string | null
   label: string | null
   from: Date | null
@@ -67,7 +69,7 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
       ${filter.from === null ? sql`` : sql`and ${sql(lead)}.created_at >= ${filter.from}`}
       ${filter.to === null ? sql`` : sql`and ${sql(lead)}.created_at < ${filter.to}`}
       ${filter.agent === null ? sql`` : filter.agent === '' ? sql`and s.agent is null` : sql`and s.agent = ${filter.agent}`}
-      ${filter.running ? isRunning(sql) : sql``}
+      ${filter.activity === null ? sql`` : withActivity(sql, filter.activity)}
       ${filter.status === null ? sql`` : sql`and s.status = ${filter.status}`}
       ${second === undefined ? sql`` : withFacet(sql, second)}
       ${filter.search === null ? sql`` : sql`and s.session_id = any (array(${foundBy(sql, filter, filter.search)}))`}
@@ -112,11 +114,11 @@ const JOIN_HEAD = (sql: Queryable) => sql`
   cross join lateral (select h.facts::json as facts, h.state::json as state offset 0) as l`
 
 const columns = (sql: Queryable) => sql`
-  s.session_id, s.agent, s.environment, s.status, l.state ->> 'phase' as phase,
+  s.session_id, s.agent, s.environment, s.status, ${activityOfRow(sql)} as activity, s.ended_at, l.state ->> 'phase' as phase,
   array(select json_array_elements_text(l.state -> 'labels')) as labels,
   (l.state ->> 'stateVersion')::bigint as state_version, (l.facts ->> 'allowedCalls')::int as allowed_calls,
   (l.facts ->> 'blockedCalls')::int as blocked_calls, ${inDoubt(sql)} as in_doubt,
-  case when s.status <> 'ACTIVE' or h.lease_until < statement_timestamp() then ${openCalls(sql)} else 0 end as unanswered,
+  case when s.status = 'ACTIVE' and ${activityOfRow(sql)} = 'running' then 0 else ${openCalls(sql)} end as unanswered,
   l.facts ->> 'lastReason' as last_reason,
   l.state ->> 'actualCost' as actual_cost, s.workflow_id, s.created_at,
   (l.facts ->> 'updatedAt')::timestamptz as updated_at, ${pageTime(sql, sql`s.created_at`)}`
@@ -127,11 +129,16 @@ const inDoubt = (sql: Queryable) => sql`
 const openCalls = (sql: Queryable) => sql`
   (select count(*)::int from json_array_elements(l.state #> '{open,calls}') c where c ->> 'state' <> 'resolved')`
 
-/** As `activeSessions` counts them. */
-const isRunning = (sql: Queryable) => sql`
-  and s.status = 'ACTIVE' and s.created_at >= ${daysAgo(sql, 1)} and exists (
+/** Only the running ones need a bound of time: `activeSessions` counts them for every overview. */
+const withActivity = (sql: Queryable, wanted: SessionActivity) => {
+  if (wanted === 'ended') return sql`and not ${mayGoOn(sql)}`
+  const held = sql`exists (
     select 1 from session_heads h where h.tenant_id = s.tenant_id and h.session_id = s.session_id
       and h.lease_until > statement_timestamp())`
+  return wanted === 'running'
+    ? sql`and ${mayGoOn(sql)} and s.created_at >= ${daysAgo(sql, 1)} and ${held}`
+    : sql`and ${mayGoOn(sql)} and not ${held}`
+}
 
 export interface Troubles {
   activeSessions: number
@@ -149,7 +156,7 @@ export async function countTroubles(
     select
       (select count(*)::int from sessions s join session_heads h using (tenant_id, session_id)
         where s.tenant_id = ${tenantId} and s.created_at >= ${daysAgo(sql, 1)}
-          and s.status = 'ACTIVE' and h.lease_until > statement_timestamp()) as active_sessions,
+          and ${mayGoOn(sql)} and h.lease_until > statement_timestamp()) as active_sessions,
       (select coalesce(sum(${inDoubt(sql)}), 0)::int from sessions s ${JOIN_HEAD(sql)}
         where s.tenant_id = ${tenantId} and s.status = 'RECOVERING') as calls_in_doubt,
       (select count(*)::int from sessions

@@ -29,7 +29,7 @@ export const unanswered = (sql: Queryable, tenantId: string) => sql`
   select u.* from unanswered_calls u
     join sessions s on s.tenant_id = u.tenant_id and s.session_id = u.session_id
     join session_heads h on h.tenant_id = u.tenant_id and h.session_id = u.session_id
-  where u.tenant_id = ${tenantId} and (s.status <> 'ACTIVE' or h.lease_until < statement_timestamp())
+  where u.tenant_id = ${tenantId} and (s.status <> 'ACTIVE' or s.ended_at is not null or h.lease_until <= statement_timestamp())
     and not exists (
       select 1 from receipts r where r.tenant_id = u.tenant_id and r.session_id = u.session_id
         and r.pending_call_id = u.pending_call_id

@@ -63,9 +63,9 @@ const CTES: readonly (readonly [Part, string])[] = [
   ['late', STORE_LATE_RECEIPTS],
   [
     'status',
-    // Sessions are listed by their status.
+    // Sessions are listed by their status, and by whether they have ended.
     `noted as (
-    update sessions s set status = :status::text from changed
+    update sessions s set status = :status::text, ended_at = :ended_at::timestamptz from changed
     where s.tenant_id = changed.tenant_id and s.session_id = changed.session_id
   )`,
   ],
@@ -182,7 +182,9 @@ function addEvents(add: Add, values: Values[], change: SessionChange): void {
   const [event] = events
   if (event !== undefined && events.length === 1) values.push(eventOf(event))
   else add('events', { events: jsonText(events), first_seq: session.head.ledger.seq + 1 })
-  if (head.state.status !== session.head.state.status) add('status', { status: head.state.status })
+  const { status, endedAt } = head.state
+  if (status !== session.head.state.status || endedAt !== session.head.state.endedAt)
+    add('status', { status, ended_at: endedAt === undefined ? null : new Date(endedAt) })
   if (change.proposal !== undefined && event !== undefined && decisionCounts(events).blocked > 0)
     add('blocked', { blocked_at: event.at, blocked_seq: event.seq })
   const stopped = stoppedCalls(change)

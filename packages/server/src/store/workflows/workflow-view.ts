@@ -1,7 +1,8 @@
-import type { HandoffState, SessionStatus } from '@countersign/protocol'
+import type { HandoffState, SessionActivity, SessionStatus } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { pageEnd, pageTime } from '../page-time.js'
+import { activityOfRow, mayGoOn } from '../session-activity.js'
 import type { Handoff } from './handoffs.js'
 import type { WorkflowRow } from './workflows.js'
 
@@ -17,6 +18,7 @@ export interface MemberSession {
   readonly session_id: string
   readonly role: string
   readonly status: SessionStatus
+  readonly activity: SessionActivity
   readonly labels: string[]
   readonly tools: string[] | null
   readonly handoff_id: string | null
@@ -66,10 +68,10 @@ export async function loadWholeWorkflow(
     select w.tenant_id, w.workflow_id, w.status, w.definition, w.definition_hash, w.key_salt, w.ledger_seq,
       w.ledger_hash, w.created_at, clock_timestamp() as now,
       (select coalesce(json_agg(m order by m.created_at, m.session_id), '[]') from (
-        select s.session_id, s.role, s.status, sh.state::json -> 'labels' as labels,
-          sh.state::json -> 'offeredTools' as tools, h.handoff_id, s.created_at
-        from sessions s join session_heads sh using (tenant_id, session_id)
-        left join handoffs h on h.tenant_id = s.tenant_id and h.to_session = s.session_id
+        select s.session_id, s.role, s.status, ${activityOfRow(sql)} as activity, h.state::json -> 'labels' as labels,
+          h.state::json -> 'offeredTools' as tools, o.handoff_id, s.created_at
+        from sessions s join session_heads h using (tenant_id, session_id)
+        left join handoffs o on o.tenant_id = s.tenant_id and o.to_session = s.session_id
         where s.tenant_id = w.tenant_id and s.workflow_id = w.workflow_id
       ) as m) as sessions,
       (select coalesce(json_agg(h order by h.offered_at, h.handoff_id), '[]') from handoffs h
@@ -108,6 +110,8 @@ const readHandoff = (row: StoredHandoff): Handoff => ({
 export interface ListedWorkflow {
   workflowId: string
   status: 'ACTIVE' | 'KILLED'
+  /** That of the session that has most left to do. */
+  activity: SessionActivity
   sessions: number
   openHandoffs: number
   createdAt: Date
@@ -122,6 +126,8 @@ export async function listWorkflows(
   const { tenantId, below, limit } = page
   return sql<ListedWorkflow[]>`
     select w.workflow_id, w.status, w.created_at, ${pageTime(sql, sql`w.created_at`)},
+      coalesce((select max(${activityOfRow(sql)}) from sessions s join session_heads h using (tenant_id, session_id)
+        where s.tenant_id = w.tenant_id and s.workflow_id = w.workflow_id and ${mayGoOn(sql)}), 'ended') as activity,
       (select count(*)::int from sessions s
         where s.tenant_id = w.tenant_id and s.workflow_id = w.workflow_id) as sessions,
       (select count(*)::int from handoffs h
