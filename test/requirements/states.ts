@@ -10,6 +10,7 @@ export const states = {
   'state.kill.from-sdk': 'kill() in the SDK makes an active session killed',
   'state.kill.from-endpoint': 'The kill endpoint makes an active session killed',
   'state.kill.later-calls-throw': 'Every create call after a kill throws ReplayKillError',
+  'state.kill.quick': 'A kill is written by one statement, and waits up to ten seconds where somebody holds the session',
   'state.kill.irreversible': 'Nothing brings a killed session back',
   'state.kill.propagates': 'In govern a kill in the SDK reaches the server',
   'state.bypass.compromised': 'Calling the original client directly in govern makes the session compromised',

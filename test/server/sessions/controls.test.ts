@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pathOf, ROUTES } from '@countersign/protocol'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { proves } from '../../support/proves.js'
 import { attachSession, LOOKUP, openSession, refund, succeeded } from '../../support/runtime/governed-session.js'
 import { routeRequest } from '../../support/runtime/runtime.js'
@@ -188,6 +189,34 @@ describe('kill', () => {
     const first = await api.killSession({ params, body: {} })
     expect((await api.killSession({ params, body: {} })).body).toEqual(first.body)
   })
+
+  proves(
+    'state.kill.quick',
+    'a kill writes by one statement, and by a transaction where somebody holds the row',
+    async () => {
+      const { database } = runtime.instances[0].parts
+      const transaction = vi.spyOn(database, 'transaction')
+      onTestFinished(() => transaction.mockRestore())
+      const free = await opened()
+      expect((await api.killSession({ params: free.params, body: { reason: 'now' } })).body.status).toBe('KILLED')
+      expect(transaction).not.toHaveBeenCalled()
+
+      const held = await opened()
+      let killed = false
+      const killing = await runtime.sql.begin(async (tx) => {
+        await tx`select 1 from sessions where session_id = ${held.session.sessionId} for update`
+        const asked = api.killSession({ params: held.params, body: {} }).finally(() => {
+          killed = true
+        })
+        // Longer than any other write waits for a row.
+        await sleep(2_500)
+        expect(killed).toBe(false)
+        return { asked }
+      })
+      expect((await killing.asked).body.status).toBe('KILLED')
+      expect(transaction).toHaveBeenCalledOnce()
+    },
+  )
 
   proves('state.kill.irreversible', 'neither recover nor create nor a receipt brings it back', async () => {
     const { params, session } = await opened()

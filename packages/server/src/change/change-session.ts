@@ -2,6 +2,7 @@ import type { Plan } from '@countersign/engine'
 import { ApiError } from '../base/api-error.js'
 import type { Context, RecentKey } from '../context/context.js'
 import { inStatement, inTransaction } from '../context/work.js'
+import { databaseTrouble } from '../postgres/database-error.js'
 import type { Queryable } from '../postgres/sql.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
@@ -58,9 +59,7 @@ export async function changeSession<Reply>(
     if (result !== null) return conclude(ctx, result)
     return changeSession(await ctx.recentKey.enter(), sessionId, decide, options)
   }
-  // Who asks for more patience than others gets it only under the lock.
-  const isPatient = options.lockTimeoutMs !== undefined
-  let outcome: Outcome<Reply> = isPatient ? NEEDS_LOCK : await decideUnlocked(ctx, sessionId, decide)
+  let outcome = await decideFirst(ctx, sessionId, decide, options)
   if (outcome === NEEDS_LOCK) outcome = await decideLocked(ctx, sessionId, decide, options)
   if (outcome === NEEDS_WORKFLOW_LOCK)
     outcome = await decideLocked(ctx, sessionId, decide, { ...options, workflow: true })
@@ -119,15 +118,39 @@ async function tryOnRecentKey<Reply>(
   return outcome
 }
 
-async function decideUnlocked<Reply>(ctx: Context, sessionId: string, decide: Decide<Reply>): Promise<Outcome<Reply>> {
-  let loaded = await loadForDecision(ctx, sessionId)
+/** A stop is one statement, too, as long as nobody holds the row: each of its statements waits for whatever else is judged. */
+async function decideFirst<Reply>(
+  ctx: Context,
+  sessionId: string,
+  decide: Decide<Reply>,
+  options: ChangeOptions,
+): Promise<Outcome<Reply>> {
+  const isPatient = options.lockTimeoutMs !== undefined
+  // Whether a person is still signed in is checked in the transaction that writes.
+  if (isPatient && ctx.signIn !== null) return NEEDS_LOCK
+  try {
+    return await decideUnlocked(ctx, sessionId, decide, options)
+  } catch (error) {
+    // Who asks for more patience than others gets it under the lock.
+    if (isPatient && databaseTrouble(error) === 'busy') return NEEDS_LOCK
+    throw error
+  }
+}
+
+async function decideUnlocked<Reply>(
+  ctx: Context,
+  sessionId: string,
+  decide: Decide<Reply>,
+  options: ChangeOptions,
+): Promise<Outcome<Reply>> {
+  let loaded = await loadForDecision(ctx, sessionId, options)
   for (let tried = 1; ; tried++) {
     const outcome = await decide(loaded)
     if (isDeferred(outcome)) return outcome
     const { change } = outcome
     if (change === undefined || (await inStatement(ctx, (sql) => writeChange(sql, change)))) return outcome
     if (tried === UNLOCKED_TRIES) return NEEDS_LOCK
-    loaded = await loadAgain(ctx, sessionId)
+    loaded = await loadAgain(ctx, sessionId, options)
   }
 }
 
@@ -158,17 +181,30 @@ async function decideLocked<Reply>(
 }
 
 /** The session as it was read with the key, without a lock. 404 when the tenant has none by this id. */
-export function loadForDecision(ctx: Context, sessionId: string): Promise<LoadedSession> {
-  return ctx.session === null ? loadAgain(ctx, sessionId) : unlocked(ctx, ctx.session)
+export function loadForDecision(
+  ctx: Context,
+  sessionId: string,
+  options: Pick<ChangeOptions, 'withoutPlan'> = {},
+): Promise<LoadedSession> {
+  return ctx.session === null ? loadAgain(ctx, sessionId, options) : unlocked(ctx, ctx.session, options)
 }
 
-async function loadAgain(ctx: Context, sessionId: string): Promise<LoadedSession> {
+async function loadAgain(
+  ctx: Context,
+  sessionId: string,
+  options: Pick<ChangeOptions, 'withoutPlan'>,
+): Promise<LoadedSession> {
   const session = await loadSession(ctx.app.database.sql, ctx.tenant.tenantId, sessionId)
   if (session === null) throw new ApiError('NOT_FOUND')
-  return unlocked(ctx, session)
+  return unlocked(ctx, session, options)
 }
 
-async function unlocked({ app }: Context, session: SessionRow): Promise<LoadedSession> {
+async function unlocked(
+  { app }: Context,
+  session: SessionRow,
+  { withoutPlan = false }: Pick<ChangeOptions, 'withoutPlan'>,
+): Promise<LoadedSession> {
   const { sql } = app.database
-  return { session, plan: await app.plans.ofSession(sql, session.fixed), sql, locked: false, workflow: null }
+  const plan = withoutPlan ? NO_PLAN : await app.plans.ofSession(sql, session.fixed)
+  return { session, plan, sql, locked: false, workflow: null }
 }
