@@ -13,6 +13,9 @@ const MAJORS = {
   '@langchain/core': '1',
   '@langchain/langgraph': '1',
   '@langchain/openai': '1',
+  '@modelcontextprotocol/client': '2',
+  '@modelcontextprotocol/sdk': '1',
+  '@modelcontextprotocol/server': '2',
   '@openai/agents': '0.20',
   openai: '7',
   zod: '4',
@@ -33,7 +36,13 @@ proves('face.frameworks-apart', 'the frameworks are those the adapters were writ
 
 proves('face.frameworks-apart', 'npm start brings none of them', () => {
   const fromRoot = createRequire(`${root}package.json`)
-  for (const name of ['ai', 'langchain', '@openai/agents', '@anthropic-ai/claude-agent-sdk']) {
+  for (const name of [
+    'ai',
+    'langchain',
+    '@openai/agents',
+    '@anthropic-ai/claude-agent-sdk',
+    '@modelcontextprotocol/server',
+  ]) {
     expect(() => fromRoot.resolve(`${name}/package.json`)).toThrow('Cannot find module')
   }
 })

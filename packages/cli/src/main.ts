@@ -26,7 +26,7 @@ async function run([name, ...args]: readonly string[]): Promise<number> {
     terminal.note(`countersign: unknown command ${name}: ${suggestName(name, Object.keys(COMMANDS))}\n${overview()}`)
     return 2
   }
-  if (args.some((argument) => argument !== 'help' && HELP.has(argument))) {
+  if (ownArguments(args).some((argument) => argument !== 'help' && HELP.has(argument))) {
     const help = command.help ? `\n\n${command.help()}` : ''
     terminal.print(`${usageOf(command).join('\n')}\n\n${command.summary}${help}`)
     return 0
@@ -39,6 +39,10 @@ async function run([name, ...args]: readonly string[]): Promise<number> {
     return isUsage(error) || error instanceof Unreadable ? 2 : 1
   }
 }
+
+/** What follows `--` is for another program. */
+const ownArguments = (args: readonly string[]): readonly string[] =>
+  args.includes('--') ? args.slice(0, args.indexOf('--')) : args
 
 const usageOf = ({ usage }: Command): string[] => usage.map((form) => `countersign ${form}`)
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { readSettings } from './base/settings.js'
+import { type McpFlags, startMcp } from './process/run-mcp.js'
 import { startGateway } from './process/start-gateway.js'
 
 /** Settings by their flags, as typed. */
@@ -19,4 +20,16 @@ export async function runGateway(flags: GatewayFlags, say: (sentence: string) =>
   await ended
   say('finishing the requests in flight, then stopping')
   await gateway.close()
+}
+
+/** Runs an MCP server with every call of its tools judged, on standard input and output. Resolves to the exit code. */
+export async function runMcp(
+  flags: McpFlags,
+  command: readonly [string, ...string[]],
+  say: (sentence: string) => void,
+): Promise<number> {
+  const stop = new AbortController()
+  process.once('SIGTERM', () => stop.abort()).once('SIGINT', () => stop.abort())
+  const { env, stdin: input, stdout: output } = process
+  return startMcp(flags, command, { say, env, input, output, signal: stop.signal })
 }

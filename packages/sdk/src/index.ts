@@ -1,10 +1,12 @@
 export type { ApprovalRequest, ApprovalResponse, BlockReason, Contract, Decision } from '@countersign/protocol'
+export type { Narrowed } from './authority/authority.js'
 export { blockOf } from './base/block-of.js'
 export type { Diagnostic, DiagnosticEvents, DiagnosticsCallback, DiagnosticType } from './base/diagnostics.js'
 export {
   CONFIG_CONDITIONS,
   type ConfigCondition,
   type EnforcementDecision,
+  NotExecutedError,
   ReplayConfigError,
   ReplayContractError,
   ReplayKillError,

@@ -6,7 +6,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   engine: ['protocol'],
   server: ['protocol', 'engine'],
   sdk: ['protocol', 'engine'],
-  gateway: ['protocol', 'sdk'],
+  gateway: ['protocol', 'engine', 'sdk'],
   cli: ['protocol', 'engine', 'server', 'sdk', 'gateway'],
   dashboard: ['protocol'],
 }

@@ -64,7 +64,7 @@ export const ROOMS: Rooms = {
     'http',
     'process',
   ],
-  gateway: ['base', 'http', 'wire', 'process'],
+  gateway: ['base', 'http', 'wire', 'mcp', 'process'],
   cli: ['policy', 'terminal', 'report', 'api', 'commands'],
   dashboard: ['api', 'text', 'styles', 'components/basic', 'components/form', 'components/layout', 'pages'],
 }

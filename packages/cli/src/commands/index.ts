@@ -5,6 +5,7 @@ import { gateway } from './gateway.js'
 import { init } from './init.js'
 import { key } from './key.js'
 import { ledgerKey } from './ledger-key.js'
+import { mcp } from './mcp.js'
 import { plan } from './plan.js'
 import { restore } from './restore.js'
 import { run } from './run.js'
@@ -20,6 +21,7 @@ import { verify } from './verify.js'
 export const COMMANDS: Readonly<Record<string, Command>> = {
   start,
   gateway,
+  mcp,
   tenant,
   key,
   'set-aside': setAside,

@@ -22,6 +22,8 @@ export interface Authority {
   saltOf(by: DecidedBy): string
   /** Makes the session ready ahead of its first turn. May throw; the first turn then tries again. */
   start(): Promise<void>
+  /** What a request with these tools would be narrowed to, by the state that this process knows. Asks nobody. */
+  narrow(tools: PreflightRequest['tools']): Narrowed
   preflight(request: PreflightRequest): KnownOrPromised<PreflightResult>
   propose(proposal: ProposalRequest): KnownOrPromised<ProposalVerdict>
   /** A prepared turn ends without a proposal. */
@@ -59,6 +61,14 @@ export interface PreflightRequest {
   readonly model: string
   /** Values of the request at the paths that the plan reads. */
   readonly inputs: Readonly<Record<string, JsonValue>>
+}
+
+/** The tools of a request after narrowing. */
+export interface Narrowed {
+  /** By name. */
+  readonly allowed: readonly string[]
+  /** Which were removed, and why. */
+  readonly removed: readonly NarrowedTool[]
 }
 
 export type PreflightResult = PreparedTurn | BlockedTurn

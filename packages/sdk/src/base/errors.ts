@@ -40,6 +40,14 @@ export class ReplayUnavailableError extends ReplayContractError {
   }
 }
 
+/**
+ * An executor throws this where it knows that the tool did nothing, such as one that asks for input first. The call
+ * counts as not executed, and what it would have used up is free again.
+ */
+export class NotExecutedError extends Error {
+  override readonly name = 'NotExecutedError'
+}
+
 /** The session was killed: it makes no more calls. */
 export class ReplayKillError extends Error {
   override readonly name = 'ReplayKillError'

@@ -1,4 +1,5 @@
 import type { HandoffView, StateSnapshot, WorkflowView } from '@countersign/protocol'
+import type { Narrowed } from '../authority/authority.js'
 import { deepFreeze } from '../authority/snapshot-with.js'
 import { type HealthSnapshot, isClusterMember } from '../base/health-snapshot.js'
 import { checkExecutors, checkLabel, checkToolFilter } from '../options/check-arguments.js'
@@ -67,6 +68,17 @@ export class Session<Tools = SomeTools> {
    */
   prepare(input: TurnInput): Promise<SessionTurn> {
     return this.#turns.prepare(input)
+  }
+
+  /**
+   * Which of these tools a request would be narrowed to at present, by the state that this process knows. Begins no
+   * turn. Throws if nobody can decide.
+   */
+  async narrowed(tools: readonly string[]): Promise<Narrowed> {
+    const { core, runtime } = this.#parts
+    await core.ready()
+    if (core.stance(runtime.decider()) !== 'enforce') return { allowed: [...tools], removed: [] }
+    return core.authority().narrow(tools.map((name) => ({ name, kind: 'function' })))
   }
 
   /** The same as `fetch`, sending what is allowed by another `fetch` than the global one. */

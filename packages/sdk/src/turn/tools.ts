@@ -5,7 +5,12 @@ import type { Authority, DecidedBy } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
 import { messageOf } from '../base/diagnostics.js'
-import { type EnforcementDecision, ReplayContractError, ReplayUnavailableError } from '../base/errors.js'
+import {
+  type EnforcementDecision,
+  NotExecutedError,
+  ReplayContractError,
+  ReplayUnavailableError,
+} from '../base/errors.js'
 import type { KnownOrPromised } from '../base/steps.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { enforcementOf, explainToModel } from './gate.js'
@@ -118,17 +123,21 @@ export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): 
   }
   if (problem !== null) return refused(problem)
   const execution = await run(invocation, call, runtime)
-  const receipt = executedReceipt(call, execution.evidence, {
-    salt: runtime.authority().saltOf(call.by),
-    captureLevel: runtime.captureLevel,
-  })
+  const { evidence } = execution
+  const receipt =
+    evidence.outcome === 'not_executed'
+      ? notExecuted(call)
+      : executedReceipt(call, evidence, {
+          salt: runtime.authority().saltOf(call.by),
+          captureLevel: runtime.captureLevel,
+        })
   // A session that ended meanwhile has reported the call as unknown.
   if (call.state === 'running') openCalls.resolve(call, receipt)
   // The next turn would wait for this anyway, and now the program sees the state that its tool led to.
   if (openCalls.complete()) await runtime.deliver()
   else runtime.deliverSoon()
   if ('thrown' in execution) throw execution.thrown
-  return { ran: true, result: execution.evidence.result }
+  return { ran: true, result: evidence.result }
 }
 
 /**
@@ -191,7 +200,7 @@ async function run(invocation: Invocation, call: OpenCall, runtime: ToolRuntime)
     const result = await Promise.race([work, limit.expired])
     return { evidence: ended('succeeded', { result }) }
   } catch (thrown) {
-    const outcome = isInterruption(thrown) ? 'unknown' : 'failed'
+    const outcome = outcomeOf(thrown)
     return { evidence: ended(outcome, { errorCode: codeOf(thrown) }), thrown }
   } finally {
     running.active = false
@@ -253,6 +262,9 @@ const INTERRUPTIONS = new Set([
   'UND_ERR_BODY_TIMEOUT',
   'UND_ERR_SOCKET',
 ])
+
+const outcomeOf = (thrown: unknown): Execution['outcome'] =>
+  thrown instanceof NotExecutedError ? 'not_executed' : isInterruption(thrown) ? 'unknown' : 'failed'
 
 /** A tool whose answer was lost may have done its work: that is unknown, not failed. */
 function isInterruption(thrown: unknown): boolean {

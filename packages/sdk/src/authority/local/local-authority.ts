@@ -115,6 +115,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     plan,
     saltOf: () => session.salt,
     start,
+    narrow: (tools) => session.narrow(tools),
     preflight: (request) => (store === undefined ? preflight(request) : preflightStored(request)),
     propose(proposal) {
       const wasKilled = isKilled()

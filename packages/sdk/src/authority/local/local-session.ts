@@ -25,7 +25,7 @@ import type {
   UnmatchedPolicy,
 } from '@countersign/protocol'
 import { timeText } from '../../base/time-text.js'
-import type { PreflightRequest, PreflightResult, ProposalRequest, ProposalVerdict } from '../authority.js'
+import type { Narrowed, PreflightRequest, PreflightResult, ProposalRequest, ProposalVerdict } from '../authority.js'
 
 /** What a session is, apart from its state. */
 export interface SessionIdentity {
@@ -45,6 +45,8 @@ export interface LocalSession {
   readonly plan: Plan
   readonly salt: string
   state(): SessionState
+  /** What a request with these tools would be narrowed to at present. */
+  narrow(tools: PreflightRequest['tools']): Narrowed
   preflight(request: PreflightRequest, preparedRequestId: string): PreflightResult
   /** Repeats that the server refused to prepare a request. */
   blockTurn(body: LedgerBody<'turn_blocked'>): void
@@ -124,6 +126,16 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       keepsHashes: options.keepsHashes,
     })
   }
+  const narrow = (tools: PreflightRequest['tools']) =>
+    narrowTools({
+      plan,
+      state,
+      tools,
+      unmatchedPolicy: identity.unmatchedPolicy,
+      principal: identity.principal,
+      agent: identity.agent,
+      nowMs: nowMs(),
+    })
   const record = ({ event, breaker }: Verdict, atMs: number): void => {
     const { totalBlocks, consecutiveBlocks } = state
     state = applyProposal(state, { body: event, at: timeText(atMs) }, plan)
@@ -135,6 +147,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
     plan,
     salt: identity.salt,
     state: () => state,
+    narrow,
     blockTurn,
     preflight(request, preparedRequestId) {
       const { provider, model } = request
@@ -145,15 +158,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
         blockTurn({ prepared_request_id: preparedRequestId, reason, detail, model })
         return { outcome: 'blocked', by: 'local', reason, detail, remedy }
       }
-      const { allowed, removed } = narrowTools({
-        plan,
-        state,
-        tools: request.tools,
-        unmatchedPolicy: identity.unmatchedPolicy,
-        principal: identity.principal,
-        agent: identity.agent,
-        nowMs: nowMs(),
-      })
+      const { allowed, removed } = narrow(request.tools)
       return { outcome: 'prepared', by: 'local', preparedRequestId, request, allowed, removed }
     },
     propose(proposal, ids) {

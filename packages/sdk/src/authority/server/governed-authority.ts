@@ -243,6 +243,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
       const unguardedCalls = outage.counts().unguarded
       return snapshotWith(local.state(), local.plan, { sessionId, lastNarrowing, killed, unguardedCalls })
     },
+    narrow: (tools) => replica.current().narrow(tools),
     labels: () => replica.current().state().labels,
     facts: () => ({
       status: STATUS_AFTER[client.now().stop] ?? server.known().status,

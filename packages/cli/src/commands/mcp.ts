@@ -1,0 +1,54 @@
+import { parseArgs } from 'node:util'
+import { McpFlagError, runMcp } from '@countersign/gateway'
+import { type Command, UsageError } from '../terminal/command.js'
+
+const text = { type: 'string' } as const
+
+export const mcp: Command = {
+  usage: ['mcp --agent NAME [--server NAME] [--contracts FOLDER] [--mode MODE] [--environment ENV] -- COMMAND...'],
+  summary: 'start an MCP server on standard input and output, with every call of its tools judged',
+  help: () => HELP,
+  run: async (args, { note }) => {
+    const at = args.indexOf('--')
+    const [program, ...rest] = at === -1 ? [] : args.slice(at + 1)
+    if (program === undefined)
+      throw new UsageError('name the program of the server after --, such as: -- npx my-server')
+    const { values } = parseArgs({
+      args: args.slice(0, at),
+      options: {
+        agent: text,
+        server: text,
+        session: text,
+        contracts: text,
+        mode: text,
+        environment: text,
+        'unmatched-policy': text,
+        'capture-level': text,
+        'api-url': text,
+        principal: text,
+      },
+    })
+    const { agent } = values
+    if (agent === undefined) throw new UsageError('--agent names the agent whose contracts or approved plan hold')
+    try {
+      return await runMcp({ ...values, agent }, [program, ...rest], (line) => note(`countersign mcp: ${line}`))
+    } catch (error) {
+      throw error instanceof McpFlagError ? new UsageError(error.message) : error
+    }
+  },
+}
+
+const HELP = `Put it before the command of a server in the configuration of an MCP host:
+  "command": "npx", "args": ["countersign", "mcp", "--agent", "coder", "--server", "files", "--", "npx", "files-server"]
+
+  --agent NAME              the agent whose contracts or approved plan hold
+  --server NAME             contracts name its tools NAME__tool; without it, by the tool's name alone
+  --contracts FOLDER        contracts to judge by; without it, the plan approved for the agent and the environment
+  --mode MODE               observe (capture only), shadow (record what would be blocked) or enforce
+  --environment ENV         development, staging or production; also COUNTERSIGN_ENVIRONMENT
+  --session ID              go on with a session
+  --unmatched-policy POLICY block or allow, for tools without a contract [block]
+  --capture-level LEVEL     metadata, redacted or full [redacted]
+  --principal JSON          who the agent acts for, as policies see it
+  --api-url URL             the Countersign server; also COUNTERSIGN_API_URL
+The API key comes from COUNTERSIGN_API_KEY. The server that is started sees no variable of Countersign.`

@@ -1,0 +1,187 @@
+import type { JsonObject } from '@countersign/protocol'
+import type { Session } from '@countersign/sdk'
+import { errorFor, INVALID_PARAMS, isObject, type RpcRequest, type RpcResponse, resultFor } from './message.js'
+import { envelopeOf, readToolCall } from './read-tool-call.js'
+import { createToolCalls, type HostCall } from './tool-calls.js'
+import { createToolCatalog, type DefinitionPins, toolsIn } from './tool-catalog.js'
+import { canonicalName, meantTool } from './tool-names.js'
+import { isModernRequest, refusedResult } from './tool-result.js'
+
+/** What governing needs of a session. */
+export type ServerSession = Pick<Session<unknown>, 'prepare' | 'execute' | 'narrowed' | 'addTools'>
+
+export interface ServerGovernorOptions {
+  /** Opened when it is first needed: hosts start servers only to ask which version they speak. */
+  readonly session: () => ServerSession
+  /** As contracts name the server; null where they name its tools alone. */
+  readonly server: string | null
+  readonly pins: DefinitionPins
+  /** What a host was shown of the tools no longer holds. */
+  onListChanged(): void
+}
+
+/** The way to the server. */
+export interface ServerLink {
+  /** Sends a request and resolves to its answer. Rejects when there is none, and when the signal is aborted. */
+  send(request: Pick<RpcRequest, 'method' | 'params'>, signal: AbortSignal): Promise<RpcResponse>
+}
+
+/** Governs what hosts ask of one server in one session. Resolves to answers; never rejects. */
+export interface ServerGovernor {
+  /** Judges a call, runs it over the link and leaves its receipt. A refusal is a result. */
+  callTool(request: RpcRequest, link: ServerLink, signal: AbortSignal): Promise<RpcResponse>
+  /** What the host may see of a list of tools. */
+  listTools(request: RpcRequest, response: RpcResponse): Promise<RpcResponse>
+  /** The server's answer to `initialize`: from now on its list changes with the session, too. */
+  initialized(response: RpcResponse): RpcResponse
+  /** The server says that its list has changed. */
+  listChanged(): void
+}
+
+/** A server that does not tell its tools in this time cannot be governed. */
+const LIST_TIMEOUT_MS = 30_000
+const MOST_PAGES = 100
+
+export function createServerGovernor(options: ServerGovernorOptions): ServerGovernor {
+  const { session, server, pins } = options
+  const catalog = createToolCatalog(pins)
+  const canonical = (tool: string): string => canonicalName(server, tool)
+  /** What 2025 hosts were shown, by the server's names; null before the first list. */
+  let shown: ReadonlySet<string> | null = null
+  let reading: Promise<void> | null = null
+
+  const calls = createToolCalls({
+    session,
+    model: server ?? 'mcp',
+    offered: () => catalog.names().map(canonical),
+    onTurnEnd: () => void announceNarrowing(),
+  })
+
+  /** The tools that a call could run at present. Where nobody can say, all: each call is judged by itself. */
+  const allowedOf = async (tools: readonly string[], isModern: boolean): Promise<ReadonlySet<string>> => {
+    try {
+      const { allowed, removed } = await session().narrowed(tools.map(canonical))
+      // Since 2026-07-28 a list must not depend on what happened: only what is closed for good is left out.
+      const kept = isModern ? removed.filter(({ reason }) => !FOR_GOOD.has(reason)).map(({ tool }) => tool) : []
+      const open = new Set([...allowed, ...kept])
+      return new Set(tools.filter((tool) => open.has(canonical(tool))))
+    } catch {
+      return new Set(tools)
+    }
+  }
+
+  const announceNarrowing = async (): Promise<void> => {
+    if (shown === null) return
+    const allowed = await allowedOf(catalog.names(), false)
+    const before = shown
+    if (allowed.size === before.size && [...allowed].every((tool) => before.has(tool))) return
+    shown = allowed
+    options.onListChanged()
+  }
+
+  const take = async (tools: readonly JsonObject[]): Promise<void> => {
+    await catalog.replace(tools)
+    session().addTools(Object.fromEntries(catalog.names().map((tool) => [canonical(tool), runByGateway])))
+  }
+
+  const readCatalog = async (request: RpcRequest, link: ServerLink): Promise<void> => {
+    if (!catalog.isStale()) return
+    reading ??= readWholeList(link, request)
+      .then(take)
+      .finally(() => {
+        reading = null
+      })
+    await reading
+  }
+
+  return {
+    async callTool(request, link, signal) {
+      const { id, params } = request
+      const isModern = isModernRequest(params)
+      const refuse = (text: string): RpcResponse => resultFor(id, refusedResult(text, isModern))
+      const read = readToolCall(params)
+      if (!read.ok) return errorFor(id, INVALID_PARAMS, `the call cannot be judged: ${read.problem}`)
+      try {
+        await readCatalog(request, link)
+      } catch (error) {
+        return refuse(`${read.name} did not run: the tools of the server cannot be read (${messageOf(error)})`)
+      }
+      const tool = meantTool(read.name, server, catalog.has)
+      if (tool !== null && catalog.isChanged(tool)) return refuse(definitionChanged(canonical(tool)))
+      const call: HostCall = {
+        name: canonical(tool ?? read.name),
+        arguments: read.arguments,
+        signal,
+        run: (judged, runSignal) =>
+          link.send(
+            { method: 'tools/call', params: { ...params, name: tool ?? read.name, arguments: judged as JsonObject } },
+            runSignal,
+          ),
+      }
+      const end = await calls.call(call)
+      return end.ran ? { ...end.response, id } : refuse(end.text)
+    },
+
+    async listTools({ params }, response) {
+      if (response.result === null) return response
+      const isModern = isModernRequest(params)
+      const tools = toolsIn(response.result)
+      try {
+        const isWhole = params.cursor === undefined && response.result.nextCursor === undefined
+        if (isWhole) await take(tools)
+        const unchanged = await catalog.unchanged(tools)
+        const names = unchanged.map(({ name }) => String(name))
+        const allowed = await allowedOf(names, isModern)
+        if (!isModern) shown = isWhole ? allowed : new Set([...(shown ?? []), ...allowed])
+        const result = {
+          ...response.result,
+          tools: unchanged.filter(({ name }) => allowed.has(String(name))),
+          ...(isModern && { ttlMs: 0, cacheScope: 'private' }),
+        }
+        return { ...response, result }
+      } catch {
+        // Calls are refused for the same reason, and say it.
+        return response
+      }
+    },
+
+    initialized(response) {
+      const { result } = response
+      if (result === null || !isObject(result.capabilities) || !isObject(result.capabilities.tools)) return response
+      const { capabilities } = result
+      const tools = { ...(capabilities.tools as JsonObject), listChanged: true }
+      return { ...response, result: { ...result, capabilities: { ...capabilities, tools } } }
+    },
+
+    listChanged: () => catalog.markStale(),
+  }
+}
+
+/** Why a tool is removed whatever happens in the session. */
+const FOR_GOOD: ReadonlySet<string> = new Set(['no_contract', 'policy_denied'])
+
+function runByGateway(): never {
+  throw new Error('the gateway runs the tools of MCP servers itself')
+}
+
+/** Every page of the list, as the gateway's own request. */
+async function readWholeList(link: ServerLink, { params }: RpcRequest): Promise<JsonObject[]> {
+  const tools: JsonObject[] = []
+  const signal = AbortSignal.timeout(LIST_TIMEOUT_MS)
+  let cursor: string | null = null
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const asked: JsonObject = { ...envelopeOf(params), ...(cursor !== null && { cursor }) }
+    const { result, error } = await link.send({ method: 'tools/list', params: asked }, signal)
+    if (result === null) throw new Error(String(error?.message ?? 'tools/list failed'))
+    tools.push(...toolsIn(result))
+    if (typeof result.nextCursor !== 'string') return tools
+    cursor = result.nextCursor
+  }
+  throw new Error(`the list has more than ${MOST_PAGES} pages`)
+}
+
+const definitionChanged = (tool: string): string =>
+  `${JSON.stringify(tool)} was blocked (unmatched_tool_blocked, definition_changed). Its description or schema is ` +
+  'another than the one that was approved. Go on without it until somebody has approved the change.'
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,44 @@
+import type { JsonObject, JsonValue } from '@countersign/protocol'
+import { NotExecutedError } from '@countersign/sdk'
+import { isObject, type RpcResponse } from './message.js'
+
+/** The upstream answered, and the tool did not do its work. The answer goes to the host as it came. */
+export class ToolFailed extends Error {
+  override readonly name = 'ToolFailed'
+  readonly code: string
+
+  constructor(code: string) {
+    super('the tool failed')
+    this.code = code
+  }
+}
+
+/** What contracts read of a result: the structured content, else the text, else everything. Throws where there is none. */
+export function evidenceOf({ result, error }: RpcResponse): JsonValue {
+  if (result === null) throw new ToolFailed(`MCP_${error?.code ?? 'ERROR'}`)
+  if (result.isError === true) throw new ToolFailed('MCP_TOOL_ERROR')
+  // Nothing has happened yet: the host answers, and calls again.
+  if (result.resultType === 'input_required') throw new NotExecutedError('the tool asks for input')
+  // A task goes on after its answer: nobody knows how it ends.
+  if (isObject(result.task)) throw Object.assign(new Error('the tool runs as a task'), { name: 'AbortError' })
+  if (result.structuredContent !== undefined) return result.structuredContent
+  return textOf(result.content) ?? result
+}
+
+/** Null where the content is not text alone. */
+function textOf(content: JsonValue | undefined): string | null {
+  if (!Array.isArray(content) || content.length === 0) return null
+  const texts = content.map((block) => (isObject(block) && block.type === 'text' ? block.text : null))
+  return texts.every((text) => typeof text === 'string') ? texts.join('\n') : null
+}
+
+/** A refusal is a result, so that the model reads it; as an error of the protocol the host would keep it. */
+export function refusedResult(text: string, isModern: boolean): JsonObject {
+  return { ...(isModern && { resultType: 'complete' }), content: [{ type: 'text', text }], isError: true }
+}
+
+const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
+
+/** Since 2026-07-28 every request says its version; before, the connection has one. */
+export const isModernRequest = ({ _meta: meta }: JsonObject): boolean =>
+  isObject(meta) && typeof meta[VERSION_KEY] === 'string'
