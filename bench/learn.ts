@@ -1,26 +1,57 @@
 /**
  * npm run bench -- learn: how good are contracts learned from recorded sessions, on sessions of other user tasks? Five
  * folds by task; labels only select what to learn from and score. `--data DIR` measures another folder of the same
- * shape.
+ * shape, `--suite NAME` only that suite (also several), `--quick` leaves out what needs many replays, `--alpha RATE` sets how often
+ * a person may be asked, and `--leave-out SUITE` chooses that rate on the other suites and measures the one left out.
  */
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { SHARED_DATA_MISSING, sharedData } from '../test/support/data/shared-data.js'
+import { chooseAlpha } from './learn/choose-alpha.js'
 import { DataError, findSuites } from './learn/dataset.js'
-import { type Measured, measure, prepare } from './learn/measure.js'
-import { type Share, seededRandom } from './learn/score.js'
+import { type MeasureOptions, measure, prepare } from './learn/measure.js'
+import { figures, print } from './learn/report.js'
 
-const { values } = parseArgs({ options: { data: { type: 'string' } } })
+const { values } = parseArgs({
+  options: {
+    data: { type: 'string' },
+    suite: { type: 'string', multiple: true },
+    quick: { type: 'boolean' },
+    alpha: { type: 'string' },
+    'leave-out': { type: 'string' },
+  },
+})
 const folder = values.data ?? sharedData('recorded')
 if (folder === null) fail(SHARED_DATA_MISSING)
 if (!existsSync(folder)) fail(`no folder ${folder}: give one with --data DIR`)
+const suites = suitesIn(folder)
+for (const name of [...(values.suite ?? []), ...(values['leave-out'] === undefined ? [] : [values['leave-out']])]) {
+  if (!suites.some((suite) => suite.name === name))
+    fail(`no suite ${name}: there are ${suites.map((s) => s.name).join(', ')}`)
+}
+const alpha = values.alpha === undefined ? undefined : Number(values.alpha)
+if (alpha !== undefined && !(alpha > 0 && alpha < 1)) fail('--alpha takes a rate between 0 and 1')
 
 const report: Record<string, unknown> = { bench: 'learn' }
-for (const { name, read } of suitesIn(folder)) {
+let options: MeasureOptions = { quick: values.quick === true, ...(alpha !== undefined && { alpha }) }
+let chosen = suites.filter(({ name }) => values.suite === undefined || values.suite.includes(name))
+const leftOut = values['leave-out']
+if (leftOut !== undefined) {
+  const choice = chooseAlpha(suites.filter(({ name }) => name !== leftOut))
+  console.log(`chosen on ${choice.suites.join(', ')}: alpha ${choice.alpha} of ${choice.tried.length} tried`)
+  for (const { alpha: tried, asked, caught } of choice.tried) {
+    console.log(`  alpha ${tried}: asked ${asked.toFixed(3)}, caught ${caught.toFixed(3)} (means over the suites)`)
+  }
+  report.left_out = leftOut
+  report.chosen_alpha = choice.alpha
+  options = { ...options, alpha: choice.alpha }
+  chosen = suites.filter(({ name }) => name === leftOut)
+}
+for (const { name, read } of chosen) {
   try {
     const started = performance.now()
     const prepared = prepare(read())
-    const measured = measure(prepared)
+    const measured = measure(prepared, options)
     const seconds = ((performance.now() - started) / 1000).toFixed(1)
     const { traces } = prepared.suite
     console.log(`\n${name}: ${traces.length} traces, ${prepared.lessons.length} to learn from (${seconds} s)`)
@@ -47,64 +78,4 @@ function suitesIn(data: string): ReturnType<typeof findSuites> {
 function fail(message: string): never {
   console.error(message)
   process.exit(2)
-}
-
-function print(measured: Measured): void {
-  const { traces, deduplicated, ask, rewritten, poisoned, curve, writes } = measured
-  line('false-block rate, by trace', traces.falseBlocks)
-  line('  duplicates left out', deduplicated.falseBlocks)
-  line('false-block rate, by call', traces.falseBlockedCalls)
-  line('attacks stopped', traces.stopped)
-  line('  duplicates left out', deduplicated.stopped)
-  line('  values on a line of their own', rewritten.line)
-  line('  values alone in a cell', rewritten.cell)
-  line('  values disguised', rewritten.disguised)
-  for (const { sessions, stopped } of poisoned) line(`  after learning from ${sessions} attacked`, stopped)
-  line('resisted attacks left untouched', traces.untouched)
-  line('goal as the user’s own request, blocked', traces.control)
-  line('asking: false-block rate, by trace', ask.falseBlocks)
-  line('asking: benign traces with a question', ask.asked)
-  line('asking: attacks passing unasked', ask.unasked)
-  line('gold writes blocked', writes.goldBlocked)
-  line('wrong writes blocked', writes.wrongBlocked)
-  for (const { sessions, falseBlocks, stopped } of curve) {
-    line(`after ${sessions} sessions: false-block rate, by trace`, falseBlocks)
-    line('  attacks stopped', stopped)
-  }
-}
-
-function line(name: string, share: Share): void {
-  if (share.value === null) return
-  const [low, high] = share.interval(seededRandom(7))
-  console.log(
-    `  ${name.padEnd(46)} ${share.value.toFixed(3)}  [${low.toFixed(3)}, ${high.toFixed(3)}]  n=${share.count}`,
-  )
-}
-
-/** The keys of a suite depend on what it holds: attacks, or writes marked right and wrong. */
-function figures({ traces, ask, rewritten, poisoned, curve, writes }: Measured): Record<string, unknown> {
-  const falseBlocks = { fbr_trace: round(traces.falseBlocks), fbr_call: round(traces.falseBlockedCalls) }
-  const learning = curve.map(({ sessions, falseBlocks: share, stopped }) => ({
-    sessions,
-    fbr_trace: round(share),
-    stopped: round(stopped),
-  }))
-  if (writes.goldBlocked.count > 0) {
-    const wrong = { gold_blocked: round(writes.goldBlocked), wrong_blocked: round(writes.wrongBlocked) }
-    return { ...wrong, ...falseBlocks, curve: learning.map(({ sessions, fbr_trace }) => ({ sessions, fbr_trace })) }
-  }
-  return {
-    ...falseBlocks,
-    stopped: round(traces.stopped),
-    collateral: round(traces.untouched),
-    control_blocked: round(traces.control),
-    ask: { fbr_trace: round(ask.falseBlocks), asked: round(ask.asked), unasked: round(ask.unasked) },
-    rewritten: { line: round(rewritten.line), cell: round(rewritten.cell), disguised: round(rewritten.disguised) },
-    poisoned: Object.fromEntries(poisoned.map(({ sessions, stopped }) => [sessions, round(stopped)])),
-    curve: learning,
-  }
-}
-
-function round(share: Share): number | null {
-  return share.value === null ? null : Number(share.value.toFixed(4))
 }

@@ -30,6 +30,8 @@ export interface RecordedCall {
   readonly name: string
   readonly arguments: unknown
   readonly turn: number
+  /** What the user said last before this call, where the recording says so; the first request is the trace's. */
+  readonly said?: string
   readonly result: string
   /** The result as the engine reads it; the same text is read once, however often it is replayed. */
   readonly shown: unknown
@@ -130,6 +132,7 @@ function toCall(
     name: String(raw.name),
     arguments: raw.arguments ?? {},
     turn: typeof raw.turn === 'number' ? raw.turn : index,
+    ...(typeof raw.prev_user === 'string' && { said: raw.prev_user }),
     result,
     shown: showing(result),
     labels: {

@@ -27,7 +27,8 @@ export function observe(trace: Trace): ObservedSession {
   sawUser(trail, trace.user)
   const calls: ObservedCall[] = []
   const columns: Column[] = []
-  for (const turn of turnsOf(trace)) {
+  for (const { said, calls: turn } of turnsOf(trace)) {
+    for (const text of said) sawUser(trail, text)
     for (const { name, arguments: given, labels } of turn) {
       const flow = flowOf(trail, { id: '', tool: name, arguments: given })
       calls.push({ session: trace.id, request: trace.user, tool: name, arguments: given, flow, failed: labels.error })
@@ -57,13 +58,23 @@ export function learn(sessions: readonly ObservedSession[]): ToolSummary[] {
   return [...byTool.values()]
 }
 
-/** Calls of one assistant message were proposed together. */
-export function turnsOf(trace: Trace): RecordedCall[][] {
-  const turns: RecordedCall[][] = []
+/** Calls of one assistant message were proposed together, after what the user had said since the last one. */
+export interface RecordedTurn {
+  readonly said: readonly string[]
+  readonly calls: RecordedCall[]
+}
+
+export function turnsOf(trace: Trace): RecordedTurn[] {
+  const turns: RecordedTurn[] = []
   let last: number | null = null
+  let heard = trace.user
   for (const call of trace.calls) {
-    if (call.turn === last) turns.at(-1)?.push(call)
-    else turns.push([call])
+    if (call.turn === last) turns.at(-1)?.calls.push(call)
+    else {
+      const isNew = call.said !== undefined && call.said !== heard
+      turns.push({ said: isNew ? [call.said] : [], calls: [call] })
+      heard = call.said ?? heard
+    }
     last = call.turn
   }
   return turns

@@ -7,6 +7,7 @@ import {
 } from '@countersign/protocol'
 import type { PolicyEvaluator } from '../contract/cedar.js'
 import type { Plan, PreparedContract, PreparedPrecondition, Provision } from '../contract/plan.js'
+import { asksBySource } from '../contract/source-rule.js'
 import { canonicalJson } from '../json/canonical-json.js'
 import { hashValue, sha256Hex } from '../json/hash.js'
 import { checkStrictValue } from '../json/strict-json.js'
@@ -151,7 +152,7 @@ function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, P
   const asks = (contract: PreparedContract) =>
     contract.checkpoints.length > 0 ||
     contract.risk === 'checkpoint' ||
-    (contract.definition.sources ?? []).some(({ otherwise }) => otherwise === 'ask')
+    (contract.definition.sources ?? []).some(asksBySource)
   return {
     usesPolicy: compiled.session.policy !== undefined || all.some(({ definition }) => definition.policy !== undefined),
     hasCheckpoints: all.some(asks),
@@ -193,8 +194,7 @@ function longestTimeout(contracts: ReadonlyMap<string, PreparedContract>, tools:
     const contract = contracts.get(tool)
     const run = contract?.definition.timeouts?.total_ms ?? DEFAULT_TOOL_TIMEOUT_MS
     const asking = (contract?.checkpoints ?? []).map(({ definition }) => definition.timeout_seconds * 1_000)
-    const bySource =
-      contract?.risk === 'checkpoint' || contract?.definition.sources?.some((rule) => rule.otherwise === 'ask')
+    const bySource = contract?.risk === 'checkpoint' || contract?.definition.sources?.some(asksBySource)
     if (bySource) asking.push(LIMITS.checkpointTimeoutDefaultSeconds * 1_000)
     longest = Math.max(longest, run + asking.reduce((sum, ms) => sum + ms, 0))
   }

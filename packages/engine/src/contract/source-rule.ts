@@ -36,11 +36,26 @@ export function isIdentifierCell(source: ValueSource, kind: ValueKind, context: 
   if (columns?.some(({ path, holds }) => path === '$' && holds.includes('prose'))) return false
   const described = columns?.find(({ path, place }) => path === source.path && place === source.seen)
   const holds = described?.holds ?? source.holds ?? []
-  return (
-    !holds.includes('prose') &&
-    (holds.includes(kind) || (kind === 'id' && holds.includes('number')) || (kind === 'number' && holds.includes('id')))
-  )
+  if (holds.includes('prose')) return false
+  return holds.includes(kind) || (KINDRED[kind] ?? []).some((other) => holds.includes(other))
 }
+
+/** Kinds of value that one column may mix: a title is a name or a phrase, and an id may be a number. */
+const KINDRED: Partial<Record<ValueKind, readonly ValueKind[]>> = {
+  id: ['number'],
+  number: ['id'],
+  name: ['phrase'],
+  phrase: ['name'],
+}
+
+/** True if some violation of the rule asks a person. */
+export const asksBySource = ({ otherwise, dictated, quoted, invented }: SourceRule): boolean =>
+  otherwise === 'ask' || dictated === 'ask' || quoted === 'ask' || invented === 'ask'
+
+const ACTIONABLE: ReadonlySet<ValueKind> = new Set(['email', 'url', 'id'])
+
+/** Addresses and identifiers: what a reader could act on, also in the middle of other words. */
+export const isActionable = (kind: ValueKind): boolean => ACTIONABLE.has(kind)
 
 /** Hash of an argument's name and value: a known recipient is known to every tool with an argument of that name. */
 export const knownHash = (salt: string, path: string, value: string): string =>

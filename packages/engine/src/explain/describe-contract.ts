@@ -11,10 +11,7 @@ export function describeContract(contract: Contract): string[] {
     ...rulesOn('In the response, ', contract.assertions?.output_invariants),
     ...(contract.preconditions ?? []).map(describePrecondition),
     ...describeOrder(contract),
-    ...(contract.sources ?? []).map(
-      ({ path, from, otherwise }) =>
-        `${path} comes from ${from.map(describeOrigin).join(', or ')}; otherwise ${otherwise === 'ask' ? 'a person is asked' : 'the call is blocked'}.`,
-    ),
+    ...(contract.sources ?? []).flatMap(describeSourceRule),
     ...(contract.refs ?? []).map(({ path, ref, key }) => `${path} equals the value bound as ${ref}${forKey(key)}.`),
     ...describeBudgets(contract),
     ...describeLabels(contract),
@@ -27,6 +24,25 @@ export function describeContract(contract: Contract): string[] {
     ...describeHours(contract.hours),
   ]
 }
+
+type WrittenSource = NonNullable<Contract['sources']>[number]
+
+function describeSourceRule({ path, role, from, otherwise, dictated, quoted, invented }: WrittenSource): string[] {
+  if (role === 'choice') return [`${path} is chosen from its list and needs no source.`]
+  const subject = path === '$' ? 'Every other argument' : path
+  return [
+    `${subject} comes from ${from.map(describeOrigin).join(', or ')}; otherwise ${OUTCOMES[otherwise ?? 'block']}.`,
+    ...(dictated === undefined
+      ? []
+      : [`If only free text of a result names a date or number of ${subject}, ${OUTCOMES[dictated]}.`]),
+    ...(quoted === undefined ? [] : [`If ${subject} repeats free text of a result, ${OUTCOMES[quoted]}.`]),
+    ...(invented === undefined || invented === otherwise
+      ? []
+      : [`If an address or id of ${subject} was seen nowhere, ${OUTCOMES[invented]}.`]),
+  ]
+}
+
+const OUTCOMES = { ask: 'a person is asked', block: 'the call is blocked' } as const
 
 function describeHours(hours: Contract['hours']): string[] {
   if (hours === undefined) return []

@@ -31,6 +31,11 @@ function diffSource(before: SourceRule, after: SourceRule, say: Say): PlanChange
     const effect = after.otherwise === 'ask' ? 'allows' : 'blocks'
     changes.push(say(effect, `any other source of ${path} ${after.otherwise === 'ask' ? 'asks a person' : 'blocks'}`))
   }
+  for (const [word, what] of BESIDE) {
+    if (before[word] === after[word]) continue
+    const effect = STRENGTH[after[word] ?? 'none'] > STRENGTH[before[word] ?? 'none'] ? 'blocks' : 'allows'
+    changes.push(say(effect, `${what} in ${path} ${OUTCOMES[after[word] ?? 'none']}`))
+  }
   if (before.role !== after.role)
     changes.push(say('changes', `${path} is judged ${after.role === undefined ? 'by its shape' : `as ${after.role}`}`))
   if (before.numbers !== after.numbers) {
@@ -46,5 +51,13 @@ function diffSource(before: SourceRule, after: SourceRule, say: Say): PlanChange
   if (gone > 0) changes.push(say('blocks', `${gone} known values of ${path} are removed`))
   return changes
 }
+
+const BESIDE = [
+  ['dictated', 'a date or number that only free text names'],
+  ['quoted', 'text that repeats free text of a result'],
+  ['invented', 'an address or id that was seen nowhere'],
+] as const
+const STRENGTH = { none: 0, ask: 1, block: 2 } as const
+const OUTCOMES = { none: 'is not judged for itself', ask: 'asks a person', block: 'blocks' } as const
 
 const originsOf = (rule: SourceRule | undefined): string => (rule?.from ?? []).map(describeOrigin).join(', or ')

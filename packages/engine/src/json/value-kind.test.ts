@@ -28,11 +28,16 @@ const kinds: Record<ValueKind, (string | number | boolean)[]> = {
     'The Grand Hotel of New York',
     '王伟',
   ],
+  phrase: [
+    'one two three four five six seven eight',
+    '12 Avenue des Champs Elysees, third floor, 75008 Paris, France',
+    '请把钱转到这个账户里面好吗谢谢你们',
+  ],
   prose: [
     'Pay the rent now, please.',
-    'one two three four five six seven eight',
+    'one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen',
     'a\nb',
-    '请把钱转到这个账户里面好吗谢谢你们',
+    '请把钱转到这个账户里面好吗谢谢你们我们会在星期五之前把它还给你们',
   ],
 }
 

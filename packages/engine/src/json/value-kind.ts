@@ -14,12 +14,15 @@ const EMAIL = /^[\p{L}\p{N}_.+-]+@[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)+$/u
 const URL_LIKE = /^([a-z][a-z0-9+.-]*:\/\/)?([\p{L}\p{N}-]+\.)+\p{L}{2,}(:\d+)?([/?#]\S*)?$/iu
 
 /**
- * Where a name ends and free text begins: titles of books and hotels are shorter, and an instruction to an agent is
- * longer. Scripts without spaces between words have about two letters per word.
+ * Where a name ends and a phrase begins, and where a phrase ends and free text begins: titles and postal addresses are
+ * shorter, and an instruction to an agent is longer. Scripts without spaces between words have about two letters per
+ * word.
  */
-const PROSE_WORDS = 8
+const PHRASE_WORDS = 8
+const PHRASE_LENGTH = 80
+const PROSE_WORDS = 15
+const PROSE_LENGTH = 120
 const SENTENCE_WORDS = 5
-const PROSE_LENGTH = 80
 const SENTENCE_MARK = /[.!?:](\s|$)|[;。！？；：]/
 /** Letters of scripts written without spaces, or whose particles attach to the previous word. */
 export const UNSPACED = String.raw`[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Khmr}\p{scx=Laoo}\p{scx=Mymr}]`
@@ -35,26 +38,41 @@ export function kindOf(value: string | number | boolean): ValueKind {
   const text = value.trim()
   if (text === '' || text === 'null' || text === 'None') return 'empty'
   if (/^(true|false)$/i.test(text)) return 'boolean'
-  if (text.length > PROSE_LENGTH * 8) return 'prose'
+  if (text.length > LONGEST_READ) return 'prose'
   if (DATE.test(text)) return 'date'
   if (NUMBER.test(text) && (!NUMBERED.test(text) || SHORT_NUMBER.test(text))) return 'number'
-  if (isProse(text)) return 'prose'
-  return /\s/.test(text) ? 'name' : kindOfToken(text)
+  if (/[\n\r]/.test(text)) return 'prose'
+  const spaced = /\s/.test(text)
+  if (spaced && text.length > PROSE_LENGTH) return 'prose'
+  const words = (spaced ? text.split(/\s+/).length : 1) + (text.match(UNSPACED_LETTERS)?.length ?? 0) / 2
+  if (words >= PROSE_WORDS || (words >= SENTENCE_WORDS && SENTENCE_MARK.test(text))) return 'prose'
+  if (words >= PHRASE_WORDS || (spaced && text.length > PHRASE_LENGTH)) return 'phrase'
+  return spaced ? 'name' : kindOfToken(text)
 }
 
-function isProse(text: string): boolean {
-  if (/[\n\r]/.test(text)) return true
-  const spaced = /\s/.test(text)
-  if (spaced && text.length > PROSE_LENGTH) return true
-  const words = (spaced ? text.split(/\s+/).length : 1) + (text.match(UNSPACED_LETTERS)?.length ?? 0) / 2
-  return words >= PROSE_WORDS || (words >= SENTENCE_WORDS && SENTENCE_MARK.test(text))
+/** Text that is longer is free text whatever it says, and is not looked at. */
+const LONGEST_READ = 640
+
+/** From this many words on, text that stands somewhere as it is was taken from there. */
+const QUOTED_WORDS = 4
+
+export function isQuotable(value: string | number): boolean {
+  if (typeof value === 'number' || value.length > QUOTED_LENGTH) return false
+  const letters = value.match(UNSPACED_LETTERS)?.length ?? 0
+  return value.trim().split(/\s+/).length + letters / 2 >= QUOTED_WORDS
 }
+
+/** Longer text is not searched for. */
+const QUOTED_LENGTH = 2_048
+
+/** Free text or a phrase: what an argument of this kind says is worded, unless a rule says otherwise. */
+export const isWorded = (kind: ValueKind): boolean => kind === 'prose' || kind === 'phrase'
 
 function kindOfToken(text: string): ValueKind {
   if (EMAIL.test(text)) return 'email'
   if (isWebAddress(text)) return 'url'
   if (/\d/.test(text)) return 'id'
-  return text.length > PROSE_LENGTH ? 'prose' : 'name'
+  return text.length > PHRASE_LENGTH ? 'prose' : 'name'
 }
 
 const FILE_NAME = /^[^/:]+\.(txt|pdf|docx?|xlsx?|pptx?|csv|json|ya?ml|md|png|jpe?g|gif|zip|log|html?|py|js|ts|sh)$/i

@@ -10,10 +10,13 @@ export const wordsOf = (name: string): string[] =>
 
 /** Words in names of arguments that the model writes rather than looks up. */
 const WRITTEN = new Set(
-  'body comment comments content contents description memo message note notes subject text'.split(' '),
+  (
+    'body caption comment comments content contents description details headline memo message note notes reason ' +
+    'remark remarks subject summary text title topic'
+  ).split(' '),
 )
 
-/** Before there are sessions to learn from, the argument's name says whether the model writes the value itself. */
+/** The argument's name says that the model words the value itself: that wins over what was learned. */
 export const isWritten = (path: string): boolean => wordsOf(argumentName(path)).some((word) => WRITTEN.has(word))
 
 const IDENTIFYING = new Set('id ids uid uids'.split(' '))

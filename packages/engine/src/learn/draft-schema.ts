@@ -8,6 +8,8 @@ export interface SchemaPolicy {
   readonly closed: boolean
   /** Enough sessions without exception to restrict calls to the values seen: enums, ranges, lengths, spellings. */
   readonly proven: boolean
+  /** A single value may stand where a list was seen: a call that only reads does no harm in another shape. */
+  readonly scalarsForLists?: boolean
 }
 
 /**
@@ -21,6 +23,7 @@ export function draftSchema(
   depth = 0,
 ): JsonObject {
   const types = new Set<JsonType>([...(Object.keys(shape.types) as JsonType[]), ...declared.types])
+  if (policy.scalarsForLists === true) for (const type of itemTypes(shape, declared)) types.add(type)
   if (types.size === 0 || depth > SHAPE_LIMITS.depth) return {}
   const listed = choicesOf(shape, declared, types)
   if (listed !== null) return { enum: listed }
@@ -30,6 +33,11 @@ export function draftSchema(
   if (policy.proven) Object.assign(schema, valueKeywords(shape, types))
   return schema
 }
+
+const itemTypes = (shape: Shape, { items }: DeclaredValue): JsonType[] => [
+  ...(Object.keys(shape.items?.types ?? {}) as JsonType[]),
+  ...(items?.types ?? []),
+]
 
 /** What the tool's author listed, plus what else was used. Null if nothing is listed or too much was used. */
 function choicesOf(shape: Shape, { choices }: DeclaredValue, types: ReadonlySet<JsonType>): JsonValue[] | null {

@@ -1,5 +1,11 @@
 import type { ResultColumn, SideEffect, SourceOrigin, SourceRule, ValueKind } from '@countersign/protocol'
-import { argumentName, isIdentifierCell, isUnjudged, type SourceContext } from '../contract/source-rule.js'
+import {
+  argumentName,
+  isActionable,
+  isIdentifierCell,
+  isUnjudged,
+  type SourceContext,
+} from '../contract/source-rule.js'
 import { isWritten, namesByNumber } from './argument-words.js'
 import { type FlowSummary, mergeWitnesses, type Place, readOriginKey, type Witnesses } from './flow-summary.js'
 import { countOf, mergeSketches, type Sample, type Sketch } from './sketch.js'
@@ -26,21 +32,22 @@ export const SUPPORT = {
   remarkShare: 0.2,
 } as const
 
-/** Where the values of one argument may come from. Null for an argument that identifies nothing. */
+/** Where the values of one argument may come from. */
 export function draftSource(
   argument: { readonly path: string; readonly effect: SideEffect; readonly flow: FlowSummary | undefined },
   learning: SourceLearning,
-): SourceRule | null {
+): SourceRule {
   const { path, flow } = argument
   const named = learning.pool.get(argumentName(path))
   const numbers = namesByNumber(path)
-  if (named !== undefined && isMeasure(named, numbers)) return null
-  const role = roleOf(flow) ?? roleOf(named) ?? (isWritten(path) ? 'content' : undefined)
   const own = flow ?? named
+  if (named !== undefined && isMeasure(named, numbers)) return measureRule(path, own, learning)
+  const role = isFree(path, flow, named) ? 'content' : (roleOf(flow) ?? roleOf(named))
   const from: SourceOrigin[] = ['user', 'argument', 'identifier']
   const known = named === undefined ? [] : knownValues(named, argument.effect, learning)
   if (known.length > 0) from.push('known')
   from.push(...habits(role, own, named, learning))
+  if (own !== undefined) from.push(...takenPlaces(own, from))
   return {
     path,
     // What is not content is judged by its shape: free text identifies only what it mentions.
@@ -48,8 +55,63 @@ export function draftSource(
     ...(numbers && { numbers: true as const }),
     from,
     ...(known.length > 0 && { known: { salt: learning.salt, hashes: known } }),
+    ...judgedBeside(learning),
     otherwise: learning.otherwise,
   }
+}
+
+/** An argument that the contract's schema restricts to a list. */
+export const choiceSource = (path: string, { otherwise }: Pick<SourceLearning, 'otherwise'>): SourceRule => ({
+  path,
+  role: 'choice',
+  from: ['user'],
+  otherwise,
+})
+
+/** What holds of every argument, whatever was learned of it: also of those that nobody has seen. */
+export const defaultSource = (learning: Pick<SourceLearning, 'otherwise'>): SourceRule => ({
+  path: '$',
+  from: ['user', 'argument', 'identifier'],
+  ...judgedBeside(learning),
+  otherwise: learning.otherwise,
+})
+
+/** People quote and models make addresses up for good reasons too: a person decides. */
+const judgedBeside = ({ otherwise }: Pick<SourceLearning, 'otherwise'>) => ({
+  dictated: otherwise,
+  quoted: 'ask' as const,
+  invented: 'ask' as const,
+})
+
+/** Dates, amounts and flags identify nobody: they are judged only if free text dictates them. */
+function measureRule(path: string, own: FlowSummary | undefined, learning: SourceLearning): SourceRule {
+  const from: SourceOrigin[] = ['user', 'argument', 'identifier', { generated: ['name', 'phrase', 'prose'] }]
+  return {
+    path,
+    from: own === undefined ? from : [...from, ...takenPlaces(own, from)],
+    ...judgedBeside(learning),
+    otherwise: learning.otherwise,
+  }
+}
+
+/** Worded by the model: its name says so, or in two requests the value was seen nowhere before. */
+function isFree(path: string, flow: FlowSummary | undefined, named: FlowSummary | undefined): boolean {
+  if (isWritten(path)) return true
+  return [flow, named].some((known) => known !== undefined && countOf(known.invented) >= SUPPORT.requests)
+}
+
+/** Places in free text that dates, numbers and quotes were taken from in two requests. */
+function takenPlaces(flow: FlowSummary, listed: readonly SourceOrigin[]): SourceOrigin[] {
+  const known = new Set(listed.map((origin) => JSON.stringify(origin)))
+  const places = new Map<string, SourceOrigin>()
+  for (const [key, { requests }] of [...flow.dictated.entries, ...flow.quoted.entries]) {
+    if (requests.length < SUPPORT.requests) continue
+    const [seen, result, path] = JSON.parse(key) as Place
+    const origin = { result, path, as: seen as 'line' | 'prose' }
+    const text = JSON.stringify(origin)
+    if (!known.has(text)) places.set(text, origin)
+  }
+  return [...places].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, origin]) => origin)
 }
 
 /** Dates, amounts and flags identify nobody; an argument that is nearly always one is left to the other rules. */
@@ -104,10 +166,14 @@ function habits(
 
 function generatedKinds(origins: Sample<Witnesses>): ValueKind[] {
   const all = origins.entries.map(([key, witnesses]) => ({ ...readOriginKey(key), witnesses }))
-  return all
-    .filter(({ places, witnesses }) => places.length === 0 && countOf(witnesses.sessions) >= SUPPORT.sessions)
-    .map(({ kind }) => kind)
-    .sort()
+  return (
+    all
+      .filter(({ places, witnesses }) => places.length === 0 && countOf(witnesses.sessions) >= SUPPORT.sessions)
+      .map(({ kind }) => kind)
+      // Whoever gets the model to make an address up would choose it.
+      .filter((kind) => !isActionable(kind))
+      .sort()
+  )
 }
 
 /** Sessions that make a habit of something an outsider could exploit. */

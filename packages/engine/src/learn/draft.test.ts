@@ -77,7 +77,7 @@ describe('what is enforced unasked', () => {
     const { requests: _, ...old } = use as ToolSummary
     const entries = old.flows.entries.map(([path, { requests: __, ...flow }]) => [path, flow])
     const stored = JSON.parse(JSON.stringify({ ...old, version: 1, flows: { ...old.flows, entries } }))
-    expect(readSummary(stored)).toMatchObject({ version: 2, requests: [], samples: 3 })
+    expect(readSummary(stored)).toMatchObject({ version: 3, requests: [], samples: 3 })
     expect(readSummary(stored).flows.entries[0]?.[1].requests).toEqual([])
   })
 })
@@ -101,7 +101,14 @@ describe('the tool’s own schema', () => {
   test('stays the list of what may be chosen, and a choice needs no source', () => {
     expect(fieldsOf(draft)).toMatchObject({ kind: { enum: ['plain', 'rich', null] }, to: { type: 'string' } })
     expect(draft?.contract.arguments).toMatchObject({ required: ['token'] })
-    expect(sources?.map(({ path }) => path)).toEqual(['$.count', '$.ticket_id', '$.to', '$.token'])
+    expect(sources?.map(({ path, role }) => [path, role])).toEqual([
+      ['$.count', undefined],
+      ['$.kind', 'choice'],
+      ['$.ticket_id', undefined],
+      ['$.to', undefined],
+      ['$.token', undefined],
+      ['$', undefined],
+    ])
   })
 
   test('says which numbers name something', () => {

@@ -4,7 +4,14 @@ import { upperBound } from './bound.js'
 import { type DeclaredValue, declaredTexts, readDeclared } from './declared-schema.js'
 import { draftRefs, type LearnedRef } from './draft-refs.js'
 import { draftSchema } from './draft-schema.js'
-import { draftSource, isGuardedEffect, learnedColumns, type SourceLearning } from './draft-sources.js'
+import {
+  choiceSource,
+  defaultSource,
+  draftSource,
+  isGuardedEffect,
+  learnedColumns,
+  type SourceLearning,
+} from './draft-sources.js'
 import { draftSuggestions, type Suggestion, suggestRef } from './draft-suggestions.js'
 import { sessionsAtRisk } from './risk.js'
 import { guessSideEffect } from './side-effect.js'
@@ -91,7 +98,11 @@ function draftOne({ tool, summary, effect, declared }: Subject, learning: Source
   if (summary !== undefined && Object.keys(summary.shape.types).length > 0) {
     contract.arguments = draftSchema(
       summary.shape,
-      { closed: requests >= LIMITS.mediumConfidenceSamples, proven: upperBound(0, requests) <= MAX_RULE_RISK },
+      {
+        closed: requests >= LIMITS.mediumConfidenceSamples,
+        proven: upperBound(0, requests) <= MAX_RULE_RISK,
+        scalarsForLists: !isGuardedEffect(effect),
+      },
       declared,
     )
   }
@@ -117,7 +128,7 @@ function draftOne({ tool, summary, effect, declared }: Subject, learning: Source
  */
 const MAX_RULE_RISK = 0.02
 
-/** One rule for each text argument, except those that the contract's schema restricts to a list. */
+/** One rule for each argument that was seen or declared, and one for all others. */
 function draftSources(
   contract: Contract,
   { summary, effect, declared }: Subject,
@@ -125,11 +136,14 @@ function draftSources(
 ): SourceRule[] {
   const flows = new Map(summary?.flows.entries ?? [])
   const texts = declaredTexts(contract.arguments === undefined ? declared : readDeclared(contract.arguments))
-  return [...new Set([...flows.keys(), ...texts.keys()])]
-    .filter((path) => texts.get(path) !== 'choice')
+  const rules = [...new Set([...flows.keys(), ...texts.keys()])]
     .sort()
-    .map((path) => draftSource({ path, effect, flow: flows.get(path) }, learning))
-    .filter((rule) => rule !== null)
+    .map((path) =>
+      texts.get(path) === 'choice'
+        ? choiceSource(path, learning)
+        : draftSource({ path, effect, flow: flows.get(path) }, learning),
+    )
+  return [...rules, defaultSource(learning)]
 }
 
 function openingsOf({ path, from }: SourceRule): string[] {

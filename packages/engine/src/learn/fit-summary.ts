@@ -34,7 +34,8 @@ function thin(summary: ToolSummary, round: Round): void {
   const { flows, columns, order } = summary
   for (const sample of [flows, columns, order.after]) cut<unknown>(sample, round)
   for (const [, flow] of flows.entries) {
-    for (const sample of [flow.origins, flow.tokenOrigins, flow.known, flow.equals]) cut<unknown>(sample, round)
+    for (const sample of [flow.origins, flow.tokenOrigins, flow.dictated, flow.quoted, flow.known, flow.equals])
+      cut<unknown>(sample, round)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { LeafFlow, ValueKind, ValueSource } from '@countersign/protocol'
 import { knownHash } from '../contract/source-rule.js'
 import type { Leaf } from '../json/leaves.js'
-import { comparable, tokensOf } from '../json/value-kind.js'
+import { comparable, isQuotable, isWorded, tokensOf } from '../json/value-kind.js'
 import { namesByNumber } from './argument-words.js'
 import { addToSketch, mergeSamples, mergeSketches, newSample, type Sample, type Sketch, sampled } from './sketch.js'
 
@@ -11,6 +11,12 @@ export interface FlowSummary {
   requests: Sketch
   /** Sessions in which the model wrote the value: free text, or words seen nowhere before. */
   composed: Sketch
+  /** Requests in which a name or text was seen nowhere before. */
+  invented: Sketch
+  /** Places in free text that dates and numbers were taken from, where nothing better explains them. */
+  dictated: Sample<Witnesses>
+  /** Places in free text that four words and more were taken from as they are. */
+  quoted: Sample<Witnesses>
   /** By origin, as `originKey` writes it. */
   origins: Sample<Witnesses>
   tokenOrigins: Sample<Witnesses>
@@ -44,6 +50,9 @@ export const newFlow = (): FlowSummary => ({
   sessions: [],
   requests: [],
   composed: [],
+  invented: [],
+  dictated: newSample(),
+  quoted: newSample(),
   origins: newSample(),
   tokenOrigins: newSample(),
   known: newSample(),
@@ -67,7 +76,13 @@ export function addLeaf(flow: FlowSummary, { path, value, leaf, session, request
   addToSketch(flow.sessions, session)
   addToSketch(flow.requests, request)
   if (isComposed(leaf)) addToSketch(flow.composed, session)
+  if (leaf.sources.length === 0 && isName(leaf.kind)) addToSketch(flow.invented, request)
   addEquals(flow, leaf.sources)
+  const place = textPlaceOf(leaf.sources)
+  if (place !== null) {
+    if (isMeasure(leaf.kind)) addOrigin(flow.dictated, place, { session, request })
+    else if (isQuotable(value)) addOrigin(flow.quoted, place, { session, request })
+  }
   if (typeof value === 'number' && !namesByNumber(path)) return
   addOrigin(flow.origins, originKey(leaf.kind, leaf.sources), { session, request })
   addKnown(flow, {
@@ -85,7 +100,16 @@ export function addLeaf(flow: FlowSummary, { path, value, leaf, session, request
   })
 }
 
-const isComposed = ({ kind, sources }: LeafFlow) => kind === 'prose' || (kind === 'name' && sources.length === 0)
+const isComposed = ({ kind, sources }: LeafFlow) => isWorded(kind) || (kind === 'name' && sources.length === 0)
+const isName = (kind: ValueKind) => kind === 'name' || isWorded(kind)
+const isMeasure = (kind: ValueKind) => kind === 'date' || kind === 'number'
+
+/** The first place in free text, as `originKey` writes a place; null where something better explains the value. */
+function textPlaceOf(sources: readonly ValueSource[]): string | null {
+  if (sources.some(({ seen }) => seen !== 'line' && seen !== 'prose')) return null
+  const [first] = sources
+  return first === undefined ? null : JSON.stringify(placeOf(first))
+}
 
 export function mergeFlows(a: FlowSummary, b: FlowSummary): FlowSummary {
   const origins = (x: Sample<Witnesses>, y: Sample<Witnesses>) =>
@@ -94,6 +118,9 @@ export function mergeFlows(a: FlowSummary, b: FlowSummary): FlowSummary {
     sessions: mergeSketches(a.sessions, b.sessions),
     requests: mergeSketches(a.requests, b.requests),
     composed: mergeSketches(a.composed, b.composed),
+    invented: mergeSketches(a.invented, b.invented),
+    dictated: origins(a.dictated, b.dictated),
+    quoted: origins(a.quoted, b.quoted),
     origins: origins(a.origins, b.origins),
     tokenOrigins: origins(a.tokenOrigins, b.tokenOrigins),
     known: mergeSamples(a.known, b.known, ARGUMENT_LIMITS.known, (x, y) =>

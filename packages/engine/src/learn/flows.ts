@@ -10,6 +10,7 @@ import { saltedHash } from '../json/hash.js'
 import { leavesOf } from '../json/leaves.js'
 import { comparable, isAddress, kindOf, tokensOf, withoutSchemes } from '../json/value-kind.js'
 import { findInText } from './find-in-text.js'
+import { type Measures, measureOf, measuresIn } from './measures.js'
 import { type Cell, readResult } from './read-result.js'
 
 /** What a conversation has shown so far, in bounded memory: the user's words, allowed calls and their results. */
@@ -21,6 +22,8 @@ export interface Trail {
   userTexts: SeenText[]
   resultTexts: (SeenText & { tool: string; path: string })[]
   cells: ReadonlyMap<string, Sighting[]>
+  /** Cells and arguments that are a date or a number, by `measureOf`. */
+  measured: ReadonlyMap<string, Sighting[]>
   columns: ReadonlyMap<string, { column: Column; fresh: boolean }>
   /** The latest value of results with a single value at a place, by column. */
   latest: ReadonlyMap<string, string>
@@ -34,6 +37,8 @@ interface SeenText {
   readonly text: string
   /** Created when an address is first searched for. */
   lower?: string
+  /** Created when a date or a number is first searched for. */
+  measures?: Measures
 }
 
 interface Sighting {
@@ -57,7 +62,7 @@ export const TRAIL_LIMITS = {
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>()
 
 /** A writable map in place of the empty one that all trails share. */
-function writable<Name extends 'cells' | 'columns' | 'latest' | 'calls'>(
+function writable<Name extends 'cells' | 'measured' | 'columns' | 'latest' | 'calls'>(
   trail: Trail,
   name: Name,
 ): Writable<Trail[Name]> {
@@ -75,6 +80,7 @@ export const newTrail = (key: string | null = null): Trail => ({
   userTexts: [],
   resultTexts: [],
   cells: NOTHING,
+  measured: NOTHING,
   columns: NOTHING,
   latest: NOTHING,
   calls: NOTHING,
@@ -96,7 +102,10 @@ export function sawCall(trail: Trail, tool: string, argumentsValue: unknown): vo
     writable(trail, 'calls').set(tool, (trail.calls.get(tool) ?? 0) + 1)
   }
   for (const { path, value } of leavesOf(argumentsValue).leaves) {
-    addSighting(trail, comparable(value, kindOf(value)), { order, source: { seen: 'argument', tool, path } })
+    const kind = kindOf(value)
+    const sighting: Sighting = { order, source: { seen: 'argument', tool, path } }
+    addSighting(trail, 'cells', comparable(value, kind), sighting)
+    if (isMeasured(kind)) noteMeasure(trail, value, sighting)
   }
 }
 
@@ -119,7 +128,9 @@ function noteCell(trail: Trail, order: number, tool: string, { path, place, valu
   noteColumn(trail, tool, path, place, kind)
   if (typeof value === 'boolean') return
   const text = comparable(value, kind)
-  addSighting(trail, text, { order, source: { seen: place, tool, path } })
+  const sighting: Sighting = { order, source: { seen: place, tool, path } }
+  addSighting(trail, 'cells', text, sighting)
+  if (isMeasured(kind)) noteMeasure(trail, value, sighting)
   if (!path.includes('*') && text.length <= TRAIL_LIMITS.valueLength)
     writable(trail, 'latest').set(columnKey(tool, path, place), text)
   if (typeof value === 'string' && /\s|.{25}/.test(value)) noteText(trail, { order, tool, path, text: value })
@@ -144,12 +155,21 @@ function noteColumn(trail: Trail, tool: string, path: string, place: 'cell' | 'k
 export const columnKey = (tool: string, path: string, place: 'cell' | 'key'): string =>
   JSON.stringify([tool, path, place])
 
-function addSighting(trail: Trail, value: string, sighting: Sighting): void {
+/** Digits in quotes are an id to other rules, and still a number that somebody may have taken it from. */
+const isMeasured = (kind: ValueKind): boolean => kind === 'date' || kind === 'number' || kind === 'id'
+
+function noteMeasure(trail: Trail, value: string | number, sighting: Sighting): void {
+  const { date, number } = measureOf(value)
+  const key = date ?? number
+  if (key !== null) addSighting(trail, 'measured', key, sighting)
+}
+
+function addSighting(trail: Trail, into: 'cells' | 'measured', value: string, sighting: Sighting): void {
   if (value === '' || value.length > TRAIL_LIMITS.valueLength) return
-  const known = trail.cells.get(value)
+  const known = trail[into].get(value)
   if (known === undefined) {
-    if (trail.cells.size >= TRAIL_LIMITS.values) trail.incomplete = true
-    else writable(trail, 'cells').set(value, [sighting])
+    if (trail[into].size >= TRAIL_LIMITS.values) trail.incomplete = true
+    else writable(trail, into).set(value, [sighting])
   } else if (
     known.length < 4 * FLOW_LIMITS.sourcesPerValue &&
     !known.some((old) => sameSource(old.source, sighting.source))
@@ -176,14 +196,14 @@ export function flowOf(trail: Trail, call: { id: string; tool: string; arguments
   const search = { trail, left: TRAIL_LIMITS.work }
   const flows = leaves.map(({ path, value }): LeafFlow => {
     const kind = kindOf(value)
-    const sources = sourcesOf(search, comparable(value, kind), kind)
+    const sources = sourcesOf(search, value, kind)
     if (typeof value === 'number' || !/\s/.test(value)) return { path, kind, sources }
     const tokens = tokensOf(value, FLOW_LIMITS.tokensPerLeaf)
     return {
       path,
       kind,
       sources,
-      tokens: tokens.map((token) => ({ kind: token.kind, sources: sourcesOf(search, token.text, token.kind) })),
+      tokens: tokens.map((token) => ({ kind: token.kind, sources: sourcesOf(search, token.text, token.kind, true) })),
     }
   })
   const incomplete = cut || trail.incomplete || search.left <= 0
@@ -213,10 +233,12 @@ interface Search {
   left: number
 }
 
-function sourcesOf(search: Search, value: string, kind: ValueKind): ValueSource[] {
+function sourcesOf(search: Search, given: string | number, kind: ValueKind, isToken = false): ValueSource[] {
+  const value = isToken ? String(given) : comparable(given, kind)
   if (value === '') return []
   const { trail } = search
   const found: Sighting[] = [...(trail.cells.get(value) ?? [])]
+  if (kind === 'date' || kind === 'number') addMeasured(search, given, found)
   if (value.length <= TRAIL_LIMITS.valueLength) {
     for (const text of trail.userTexts) {
       if (look(search, text, value, kind) !== null) found.push({ order: text.order, source: { seen: 'user' } })
@@ -230,6 +252,32 @@ function sourcesOf(search: Search, value: string, kind: ValueKind): ValueSource[
   found.sort((a, b) => a.order - b.order)
   return distinct(found.map(({ source }) => source)).map((source) => withColumn(trail, source, value))
 }
+
+/** Where a date or a number was seen, in any spelling; inside a cell that is no free text it counts as that cell. */
+function addMeasured(search: Search, value: string | number, found: Sighting[]): void {
+  const { trail } = search
+  const { date, day, number } = measureOf(value)
+  const key = date ?? number
+  if (key === null) return
+  found.push(...(trail.measured.get(key) ?? []))
+  const holds = (seen: SeenText): boolean => {
+    if (search.left <= 0) return false
+    if (seen.measures === undefined) search.left -= seen.text.length * WORK_OF_MEASURES
+    seen.measures ??= measuresIn(seen.text)
+    return date === null ? seen.measures.numbers.has(key) : seen.measures.dates.has(date)
+  }
+  for (const text of trail.userTexts) {
+    if (holds(text) || (day !== null && text.measures?.days.has(day)))
+      found.push({ order: text.order, source: { seen: 'user' } })
+  }
+  for (const text of trail.resultTexts) {
+    const { order, tool, path } = text
+    if (holds(text))
+      found.push({ order, source: { seen: kindOf(text.text) === 'prose' ? 'prose' : 'cell', tool, path } })
+  }
+}
+
+const WORK_OF_MEASURES = 8
 
 /** Null if the value is not inside the text; a result that is just the value was already found as a cell. */
 function look(search: Search, seen: SeenText, value: string, kind: ValueKind): 'line' | 'prose' | null {

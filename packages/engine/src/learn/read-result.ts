@@ -1,5 +1,5 @@
 import { childPath, keysAreNames } from '../json/general-path.js'
-import { kindOf } from '../json/value-kind.js'
+import { isWorded, kindOf } from '../json/value-kind.js'
 import { parseYaml } from '../text/parse-yaml.js'
 
 /** A piece of a result: a value at a generalised path, or a key of a map whose keys are data. */
@@ -65,7 +65,7 @@ function parseList(text: string): string[] | null {
   const items: string[] = []
   for (const line of lines) {
     const item = line.replace(LABEL, '').trim()
-    if (item !== '' && kindOf(item) === 'prose') return null
+    if (item !== '' && isWorded(kindOf(item))) return null
     if (item !== '') items.push(item)
   }
   return items

@@ -1,5 +1,6 @@
 import type { SourceRule, ValueKind } from '@countersign/protocol'
 import { isUnjudged } from '../contract/source-rule.js'
+import { isWorded } from '../json/value-kind.js'
 import { describePlace, type SourceLearning, SUPPORT, vouches } from './draft-sources.js'
 import { type Place, readOriginKey, type Witnesses } from './flow-summary.js'
 import { mergeSketches, type Sample, type Sketch } from './sketch.js'
@@ -21,11 +22,11 @@ export function sessionsAtRisk(summary: ToolSummary, sources: readonly SourceRul
   const flows = new Map(summary.flows.entries)
   for (const rule of sources) {
     const flow = flows.get(rule.path)
-    if (flow === undefined) continue
+    if (flow === undefined || rule.role === 'choice') continue
     const origins: Sample<Witnesses> = rule.role === 'content' ? flow.tokenOrigins : flow.origins
     for (const [key, { sessions }] of origins.entries) {
       const { kind, places } = readOriginKey(key)
-      if (isUnjudged(kind, rule) || (rule.role === undefined && kind === 'prose')) continue
+      if (isUnjudged(kind, rule) || (rule.role === undefined && isWorded(kind))) continue
       if (places.some((place) => vouches(place, kind, learning))) continue
       const allowed = isListed(rule, kind, places)
       if (!allowed)

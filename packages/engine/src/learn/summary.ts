@@ -20,7 +20,7 @@ import {
  * not on their order or how they were split before merging.
  */
 export interface ToolSummary {
-  version: 2
+  version: 3
   tool: string
   /** Calls learned from. */
   samples: number
@@ -68,7 +68,7 @@ export interface ObservedCall {
 
 /** An empty summary of a tool. */
 export const newSummary = (tool: string): ToolSummary => ({
-  version: 2,
+  version: 3,
   tool,
   samples: 0,
   sessions: [],
@@ -79,16 +79,17 @@ export const newSummary = (tool: string): ToolSummary => ({
   order: { firsts: 0, after: newSample(), mostCalls: 0 },
 })
 
-/** Reads a stored summary, perhaps from a version that did not count requests; then none are known. */
+/** Reads a stored summary, perhaps from a version that noted less; what it did not note is unknown. */
 export function readSummary(stored: ToolSummary | Outdated): ToolSummary {
-  if (stored.version === 2) return stored
-  const entries = stored.flows.entries.map(([path, flow]): [string, FlowSummary] => [path, { ...flow, requests: [] }])
-  return { ...stored, version: 2, requests: [], flows: { ...stored.flows, entries } }
+  if (stored.version === 3) return stored
+  const entries = stored.flows.entries.map(([path, flow]): [string, FlowSummary] => [path, { ...newFlow(), ...flow }])
+  return { requests: [], ...stored, version: 3, flows: { ...stored.flows, entries } }
 }
 
 type Outdated = Omit<ToolSummary, 'version' | 'requests' | 'flows'> & {
-  version: 1
-  flows: Sample<Omit<FlowSummary, 'requests'>>
+  version: 1 | 2
+  requests?: Sketch
+  flows: Sample<Partial<FlowSummary>>
 }
 
 /** Adds one call. The salt is the agent's, for hashes of values. */
@@ -128,7 +129,7 @@ export function addColumns(summary: ToolSummary, session: string, columns: reado
 /** Merges two summaries into one of everything added to either. */
 export function mergeSummaries(a: ToolSummary, b: ToolSummary): ToolSummary {
   return {
-    version: 2,
+    version: 3,
     tool: a.tool,
     samples: a.samples + b.samples,
     sessions: mergeSketches(a.sessions, b.sessions),

@@ -14,8 +14,22 @@ export const FLOW_LIMITS = {
   pathLength: 256,
 } as const
 
-/** The kinds of value that source rules distinguish. `prose` is free text: nothing vouches for what is inside it. */
-export const VALUE_KINDS = ['empty', 'boolean', 'number', 'date', 'email', 'url', 'id', 'name', 'prose'] as const
+/**
+ * The kinds of value that source rules distinguish. `prose` is free text: nothing vouches for what is inside it. A
+ * `phrase` has many words and is no sentence, like a postal address or a title.
+ */
+export const VALUE_KINDS = [
+  'empty',
+  'boolean',
+  'number',
+  'date',
+  'email',
+  'url',
+  'id',
+  'name',
+  'phrase',
+  'prose',
+] as const
 export const valueKindSchema = z.enum(VALUE_KINDS)
 export type ValueKind = z.infer<typeof valueKindSchema>
 

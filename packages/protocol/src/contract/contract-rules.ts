@@ -105,17 +105,26 @@ export const knownValuesSchema = z.strictObject({
   hashes: z.array(hashSchema).max(1_024),
 })
 export const otherwiseSchema = z.enum(['block', 'ask'])
-export const sourceRoleSchema = z.enum(['reference', 'content'])
+export const sourceRoleSchema = z.enum(['reference', 'content', 'choice'])
 
 export const sourceRuleSchema = z.strictObject({
   /** Generalised: `$.to[*]` is every element. */
   path: pathSchema,
-  /** A reference is judged whole; of content, only the addresses and identifiers inside. Absent: by the value. */
+  /**
+   * A reference is judged whole; of content, only the addresses and identifiers inside; a choice is not judged, because the
+   * schema lists its values. Absent: by the value.
+   */
   role: sourceRoleSchema.optional(),
   /** Numbers here identify something, like a ticket id, and are judged like text. Absent: they are amounts. */
   numbers: z.literal(true).optional(),
   from: z.array(sourceOriginSchema).min(1).max(256),
   known: knownValuesSchema.optional(),
+  /** A date or number of two digits that only free text of a result names. Absent: dates and numbers are not judged. */
+  dictated: otherwiseSchema.optional(),
+  /** Four words or more that stand as they are in free text of a result, and in no better place. Absent: not judged. */
+  quoted: otherwiseSchema.optional(),
+  /** An address or identifier that was seen nowhere before. Absent: as `otherwise`. */
+  invented: otherwiseSchema.optional(),
   otherwise: otherwiseSchema.default('block'),
 })
 export type SourceRule = z.infer<typeof sourceRuleSchema>

@@ -13,6 +13,7 @@ import { countCovered, coversLocation } from '../../contract/source-path.js'
 import {
   describeOrigin,
   describeSource,
+  isActionable,
   isIdentifierCell,
   isUnjudged,
   knownHash,
@@ -20,7 +21,7 @@ import {
   type SourceContext,
 } from '../../contract/source-rule.js'
 import { type Leaf, leavesOf } from '../../json/leaves.js'
-import { comparable, kindOf, tokensOf } from '../../json/value-kind.js'
+import { comparable, isQuotable, isWorded, kindOf, tokensOf } from '../../json/value-kind.js'
 import { spendOnJudging } from '../../text/judging-budget.js'
 
 /** An argument whose value comes from a place that the contract does not allow. */
@@ -51,16 +52,79 @@ export function judgeSources(
     const source = ruleFor(leaf, sources)
     if (source === undefined) return
     const { rule } = source
-    if (typeof leaf.value === 'number' && rule.numbers !== true) return
-    const claimed = call.flow?.leaves[index]
-    const flow = claimed?.path === leaf.path && claimed.kind === kindOf(leaf.value) ? claimed : null
+    if (rule.role === 'choice') return
+    if (typeof leaf.value === 'number' && rule.numbers !== true && rule.dictated === undefined) return
+    const flow = flowOfLeaf(leaf, call.flow?.leaves[index])
+    const incomplete = call.flow?.incomplete === true
     for (const part of partsToJudge(rule, leaf.value, flow)) {
-      if (isUnjudged(part.kind, rule)) continue
-      if (part.reported && isAllowed(source, part, call.flow?.incomplete === true, context)) continue
-      violations.push(violationOf(rule, leaf.path, part))
+      const found = isUnjudged(part.kind, rule)
+        ? judgeMeasure(rule, leaf, part, context)
+        : judgePart(source, leaf, part, incomplete, context)
+      if (found !== null) violations.push(found)
     }
+    const quote = rule.quoted === undefined ? null : judgeQuote(rule, rule.quoted, leaf, flow, context)
+    if (quote !== null && !violations.some(({ path }) => path === leaf.path)) violations.push(quote)
   })
   return cut ? [...violations, ...unreported(sources, call.arguments, leaves)] : violations
+}
+
+/** What the client says of a value; null if it speaks of another one. Older clients know no phrases. */
+function flowOfLeaf(leaf: Leaf, claimed: LeafFlow | undefined): LeafFlow | null {
+  if (claimed === undefined || claimed.path !== leaf.path) return null
+  const kind = kindOf(leaf.value)
+  return claimed.kind === kind || (isWorded(kind) && isWorded(claimed.kind)) ? claimed : null
+}
+
+function judgePart(
+  source: PreparedSource,
+  leaf: Leaf,
+  part: Part,
+  incomplete: boolean,
+  context: SourceContext,
+): SourceViolation | null {
+  const { rule } = source
+  if (part.reported && isAllowed(source, part, incomplete, context)) return null
+  const isInvented = part.reported && part.sources.length === 0 && !incomplete && isActionable(part.kind)
+  return violationOf(rule, leaf.path, part, isInvented ? (rule.invented ?? rule.otherwise) : rule.otherwise)
+}
+
+/** A date or a number that nothing but free text names. One that was seen nowhere was computed. */
+function judgeMeasure(rule: SourceRule, leaf: Leaf, part: Part, context: SourceContext): SourceViolation | null {
+  if (rule.dictated === undefined || (part.kind !== 'date' && part.kind !== 'number')) return null
+  spendOnJudging(STEPS_OF_ORIGIN + part.sources.length)
+  if (!part.sources.some(isText) || isExplained(rule, part.sources, context)) return null
+  if (part.kind === 'number' && part.text.replaceAll(/\D/g, '').length < 2) return null
+  const where = part.sources.filter(isText).slice(0, 3).map(describeSource).join(', ')
+  const remedy = `${leaf.path} holds a ${part.kind} that only free text names: ${where}; take it from what the user wrote or from a field of its own`
+  return { rule, path: leaf.path, kind: part.kind, seen: part.sources, otherwise: rule.dictated, remedy }
+}
+
+/** Text that stands as it is inside the free text of a result. */
+function judgeQuote(
+  rule: SourceRule,
+  otherwise: 'block' | 'ask',
+  leaf: Leaf,
+  flow: LeafFlow | null,
+  context: SourceContext,
+): SourceViolation | null {
+  const sources = flow?.sources ?? []
+  if (!sources.some(isText) || !isQuotable(leaf.value)) return null
+  spendOnJudging(STEPS_OF_ORIGIN + sources.length)
+  if (isExplained(rule, sources, context)) return null
+  const where = sources.filter(isText).slice(0, 3).map(describeSource).join(', ')
+  const remedy = `${leaf.path} repeats word for word what stands in ${where}; word it yourself, or ask the user`
+  return { rule, path: leaf.path, kind: kindOf(leaf.value), seen: sources, otherwise, remedy }
+}
+
+const isText = ({ seen }: ValueSource): boolean => seen === 'line' || seen === 'prose'
+
+/** The user, a field of a result, an argument that was judged, or a place that the rule lists. */
+function isExplained({ from }: SourceRule, sources: readonly ValueSource[], context: SourceContext): boolean {
+  return sources.some((source) => {
+    if (source.seen === 'argument') return context.isGuarded(source.tool)
+    if (!isText(source)) return true
+    return from.some((origin) => typeof origin === 'object' && 'result' in origin && comesFrom(source, origin))
+  })
 }
 
 /** The rule that names the value, otherwise the most specific one that covers it. */
@@ -79,14 +143,14 @@ function ruleFor(leaf: Leaf, sources: readonly PreparedSource[]): PreparedSource
 function unreported(sources: readonly PreparedSource[], args: JsonObject, leaves: readonly Leaf[]): SourceViolation[] {
   return sources.flatMap(({ rule, steps }) => {
     spendOnJudging(leaves.length * STEPS_OF_RULE)
+    if (rule.role === 'choice') return []
     const isJudged = (value: JsonValue) => typeof value === 'string' || (typeof value === 'number' && !!rule.numbers)
     const seen = leaves.filter(({ value, location }) => isJudged(value) && coversLocation(steps, location)).length
     if (countCovered(args, steps, isJudged) <= seen) return []
-    return [violationOf(rule, rule.path, { text: '', kind: 'prose', sources: [], reported: false })]
+    const part: Part = { text: '', kind: 'prose', sources: [], reported: false }
+    return [violationOf(rule, rule.path, part, rule.otherwise)]
   })
 }
-
-const ACTIONABLE_KINDS: ReadonlySet<ValueKind> = new Set(['email', 'url', 'id'])
 
 interface Part {
   readonly text: string
@@ -106,9 +170,10 @@ function partsToJudge(rule: SourceRule, value: string | number, flow: LeafFlow |
   spendOnJudging(STEPS_OF_LEAF + (typeof value === 'string' ? value.length >> 3 : 0))
   const kind = kindOf(value)
   const whole = { text: comparable(value, kind), kind, sources: flow?.sources ?? [], reported: flow !== null }
-  const role = rule.role ?? (kind === 'prose' ? 'content' : 'reference')
+  const role = rule.role ?? (isWorded(kind) ? 'content' : 'reference')
   if (role === 'reference' || typeof value === 'number') return [whole]
-  if (!/\s/.test(value)) return ACTIONABLE_KINDS.has(kind) ? [whole] : []
+  if (isUnjudged(kind, rule)) return [whole]
+  if (!/\s/.test(value)) return isActionable(kind) ? [whole] : []
   // One more than a flow can report: it stands for all that follow.
   return tokensOf(value, FLOW_LIMITS.tokensPerLeaf + 1).map((token, index) => {
     const sources = flow?.tokens?.[index]?.sources
@@ -149,7 +214,7 @@ function comesFrom(source: ValueSource, origin: { result: string; path: string; 
 /** More than anybody reads. */
 const ORIGINS_NAMED = 8
 
-function violationOf(rule: SourceRule, path: string, part: Part): SourceViolation {
+function violationOf(rule: SourceRule, path: string, part: Part, otherwise: 'block' | 'ask'): SourceViolation {
   const where = !part.reported
     ? 'the client did not say where it was seen'
     : part.sources.length === 0
@@ -159,5 +224,5 @@ function violationOf(rule: SourceRule, path: string, part: Part): SourceViolatio
   const named = rule.from.slice(0, ORIGINS_NAMED).map(describeOrigin).join(', or ')
   const others = rule.from.length > ORIGINS_NAMED ? `, or one of ${rule.from.length - ORIGINS_NAMED} other places` : ''
   const remedy = `take ${path} from ${named}${others}; ${where}`
-  return { rule, path, kind: part.kind, seen: part.sources, otherwise: rule.otherwise, remedy }
+  return { rule, path, kind: part.kind, seen: part.sources, otherwise, remedy }
 }
