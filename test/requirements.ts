@@ -7,7 +7,6 @@ import { endpoints } from './requirements/endpoints.js'
 import { errors } from './requirements/errors.js'
 import { events } from './requirements/events.js'
 import type { Facts } from './requirements/facts.js'
-import { learning } from './requirements/learning.js'
 import { limits } from './requirements/limits.js'
 import { observe } from './requirements/observe.js'
 import { proof } from './requirements/proof.js'
@@ -39,7 +38,6 @@ export const REQUIREMENTS = [
   ...inSection('limits', limits),
   ...inSection('versioning', versioning),
   ...inSection('background work', backgroundWork),
-  ...inSection('learning', learning),
   ...inSection('proof', proof),
   ...inSection('people', whatPeopleSee),
 ]

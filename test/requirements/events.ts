@@ -14,4 +14,10 @@ export const events = {
   'learn.confidence.low': 'Fewer than 5 samples give low confidence',
   'learn.confidence.medium': '5 to 9 samples give medium confidence',
   'learn.confidence.high': '10 samples and more give high confidence',
+  'learn.dictated': 'A date or a number that only the free text of a result names is not accepted unseen; one that was computed is',
+  'learn.descriptive-columns': 'A column of results that never held a sentence vouches for its whole cells, also long ones such as postal addresses',
+  'learn.quoted': 'Text that repeats free text of a result word for word is asked about',
+  'learn.invented': 'A made-up address or identifier is asked about, however often one was made up before',
+  'learn.default-rule': 'Every text argument of a tool that changes something is judged, also one that nobody has seen',
+  'learn.openings-shown': 'Nothing that captures can hold widens what passes without a line of its own at approval',
 } satisfies Facts

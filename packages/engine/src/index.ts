@@ -48,6 +48,8 @@ export { analyzePlan, type PlanRemark } from './explain/analyze-plan.js'
 export { describeContract } from './explain/describe-contract.js'
 export { diffPlans } from './explain/diff-plans.js'
 export type { PlanChange } from './explain/plan-change.js'
+export { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './flows/flows.js'
+export { parseResultText } from './flows/read-result.js'
 export { canonicalJson } from './json/canonical-json.js'
 export {
   addDecimals,
@@ -106,9 +108,7 @@ export {
 } from './learn/draft.js'
 export type { Suggestion } from './learn/draft-suggestions.js'
 export { fitSummary } from './learn/fit-summary.js'
-export { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './learn/flows.js'
 export { forgetCall } from './learn/forget.js'
-export { parseResultText } from './learn/read-result.js'
 export {
   addCall,
   addColumns,

@@ -10,6 +10,7 @@ export const ROOMS: Rooms = {
     'json',
     'response',
     'contract',
+    'flows',
     'compile',
     'explain',
     'state',

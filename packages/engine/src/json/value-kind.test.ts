@@ -1,6 +1,6 @@
 import type { ValueKind } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { findInText } from '../learn/find-in-text.js'
+import { findInText } from '../flows/find-in-text.js'
 import { kindOf, tokensOf } from './value-kind.js'
 
 const kinds: Record<ValueKind, (string | number | boolean)[]> = {

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
+import { namesByNumber } from '../flows/argument-words.js'
 import { childPath } from '../json/general-path.js'
-import { namesByNumber } from './argument-words.js'
 import { isFieldName, JSON_TYPES, type JsonType, typeOf } from './shape.js'
 
 /** What a tool's own schema says about one value, as far as drafts need it. Options, as of `anyOf`, are merged. */

@@ -6,7 +6,7 @@ import {
   isUnjudged,
   type SourceContext,
 } from '../contract/source-rule.js'
-import { isWritten, namesByNumber } from './argument-words.js'
+import { isWritten, namesByNumber } from '../flows/argument-words.js'
 import { type FlowSummary, mergeWitnesses, type Place, readOriginKey, type Witnesses } from './flow-summary.js'
 import { countOf, mergeSketches, type Sample, type Sketch } from './sketch.js'
 import { SUMMARY_LIMITS, type ToolSummary } from './summary.js'

@@ -1,8 +1,8 @@
 import type { JsonObject } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from '../flows/flows.js'
 import { runToEnd } from '../text/steps.js'
 import { type Draft, draftContracts, draftContractsInSteps } from './draft.js'
-import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from './flows.js'
 import { addCall, addColumns, newSummary, readSummary, type ToolSummary } from './summary.js'
 
 /** `requests` people each ask for a token and use it; `sessions` of them for each request. */

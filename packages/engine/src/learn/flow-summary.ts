@@ -1,8 +1,8 @@
 import type { LeafFlow, ValueKind, ValueSource } from '@countersign/protocol'
 import { knownHash } from '../contract/source-rule.js'
+import { namesByNumber } from '../flows/argument-words.js'
 import type { Leaf } from '../json/leaves.js'
 import { comparable, isQuotable, isWorded, tokensOf } from '../json/value-kind.js'
-import { namesByNumber } from './argument-words.js'
 import { addToSketch, mergeSamples, mergeSketches, newSample, type Sample, type Sketch, sampled } from './sketch.js'
 
 /** Where the values of one argument came from. */

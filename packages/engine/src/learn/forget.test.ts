@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { flowOf, newTrail } from './flows.js'
+import { flowOf, newTrail } from '../flows/flows.js'
 import { forgetCall } from './forget.js'
 import { addCall, newSummary, type ToolSummary } from './summary.js'
 

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { readSharedLines, SHARED_DATA_MISSING, sharedData } from '../../../../test/support/data/shared-data.js'
 import { backtestSession } from '../backtest/backtest.js'
 import { compilePlan } from '../compile/compile-plan.js'
+import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from '../flows/flows.js'
 import { draftContracts } from './draft.js'
-import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from './flows.js'
 import { addCall, addColumns, newSummary, type ToolSummary } from './summary.js'
 
 interface Gold {

@@ -1,5 +1,5 @@
 import type { SideEffect } from '@countersign/protocol'
-import { wordsOf } from './argument-words.js'
+import { wordsOf } from '../flows/argument-words.js'
 
 const READING = new Set(
   'get list read search find fetch query lookup look show view describe count check calculate think current'.split(' '),

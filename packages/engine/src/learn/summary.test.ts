@@ -1,10 +1,10 @@
 import type { JsonValue } from '@countersign/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from '../flows/flows.js'
 import { canonicalJson } from '../json/canonical-json.js'
 import { compileSchema } from '../json/schema/json-schema.js'
 import { draftContracts } from './draft.js'
-import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from './flows.js'
 import { addCall, addColumns, mergeSummaries, newSummary, type ToolSummary } from './summary.js'
 
 /** `round` makes another request of the same words. */

@@ -10,8 +10,8 @@ import {
 import { describe, expect, test } from 'vitest'
 import { sourceSteps } from '../../contract/source-path.js'
 import { knownHash, type PreparedSource, type SourceContext } from '../../contract/source-rule.js'
+import { flowOf, newTrail, sawResult, sawUser } from '../../flows/flows.js'
 import { kindOf } from '../../json/value-kind.js'
-import { flowOf, newTrail, sawResult, sawUser } from '../../learn/flows.js'
 import { judgeSources } from './sources.js'
 
 const prepared = (rule: SourceRule): PreparedSource => ({
