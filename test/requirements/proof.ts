@@ -10,6 +10,7 @@ export const proof = {
   'ledger.rollback-fails-verify': 'A ledger that was set back behind its signed head fails verification',
   'ledger.deleted-session-alarms': 'A signed ledger that is deleted raises an alarm',
   'ledger.seals-chain': 'Every batch of signed heads gives a seal that names the one before it, in the log and by a route',
+  'ledger.seals-checked': '`seals check` compares the seals of a server with those kept elsewhere, and names one that is missing, forged or another',
   'ledger.verify-pinned-keys': 'verify checks the signed head offline with saved keys, and fails without a signature',
   'content.forged-not-shown': 'Stored content that does not match its hash in the ledger is not shown and not verified',
   'ledger.proof-bounded': 'A ledger is verified in batches: proofs of big ledgers hold little memory and others are served',

@@ -120,6 +120,7 @@ export {
 } from './learn/summary.js'
 export { describeDraft, draftNotes, writeContract } from './learn/write-contract.js'
 export { chainEvent, createExportCheck, verifyChain, verifyExport } from './ledger/chain.js'
+export { sealContradiction, sealsProblem } from './ledger/seals.js'
 export {
   contradictionOf,
   headsDigest,

@@ -25,11 +25,12 @@ const apiKey = async () => (await owner.call('createKey', { body: { name: 'verif
 const key = await apiKey()
 const url = await runtime.instances[0].listen()
 
-async function verify(...args: string[]): Promise<[number | undefined, string]> {
+async function command(name: string, args: readonly string[]): Promise<[number | undefined, string]> {
   const lines: string[] = []
   const terminal = { print: (line: string) => void lines.push(line), note: () => {} }
-  return [await COMMANDS.verify?.run(args, terminal as never), lines.join('\n')]
+  return [await COMMANDS[name]?.run(args, terminal as never), lines.join('\n')]
 }
+const verify = (...args: string[]) => command('verify', args)
 const verifyOnline = (id: string, ...args: string[]) => verify(id, '--url', url, '--key', key, ...args)
 
 const keysFile = join(folder, 'keys.json')
@@ -148,6 +149,50 @@ describe('a ledger that was set back', () => {
     expect(
       runtime.logLines.some((line) => line.includes(last.digest) && line.includes('ledger heads were signed')),
     ).toBe(true)
+  })
+})
+
+describe('seals that were kept', () => {
+  const seals = (...args: string[]) => command('seals', [...args, '--url', url, '--key', key])
+  const file = join(folder, 'seals.jsonl')
+
+  proves('ledger.seals-checked', 'are the same later; forged or missing ones are named', async () => {
+    await signedSession()
+    await signedSession()
+    const [, printed] = await seals()
+    await writeFile(file, printed)
+    await signedSession()
+    const count = printed.split('\n').length
+    const all = new RegExp(`^${count} of ${count} kept seals were compared and are the same`)
+    expect(await seals('check', file)).toEqual([0, expect.stringMatching(all)])
+    expect(await seals('check', file, '--keys', keysFile)).toEqual([0, expect.stringMatching(all)])
+
+    const last = JSON.parse(printed.split('\n').at(-1) ?? '')
+    const logged = join(folder, 'service.log')
+    await writeFile(logged, `starting\n${runtime.logLines.filter((line) => line.includes(last.digest)).join('\n')}\n`)
+    expect(await seals('check', logged)).toEqual([0, expect.stringContaining('1 of 1 kept seals')])
+
+    const forged = { ...last, digest: '0'.repeat(64) }
+    await writeFile(file, JSON.stringify(forged))
+    expect(await seals('check', file)).toEqual([1, expect.stringContaining('in your file, seal')])
+    await writeFile(file, 'nothing of the kind')
+    await expect(seals('check', file)).rejects.toThrow(/holds no seals/)
+    await expect(seals('check', join(folder, 'none'))).rejects.toThrow(/ENOENT/)
+  })
+
+  proves('ledger.seals-checked', 'show that the database was set back, or its seals written anew', async () => {
+    const [, printed] = await seals()
+    await writeFile(file, printed)
+    const newest = printed.split('\n').length
+    await runtime.sql`delete from ledger_seals where number = ${newest}`
+    expect(await seals('check', file)).toEqual([
+      1,
+      expect.stringMatching(/was kept, but the newest here is .* set back/),
+    ])
+    await signedSession()
+    expect(await seals('check', file)).toEqual([1, expect.stringMatching(/is another one than was kept/)])
+    await runtime.sql`update ledger_seals set prev_digest = ${'0'.repeat(64)} where number = 2`
+    expect(await seals('check', file)).toEqual([1, expect.stringContaining('seal 2 is not genuine')])
   })
 })
 

@@ -10,6 +10,7 @@ import { plan } from './plan.js'
 import { restore } from './restore.js'
 import { run } from './run.js'
 import { schema } from './schema.js'
+import { seals } from './seals.js'
 import { setAside } from './set-aside.js'
 import { start } from './start.js'
 import { tenant } from './tenant.js'
@@ -33,6 +34,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   plan,
   run,
   verify,
+  seals,
   'ledger-key': ledgerKey,
   backup,
   restore,
