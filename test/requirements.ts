@@ -7,6 +7,7 @@ import { endpoints } from './requirements/endpoints.js'
 import { errors } from './requirements/errors.js'
 import { events } from './requirements/events.js'
 import type { Facts } from './requirements/facts.js'
+import { gatewayWires } from './requirements/gateway/gateway-wires.js'
 import { limits } from './requirements/limits.js'
 import { observe } from './requirements/observe.js'
 import { proof } from './requirements/proof.js'
@@ -40,6 +41,7 @@ export const REQUIREMENTS = [
   ...inSection('background work', backgroundWork),
   ...inSection('proof', proof),
   ...inSection('people', whatPeopleSee),
+  ...inSection('gateway', gatewayWires),
 ]
 
 export type RequirementId = (typeof REQUIREMENTS)[number]['id']

@@ -12,6 +12,7 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   jsonDepth: 'nesting depth of JSON',
   capturesPerBatch: 'captures in one request',
   callsPerProposal: 'tool calls in one model response',
+  findableIds: 'ids by which a session is found, in one request',
   argumentBytesPerCall: 'size of the arguments of one tool call',
   toolsPerPreflight: 'tools offered to the model in one request',
   failuresPerRule: 'failures reported for one rule of one call',

@@ -36,6 +36,13 @@ const runtimeRoutes = {
     body: session.createSessionBody,
     reply: session.createSessionReply,
   },
+  findSession: {
+    ...write,
+    path: '/api/v1/replay/sessions/find',
+    summary: 'Find the session of a conversation by the ids of its calls, within one agent and environment',
+    body: session.findSessionBody,
+    reply: session.findSessionReply,
+  },
   loadSession: {
     ...read,
     path: SESSION,

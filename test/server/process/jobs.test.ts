@@ -188,6 +188,11 @@ const AGED_ROWS: Record<string, [table: string, columns: string, values: string]
       recorded_at`,
     "tenant, 'aged', id, 1, 1, 1, 'h', 'failed', 'executed', 'h', at",
   ],
+  'findable-ids': [
+    'findable_ids',
+    'tenant_id, agent, environment, id, session_id, at',
+    "tenant, 'aged', 'production', id, 'aged', at",
+  ],
   content: ['content', 'tenant_id, session_id, kind, ref, body, created_at', "tenant, 'aged', 'reason', id, '{}', at"],
   captures: [
     'captures',

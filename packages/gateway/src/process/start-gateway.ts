@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import type { GatewaySettings } from '../base/settings.js'
+import { type GatewaySettings, SettingsError } from '../base/settings.js'
 import { createHttpServer } from '../http/http-server.js'
 import type { Route } from '../http/route.js'
 import { createWireRoutes } from '../wire/wire-routes.js'
@@ -18,10 +18,18 @@ export interface GatewayParts {
 }
 
 /** Everything that the gateway serves, each under `/{agent}/{name}`. */
-const routesOf = (settings: GatewaySettings, parts: GatewayParts): Route[] => [...createWireRoutes(settings, parts)]
+const routesOf = (settings: GatewaySettings, parts: RouteParts): Route[] => [...createWireRoutes(settings, parts)]
+
+interface RouteParts extends GatewayParts {
+  readonly apiKey: string
+}
 
 export async function startGateway(settings: GatewaySettings, parts: GatewayParts): Promise<Gateway> {
-  const routes = routesOf(settings, parts)
+  const { apiKey } = settings
+  if (apiKey === null) {
+    throw new SettingsError('COUNTERSIGN_API_KEY is not set: the gateway needs the API key of its tenant')
+  }
+  const routes = routesOf(settings, { ...parts, apiKey })
   const server = createHttpServer({
     routes,
     agent: settings.agent,

@@ -1,19 +1,119 @@
+import { findSession, readModelRequest } from '@countersign/sdk'
 import { GatewayProblem } from '../base/problems.js'
 import { PROVIDERS } from '../base/setting-values.js'
 import type { GatewaySettings } from '../base/settings.js'
-import type { Route } from '../http/route.js'
+import type { GatewayRequest, Route } from '../http/route.js'
+import { outgoingHeaders, readJsonText, withSession } from './messages.js'
+import { createSessionPool, type SessionPool } from './session-pool.js'
+import { boundedFetch } from './upstream.js'
+import { createSessionFinder, type SessionFinder } from './which-session.js'
 
 export interface WireParts {
   readonly log: (line: string) => void
   readonly fetch: typeof globalThis.fetch
+  readonly apiKey: string
 }
 
-/** The wires of the model providers, each under its name. */
-export function createWireRoutes(_settings: GatewaySettings, _parts: WireParts): Route[] {
+interface Wires {
+  readonly upstream: typeof globalThis.fetch
+  readonly finder: SessionFinder
+  readonly pool: SessionPool
+}
+
+/** The wires of the model providers, each under its name. Their sessions are the same. */
+export function createWireRoutes(settings: GatewaySettings, { log, fetch, apiKey }: WireParts): Route[] {
+  const { apiUrl: runtimeUrl, environment, upstreams } = settings
+  const limits = { idleMs: settings.upstreamSeconds * 1_000, maxBytes: settings.maxBodyMb * 1024 * 1024 }
+  const upstream = boundedFetch(fetch, limits)
+  const isGoverned = settings.mode === null ? environment !== 'development' : settings.mode === 'enforce'
+  const finder = createSessionFinder({
+    // Only sessions that the server governs are known there.
+    lookUp: async (agent, ids) =>
+      isGoverned ? findSession({ apiKey, runtimeUrl, agent, environment, ids, fetch }) : null,
+  })
+  const pool = createSessionPool({ settings, apiKey, fetch, upstream, log, onAnswer: finder.learn })
+  const wires: Wires = { upstream, finder, pool }
+  let closing: Promise<void> | null = null
   return PROVIDERS.map((name) => ({
     name,
-    async handle({ method, path }) {
-      throw new GatewayProblem('not_governed', `${method} ${path} is not governed yet`)
+    handle: (request) => handle(request, upstreams[name], wires),
+    close() {
+      closing ??= pool.close()
+      return closing
     },
   }))
+}
+
+async function handle(request: GatewayRequest, base: string, wires: Wires): Promise<Response> {
+  const { method, path, query } = request
+  const url = `${base}${path}${query}`
+  switch (readModelRequest(method, url).as) {
+    case 'governed':
+      return governed(request, url, wires)
+    case 'harmless':
+      return passed(request, url, wires)
+    case 'refused':
+      throw new GatewayProblem(
+        'not_governed',
+        `${method} ${path} is not governed: it could reach a model without its tool calls being judged. Use ` +
+          'chat/completions, responses or messages; send anything else to the provider itself',
+      )
+  }
+}
+
+/** A call of a model: a turn of the session that it belongs to. */
+async function governed(request: GatewayRequest, url: string, { finder, pool }: Wires): Promise<Response> {
+  const { agent, headers, signal } = request
+  const body = await readJsonText(request)
+  const { as, ...view } = readModelRequest('POST', url, JSON.parse(body))
+  const sessionId = await sessionOf(finder, { agent, headers, url, body, ids: 'ids' in view ? view.ids : [] })
+  const { fetch } = pool.get(agent, sessionId)
+  const response = await fetch(url, { method: 'POST', headers: outgoingHeaders(headers), body, signal }).catch(
+    (error: unknown) => {
+      throw upstreamProblem(error)
+    },
+  )
+  return withSession(response, sessionId)
+}
+
+async function sessionOf(finder: SessionFinder, by: Parameters<SessionFinder['find']>[0]): Promise<string> {
+  try {
+    return await finder.find(by)
+  } catch (error) {
+    if (error instanceof GatewayProblem) throw error
+    throw new GatewayProblem(
+      'service_unavailable',
+      'the Countersign server could not be asked which session this conversation belongs to, so that nothing is let ' +
+        'through: check that it runs and that COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY are right',
+      { cause: error },
+    )
+  }
+}
+
+/** What cannot bring a tool call goes to the upstream as it is. */
+async function passed(request: GatewayRequest, url: string, { upstream }: Wires): Promise<Response> {
+  const { method, headers, signal } = request
+  const body = method === 'GET' || method === 'HEAD' ? null : await request.body()
+  const response = await upstream(url, { method, headers: outgoingHeaders(headers), body, signal }).catch(
+    (error: unknown) => {
+      throw upstreamProblem(error)
+    },
+  )
+  return withSession(response, null)
+}
+
+/** Only the kind of a failure is told: what the system says of it may name addresses. */
+function upstreamProblem(error: unknown): GatewayProblem {
+  if (error instanceof GatewayProblem) return error
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  if (cause instanceof GatewayProblem) return cause
+  if (error instanceof SyntaxError) {
+    return new GatewayProblem('upstream_invalid', 'the answer of the upstream is not JSON, so that it cannot be judged')
+  }
+  const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined
+  const kind = typeof code === 'string' ? ` (${code})` : ''
+  return new GatewayProblem(
+    'upstream_unreachable',
+    `the upstream did not answer${kind}: ask again, or check --upstream`,
+  )
 }

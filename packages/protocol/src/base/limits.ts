@@ -10,6 +10,7 @@ export const LIMITS = {
   jsonDepth: 64,
   capturesPerBatch: 1_000,
   callsPerProposal: 64,
+  findableIds: 65,
   argumentBytesPerCall: 128 * 1024,
   toolsPerPreflight: 512,
   failuresPerRule: 32,

@@ -147,6 +147,15 @@ export const loadSessionReply = z.strictObject({
   ledger: ledgerHeadSchema,
 })
 
+export const findSessionBody = z.strictObject({
+  agent: agentSchema,
+  environment: environmentSchema,
+  /** Ids that stand in a conversation, the newest last. */
+  ids: z.array(idSchema).min(1).max(LIMITS.findableIds),
+})
+/** The session that most of the ids belong to, the newest of several; null where none has any. */
+export const findSessionReply = z.strictObject({ session_id: z.string().nullable() })
+
 export const addLabelBody = z.strictObject({ label: labelSchema })
 export const addLabelReply = z.strictObject({ labels: z.array(z.string()), ledger: ledgerHeadSchema })
 

@@ -126,6 +126,8 @@ export const proposalBody = z.strictObject({
   flows: flowsSchema.optional(),
   /** What the capture of this turn needs beyond the response, or that there is to be none. */
   capture: z.union([z.literal('none'), z.strictObject({ messages: z.array(jsonSchema) })]).optional(),
+  /** Ids by which `sessions/find` finds this session: of the calls, of the response. */
+  find_by: z.array(idSchema).max(LIMITS.findableIds).optional(),
 })
 export type ProposalCapture = NonNullable<z.infer<typeof proposalBody>['capture']>
 export const PROPOSAL_OUTCOMES = ['allowed', 'partial', 'blocked', 'no_calls'] as const

@@ -7,6 +7,7 @@ import type {
   JsonValue,
   NarrowedTool,
   NarrowingSnapshot,
+  PendingCallView,
   ProposalCapture,
   Receipt,
   SessionStatus,
@@ -61,6 +62,8 @@ export interface PreflightRequest {
   readonly model: string
   /** Values of the request at the paths that the plan reads. */
   readonly inputs: Readonly<Record<string, JsonValue>>
+  /** What the request says of calls that wait on the server and that this process does not know. Absent: it cannot. */
+  readonly reported?: ((call: PendingCallView, salt: string) => Receipt) | undefined
 }
 
 /** The tools of a request after narrowing. */
@@ -100,6 +103,8 @@ export interface ProposalRequest {
   readonly flows: Flows | undefined
   /** For the server, which captures the turn. */
   readonly capture?: ProposalCapture | undefined
+  /** Ids by which a later request of the conversation can find the session. */
+  readonly findBy?: readonly string[] | undefined
 }
 
 export interface ProposalVerdict {

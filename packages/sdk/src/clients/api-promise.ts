@@ -60,7 +60,7 @@ export class GovernedPromise extends Promise<unknown> {
   /** The response with the body that was judged, not the one that came over the wire. */
   #judged({ status, statusText, headers: sent }: Response, data: unknown): Response {
     const { wire } = this.#provider
-    const body = isClientStream(data) ? readableOf(data, wire.encode, wire.end) : JSON.stringify(data)
+    const body = isClientStream(data) ? readableOf(data, wire.encode, () => wire.end) : JSON.stringify(data)
     const headers = new Headers(sent)
     for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name)
     headers.set('content-type', isClientStream(data) ? 'text/event-stream' : 'application/json')

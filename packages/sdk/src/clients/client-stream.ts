@@ -66,7 +66,7 @@ export function streamOf(events: () => AsyncIterator<unknown>, controller = new 
 export function readableOf(
   stream: AsyncIterable<unknown>,
   encode: (event: unknown) => string,
-  end = '',
+  end: () => string = () => '',
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   const source = stream[Symbol.asyncIterator]()
@@ -74,7 +74,8 @@ export function readableOf(
     try {
       const { value, done } = await source.next()
       if (!done) return controller.enqueue(encoder.encode(encode(value)))
-      if (end !== '') controller.enqueue(encoder.encode(end))
+      const ending = end()
+      if (ending !== '') controller.enqueue(encoder.encode(ending))
       controller.close()
     } catch (error) {
       controller.error(error)

@@ -55,6 +55,8 @@ export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
   readonly tools: Map<string, ToolExecutor> | null
   /** Executors are added while the session runs, so that nothing can be said about missing ones at its start. */
   readonly wrapsLater: boolean
+  /** Null where one process holds the session for itself. */
+  readonly shared: SharedSession | null
   /** The program can answer a checkpoint later, so that `onCheckpoint` may be missing. */
   readonly asksLater: boolean
   readonly apiKey: string | null
@@ -72,6 +74,13 @@ export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
   readonly fetch: typeof globalThis.fetch
   readonly captureDisabled: boolean
   readonly appInstance: string | null
+}
+
+/** A session that several processes hold together, and continue in turn. */
+export interface SharedSession {
+  readonly holderId: string
+  /** Called with the ids of calls and responses by which a later request can be told to be of this session. */
+  readonly onAnswer: (ids: readonly string[]) => void
 }
 
 const DEFAULTS = OPTIONS.replay
@@ -114,6 +123,7 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
     principal: copyOf(options.principal),
     tools: options.tools === undefined ? null : new Map(Object.entries(options.tools)),
     wrapsLater: false,
+    shared: null,
     asksLater: false,
     apiKey,
     isKeyEmpty: apiKey === null && 'apiKey' in options,

@@ -84,6 +84,8 @@ export interface MessageView {
   text: string
   /** The call that a tool message answers; null elsewhere. */
   callId: string | null
+  /** The program says that the tool failed. */
+  isError?: boolean
   /** The calls that an assistant message made, with their arguments as they stand in the message. */
   calls: readonly MessageCall[]
 }

@@ -5,6 +5,7 @@ import { isClientStream, readableOf } from '../clients/client-stream.js'
 import { endpointOf } from '../clients/endpoints.js'
 import { readEventStream } from '../clients/event-stream.js'
 import type { ModelCall } from '../clients/govern-client.js'
+import { parseReceived, type ReceivedTexts, receivedText } from '../clients/received-texts.js'
 import { openaiChat } from '../providers/openai-chat/openai-chat.js'
 import type { Provider } from '../providers/provider.js'
 import { createTurnMemory, type WireAnswer, type WireRequest } from './turn-memory.js'
@@ -29,12 +30,13 @@ export function createSessionFetch(governor: FetchGovernor, upstream: Fetch): Fe
     if (endpoint.as === 'refused' && governor.binds()) return refuse(openaiChat, notGoverned(request))
     if (endpoint.as !== 'governed') return upstream(input, init)
     const { provider } = endpoint
-    const body = parsed(request.body)
+    const texts: ReceivedTexts = new WeakMap()
+    const body = parsed(request.body, texts)
     if (body === null) {
       return governor.binds() ? refuse(provider, new ReplayConfigError(NO_JSON, null)) : upstream(input, init)
     }
-    const send = (sent: JsonObject) => sendTo(upstream, request, sent)
-    const turn = () => answered(governor.runTurn({ provider, request: body, send }), provider)
+    const send = (sent: JsonObject) => sendTo(upstream, request, sent, texts)
+    const turn = () => answered(governor.runTurn({ provider, request: body, send }), provider, texts)
     return memory.remember(request, turn)
   }
 }
@@ -58,9 +60,9 @@ async function readRequest(input: Parameters<Fetch>[0], init: RequestInit = {}):
 const textOf = async (body: NonNullable<RequestInit['body']>): Promise<string> =>
   typeof body === 'string' ? body : await new Response(body).text()
 
-function parsed(body: string): JsonObject | null {
+function parsed(body: string, texts: ReceivedTexts): JsonObject | null {
   try {
-    const value: unknown = JSON.parse(body)
+    const value = parseReceived(body, texts)
     return isObject(value) ? value : null
   } catch {
     return null
@@ -86,14 +88,22 @@ class UpstreamError extends Error {
   }
 }
 
+const writtenAs = (value: unknown, texts: ReceivedTexts): string => receivedText(value, texts) ?? JSON.stringify(value)
+
 /** Sends the request to the provider. What it gives is what a client's `create` gives. */
-function sendTo(upstream: Fetch, { url, method, headers, init }: WireRequest, sent: JsonObject): Promise<unknown> {
+function sendTo(
+  upstream: Fetch,
+  { url, method, headers, init }: WireRequest,
+  sent: JsonObject,
+  texts: ReceivedTexts,
+): Promise<unknown> {
   const outgoing = new Headers(headers)
   outgoing.delete('content-length')
-  const response = upstream(url, { ...init, method, headers: outgoing, body: JSON.stringify(sent) })
+  const response = upstream(url, { ...init, method, headers: outgoing, body: writtenAs(sent, texts) })
   const data = response.then(async (answer) => {
     if (!answer.ok || answer.body === null) throw new UpstreamError(answer)
-    return isEventStream(answer) ? readEventStream(answer.body) : await answer.json()
+    if (isEventStream(answer)) return readEventStream(answer.body, texts)
+    return parseReceived(await answer.text(), texts)
   })
   return Object.assign(data, { withResponse: async () => ({ response: await response }) })
 }
@@ -101,20 +111,21 @@ function sendTo(upstream: Fetch, { url, method, headers, init }: WireRequest, se
 const isEventStream = ({ headers }: Response): boolean =>
   (headers.get('content-type') ?? '').includes('text/event-stream')
 
-async function answered(turn: GovernedPromise, provider: Provider): Promise<WireAnswer> {
+async function answered(turn: GovernedPromise, provider: Provider, texts: ReceivedTexts): Promise<WireAnswer> {
   try {
     const { data, response } = await turn.withResponse()
     const headers = new Headers(response.headers)
     for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name)
     const { status, statusText } = response
     if (!isClientStream(data)) {
-      headers.set('content-type', 'application/json')
-      const body = JSON.stringify(data)
+      if (!/\bjson\b/.test(headers.get('content-type') ?? '')) headers.set('content-type', 'application/json')
+      const body = writtenAs(data, texts)
       return { again: () => new Response(body, { status, statusText, headers }) }
     }
-    headers.set('content-type', 'text/event-stream')
+    if (!isEventStream(response)) headers.set('content-type', 'text/event-stream')
     const { encode, end } = provider.wire
-    const body = readableOf(toldRefusals(data, provider), encode, end)
+    const written = (event: unknown): string => receivedText(event, texts) ?? encode(event)
+    const body = readableOf(toldRefusals(data, provider), written, () => texts.get(data) ?? end)
     return { once: new Response(body, { status, statusText, headers }) }
   } catch (error) {
     if (error instanceof UpstreamError) return { once: error.response }

@@ -134,6 +134,7 @@ export class Session<Tools = SomeTools> {
     if (this.#parts.core.isRestored()) return
     this.#parts.core.end()
     const { openCalls, settings } = this.#parts.core
+    if (settings.shared !== null) return this.#leave()
     await openCalls.whenIdle({ patienceMs: CLOSE_PATIENCE_MS, onLongWait: this.#parts.notes.toolWaits })
     // Whatever still runs may end or not: nobody waits for its outcome any more.
     for (const call of openCalls.running()) openCalls.resolve(call, reportedReceipt(call, 'unknown'))
@@ -141,6 +142,12 @@ export class Session<Tools = SomeTools> {
     for (const call of openCalls.allowed()) {
       openCalls.resolve(call, reportedReceipt(call, settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'))
     }
+    await this.#parts.core.deliver()
+    await Promise.all([this.#parts.captures.close(), this.#parts.core.authority().close()])
+  }
+
+  /** Other processes may go on with a shared session: its calls keep waiting for what the conversation says of them. */
+  async #leave(): Promise<void> {
     await this.#parts.core.deliver()
     await Promise.all([this.#parts.captures.close(), this.#parts.core.authority().close()])
   }

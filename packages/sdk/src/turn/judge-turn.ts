@@ -1,5 +1,5 @@
 import { checkStrictValue, type ReadResponse, readResponse } from '@countersign/engine'
-import type { Decision, Flows, ProposalCapture } from '@countersign/protocol'
+import { type Decision, type Flows, idSchema, LIMITS, type ProposalCapture } from '@countersign/protocol'
 import type { DecidedBy, PreparedTurn, ProposalRequest, ProposalVerdict } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall } from '../authority/open-calls.js'
@@ -42,6 +42,7 @@ export function readAnswer(
   const response = readResponse(answer.response)
   const flows = asked.opened?.answered(response, responseIdOf(provider, answer.response))
   asked.trace.add('llm_call', 'pass')
+  session.settings.shared?.onAnswer(findableIds(provider, answer, response))
   return { session, provider, asked, answer, response, flows }
 }
 
@@ -111,7 +112,14 @@ export function costOnly(
 const proposalOf = (context: AnswerContext, prepared: PreparedTurn, gate: SessionGate): ProposalRequest => {
   const { answer, response, flows } = context
   const capture = prepared.by === 'server' ? captureOf(context) : undefined
-  return { prepared, response: answer.response, read: response, gate: proposedAs(gate), flows, capture }
+  const findBy = context.session.settings.shared === null ? undefined : findableIds(context.provider, answer, response)
+  return { prepared, response: answer.response, read: response, gate: proposedAs(gate), flows, capture, findBy }
+}
+
+/** What a later request of the conversation may name: its calls, and the response that it continues. */
+function findableIds(provider: Provider, answer: ModelAnswer, response: ReadResponse): string[] {
+  const ids = [...response.calls.map(({ id }) => id), responseIdOf(provider, answer.response) ?? '']
+  return [...new Set(ids.filter((id) => idSchema.safeParse(id).success))].slice(0, LIMITS.findableIds)
 }
 
 /** The server captures what it decides. It has the response; the messages it must be given. */

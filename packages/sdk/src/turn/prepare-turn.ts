@@ -12,6 +12,7 @@ import { enforcementOf } from './gate.js'
 import { narrowingText } from './narrowing-feedback.js'
 import { notExecuted, reportedReceipt } from './receipts.js'
 import { timesIn } from './register-calls.js'
+import { type ReportedResults, readReportedResults } from './reported-results.js'
 import { createTrace } from './trace.js'
 import type { Prepared } from './turn-hooks.js'
 import type { TurnRequest, TurnSession } from './turn-session.js'
@@ -99,7 +100,12 @@ function blockedBeforeAsking({ settings, notes }: TurnSession, blocked: BlockedT
   throw new ReplayContractError(`the model was not called (${reason}). ${remedy}`, decision)
 }
 
-export function preflightOf(plan: Plan, provider: Provider, { request, view }: TurnRequest): PreflightRequest {
+export function preflightOf(
+  plan: Plan,
+  provider: Provider,
+  { request, view }: TurnRequest,
+  isShared = false,
+): PreflightRequest {
   const tools = new Map<string, PreflightRequest['tools'][number]>()
   for (const { name, kind } of view.tools) tools.set(name, { name, kind })
   return {
@@ -107,6 +113,7 @@ export function preflightOf(plan: Plan, provider: Provider, { request, view }: T
     provider: provider.name,
     model: view.model,
     inputs: plan.inputPaths.length === 0 ? {} : readInputValues(plan, writtenRequest(request)),
+    reported: isShared ? reportOf(plan, provider, request) : undefined,
   }
 }
 
@@ -118,8 +125,12 @@ function writtenRequest(request: TurnRequest['request']): JsonValue {
 }
 
 /** Before the next step, every allowed call gets an outcome. */
-export function resolveEarlierCalls(session: TurnSession, view: RequestView): void {
+export function resolveEarlierCalls(session: TurnSession, provider: Provider, { view, request }: TurnRequest): void {
   const { openCalls, settings } = session
+  if (settings.shared !== null) {
+    resolveByHistory(session, readReportedResults(provider.readMessages(request)))
+    return
+  }
   for (const call of openCalls.asking()) openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
   for (const call of openCalls.allowed()) {
     const isWrapped = settings.tools?.has(call.toolName) ?? false
@@ -130,6 +141,32 @@ export function resolveEarlierCalls(session: TurnSession, view: RequestView): vo
     openCalls.resolve(call, receipt)
   }
 }
+
+/** A gateway runs no tool: what became of one stands in the conversation, with its result. */
+function resolveByHistory({ openCalls, authority, notes }: TurnSession, results: ReportedResults): void {
+  for (const call of [...openCalls.asking(), ...openCalls.allowed()]) {
+    const receipt = results.receiptFor(call, call.callId, authority().saltOf(call.by))
+    if (receipt.outcome === 'succeeded' && call.decision.commit_requirement === 'executed') {
+      notes.unproven(call.toolName, false)
+    }
+    openCalls.resolve(call, receipt)
+  }
+}
+
+/** The same for a call that another process has proposed. */
+const reportOf =
+  (plan: Plan, provider: Provider, request: TurnRequest['request']): NonNullable<PreflightRequest['reported']> =>
+  (call, salt) =>
+    readReportedResults(provider.readMessages(request)).receiptFor(
+      {
+        pendingCallId: call.pending_call_id,
+        argumentHash: call.argument_hash,
+        approvals: [],
+        decision: { output_paths: [...(plan.contracts.get(call.tool_name)?.outputPaths ?? [])] },
+      },
+      call.call_id,
+      salt,
+    )
 
 /**
  * The wrapper never started. What answers the call all the same may be the text of an error, or the result of the

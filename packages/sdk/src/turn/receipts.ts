@@ -48,8 +48,13 @@ export function notExecuted(call: OpenCall, reason: BlockReason | null = call.de
   return receipt
 }
 
+/** What a report needs to know of a call. */
+export type RunCall = Pick<OpenCall, 'pendingCallId' | 'argumentHash' | 'approvals'> & {
+  readonly decision: Pick<OpenCall['decision'], 'output_paths'>
+}
+
 /** The client's report about a call that the wrapper did not run. */
-export function reportedReceipt(call: OpenCall, outcome: Outcome): Receipt {
+export function reportedReceipt(call: RunCall, outcome: Outcome): Receipt {
   const { pendingCallId, argumentHash, approvals } = call
   const receipt: Receipt = {
     pending_call_id: pendingCallId,
@@ -62,13 +67,13 @@ export function reportedReceipt(call: OpenCall, outcome: Outcome): Receipt {
 }
 
 /** The program's own account of a call that it ran itself: weaker evidence, with the values that contracts read. */
-export function settledReceipt(call: OpenCall, outcome: Outcome, given: unknown, salt: string): Receipt {
+export function settledReceipt(call: RunCall, outcome: Outcome, given: unknown, salt: string): Receipt {
   const result = outcome === 'succeeded' ? writtenJson(given) : undefined
   return { ...reportedReceipt(call, outcome), ...(result !== undefined && resultEvidence(call, result, salt)) }
 }
 
 function resultEvidence(
-  call: OpenCall,
+  call: RunCall,
   result: JsonValue,
   salt: string,
 ): Pick<Receipt, 'result_hash' | 'result_unhashable' | 'outputs'> {

@@ -7,6 +7,7 @@ import { type ApiResult, GovernedPromise } from '../clients/api-promise.js'
 import { isClientStream } from '../clients/client-stream.js'
 import type { ModelCall } from '../clients/govern-client.js'
 import type { Provider, RequestView, SaidInstead } from '../providers/provider.js'
+import { checkConstraints } from './check-constraints.js'
 import { NOT_RUN } from './continuations.js'
 import { explainToModel } from './gate.js'
 import { answerInstead, answerOf, type GivenAnswer, type PendingRequest, wholeAnswer } from './judge-answer.js'
@@ -160,10 +161,11 @@ function* prepare(turn: Turn, request: JsonObject): Steps<Prepared> {
         yield session.openCalls.whenIdle({ onLongWait: session.notes.toolWaits })
         session.assertUsable()
       }
-      resolveEarlierCalls(session, view)
+      resolveEarlierCalls(session, provider, asked)
       yield* wait(session.deliver())
     }
-    const preflight = preflightOf(session.authority().plan, provider, asked)
+    const isShared = session.settings.shared !== null
+    const preflight = preflightOf(session.authority().plan, provider, asked, isShared)
     const result = yield* wait(session.authority().preflight(preflight))
     const prepared = narrowRequest(session, provider, asked, preflight, result)
     if ('request' in prepared) return { request: completed(prepared.request) }
@@ -186,10 +188,11 @@ function* prepareWatched(turn: Turn, request: JsonObject, view: RequestView): St
     if (session.stance('local') === 'log') return { request }
     session.checkProvider(provider.name, view.model)
     if (view.tools.length > 0) {
-      resolveEarlierCalls(session, view)
+      resolveEarlierCalls(session, provider, asked)
       yield* wait(session.deliver())
     }
-    const preflight = preflightOf(session.authority().plan, provider, asked)
+    const isShared = session.settings.shared !== null
+    const preflight = preflightOf(session.authority().plan, provider, asked, isShared)
     const result = yield* wait(session.authority().preflight(preflight))
     narrowRequest(session, provider, asked, preflight, result)
   } catch (error) {
@@ -238,7 +241,8 @@ function* judge(turn: Turn, answer: ModelAnswer): Steps<TurnResult> {
     }
     asked.trace.decided(verdict.decisions)
     const approver = turn.options.asksLater && session.approver.onCheckpoint === undefined ? 'later' : session.approver
-    const calls = yield* wait(registerCalls(verdict, proposedCalls(context), approver))
+    const registered = yield* wait(registerCalls(verdict, proposedCalls(context), approver))
+    const calls = session.settings.shared === null ? registered : checkConstraints(session, registered)
     noteAnswer(context, 'enforce', calls.decisions, verdict.by)
     try {
       // People take their time: the session may have been killed meanwhile.

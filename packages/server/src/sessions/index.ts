@@ -5,7 +5,7 @@ import { createSession } from './create-session.js'
 import { endSession } from './end-session.js'
 import { exportEvents } from './export-events.js'
 import { killSession } from './kill-session.js'
-import { loadSession } from './load-session.js'
+import { findSession, loadSession } from './load-session.js'
 import { preflight } from './preflight.js'
 import { propose } from './propose.js'
 import { recoverSession } from './recover-session.js'
@@ -28,7 +28,7 @@ const onSession = {
 } satisfies Partial<Handlers>
 
 /** The governed cycle, its controls and its ledger. */
-export const sessionHandlers = { createSession, ...onSession, listSeals } satisfies Partial<Handlers>
+export const sessionHandlers = { createSession, findSession, ...onSession, listSeals } satisfies Partial<Handlers>
 
 /** Routes about one session, which is read together with the key. */
 export const sessionRoutes = Object.keys(onSession) as (keyof typeof onSession)[]

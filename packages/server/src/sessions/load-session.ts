@@ -2,6 +2,7 @@ import type { Input, Reply, Routes } from '@countersign/protocol'
 import { loadForDecision } from '../change/change-session.js'
 import { pendingCalls, sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
+import { findSessionByIds } from '../store/sessions/findable-ids.js'
 
 /** Loads the runtime view of a session and, when asked, its pending work. */
 export async function loadSession(
@@ -14,4 +15,12 @@ export async function loadSession(
     ...(query.include === 'pending' ? { pending: pendingCalls(session) } : {}),
     ledger: session.head.ledger,
   }
+}
+
+/** Finds the session that a conversation belongs to. Another tenant's, agent's or environment's is not found. */
+export async function findSession(
+  { app, tenant: { tenantId } }: Context,
+  { body: { agent, environment, ids } }: Input<Routes['findSession']>,
+): Promise<Reply<Routes['findSession']>> {
+  return { session_id: await findSessionByIds(app.database.sql, { tenantId, agent, environment }, ids) }
 }

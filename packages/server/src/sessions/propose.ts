@@ -144,6 +144,7 @@ function judge(
         model: body.model ?? null,
       },
       content: contentOfProposal(fixed.captureLevel, { proposalId, response, sent: body.response, decisions }),
+      findBy: body.find_by === undefined ? NO_IDS : [...new Set(body.find_by)].sort(),
       workflow:
         workflow === null
           ? undefined
@@ -173,6 +174,8 @@ function judge(
     },
   }
 }
+
+const NO_IDS: readonly string[] = []
 
 /** The session's newest request lies in its row; another one is looked up. Null when the session has none by this id. */
 async function preparedRequest({ session, sql }: LoadedSession, id: string): Promise<StoredRequest | null> {

@@ -26,6 +26,8 @@ export interface GovernedOptions {
   readonly onInDoubt: OnInDoubt | undefined
   readonly report: Report
   readonly onKilled: (cause: KillCause) => void
+  /** Several processes hold the session. */
+  readonly isShared?: boolean
 }
 
 /** While the server is away, one short attempt shows whether it is back. */
@@ -84,6 +86,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     onInDoubt: options.onInDoubt,
     onOpened: () => noteStop(stopReasonOf(server.known().status)),
     report,
+    isShared: options.isShared ?? false,
   })
   const controls = createControls({
     server,
@@ -258,7 +261,8 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     flush: deliverAll,
     async close() {
       await deliverAll()
-      await endOnServer()
+      // Another process may go on with a session that is shared.
+      if (options.isShared !== true) await endOnServer()
       outbox.stop()
     },
   }

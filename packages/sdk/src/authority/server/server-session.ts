@@ -26,6 +26,8 @@ export interface ServerSessionOptions {
   readonly provider: string | null
   readonly workflow: JoinedWorkflow | null
   readonly takeover: boolean
+  /** The reply to the create, where it was made already. */
+  readonly created?: ReplyOf<'createSession'> | null
 }
 
 /** The client side of one session on the server: every request, and what the replies have revealed about it so far. */
@@ -91,7 +93,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   return {
     known: () => known,
     async open(limits) {
-      const created = await createOrFindHeld(options, limits)
+      const created = options.created ?? (await createOrFindHeld(options, limits))
       if (created !== null) {
         learnSession(created)
         // A workflow gives labels and bounds that only the server knows.
@@ -129,6 +131,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
         model: model.slice(0, 256),
         ...(usage !== null && { usage }),
         ...(proposal.flows !== undefined && { flows: proposal.flows }),
+        ...(proposal.findBy !== undefined && { find_by: [...proposal.findBy] }),
       }
       const { capture } = proposal
       const reply = await sendResponse(proposal, (response, isWhole) => {
@@ -184,22 +187,30 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   }
 }
 
+/** Who the session is for. The plan is not part of it: without one, the server chooses it. */
+export function createBodyOf(identity: Omit<SessionIdentity, 'salt'>) {
+  const { sessionId, holderId, agent, environment, unmatchedPolicy, captureLevel, principal, labels } = identity
+  return {
+    session_id: sessionId,
+    holder_id: holderId,
+    ...(agent !== null && { agent }),
+    ...(environment !== null && { environment }),
+    unmatched_policy: unmatchedPolicy,
+    capture_level: captureLevel,
+    ...(principal !== undefined && { principal }),
+    ...(labels.length > 0 && { labels: [...labels] }),
+  }
+}
+
 /** Null when another holder has the session: the way in is then to recover it. */
 async function createOrFindHeld(
   { transport, identity, compiled, provider, workflow }: ServerSessionOptions,
   limits?: CallLimits,
 ): Promise<ReplyOf<'createSession'> | null> {
-  const { sessionId, holderId, agent, environment, unmatchedPolicy, captureLevel, principal, labels } = identity
+  const { agent, environment } = identity
   const body = {
-    session_id: sessionId,
-    holder_id: holderId,
-    ...(agent !== null && { agent }),
-    ...(environment !== null && { environment }),
+    ...createBodyOf(identity),
     compiled_hash: compiled.hash,
-    unmatched_policy: unmatchedPolicy,
-    capture_level: captureLevel,
-    ...(principal !== undefined && { principal }),
-    ...(labels.length > 0 && { labels: [...labels] }),
     ...(provider !== null && { provider }),
     ...(workflow !== null && { workflow: joinOf(workflow) }),
   }

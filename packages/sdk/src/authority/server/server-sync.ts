@@ -35,6 +35,8 @@ export interface ServerSyncOptions {
   readonly onInDoubt: OnInDoubt | undefined
   readonly onOpened: () => void
   readonly report: Report
+  /** Several processes hold the session: what waits on the server may be another's, and the request tells its outcome. */
+  readonly isShared: boolean
 }
 
 /** Refusals that say no more than that this client is behind: it catches up and asks again. */
@@ -68,6 +70,7 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
     })
     options.controls().replayOn(replica.begin(opened))
     setDoubt(opened.inDoubt)
+    if (options.isShared && !opened.fresh) client.move('answer_lost')
     options.onOpened()
   }
 
@@ -77,13 +80,14 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
   }
 
   /** Everything that must have reached the server before a request is prepared. */
-  async function catchUp({ tools }: PreflightRequest): Promise<void> {
+  async function catchUp(request: PreflightRequest): Promise<void> {
+    const { tools } = request
     await open()
     if (client.now().earlierCalls === 'in_doubt') await resolving.run()
     await options.controls().flush()
     await deliverReceipts()
     // What was decided here instead may still run; only a turn with tools has waited for it.
-    if (client.now().answer === 'lost' && tools.length > 0) await resolveUnseen()
+    if (client.now().answer === 'lost' && tools.length > 0) await resolveUnseen(request)
     else if (client.now().answer === 'lost') client.move('replica_diverged')
     if (client.now().replica === 'exact') return
     replica.adopt(await server.loadState())
@@ -110,9 +114,12 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
     client.move('replica_diverged')
   }
 
-  async function resolveUnseen(): Promise<void> {
+  async function resolveUnseen({ reported }: PreflightRequest): Promise<void> {
     const { pending } = await server.load()
-    const receipts = pending.map((call) => outbox.evidenceFor(call) ?? receiptInDoubt(call, 'not_executed'))
+    const salt = replica.saltOf('server')
+    const receipts = pending.map(
+      (call) => outbox.evidenceFor(call) ?? reported?.(call, salt) ?? receiptInDoubt(call, 'not_executed'),
+    )
     if (receipts.length > 0) await server.submit(receipts)
     client.move('lost_answer_resolved')
     client.move('replica_diverged')
@@ -135,7 +142,7 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
   /** What a refusal says about where the server is. */
   async function learnFrom(refusal: ServiceRefusal): Promise<void> {
     const { pending } = await server.load()
-    if (refusal.code === 'PENDING_CALLS') client.move('answer_lost')
+    if (refusal.code === 'PENDING_CALLS' || options.isShared) client.move('answer_lost')
     if (refusal.code === 'SESSION_RECOVERING') setDoubt(pending)
     client.move('replica_diverged')
   }

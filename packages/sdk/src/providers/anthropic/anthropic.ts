@@ -80,6 +80,7 @@ function messageViews(message: JsonObject): MessageView[] {
       text: contentText(part.content),
       callId: text(part.tool_use_id),
       calls: [],
+      ...(part.is_error === true && { isError: true }),
     }),
   )
   const parts = objects(message.content)

@@ -66,7 +66,10 @@ export function emptyPlan(): LoadedPlan {
 type ReadPlan = { ok: true; loaded: LoadedPlan } | { ok: false; problem: string }
 
 /** The approved plan of a lookup, checked against its hash. */
-export function readApprovedPlan({ compiled_session: session, compiled_hash: hash }: PlanLookup): ReadPlan {
+export function readApprovedPlan({
+  compiled_session: session,
+  compiled_hash: hash,
+}: Pick<PlanLookup, 'compiled_session' | 'compiled_hash'>): ReadPlan {
   if (session === null || hash === null)
     return { ok: false, problem: 'the server reports an approved plan but did not send it' }
   try {

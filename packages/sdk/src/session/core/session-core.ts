@@ -7,7 +7,7 @@ import type { LocalSessionOptions } from '../../authority/local/local-session.js
 import { createOpenCalls, type EvidenceBatch, type OpenCalls } from '../../authority/open-calls.js'
 import { createGovernedAuthority } from '../../authority/server/governed-authority.js'
 import { createServerSession, type ServerSession } from '../../authority/server/server-session.js'
-import { createTransport, type Transport } from '../../authority/transport.js'
+import { createTransport, type ReplyOf, type Transport } from '../../authority/transport.js'
 import { createReport } from '../../base/create-report.js'
 import type { Report } from '../../base/diagnostics.js'
 import { ReplayConfigError, ReplayKillError, ReplayUnavailableError } from '../../base/errors.js'
@@ -15,7 +15,8 @@ import type { KnownOrPromised } from '../../base/steps.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
 import type { RunningTool } from '../../turn/tools.js'
 import type { Stance } from '../../turn/turn-session.js'
-import { attachPlan, DEFAULT_AGENT } from './attachment.js'
+import { attachSharedSession } from './attach-shared-session.js'
+import { ATTACHED_AS, type Attachment, attachPlan, DEFAULT_AGENT } from './attachment.js'
 import { createProviderCheck } from './provider-pattern.js'
 import { reportProtection } from './report-protection.js'
 import { attachedRules, firstRules, type SessionRules } from './session-rules.js'
@@ -87,12 +88,15 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     report({ type: 'replay_killed', session_id: sessionId, cause })
   }
 
-  function authorityFor({ loaded, governed, mode, compat, attachment }: SessionRules): Authority {
+  function authorityFor(
+    { loaded, governed, mode, compat, attachment }: SessionRules,
+    created: ReplyOf<'createSession'> | null = null,
+  ): Authority {
     const watches = mode !== 'enforce' || (!governed && compat === 'advisory')
     const local: LocalSessionOptions = {
       identity: {
         sessionId,
-        holderId: `hld_${randomUUID()}`,
+        holderId: settings.shared?.holderId ?? `hld_${randomUUID()}`,
         // The plan of a session without an agent was looked up under this name: it is recorded under the same.
         agent: settings.agent ?? loaded.plan.session.agent ?? (attachment === null ? null : DEFAULT_AGENT),
         environment: settings.environment,
@@ -118,18 +122,20 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
       provider: providerName,
       workflow,
       takeover,
+      created,
     })
-    return createGovernedAuthority({ server, local, onError, maxUnguardedCalls, onInDoubt, report, onKilled })
+    const isShared = settings.shared !== null
+    return createGovernedAuthority({ server, local, onError, maxUnguardedCalls, onInDoubt, report, onKilled, isShared })
   }
 
   /** Puts the approved plan in force, with everything that the program did in the meantime. */
   async function attach(found: Transport): Promise<void> {
-    const attachment = await attachPlan(settings, found)
+    const { attachment, created } = await attachTo(settings, found)
     rules = attachedRules(settings, attachment)
     report({ type: 'governance_attachment', session_id: sessionId, state: attachment.state, detail: attachment.detail })
     const before = authority.labels()
     checkProvider = providerCheckFor(rules)
-    authority = authorityFor(rules)
+    authority = authorityFor(rules, created)
     for (const label of before) if (!settings.labels.includes(label)) authority.addLabel(label)
     if (filter !== null) authority.setFilter(filter)
     if (killing.signal.aborted) authority.kill('client')
@@ -214,6 +220,19 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     },
     snapshot: (lastNarrowing) => authority.snapshot(lastNarrowing),
   }
+}
+
+interface Attached {
+  readonly attachment: Attachment
+  /** The session, where it was opened on the way. */
+  readonly created: ReplyOf<'createSession'> | null
+}
+
+/** A session of several processes goes by its own plan, even if another was approved since it began. */
+async function attachTo(settings: ReplaySettings, transport: Transport): Promise<Attached> {
+  const isEnforced = (settings.mode ?? ATTACHED_AS[settings.environment].mode) === 'enforce'
+  if (settings.shared !== null && isEnforced) return attachSharedSession(settings, settings.shared.holderId, transport)
+  return { attachment: await attachPlan(settings, transport), created: null }
 }
 
 /** One after the other, each to whoever decided its calls. */

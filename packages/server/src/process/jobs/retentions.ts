@@ -9,6 +9,7 @@ import { deleteUnusedPlans } from '../../store/governance/plans.js'
 import { deleteOldSeals } from '../../store/ledgers/seals.js'
 import { BUDGET_DAYS, deleteOldRuns } from '../../store/runs/runs.js'
 import { deleteOldContent, deleteOldErasures } from '../../store/sessions/content.js'
+import { deleteOldFindableIds } from '../../store/sessions/findable-ids.js'
 import { deleteOldPreparedRequests } from '../../store/sessions/prepared-requests.js'
 import { deleteOldLateReceipts } from '../../store/sessions/receipts.js'
 import { deleteEndedHolds } from '../../store/sessions/resource-holds.js'
@@ -44,6 +45,10 @@ export const RETENTIONS: readonly Retention[] = [
   {
     name: 'late-receipts',
     remove: (tx, { olderThanDays, limit }) => deleteOldLateReceipts(tx, olderThanDays, limit),
+  },
+  {
+    name: 'findable-ids',
+    remove: (tx, { olderThanDays, limit }) => deleteOldFindableIds(tx, olderThanDays, limit),
   },
   {
     name: 'content',

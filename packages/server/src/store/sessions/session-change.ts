@@ -26,6 +26,8 @@ export interface SessionChange {
   readonly lateReceipts?: readonly NewLateReceipt[]
   readonly content?: readonly NewContent[]
   readonly audit?: NewAuditEntry
+  /** Ids of calls and responses by which the session can be found: sorted, each once. */
+  readonly findBy?: readonly string[]
   /** Only under the workflow's lock. */
   readonly workflow?: WorkflowChange | undefined
 }

@@ -3,6 +3,7 @@ import type { Queryable } from '../../postgres/sql.js'
 import { AUDIT, auditOf } from '../audit.js'
 import { STORE_PLAN } from '../governance/plans.js'
 import { type NewContent, STORE_ARGUMENTS, STORE_CONTENT } from './content.js'
+import { NOTE_FINDABLE_IDS } from './findable-ids.js'
 import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
 import { appendEvent, appendEvents, type NewEvent } from './ledger.js'
 import { NOT_SUPERSEDED, NOT_USED, SUPERSEDE, superseded, TAKE_SUPERSEDED } from './prepared-requests.js'
@@ -51,6 +52,7 @@ type Part =
   | 'facets'
   | 'holds'
   | 'audit'
+  | 'findable'
   | 'proof'
 
 type Has = (part: Part) => boolean
@@ -84,6 +86,7 @@ const CTES: readonly (readonly [Part, string])[] = [
   ['facets', NOTE_FACETS],
   ['holds', END_HOLDS],
   ['audit', AUDIT],
+  ['findable', NOTE_FINDABLE_IDS],
   ['plan', `plan as (${STORE_PLAN})`],
 ]
 
@@ -162,6 +165,7 @@ function partsOf(change: SessionChange, proof: KeyProof | undefined): { parts: P
   if (change.receipts !== undefined) addReceipts(add, values, change)
   if (change.content !== undefined) addContent(add, change.content, session.now)
   if (change.audit !== undefined) add('audit', auditOf(change.audit))
+  if (change.findBy !== undefined && change.findBy.length > 0) addFindable(add, session, change.findBy)
   if (change.created !== undefined) addCreated(add, session, change.created.upload)
   if (proof !== undefined) add('proof', proofOf(proof))
   return { parts, values }
@@ -230,6 +234,17 @@ function addContent(add: Add, content: readonly NewContent[], now: Date): void {
   const isArguments = content.length === 1 && first.kind === 'arguments'
   if (isArguments) add('arguments', { content_ref: first.ref, content_body: jsonText(first.body), now })
   else add('content', { content: jsonText(content), now })
+}
+
+function addFindable(add: Add, { fixed, head, now }: SessionRow, ids: readonly string[]): void {
+  const { agent } = head.state
+  if (agent === null || fixed.environment === null) return
+  add('findable', {
+    find_by: jsonText(ids),
+    find_agent: agent,
+    find_environment: fixed.environment,
+    find_at: now,
+  })
 }
 
 function addCreated(add: Add, { fixed, head: { state } }: SessionRow, upload: object | null): void {

@@ -1,0 +1,76 @@
+import { GatewayProblem } from '../base/problems.js'
+import type { GatewayRequest } from '../http/route.js'
+import { SESSION_HEADER } from './which-session.js'
+
+/** Headers that belong to one connection, or to the gateway itself. */
+const NOT_SENT = new Set([
+  'host',
+  'connection',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'content-length',
+  'accept-encoding',
+  'origin',
+])
+
+/** What of the client's headers goes to the upstream: its own key among them. */
+export function outgoingHeaders(headers: Headers): Headers {
+  const perConnection = new Set((headers.get('connection') ?? '').toLowerCase().split(/\s*,\s*/))
+  const sent = new Headers()
+  for (const [name, value] of headers) {
+    if (NOT_SENT.has(name) || perConnection.has(name) || name.startsWith('x-countersign-')) continue
+    sent.append(name, value)
+  }
+  // What is judged must be readable, and what is passed on stays as it came.
+  sent.set('accept-encoding', 'identity')
+  return sent
+}
+
+const NOT_PASSED = [
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'trailer',
+  'upgrade',
+  'content-length',
+  'content-encoding',
+]
+
+/** The answer for the client, with the id of its session. */
+export function withSession(response: Response, sessionId: string | null): Response {
+  const headers = new Headers(response.headers)
+  for (const name of NOT_PASSED) headers.delete(name)
+  if (sessionId !== null) headers.set(SESSION_HEADER, sessionId)
+  const { status, statusText, body } = response
+  return new Response(body, { status, statusText, headers })
+}
+
+/** The body of a model call: a JSON object in UTF-8, and nothing else. */
+export async function readJsonText(request: GatewayRequest): Promise<string> {
+  const type = (request.headers.get('content-type') ?? '').toLowerCase()
+  const encoding = (request.headers.get('content-encoding') ?? 'identity').toLowerCase()
+  if (
+    !/^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/.test(type) ||
+    encoding !== 'identity'
+  ) {
+    throw new GatewayProblem(
+      'content_type',
+      'the body must be JSON in UTF-8, not compressed: set content-type: application/json',
+    )
+  }
+  const bytes = await request.body()
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text
+  } catch {
+    // Said below: what the parser says repeats a part of the body.
+  }
+  throw new GatewayProblem('body_invalid', 'the body of a call of a model must be a JSON object in UTF-8')
+}

@@ -1,0 +1,103 @@
+import { type Diagnostic, openSharedSession, type Session } from '@countersign/sdk'
+import type { GatewaySettings } from '../base/settings.js'
+
+/** A session as this process holds it: the server has all of it that matters, so that any process can go on with it. */
+export interface PooledSession {
+  readonly session: Session
+  /** Sends requests to upstreams as turns of the session. */
+  readonly fetch: typeof globalThis.fetch
+}
+
+export interface SessionPool {
+  /** The session of this id, opened where this process does not have it yet. */
+  get(agent: string, sessionId: string): PooledSession
+  close(): Promise<void>
+}
+
+export interface PoolOptions {
+  readonly settings: GatewaySettings
+  readonly apiKey: string
+  readonly fetch: typeof globalThis.fetch
+  readonly upstream: typeof globalThis.fetch
+  readonly log: (line: string) => void
+  /** Called with ids by which later requests can be told to be of a session. */
+  readonly onAnswer: (agent: string, sessionId: string, ids: readonly string[]) => void
+}
+
+/** Sessions that were used last. One that is dropped is opened again when it is needed. */
+const POOLED = 1_000
+
+const MODES = { observe: 'log-only', shadow: 'shadow', enforce: 'enforce' } as const
+
+export function createSessionPool(options: PoolOptions): SessionPool {
+  const sessions = new Map<string, PooledSession>()
+  return {
+    get(agent, sessionId) {
+      const key = `${agent}\n${sessionId}`
+      const known = sessions.get(key)
+      const pooled = known !== undefined && isUsable(known) ? known : open(options, agent, sessionId)
+      sessions.delete(key)
+      sessions.set(key, pooled)
+      if (sessions.size > POOLED) dropOldest(sessions)
+      return pooled
+    },
+    async close() {
+      await Promise.all([...sessions.values()].map(({ session }) => session.close()))
+      sessions.clear()
+    },
+  }
+}
+
+/** What has failed is opened again: the plan may be approved now, and the server back. */
+function isUsable({ session }: PooledSession): boolean {
+  const { governanceAttachment } = session.getHealth()
+  return !FAILED.has(governanceAttachment ?? '')
+}
+
+const FAILED = new Set(['no_plan', 'artifact_invalid', 'attachment_failed', 'fetch_failed'])
+
+function dropOldest(sessions: Map<string, PooledSession>): void {
+  const oldest = sessions.entries().next()
+  if (oldest.done) return
+  const [key, { session }] = oldest.value
+  sessions.delete(key)
+  void session.close().catch(() => {})
+}
+
+function open(
+  { settings, apiKey, fetch, upstream, log, onAnswer }: PoolOptions,
+  agent: string,
+  sessionId: string,
+): PooledSession {
+  const { apiUrl, environment, mode, captureLevel, unmatchedPolicy, principal } = settings
+  const session = openSharedSession(
+    {
+      agent,
+      sessionId,
+      apiKey,
+      runtimeUrl: apiUrl,
+      environment,
+      captureLevel,
+      unmatchedPolicy,
+      fetch,
+      ...(mode !== null && { mode: MODES[mode] }),
+      ...(principal !== null && { principal }),
+      onCheckpoint: ({ checkpoint_id }) => ({
+        checkpoint_id,
+        decision: 'deny',
+        decided_by: 'gateway',
+        reason: 'nobody can be asked through the gateway',
+        decided_at: new Date().toISOString(),
+      }),
+      diagnostics: (event) => logDiagnostic(event, log),
+    },
+    (ids) => onAnswer(agent, sessionId, ids),
+  )
+  return { session, fetch: session.fetchThrough(upstream) }
+}
+
+/** What every session says of itself when it goes well is no news. */
+function logDiagnostic(event: Diagnostic, log: (line: string) => void): void {
+  if (event.type === 'governance_attachment' && event.state === 'attached') return
+  log(JSON.stringify(event))
+}

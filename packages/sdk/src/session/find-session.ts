@@ -1,0 +1,36 @@
+import { type Environment, LIMITS } from '@countersign/protocol'
+import { createTransport } from '../authority/transport.js'
+
+/** Where sessions are looked for. */
+export interface SessionSearch {
+  /** API key of the tenant. */
+  readonly apiKey: string
+  /** URL of the server. */
+  readonly runtimeUrl: string
+  /** The agent whose sessions count. */
+  readonly agent: string
+  /** The environment whose sessions count. */
+  readonly environment: Environment
+  /** Ids of calls and responses in a conversation, the newest last. */
+  readonly ids: readonly string[]
+  /** Sends the request. */
+  readonly fetch: typeof globalThis.fetch
+}
+
+/**
+ * Finds the session whose calls stand in a conversation, among those of one agent; null where there is none. Throws when
+ * the server cannot be asked.
+ */
+export async function findSession({
+  apiKey,
+  runtimeUrl,
+  agent,
+  environment,
+  ids,
+  fetch,
+}: SessionSearch): Promise<string | null> {
+  const transport = createTransport({ baseUrl: runtimeUrl, apiKey, timeoutMs: 10_000, fetch })
+  const body = { agent, environment, ids: ids.slice(-LIMITS.findableIds) }
+  const { session_id: sessionId } = await transport.call('findSession', { body })
+  return sessionId
+}

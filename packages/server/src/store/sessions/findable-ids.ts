@@ -1,0 +1,35 @@
+import type { Queryable } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
+import { deleteSome } from '../delete-some.js'
+
+/** The CTE `findable`: the ids of the value `find_by`, for the session in `changed`. They come in order, so that two writes cannot wait for each other. */
+export const NOTE_FINDABLE_IDS = `findable as (
+    insert into findable_ids (tenant_id, agent, environment, id, session_id, at)
+    select changed.tenant_id, :find_agent::text, :find_environment::text, i.id, changed.session_id, :find_at::timestamptz
+    from changed, json_array_elements_text(:find_by::text::json) with ordinality as i (id, place)
+    order by i.place
+    on conflict (tenant_id, agent, environment, id) do update set session_id = excluded.session_id, at = excluded.at
+  )`
+
+export interface FindableScope {
+  readonly tenantId: string
+  readonly agent: string
+  readonly environment: string
+}
+
+/** The session that has most of these ids, the newest of several; null where none has any. */
+export async function findSessionByIds(
+  sql: Queryable,
+  { tenantId, agent, environment }: FindableScope,
+  ids: readonly string[],
+): Promise<string | null> {
+  const [row] = await sql<{ sessionId: string }[]>`
+    select session_id from findable_ids
+    where tenant_id = ${tenantId} and agent = ${agent} and environment = ${environment} and id = any (${[...ids]})
+    group by session_id order by count(*) desc, max(at) desc limit 1`
+  return row?.sessionId ?? null
+}
+
+export function deleteOldFindableIds(sql: Queryable, days: number, limit: number): Promise<number> {
+  return deleteSome(sql, 'findable_ids', sql`at < ${daysAgo(sql, days)}`, limit)
+}

@@ -1,0 +1,23 @@
+import type { Facts } from '../facts.js'
+
+export const gatewayWires = {
+  'gateway.wires':
+    'Official clients of OpenAI and Anthropic are governed by changing their base URL alone, plain and streamed',
+  'gateway.refuses-by-name': 'What cannot be governed is refused by name and never reaches the upstream',
+  'gateway.passes': 'Models and token counts, errors, request ids and aborts pass between client and upstream',
+  'gateway.keys-stay':
+    "The client's own provider key reaches the upstream, and stands in no log, error, capture or table",
+  'gateway.session.found':
+    'A conversation is one session: by header, else by the call ids in its history, else a new one',
+  'gateway.session.apart': 'A session is found within its tenant, agent and environment, and never across',
+  'gateway.session.shared':
+    'The same conversation through two gateway processes is one session, and neither takes it from the other',
+  'gateway.retry': "A client's retry of a request is the same turn",
+  'gateway.reported':
+    'The outcome of a call is reported from the result in the next request, with the values that contracts read',
+  'gateway.fails-closed': 'Nothing is let through while the service cannot be asked, and the refusal says so',
+  'gateway.modes':
+    'observe captures, shadow blocks nothing, enforce blocks; the plan is the one approved for agent and environment',
+  'gateway.bad-input':
+    'What could be read in two ways, is too large, too slow or not JSON gets a clear 4xx, and nothing runs',
+} satisfies Facts
