@@ -19,6 +19,8 @@ export const DIAGNOSTIC_MEANINGS: Readonly<Record<DiagnosticType, string>> = {
   replay_advisory_block: 'Advisory enforcement: this call would have been blocked.',
   replay_advisory_narrow: 'Advisory enforcement: these tools would have been removed.',
   replay_judgement_failed: 'A call could not be evaluated. It was not blocked, because the session does not enforce.',
+  replay_policy_error:
+    'A Cedar policy failed on a call, which is blocked like one that it denies; reported once for each tool.',
   replay_control_refused: 'The server rejected a label or a tool filter.',
   replay_throttled: "The tenant's quota is used up for now. The call waits and is sent again.",
   replay_turn_waiting:

@@ -20,6 +20,7 @@ import { DIAGNOSTIC_MEANINGS } from './diagnostic-meanings.js'
 import { HEALTH_FACTS, HEALTH_MEANINGS } from './health-meanings.js'
 import { LIMIT_MEANINGS } from './limit-meanings.js'
 import { optionRows } from './option-docs.js'
+import { policySections } from './policies-page.js'
 
 const table = (head: readonly string[], rows: readonly (readonly unknown[])[]) =>
   [
@@ -226,6 +227,11 @@ const contractPage = () =>
     ),
   )
 
+const policiesPage = () => {
+  const [intro = '', ...sections] = policySections()
+  return pageFrom('scripts/reference/policies-page.ts', 'Policies', intro, ...sections)
+}
+
 const commandsPage = () =>
   pageFrom(
     'packages/cli',
@@ -258,6 +264,7 @@ export const referencePages = (): ReadonlyMap<string, string> =>
     ['health.md', healthPage()],
     ['hashes.md', hashesPage()],
     ['contract-language.md', contractPage()],
+    ['policies.md', policiesPage()],
     ['commands.md', commandsPage()],
     ['openapi.json', `${compactJson(openApiDocument())}\n`],
   ])

@@ -1,8 +1,10 @@
 import * as cedar from '@cedar-policy/cedar-wasm/nodejs'
 import { type CedarModule, type CedarRequest, createPolicyEvaluator } from '@countersign/engine'
 import { expect, test } from 'vitest'
+import { POLICY_EXAMPLES, policySections } from '../../scripts/reference/policies-page.js'
 import { describeShared } from '../support/data/describe-shared.js'
 import { readSharedJson, readSharedLines } from '../support/data/shared-data.js'
+import { proves } from '../support/proves.js'
 
 interface CedarRequestCase {
   description: string
@@ -85,4 +87,14 @@ describeShared('Cedar, sampled corpus', CORPUS, () => {
       expect.soft(answered, each.name).toEqual(expected)
     }
   })
+})
+
+proves('policy.reference', () => {
+  const policies = createPolicyEvaluator(cedar as CedarModule)
+  const page = policySections().join('\n')
+  for (const word of ['principal', 'action', 'resource', 'context']) expect(page).toContain(`| \`${word}\` |`)
+  for (const { cedar: text, asked, decision } of POLICY_EXAMPLES) {
+    expect(policies.check(text)).toEqual([])
+    expect([text, policies.prepare(text).decide({ ...asked, atMs: 0 }).decision]).toEqual([text, decision])
+  }
 })

@@ -13,6 +13,8 @@ export const blockReasons = {
   'block.ambiguous-phase-transition': 'Calls towards different phases in one response block with ambiguous_phase_transition',
   'block.unmatched-tool-blocked': 'A tool without contract blocks with unmatched_tool_blocked under unmatchedPolicy block',
   'block.policy-error': 'A policy that fails on a call blocks it, and the decision tells its owner so, but not the model',
+  'block.policy-error.reported': 'A policy that fails is reported: a diagnostic of the SDK, a metric and a line of the log, without content',
+  'policy.reference': 'The reference says what principal, action, resource and context are, with examples that are run',
   'block.policy-denied': 'A principal without authorization blocks with policy_denied',
   'block.execution-constraint-violated': 'Arguments that fail the check before execution block with execution_constraint_violated',
   'block.risk-gate-blocked': 'A side effect that risk_defaults refuse blocks with risk_gate_blocked',

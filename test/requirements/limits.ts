@@ -12,6 +12,7 @@ export const limits = {
   'limit.runs-no-daily-cap': 'Runs have no limit per day',
   'limit.token-bucket': 'Rates are limited by token buckets, which refill with time',
   'limit.label-length': 'Labels have 1 to 128 characters',
+  'quota.default-carries-agents': 'On the quota of a service that one runs oneself, twenty agents at once finish their turns',
   'limit.max-retries': 'maxRetries lies between 0 and 5 and is 0 by default',
   'limit.max-unguarded-calls': 'maxUnguardedCalls is 3 by default',
   'limit.checkpoint-triggers': 'A session triggers at most 10 checkpoints',

@@ -23,6 +23,7 @@ export const resourcesRecords = {
   'contract.label-gates': 'A contract can deny its tool under given labels',
   'contract.aggregates': 'A contract can bound an aggregate over the session',
   'contract.envelopes': 'A contract can hold a value within an established reference value',
+  'contract.no-decoration': 'A key that nothing would enforce, such as retries or rate_limits, is refused with what to write instead',
   'contract.hours': 'A contract or a pack can say at which hours its tools may be called, in a time zone',
   'contract.schemas': 'The JSON Schemas of contracts, session.yaml and stories accept what the compiler accepts, and are published',
   'contract.init': '`countersign init` writes contracts and stories from definitions of tools, and overwrites nothing',

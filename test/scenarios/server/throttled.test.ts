@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { consoleText } from '../../../packages/sdk/src/base/warn-on-console.js'
 import type { Diagnostic } from '../../../packages/sdk/src/index.js'
+import { readConfig } from '../../../packages/server/src/base/config.js'
+import { proves } from '../../support/proves.js'
 import { calls } from '../../support/runtime/agent.js'
 import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
@@ -46,4 +48,37 @@ test('without a callback the console says it in the same words each time, so onc
     consoleText({ type: 'replay_throttled', session_id: `s-${wait_ms}`, wait_ms, detail: 'the quota is used up' }),
   )
   expect([first, second]).toEqual(['the quota is used up', 'the quota is used up'])
+})
+
+proves('quota.default-carries-agents', async () => {
+  const tenant = await runtime.createTenant({
+    quota: readConfig({ COUNTERSIGN_SIGNING_KEYS: 'x'.repeat(32) }).defaultQuota,
+  })
+  const sessions = Array.from({ length: 20 }, () => {
+    const diagnostics: Diagnostic[] = []
+    const started = agent.start({
+      apiKey: tenant.key,
+      timeoutMs: 60_000,
+      fetch: runtime.fetch,
+      contracts: [{ tool: 'look', side_effect: 'read' }],
+      tools: { look: () => ({ found: true }) },
+      diagnostics: (event) => diagnostics.push(event),
+    })
+    return { ...started, diagnostics }
+  })
+  const turns = await Promise.all(
+    sessions.map(async ({ session, ask }) => {
+      for (let turn = 0; turn < 3; turn += 1) {
+        agent.provider.enqueue(calls(['look', {}, 'c1']))
+        await ask(['look'])
+        await session.tools?.look?.({}, { callId: 'c1' })
+      }
+      await session.restore()
+      return session.getState().stateVersion
+    }),
+  )
+  expect(turns).toEqual(Array(20).fill(3))
+  const reported = sessions.flatMap(({ diagnostics }) => diagnostics.map(({ type }) => type))
+  expect(reported).not.toContain('replay_degraded')
+  expect(reported).not.toContain('replay_throttled')
 })

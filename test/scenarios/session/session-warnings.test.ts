@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { forgetWarnings } from '../../../packages/sdk/src/base/warn-on-console.js'
 import { type ReplayOptions, replay } from '../../../packages/sdk/src/index.js'
+import { proves } from '../../support/proves.js'
 import { calls, results, says } from '../../support/runtime/agent.js'
 import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
@@ -80,4 +81,27 @@ test.each([
   }
   expect(diagnostics).toMatchObject([{ type: 'replay_protection_level', detail: expect.stringContaining(fix) }])
   expect(session.getState().stateVersion).toBe(0)
+})
+
+proves('block.policy-error.reported', async () => {
+  const cedar = 'permit (principal, action, resource) when { context.arguments.amount < 100 };'
+  const contracts = [{ ...pay, policy: { cedar } }]
+  const tools = { pay: () => null }
+  const given = { contracts, tools, principal: { id: 'ann-of-sales' } }
+  for (const options of [given, { ...given, apiKey: runtime.key, fetch: runtime.fetch }]) {
+    const { session, ask, diagnostics } = agent.start(options)
+    agent.provider.enqueue(calls(['pay', { amount: 500 }]), calls(['pay', { sum: 'a-secret' }]), calls(['pay', {}]))
+    await expect(ask(['pay'])).rejects.toThrow()
+    expect(diagnostics.filter(({ type }) => type === 'replay_policy_error')).toEqual([])
+    await expect(ask(['pay'])).rejects.toThrow()
+    await expect(ask(['pay'])).rejects.toThrow()
+    const reported = diagnostics.filter(({ type }) => type === 'replay_policy_error')
+    expect(reported).toMatchObject([{ session_id: session.sessionId, tool_name: 'pay' }])
+    expect(JSON.stringify(reported)).not.toMatch(/ann-of-sales|a-secret/)
+  }
+  const lines = runtime.logLines.filter((line) => line.includes('a policy failed on a call'))
+  expect(lines).toHaveLength(2)
+  expect(lines.join()).not.toMatch(/ann-of-sales|a-secret/)
+  const metrics = await (await runtime.fetch('http://runtime.test/metrics')).text()
+  expect(metrics).toContain('countersign_policy_errors_total 2')
 })

@@ -253,7 +253,7 @@ for (const [why, clock] of CLOCKS) {
 }
 
 proves(
-  ['health.unresolved-receipt-count', 'health.authority-state'],
+  ['health.unresolved-receipt-count', 'health.authority-state', 'option.on-in-doubt.arguments'],
   'calls that a lost holder left behind are asked about, and the session goes on',
   async () => {
     const sessionId = `ses-${Date.now()}`
@@ -268,7 +268,7 @@ proves(
         sessionId,
         takeover: true,
         onInDoubt: (call) => {
-          asked.push(call.toolName)
+          asked.push([call.toolName, call.arguments, call.idempotencyKey.length])
           return call.toolName === 'look' ? 'succeeded' : 'not_executed'
         },
       },
@@ -277,7 +277,10 @@ proves(
       .poll(() => session.getHealth())
       .toMatchObject({ authorityState: 'recovering', unresolvedReceiptCount: 2 })
     await ask(['look'])
-    expect(asked.sort()).toEqual(['look', 'pay'])
+    expect(asked.sort()).toEqual([
+      ['look', {}, 64],
+      ['pay', { amount: 1 }, 64],
+    ])
     expect(session.getHealth()).toMatchObject({ authorityState: 'active', unresolvedReceiptCount: 0 })
     expect(session.getState()).toMatchObject({ stateVersion: 1, toolCallCounts: { look: 1 } })
     expect(await stateOf(sessionId)).toMatchObject({ stateVersion: 1 })

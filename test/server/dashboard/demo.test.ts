@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -68,6 +69,7 @@ test('production makes no demo, and closes one that the database holds', async (
   expect((await signIn(demo)).status).toBe(401)
   expect(await useKey(demo)).toBe(401)
   expect((await me()).status).toBe(401)
+  expect(existsSync(join(dataFolder, 'demo.json'))).toBe(false)
 })
 
 test('--demo off closes it as well', async () => {

@@ -121,6 +121,7 @@ describe('countersign validate', () => {
     [['x.json']],
     [['x.json', 'y.json', '--contracts', 'z']],
     [['x.json', '--contracts', 'z', '--unmatched', 'block']],
+    [['x.json', '--contracts', 'z', '--unmatched-policy', 'deny']],
   ])('shows its usage for %j', async (args) => {
     await expect(run(validate, ...args)).rejects.toThrow(UsageError)
   })

@@ -11,11 +11,12 @@ import { loadPolicyEvaluator } from '../policy/load-policy-evaluator.js'
 import { junitOf, junitOfError } from '../report/junit.js'
 import { summaryOf } from '../report/run-summary.js'
 import { type Command, type Terminal, UsageError } from '../terminal/command.js'
+import { UNMATCHED_FLAGS, UNMATCHED_USAGE, unmatchedPolicyOf } from '../terminal/unmatched-policy.js'
 
 export const run: Command = {
   usage: [
-    'run FOLDER --agent NAME [--max-sessions N] [--unmatched block|allow] [--junit FILE] [--json] [--url URL] [--key KEY]',
-    'run FOLDER --fixtures FOLDER [--unmatched block|allow] [--junit FILE] [--json] [--url URL] [--key KEY]',
+    `run FOLDER --agent NAME [--max-sessions N] ${UNMATCHED_USAGE} [--junit FILE] [--json] [--url URL] [--key KEY]`,
+    `run FOLDER --fixtures FOLDER ${UNMATCHED_USAGE} [--junit FILE] [--json] [--url URL] [--key KEY]`,
   ],
   summary: "backtest a contract pack against an agent's captured sessions or against fixtures, for CI",
   help: () =>
@@ -56,7 +57,7 @@ function readArguments(args: readonly string[]) {
       url: text,
       key: text,
       'max-sessions': text,
-      unmatched: text,
+      ...UNMATCHED_FLAGS,
       junit: text,
       json: { type: 'boolean' },
     },
@@ -71,8 +72,7 @@ function readArguments(args: readonly string[]) {
   if (!Number.isInteger(maxSessions) || maxSessions < 1 || maxSessions > 10_000) {
     throw new UsageError('--max-sessions must be 1 to 10000')
   }
-  const unmatched = values.unmatched ?? 'block'
-  if (unmatched !== 'block' && unmatched !== 'allow') throw new UsageError('--unmatched must be block or allow')
+  const unmatched = unmatchedPolicyOf(values)
   const { agent, fixtures, junit } = values
   if (junit !== undefined && !existsSync(dirname(junit)))
     throw new UsageError(`--junit: the folder ${dirname(junit)} does not exist`)

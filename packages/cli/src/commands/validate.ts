@@ -4,9 +4,10 @@ import { parseStrictJson } from '@countersign/engine'
 import { prepareContracts, ReplayConfigError, validate as validateResponse } from '@countersign/sdk'
 import { loadPolicyEvaluator } from '../policy/load-policy-evaluator.js'
 import { type Command, UsageError } from '../terminal/command.js'
+import { UNMATCHED_FLAGS, UNMATCHED_USAGE, unmatchedPolicyOf } from '../terminal/unmatched-policy.js'
 
 export const validate: Command = {
-  usage: ['validate RESPONSE --contracts FOLDER [--unmatched deny|allow] [--json]'],
+  usage: [`validate RESPONSE --contracts FOLDER ${UNMATCHED_USAGE} [--json]`],
   summary: "check a model's response (a JSON file, or - for standard input) against contracts",
   help: () =>
     'Exit codes: 0 the response passes; 1 it fails, or the contracts or the response are not usable; 2 wrong usage.',
@@ -33,14 +34,13 @@ class UnreadableResponse extends Error {}
 function readArguments(args: readonly string[]) {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { contracts: { type: 'string' }, unmatched: { type: 'string' }, json: { type: 'boolean' } },
+    options: { contracts: { type: 'string' }, ...UNMATCHED_FLAGS, json: { type: 'boolean' } },
     allowPositionals: true,
   })
   const [file, ...rest] = positionals
   if (file === undefined || rest.length > 0) throw new UsageError('expected one response file')
   if (values.contracts === undefined) throw new UsageError('--contracts FOLDER is required')
-  const unmatched = values.unmatched ?? 'deny'
-  if (unmatched !== 'deny' && unmatched !== 'allow') throw new UsageError('--unmatched must be deny or allow')
+  const unmatched = unmatchedPolicyOf(values, 'deny') === 'allow' ? 'allow' : 'deny'
   return { file, folder: values.contracts, unmatched, json: values.json === true } as const
 }
 

@@ -351,7 +351,7 @@ describe('compilation', () => {
     expect(compiled(`tool: x\nside_effect: ${effect}\n${line}`).plan.contracts.get('x')?.commitRequirement).toBe(level)
   })
 
-  test('refuses what would not be enforced, and says what to write instead', () => {
+  proves('contract.no-decoration', 'refuses what would not be enforced, and says what to write instead', () => {
     const result = compile('tool: x\nretries: 3\nrate_limits: {}\ngolden_cases: []\nallowed_errors: []\n')
     expect(!result.ok && result.errors.map(({ path, line, message }) => [path, line, message])).toEqual([
       ['retries', 2, '`retries` would not be enforced'],

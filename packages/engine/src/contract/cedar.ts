@@ -112,9 +112,8 @@ function decide(authorize: PreparedPolicy['authorize'], question: PolicyQuestion
 }
 
 /**
- * The principal is `Principal::"<id>"` with its fields as attributes, the action `Action::"<tool>"`, the resource
- * `Agent::"<agent>"`; the arguments are `context.arguments`, the instant is `context.time`. Unknown arguments are left out entirely, so that a
- * policy that reads them is an error and not a deny.
+ * As docs/reference/policies.md says. Unknown arguments are left out entirely, so that a policy that reads them is an
+ * error and not a deny.
  */
 function toRequest(question: PolicyQuestion, reads: PolicyReads): CedarRequest {
   const { id, attributes } = readPrincipal(question.principal)

@@ -137,6 +137,8 @@ export const pendingCallSchema = z.strictObject({
   checkpoint_required: z.boolean(),
   idempotency_key: z.string(),
   proposed_at: timeSchema,
+  /** Of a call in doubt, for whoever must find out what became of it. Null: none are stored, or they were erased. */
+  arguments: jsonSchema.nullable().optional(),
 })
 export type PendingCallView = z.infer<typeof pendingCallSchema>
 

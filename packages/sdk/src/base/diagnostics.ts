@@ -32,6 +32,8 @@ export interface DiagnosticEvents {
   replay_advisory_narrow: { session_id: string; removed: readonly NarrowedTool[] }
   /** A call could not be evaluated. It was not blocked, because the session does not enforce. */
   replay_judgement_failed: { session_id: string; detail: string }
+  /** A Cedar policy failed on a call, which is blocked like one that it denies; reported once for each tool. */
+  replay_policy_error: { session_id: string; tool_name: string; contract_file: string | null; detail: string }
   /** The server rejected a label or a tool filter. */
   replay_control_refused: { session_id: string; detail: string }
   /** The tenant's quota is used up for now. The call waits and is sent again. */

@@ -5,6 +5,7 @@ import type {
   Contract,
   Environment,
   Gate,
+  JsonValue,
   NarrowedTool,
   Outcome,
   ProviderConstraints,
@@ -37,6 +38,8 @@ export interface CallInDoubt {
   readonly callId: string
   /** The name of the tool. */
   readonly toolName: string
+  /** The arguments as the server stored them; null if the capture level is `metadata`, or they were erased. */
+  readonly arguments: JsonValue
   /** The salted hash of the arguments. */
   readonly argumentHash: string
   /** The key that the tool was given for this call. */

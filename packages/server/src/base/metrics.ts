@@ -23,6 +23,7 @@ type Labels = Readonly<Record<string, string>>
 export const COUNTERS = {
   countersign_requests_total: 'Requests by route and status',
   countersign_decisions_total: 'Decisions on proposed calls by verdict and reason',
+  countersign_policy_errors_total: 'Calls blocked because a Cedar policy failed on them',
   countersign_ledger_events_total: 'Events appended to ledgers by this process',
   countersign_connections_dropped_total: 'Connections refused or cut off by reason',
   countersign_job_runs_total: 'Runs of periodic jobs by outcome',

@@ -39,7 +39,10 @@ export function activityOf({ head: { state, leaseUntil }, now }: SessionRow): Se
 }
 
 /** Calls that were allowed and have no outcome yet. */
-export function pendingCalls({ fixed: { sessionId }, head: { state } }: SessionRow): PendingCallView[] {
+export function pendingCalls({
+  fixed: { sessionId },
+  head: { state },
+}: SessionRow): Omit<PendingCallView, 'arguments'>[] {
   return (state.open?.calls ?? [])
     .filter((call) => call.state !== 'resolved')
     .map((call) => ({

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, readFile, rename, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { LIMITS } from '@countersign/protocol'
 import { makeApiKey, makeId } from '../base/crypto/secrets.js'
@@ -32,6 +32,7 @@ export async function openDemo(services: Services, url: string): Promise<Demo | 
   const known = await findCredentials(database.sql, EMAIL)
   if (config.mode !== 'development' || !config.demo) {
     if (known !== undefined) await closeDemo(services, known)
+    await rm(demoFile(config.dataFolder), { force: true })
     return null
   }
   const stored = await readPassword(config.dataFolder)

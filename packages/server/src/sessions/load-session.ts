@@ -1,6 +1,7 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
+import { withArgumentsInDoubt } from '../change/calls-in-doubt.js'
 import { loadForDecision } from '../change/change-session.js'
-import { pendingCalls, sessionView } from '../change/session-view.js'
+import { sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
 import { findSessionByIds } from '../store/sessions/findable-ids.js'
 
@@ -9,10 +10,10 @@ export async function loadSession(
   ctx: Context,
   { params, query }: Input<Routes['loadSession']>,
 ): Promise<Reply<Routes['loadSession']>> {
-  const { session, plan } = await loadForDecision(ctx, params.session_id)
+  const { session, plan, sql } = await loadForDecision(ctx, params.session_id)
   return {
     session: sessionView(session, plan),
-    ...(query.include === 'pending' ? { pending: pendingCalls(session) } : {}),
+    ...(query.include === 'pending' ? { pending: await withArgumentsInDoubt(sql, session) } : {}),
     ledger: session.head.ledger,
   }
 }

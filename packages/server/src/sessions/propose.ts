@@ -1,5 +1,6 @@
 import { evaluateProposal, type ReadResponse, readResponse, readResponseInSteps, saltedHash } from '@countersign/engine'
 import type {
+  Block,
   CaptureItem,
   Decision,
   Input,
@@ -72,10 +73,20 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     return long && !loaded.locked ? inOwedTurns(ctx.tenant.tenantId, asOneStep(judged)) : judged()
   })
   if (capture !== null) ctx.app.captures.note(ctx.tenant.tenantId, capture)
-  for (const { decision, reason } of reply.decisions) {
+  for (const { decision, reason, reasons } of reply.decisions) {
     ctx.app.metrics.count('countersign_decisions_total', { decision, reason: reason ?? '' })
+    if (reason === 'policy_denied') notePolicyError(ctx, params.session_id, reasons)
   }
   return reply
+}
+
+/** A policy that failed is for its owner to mend. What it said of the principal or the arguments is content. */
+function notePolicyError({ app, tenant }: Context, sessionId: string, reasons: readonly Block[]): void {
+  const failed = reasons.find(({ detail }) => detail === 'policy_error')
+  if (failed === undefined) return
+  app.metrics.count('countersign_policy_errors_total')
+  const fields = { tenant_id: tenant.tenantId, session_id: sessionId, contract_file: failed.contract_file ?? null }
+  app.log.warn(fields, 'a policy failed on a call, which is blocked: it reads or compares what the call does not have')
 }
 
 interface Proposal {

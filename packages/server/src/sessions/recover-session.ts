@@ -1,6 +1,7 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { advance } from '../change/advance.js'
+import { withArgumentsInDoubt } from '../change/calls-in-doubt.js'
 import { changeSession, type LoadedSession } from '../change/change-session.js'
 import { pendingCalls, sessionProblem, sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
@@ -10,12 +11,12 @@ export async function recoverSession(
   ctx: Context,
   { params, body }: Input<Routes['recoverSession']>,
 ): Promise<Reply<Routes['recoverSession']>> {
-  return changeSession(ctx, params.session_id, (loaded) => {
-    const { session, plan } = loaded
+  return changeSession(ctx, params.session_id, async (loaded) => {
+    const { session, plan, sql } = loaded
     const { status, fence, holderId } = session.head.state
     if (status === 'KILLED' || status === 'COMPROMISED') throw new ApiError('NOT_RECOVERABLE', sessionProblem(session))
     // The reply was lost: nothing has happened since this holder got the session.
-    if (holderId === body.holder_id && session.head.lastEvent === 'recovered') return { reply: recovered(loaded) }
+    if (holderId === body.holder_id && session.head.lastEvent === 'recovered') return { reply: await recovered(loaded) }
     const pending = pendingCalls(session)
     if (pending.length > 0 && session.head.leaseUntil > session.now && !body.takeover) {
       throw new ApiError('LEASE_ACTIVE', {
@@ -37,18 +38,22 @@ export async function recoverSession(
     })
     return {
       change: { session, head, events, superseded },
-      reply: recovered({ session: { fixed: session.fixed, head, now: session.now }, plan }),
+      reply: await recovered({ session: { fixed: session.fixed, head, now: session.now }, plan, sql }),
     }
   })
 }
 
-function recovered({ session, plan }: Pick<LoadedSession, 'session' | 'plan'>): Reply<Routes['recoverSession']> {
+async function recovered({
+  session,
+  plan,
+  sql,
+}: Pick<LoadedSession, 'session' | 'plan' | 'sql'>): Promise<Reply<Routes['recoverSession']>> {
   return {
     session: sessionView(session, plan),
     fence: session.head.state.fence,
     lease_until: session.head.leaseUntil.toISOString(),
     hash_salt: session.fixed.hashSalt,
-    in_doubt: pendingCalls(session),
+    in_doubt: await withArgumentsInDoubt(sql, session),
     ledger: session.head.ledger,
   }
 }

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { useApi } from '../../api/use-api.js'
 import {
   contractSnippet,
   demoSnippet,
@@ -17,6 +18,7 @@ export const FirstSteps = () => (
       Connect an agent, and its activity appears here. It needs an API key; <Link to="/keys">create one</Link> if you
       have not saved yours.
     </p>
+    <QuotaNote />
     {isOwnMachine() ? (
       <>
         <p>
@@ -44,5 +46,17 @@ export const FirstSteps = () => (
     </ol>
   </Empty>
 )
+
+/** What the smallest quota means for an agent, before it meets the limit. */
+function QuotaNote() {
+  const { data } = useApi('me', {})
+  if (data === undefined || data.user.quota !== 'free') return null
+  return (
+    <p>
+      This account has the quota <strong>free</strong>: 30 turns per minute for all its agents together, after which
+      they wait. <Link to="/limits">Limits and usage</Link> shows how the operator of this server raises it.
+    </p>
+  )
+}
 
 const isOwnMachine = (): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname)

@@ -16,7 +16,10 @@ export function VerifyBanner() {
         <MailNote mail={data.mail} to={data.user.email} />
       </p>
       {resend.isSuccess ? (
-        <span>{data.mail === 'sent' ? 'Sent. It may take a minute to arrive.' : 'A new link is ready.'}</span>
+        <span>
+          {data.mail === 'sent' ? 'It is on its way, which may take a minute' : 'A new link is ready'}, unless three
+          were asked for within the hour: then wait a while.
+        </span>
       ) : (
         <Button busy={resend.isPending} onClick={() => resend.mutate({ body: { email: data.user.email } })}>
           {resend.isError ? 'Failed, try again' : data.mail === 'sent' ? 'Send it again' : 'Create a new link'}

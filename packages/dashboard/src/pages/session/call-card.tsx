@@ -4,7 +4,7 @@ import { Hash } from '../../components/basic/hash.js'
 import { Icon } from '../../components/basic/icon.js'
 import { JsonText } from '../../components/basic/json-text.js'
 import { Name, Text } from '../../components/basic/text.js'
-import { reasonMeaning, reasonTitle } from '../../text/reasons.js'
+import { detailMeaning, reasonMeaning, reasonTitle } from '../../text/reasons.js'
 import { plainText } from '../../text/visible-text.js'
 import { NoReceipt, ReceiptLine } from './receipt-line.js'
 
@@ -67,7 +67,7 @@ export function Reason({ block }: { block: Block }) {
         )}
       </h5>
       <p className="reason-meaning">
-        {reasonMeaning(block.reason)}.
+        {detailMeaning(block.detail) ?? reasonMeaning(block.reason)}.
         {block.contract_file === undefined ? null : (
           <>
             {' '}

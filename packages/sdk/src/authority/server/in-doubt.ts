@@ -25,6 +25,7 @@ async function outcomeOf(call: PendingCallView, onInDoubt: OnInDoubt | undefined
     const given = await onInDoubt({
       callId: call.call_id,
       toolName: call.tool_name,
+      arguments: call.arguments ?? null,
       argumentHash: call.argument_hash,
       idempotencyKey: call.idempotency_key,
       proposedAt: call.proposed_at,

@@ -7,6 +7,7 @@ import { isBlocked } from '../../turn/gate.js'
 import type { Trace, TraceEntry } from '../../turn/trace.js'
 import type { TurnNotes } from '../../turn/turn-session.js'
 import type { ReplayCaptures } from './replay-captures.js'
+import { reportPolicyErrors } from './report-policy-errors.js'
 import { reportToolWaits } from './report-tool-waits.js'
 import type { SessionCore } from './session-core.js'
 import { type ShadowDelta, shadowDelta } from './shadow-delta.js'
@@ -30,6 +31,7 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
   let shadowEvaluations = 0
   let errors = 0
   const unproven = new Set<string>()
+  const policyErrors = reportPolicyErrors(core)
 
   const callBack = <T>(callback: string, call: ((value: T) => void) | undefined, value: T): void => {
     try {
@@ -48,8 +50,12 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
         callBack('onNarrow', settings.onNarrow, narrowResult(allowed, removed))
       }
     },
-    blocked: (decision) => callBack('onBlock', settings.onBlock, decision),
+    blocked(decision) {
+      policyErrors(decision.blocked)
+      callBack('onBlock', settings.onBlock, decision)
+    },
     watched(stance, removed, decisions) {
+      policyErrors(decisions)
       if (stance === 'shadow') {
         shadowEvaluations++
         const { plan } = core.authority()
