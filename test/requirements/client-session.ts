@@ -48,6 +48,9 @@ export const clientSession = {
   'mcp.one-turn': 'Calls that a host makes side by side cannot together pass a limit',
   'mcp.strict-messages': 'A message that two parsers could read differently, a batch or a reused id is refused, and nothing runs',
   'mcp.dead-server': 'When a server ends, hangs or floods, every waiting request is answered and calls that ran count as unknown',
+  'mcp.http': 'MCP over HTTP through the gateway is governed for both eras and both client libraries; the server sees its own credential and none of the host',
+  'mcp.http-bad-input':
+    'A request to an MCP route without the API key, of an unknown server or with a message that contradicts its headers is refused before the server sees it',
   'mcp.pinned': 'A tool of an MCP server whose description or schema is another than the one first seen or approved is blocked and hidden',
   'face.frameworks-apart': 'npm start installs no agent framework, and a new major version of one fails a test',
   'fetch.narrows': 'session.fetch offers the model only the tools that are allowed',

@@ -1,7 +1,8 @@
-import { Client } from '@modelcontextprotocol/client'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as FirstTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport as FirstHttpTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 
 /** What the tests need of a client, whichever library it is of. */
@@ -9,6 +10,8 @@ export interface Host {
   readonly name: string
   /** Since 2026-07-28 lists do not depend on the session. */
   readonly isModern: boolean
+  /** The server keeps a session for the host: it can be asked, and lists depend on what happened. */
+  readonly hasSession: boolean
   readonly client: Pick<
     Client,
     'callTool' | 'listTools' | 'listResources' | 'readResource' | 'getPrompt' | 'complete' | 'close' | 'ping'
@@ -36,7 +39,12 @@ function leavingOptions() {
   return { signal: leaving.signal, onprogress: () => void (++progress === 3 && leaving.abort()) }
 }
 
-async function secondHost(name: string, mode: 'legacy' | { pin: string }, transport: Parameters<Client['connect']>[0]) {
+async function secondHost(
+  name: string,
+  mode: 'legacy' | { pin: string },
+  transport: Parameters<Client['connect']>[0],
+  hasSession = mode === 'legacy',
+) {
   const client = new Client({ name, version: '1' }, { ...OPTIONS, versionNegotiation: { mode } })
   client.setRequestHandler('elicitation/create', async () => ANSWER)
   let changes = 0
@@ -44,7 +52,15 @@ async function secondHost(name: string, mode: 'legacy' | { pin: string }, transp
   await client.connect(transport)
   const request = (method: string) => client.request({ method, params: {} }, loose)
   const leave = (tool: string) => client.callTool({ name: tool, arguments: {} }, leavingOptions())
-  return { name, isModern: mode !== 'legacy', client, request, leave, changes: () => changes } satisfies Host
+  return {
+    name,
+    isModern: mode !== 'legacy',
+    hasSession,
+    client,
+    request,
+    leave,
+    changes: () => changes,
+  } satisfies Host
 }
 
 async function firstHost(name: string, transport: Parameters<FirstClient['connect']>[0]): Promise<Host> {
@@ -56,7 +72,7 @@ async function firstHost(name: string, transport: Parameters<FirstClient['connec
   const { z } = await import('zod')
   const request = (method: string) => client.request({ method, params: {} }, z.looseObject({}) as never)
   const leave = (tool: string) => client.callTool({ name: tool, arguments: {} }, undefined, leavingOptions())
-  return { name, isModern: false, client: client as never, request, leave, changes: () => changes }
+  return { name, isModern: false, hasSession: true, client: client as never, request, leave, changes: () => changes }
 }
 
 /** One client of each kind, each with a process of its own. */
@@ -66,3 +82,19 @@ export const hostsOf = (program: (name: string) => Program): Promise<Host[]> =>
     secondHost('client 2, 2026-07-28', { pin: '2026-07-28' }, new StdioClientTransport(program('modern'))),
     firstHost('client 1', new FirstTransport(program('first'))),
   ])
+
+/** The same over HTTP, and one of 2025 whose server keeps no sessions. */
+export function httpHostsOf(
+  address: (server: 'shop' | 'till') => URL,
+  headers: (more?: Record<string, string>) => Record<string, string>,
+): Promise<Host[]> {
+  const transport = (server: 'shop' | 'till') =>
+    new StreamableHTTPClientTransport(address(server), { requestInit: { headers: headers() } })
+  const first = new FirstHttpTransport(address('till'), { requestInit: { headers: headers() } })
+  return Promise.all([
+    secondHost('client 2, sessions of 2025', 'legacy', transport('till')),
+    secondHost('client 2, 2025 without sessions', 'legacy', transport('shop'), false),
+    secondHost('client 2, 2026-07-28', { pin: '2026-07-28' }, transport('shop')),
+    firstHost('client 1', first as never),
+  ])
+}

@@ -1,3 +1,4 @@
+import { mcpServers } from './mcp-servers.js'
 import { integer, jsonValue, oneOf, path, secret, text, upstreams, webAddress } from './setting-values.js'
 
 interface Setting<Value, Default extends string | null> {
@@ -55,6 +56,13 @@ export const SETTINGS = {
     default: 'openai=https://api.openai.com,anthropic=https://api.anthropic.com',
     help: 'where requests go: openai=URL,anthropic=URL; the URL stands for what precedes /v1. May be repeated',
     parse: upstreams,
+  }),
+  mcpServers: setting({
+    env: 'COUNTERSIGN_GATEWAY_MCP',
+    flag: 'mcp',
+    default: null,
+    help: 'MCP servers by name: files=URL,db=URL; in the file also {"files":{"url":…,"headers":{…}}}. May be repeated',
+    parse: mcpServers,
   }),
   apiUrl: setting({
     env: 'COUNTERSIGN_API_URL',

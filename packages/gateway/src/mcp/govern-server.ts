@@ -2,7 +2,7 @@ import type { JsonObject } from '@countersign/protocol'
 import type { Session } from '@countersign/sdk'
 import { errorFor, INVALID_PARAMS, isObject, type RpcRequest, type RpcResponse, resultFor } from './message.js'
 import { envelopeOf, readToolCall } from './read-tool-call.js'
-import { createToolCalls, type HostCall } from './tool-calls.js'
+import type { HostCall, ToolCalls } from './tool-calls.js'
 import { createToolCatalog, type DefinitionPins, toolsIn } from './tool-catalog.js'
 import { canonicalName, meantTool } from './tool-names.js'
 import { isModernRequest, refusedResult } from './tool-result.js'
@@ -15,6 +15,7 @@ export interface ServerGovernorOptions {
   readonly session: () => ServerSession
   /** As contracts name the server; null where they name its tools alone. */
   readonly server: string | null
+  readonly calls: ToolCalls
   readonly pins: DefinitionPins
   /** What a host was shown of the tools no longer holds. */
   onListChanged(): void
@@ -43,19 +44,12 @@ const LIST_TIMEOUT_MS = 30_000
 const MOST_PAGES = 100
 
 export function createServerGovernor(options: ServerGovernorOptions): ServerGovernor {
-  const { session, server, pins } = options
+  const { session, server, calls, pins } = options
   const catalog = createToolCatalog(pins)
   const canonical = (tool: string): string => canonicalName(server, tool)
   /** What 2025 hosts were shown, by the server's names; null before the first list. */
   let shown: ReadonlySet<string> | null = null
   let reading: Promise<void> | null = null
-
-  const calls = createToolCalls({
-    session,
-    model: server ?? 'mcp',
-    offered: () => catalog.names().map(canonical),
-    onTurnEnd: () => void announceNarrowing(),
-  })
 
   /** The tools that a call could run at present. Where nobody can say, all: each call is judged by itself. */
   const allowedOf = async (tools: readonly string[], isModern: boolean): Promise<ReadonlySet<string>> => {
@@ -94,6 +88,8 @@ export function createServerGovernor(options: ServerGovernorOptions): ServerGove
     await reading
   }
 
+  calls.onTurnEnd(() => void announceNarrowing())
+
   return {
     async callTool(request, link, signal) {
       const { id, params } = request
@@ -111,6 +107,7 @@ export function createServerGovernor(options: ServerGovernorOptions): ServerGove
       const call: HostCall = {
         name: canonical(tool ?? read.name),
         arguments: read.arguments,
+        offered: catalog.names().map(canonical),
         signal,
         run: (judged, runSignal) =>
           link.send(

@@ -15,8 +15,9 @@ import {
 } from './message.js'
 import { createOpenRequests, type Waiting } from './open-requests.js'
 import { isDisguisedCall } from './read-tool-call.js'
+import { createToolCalls } from './tool-calls.js'
 
-export interface RelayOptions extends Omit<ServerGovernorOptions, 'onListChanged'> {
+export interface RelayOptions extends Omit<ServerGovernorOptions, 'onListChanged' | 'calls'> {
   /** One message each, without a line break at its end. */
   toHost(text: string): void
   toServer(text: string): void
@@ -51,7 +52,11 @@ export function createRelay(options: RelayOptions): Relay {
   const tellHost = (message: Message): void => toHost(writeMessage(message))
   const answerHost = (id: MessageId | null, code: number, problem: string): void =>
     tellHost(errorFor(id, code, problem))
-  const governor = createServerGovernor({ ...options, onListChanged: () => tellHost(LIST_CHANGED) })
+  const governor = createServerGovernor({
+    ...options,
+    calls: createToolCalls(options),
+    onListChanged: () => tellHost(LIST_CHANGED),
+  })
 
   const callTool = async (request: RpcRequest): Promise<void> => {
     const controller = new AbortController()

@@ -12,6 +12,8 @@ export interface HostCall {
   /** As contracts name the tool. */
   readonly name: string
   readonly arguments: unknown
+  /** The server's tools that may be called, as contracts name them. */
+  readonly offered: readonly string[]
   /** Aborted when the host no longer wants the answer. */
   readonly signal: AbortSignal
   /** Sends the call to the server, with the arguments that were judged. Rejects when it gets no answer. */
@@ -23,21 +25,20 @@ export type CallEnd =
   | { readonly ran: true; readonly response: RpcResponse }
   | { readonly ran: false; readonly text: string }
 
-/** The calls of one session's hosts, judged and run. */
+/** The calls of one session, of all its hosts and servers, judged and run. */
 export interface ToolCalls {
   /** Never rejects: what cannot be judged is refused. */
   call(call: HostCall): Promise<CallEnd>
+  /** Calls the listener whenever a turn has ended and its outcome is known to the session. Returns how to stop that. */
+  onTurnEnd(listener: () => void): () => void
 }
 
 export interface ToolCallsOptions {
   readonly session: () => CallingSession
-  /** The server, for contracts and patterns that name a model. */
-  readonly model: string
-  /** The tools that may be called, as contracts name them. */
-  readonly offered: () => readonly string[]
-  /** A turn has ended: its outcome is known to the session. */
-  readonly onTurnEnd?: () => void
 }
+
+/** Contracts and patterns that name a model see this one. */
+const MODEL = 'mcp'
 
 /** Hosts send the calls of one answer of the model at about the same time. */
 const GATHER_MS = 2
@@ -55,6 +56,7 @@ interface Waiting {
 export function createToolCalls(options: ToolCallsOptions): ToolCalls {
   let waiting: Waiting[] = []
   let isBusy = false
+  const listeners = new Set<() => void>()
 
   const work = async (): Promise<void> => {
     if (isBusy) return
@@ -66,7 +68,8 @@ export function createToolCalls(options: ToolCallsOptions): ToolCalls {
       // Nobody wants these any more, and nothing has happened yet.
       const wanted = batch.filter(({ call }) => !call.signal.aborted)
       for (const one of batch) if (one.call.signal.aborted) one.end(refused(CANCELLED))
-      if (wanted.length > 0) await runTurn(options, wanted)
+      if (wanted.length > 0) await runTurn(options.session(), wanted)
+      for (const listener of listeners) listener()
     }
     isBusy = false
   }
@@ -77,6 +80,10 @@ export function createToolCalls(options: ToolCallsOptions): ToolCalls {
         waiting.push({ id: `mcp_${randomUUID()}`, call, end })
         void work()
       }),
+    onTurnEnd(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
   }
 }
 
@@ -84,12 +91,11 @@ const CANCELLED = 'the call was cancelled before it ran'
 
 const refused = (text: string): CallEnd => ({ ran: false, text })
 
-async function runTurn(options: ToolCallsOptions, batch: readonly Waiting[]): Promise<void> {
-  const { model, offered, onTurnEnd } = options
-  const session = options.session()
+async function runTurn(session: CallingSession, batch: readonly Waiting[]): Promise<void> {
   let verdicts: readonly CallVerdict[]
   try {
-    const turn = await session.prepare({ provider: 'mcp', model, tools: offered() })
+    const tools = [...new Set(batch.flatMap(({ call }) => call.offered))]
+    const turn = await session.prepare({ provider: 'mcp', model: MODEL, tools })
     if (turn.refusal !== null) {
       for (const { end } of batch) end(refused(turn.refusal.remedy))
       return
@@ -106,7 +112,6 @@ async function runTurn(options: ToolCallsOptions, batch: readonly Waiting[]): Pr
       one.end(verdict === undefined ? refused(notJudged(one.call.name, null)) : await runCall(session, one))
     }),
   )
-  onTurnEnd?.()
 }
 
 async function runCall(session: CallingSession, { id, call }: Pick<Waiting, 'id' | 'call'>): Promise<CallEnd> {

@@ -1,12 +1,3 @@
-/** A name of a server in the names of its tools. No double underscore, so that `server__tool` has one reading. */
-const SERVER_NAME = /^[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*$/
-
-/** What is wrong with the name of a server; null if it can be used. */
-export function serverNameProblem(name: string): string | null {
-  if (name.length <= 64 && SERVER_NAME.test(name)) return null
-  return 'must be at most 64 letters, digits, dots, hyphens and single underscores, such as github or my-db'
-}
-
 /** The tool of a server as contracts name it; the tool's own name where the server has none. */
 export const canonicalName = (server: string | null, tool: string): string =>
   server === null ? tool : `${server}__${tool}`

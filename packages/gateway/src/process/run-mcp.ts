@@ -1,8 +1,8 @@
 import { openSession, prepareContracts, type ReplayOptions, type Session } from '@countersign/sdk'
+import { serverNameProblem } from '../base/mcp-servers.js'
 import { jsonValue, oneOf, webAddress } from '../base/setting-values.js'
 import { runStdioProxy, type StdioProxyOptions } from '../mcp/stdio-proxy.js'
 import { createMemoryPins } from '../mcp/tool-catalog.js'
-import { serverNameProblem } from '../mcp/tool-names.js'
 
 /** What `countersign mcp` was told. */
 export interface McpFlags {

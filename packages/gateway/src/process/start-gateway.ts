@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { type GatewaySettings, SettingsError } from '../base/settings.js'
 import { createHttpServer } from '../http/http-server.js'
 import type { Route } from '../http/route.js'
+import { createMcpRoutes } from '../mcp/mcp-routes.js'
 import { createWireRoutes } from '../wire/wire-routes.js'
 
 export interface Gateway {
@@ -18,7 +19,10 @@ export interface GatewayParts {
 }
 
 /** Everything that the gateway serves, each under `/{agent}/{name}`. */
-const routesOf = (settings: GatewaySettings, parts: RouteParts): Route[] => [...createWireRoutes(settings, parts)]
+const routesOf = (settings: GatewaySettings, parts: RouteParts): Route[] => [
+  ...createWireRoutes(settings, parts),
+  ...createMcpRoutes(settings, parts),
+]
 
 interface RouteParts extends GatewayParts {
   readonly apiKey: string

@@ -1,0 +1,246 @@
+import { GatewayProblem } from '../base/problems.js'
+import type { GatewayRequest } from '../http/route.js'
+import { messageEvent, readEvents, withMessage } from './event-stream.js'
+import type { ServerLink } from './govern-server.js'
+import type { HttpUpstream, UpstreamAnswer } from './http-upstream.js'
+import type { GovernedServer } from './mcp-sessions.js'
+import {
+  errorFor,
+  INVALID_REQUEST,
+  idKey,
+  type RpcRequest,
+  type RpcResponse,
+  readHostMessage,
+  readServerMessage,
+  writeMessage,
+} from './message.js'
+import { LIST_CHANGED } from './pass-stream.js'
+import { isDisguisedCall } from './read-tool-call.js'
+import { isModernRequest } from './tool-result.js'
+
+const HEADER_MISMATCH = -32020
+
+/** Answers one message that a host has posted. */
+export async function answerMessage(
+  request: GatewayRequest,
+  upstream: HttpUpstream,
+  governed: GovernedServer,
+): Promise<Response> {
+  const text = textIn(await request.body(), request.headers)
+  const read = readHostMessage(text)
+  if (!read.ok) return refuse(errorFor(read.id, read.code, read.problem))
+  const { message } = read
+  const { headers, signal } = request
+  const pass = async (): Promise<UpstreamAnswer> => upstream.send({ method: 'POST', headers, body: text, signal })
+  if (message.kind === 'response') return whole(await pass())
+  const problem = headerProblem(message.method, headers)
+  const id = message.kind === 'request' ? message.id : null
+  if (problem !== null) return refuse(errorFor(id, HEADER_MISMATCH, problem))
+  if (isDisguisedCall(message.method)) return refuse(errorFor(id, INVALID_REQUEST, 'calls of tools are tools/call'))
+  if (message.kind === 'notification') {
+    if (message.method === 'tools/call') return refuse(errorFor(null, INVALID_REQUEST, 'a call of a tool needs an id'))
+    const { requestId } = message.params
+    const isId = typeof requestId === 'string' || typeof requestId === 'number'
+    const call = message.method === 'notifications/cancelled' && isId ? governed.calls.get(idKey(requestId)) : undefined
+    call?.abort(new DOMException('the host cancelled the call', 'AbortError'))
+    return whole(await pass())
+  }
+  if (message.method === 'tools/call') return callTool(message, { request, upstream, governed })
+  const answer = await pass()
+  const { governor } = governed
+  if (message.method === 'tools/list') return changed(answer, (response) => governor.listTools(message, response))
+  if (message.method === 'initialize') return changed(answer, async (response) => governor.initialized(response))
+  return answer.isStream ? changed(answer, null, governor) : whole(answer)
+}
+
+interface Exchange {
+  readonly request: GatewayRequest
+  readonly upstream: HttpUpstream
+  readonly governed: GovernedServer
+}
+
+/** The server refuses the request as such: its session is unknown, or the gateway's credential is wrong. */
+class UpstreamRefusal extends Error {
+  readonly answer: Response
+
+  constructor(answer: Response) {
+    super(`the MCP server answered with status ${answer.status}`)
+    this.answer = answer
+  }
+}
+
+/** The answer begins with the first thing that the server says, so that its progress reaches the host while the tool runs. */
+async function callTool(message: RpcRequest, { request, upstream, governed }: Exchange): Promise<Response> {
+  const { headers, signal } = request
+  const isModern = isModernRequest(message.params)
+  const key = idKey(message.id)
+  if (!isModern && governed.calls.has(key)) {
+    return refuse(errorFor(message.id, INVALID_REQUEST, 'the id is that of a call without an answer'))
+  }
+  const controller = new AbortController()
+  // Since 2026-07-28 leaving is cancelling; before, a host may lose its connection and say nothing of the call.
+  if (isModern)
+    signal.addEventListener('abort', () => controller.abort(new DOMException('the host left', 'AbortError')))
+  if (headers.get('mcp-session-id') !== null) governed.calls.set(key, controller)
+  const said = createSaid()
+  let refusal: Response | null = null
+  const link: ServerLink = {
+    async send({ method, params }, runSignal) {
+      const sent = { kind: 'request', id: message.id, method, params } as const
+      const answer = await upstream.send({
+        method: 'POST',
+        headers: headersOf(headers, method, params.name),
+        body: writeMessage(sent),
+        signal: runSignal,
+      })
+      try {
+        return await responseIn(answer, sent.id, method === 'tools/call' ? said.say : () => {})
+      } catch (error) {
+        if (error instanceof UpstreamRefusal) refusal = error.answer
+        throw error
+      }
+    },
+  }
+  const ended = governed.governor.callTool(message, link, controller.signal).then((response) => {
+    governed.calls.delete(key)
+    said.end(writeMessage(response))
+    return response
+  })
+  const first = await Promise.race([ended, said.begun])
+  if (first === 'begun') return new Response(said.body, { headers: STREAM })
+  return refusal ?? new Response(writeMessage(first), { headers: JSON_TYPE })
+}
+
+const STREAM = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+/** What the server says before its answer, as a stream that is there once it has said something. */
+function createSaid() {
+  const encoder = new TextEncoder()
+  let controller: ReadableStreamDefaultController<Uint8Array> | null = null
+  let begin = (_: 'begun'): void => {}
+  const begun = new Promise<'begun'>((resolve) => {
+    begin = resolve
+  })
+  let isLeft = false
+  const body = new ReadableStream<Uint8Array>({
+    start(given) {
+      controller = given
+    },
+    cancel() {
+      isLeft = true
+    },
+  })
+  return {
+    body,
+    begun,
+    say(raw: string): void {
+      begin('begun')
+      if (!isLeft) controller?.enqueue(encoder.encode(raw))
+    },
+    end(text: string): void {
+      if (isLeft) return
+      controller?.enqueue(encoder.encode(messageEvent(text)))
+      controller?.close()
+    },
+  }
+}
+
+/** The server's answer to a request; what it says before goes to `say`. */
+async function responseIn(
+  answer: UpstreamAnswer,
+  id: RpcRequest['id'],
+  say: (raw: string) => void,
+): Promise<RpcResponse> {
+  if (!answer.isStream) {
+    const text = await answer.text()
+    const read = readServerMessage(text)
+    if (read.ok && read.message.kind === 'response') return read.message
+    const { status, headers } = answer
+    if (status >= 400) throw new UpstreamRefusal(new Response(text, { status, headers }))
+    throw new GatewayProblem('upstream_invalid', 'the MCP server did not answer with a message')
+  }
+  for await (const event of readEvents(answer.body)) {
+    const read = event.data === null ? null : readServerMessage(event.data)
+    if (read?.ok && read.message.kind === 'response' && read.message.id === id) return read.message
+    say(event.raw)
+  }
+  throw Object.assign(new Error('the MCP server ended its stream without an answer'), { code: 'ECONNRESET' })
+}
+
+/** The server routes by headers, too: they say what the body says. */
+function headersOf(given: Headers, method: string, name: unknown): Headers {
+  const headers = new Headers(given)
+  if (headers.has('mcp-method')) headers.set('mcp-method', method)
+  if (method !== 'tools/call') {
+    for (const key of [...headers.keys()]) if (/^mcp-(?:name|param-.+)$/.test(key)) headers.delete(key)
+  } else if (headers.has('mcp-name') && typeof name === 'string' && /^[\x21-\x7e]+$/.test(name)) {
+    headers.set('mcp-name', name)
+  }
+  return headers
+}
+
+function headerProblem(method: string, headers: Headers): string | null {
+  const said = headers.get('mcp-method')
+  return said === null || said === method ? null : 'the header Mcp-Method says another method than the body'
+}
+
+async function whole(answer: UpstreamAnswer): Promise<Response> {
+  const { status, headers } = answer
+  const body = status === 202 || status === 204 ? null : await answer.text()
+  return new Response(body === '' ? null : body, { status, headers })
+}
+
+type Change = (response: RpcResponse) => Promise<RpcResponse>
+
+/** An answer whose result is changed on its way; null where everything passes. */
+async function changed(
+  answer: UpstreamAnswer,
+  change: Change | null,
+  governor?: GovernedServer['governor'],
+): Promise<Response> {
+  const { status, headers } = answer
+  if (!answer.isStream) {
+    const text = await answer.text()
+    return new Response(change === null ? text : await changedText(text, change), { status, headers })
+  }
+  const encoder = new TextEncoder()
+  const events = readEvents(answer.body)
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await events.next()
+        if (done) return controller.close()
+        if (value.data?.includes(LIST_CHANGED.method)) governor?.listChanged()
+        const text = value.data === null || change === null ? null : await changedText(value.data, change)
+        controller.enqueue(encoder.encode(text === null || text === value.data ? value.raw : withMessage(value, text)))
+      } catch (error) {
+        controller.error(error)
+      }
+    },
+    async cancel() {
+      await events.return(undefined)
+    },
+  })
+  return new Response(body, { status, headers })
+}
+
+async function changedText(text: string, change: Change): Promise<string> {
+  const read = readServerMessage(text)
+  if (!read.ok || read.message.kind !== 'response') return text
+  return writeMessage(await change(read.message))
+}
+
+function textIn(body: Uint8Array, headers: Headers): string {
+  if (!(headers.get('content-type') ?? '').toLowerCase().startsWith('application/json')) {
+    throw new GatewayProblem('content_type', 'a message is sent as application/json')
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body)
+  } catch {
+    throw new GatewayProblem('body_invalid', 'the body is not UTF-8')
+  }
+}
+
+const refuse = (response: RpcResponse): Response =>
+  new Response(writeMessage(response), { status: 400, headers: JSON_TYPE })

@@ -1,0 +1,3 @@
+import type { McpServer } from '@modelcontextprotocol/server'
+
+export function createShop(log?: (line: string) => void, changes?: (change: () => void) => void): McpServer
