@@ -249,8 +249,8 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
         return wait(Promise.resolve<TurnResult>({ action: 'keep', callIds: new Set() }))
       },
       abandon: async () => {},
-      mayRetry: false,
-      onlyWatches: false,
+      mayRetry: () => false,
+      onlyWatches: () => false,
     }
     const client = proof.make(recordingFetch(sent))
     const governor: ClientGovernor = {

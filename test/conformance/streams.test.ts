@@ -47,8 +47,8 @@ function clients(judge: ((answer: ModelAnswer) => TurnResult) | null, mayRetry =
       return yield* wait(Promise.resolve(judge(answer)))
     },
     abandon: async () => {},
-    mayRetry,
-    onlyWatches: false,
+    mayRetry: () => mayRetry,
+    onlyWatches: () => false,
   }
   const governor: ClientGovernor = {
     runTurn: (call) => runTurn(hooks, call),

@@ -1,4 +1,5 @@
 import { ReplayConfigError } from '../base/errors.js'
+import type { ToolContext } from '../options/replay-options.js'
 import type { Session } from '../session/session.js'
 import type { SessionTurn, TurnInput } from '../session/session-turn.js'
 
@@ -15,7 +16,7 @@ export interface FrameworkCall {
   /** As the framework would pass them on. */
   readonly args: unknown
   /** The framework's own run of the tool, with the arguments that were judged. */
-  run(judged: unknown, signal: AbortSignal): unknown
+  run(judged: unknown, context: Pick<ToolContext, 'signal'>): unknown
   /** Who approved the call, where the framework has asked a person; null where it has not. */
   readonly approvedBy: string | null
 }
@@ -33,8 +34,7 @@ export async function runFrameworkCall(session: GovernedSession, call: Framework
   if (verdict.verdict === 'ask' && approvedBy !== null) {
     await session.answer(verdict.id, { decision: 'approve', decided_by: approvedBy })
   }
-  const executor = (judged: unknown, { signal }: { readonly signal: AbortSignal }) => call.run(judged, signal)
-  return session.execute(callId, { args, executor })
+  return session.execute(callId, { args, executor: (judged, context) => call.run(judged, context) })
 }
 
 /** Code of the program, or of the model, called the tool by itself. */

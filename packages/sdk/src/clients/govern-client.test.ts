@@ -41,8 +41,8 @@ function governed<Client extends object>(
     abandon: async (answer) => {
       recorded.abandoned.push(answer)
     },
-    mayRetry: false,
-    onlyWatches: false,
+    mayRetry: () => false,
+    onlyWatches: () => false,
     ...overrides,
   }
   return {
@@ -274,7 +274,7 @@ describe('streams', () => {
         judged += 1
         return judged === 1 ? { action: 'retry', request: { ...request, user: 'again' } } : { action: 'release' }
       },
-      { mayRetry: true },
+      { mayRetry: () => true },
     )
     const final = await client.chat.completions.stream(chat).finalChatCompletion()
     expect(final.choices[0]?.message).toMatchObject({ content: 'Let me see.\n\nBetter.' })

@@ -1,6 +1,5 @@
 import { ReplayConfigError, ReplayContractError, ReplayKillError } from '../base/errors.js'
 import { isObject, type JsonObject } from '../base/json-object.js'
-import type { GovernedPromise } from '../clients/api-promise.js'
 import { isClientStream, readableOf } from '../clients/client-stream.js'
 import { endpointOf } from '../clients/endpoints.js'
 import { readEventStream } from '../clients/event-stream.js'
@@ -13,7 +12,7 @@ import { createTurnMemory, type WireAnswer, type WireRequest } from './turn-memo
 export type Fetch = typeof globalThis.fetch
 
 export interface FetchGovernor {
-  runTurn(call: ModelCall): GovernedPromise
+  runTurn(call: ModelCall): PromiseLike<unknown>
   /** Verdicts can stop a call. Where they cannot, whatever is not governed passes. */
   binds(): boolean
 }
@@ -25,40 +24,40 @@ export interface FetchGovernor {
 export function createSessionFetch(governor: FetchGovernor, upstream: Fetch): Fetch {
   const memory = createTurnMemory()
   return async (input, init) => {
-    const request = await readRequest(input, init)
-    const endpoint = endpointOf(request.method, request.url)
-    if (endpoint.as === 'refused' && governor.binds()) return refuse(openaiChat, notGoverned(request))
+    const { method, url } = addressOf(input, init)
+    const endpoint = endpointOf(method, url)
+    if (endpoint.as === 'refused' && governor.binds()) return refuse(openaiChat, notGoverned(method, url))
     if (endpoint.as !== 'governed') return upstream(input, init)
     const { provider } = endpoint
+    const request = await readRequest(url, input, init)
     const texts: ReceivedTexts = new WeakMap()
     const body = parsed(request.body, texts)
     if (body === null) {
       return governor.binds() ? refuse(provider, new ReplayConfigError(NO_JSON, null)) : upstream(input, init)
     }
-    const send = (sent: JsonObject) => sendTo(upstream, request, sent, texts)
-    const turn = () => answered(governor.runTurn({ provider, request: body, send }), provider, texts)
-    return memory.remember(request, turn)
+    return memory.remember(request, () => runTurn(governor, { provider, body, request, texts }, upstream))
   }
 }
 
-async function readRequest(input: Parameters<Fetch>[0], init: RequestInit = {}): Promise<WireRequest> {
+function addressOf(input: Parameters<Fetch>[0], init?: RequestInit): { method: string; url: string } {
   const given = input instanceof Request ? input : null
-  const method = (init.method ?? given?.method ?? 'GET').toUpperCase()
-  const headers = new Headers(init.headers ?? given?.headers)
-  const url = given?.url ?? String(input)
-  const needsBody = method === 'POST' && endpointOf(method, url).as === 'governed'
-  const body = !needsBody ? '' : init.body == null ? ((await given?.clone().text()) ?? '') : await textOf(init.body)
-  return {
-    url,
-    method,
-    headers,
-    body,
-    init: { ...init, ...(given !== null && { signal: init.signal ?? given.signal }) },
-  }
+  return { method: (init?.method ?? given?.method ?? 'GET').toUpperCase(), url: given?.url ?? String(input) }
 }
 
-const textOf = async (body: NonNullable<RequestInit['body']>): Promise<string> =>
-  typeof body === 'string' ? body : await new Response(body).text()
+/** The request as it goes out, but for its body. */
+async function readRequest(url: string, input: Parameters<Fetch>[0], init: RequestInit = {}): Promise<WireRequest> {
+  const given = input instanceof Request ? input : null
+  const headers = new Headers(init.headers ?? given?.headers)
+  // Of the body that came: the one that is sent may be another.
+  headers.delete('content-length')
+  const signal = init.signal ?? given?.signal ?? null
+  return { url, headers, body: await bodyOf(given, init.body), init: { ...init, method: 'POST', headers, signal } }
+}
+
+async function bodyOf(given: Request | null, body: RequestInit['body']): Promise<string> {
+  if (typeof body === 'string') return body
+  return body == null ? ((await given?.clone().text()) ?? '') : new Response(body).text()
+}
 
 function parsed(body: string, texts: ReceivedTexts): JsonObject | null {
   try {
@@ -71,7 +70,7 @@ function parsed(body: string, texts: ReceivedTexts): JsonObject | null {
 
 const NO_JSON = 'the body of a request to a model must be a JSON object, so that its tools can be read'
 
-const notGoverned = ({ method, url }: WireRequest): ReplayConfigError =>
+const notGoverned = (method: string, url: string): ReplayConfigError =>
   new ReplayConfigError(
     `${method} ${new URL(url).pathname} is not governed: it could reach a model without its tool calls being judged. ` +
       'Use chat/completions, responses or v1/messages over HTTP; send anything else by another fetch.',
@@ -88,50 +87,55 @@ class UpstreamError extends Error {
   }
 }
 
-const writtenAs = (value: unknown, texts: ReceivedTexts): string => receivedText(value, texts) ?? JSON.stringify(value)
-
-/** Sends the request to the provider. What it gives is what a client's `create` gives. */
-function sendTo(
-  upstream: Fetch,
-  { url, method, headers, init }: WireRequest,
-  sent: JsonObject,
-  texts: ReceivedTexts,
-): Promise<unknown> {
-  const outgoing = new Headers(headers)
-  outgoing.delete('content-length')
-  const response = upstream(url, { ...init, method, headers: outgoing, body: writtenAs(sent, texts) })
-  const data = response.then(async (answer) => {
-    if (!answer.ok || answer.body === null) throw new UpstreamError(answer)
-    if (isEventStream(answer)) return readEventStream(answer.body, texts)
-    return parseReceived(await answer.text(), texts)
-  })
-  return Object.assign(data, { withResponse: async () => ({ response: await response }) })
-}
-
 const isEventStream = ({ headers }: Response): boolean =>
   (headers.get('content-type') ?? '').includes('text/event-stream')
 
-async function answered(turn: GovernedPromise, provider: Provider, texts: ReceivedTexts): Promise<WireAnswer> {
+const writtenAs = (value: unknown, texts: ReceivedTexts): string => receivedText(value, texts) ?? JSON.stringify(value)
+
+interface WireTurn {
+  readonly provider: Provider
+  readonly body: JsonObject
+  readonly request: WireRequest
+  readonly texts: ReceivedTexts
+}
+
+async function runTurn(governor: FetchGovernor, turn: WireTurn, upstream: Fetch): Promise<WireAnswer> {
+  const { provider, body, request, texts } = turn
+  /** Null while the provider has not been asked. */
+  let answer: Response | null = null
+  // What this gives is what a client's `create` gives.
+  const send = async (sent: JsonObject): Promise<unknown> => {
+    answer = await upstream(request.url, { ...request.init, body: writtenAs(sent, texts) })
+    if (!answer.ok || answer.body === null) throw new UpstreamError(answer)
+    return isEventStream(answer) ? readEventStream(answer.body, texts) : parseReceived(await answer.text(), texts)
+  }
   try {
-    const { data, response } = await turn.withResponse()
-    const headers = new Headers(response.headers)
-    for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name)
-    const { status, statusText } = response
-    if (!isClientStream(data)) {
-      if (!/\bjson\b/.test(headers.get('content-type') ?? '')) headers.set('content-type', 'application/json')
-      const body = writtenAs(data, texts)
-      return { again: () => new Response(body, { status, statusText, headers }) }
-    }
-    if (!isEventStream(response)) headers.set('content-type', 'text/event-stream')
-    const { encode, end } = provider.wire
-    const written = (event: unknown): string => receivedText(event, texts) ?? encode(event)
-    const body = readableOf(toldRefusals(data, provider), written, () => texts.get(data) ?? end)
-    return { once: new Response(body, { status, statusText, headers }) }
+    return judged(await governor.runTurn({ provider, request: body, send }), answer, turn)
   } catch (error) {
     if (error instanceof UpstreamError) return { once: error.response }
     if (isOurs(error)) return { once: refuse(provider, error) }
     throw error
   }
+}
+
+/** The provider's response with the body that was judged. */
+function judged(data: unknown, answer: Response | null, { provider, texts }: WireTurn): WireAnswer {
+  const { status = 200, statusText = '' } = answer ?? {}
+  const headers = new Headers(answer?.headers)
+  for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name)
+  const [type, made] = isClientStream(data)
+    ? [/text\/event-stream/, 'text/event-stream']
+    : [/\bjson\b/, 'application/json']
+  if (!type.test(headers.get('content-type') ?? '')) headers.set('content-type', made)
+  const init = { status, statusText, headers }
+  if (isClientStream(data)) {
+    const { encode, end } = provider.wire
+    const written = (event: unknown): string => receivedText(event, texts) ?? encode(event)
+    const stream = readableOf(toldRefusals(data, provider), written, () => texts.get(data) ?? end)
+    return { once: new Response(stream, init) }
+  }
+  const body = writtenAs(data, texts)
+  return { again: () => new Response(body, init) }
 }
 
 /** A refusal inside a stream is its last event, and every client reads that as an error of the API. */

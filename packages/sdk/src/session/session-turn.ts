@@ -126,7 +126,7 @@ interface PreparedParts {
 function turnOf({ request, prepared, hooks, judge, onEnd }: PreparedParts): SessionTurn {
   const isRefused = 'said' in prepared
   const sendable = isRefused ? { ...request, tools: [] } : prepared.request
-  let proposed: { readonly written: string; readonly verdicts: Promise<readonly CallVerdict[]> } | null = null
+  let proposed: { readonly response: JsonObject; readonly verdicts: Promise<readonly CallVerdict[]> } | null = null
   let isOver = isRefused
   if (isRefused) onEnd()
   return {
@@ -136,12 +136,11 @@ function turnOf({ request, prepared, hooks, judge, onEnd }: PreparedParts): Sess
     refusal: isRefused ? Object.freeze({ reason: prepared.reason, remedy: prepared.said.text }) : null,
     async propose(answer) {
       const response = responseOf(answer)
-      const written = JSON.stringify(response)
-      if (proposed?.written === written) return proposed.verdicts
+      if (proposed !== null && JSON.stringify(proposed.response) === JSON.stringify(response)) return proposed.verdicts
       if (isOver) throw new ReplayConfigError(isRefused ? REFUSED : OVER, null)
       isOver = true
       onEnd()
-      proposed = { written, verdicts: judge(response) }
+      proposed = { response, verdicts: judge(response) }
       return proposed.verdicts
     },
     async abandon(error) {

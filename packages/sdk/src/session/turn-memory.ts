@@ -1,9 +1,9 @@
 /** A request as it is on the wire. */
 export interface WireRequest {
   readonly url: string
-  readonly method: string
   readonly headers: Headers
   readonly body: string
+  /** How it is sent, but for the body. */
   readonly init: RequestInit
 }
 

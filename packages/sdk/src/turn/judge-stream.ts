@@ -26,7 +26,7 @@ async function* flow(
   askAgain: AskAgain,
 ): AsyncGenerator<unknown> {
   const { provider, hooks } = first
-  const join = hooks.mayRetry ? provider.joinStreams() : null
+  const join = hooks.mayRetry() ? provider.joinStreams() : null
   let pending = first
   let source = begun
   for (;;) {
@@ -34,7 +34,7 @@ async function* flow(
     const result = yield* flowOnce(pending, hold, source, { controller, join })
     if (result === null) return
     if (result.action !== 'retry') {
-      if (!hooks.onlyWatches) yield* joined(released(hold, result), join)
+      if (!hooks.onlyWatches()) yield* joined(released(hold, result), join)
       return
     }
     if (join === null) throw new Error('a stream that cannot be joined is asked for again')
@@ -67,7 +67,7 @@ async function* flowOnce(
       complete: hold.complete() && !hold.holding(),
       error,
     })
-  const passesAll = pending.hooks.onlyWatches
+  const passesAll = pending.hooks.onlyWatches()
   let ended = false
   try {
     for await (const event of { [Symbol.asyncIterator]: () => source }) {

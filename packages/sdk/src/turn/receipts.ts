@@ -27,16 +27,15 @@ export function executedReceipt(
 ): Receipt {
   const hasSucceeded = execution.outcome === 'succeeded'
   const result = hasSucceeded ? writtenJson(execution.result) : undefined
-  return {
-    ...reportedReceipt(call, execution.outcome),
-    evidence_level: 'executed',
-    started_at: execution.startedAt.toISOString(),
-    finished_at: execution.finishedAt.toISOString(),
-    ...(result !== undefined && resultEvidence(call, result, salt)),
-    ...(result === undefined && hasSucceeded && UNHASHABLE),
-    ...(result !== undefined && captureLevel === 'full' && canBeStored(result) && { result }),
-    ...(execution.errorCode !== undefined && { error_code: execution.errorCode.slice(0, 128) }),
-  }
+  const receipt = reportedReceipt(call, execution.outcome)
+  receipt.evidence_level = 'executed'
+  receipt.started_at = execution.startedAt.toISOString()
+  receipt.finished_at = execution.finishedAt.toISOString()
+  if (result !== undefined) Object.assign(receipt, resultEvidence(call, result, salt))
+  else if (hasSucceeded) receipt.result_unhashable = true
+  if (result !== undefined && captureLevel === 'full' && canBeStored(result)) receipt.result = result
+  if (execution.errorCode !== undefined) receipt.error_code = execution.errorCode.slice(0, 128)
+  return receipt
 }
 
 const UNHASHABLE = { result_unhashable: true } as const

@@ -1,21 +1,17 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { checkExecution } from '@countersign/engine'
-import type { BlockReason, CaptureLevel, Decision, JsonObject } from '@countersign/protocol'
+import type { BlockReason, CaptureLevel, Decision } from '@countersign/protocol'
 import type { Authority, DecidedBy } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
 import { messageOf } from '../base/diagnostics.js'
-import {
-  type EnforcementDecision,
-  NotExecutedError,
-  ReplayContractError,
-  ReplayUnavailableError,
-} from '../base/errors.js'
+import { type EnforcementDecision, ReplayContractError, ReplayUnavailableError } from '../base/errors.js'
 import type { KnownOrPromised } from '../base/steps.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { enforcementOf, explainToModel } from './gate.js'
 import { type MeantCall, matchCall } from './match-call.js'
-import { type Execution, executedReceipt, notExecuted } from './receipts.js'
+import { executedReceipt, notExecuted } from './receipts.js'
+import { type RunningTool, runTool } from './run-tool.js'
 import type { Verdicts } from './verdicts.js'
 
 /** A tool that runs only for an allowed call. Pass the arguments of the call, and its id to tell equal calls apart. */
@@ -57,11 +53,6 @@ export interface ArgumentDifference {
   readonly names: readonly string[]
   /** The tool ran with the allowed arguments all the same, since a schema explains the difference. */
   readonly ran: boolean
-}
-
-export interface RunningTool {
-  readonly openCalls: OpenCalls
-  active: boolean
 }
 
 /** A decision older than this is confirmed before the tool runs, so that a kill reaches queued calls. */
@@ -122,7 +113,7 @@ export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): 
     throw error
   }
   if (problem !== null) return refused(problem)
-  const execution = await run(invocation, call, runtime)
+  const execution = await runTool(invocation, call, runtime)
   const { evidence } = execution
   const receipt =
     evidence.outcome === 'not_executed'
@@ -174,40 +165,6 @@ async function guard(call: OpenCall, runtime: ToolRuntime): Promise<ReplayContra
   return refuse(reason, remedy, { failures, contract_file: contract_file ?? null, reasons: [violated] })
 }
 
-type Ran = { readonly evidence: Execution; readonly thrown?: unknown }
-
-async function run(invocation: Invocation, call: OpenCall, runtime: ToolRuntime): Promise<Ran> {
-  const startedAt = new Date()
-  const timeoutMs = runtime.authority().plan.contracts.get(call.toolName)?.definition.timeouts?.total_ms
-  const ended = (outcome: Execution['outcome'], more: Partial<Execution> = {}): Execution => ({
-    outcome,
-    startedAt,
-    finishedAt: new Date(),
-    ...more,
-  })
-  const limit = timeLimit(timeoutMs, runtime.killSignal)
-  const running: RunningTool = { openCalls: runtime.openCalls, active: true }
-  try {
-    // The tool gets the value that was judged, not an object that the program could still change.
-    const judged = call.arguments
-    const given = isCustomInput(invocation.args, judged) ? invocation.args : structuredClone(judged)
-    const context = {
-      callId: call.callId,
-      idempotencyKey: call.decision.idempotency_key ?? call.pendingCallId,
-      signal: limit.signal,
-    }
-    const work = runtime.running.run(running, async () => invocation.executor(given, context))
-    const result = await Promise.race([work, limit.expired])
-    return { evidence: ended('succeeded', { result }) }
-  } catch (thrown) {
-    const outcome = outcomeOf(thrown)
-    return { evidence: ended(outcome, { errorCode: codeOf(thrown) }), thrown }
-  } finally {
-    running.active = false
-    limit.clear()
-  }
-}
-
 const WAS_KILLED = 'the session was killed; start a new one to continue'
 
 function runUnjudged({ name, executor, args, callId }: Invocation, runtime: ToolRuntime): unknown {
@@ -221,67 +178,6 @@ function runUnjudged({ name, executor, args, callId }: Invocation, runtime: Tool
   const id = callId ?? `${name}:unjudged`
   return executor(args, { callId: id, idempotencyKey: id, signal: runtime.killSignal })
 }
-
-/** Aborts and rejects when the tool's time is up; a kill aborts only, since the tool may still end by itself. */
-function timeLimit(timeoutMs: number | undefined, killSignal: AbortSignal) {
-  const controller = new AbortController()
-  const onKill = (): void => controller.abort(killSignal.reason)
-  if (killSignal.aborted) onKill()
-  else killSignal.addEventListener('abort', onKill, { once: true })
-  let timer: NodeJS.Timeout | undefined
-  const expired = new Promise<never>((_, reject) => {
-    if (timeoutMs === undefined) return
-    timer = setTimeout(() => {
-      const error = new DOMException(
-        `the tool did not finish within ${timeoutMs} ms; its outcome is unknown`,
-        'TimeoutError',
-      )
-      controller.abort(error)
-      reject(error)
-    }, timeoutMs)
-  })
-  // Nobody may be left to handle the rejection.
-  expired.catch(() => {})
-  return {
-    signal: controller.signal,
-    expired,
-    clear() {
-      clearTimeout(timer)
-      killSignal.removeEventListener('abort', onKill)
-    },
-  }
-}
-
-const INTERRUPTIONS = new Set([
-  'AbortError',
-  'TimeoutError',
-  'ETIMEDOUT',
-  'ECONNRESET',
-  'EPIPE',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-  'UND_ERR_SOCKET',
-])
-
-const outcomeOf = (thrown: unknown): Execution['outcome'] =>
-  thrown instanceof NotExecutedError ? 'not_executed' : isInterruption(thrown) ? 'unknown' : 'failed'
-
-/** A tool whose answer was lost may have done its work: that is unknown, not failed. */
-function isInterruption(thrown: unknown): boolean {
-  for (let error = thrown, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
-    if (INTERRUPTIONS.has(error.name) || INTERRUPTIONS.has(String(Reflect.get(error, 'code')))) return true
-  }
-  return false
-}
-
-function codeOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return 'THROWN'
-  const code: unknown = Reflect.get(thrown, 'code')
-  return typeof code === 'string' && code !== '' ? code : thrown.name
-}
-
-/** A custom tool takes the text itself; JSON text of a function's arguments is passed on parsed. */
-const isCustomInput = (given: unknown, args: JsonObject): boolean => typeof given === 'string' && args.input === given
 
 /** The call was blocked, or waits for a person, or nobody knows of it. */
 function notAllowed(runtime: ToolRuntime, invocation: Invocation, changed: readonly string[]): ReplayContractError {

@@ -11,10 +11,10 @@ export interface TurnHooks {
   judge(answer: ModelAnswer): Steps<TurnResult>
   /** There is nothing to judge: the model call failed, or the program left the stream. Must not throw. */
   abandon(answer: AbandonedAnswer): Promise<void>
-  /** The model may be asked again after an answer: then its streams are joined. */
-  readonly mayRetry: boolean
+  /** The model may be asked again after an answer: then its streams are joined. Known once a request is prepared. */
+  mayRetry(): boolean
   /** Nothing of the prepared request is enforced: it is sent as it is, and the answer passes untouched. */
-  readonly onlyWatches: boolean
+  onlyWatches(): boolean
 }
 
 /** The request to send, or the text to answer with instead of asking the model. */

@@ -72,7 +72,7 @@ function* ask(hooks: TurnHooks, call: ModelCall, request: JsonObject): Steps<Ask
   const { provider } = call
   const prepared = yield* hooks.prepare(request)
   if ('said' in prepared) return prepared
-  const addsUsage = request.stream === true && !hooks.onlyWatches
+  const addsUsage = request.stream === true && !hooks.onlyWatches()
   const sent = addsUsage ? provider.withStreamUsage(prepared.request) : prepared.request
   const pending: PendingRequest = { provider, hooks, request, sent, startedAt: performance.now() }
   try {
@@ -121,13 +121,8 @@ export function createTurn(session: TurnSession, provider: Provider, options: Tu
     judge: (answer) => judge(turn, answer),
     abandon: (answer) => abandon(turn, answer),
     removed: () => (onlyWatches(turn) ? [] : (turn.asked?.prepared?.removed ?? [])),
-    // Known only once the request is prepared.
-    get mayRetry() {
-      return options.retries > 0 && !onlyWatches(turn)
-    },
-    get onlyWatches() {
-      return onlyWatches(turn)
-    },
+    mayRetry: () => options.retries > 0 && !onlyWatches(turn),
+    onlyWatches: () => onlyWatches(turn),
   }
 }
 

@@ -17,10 +17,9 @@ function governTool(name: string, tool: AiTool, agent: AgentCalls): AiTool {
     const { toolCallId } = options
     agent.waiting.delete(toolCallId)
     const approvedBy = asked.delete(toolCallId) ? agent.approver : null
-    const run = async (judged: unknown, signal: AbortSignal): Promise<unknown> => {
+    const run = async (judged: unknown, context: { readonly signal: AbortSignal }): Promise<unknown> => {
       const given = isDeepStrictEqual(input, judged) ? input : await parsed(tool.inputSchema, judged)
-      const both = options.abortSignal === undefined ? signal : AbortSignal.any([signal, options.abortSignal])
-      const output = tool.execute?.(given, { ...options, abortSignal: both })
+      const output = tool.execute?.(given, withSignal(options, context))
       return isIterable(output) ? lastOf(output, onPart) : output
     }
     return answerOf(
@@ -42,6 +41,15 @@ function governTool(name: string, tool: AiTool, agent: AgentCalls): AiTool {
     },
   }
 }
+
+/** The tool's signal is the session's and the SDK's in one, made for those that look at it. */
+const withSignal = (options: ExecuteOptions, context: { readonly signal: AbortSignal }): ExecuteOptions => ({
+  ...options,
+  get abortSignal() {
+    const { signal } = context
+    return options.abortSignal === undefined ? signal : AbortSignal.any([signal, options.abortSignal])
+  },
+})
 
 /** The SDK tells the model the message of what a tool throws, as the tool's error. */
 async function answerOf(running: ReturnType<typeof runFrameworkCall>): Promise<unknown> {

@@ -44,7 +44,7 @@ async function invoke(
       toolName: tool.name,
       args: input,
       approvedBy,
-      run: async (judged, signal) => {
+      run: async (judged, { signal }) => {
         const both = details.signal === undefined ? signal : AbortSignal.any([signal, details.signal])
         const output = await tool.invoke(context, JSON.stringify(judged), { ...details, signal: both })
         if (output !== DEFAULT_ERROR) return output

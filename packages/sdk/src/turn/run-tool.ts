@@ -1,0 +1,128 @@
+import type { AsyncLocalStorage } from 'node:async_hooks'
+import type { JsonObject } from '@countersign/protocol'
+import type { Authority } from '../authority/authority.js'
+import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
+import { NotExecutedError } from '../base/errors.js'
+import type { ToolContext, ToolExecutor } from '../options/replay-options.js'
+import type { Execution } from './receipts.js'
+
+/** A tool while it runs. */
+export interface RunningTool {
+  readonly openCalls: OpenCalls
+  active: boolean
+}
+
+export interface Runner {
+  readonly openCalls: OpenCalls
+  readonly authority: () => Authority
+  readonly killSignal: AbortSignal
+  readonly running: AsyncLocalStorage<RunningTool>
+}
+
+/** How a run of a tool ended, and what it threw, if it did. */
+export interface Ran {
+  readonly evidence: Execution
+  readonly thrown?: unknown
+}
+
+/** Runs the executor of an allowed call with the arguments that were judged, within the tool's time. */
+export async function runTool(
+  { executor, args }: { readonly executor: ToolExecutor; readonly args: unknown },
+  call: OpenCall,
+  { openCalls, authority, killSignal, running }: Runner,
+): Promise<Ran> {
+  const startedAt = new Date()
+  const timeoutMs = authority().plan.contracts.get(call.toolName)?.definition.timeouts?.total_ms
+  const limit = createTimeLimit(killSignal)
+  const here: RunningTool = { openCalls, active: true }
+  try {
+    // The tool gets the value that was judged, not an object that the program could still change.
+    const judged = call.arguments
+    const given = isCustomInput(args, judged) ? args : structuredClone(judged)
+    const context: ToolContext = {
+      callId: call.callId,
+      idempotencyKey: call.decision.idempotency_key ?? call.pendingCallId,
+      get signal() {
+        return limit.signal()
+      },
+    }
+    const work = running.run(here, async () => executor(given, context))
+    const result = await (timeoutMs === undefined ? work : Promise.race([work, limit.expires(timeoutMs)]))
+    return { evidence: { outcome: 'succeeded', startedAt, finishedAt: new Date(), result } }
+  } catch (thrown) {
+    const outcome = outcomeOf(thrown)
+    return { evidence: { outcome, startedAt, finishedAt: new Date(), errorCode: codeOf(thrown) }, thrown }
+  } finally {
+    here.active = false
+    limit.clear()
+  }
+}
+
+/** The end of a tool's time. A kill aborts only, since the tool may still end by itself. */
+function createTimeLimit(killSignal: AbortSignal) {
+  let controller: AbortController | null = null
+  let timer: NodeJS.Timeout | undefined
+  const onKill = (): void => controller?.abort(killSignal.reason)
+  /** Most tools never look at their signal, and making one costs as much as judging the call. */
+  const made = (): AbortController => {
+    if (controller !== null) return controller
+    controller = new AbortController()
+    if (killSignal.aborted) onKill()
+    else killSignal.addEventListener('abort', onKill, { once: true })
+    return controller
+  }
+  return {
+    signal: () => made().signal,
+    /** Aborts and rejects when the time is up. */
+    expires(timeoutMs: number): Promise<never> {
+      const expired = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => {
+          const error = new DOMException(
+            `the tool did not finish within ${timeoutMs} ms; its outcome is unknown`,
+            'TimeoutError',
+          )
+          made().abort(error)
+          reject(error)
+        }, timeoutMs)
+      })
+      // Nobody may be left to handle the rejection.
+      expired.catch(() => {})
+      return expired
+    },
+    clear() {
+      clearTimeout(timer)
+      if (controller !== null) killSignal.removeEventListener('abort', onKill)
+    },
+  }
+}
+
+const INTERRUPTIONS = new Set([
+  'AbortError',
+  'TimeoutError',
+  'ETIMEDOUT',
+  'ECONNRESET',
+  'EPIPE',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'UND_ERR_SOCKET',
+])
+
+const outcomeOf = (thrown: unknown): Execution['outcome'] =>
+  thrown instanceof NotExecutedError ? 'not_executed' : isInterruption(thrown) ? 'unknown' : 'failed'
+
+/** A tool whose answer was lost may have done its work: that is unknown, not failed. */
+function isInterruption(thrown: unknown): boolean {
+  for (let error = thrown, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
+    if (INTERRUPTIONS.has(error.name) || INTERRUPTIONS.has(String(Reflect.get(error, 'code')))) return true
+  }
+  return false
+}
+
+function codeOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return 'THROWN'
+  const code: unknown = Reflect.get(thrown, 'code')
+  return typeof code === 'string' && code !== '' ? code : thrown.name
+}
+
+/** A custom tool takes the text itself; JSON text of a function's arguments is passed on parsed. */
+const isCustomInput = (given: unknown, args: JsonObject): boolean => typeof given === 'string' && args.input === given
