@@ -69,7 +69,10 @@ export class GovernedPromise extends Promise<unknown> {
 
   /** What a runner looks at before it reads the data: the response that was judged, like everything else. */
   async _responseProps(): Promise<{ response: Response; controller: AbortController; options: object }> {
-    return { response: await this.asResponse(), controller: new AbortController(), options: {} }
+    const { data } = await this.#result
+    // The client reads the events of a stream by itself, where it is told that there are some.
+    const options = { stream: isClientStream(data) }
+    return { response: await this.asResponse(), controller: new AbortController(), options }
   }
 
   /** How the clients' own helpers build on `create`. */

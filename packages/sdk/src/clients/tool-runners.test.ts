@@ -56,35 +56,51 @@ describe('runners that run tools themselves', () => {
   })
 
   proves('session.client.runners', 'toolRunner of Anthropic is governed: a blocked call does not run', async () => {
+    await runByToolRunner((runner) => runner)
+  })
+
+  proves('session.client.runners', 'toolRunner of Anthropic is governed where it streams', async () => {
+    await runByToolRunner(async (runner) => {
+      // Each stream is read as a program shows it, then the runner goes on to the tools.
+      for await (const stream of runner as unknown as AsyncIterable<AsyncIterable<unknown>>)
+        for await (const _ of stream);
+      return runner
+    }, true)
+  })
+
+  async function runByToolRunner(finish: (runner: PromiseLike<unknown>) => unknown, stream?: true): Promise<void> {
     const ran: unknown[] = []
     const client = new Anthropic({ apiKey: 'x', baseURL: provider.url, maxRetries: 0 })
     const session = replay(client, { contracts, diagnostics })
     const run = async () =>
-      session.client.beta.messages.toolRunner({
-        model: 'm',
-        max_tokens: 9,
-        messages: [user],
-        tools: [
-          {
-            type: 'custom',
-            name: 'pay',
-            description: 'pays',
-            input_schema: { type: 'object' },
-            parse: (value: unknown) => value,
-            run: (args: unknown) => {
-              ran.push(args)
-              return 'paid'
+      finish(
+        session.client.beta.messages.toolRunner({
+          ...(stream && { stream }),
+          model: 'm',
+          max_tokens: 9,
+          messages: [user],
+          tools: [
+            {
+              type: 'custom',
+              name: 'pay',
+              description: 'pays',
+              input_schema: { type: 'object' },
+              parse: (value: unknown) => value,
+              run: (args: unknown) => {
+                ran.push(args)
+                return 'paid'
+              },
             },
-          },
-        ],
-      })
+          ],
+        }),
+      )
     provider.enqueue(pays(5, 'c1'), { text: 'Done.' })
     expect(await run()).toMatchObject({ content: [{ text: 'Done.' }] })
     provider.enqueue(pays(501, 'c2'))
     await expect(run()).rejects.toThrow('argument_value_mismatch')
     expect(ran).toEqual([{ amount: 5 }])
     await session.restore()
-  })
+  }
 })
 
 proves('session.client.no-sockets', 'Responses over WebSocket is refused by name', async () => {
