@@ -29,13 +29,13 @@ function faceOf({ name, sdk, by }: Way): Face {
   return {
     name,
     lacks: {},
-    async tell(story) {
+    open(story) {
       const session = openSession(story.options)
       const { model, requests } = scripted(story, sdk)
       const tools = Object.fromEntries(
         Object.entries(story.tools).map(([tool, execute]) => [
           tool,
-          ai7.tool({ inputSchema: z.looseObject({}), execute: (input) => execute(input as JsonObject) }),
+          ai7.tool({ inputSchema: z.looseObject({}), execute: (input) => execute(input as JsonObject, session) }),
         ]),
       )
       const agent = govern(session, { model, tools })
@@ -44,14 +44,7 @@ function faceOf({ name, sdk, by }: Way): Face {
         const { execute } = tool
         tool.execute = (input, options) => execute!((story.changed[options.toolCallId] ?? input) as never, options)
       }
-      let error: unknown = null
-      try {
-        await run(sdk, by, story, agent)
-      } catch (thrown) {
-        error = thrown
-      }
-      await session.close()
-      return { sessionId: session.sessionId, requests: requests(), error }
+      return { session, run: () => run(sdk, by, story, agent), requests, close: () => session.close() }
     },
   }
 }

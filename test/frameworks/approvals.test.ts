@@ -3,6 +3,8 @@ import { Runner } from '@openai/agents'
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents-core/testing'
 import { generateText, type ModelMessage, stepCountIs, tool } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
+import * as ai6 from 'ai-6'
+import { MockLanguageModelV3 } from 'ai-6/test'
 import { AIMessage, createAgent, fakeModel, tool as langchainTool } from 'langchain'
 import { expect } from 'vitest'
 import { z } from 'zod'
@@ -31,8 +33,8 @@ const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
   outputTokens: { total: 1, text: 1, reasoning: 0 },
 }
-const aiModel = () =>
-  new MockLanguageModelV4({
+const aiModel = (Mock: typeof MockLanguageModelV4 = MockLanguageModelV4) =>
+  new Mock({
     doGenerate: [
       {
         content: [{ type: 'tool-call', toolCallId: 'c1', toolName: 'pay', input: '{"amount":5}' }],
@@ -58,21 +60,32 @@ const aiTools = (paid: unknown[]) => ({
   }),
 })
 
-const WAYS: readonly Way[] = [
-  {
-    name: 'ai',
+/** Version 6 has `needsApproval` alone, version 7 asks in the same way. */
+function aiWay(
+  name: string,
+  sdk: { generateText: typeof generateText; stepCountIs: typeof stepCountIs },
+  Mock: typeof MockLanguageModelV4,
+): Way {
+  return {
+    name,
     async ask(session, paid, approved) {
-      const agent = { ...govern(session, { model: aiModel(), tools: aiTools(paid) }), stopWhen: stepCountIs(4) }
+      const governed = govern(session, { model: aiModel(Mock), tools: aiTools(paid) })
+      const agent = { ...governed, stopWhen: sdk.stepCountIs(4) }
       const messages: ModelMessage[] = [{ role: 'user', content: 'pay' }]
-      const asked = await generateText({ ...agent, messages })
+      const asked = await sdk.generateText({ ...agent, messages })
       const question = asked.content.find((part) => part.type === 'tool-approval-request')
       expect(paid).toEqual([])
-      messages.push(...asked.responseMessages)
+      messages.push(...asked.response.messages)
       const approvalId = question?.approvalId ?? ''
       messages.push({ role: 'tool', content: [{ type: 'tool-approval-response', approvalId, approved }] })
-      await generateText({ ...agent, messages })
+      await sdk.generateText({ ...agent, messages })
     },
-  },
+  }
+}
+
+const WAYS: readonly Way[] = [
+  aiWay('ai 7', { generateText, stepCountIs }, MockLanguageModelV4),
+  aiWay('ai 6', ai6 as never, MockLanguageModelV3 as never),
   {
     name: 'langchain',
     async ask(session, paid, approve) {
@@ -94,7 +107,7 @@ const WAYS: readonly Way[] = [
     async ask(session, paid, approve) {
       const call = functionCall('pay', { amount: 5 }, { callId: 'c1' })
       const model = new ScriptedModel([[call], [assistantMessage('done')]])
-      const agent = governAgents(session, agentOf({ tools: { pay: (args) => void paid.push(args) } }, model))
+      const agent = governAgents(session, agentOf({ tools: { pay: (args) => void paid.push(args) } }, model, session))
       const runner = new Runner()
       const asked = await runner.run(agent, 'pay')
       const [question] = asked.interruptions
@@ -122,7 +135,7 @@ for (const { name, ask } of WAYS) {
         expect(paid).toEqual(approve ? [{ amount: 5 }] : [])
         const { events } = await exportOf(runtime.api(), session.sessionId)
         const receipt = approve ? 'receipt c1 succeeded executed approve' : 'receipt c1 not_executed reported deny'
-        expect(ledgerLines(events)).toEqual(['proposed c1 pay allow', receipt])
+        expect(ledgerLines(events)).toEqual(['proposed c1 pay allow', receipt, 'ended'])
       },
     )
   }

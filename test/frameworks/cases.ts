@@ -8,6 +8,7 @@ const pay: Contract = {
   commit_requirement: 'executed',
   argument_value_invariants: [{ path: '$.amount', lte: 100 }],
 }
+const ask: Contract = { tool: 'ask', side_effect: 'read' }
 const LIMIT = 'amount'
 const BOTH = ['look', 'pay']
 const call = (id: string, name: string, args = {}) => ({ id, name, args })
@@ -66,6 +67,46 @@ export const CASES: readonly Case[] = [
         'receipt c1 failed executed',
         'receipt c2 succeeded executed',
         'proposed c3 pay block argument_value_mismatch',
+      ],
+    },
+  },
+  {
+    id: 'lost',
+    name: 'a run of which the process told nobody is unknown, never succeeded',
+    contracts: [look, pay],
+    diesAfterRun: true,
+    turns: [{ calls: [call('c1', 'pay', { amount: 5 })] }, DONE],
+    expected: {
+      offered: [BOTH],
+      ran: ['pay {"amount":5}'],
+      told: {},
+      ledger: ['proposed c1 pay allow', 'recovered', 'receipt c1 unknown reported'],
+    },
+  },
+  {
+    id: 'sub-agent',
+    name: 'an agent that a tool runs is a session of the workflow, with the tools of its role',
+    contracts: [ask, pay],
+    turns: [{ calls: [call('c1', 'ask')] }, DONE],
+    subAgent: {
+      turns: [{ calls: [call('s1', 'pay', { amount: 5 }), call('s2', 'pay', { amount: 500 })] }, DONE],
+      ledger: [
+        'proposed s1 pay allow',
+        'proposed s2 pay block argument_value_mismatch',
+        'receipt s1 succeeded executed',
+        'handoff_completed',
+      ],
+    },
+    expected: {
+      offered: [['ask'], ['ask']],
+      ran: ['pay {"amount":5}'],
+      told: {},
+      ledger: [
+        'proposed c1 ask allow',
+        'handoff_offered',
+        'handoff_accepted',
+        'handoff_completed',
+        'receipt c1 succeeded executed',
       ],
     },
   },

@@ -53,6 +53,7 @@ proves('face.claude', 'a call is judged before the runtime runs it, and its outc
     'proposed c2 Bash allow',
     'receipt c2 succeeded reported',
     'proposed c3 Write block unmatched_tool_blocked',
+    'ended',
   ])
 })
 
@@ -64,6 +65,7 @@ proves('face.claude', 'calls side by side cannot together pass a limit, and MCP 
     'proposed c1 bank__pay allow',
     'proposed c2 bank__pay block aggregate_limit_exceeded',
     'receipt c1 succeeded reported',
+    'ended',
   ])
 })
 
@@ -132,6 +134,7 @@ proves(
       'proposed toolu_1 Bash block argument_value_mismatch',
       'proposed toolu_2 Bash allow',
       'receipt toolu_2 succeeded reported',
+      'ended',
     ])
     expect(JSON.stringify(provider.requests.map(({ body }) => body))).toContain('argument_value_mismatch')
   },

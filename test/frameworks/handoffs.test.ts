@@ -75,10 +75,48 @@ proves('face.handoffs', async () => {
     'handoff_offered',
     'handoff_accepted',
     'handoff_completed',
+    'ended',
   ])
   expect(await linesOf(joined[0]?.sessionId ?? '')).toEqual([
     'proposed p1 pay allow',
     'receipt p1 succeeded executed',
     'handoff_completed',
+    'ended',
   ])
+})
+
+proves('face.sub-agents', 'a sub-agent that fails gives its work back all the same', async () => {
+  const workflowId = `wfl-${randomUUID()}`
+  const open = (workflow: object) =>
+    openSession({
+      contracts: PAYMENT_CONTRACTS,
+      apiKey: runtime.key,
+      fetch: runtime.fetch,
+      workflow: { workflowId, role: '', ...workflow },
+    })
+  const root = open({ role: 'researcher', definition: PAYMENTS })
+  const delegated = root.delegate(
+    { toRole: 'payer' },
+    ({ handoff_id, to_role }) => open({ role: to_role, handoffId: handoff_id }),
+    async (session) => {
+      const turn = await session.prepare({ model: 'm', tools: ['pay', 'read_document'] })
+      expect(turn.allowed).toEqual(['pay'])
+      await turn.abandon()
+      throw new Error('the sub-agent is broken')
+    },
+  )
+  await expect(delegated).rejects.toThrow('the sub-agent is broken')
+  const { handoffs, sessions } = await root.getWorkflowState()
+  expect(handoffs).toMatchObject([{ from_role: 'researcher', to_role: 'payer', state: 'completed' }])
+  expect(sessions.map(({ role }) => role)).toEqual(['researcher', 'payer'])
+  await root.close()
+})
+
+proves('face.sub-agents', 'an agent that runs inside of a tool of its own session is refused by name', async () => {
+  const session = openSession({ contracts: PAYMENT_CONTRACTS, apiKey: '', diagnostics: () => {} })
+  session.addTools({ look_up: () => session.prepare({ model: 'm', tools: ['pay'] }) })
+  const turn = await session.prepare({ model: 'm', tools: ['look_up'] })
+  await turn.propose({ calls: [{ id: 'c1', name: 'look_up', arguments: { invoice: '7' } }] })
+  await expect(session.run('c1')).rejects.toThrow('session.delegate')
+  await session.close()
 })

@@ -16,13 +16,16 @@ import type { Face, ModelRequest, Story } from './story.js'
 export const langchainFace: Face = {
   name: 'langchain',
   lacks: {},
-  async tell(story) {
+  open(story) {
     const session = openSession(story.options)
     const requests: ModelRequest[] = []
     const agent = createAgent({
       model: scripted(story),
       tools: Object.entries(story.tools).map(([name, execute]) =>
-        tool(async (args) => JSON.stringify(execute(args as JsonObject)), { name, schema: { type: 'object' } }),
+        tool(async (args) => JSON.stringify(await execute(args as JsonObject, session)), {
+          name,
+          schema: { type: 'object' },
+        }),
       ),
       middleware: [
         modelRetryMiddleware({ maxRetries: 1, initialDelayMs: 1, onFailure: 'error' }),
@@ -32,14 +35,7 @@ export const langchainFace: Face = {
         recording(requests),
       ],
     })
-    let error: unknown = null
-    try {
-      await run(agent, story)
-    } catch (thrown) {
-      error = thrown
-    }
-    await session.close()
-    return { sessionId: session.sessionId, requests, error }
+    return { session, run: () => run(agent, story), requests: () => requests, close: () => session.close() }
   },
 }
 

@@ -3,7 +3,7 @@ import { Agent, Runner, setTracingDisabled, tool } from '@openai/agents'
 import { assistantMessage, functionCall, modelError, modelStream, ScriptedModel } from '@openai/agents-core/testing'
 import { govern } from '../../packages/sdk/src/adapters/openai-agents/index.js'
 import { openSession } from '../../packages/sdk/src/index.js'
-import type { Face, ModelRequest, ScriptedTurn, Story } from './story.js'
+import type { AgentSession, Face, ModelRequest, ScriptedTurn, Story } from './story.js'
 
 setTracingDisabled(true)
 
@@ -11,10 +11,10 @@ setTracingDisabled(true)
 export const openaiAgentsFace: Face = {
   name: '@openai/agents',
   lacks: {},
-  async tell(story) {
+  open(story) {
     const session = openSession(story.options)
     const model = scripted(story)
-    const agent = govern(session, agentOf(story, model))
+    const agent = govern(session, agentOf(story, model, session))
     // The program passes on other arguments than it was given.
     const getAllTools = agent.getAllTools.bind(agent)
     agent.getAllTools = async (context) =>
@@ -29,18 +29,16 @@ export const openaiAgentsFace: Face = {
           },
         }
       })
-    let error: unknown = null
-    try {
-      await run(agent, story)
-    } catch (thrown) {
-      error = thrown
+    return {
+      session,
+      run: () => run(agent, story),
+      requests: () => model.calls.map(({ request }) => requestOf(request)),
+      close: () => session.close(),
     }
-    await session.close()
-    return { sessionId: session.sessionId, requests: model.calls.map(({ request }) => requestOf(request)), error }
   },
 }
 
-export function agentOf({ tools }: Pick<Story, 'tools'>, model: ScriptedModel): Agent {
+export function agentOf({ tools }: Pick<Story, 'tools'>, model: ScriptedModel, session: AgentSession): Agent {
   return new Agent({
     name: 'frameworks',
     model,
@@ -51,7 +49,7 @@ export function agentOf({ tools }: Pick<Story, 'tools'>, model: ScriptedModel): 
         description: name,
         strict: false,
         parameters: { type: 'object', properties: {}, required: [], additionalProperties: true },
-        execute: async (args) => execute(args as JsonObject),
+        execute: async (args) => execute(args as JsonObject, session),
       }),
     ),
   })

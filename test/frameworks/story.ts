@@ -1,5 +1,5 @@
 import type { ChainedEvent, Contract, JsonObject } from '@countersign/protocol'
-import type { ReplayOptions } from '../../packages/sdk/src/index.js'
+import type { ReplayOptions, Session } from '../../packages/sdk/src/index.js'
 
 /** One call that the scripted model makes. */
 export interface ScriptedCall {
@@ -19,8 +19,8 @@ export interface ScriptedTurn {
 /** What a face is given: the model, the tools and the session. It adds nothing but its own loop. */
 export interface Story {
   readonly turns: readonly ScriptedTurn[]
-  /** The executors of the tools, by name. */
-  readonly tools: Readonly<Record<string, (args: JsonObject) => unknown>>
+  /** The executors of the tools, by name. They are given the session that runs them. */
+  readonly tools: Readonly<Record<string, (args: JsonObject, session: AgentSession) => unknown>>
   /** Options of the session, but for the tools. */
   readonly options: ReplayOptions
   readonly stream: boolean
@@ -37,11 +37,15 @@ export interface ModelRequest {
   readonly results: Readonly<Record<string, string>>
 }
 
-export interface Told {
-  readonly sessionId: string
-  readonly requests: readonly ModelRequest[]
-  /** What the loop of the framework ended with; null when it came to its end. */
-  readonly error: unknown
+export type AgentSession = Session<unknown>
+
+/** An agent of one face. */
+export interface Agent {
+  readonly session: AgentSession
+  /** Runs the loop of the framework until the model calls nothing more. */
+  run(): Promise<unknown>
+  requests(): readonly ModelRequest[]
+  close(): Promise<unknown>
 }
 
 /** One way to govern a program. */
@@ -49,8 +53,8 @@ export interface Face {
   readonly name: string
   /** Why a case cannot be had here, by the id of the case. */
   readonly lacks: Readonly<Record<string, string>>
-  /** Runs the loop of the framework until the model calls nothing more. */
-  tell(story: Story): Promise<Told>
+  /** Makes the agent of a story, with a session of its own. */
+  open(story: Story): Agent | Promise<Agent>
 }
 
 /** What the story of a case must come to, through every face. */
@@ -65,6 +69,10 @@ export interface Case {
   /** Tools that throw, by name. */
   readonly failing?: readonly string[]
   readonly serverIsDown?: true
+  /** The process is lost when a tool has run, before the server hears of it; another one takes the session over. */
+  readonly diesAfterRun?: true
+  /** The tool `ask` runs another agent, in the role of the payer, whose model answers this. */
+  readonly subAgent?: { readonly turns: readonly ScriptedTurn[]; readonly ledger: readonly LedgerLine[] }
   readonly expected: {
     /** The tools offered to the model, per request. */
     readonly offered: readonly (readonly string[])[]

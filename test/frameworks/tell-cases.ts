@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto'
+import type { WorkflowDefinition } from '@countersign/protocol'
 import { expect, type TestOptions } from 'vitest'
+import { openSession, type ReplayOptions } from '../../packages/sdk/src/index.js'
 import { exportOf } from '../support/runtime/ledger-export.js'
 import type { Runtime } from '../support/runtime/runtime.js'
 import { CASES } from './cases.js'
@@ -11,36 +14,54 @@ export function tellCases(face: Face, runtime: Runtime, prove: Prove): void {
   for (const item of CASES) {
     const lack = face.lacks[item.id]
     const name = `${face.name}: ${item.name}${lack === undefined ? '' : ` (${lack})`}`
-    const tell = async () => {
-      const { story, ran } = storyOf(item, runtime)
-      const { sessionId, requests, error } = await face.tell(story)
-      const { expected } = item
-      if (item.serverIsDown) expect(String(error)).toMatch(/server|unavailable|reach/i)
-      else expect(error).toBeNull()
-      expect(ran.sort()).toEqual([...expected.ran].sort())
-      expect(requests.map(({ offered }) => [...offered].sort())).toEqual(expected.offered)
-      const results = Object.assign({}, ...requests.map((request) => request.results))
-      for (const [id, words] of Object.entries(expected.told)) expect(results[id]).toContain(words)
-      expect(seenTooEarly(item, story.log)).toEqual([])
-      if (item.serverIsDown) return
-      expect(ledgerLines((await exportOf(runtime.api(), sessionId)).events)).toEqual(expected.ledger)
-    }
-    prove(name, tell, { skip: lack !== undefined })
+    prove(name, () => tellCase(face, runtime, item), { skip: lack !== undefined })
   }
 }
 
-function storyOf(item: Case, runtime: Runtime): { story: Story; ran: string[] } {
-  const ran: string[] = []
-  const log: string[] = []
+async function tellCase(face: Face, runtime: Runtime, item: Case): Promise<void> {
+  const { expected } = item
+  const told: Told = { ran: [], log: [], subSessions: [] }
+  const story = storyOf(face, runtime, item, told)
+  const agent = await face.open(story)
+  const error = await agent.run().then(
+    () => null,
+    (thrown: unknown) => thrown,
+  )
+  if (item.subAgent !== undefined) await expectHandedOver(agent.session)
+  await agent.close()
+  if (item.serverIsDown) expect(String(error)).toMatch(/server|unavailable|reach/i)
+  else if (!item.diesAfterRun) expect(error).toBeNull()
+  expect(told.ran.sort()).toEqual([...expected.ran].sort())
+  const requests = agent.requests()
+  expect(requests.map(({ offered }) => [...offered].sort())).toEqual(expected.offered)
+  const results = Object.assign({}, ...requests.map((request) => request.results))
+  for (const [id, words] of Object.entries(expected.told)) expect(results[id]).toContain(words)
+  expect(seenTooEarly(item, told.log)).toEqual([])
+  if (item.serverIsDown) return
+  const { sessionId } = agent.session
+  if (item.diesAfterRun) await takeOver({ ...story.options, fetch: runtime.fetch, sessionId })
+  const linesOf = async (id: string) => ledgerLines((await exportOf(runtime.api(), id)).events)
+  expect(await linesOf(sessionId)).toEqual([...expected.ledger, 'ended'])
+  for (const id of told.subSessions) expect(await linesOf(id)).toEqual([...(item.subAgent?.ledger ?? []), 'ended'])
+}
+
+/** What happens while a story is told. */
+interface Told {
+  readonly ran: string[]
+  readonly log: string[]
+  readonly subSessions: string[]
+}
+
+function storyOf(face: Face, runtime: Runtime, item: Case, told: Told): Story {
   const tool = (name: string) => (args: object) => {
-    ran.push(`${name} ${JSON.stringify(args)}`)
+    told.ran.push(`${name} ${JSON.stringify(args)}`)
     if (item.failing?.includes(name)) throw new Error(`${name} is broken`)
     return { done: name }
   }
   const send: typeof fetch = async (input, init) => {
-    if (item.serverIsDown) throw new TypeError('fetch failed')
+    if (item.serverIsDown || (item.diesAfterRun && told.ran.length > 0)) throw new TypeError('fetch failed')
     const answer = await runtime.fetch(input, init)
-    if (String(input instanceof Request ? input.url : input).endsWith('/proposals')) log.push('judged')
+    if (String(input instanceof Request ? input.url : input).endsWith('/proposals')) told.log.push('judged')
     return answer
   }
   const story: Story = {
@@ -48,7 +69,7 @@ function storyOf(item: Case, runtime: Runtime): { story: Story; ran: string[] } 
     tools: { look: tool('look'), pay: tool('pay') },
     stream: item.stream ?? false,
     changed: item.changed ?? {},
-    log,
+    log: told.log,
     options: {
       contracts: item.contracts,
       apiKey: runtime.key,
@@ -63,7 +84,67 @@ function storyOf(item: Case, runtime: Runtime): { story: Story; ran: string[] } 
       ...item.options,
     },
   }
-  return { story, ran }
+  return item.subAgent === undefined ? story : withSubAgent(face, story, item.subAgent, told)
+}
+
+const ASKING: WorkflowDefinition = {
+  name: 'asking',
+  roles: { asker: { root: true, tools: ['ask'] }, payer: { tools: ['pay'] } },
+  handoffs: [{ from: 'asker', to: 'payer' }],
+}
+
+/** The tool `ask` runs an agent of the same face, under a session of its own. */
+function withSubAgent(
+  face: Face,
+  story: Story,
+  { turns }: NonNullable<Case['subAgent']>,
+  { subSessions }: Told,
+): Story {
+  const workflowId = `wfl-${randomUUID()}`
+  const { tools, options } = story
+  const ask: Story['tools'][string] = async (_, session) => {
+    let run: () => Promise<unknown> = async () => {}
+    let end: () => Promise<unknown> = async () => {}
+    await session.delegate(
+      { toRole: 'payer' },
+      async ({ handoff_id }) => {
+        const workflow = { workflowId, role: 'payer', handoffId: handoff_id }
+        const agent = await face.open({
+          ...story,
+          turns,
+          tools: { pay: tools.pay! },
+          options: { ...options, workflow },
+        })
+        run = agent.run
+        end = agent.close
+        subSessions.push(agent.session.sessionId)
+        return agent.session
+      },
+      () => run(),
+    )
+    await end()
+    return { done: 'ask' }
+  }
+  return {
+    ...story,
+    tools: { ask },
+    options: { ...options, workflow: { workflowId, role: 'asker', definition: ASKING } },
+  }
+}
+
+async function expectHandedOver(session: { getWorkflowState(): Promise<object> }): Promise<void> {
+  expect(await session.getWorkflowState()).toMatchObject({
+    sessions: [{ role: 'asker' }, { role: 'payer' }],
+    handoffs: [{ from_role: 'asker', to_role: 'payer', state: 'completed' }],
+  })
+}
+
+/** As another process does that goes on after the first was lost. */
+async function takeOver(options: ReplayOptions): Promise<void> {
+  const session = openSession({ ...options, takeover: true })
+  const turn = await session.prepare({ model: 'gpt-test', tools: ['look'] })
+  await turn.abandon()
+  await session.close()
 }
 
 /** The calls of which a part was shown before anything was judged. */

@@ -1,67 +1,69 @@
 import OpenAI from 'openai'
-import { openSession, replay } from '../../packages/sdk/src/index.js'
-import type { Face, Story } from './story.js'
+import { VERSION } from 'openai/version'
+import { openSession, type ReplaySession, replay, type ToolMap } from '../../packages/sdk/src/index.js'
+import type { AgentSession, Face, Story } from './story.js'
 import { startWireModel } from './wire-model.js'
+
+/** That of the frameworks; the other tests of the wire use version 6. */
+const MAJOR = VERSION.split('.', 1)[0]
 
 type Chat = OpenAI.ChatCompletionMessageParam
 
 /** A governed client, and how its calls are run. */
 interface Governed {
-  readonly sessionId: string
+  readonly session: AgentSession
   readonly client: OpenAI
   run(name: string, args: unknown, callId: string): Promise<unknown>
-  close(): Promise<void>
 }
 
 /** A loop written by hand, on a client that `replay` governs. */
-export const replayFace = loopFace('replay', (client, story) => {
-  const session = replay(client(fetch), { gate: 'answer', ...story.options, tools: story.tools })
+export const replayFace = loopFace(`replay of openai ${MAJOR}`, (client, story) => {
+  const tools = toolsOf(story, (): AgentSession => session)
+  const session: ReplaySession<OpenAI> = replay(client(fetch), { gate: 'answer', ...story.options, tools })
   return {
-    sessionId: session.sessionId,
+    session,
     client: session.client,
-    run: async (name, args, callId) => session.tools[name]?.(args, { callId }),
-    close: () => session.restore(),
+    run: async (name, args, callId) => session.tools?.[name]?.(args, { callId }),
   }
 })
 
 /** The same loop on a plain client with the `fetch` of a session. */
-export const fetchFace = loopFace('session.fetch', (client, story) => {
-  const session = openSession({ ...story.options, tools: story.tools })
-  return {
-    sessionId: session.sessionId,
-    client: client(session.fetch),
-    run: (_, args, callId) => session.run(callId, args),
-    close: () => session.close(),
-  }
+export const fetchFace = loopFace(`session.fetch of openai ${MAJOR}`, (client, story) => {
+  const session: AgentSession = openSession({ ...story.options, tools: toolsOf(story, () => session) })
+  return { session, client: client(session.fetch), run: (_, args, callId) => session.run(callId, args) }
 })
+
+const toolsOf = ({ tools }: Story, session: () => AgentSession): ToolMap =>
+  Object.fromEntries(Object.entries(tools).map(([name, execute]) => [name, (args) => execute(args, session())]))
 
 function loopFace(name: string, govern: (client: (send: typeof fetch) => OpenAI, story: Story) => Governed): Face {
   return {
     name,
     lacks: {},
-    async tell(story) {
+    async open(story) {
       const model = await startWireModel(story)
       const governed = govern(
         (send) => new OpenAI({ apiKey: 'sk-test', baseURL: model.url, maxRetries: 1, fetch: send }),
         story,
       )
-      const messages: Chat[] = [{ role: 'user', content: 'go on' }]
-      let error: unknown = null
-      try {
-        for (let calls = 1; calls > 0; ) {
-          const message = await ask(governed.client, story, messages)
-          messages.push(message)
-          const asked = message.tool_calls ?? []
-          messages.push(...(await Promise.all(asked.map((call) => runCall(governed, story, call)))))
-          calls = asked.length
-        }
-      } catch (thrown) {
-        error = thrown
+      return {
+        session: governed.session,
+        run: () => loop(governed, story),
+        requests: model.requests,
+        close: () => governed.session.close().finally(model.close),
       }
-      await governed.close()
-      await model.close()
-      return { sessionId: governed.sessionId, requests: model.requests(), error }
     },
+  }
+}
+
+async function loop(governed: Governed, story: Story): Promise<void> {
+  const messages: Chat[] = [{ role: 'user', content: 'go on' }]
+  for (let calls = 1; calls > 0; ) {
+    const message = await ask(governed.client, story, messages)
+    messages.push(message)
+    const asked = message.tool_calls ?? []
+    messages.push(...(await Promise.all(asked.map((call) => runCall(governed, story, call)))))
+    calls = asked.length
   }
 }
 

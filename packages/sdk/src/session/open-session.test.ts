@@ -101,6 +101,20 @@ describe('a turn of a session without a client', () => {
     },
   )
 
+  proves('open-session.retry-is-one-turn', 'of turns that never ended only the latest are remembered', async () => {
+    const session = openSession({ contracts: [], diagnostics: () => {} })
+    const begin = (key: object) => session.prepare({ model: 'gpt-4o', key })
+    const keys = Array.from({ length: 200 }, () => ({}))
+    const turns = await Promise.all(keys.map(begin))
+    expect(await begin(keys[199]!)).toBe(turns[199])
+    expect(await begin(keys[0]!)).not.toBe(turns[0])
+    // The first turn of a key ends only itself, not the one that was begun after it was forgotten.
+    const second = await begin(keys[1]!)
+    await turns[1]!.abandon()
+    expect(await begin(keys[1]!)).toBe(second)
+    await session.close()
+  })
+
   proves('open-session.retry-is-one-turn', 'requests with one key are one turn until it was proposed', async () => {
     const { prepare } = start()
     const key = {}

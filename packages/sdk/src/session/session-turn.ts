@@ -100,14 +100,21 @@ export function createTurnMaker(session: TurnSession, verdicts: Verdicts): TurnM
       if (key === undefined) return prepare(rest, () => {})
       const underWay = retried.get(key)
       if (underWay !== undefined) return underWay
-      const forget = (): void => void retried.delete(key)
+      const forget = (): void => {
+        if (retried.get(key) === made) retried.delete(key)
+      }
       const made = prepare(rest, forget)
       retried.set(key, made)
+      // A turn that is neither proposed nor abandoned would be remembered for ever.
+      if (retried.size > MOST_RETRIED) retried.delete(retried.keys().next().value)
       made.catch(forget)
       return made
     },
   }
 }
+
+/** Retries follow at once: few turns of a session are begun between two attempts at one. */
+const MOST_RETRIED = 64
 
 /** The names of providers come from the program: enough for all that exist, and no more. */
 const MOST_PROVIDERS = 64

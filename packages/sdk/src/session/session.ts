@@ -24,8 +24,10 @@ import { createSessionFetch } from './session-fetch.js'
 import { createTurnMaker, type SessionTurn, type TurnInput, type TurnMaker } from './session-turn.js'
 import {
   completeHandoff,
+  delegateWork,
   type HandoffOffer,
   type HandoffWait,
+  type JoinedSession,
   loadWorkflow,
   offerHandoff,
   reclaimHandoff,
@@ -229,6 +231,18 @@ export class Session<Tools = SomeTools> {
   /** Offers work to another role of the workflow. */
   async handoff(offer: HandoffOffer): Promise<HandoffView> {
     return deepFreeze(await offerHandoff(this.#parts.core, offer))
+  }
+
+  /**
+   * Hands work to a sub-agent and waits for it, such as in a tool that runs one. `join` opens the sub-agent's session
+   * with the id of the handoff; `work` runs the sub-agent under it. Then the handoff is completed and that session closed.
+   */
+  delegate<Joined extends JoinedSession, Result>(
+    offer: HandoffOffer,
+    join: (handoff: HandoffView) => Joined | PromiseLike<Joined>,
+    work: (session: Joined) => PromiseLike<Result> | Result,
+  ): Promise<Result> {
+    return delegateWork(this.#parts.core, offer, join, work)
   }
 
   /** Completes the handoff that this session accepted. Its labels go back with it; it may use no more tools. */

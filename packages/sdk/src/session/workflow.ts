@@ -55,6 +55,29 @@ export async function completeHandoff(core: SessionCore): Promise<HandoffView> {
   return endHandoff(core, 'completeHandoff', workflow.handoffId)
 }
 
+/** The session of a sub-agent, as far as whoever hands it work needs it. */
+export interface JoinedSession {
+  /** The work is done. */
+  completeHandoff(): Promise<HandoffView>
+  /** Ends the session. */
+  close(): Promise<void>
+}
+
+/** Hands work over and waits for it, under the session that `join` opens. The handoff ends with the work, failed or not. */
+export async function delegateWork<Joined extends JoinedSession, Result>(
+  core: SessionCore,
+  offer: HandoffOffer,
+  join: (handoff: HandoffView) => Joined | PromiseLike<Joined>,
+  work: (session: Joined) => PromiseLike<Result> | Result,
+): Promise<Result> {
+  const joined = await join(await offerHandoff(core, offer))
+  try {
+    return await work(joined)
+  } finally {
+    await joined.completeHandoff().finally(() => joined.close())
+  }
+}
+
 /** Takes a handoff back that nobody took in time, or whose holder is gone. */
 export function reclaimHandoff(core: SessionCore, handoffId: string): Promise<HandoffView> {
   return endHandoff(core, 'reclaimHandoff', handoffId)

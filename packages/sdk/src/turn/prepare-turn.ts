@@ -73,7 +73,7 @@ export function refuseNested({ running, openCalls }: TurnSession, view: RequestV
   if (view.tools.length === 0 || tool === undefined || !tool.active || tool.openCalls !== openCalls) return
   throw new ReplayContractError(
     'a wrapped tool made a model call with tools in its own session, and each would wait for the other: ' +
-      'use another session there, or omit the tools',
+      'run a sub-agent under a session of its own (session.delegate opens it as a handoff), or omit the tools',
     { outcome: 'blocked', decisions: [], blocked: [] },
   )
 }
