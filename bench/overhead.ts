@@ -11,6 +11,7 @@ import { createTenant, readConfig, startServer } from '@countersign/server'
 import OpenAI from 'openai'
 import { frameworksAreInstalled } from '../scripts/frameworks.mjs'
 import { startProvider } from '../test/support/provider/provider.js'
+import { measureFirstText, SLOW_TEXT } from './support/first-text.js'
 
 /**
  * npm run bench -- overhead: what does the SDK cost a program? Calls a model through observe, protect and govern, and
@@ -69,6 +70,7 @@ async function serve(report: (message: Addresses | Service) => void): Promise<vo
   const provider = await startProvider()
   provider.answerWith(({ body }) => {
     provider.requests.length = 0
+    if (body?.stream === true) return SLOW_TEXT
     // An agent of a framework goes on until the model calls nothing more.
     return JSON.stringify(body?.messages).includes('"tool"') ? { text: 'done' } : REPLY
   })
@@ -104,9 +106,10 @@ async function main(): Promise<void> {
   try {
     const local = await measureLocal(url, captures)
     const faces = await measureFaces(url)
+    const firstText = await measureFirstText(url, REQUEST, CONTRACTS)
     const govern = await measureGovern(url, back, folder)
     const calls = ROUNDS * CALLS_PER_BLOCK
-    console.log(JSON.stringify({ bench: 'overhead', calls, ...local, ...faces, govern_ms: govern }))
+    console.log(JSON.stringify({ bench: 'overhead', calls, ...local, ...faces, ...firstText, govern_ms: govern }))
   } finally {
     back.kill()
     await rm(folder, { recursive: true, force: true })
