@@ -1,6 +1,6 @@
 import type { JsonObject, SideEffect } from '@countersign/protocol'
-import { locationPath } from '../json/json-path.js'
 import { isWritten, namesByNumber } from '../flows/argument-words.js'
+import { locationPath } from '../json/json-path.js'
 
 /** Rules that an owner often wants for such arguments, as comments: none of them follows from a definition. */
 export function suggestedRules(tool: string, effect: SideEffect, schema: JsonObject | null): string[] {

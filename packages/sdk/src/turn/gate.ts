@@ -1,4 +1,4 @@
-import { type Decision, type Gate, RESTRICTED } from '@countersign/protocol'
+import { type Decision, type Gate, NARROWING_REASONS, type NarrowedTool, RESTRICTED } from '@countersign/protocol'
 import type { EnforcementDecision } from '../base/errors.js'
 import { quoteName } from '../base/quote-name.js'
 import type { SessionGate } from '../options/replay-options.js'
@@ -60,4 +60,18 @@ export function explainToModel(blocked: readonly Decision[]): string {
 
 function sentence({ tool_name, remedy }: Decision, reason: string | null): string {
   return `${quoteName(tool_name)} was blocked (${reason}). ${remedy ?? ''}`.trim()
+}
+
+const SHOWN_TOOLS = 20
+
+/** The system text that tells the model which tools it does not have, and why. A policy stays hidden. */
+export function narrowingText(removed: readonly NarrowedTool[]): string {
+  const lines = removed
+    .slice(0, SHOWN_TOOLS)
+    .map(
+      ({ tool, reason }) =>
+        `- ${quoteName(tool)}: ${reason === 'policy_denied' ? RESTRICTED : `${reason} (${NARROWING_REASONS[reason]})`}`,
+    )
+  if (removed.length > SHOWN_TOOLS) lines.push(`- and ${removed.length - SHOWN_TOOLS} more`)
+  return `These tools are not available in this step:\n${lines.join('\n')}`
 }
