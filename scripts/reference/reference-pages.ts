@@ -14,7 +14,7 @@ import {
   SESSION_KEYS,
 } from '@countersign/protocol'
 import { SETTINGS } from '@countersign/server'
-import { COMMANDS } from '../../packages/cli/src/commands/index.js'
+import { COMMANDS } from '../../packages/cli/src/commands.js'
 import { compactJson } from './compact-json.js'
 import { DIAGNOSTIC_MEANINGS } from './diagnostic-meanings.js'
 import { HEALTH_FACTS, HEALTH_MEANINGS } from './health-meanings.js'

@@ -3,8 +3,10 @@ import { idSchema } from './base/ids.js'
 import { planLookupQuery, planLookupReply } from './contract/plan.js'
 import * as account from './dashboard/account.js'
 import { dashboardRoutes } from './dashboard/dashboard.js'
+import { sessionRowSchema, sessionsQuery } from './dashboard/dashboard-sessions.js'
 import { governanceRoutes } from './governance/governance.js'
 import * as run from './governance/run.js'
+import { pageOf } from './http/paging.js'
 import type { Route } from './http/route.js'
 import * as capture from './session/capture.js'
 import { exportEventsQuery, exportEventsReply } from './session/ledger.js'
@@ -42,6 +44,20 @@ const runtimeRoutes = {
     summary: 'Find the session of a conversation by the ids of its calls, within one agent and environment',
     body: session.findSessionBody,
     reply: session.findSessionReply,
+  },
+  listSessionsByKey: {
+    ...read,
+    path: '/api/v1/replay/sessions',
+    summary: 'Sessions by their start, filtered',
+    query: sessionsQuery,
+    reply: pageOf(sessionRowSchema),
+  },
+  stopAgent: {
+    ...stop,
+    path: '/api/v1/replay/agents/stop',
+    summary: 'Kill the sessions of an agent permanently, a batch for each request',
+    body: session.stopAgentBody,
+    reply: session.stopAgentReply,
   },
   loadSession: {
     ...read,

@@ -46,6 +46,7 @@ export const VALID_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
   completeHandoff: { session_id: 'ses-valid', fence: 1 },
   reclaimHandoff: { session_id: 'ses-valid', fence: 1 },
   killWorkflow: {},
+  stopAgent: { agent: 'nobody', reason: 'why', all: true },
   submitPlan: pack,
   diffPlan: pack,
   ingestCaptures: { captures: capturesOf('support', 'look', [{ name: 'lookup_order', args: { order_id: 'A-1' } }]) },

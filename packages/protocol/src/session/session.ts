@@ -193,6 +193,24 @@ export const endReply = z.strictObject({
   ledger: ledgerHeadSchema,
 })
 
+/** Stops every session of an agent, a batch for each request. */
+export const stopAgentBody = z.strictObject({
+  agent: agentSchema,
+  reason: z.string().max(500).optional(),
+  /** Also sessions that nobody has held for a day. */
+  all: z.boolean().default(false),
+})
+export const stopAgentReply = z.strictObject({
+  /** The sessions that this request killed. */
+  killed: z.array(z.string()),
+  failed: z.array(z.strictObject({ session_id: z.string(), problem: z.string() })),
+  /** There are more sessions to kill: ask again. */
+  more: z.boolean(),
+  /** Sessions that may go on and that nobody has held for a day. */
+  idle: z.int(),
+})
+export type StopAgentReply = z.infer<typeof stopAgentReply>
+
 export const recoverBody = z.strictObject({ holder_id: idSchema, takeover: z.boolean().default(false) })
 export const recoverReply = z.strictObject({
   session: sessionViewSchema,

@@ -21,6 +21,7 @@ export const dashboardHandlers = {
   loadLimits,
   listAgents,
   listSessions,
+  listSessionsByKey: listSessions,
   listCalls,
   loadSessionDetail,
   loadTimeline,

@@ -1,13 +1,13 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { pageByTime, readTimeCursor } from '../base/time-cursor.js'
-import type { UserContext } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { listSessions as listStoredSessions } from '../store/dashboard/session-list.js'
 import { sessionRow } from './session-row.js'
 
-/** Sessions by their start, filtered, page by page. */
+/** Sessions by their start, filtered, page by page: for people and for programs of the tenant. */
 export async function listSessions(
-  ctx: UserContext,
-  { query }: Input<Routes['listSessions']>,
+  ctx: Context,
+  { query }: Pick<Input<Routes['listSessions']>, 'query'>,
 ): Promise<Reply<Routes['listSessions']>> {
   const sessions = await listStoredSessions(ctx.app.database.sql, {
     tenantId: ctx.tenant.tenantId,

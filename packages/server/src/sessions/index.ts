@@ -11,6 +11,7 @@ import { propose } from './propose.js'
 import { recoverSession } from './recover-session.js'
 import { reportBypass } from './report-bypass.js'
 import { setToolFilter } from './set-tool-filter.js'
+import { stopAgent } from './stop-agent.js'
 import { submitReceipts } from './submit-receipts.js'
 
 const onSession = {
@@ -28,7 +29,13 @@ const onSession = {
 } satisfies Partial<Handlers>
 
 /** The governed cycle, its controls and its ledger. */
-export const sessionHandlers = { createSession, findSession, ...onSession, listSeals } satisfies Partial<Handlers>
+export const sessionHandlers = {
+  createSession,
+  findSession,
+  ...onSession,
+  stopAgent,
+  listSeals,
+} satisfies Partial<Handlers>
 
 /** Routes about one session, which is read together with the key. */
 export const sessionRoutes = Object.keys(onSession) as (keyof typeof onSession)[]

@@ -1,10 +1,10 @@
 import type { LedgerBody, Reply, Routes } from '@countersign/protocol'
 import { advance } from '../change/advance.js'
 import { changeSession } from '../change/change-session.js'
+import { stopReply } from '../change/stop-reply.js'
 import { auditEntry } from '../context/audit.js'
 import type { Context } from '../context/context.js'
 import type { NewContent } from '../store/sessions/content.js'
-import { stopReply } from './stop-reply.js'
 
 /** Longer than for other writes: a stop must get through. */
 const KILL_LOCK_TIMEOUT_MS = 10_000

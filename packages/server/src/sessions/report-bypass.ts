@@ -1,8 +1,8 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { advance } from '../change/advance.js'
 import { changeSession } from '../change/change-session.js'
+import { stopReply } from '../change/stop-reply.js'
 import type { Context } from '../context/context.js'
-import { stopReply } from './stop-reply.js'
 
 /** Records that the wrapped client was bypassed: the session is compromised and takes no more authoritative writes. */
 export async function reportBypass(

@@ -2,6 +2,8 @@ import type { SessionState } from '@countersign/engine'
 import type { CaptureLevel, Environment, JsonValue, NarrowingSnapshot, UnmatchedPolicy } from '@countersign/protocol'
 import { fixedStatement } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
+import { mayGoOn } from '../session-activity.js'
 import type { StoredFacts } from './session-head.js'
 import type { FixedSession, PreparedRequest, SessionHead, SessionRow } from './session-row.js'
 
@@ -126,4 +128,32 @@ export async function loadSessions(
       order by s.session_id collate "C"
     ) as found`
   return rows.flatMap((row) => readSession(row.found) ?? [])
+}
+
+export interface SessionsToStop {
+  /** The newest first. */
+  ids: string[]
+  /** Sessions that nobody has held for a day. */
+  idle: number
+}
+
+/** The sessions of an agent that may go on. Those that nobody has held for a day only with `all`. */
+export async function sessionsToStop(
+  sql: Queryable,
+  { tenantId, agent, all, limit }: { tenantId: string; agent: string; all: boolean; limit: number },
+): Promise<SessionsToStop> {
+  const [row] = await sql<SessionsToStop[]>`
+    with live as materialized (
+      select s.session_id, s.created_at, h.lease_until > ${daysAgo(sql, 1)} as is_held
+      from sessions s join session_heads h using (tenant_id, session_id)
+      where s.tenant_id = ${tenantId} and s.agent = ${agent} and ${mayGoOn(sql)}
+    )
+    select
+      array(
+        select session_id from live where is_held or ${all}
+        order by created_at desc, session_id desc limit ${limit}
+      ) as ids,
+      (select count(*)::int from live where not is_held) as idle`
+  if (row === undefined) throw new Error('a count returned no row')
+  return row
 }

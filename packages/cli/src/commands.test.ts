@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { COMMANDS } from './index.js'
+import { COMMANDS } from './commands.js'
 
 test('every command of this folder can be called, by the name of its file', () => {
-  const files = readdirSync(new URL('.', import.meta.url)).filter((file) => !/^index\.|\.test\./.test(file))
+  const files = readdirSync(new URL('./commands/', import.meta.url)).filter((file) => !/\.test\./.test(file))
   expect(Object.keys(COMMANDS).sort()).toEqual(files.map((file) => file.replace(/\.ts$/, '')).sort())
 })
 
