@@ -23,5 +23,6 @@ export const proof = {
   'guarantee.no-content': 'Events hold digests, numbers and names, and neither content nor the principal',
   'guarantee.erasable': 'Erased content leaves the chain whole, and takes what was learned from it alone',
   'guarantee.not-logged': 'No log line holds content or the principal',
+  'guarantee.shown-rules.through-service': 'The same holds through the SDK and the service: sources of values, bounds per order, two payers of one invoice',
   'guarantee.shown-rules': 'A misled model with every tool at hand gets round no rule of README, tutorial, demo and examples',
 } satisfies Facts

@@ -1,6 +1,8 @@
 import type { RunReport } from '@countersign/protocol'
 import { expect } from 'vitest'
 import { divergenceWords } from '../../../packages/dashboard/src/pages/plan/backtest-words.js'
+import { mergeFiles } from '../../../packages/dashboard/src/pages/plan/merge-files.js'
+import { axisTime } from '../../../packages/dashboard/src/text/format.js'
 import { proves } from '../../support/proves.js'
 import { openSession } from '../../support/runtime/governed-session.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
@@ -44,4 +46,27 @@ proves('people.counts.totals', 'sessions and agents beyond the end of a list are
   expect([body.totals.sessions, body.agents_total, body.agents.length]).toEqual([250, 250, 200])
   const agents = (await owner.call('listAgents')).body
   expect([agents.total, agents.agents.length]).toEqual([250, 200])
+})
+
+proves('people.plot.dates', () => {
+  const days = 86_400
+  const at = (day: number, hour: number) => new Date(2026, 2, day, hour)
+  expect([1, 2, 3].map((day) => axisTime(at(day, 0), 30 * days))).toEqual(['1 Mar', '2 Mar', '3 Mar'])
+  expect([axisTime(at(4, 6), 7 * days), axisTime(at(4, 0), days), axisTime(at(4, 6), days)]).toEqual([
+    '4 Mar',
+    '4 Mar',
+    '06:00',
+  ])
+})
+
+proves('people.edits.merge', () => {
+  const files = (texts: Record<string, string>) => Object.entries(texts).map(([file, text]) => ({ file, text }))
+  const base = files({ a: '1', b: '1', c: '1' })
+  const mine = files({ a: 'mine', b: 'mine', c: '1' })
+  const theirs = files({ a: '1', b: 'theirs', c: 'theirs' })
+  expect(mergeFiles(base, mine, theirs)).toEqual([
+    { file: 'a', text: 'mine' },
+    { file: 'b', text: 'mine', theirs: 'theirs' },
+    { file: 'c', text: 'theirs' },
+  ])
 })

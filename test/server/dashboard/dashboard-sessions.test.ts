@@ -4,6 +4,7 @@ import { learnCaptures } from '../../../packages/server/src/captures/learn-captu
 import { countDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
 import { eraseContent } from '../../../packages/server/src/store/sessions/content.js'
 import { batchOf, mailConversation } from '../../support/data/captures.js'
+import { proves } from '../../support/proves.js'
 import { LOOKUP, openSession, refund } from '../../support/runtime/governed-session.js'
 import { createMailbox } from '../../support/runtime/mailbox.js'
 import { Person } from '../../support/runtime/person.js'
@@ -283,7 +284,7 @@ test('the newest block is shown first, however many sessions began and blocked s
 })
 
 describe('agents and limits', () => {
-  test('an agent shows what is enforced, and which plan governs it where', async () => {
+  proves('people.agents.agree', 'an agent shows what is enforced, and which plan governs it where', async () => {
     const one = await join()
     const session = await openSession(one.api, { agent: 'shown' })
     await session.turn([LOOKUP])

@@ -74,3 +74,21 @@ proves('people.activity', 'each state has a list of its own, and the overview co
   const { totals } = (await owner.call('loadOverview', { query: { range: '1h' } })).body
   expect(totals.active_sessions).toBe(all.length)
 })
+
+proves('people.list.sorted-as-headed', async () => {
+  const agent = 'of-three-starts'
+  const ids: string[] = []
+  for (const hours of [3, 1, 2]) {
+    const { sessionId } = await openSession(api, { agent })
+    ids.push(sessionId)
+    await runtime.sql`
+      update sessions set created_at = created_at - ${`${hours} hours`}::interval where session_id = ${sessionId}`
+  }
+  const listed = async (query: object) =>
+    (await owner.call('listSessions', { query: { agent, ...query } })).body.items.map(({ session_id }) => session_id)
+  const [first, third, second] = ids
+  expect(await listed({})).toEqual([third, second, first])
+  expect(await listed({ order: 'oldest' })).toEqual([first, second, third])
+  const since = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString()
+  expect(await listed({ from: since(2.5), to: since(1.5) })).toEqual([second])
+})

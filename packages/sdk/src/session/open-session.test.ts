@@ -159,19 +159,21 @@ describe('a person who is asked later', () => {
     await expect(session.answer(verdict.id, ann)).rejects.toThrow('waits for an answer')
   })
 
-  test.each([
+  for (const [given, afterMs, reason] of [
     [{ decision: 'deny' as const, decided_by: 'ann', reason: 'too much' }, 0, 'checkpoint_denied'],
     [ann, 121_000, 'checkpoint_timeout'],
-  ])('a denial and a late approval block the call', async (given, afterMs, reason) => {
-    vi.useFakeTimers({ toFake: ['Date'] })
-    const { session, ran, prepare } = start()
-    const [verdict] = await (await prepare()).propose({ calls: [call('p', 'pay', { amount: 300 })] })
-    if (verdict?.verdict !== 'ask') throw new Error('nobody was asked')
-    vi.setSystemTime(Date.now() + afterMs)
-    expect(await session.answer(verdict.id, given)).toMatchObject({ verdict: 'block', reason })
-    expect(await session.run('p')).toContain(reason)
-    expect(ran).toEqual([])
-  })
+  ] as const) {
+    proves('open-session.asks', `a denial and a late approval block the call: ${reason}`, async () => {
+      vi.useFakeTimers({ toFake: ['Date'] })
+      const { session, ran, prepare } = start()
+      const [verdict] = await (await prepare()).propose({ calls: [call('p', 'pay', { amount: 300 })] })
+      if (verdict?.verdict !== 'ask') throw new Error('nobody was asked')
+      vi.setSystemTime(Date.now() + afterMs)
+      expect(await session.answer(verdict.id, given)).toMatchObject({ verdict: 'block', reason })
+      expect(await session.run('p')).toContain(reason)
+      expect(ran).toEqual([])
+    })
+  }
 
   test('a question that the conversation left behind can no longer be answered', async () => {
     const { session, prepare } = start()

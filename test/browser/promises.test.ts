@@ -1,0 +1,110 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import {
+  DASHBOARD_FOLDER,
+  DESKTOP,
+  launchBrowser,
+  noBrowser,
+  openPage,
+  overflowOf,
+  PHONE,
+  settled,
+  type WatchedPage,
+} from '../support/browser/browser.js'
+import { type FixtureServer, startFixtureServer } from '../support/browser/fixture-server.js'
+import { proves } from '../support/proves.js'
+import { DRAFT, dashboardFixtures, MAIN_SESSION, SOURCES_SESSION } from './stories/fixtures.js'
+
+const trouble = noBrowser()
+
+/** What pages promise by what they say: live, kept, sorted, fitting. */
+describe.skipIf(trouble !== null)(`what pages say${trouble === null ? '' : ` (skipped: ${trouble})`}`, () => {
+  let browser: Browser
+  let server: FixtureServer
+  let watched: WatchedPage
+  const visit = async (path: string) => {
+    await watched.page.goto(server.url + path)
+    await settled(watched.page)
+    return watched.page
+  }
+
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    server = await startFixtureServer(DASHBOARD_FOLDER)
+    server.use(dashboardFixtures(new Date()))
+    watched = await openPage(browser)
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await server?.close()
+  })
+
+  proves('people.live-is-true', async () => {
+    const page = await visit('/limits')
+    await page.getByRole('button', { name: /^Live/ }).waitFor()
+    await page.context().setOffline(true)
+    await page.getByRole('button', { name: /^Offline/ }).waitFor()
+    expect(await page.getByRole('button', { name: /^Live/ }).count()).toBe(0)
+    await page.context().setOffline(false)
+    await page.getByRole('button', { name: /^Live/ }).waitFor()
+  })
+
+  proves(
+    ['people.editor.adds-file', 'people.edits.survive'],
+    'a file that was added is there after a reload',
+    async () => {
+      const page = await visit(`/plans/${DRAFT}`)
+      await page.getByRole('button', { name: 'Edit' }).click()
+      await page.getByLabel('Add a contract for the tool').fill('escalate')
+      await page.getByRole('button', { name: 'Add file' }).click()
+      await page.getByLabel('escalate.yaml', { exact: true }).fill('tool: escalate\nside_effect: write\n')
+      await visit('/plans')
+      await visit(`/plans/${DRAFT}`)
+      if ((await page.getByRole('button', { name: 'Save draft' }).count()) === 0)
+        await page
+          .getByRole('button', { name: /Edit|Continue/ })
+          .first()
+          .click()
+      expect(await page.getByLabel('escalate.yaml', { exact: true }).inputValue()).toContain('side_effect: write')
+      await page.getByRole('button', { name: 'Save draft' }).click()
+      await page.getByRole('button', { name: 'Save draft' }).waitFor({ state: 'detached' })
+      await page.getByText('escalate.yaml').first().waitFor()
+    },
+  )
+
+  proves('people.list.sorted-as-headed', 'the heading that sorts is the one that the list goes by', async () => {
+    const page = await visit('/sessions')
+    const sorted = page.locator('th[aria-sort]')
+    expect(await sorted.count()).toBe(1)
+    expect(await sorted.innerText()).toContain('Started')
+    await sorted.getByRole('button').click()
+    await page.waitForURL(/order=oldest/)
+    expect(await sorted.getAttribute('aria-sort')).toBe('ascending')
+  })
+
+  proves('people.layout.fits', async () => {
+    const paths = [
+      '/sessions?since=between&from=2020-01-01T00%3A00&to=2099-01-01T00%3A00',
+      `/sessions/${SOURCES_SESSION}`,
+      '/workflows/case-1042',
+    ]
+    for (const { viewport } of [DESKTOP, PHONE]) {
+      await watched.page.setViewportSize(viewport)
+      for (const path of paths)
+        expect([path, viewport.width, await overflowOf(await visit(path))]).toEqual([path, viewport.width, 0])
+    }
+    await watched.page.setViewportSize(DESKTOP.viewport)
+  })
+
+  proves('people.frame-stays', async () => {
+    const page = await visit('/sessions')
+    server.use({ ...dashboardFixtures(new Date()), loadSessionDetail: () => 503, loadTimeline: () => 503 })
+    await page.getByRole('link', { name: MAIN_SESSION }).first().click()
+    await page.waitForURL(new RegExp(`/sessions/${MAIN_SESSION}`))
+    await page.getByRole('navigation').first().waitFor()
+    expect(await page.getByRole('link', { name: 'Overview' }).count()).toBeGreaterThan(0)
+    server.use(dashboardFixtures(new Date()))
+    await visit(`/sessions/${MAIN_SESSION}`)
+    await page.getByText('in the currency of your pricing').waitFor()
+  })
+})

@@ -1,0 +1,28 @@
+export declare const errors: {
+    'cli.consistent': string;
+    'error.code': string;
+    'error.first-sentence': string;
+    'error.email-not-verified': string;
+    'error.forgot-password-ok': string;
+    'error.proposal-stale': string;
+    'error.proposal-consumed': string;
+    'error.invalid-label': string;
+    'error.contract.reject-all': string;
+    'error.contract.strip-partial': string;
+    'error.contract.decision': string;
+    'error.contract.contract-file': string;
+    'error.contract.failures': string;
+    'error.kill': string;
+    'error.config': string;
+    'error.config.policy-without-principal': string;
+    'error.config.constraints-without-wrapper': string;
+    'error.config.compilation-failed.circular': string;
+    'error.config.compilation-failed.unreachable': string;
+    'error.config.compilation-failed.observed': string;
+    'error.config.compilation-failed.attached': string;
+    'error.config.provider-incompatible': string;
+    'error.rule.server-failure-blocks': string;
+    'error.rule.retries': string;
+    'error.rule.validate-unmatched': string;
+    'error.block-of': string;
+};

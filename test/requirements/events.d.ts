@@ -1,0 +1,21 @@
+export declare const events: {
+    'event.none-to-clients': string;
+    'event.local-callback': string;
+    'event.replay-bypass-detected': string;
+    'event.replay-bypass-detected.no-block': string;
+    'event.replay-provider-warning': string;
+    'event.double-wrap': string;
+    'event.unsupported-client': string;
+    'event.buffer-overflow': string;
+    'learn.from-captures': string;
+    'learn.updates-confidence': string;
+    'learn.confidence.low': string;
+    'learn.confidence.medium': string;
+    'learn.confidence.high': string;
+    'learn.dictated': string;
+    'learn.descriptive-columns': string;
+    'learn.quoted': string;
+    'learn.invented': string;
+    'learn.default-rule': string;
+    'learn.openings-shown': string;
+};

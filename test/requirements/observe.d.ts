@@ -1,0 +1,25 @@
+export declare const observe: {
+    'observe.api-key': string;
+    'observe.api-key.environment': string;
+    'observe.agent.default': string;
+    'observe.capture-level.default': string;
+    'observe.endpoint': string;
+    'observe.max-buffer.default': string;
+    'observe.max-buffer.maximum': string;
+    'observe.flush-ms.default': string;
+    'observe.timeout-ms.default': string;
+    'observe.timeout-ms.maximum': string;
+    'observe.disabled.default': string;
+    'observe.disabled': string;
+    'observe.diagnostics': string;
+    'observe.patches-openai': string;
+    'observe.patches-anthropic': string;
+    'observe.detects-provider': string;
+    'observe.response-untouched': string;
+    'observe.batched': string;
+    'observe.asynchronous': string;
+    'observe.stream-after-end': string;
+    'observe.no-op-on-unknown-client': string;
+    'observe.no-key.warns-once': string;
+    'observe.no-key.no-op': string;
+};

@@ -1,0 +1,26 @@
+export declare const whatPeopleSee: {
+    'people.plan-diff.by-meaning': string;
+    'people.plan-diff.first-plan': string;
+    'people.counts.backtest': string;
+    'people.counts.totals': string;
+    'people.numbers.calls': string;
+    'people.activity': string;
+    'people.unanswered.counted': string;
+    'people.unanswered.listed': string;
+    'people.unanswered.still-runs': string;
+    'people.acts.label-once': string;
+    'people.acts.draft-edits': string;
+    'people.acts.approver-hashed': string;
+    'people.acts.shown': string;
+    'people.plot.dates': string;
+    'people.edits.survive': string;
+    'people.edits.merge': string;
+    'people.editor.adds-file': string;
+    'people.list.sorted-as-headed': string;
+    'people.layout.fits': string;
+    'people.live-is-true': string;
+    'people.agents.agree': string;
+    'people.frame-stays': string;
+    'people.fixtures.recorded': string;
+    'people.numbers.lead-to-lists': string;
+};
