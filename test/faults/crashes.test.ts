@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { LedgerHead } from '@countersign/protocol'
+import type { LedgerExport, LedgerHead } from '@countersign/protocol'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { readConfig } from '../../packages/server/src/base/config.js'
 import { connect } from '../../packages/server/src/postgres/database.js'
@@ -14,10 +14,12 @@ import {
 import { createTenant } from '../../packages/server/src/process/operator.js'
 import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
 import { checkSession } from '../support/model/session-checker.js'
+import { checkSharedCounts } from '../support/model/shared-counts-checker.js'
 import { buildOnce, type Command, countersign } from '../support/process/command-line.js'
 import { proves } from '../support/proves.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor, reserve } from '../support/runtime/governed-session.js'
 import { exportOf } from '../support/runtime/ledger-export.js'
+import { HELP_DESK, planOf } from '../support/runtime/plans.js'
 import { createApi } from '../support/runtime/runtime.js'
 
 /** A durable PostgreSQL of its own and the service in a process of its own: both can be killed. */
@@ -59,6 +61,11 @@ const apiAt = (service: () => Service) =>
     const { pathname, search } = new URL(request.url)
     return fetch(new Request(new URL(pathname + search, service().origin), request))
   }, key)
+
+/** What the sessions reserve is counted together, too: by a limit that they never reach. */
+const plan = planOf(HELP_DESK, {
+  shared_limits: [{ name: 'reserved', tool: 'reserve', per: 'agent', sum: '$.amount', lte: 1e6, window: '30d' }],
+})
 
 /** What was acknowledged to one client: ledger heads and receipts. */
 interface Acknowledged {
@@ -116,6 +123,7 @@ async function goOn(session: GovernedSession): Promise<void> {
 }
 
 async function expectEverythingStored(all: readonly Acknowledged[]): Promise<void> {
+  const exports: LedgerExport[] = []
   for (const { session, heads, receipts } of all) {
     const rows = await sql<{ pendingCallId: string }[]>`
       select pending_call_id from receipts where session_id = ${session.sessionId}`
@@ -125,17 +133,24 @@ async function expectEverythingStored(all: readonly Acknowledged[]): Promise<voi
     const hashes = new Map(exported.events.map(({ seq, hash }) => [seq, hash]))
     expect(heads.filter(({ seq, hash }) => hashes.get(seq) !== hash)).toEqual([])
     expect(await checkSession(sql, session.sessionId, exported)).toEqual([])
+    exports.push(exported)
   }
+  // A proposal and what it took of a limit are one write: a crash leaves both or neither.
+  expect(await checkSharedCounts(sql, exports)).toEqual([])
 }
 
 proves(
-  ['turn.receipt.durable', 'turn.durable-state'],
+  ['turn.receipt.durable', 'turn.durable-state', 'shared-limit.never-exceeded'],
   'kill -9 of the server under load: every acknowledged write is there, every ledger holds, every client goes on',
   async () => {
     let service = await startService()
     const api = apiAt(() => service)
     const all: Acknowledged[] = await Promise.all(
-      Array.from({ length: 6 }, async () => ({ session: await openSession(api), heads: [], receipts: [] })),
+      Array.from({ length: 6 }, async () => ({
+        session: await openSession(api, { plan, agent: 'service crash' }),
+        heads: [],
+        receipts: [],
+      })),
     )
     for (let round = 0; round < rounds(2, 20); round++) {
       let over = false
@@ -169,7 +184,11 @@ proves(
     const service = await startService()
     const api = apiAt(() => service)
     const all: Acknowledged[] = await Promise.all(
-      Array.from({ length: 6 }, async () => ({ session: await openSession(api), heads: [], receipts: [] })),
+      Array.from({ length: 6 }, async () => ({
+        session: await openSession(api, { plan, agent: 'database crash' }),
+        heads: [],
+        receipts: [],
+      })),
     )
     for (let round = 0; round < rounds(2, 20); round++) {
       let over = false

@@ -29,6 +29,12 @@ export const resourcesRecords = {
   'contract.init': '`countersign init` writes contracts and stories from definitions of tools, and overwrites nothing',
   'contract.stories': 'Stories beside contracts are judged by `countersign test`, without a service',
   'contract.keys': 'A contract can keep bindings, envelopes, sums and earlier calls for each value of an argument',
+  'contract.shared-limits':
+    'A pack can limit calls, sums and cost over all sessions of a principal, agent, workflow, tenant or value of an argument, within a rolling window',
+  'shared-limit.never-exceeded': 'However many sessions on however many instances use a shared limit at once, they never use more than it allows',
+  'shared-limit.released': 'What a call took of a shared limit comes back if the call did not run, and else with the window',
+  'shared-limit.keys-hashed': 'What a shared limit is counted for is stored as a salted hash',
+  'label.sticks-to-principal': 'A label that sticks to the principal is on every new session of that principal',
   'contract.refs': 'A contract can require a value equal to one bound earlier',
   'capture.metadata.tool-names': 'A metadata capture keeps tool names',
   'capture.metadata.nothing-else': 'A metadata capture keeps no arguments, messages or content',

@@ -42,6 +42,16 @@ export {
 export type { PhaseGraph, Plan, PreparedContract } from './contract/plan.js'
 export { modelPattern } from './contract/pricing.js'
 export { modesConflict, type ResourceMode, renderResource } from './contract/resource.js'
+export {
+  bucketAt,
+  bucketEndMs,
+  lastPastBucket,
+  liveBuckets,
+  type PreparedSharedLimit,
+  type SharedLimits,
+  sumOf,
+  type UsedBucket,
+} from './contract/shared-limit.js'
 export type { SourceContext } from './contract/source-rule.js'
 export { type Offer, type OfferTerms, rootRoles, termsOfOffer, toolsOfRole } from './contract/workflow-roles.js'
 export { analyzePlan, type PlanRemark } from './explain/analyze-plan.js'
@@ -93,9 +103,17 @@ export {
   preflightBlock,
   readInputValues,
 } from './judge/preflight.js'
-export type { Proposal, Verdict } from './judge/proposal.js'
+export type { Proposal, TakenDraw, Verdict } from './judge/proposal.js'
 export { judgeReceipts, type ReceiptBatch, type ReceiptResult } from './judge/receipts.js'
+export { type Draw, type LimitParty, principalKey, type SharedCounts } from './judge/rules/draws.js'
 export { judgeSources, type SourceViolation } from './judge/rules/sources.js'
+export {
+  type CountChange,
+  createSharedMemory,
+  releasedDraws,
+  type SharedMemory,
+  sharedDrawsOf,
+} from './judge/shared-memory.js'
 export { tripsOnBlock } from './judge/trips-on-block.js'
 export { type ValidationResult, validateResponse } from './judge/validate.js'
 export { upperBound } from './learn/bound.js'

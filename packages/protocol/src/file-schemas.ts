@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { contractSchema, sessionDefinitionSchema } from './contract/contract.js'
 import { aggregateSchema, invariantSchema, OPERATORS } from './contract/contract-rules.js'
 import { CONTRACT_KEYS, SESSION_KEYS, STORY_KEYS } from './contract/key-meanings.js'
+import { sharedLimitSchema } from './contract/shared-limit.js'
 import { storyFileSchema, storyStepSchema } from './contract/story.js'
 import type { JsonSchema } from './named-schemas.js'
 import * as shapes from './shapes.js'
@@ -26,6 +27,7 @@ const FILES = {
 export type FileName = keyof typeof FILES
 export const FILE_NAMES = Object.keys(FILES) as [FileName, ...FileName[]]
 
+const has = (...required: readonly string[]) => ({ required })
 const oneOf = (...names: readonly string[]) => ({ anyOf: names.map((name) => ({ required: [name] })) })
 
 /** What the shapes ask of several keys together, which cannot be derived from them. */
@@ -36,6 +38,16 @@ const TOGETHER: ReadonlyMap<unknown, readonly JsonSchema[]> = new Map<unknown, r
     [
       oneOf('lte', 'lt'),
       { anyOf: [{ required: ['path'] }, { properties: { function: { const: 'count' } }, required: ['function'] }] },
+    ],
+  ],
+  [
+    sharedLimitSchema,
+    [
+      { oneOf: [has('max_calls'), has('sum'), has('cost')] },
+      { oneOf: [has('max_calls'), has('lte')] },
+      // Only the arguments of a tool can be read, and a model call has none.
+      { anyOf: [has('tool'), has('cost'), { properties: { per: { type: 'string' } }, not: has('sum') }] },
+      { anyOf: [{ not: has('cost') }, { properties: { per: { type: 'string' } }, not: has('tool') }] },
     ],
   ],
   [storyStepSchema, [{ anyOf: [{ properties: { expect: { const: 'block' } } }, { not: oneOf('reason', 'path') }] }]],

@@ -1,6 +1,7 @@
 import * as cedar from '@cedar-policy/cedar-wasm/nodejs'
 import {
   applyEvent,
+  bucketAt,
   chainEvent,
   checkExecution,
   checkPreflight,
@@ -8,6 +9,7 @@ import {
   compilePath,
   compilePlan,
   createPolicyEvaluator,
+  createSharedMemory,
   describeNote,
   evaluateProposal,
   initialState,
@@ -19,7 +21,9 @@ import {
   readByPath,
   readInputValues,
   readResponse,
+  releasedDraws,
   type SessionState,
+  type SharedMemory,
   saltedHash,
   snapshotOf,
   triggeredCheckpoints,
@@ -77,6 +81,7 @@ interface OpenSession {
   calls: number
   proposals: number
   head: LedgerHead | null
+  readonly memory: SharedMemory
   readonly events: ChainedEvent[]
 }
 
@@ -126,7 +131,7 @@ function openSession(run: Case): OpenSession {
   }
   const first = chainEvent(null, SESSION, event)
   const state = initialState(plan, event)
-  return { plan, state, nowMs, calls: 0, proposals: 0, head: first, events: [first] }
+  return { plan, state, nowMs, calls: 0, proposals: 0, head: first, events: [first], memory: createSharedMemory() }
 }
 
 function record(session: OpenSession, type: SessionEvent['type'], body: unknown): void {
@@ -148,9 +153,11 @@ function takeTurn(run: Case, session: OpenSession, step: TurnStep): ObservedTurn
   const provider = 'openai'
   const model = step.model ?? 'gpt-4o'
   const tools = toolsOf(run, step)
-  const about = { plan, state, unmatchedPolicy: run.unmatchedPolicy, principal: run.principal, agent: AGENT, nowMs }
+  const shared = session.memory.counts({ principal: run.principal, agent: AGENT, workflowId: 'case' })
+  const { unmatchedPolicy, principal } = run
+  const about = { plan, state, unmatchedPolicy, principal, agent: AGENT, nowMs, shared }
   const { allowed, removed } = narrowTools({ ...about, tools: tools.map((name) => ({ name })) })
-  const { blocked } = checkPreflight({ plan, state, nowMs, provider, model, toolless: tools.length === 0 })
+  const { blocked } = checkPreflight({ plan, state, nowMs, provider, model, toolless: tools.length === 0, shared })
   const removedBy = Object.fromEntries(removed.map(({ tool, reason }) => [tool, reason]))
   if (blocked !== null) {
     const preflight = { reason: blocked.reason, detail: blocked.detail }
@@ -177,6 +184,9 @@ function takeTurn(run: Case, session: OpenSession, step: TurnStep): ObservedTurn
     usage: step.usage,
   })
   record(session, 'proposal', { ...verdict.event, prepared_request_id: proposalId, prepared_digest: NOTHING })
+  session.memory.change(
+    verdict.draws.map(({ limit, id, amount }) => ({ limit: limit.name, id, amount, bucket: bucketAt(limit, nowMs) })),
+  )
   if (verdict.breaker) record(session, 'killed', { by: 'breaker' })
   const ended = finishCalls(session, step, verdict)
   return {
@@ -220,6 +230,7 @@ function finishCalls(session: OpenSession, step: TurnStep, verdict: Verdict) {
   const at = new Date(session.nowMs).toISOString()
   const { plan, state } = session
   const judged = judgeReceipts({ plan, state, receipts, fence: state.fence, salt: SALT, at })
+  session.memory.change(releasedDraws(plan, state, judged.event))
   record(session, 'receipts', judged.event)
   if (judged.argumentsChanged.length > 0) record(session, 'bypass', { method: null, cause: 'arguments_changed' })
   if (judged.breaker) record(session, 'killed', { by: 'breaker' })

@@ -10,6 +10,7 @@ import type {
 } from '@countersign/protocol'
 import { readByPath } from '../contract/check-invariant.js'
 import type { Plan } from '../contract/plan.js'
+import { bucketAt } from '../contract/shared-limit.js'
 import { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail } from '../flows/flows.js'
 import { parseResultText } from '../flows/read-result.js'
 import { hashValue } from '../json/hash.js'
@@ -19,6 +20,7 @@ import { evaluateProposal } from '../judge/evaluate-proposal.js'
 import { narrowTools } from '../judge/narrow.js'
 import type { Verdict } from '../judge/proposal.js'
 import { judgeReceipts } from '../judge/receipts.js'
+import { createSharedMemory, releasedDraws, type SharedMemory } from '../judge/shared-memory.js'
 import { readResponse } from '../response/read-response.js'
 import { applyEvent } from '../state/apply-event.js'
 import { initialState } from '../state/session-start.js'
@@ -71,6 +73,8 @@ export interface BacktestOptions {
   readonly unmatchedPolicy: UnmatchedPolicy
   /** Answers for the person who is asked; approves everything if absent. */
   approve?(call: { readonly turn: number; readonly call: number }): boolean
+  /** Judges shared limits too, as if there were no other session. Not judged if absent: nobody knows what others used. */
+  readonly judgesShared?: boolean
   /** What a request that offers every tool with a contract would lose before each turn. */
   onNarrowed?(removed: readonly NarrowedTool[]): void
 }
@@ -80,7 +84,8 @@ export interface BacktestOptions {
  * person denies does not run: later calls see neither it nor its result.
  */
 export function backtestSession(session: PastSession, options: BacktestOptions): CallComparison[] {
-  const replay: Replay = { session, options, state: startState(session, options.plan), trail: newTrail() }
+  const memory = options.judgesShared === true && options.plan.shared !== null ? createSharedMemory() : null
+  const replay: Replay = { session, options, state: startState(session, options.plan), trail: newTrail(), memory }
   for (const text of session.user) sawUser(replay.trail, text)
   return session.turns.flatMap((turn, index) => playTurn(replay, turn, index))
 }
@@ -89,6 +94,7 @@ interface Replay {
   readonly session: PastSession
   readonly options: BacktestOptions
   readonly trail: Trail
+  readonly memory: SharedMemory | null
   state: SessionState
 }
 
@@ -160,6 +166,7 @@ function propose(
     agent: session.agent ?? null,
     nowMs: atMs ?? Date.parse(AT),
     isTimed: atMs !== undefined,
+    shared: replay.memory?.counts({ principal: session.principal, agent: session.agent ?? null, workflowId: SALT }),
   }
   if (options.onNarrowed !== undefined) {
     const tools = [...options.plan.contracts.keys()].map((name) => ({ name }))
@@ -181,7 +188,15 @@ function propose(
     ids: { sessionId: SALT, proposalId: String(index), pendingCallId: (call) => `${index}.${call}` },
   })
   const body = { ...verdict.event, prepared_request_id: String(index), prepared_digest: NO_HASH }
-  replay.state = applyEvent(state, { type: 'proposal', at: AT, body }, options.plan)
+  const at = atMs === undefined || options.judgesShared !== true ? AT : new Date(atMs).toISOString()
+  replay.state = applyEvent(state, { type: 'proposal', at, body }, options.plan)
+  const taken = verdict.draws.map(({ limit, id, amount }) => ({
+    limit: limit.name,
+    id,
+    amount,
+    bucket: bucketAt(limit, about.nowMs),
+  }))
+  replay.memory?.change(taken)
   return verdict
 }
 
@@ -201,6 +216,7 @@ function settle(replay: Replay, calls: readonly NamedCall[], verdict: Verdict, r
   if (receipts.length === 0) return
   const batch = { plan: options.plan, state: replay.state, receipts, fence: replay.state.fence, salt: SALT, at: AT }
   const { event } = judgeReceipts(batch)
+  replay.memory?.change(releasedDraws(options.plan, replay.state, event))
   replay.state = applyEvent(replay.state, { type: 'receipts', at: AT, body: event }, options.plan)
 }
 

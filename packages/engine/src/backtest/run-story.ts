@@ -31,6 +31,7 @@ export function runStory(story: Story, plan: Plan): StoryFailure[] {
     {
       plan,
       unmatchedPolicy: 'block',
+      judgesShared: true,
       approve: ({ turn }) => story.steps[turn]?.answer !== 'deny',
       onNarrowed: (removed) => hidden.push(new Set(removed.map(({ tool }) => tool))),
     },

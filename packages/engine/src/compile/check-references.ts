@@ -35,6 +35,9 @@ export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | n
     checkPhases(contract, graph, report)
     checkRepeatedNames(contract, report)
     checkSideEffect(contract, report)
+    if (contract.labels?.sticks_to !== undefined && (contract.labels.adds ?? []).length === 0) {
+      report(['labels', 'sticks_to'], 'the call adds no label that could stick', 'add `adds`, or remove `sticks_to`')
+    }
   })
   checkAggregates(compiled.contracts, reportTo)
   const report = reportTo(null, null)

@@ -22,6 +22,7 @@ export function compileContract(contract: ReadContract): CompiledContract {
     labels: contract.labels && {
       ...(contract.labels.deny_when && { deny_when: sorted(contract.labels.deny_when) }),
       ...(contract.labels.adds && { adds: sorted(contract.labels.adds) }),
+      ...(contract.labels.sticks_to && { sticks_to: contract.labels.sticks_to }),
     },
     checkpoint: checkpointsOf(contract.checkpoint),
   }) as CompiledContract

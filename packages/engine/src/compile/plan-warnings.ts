@@ -1,9 +1,9 @@
 import { type CompiledContract, type CompiledSession, LIMITS } from '@countersign/protocol'
 import type { Plan, PreparedContract } from '../contract/plan.js'
+import { noteUnchecked } from '../json/schema/note-unchecked.js'
 import type { CompileNote } from './compile-note.js'
 import { writePlace } from './compile-note.js'
 import type { CompiledSource } from './read-source.js'
-import { noteUnchecked } from './schema-notes.js'
 
 type Note = (path: readonly (string | number)[], message: string, fix: string) => void
 

@@ -20,6 +20,7 @@ import { prepareContract, prepareHoursOf, preparePolicy } from './prepare-contra
 import { keyedEnvelopes } from './prepare-kept.js'
 import { preparePrecondition } from './prepare-precondition.js'
 import { preparePricing } from './prepare-pricing.js'
+import { prepareSharedLimits } from './prepare-shared-limits.js'
 import type { Problem, ReportTo } from './problem.js'
 
 /** Options of `preparePlan`. */
@@ -129,6 +130,7 @@ function* preparePartsOf(
     phases: graph,
     policy: preparePolicy(session.policy?.cedar, options.policy, sessionReport, null),
     hours: prepareHoursOf(session.hours, sessionReport),
+    shared: prepareSharedLimits(compiled, sessionReport),
     ...derivedFrom(compiled, contracts),
     priceOf: preparePricing(session.pricing, sessionReport),
     longestTimeoutMs: (tools) => longestTimeout(contracts, tools),
@@ -155,6 +157,8 @@ function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, P
     (contract.definition.sources ?? []).some(asksBySource)
   return {
     usesPolicy: compiled.session.policy !== undefined || all.some(({ definition }) => definition.policy !== undefined),
+    hasStickyLabels: all.some(({ definition }) => definition.labels?.sticks_to !== undefined),
+    usesLabels: all.some(({ definition }) => definition.labels !== undefined),
     hasCheckpoints: all.some(asks),
     inputPaths: [...inputPaths].sort(),
     forbiddenBy,

@@ -11,6 +11,7 @@ import type { CompiledSchema } from '../json/schema/json-schema.js'
 import type { PreparedPolicy } from './cedar.js'
 import type { PreparedHours } from './hours.js'
 import type { CannotJudge, OperatorTest } from './operators.js'
+import type { SharedLimits } from './shared-limit.js'
 import type { PreparedSource } from './source-rule.js'
 
 /** A compiled session ready to judge with: every path, pattern, schema and policy is compiled once. */
@@ -23,7 +24,13 @@ export interface Plan {
   readonly phases: PhaseGraph | null
   readonly policy: PreparedPolicy | null
   readonly hours: PreparedHours | null
+  /** Limits beyond one session; null: there are none. */
+  readonly shared: SharedLimits | null
   readonly usesPolicy: boolean
+  /** Some call adds labels with which new sessions of the same principal start. */
+  readonly hasStickyLabels: boolean
+  /** Some contract names a label. */
+  readonly usesLabels: boolean
   readonly hasCheckpoints: boolean
   /** Paths of the request that the input invariants of any contract read. */
   readonly inputPaths: readonly string[]

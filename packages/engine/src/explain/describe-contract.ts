@@ -194,10 +194,11 @@ function describeBudgets({ aggregates = [], envelopes = [] }: Contract): string[
 }
 
 function describeLabels({ labels }: Contract): string[] {
-  const { deny_when = [], adds = [] } = labels ?? {}
+  const { deny_when = [], adds = [], sticks_to } = labels ?? {}
+  const also = sticks_to === undefined ? '' : ', and every new session of the same principal'
   return [
     ...(deny_when.length === 0 ? [] : [`Not allowed in a session labelled ${deny_when.join(' or ')}.`]),
-    ...(adds.length === 0 ? [] : [`Labels the session ${adds.join(', ')}.`]),
+    ...(adds.length === 0 ? [] : [`Labels the session ${adds.join(', ')}${also}.`]),
   ]
 }
 

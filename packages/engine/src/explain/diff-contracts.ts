@@ -235,6 +235,13 @@ function diffOthers(was: CompiledContract, is: CompiledContract, say: Say): Plan
             `it ${is.transitions?.advances_to === undefined ? 'no longer moves to another phase' : `moves to the phase ${is.transitions.advances_to}`}`,
           ),
         ]),
+    ...(was.labels?.sticks_to === is.labels?.sticks_to
+      ? []
+      : [
+          is.labels?.sticks_to === undefined
+            ? say('allows', 'the labels it adds no longer stick to the principal')
+            : say('blocks', 'the labels it adds stick to the principal: its new sessions start with them'),
+        ]),
     ...(same(was.labels?.adds ?? [], is.labels?.adds ?? [])
       ? []
       : [

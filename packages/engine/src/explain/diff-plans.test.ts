@@ -113,6 +113,11 @@ const NARROWER: { name: string; was: Partial<Contract>; is: Partial<Contract> }[
   },
   { name: 'a new checkpoint', was: {}, is: { checkpoint: { reason: 'always' } } },
   { name: 'a label that denies', was: {}, is: { labels: { deny_when: ['web'] } } },
+  {
+    name: 'a label that sticks',
+    was: { labels: { adds: ['web'] } },
+    is: { labels: { adds: ['web'], sticks_to: 'principal' } },
+  },
   { name: 'a gate', was: {}, is: { gate: 'block' } },
   { name: 'evidence', was: { commit_requirement: 'reported' }, is: { commit_requirement: 'executed' } },
 ]
@@ -127,6 +132,28 @@ function fields(name: string, was: object, is: object) {
     ({ arguments: { type: 'object', properties: { amount: field } } }) as Partial<Contract>
   return [{ name: `${name} in the schema`, was: schema(was), is: schema(is) }]
 }
+
+test('a shared limit narrows by its bound and its window, and says what it counts', () => {
+  const diff = (was: object[], is: object[]) =>
+    diffPlans(
+      compiled([{ tool: 'pay' }], was.length === 0 ? {} : { shared_limits: was }),
+      compiled([{ tool: 'pay' }], is.length === 0 ? {} : { shared_limits: is }),
+    ).map(({ effect, text }) => `${effect}: ${text}`)
+  const limit = { name: 'l', tool: 'pay', per: { argument: '$.to' }, max_calls: 3, window: '24h' }
+  const sum = { name: 'l', tool: 'pay', per: 'principal', sum: '$.amount', lte: 50, window: '30d' }
+  const all = { name: 'l', per: 'tenant', max_calls: 9, window: '1d' }
+  const words = 'at most 3 calls of pay for each $.to within 24h'
+  expect(diff([limit], [limit])).toEqual([])
+  expect(diff([], [limit])).toEqual([`blocks: new shared limit l: ${words}`])
+  expect(diff([limit], [])).toEqual(['allows: the shared limit l is gone'])
+  const other = (change: object) => diff([limit], [{ ...limit, ...change }])[0]?.split(':')[0]
+  expect([other({ max_calls: 2 }), other({ max_calls: 4 })]).toEqual(['blocks', 'allows'])
+  expect([other({ window: '2d' }), other({ window: '1h' })]).toEqual(['blocks', 'allows'])
+  expect([other({ max_calls: 4, window: '2d' }), other({ per: 'agent' })]).toEqual(['changes', 'changes'])
+  expect(diff([sum], [all])).toEqual([
+    'changes: the shared limit l is at most 9 calls together within 1d (was at most 50 in $.amount of pay for each principal within 30d)',
+  ])
+})
 
 describe('narrowing and widening are decided by meaning', () => {
   const effects = (was: Partial<Contract>, is: Partial<Contract>) =>

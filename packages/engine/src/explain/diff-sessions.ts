@@ -1,4 +1,4 @@
-import type { CompiledSession } from '@countersign/protocol'
+import { type CompiledSession, type SharedLimit, windowMs } from '@countersign/protocol'
 import { diffHours } from './diff-contracts.js'
 import type { PlanChange, Say } from './plan-change.js'
 import { same } from './rule-strength.js'
@@ -13,6 +13,7 @@ export function diffSessions(was: Session | null, is: Session): PlanChange[] {
   const before = was ?? {}
   return [
     ...diffLimits(before.session_limits ?? {}, is.session_limits ?? {}),
+    ...diffShared(before.shared_limits ?? [], is.shared_limits ?? []),
     ...diffPresence('policy', before.policy, is.policy),
     ...diffHours(before.hours, is.hours, say),
     ...diffSet(
@@ -70,6 +71,46 @@ function diffLoops(was: Limits['loop_detection'], is: Limits['loop_detection']):
   const stricter = is.threshold <= was.threshold && is.window >= was.window
   const looser = is.threshold >= was.threshold && is.window <= was.window
   return [say(stricter ? 'blocks' : looser ? 'allows' : 'changes', `a loop is ${words(is)} (was ${words(was)})`)]
+}
+
+/** What a limit counts: another name, key or window makes it another limit, which starts with nothing used. */
+function diffShared(was: readonly SharedLimit[], is: readonly SharedLimit[]): PlanChange[] {
+  const names = [...new Set([...was, ...is].map(({ name }) => name))].sort()
+  return names.flatMap((name) => {
+    const before = was.find((limit) => limit.name === name)
+    const after = is.find((limit) => limit.name === name)
+    if (same(before, after)) return []
+    if (before === undefined || after === undefined) {
+      const gone = say('allows', `the shared limit ${name} is gone`)
+      return [after === undefined ? gone : say('blocks', `new shared limit ${name}: ${limitWords(after)}`)]
+    }
+    const text = `the shared limit ${name} is ${limitWords(after)} (was ${limitWords(before)})`
+    return [say(effectOfLimit(before, after), text)]
+  })
+}
+
+function effectOfLimit(was: SharedLimit, is: SharedLimit): PlanChange['effect'] {
+  const about = ({ tool, per, sum, cost }: SharedLimit) => ({ tool, per, sum, cost })
+  if (!same(about(was), about(is))) return 'changes'
+  const bounds = boundOf(is) - boundOf(was)
+  const windows = windowMs(is.window) - windowMs(was.window)
+  if (bounds <= 0 && windows >= 0) return 'blocks'
+  return bounds >= 0 && windows <= 0 ? 'allows' : 'changes'
+}
+
+const boundOf = ({ max_calls, lte }: SharedLimit): number => max_calls ?? lte ?? 0
+
+/** A limit in words: `at most 3 calls of send_email for each $.to within 24h`. */
+export function limitWords({ tool, per, max_calls, sum, lte, window }: SharedLimit): string {
+  const of = tool === undefined ? '' : ` of ${tool}`
+  const what =
+    max_calls !== undefined
+      ? `at most ${max_calls} calls${of}`
+      : sum !== undefined
+        ? `at most ${lte} in ${sum}${of}`
+        : `model calls that cost at most ${lte}`
+  const whom = typeof per === 'object' ? `for each ${per.argument}` : per === 'tenant' ? 'together' : `for each ${per}`
+  return `${what} ${whom} within ${window}`
 }
 
 function diffPresence(name: string, was: unknown, is: unknown): PlanChange[] {

@@ -1,4 +1,4 @@
-import type { Decision, Fact, JsonObject, JsonValue, LedgerCall } from '@countersign/protocol'
+import type { Decision, Fact, JsonObject, JsonValue, LedgerCall, LedgerDraw } from '@countersign/protocol'
 import type { PreparedBind, PreparedContract } from '../contract/plan.js'
 import { type ResourceMode, renderResource } from '../contract/resource.js'
 import { decimalText } from '../json/decimal.js'
@@ -8,6 +8,7 @@ import { lookUp, setEntry } from '../json/look-up.js'
 import { slotOf } from '../state/kept-values.js'
 import type { Amounts } from './rules/amounts.js'
 import type { CallKeys } from './rules/call-keys.js'
+import type { CallDraws, Draw } from './rules/draws.js'
 import { consumedBy, witnessOf } from './rules/order.js'
 
 type Effects = Pick<
@@ -22,6 +23,7 @@ type Effects = Pick<
   | 'resources'
   | 'keys'
   | 'consumes'
+  | 'draws'
 >
 
 /** Deeply frozen: calls of all sessions share it. */
@@ -36,6 +38,7 @@ const NO_EFFECTS: Effects = Object.freeze({
   resources: Object.freeze<Effects['resources']>([]) as Effects['resources'],
   keys: undefined,
   consumes: undefined,
+  draws: undefined,
 })
 
 /** A call in the ledger: its decision, and what it may do to the session later. */
@@ -61,6 +64,7 @@ export function callRecord(decision: Decision, effects: Effects = NO_EFFECTS): L
     resources: effects.resources,
     keys: effects.keys,
     consumes: effects.consumes,
+    draws: effects.draws,
   }
 }
 
@@ -68,6 +72,7 @@ export function callRecord(decision: Decision, effects: Effects = NO_EFFECTS): L
 export interface JudgedValues {
   readonly amounts: Amounts
   readonly keys: CallKeys
+  readonly draws: CallDraws
   readonly salt: string
 }
 
@@ -90,10 +95,10 @@ export function consequencesOf(
 export function effectsOf(
   contract: PreparedContract | null,
   args: JsonObject,
-  { amounts: { added }, keys, salt }: JudgedValues,
+  { amounts: { added }, keys, draws: { draws }, salt }: JudgedValues,
   holds: readonly HeldResource[],
 ): Effects {
-  if (contract === null) return NO_EFFECTS
+  if (contract === null) return draws.length === 0 ? NO_EFFECTS : { ...NO_EFFECTS, draws: drawRecords(draws) }
   const { definition, provides } = contract
   const find = (path: CompiledPath) => path.first(args)
   const consumes = consumedBy(contract, args, salt)
@@ -108,8 +113,13 @@ export function effectsOf(
     resources: holds.map(({ key, mode }) => ({ key_hash: saltedHash(salt, key), mode })),
     keys: contract.keys.length === 0 ? undefined : keys.hashes,
     consumes: consumes.length === 0 ? undefined : [...consumes],
+    draws: draws.length === 0 ? undefined : drawRecords(draws),
   }
 }
+
+/** What is taken of shared limits, for the ledger. */
+export const drawRecords = (draws: readonly Draw[]): LedgerDraw[] =>
+  draws.map(({ limit, id, amount }) => ({ limit: limit.name, id, amount }))
 
 function amountsByName(added: Amounts['added']): Effects['amounts'] {
   const amounts: Record<string, string> = {}

@@ -7,11 +7,13 @@ import type { ToolCall } from '../response/tool-call.js'
 import type { SessionState } from '../state/state.js'
 import { type Tally, tallyCall } from '../state/tally.js'
 import { JUDGING_STEPS, withinJudgingBudget } from '../text/judging-budget.js'
+import { drawRecords } from './call-effects.js'
 import { judgeCall, type LadderResult, responseContext } from './judge-call.js'
-import type { Proposal, Verdict } from './proposal.js'
+import type { Proposal, TakenDraw, Verdict } from './proposal.js'
 import { countProviderRuns, NO_RUNS } from './provider-run.js'
 import { recordDecision } from './record-decision.js'
 import { totalWith } from './rules/amounts.js'
+import { costDraws, type Draw, sharedWith } from './rules/draws.js'
 import { NO_NEW_KEYS, newKeys } from './rules/keys.js'
 import { tripsOnBlock } from './trips-on-block.js'
 
@@ -20,12 +22,14 @@ export function evaluateProposal(proposal: Proposal): Verdict {
   const { response, gate } = proposal
   const cost = costOfResponse(proposal)
   const runs = response.providerRun.length === 0 ? NO_RUNS : countProviderRuns(proposal)
-  const results = withinJudgingBudget(JUDGING_STEPS.whole, () => judgeCalls(proposal, cost, runs.tally))
+  const spends = proposal.shared === undefined ? NO_SPENDS : costDraws(proposal.plan, proposal.shared, cost)
+  const results = withinJudgingBudget(JUDGING_STEPS.whole, () => judgeCalls(proposal, cost, runs.tally, spends))
   let blocked = 0
   for (const { blocks } of results) if (blocks.length > 0) blocked++
   const outcome = outcomeOf(results.length, blocked, gate)
   const registers = outcome === 'allowed' || outcome === 'partial'
   const isHashed = proposal.keepsHashes !== false || blocked > 0 || results.some(needsPerson)
+  const happened = proposal.shared === undefined ? NO_SPENDS : [...spends, ...runs.draws]
   const decisions: Decision[] = []
   const records: LedgerCall[] = []
   let resources = NOTHING_HELD
@@ -50,17 +54,35 @@ export function evaluateProposal(proposal: Proposal): Verdict {
       calls: records,
       provider_run: response.providerRun.map(({ type, name }) => name ?? type),
       ...(runs.calls.length > 0 && { provider_calls: [...runs.calls] }),
+      ...(happened.length > 0 && { draws: drawRecords(happened) }),
       ...(outcome === 'allowed' &&
         proposal.state.consecutiveBlocks > 0 && { blocks_before: proposal.state.consecutiveBlocks }),
     },
     resources,
+    draws: proposal.shared === undefined ? NO_TAKEN : drawsTaken(happened, registers ? results : [], registers),
     breaker: trips(proposal, outcome),
   }
 }
 
+const NO_SPENDS: readonly Draw[] = []
+const NO_TAKEN: readonly TakenDraw[] = []
+
+/** Each limit once: what has happened counts in any case, what the registered calls take must fit. */
+function drawsTaken(happened: readonly Draw[], results: readonly LadderResult[], registers: boolean): TakenDraw[] {
+  const taken = new Map<string, TakenDraw>()
+  const add = (draw: Draw, guarded: boolean) => {
+    const before = taken.get(draw.id)
+    const amount = before === undefined ? draw.amount : addDecimals(before.amount, draw.amount)
+    taken.set(draw.id, { ...draw, amount, guarded: guarded || before?.guarded === true })
+  }
+  for (const draw of happened) add(draw, registers && draw.limit.counts === 'cost')
+  for (const { blocks, draws } of results) if (blocks.length === 0) for (const draw of draws.draws) add(draw, true)
+  return [...taken.values()].filter(({ amount }) => amount !== '0').sort((a, b) => (a.id < b.id ? -1 : 1))
+}
+
 const NOTHING_HELD: Verdict['resources'] = new Map()
 
-function judgeCalls(proposal: Proposal, cost: string, before: Tally): LadderResult[] {
+function judgeCalls(proposal: Proposal, cost: string, before: Tally, spends: readonly Draw[]): LadderResult[] {
   const { state, response } = proposal
   const shared = responseContext(proposal)
   const calls = callsToJudge(response)
@@ -69,7 +91,7 @@ function judgeCalls(proposal: Proposal, cost: string, before: Tally): LadderResu
   let tally = before
   for (const call of calls) {
     const after = calls.length - results.length - 1
-    const result = judgeCall(proposal, shared, call, { tally, spent, after })
+    const result = judgeCall(proposal, shared, call, { tally, spent, spends, after })
     results.push(result)
     if (after > 0 && result.blocks.length === 0) tally = tallyWith(tally, result, state)
   }
@@ -87,7 +109,7 @@ function hashOfReading(
 }
 
 function tallyWith(tally: Tally, allowed: LadderResult, state: SessionState): Tally {
-  const { call, contract, argumentHash, keys, amounts, checkpoints, consequences } = allowed
+  const { call, contract, argumentHash, keys, amounts, draws, checkpoints, consequences } = allowed
   const aggregates = new Map(amounts.added.map((added) => [added.slot, totalWith(added, state, tally)]))
   const counted = {
     tool: call.name,
@@ -97,6 +119,7 @@ function tallyWith(tally: Tally, allowed: LadderResult, state: SessionState): Ta
     newKeys: contract === null ? NO_NEW_KEYS : newKeys(contract.keeps, keys, state),
     consumes: consequences?.effects.consumes ?? [],
     checkpoints: checkpoints.length,
+    shared: sharedWith(tally.shared, draws.draws),
   }
   return tallyCall(tally, counted, state)
 }

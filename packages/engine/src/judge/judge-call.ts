@@ -14,6 +14,7 @@ import { judgeByLadder } from './ladder.js'
 import type { Proposal } from './proposal.js'
 import { amountsOf, NO_AMOUNTS } from './rules/amounts.js'
 import { keysOf, NO_KEYS } from './rules/call-keys.js'
+import { type CallDraws, type Draw, drawsOf, NO_DRAWS } from './rules/draws.js'
 import type { CallContext, ResponseContext } from './rules/rule.js'
 import { judgeSources, type SourceViolation } from './rules/sources.js'
 
@@ -27,6 +28,7 @@ export interface LadderResult {
   readonly checkpoints: readonly CheckpointTrigger[]
   readonly keys: CallContext['keys']
   readonly amounts: CallContext['amounts']
+  readonly draws: CallDraws
   /** What the call may do to the session later; null if it is blocked. */
   readonly consequences: Consequences | null
 }
@@ -39,23 +41,30 @@ export function judgeCall(
   proposal: Proposal,
   response: ResponseContext,
   call: ToolCall,
-  so: { readonly tally: Tally; readonly spent: string; readonly after: number },
+  so: CallSituation & { readonly after: number },
 ): LadderResult {
-  const { tally, spent, after } = so
+  const { after } = so
   return withinShare(after, () =>
     unlessTooCostly(
-      () => applyRules(proposal, response, call, tally, spent),
-      ({ message }) => applyRules(proposal, response, { ...call, arguments: null, problem: message }, tally, spent),
+      () => applyRules(proposal, response, call, so),
+      ({ message }) => applyRules(proposal, response, { ...call, arguments: null, problem: message }, so),
     ),
   )
+}
+
+/** What the response and the calls before this one add. */
+export interface CallSituation {
+  readonly tally: Tally
+  /** What the session has spent, this response included. */
+  readonly spent: string
+  readonly spends: readonly Draw[]
 }
 
 function applyRules(
   proposal: Proposal,
   response: ResponseContext,
   call: ToolCall,
-  tally: Tally,
-  spent: string,
+  { tally, spent, spends }: CallSituation,
 ): LadderResult {
   const { plan, state, salt } = proposal
   const contract = plan.contracts.get(call.name) ?? null
@@ -66,6 +75,8 @@ function applyRules(
   const argumentHash = isHashed ? saltedHash(salt, args) : null
   const keys = args === null || contract === null ? NO_KEYS : keysOf(contract, args, salt)
   const amounts = args === null || contract === null ? NO_AMOUNTS : amountsOf(contract, args, keys)
+  const shared = proposal.shared ?? null
+  const draws = shared === null ? NO_DRAWS : drawsOf(plan, shared, call.name, args)
   const sourceViolations = args === null || contract === null ? [] : violationsOf(proposal, contract, call, args)
   const checkpoints =
     args === null || proposal.asks === false
@@ -85,12 +96,15 @@ function applyRules(
       argumentHash,
       keys,
       amounts,
+      draws,
+      spends,
       checkpoints: checkpoints.length,
       sourceViolations,
       response,
       salt,
       nowMs: proposal.nowMs,
       isTimed: proposal.isTimed !== false,
+      shared,
       spent,
       inputFailures: proposal.inputFailures?.get(call.name) ?? [],
       heldResources: proposal.heldResources ?? null,
@@ -99,8 +113,8 @@ function applyRules(
   )
   const isAllowed = blocks.length === 0 && args !== null
   // Here, because it takes steps too.
-  const consequences = isAllowed ? consequencesOf(contract, args, { amounts, keys, salt }) : null
-  return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, keys, amounts, consequences }
+  const consequences = isAllowed ? consequencesOf(contract, args, { amounts, keys, draws, salt }) : null
+  return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, keys, amounts, draws, consequences }
 }
 
 function violationsOf(

@@ -1,4 +1,4 @@
-import type { JsonValue, NarrowedTool, NarrowingReason, UnmatchedPolicy } from '@countersign/protocol'
+import type { Block, JsonValue, NarrowedTool, NarrowingReason, UnmatchedPolicy } from '@countersign/protocol'
 import type { Plan } from '../contract/plan.js'
 import type { SessionState } from '../state/state.js'
 import { EMPTY_TALLY } from '../state/tally.js'
@@ -12,9 +12,11 @@ import {
   policyDeniesTool,
   unmatchedTool,
 } from './rules/access.js'
+import type { SharedCounts } from './rules/draws.js'
 import { preconditionMissing } from './rules/order.js'
 import { illegalPhase } from './rules/phase.js'
-import type { ToolContext, ToolRule } from './rules/rule.js'
+import { block, type ToolContext, type ToolRule } from './rules/rule.js'
+import { sharedLimitUsedUp } from './rules/shared-limits.js'
 
 /** A request's tools with everything that narrowing depends on. */
 export interface Narrowing {
@@ -28,6 +30,8 @@ export interface Narrowing {
   readonly nowMs: number
   /** False if nobody knows when the request is made. */
   readonly isTimed?: boolean | undefined
+  /** Absent: limits that sessions share are not judged. */
+  readonly shared?: SharedCounts | undefined
 }
 
 /** Removes every tool from a request whose calls would be blocked whatever their arguments. */
@@ -52,12 +56,19 @@ function narrow(narrowing: Narrowing): { allowed: string[]; removed: NarrowedToo
       agent: narrowing.agent,
       nowMs: narrowing.nowMs,
       isTimed: narrowing.isTimed !== false,
+      shared: narrowing.shared ?? null,
     }
     const gone = removal(context)
     if (gone === null) allowed.push(name)
     else removed.push(gone)
   }
   return { allowed, removed }
+}
+
+/** Earlier calls, of this session or of others, have used up a limit. */
+function limitUsedUp(context: ToolContext): Block | null {
+  const finding = sharedLimitUsedUp(context)
+  return finding === null ? null : block('session_limit_exceeded', context.contract, finding)
 }
 
 /** In the precedence of the block reasons: the first that applies is reported. */
@@ -71,6 +82,7 @@ const NARROWING: readonly { readonly reason: NarrowingReason; readonly rule: Too
   { reason: 'forbidden_in_state', rule: outsideHours },
   { reason: 'wrong_phase', rule: illegalPhase },
   { reason: 'precondition_not_met', rule: preconditionMissing },
+  { reason: 'forbidden_in_state', rule: limitUsedUp },
 ]
 
 function removal(context: ToolContext): NarrowedTool | null {

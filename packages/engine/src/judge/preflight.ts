@@ -7,6 +7,8 @@ import { lookUp } from '../json/look-up.js'
 import type { SessionState } from '../state/state.js'
 import { MINUTE_MS } from '../state/state.js'
 import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget, withinShare } from '../text/judging-budget.js'
+import type { SharedCounts } from './rules/draws.js'
+import { sharedCostUsedUp } from './rules/shared-limits.js'
 
 /** What a preflight check depends on. */
 export interface PreflightInput {
@@ -17,6 +19,8 @@ export interface PreflightInput {
   readonly model?: string | null | undefined
   /** A request without tools cannot take a step, so only its cost is checked. */
   readonly toolless?: boolean | undefined
+  /** Absent: limits that sessions share are not judged. */
+  readonly shared?: SharedCounts | undefined
 }
 
 /** Why the model need not be called at all. */
@@ -34,11 +38,13 @@ export function checkPreflight(input: PreflightInput): { blocked: PreflightBlock
 
 /** The same without what remains. Most sessions have no limits, and then this costs nothing. */
 export function preflightBlock(input: PreflightInput): PreflightBlock | null {
-  return input.plan.session.session_limits === undefined ? null : blockBy(input, remainingOf(input))
+  return input.plan.session.session_limits === undefined && input.plan.shared === null
+    ? null
+    : blockBy(input, remainingOf(input))
 }
 
 const blockBy = (input: PreflightInput, remaining: Remaining): PreflightBlock | null =>
-  costBlock(input) ?? (input.toolless === true ? null : callBlock(input, remaining))
+  costBlock(input) ?? sharedCostBlock(input) ?? (input.toolless === true ? null : callBlock(input, remaining))
 
 const exceeded = (detail: string, remedy: string): PreflightBlock => ({
   reason: 'session_limit_exceeded',
@@ -49,12 +55,26 @@ const exceeded = (detail: string, remedy: string): PreflightBlock => ({
 function costBlock({ plan, state, provider, model }: PreflightInput): PreflightBlock | null {
   const most = plan.session.session_limits?.max_cost_per_session
   if (most === undefined) return null
-  if (plan.priceOf(provider ?? null, model ?? null) === null) {
-    const name = [provider, model].filter((part) => part != null).join('/') || 'this model'
-    return exceeded('no_price', `The session has a cost limit and no price for ${name}: add it to \`pricing\`.`)
-  }
+  const unpriced = priceBlock({ plan, provider, model })
+  if (unpriced !== null) return unpriced
   if (compareDecimals(state.actualCost, decimalText(most)) < 0) return null
   return exceeded('max_cost_per_session', `The session has spent its ${most}. Start a new one to go on.`)
+}
+
+function priceBlock({
+  plan,
+  provider,
+  model,
+}: Pick<PreflightInput, 'plan' | 'provider' | 'model'>): PreflightBlock | null {
+  if (plan.priceOf(provider ?? null, model ?? null) !== null) return null
+  const name = [provider, model].filter((part) => part != null).join('/') || 'this model'
+  return exceeded('no_price', `The session has a cost limit and no price for ${name}: add it to \`pricing\`.`)
+}
+
+function sharedCostBlock({ plan, shared, nowMs, provider, model }: PreflightInput): PreflightBlock | null {
+  if (plan.shared === null || plan.shared.cost.length === 0 || shared === undefined) return null
+  const finding = sharedCostUsedUp(plan, shared, nowMs)
+  return finding === null ? priceBlock({ plan, provider, model }) : exceeded('shared_limit', finding.remedy)
 }
 
 function callBlock({ plan, state }: PreflightInput, remaining: Remaining): PreflightBlock | null {

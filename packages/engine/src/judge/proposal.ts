@@ -14,6 +14,7 @@ import type { ReadResponse } from '../response/read-response.js'
 import type { ProposalFacts } from '../state/apply-proposal.js'
 import type { SessionState } from '../state/state.js'
 import type { HeldResource } from './call-effects.js'
+import type { Draw, SharedCounts } from './rules/draws.js'
 
 /** A model's response with everything that its verdict depends on. */
 export interface Proposal {
@@ -33,6 +34,8 @@ export interface Proposal {
   readonly inputFailures?: ReadonlyMap<string, readonly ContractFailure[]> | undefined
   readonly flows?: Flows | undefined
   readonly heldResources?: ((key: string, mode: ResourceMode) => string | null) | undefined
+  /** Absent: limits that sessions share are not judged. */
+  readonly shared?: SharedCounts | undefined
   readonly ids: { readonly sessionId: string; readonly proposalId: string; pendingCallId(index: number): string }
   readonly provider?: string | null | undefined
   readonly model?: string | null | undefined
@@ -60,6 +63,14 @@ export interface Verdict {
   readonly event: ProposalFacts
   /** What each registered call holds, by its pending call id. */
   readonly resources: ReadonlyMap<string, readonly HeldResource[]>
+  /** What is taken of limits that sessions share, each once. */
+  readonly draws: readonly TakenDraw[]
   /** The circuit breaker has tripped: the session must be killed. */
   readonly breaker: boolean
+}
+
+/** What a proposal takes of a limit, over all its calls. */
+export interface TakenDraw extends Draw {
+  /** Nothing may be taken beyond the limit. False of what has happened already: a cost, or a tool that the provider ran. */
+  readonly guarded: boolean
 }

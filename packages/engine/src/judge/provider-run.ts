@@ -9,6 +9,7 @@ import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget } from '../text/jud
 import type { Proposal } from './proposal.js'
 import { type Added, type Amounts, amountsOf, slotOfAggregate, totalWith } from './rules/amounts.js'
 import { keysOf, NO_KEYS } from './rules/call-keys.js'
+import { type Draw, drawsOf, NO_DRAWS, sharedWith } from './rules/draws.js'
 import { NO_NEW_KEYS, newKeys } from './rules/keys.js'
 import { consumedBy } from './rules/order.js'
 
@@ -16,9 +17,11 @@ import { consumedBy } from './rules/order.js'
 export interface CountedRuns {
   readonly calls: readonly ProviderCall[]
   readonly tally: Tally
+  /** What they took of limits that sessions share. */
+  readonly draws: readonly Draw[]
 }
 
-export const NO_RUNS: CountedRuns = { calls: [], tally: EMPTY_TALLY }
+export const NO_RUNS: CountedRuns = { calls: [], tally: EMPTY_TALLY, draws: [] }
 
 /** Nothing can stop these calls any more. They count for everything that narrows, and open nothing. */
 export function countProviderRuns(proposal: Proposal): CountedRuns {
@@ -31,6 +34,7 @@ function countRuns(proposal: Proposal, hashes: readonly (string | null)[]): Coun
   const { plan, state, response } = proposal
   let tally = EMPTY_TALLY
   const calls: ProviderCall[] = []
+  const taken: Draw[] = []
   for (const [index, run] of response.providerRun.entries()) {
     const names = toolNamesOf(run)
     if (names.length === 0) continue
@@ -57,12 +61,20 @@ function countRuns(proposal: Proposal, hashes: readonly (string | null)[]): Coun
           newKeys: ran.newKeys,
           consumes: ran.consumes,
           checkpoints: 0,
+          shared: tally.shared,
         },
         state,
       )
     }
+    const draws = drawsOfRun(
+      proposal,
+      contracts.map(({ tool }) => tool),
+      names,
+      run.arguments,
+    )
+    taken.push(...draws)
     // It is one call, however many contracts cover it.
-    tally = { ...tally, calls: before + 1 }
+    tally = { ...tally, calls: before + 1, shared: sharedWith(tally.shared, draws) }
     calls.push({
       call_id: run.id,
       tool_name: contracts[0]?.tool ?? names[0] ?? '',
@@ -73,7 +85,7 @@ function countRuns(proposal: Proposal, hashes: readonly (string | null)[]): Coun
       ...(consumes.length > 0 && { consumes }),
     })
   }
-  return { calls, tally }
+  return { calls, tally, draws: taken }
 }
 
 interface RunEffects {
@@ -119,6 +131,25 @@ function effectsOfRun(
       () => [],
     ),
   }
+}
+
+/** What a run takes of limits that sessions share: of each once, whatever contracts cover it. */
+function drawsOfRun(
+  { plan, shared }: Proposal,
+  tools: readonly string[],
+  names: readonly string[],
+  args: JsonObject | null,
+): Draw[] {
+  if (shared === undefined || plan.shared === null) return []
+  const found = new Map<string, Draw>()
+  for (const tool of tools.length === 0 ? names.slice(0, 1) : tools) {
+    const { draws } = unlessTooCostly(
+      () => drawsOf(plan, shared, tool, args ?? {}),
+      () => NO_DRAWS,
+    )
+    for (const draw of draws) if (!found.has(draw.id)) found.set(draw.id, draw)
+  }
+  return [...found.values()]
 }
 
 const hasRoom = (name: string, state: SessionState, tally: Tally): boolean =>

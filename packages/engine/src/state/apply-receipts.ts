@@ -32,9 +32,15 @@ export function applyReceipts(state: SessionState, { body, at }: ReceiptsEvent):
   return next
 }
 
+/** True if what the call took counts no longer: it did not run, or was rolled back. */
+export const releasesBudget = (
+  { rolls_back }: Pick<PendingCall, 'rolls_back'>,
+  outcome: LedgerReceipt['outcome'],
+): boolean => outcome === 'not_executed' || (outcome === 'failed' && rolls_back)
+
 /** What an outcome does immediately: it may release a budget, add labels, count an error. Nothing here widens. */
 function takeOutcome(next: Mutable<SessionState>, call: PendingCall, { outcome }: LedgerReceipt): void {
-  if (outcome === 'not_executed' || (outcome === 'failed' && call.rolls_back)) release(next, call)
+  if (releasesBudget(call, outcome)) release(next, call)
   if (outcome === 'failed') next.consecutiveErrors += 1
   if (outcome === 'succeeded') next.consecutiveErrors = 0
   if (outcome === 'not_executed' || call.adds_labels.length === 0) return

@@ -67,6 +67,7 @@ export function pendingCall(call: RegisteredCall, state: PendingCall['state'], p
     resources: call.resources,
     keys: call.keys,
     consumes: call.consumes,
+    draws: call.draws,
     state,
     proposed_at: proposedAt,
   }

@@ -16,6 +16,8 @@ export interface Tally {
   readonly recent: readonly { readonly tool: string; readonly hash: string }[]
   readonly checkpoints: number
   readonly labels: ReadonlySet<string>
+  /** What is taken of limits that sessions share, by id. */
+  readonly shared: ReadonlyMap<string, string>
 }
 
 export const EMPTY_TALLY: Tally = {
@@ -28,6 +30,7 @@ export const EMPTY_TALLY: Tally = {
   recent: [],
   checkpoints: 0,
   labels: new Set(),
+  shared: new Map(),
 }
 
 /** The part of an allowed call that narrows what may follow. */
@@ -41,6 +44,8 @@ export interface TalliedCall {
   readonly newKeys: ReadonlyMap<string, string>
   readonly consumes: readonly Opening[]
   readonly checkpoints: number
+  /** What is taken of shared limits, this call included. */
+  readonly shared: Tally['shared']
 }
 
 /** How a tally names an opening. */
@@ -61,6 +66,7 @@ export function tallyCall(tally: Tally, call: TalliedCall, state: SessionState):
     recent: [...tally.recent, { tool: call.tool, hash: call.argumentHash }],
     checkpoints: tally.checkpoints + call.checkpoints,
     labels: labels.length === 0 ? tally.labels : new Set([...tally.labels, ...labels]),
+    shared: call.shared,
   }
 }
 

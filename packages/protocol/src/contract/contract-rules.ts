@@ -212,6 +212,8 @@ export const contractTransitionsSchema = z.strictObject({
 export const labelRulesSchema = z.strictObject({
   deny_when: z.array(labelSchema).optional(),
   adds: z.array(labelSchema).optional(),
+  /** New sessions of the same principal start with the labels that the call adds. */
+  sticks_to: z.literal('principal').optional(),
 })
 export const resourceModeSchema = z.enum(['exclusive', 'shared'])
 export const resourceSchema = z.strictObject({

@@ -26,6 +26,7 @@ import {
   sourceRuleSchema,
   timeoutsSchema,
 } from './contract-rules.js'
+import { sharedLimitSchema } from './shared-limit.js'
 
 /** One tool's contract as it is written. */
 export const contractSchema = z.strictObject({
@@ -106,6 +107,7 @@ export const sessionDefinitionSchema = z.strictObject({
     .optional(),
   transitions: z.record(z.string(), z.array(nameSchema)).optional(),
   session_limits: sessionLimitsSchema.optional(),
+  shared_limits: z.array(sharedLimitSchema).min(1).max(LIMITS.sharedLimitsPerPlan).optional(),
   risk_defaults: z.partialRecord(sideEffectSchema, riskSchema).optional(),
   pricing: z.record(z.string().min(1), pricePattern).optional(),
   policy: policySchema.optional(),

@@ -31,7 +31,8 @@ export const CONTRACT_KEYS: Readonly<Record<keyof Contract, string>> = {
     'limits relative to an established value: `at_most`, `at_least`, `within`; with `key`, to the one of the same key, without it to the strictest of the session',
   establishes:
     'values that envelopes refer to, set when the call commits; with `key`, one for each value of an argument',
-  labels: '`deny_when`: labels that forbid the call; `adds`: labels that the call adds',
+  labels:
+    '`deny_when`: labels that forbid the call; `adds`: labels that the call adds; with `sticks_to: principal`, new sessions of the same principal start with them',
   resources: 'what the call locks against other sessions of its workflow',
   execution_constraints: 'rules that the tool wrapper checks just before the tool runs',
   checkpoint: 'when a person must approve the call; one trigger or a list',
@@ -49,6 +50,8 @@ export const SESSION_KEYS: Readonly<Record<keyof SessionDefinition, string>> = {
   transitions: 'the phases that may follow each phase',
   session_limits:
     '`max_steps`, `max_tool_calls`, `max_cost_per_session`, `max_calls_per_tool`, `max_calls_per_minute`, `loop_detection`, `circuit_breaker`',
+  shared_limits:
+    'limits over all sessions: `name`, `tool`, `per` (`{ argument: path }`, `principal`, `agent`, `workflow` or `tenant`), `max_calls`, `sum` with `lte`, or `cost: true` with `lte`, and a rolling `window` such as `24h`',
   risk_defaults: '`allow`, `block` or `checkpoint` for each side effect; applies to tools without a `gate`',
   pricing: 'price per million tokens for each provider/model pattern',
   policy: '`cedar`: who may use the session at all',

@@ -58,6 +58,7 @@ export const UNJUDGED_RULES = [
   'input_invariants',
   'policy',
   'hours',
+  'shared_limits',
 ] as const
 export type UnjudgedRule = (typeof UNJUDGED_RULES)[number]
 

@@ -19,6 +19,10 @@ export type Fact = z.infer<typeof factSchema>
 export const openingSchema = z.strictObject({ key: z.string(), witness: hashSchema.nullable() })
 export type Opening = z.infer<typeof openingSchema>
 
+/** What was taken of a limit that sessions share. `id` is a salted hash of the limit and the key that it is counted for. */
+export const ledgerDrawSchema = z.strictObject({ limit: z.string(), id: z.string(), amount: decimalSchema })
+export type LedgerDraw = z.infer<typeof ledgerDrawSchema>
+
 /** One judged call of a proposal. What narrows takes effect at the allow; what widens waits here for the receipt. */
 export const ledgerCallSchema = z.strictObject({
   index: z.int(),
@@ -47,6 +51,8 @@ export const ledgerCallSchema = z.strictObject({
   keys: z.record(z.string(), z.string()).optional(),
   /** Earlier calls that this one uses up. */
   consumes: z.array(openingSchema).optional(),
+  /** What this call takes of limits that sessions share, until it is released or its window ends. */
+  draws: z.array(ledgerDrawSchema).optional(),
 })
 export type LedgerCall = z.infer<typeof ledgerCallSchema>
 
@@ -120,6 +126,8 @@ export const LEDGER_EVENTS = {
     unmatched_policy: unmatchedPolicySchema,
     capture_level: captureLevelSchema,
     labels: z.array(z.string()),
+    /** Those of the labels that stuck to the principal in earlier sessions, where there are any. */
+    sticky_labels: z.array(z.string()).optional(),
     has_principal: z.boolean(),
     initial_phase: z.string().nullable(),
     fence: z.int(),
@@ -149,6 +157,8 @@ export const LEDGER_EVENTS = {
     provider_run: z.array(z.string()),
     /** Older ledgers have none. */
     provider_calls: z.array(providerCallSchema).optional(),
+    /** What the response itself takes of shared limits: its cost, and what the provider ran. It is never released. */
+    draws: z.array(ledgerDrawSchema).optional(),
     /** How many blocks in a row this allowed proposal ended, where any: one of its calls may still be stopped. */
     blocks_before: z.int().optional(),
   }),

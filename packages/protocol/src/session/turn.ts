@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { BLOCK_REASON_NAMES } from '../base/block-reasons.js'
 import { flowsSchema } from '../base/flow.js'
-import { hashSchema, idSchema, ledgerHeadSchema, timeSchema, toolNameSchema } from '../base/ids.js'
+import { decimalSchema, hashSchema, idSchema, ledgerHeadSchema, timeSchema, toolNameSchema } from '../base/ids.js'
 import { type JsonValue, jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
 import { allowOrBlockSchema, evidenceLevelSchema, onTimeoutSchema } from '../contract/contract-rules.js'
@@ -80,6 +80,8 @@ export const blockSchema = z.strictObject({
   remedy: z.string(),
   failures: z.array(contractFailureSchema),
   contract_file: z.string().optional(),
+  /** Of a limit that sessions share: what is left of it, and when there is enough for this call; null: never. */
+  shared_limit: z.strictObject({ name: z.string(), left: decimalSchema, frees_at: timeSchema.nullable() }).optional(),
 })
 export type Block = z.infer<typeof blockSchema>
 

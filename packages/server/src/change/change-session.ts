@@ -7,6 +7,7 @@ import type { Queryable } from '../postgres/sql.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import { loadSession, lockSession } from '../store/sessions/sessions.js'
+import { isLimitTaken } from '../store/sessions/shared-counts.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { loadWorkflow, lockWorkflowOfSession, type WorkflowRow } from '../store/workflows/workflows.js'
 
@@ -60,9 +61,9 @@ export async function changeSession<Reply>(
     return changeSession(await ctx.recentKey.enter(), sessionId, decide, options)
   }
   let outcome = await decideFirst(ctx, sessionId, decide, options)
-  if (outcome === NEEDS_LOCK) outcome = await decideLocked(ctx, sessionId, decide, options)
+  if (outcome === NEEDS_LOCK) outcome = await decideUnderLock(ctx, sessionId, decide, options)
   if (outcome === NEEDS_WORKFLOW_LOCK)
-    outcome = await decideLocked(ctx, sessionId, decide, { ...options, workflow: true })
+    outcome = await decideUnderLock(ctx, sessionId, decide, { ...options, workflow: true })
   if (isDeferred(outcome)) throw new Error('a decision asked for a lock that it has')
   return conclude(ctx, outcome)
 }
@@ -113,7 +114,7 @@ async function tryOnRecentKey<Reply>(
   }
   if (isDeferred(outcome)) return null
   const { change } = outcome
-  if (change === undefined || !(await inStatement(ctx, (sql) => writeChange(sql, change, recentKey.proof)))) return null
+  if (change === undefined || !(await writeUnlocked(ctx, change, recentKey.proof))) return null
   recentKey.isChecked = true
   return outcome
 }
@@ -148,9 +149,33 @@ async function decideUnlocked<Reply>(
     const outcome = await decide(loaded)
     if (isDeferred(outcome)) return outcome
     const { change } = outcome
-    if (change === undefined || (await inStatement(ctx, (sql) => writeChange(sql, change)))) return outcome
+    if (change === undefined || (await writeUnlocked(ctx, change))) return outcome
     if (tried === UNLOCKED_TRIES) return NEEDS_LOCK
     loaded = await loadAgain(ctx, sessionId, options)
+  }
+}
+
+/** False when the session was written since it was read, or a shared limit has no longer the room that was seen. */
+async function writeUnlocked(ctx: Context, change: SessionChange, proof?: RecentKey['proof']): Promise<boolean> {
+  try {
+    return await inStatement(ctx, (sql) => writeChange(sql, change, proof))
+  } catch (error) {
+    if (isLimitTaken(error)) return false
+    throw error
+  }
+}
+
+/** How often a decision is made again because others used up a shared limit meanwhile. Each time, one of them got on. */
+const LIMIT_TRIES = 20
+
+async function decideUnderLock<Reply>(...args: Parameters<typeof decideLocked<Reply>>): Promise<Outcome<Reply>> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await decideLocked(...args)
+    } catch (error) {
+      if (!isLimitTaken(error)) throw error
+      if (tried === LIMIT_TRIES) throw new ApiError('BUSY')
+    }
   }
 }
 

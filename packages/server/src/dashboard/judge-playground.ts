@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import {
   compilePlanInSteps,
+  createSharedMemory,
   evaluateProposal,
   initialState,
   narrowTools,
@@ -69,7 +70,18 @@ function* judgeInSteps(plan: Plan, body: Body, now: Date): Steps<Judged> {
     },
   })
   const nowMs = now.getTime()
-  const asked = { plan, state, unmatchedPolicy: body.unmatched_policy, principal: body.principal, agent: null, nowMs }
+  // Nothing is used yet of limits that sessions share.
+  const party = { principal: body.principal, agent: null, workflowId: 'playground' }
+  const shared = plan.shared === null ? undefined : createSharedMemory().counts(party)
+  const asked = {
+    plan,
+    state,
+    unmatchedPolicy: body.unmatched_policy,
+    principal: body.principal,
+    agent: null,
+    nowMs,
+    shared,
+  }
   const names = new Set([...plan.contracts.keys(), ...response.calls.map(({ name }) => name)])
   const { decisions } = evaluateProposal({
     ...asked,

@@ -31,20 +31,26 @@ export function judgeablePlan(plan: CompiledSession, recorded: Recorded): Judgea
       ...cut.kinds,
       ...(plan.session.policy === undefined ? [] : (['policy'] as const)),
       ...(plan.session.hours === undefined ? [] : (['hours'] as const)),
+      ...(countsTogether(plan, contract.tool) ? (['shared_limits'] as const) : []),
     ]
     if (kinds.length > 0) unjudged.set(contract.tool, [...new Set(kinds)])
     return cut.contract
   })
-  const { policy: _, ...session } = plan.session
+  const { policy: _, shared_limits: __, ...session } = plan.session
   return { compiled: { ...plan, session, contracts }, unjudged }
 }
 
+/** What other sessions have used of a limit is not recorded with this one. */
+const countsTogether = ({ session }: CompiledSession, name: string): boolean =>
+  (session.shared_limits ?? []).some(({ tool, cost }) => cost === undefined && (tool === undefined || tool === name))
+
 /** Fixtures hold what their author wrote down: no request, and no time. */
-export function requestRules({ contracts, hours }: Plan): JudgeablePlan['unjudged'] {
+export function requestRules({ contracts, hours, shared }: Plan): JudgeablePlan['unjudged'] {
   const unjudged = new Map<string, UnjudgedRule[]>()
   for (const [tool, contract] of contracts) {
     const kinds: UnjudgedRule[] = contract.inputInvariants.length > 0 ? ['input_invariants'] : []
     if (hours !== null || contract.hours !== null) kinds.push('hours')
+    if ((shared?.of(tool).length ?? 0) > 0) kinds.push('shared_limits')
     if (kinds.length > 0) unjudged.set(tool, kinds)
   }
   return unjudged

@@ -11,6 +11,7 @@ import { type Input, type JsonValue, LIMITS, type Reply, type Routes } from '@co
 import { ApiError } from '../base/api-error.js'
 import { leaseFrom } from '../change/advance.js'
 import { sessionView } from '../change/session-view.js'
+import { stickyOwnerText } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
 import { inStatement } from '../context/work.js'
 import { readClock } from '../store/clock.js'
@@ -18,6 +19,7 @@ import { findPlan } from '../store/governance/plans.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { FixedSession, SessionHead, SessionRow } from '../store/sessions/session-row.js'
 import { loadSession } from '../store/sessions/sessions.js'
+import { loadBeginning, type Beginning as TenantBeginning } from '../store/sessions/sticky-labels.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { joinWorkflow, type Membership } from '../workflows/join-workflow.js'
 import { type ChosenPlan, choosePlan } from './choose-plan.js'
@@ -32,9 +34,7 @@ export async function createSession(ctx: Context, { body }: Input<Routes['create
   const existing = await loadSession(ctx.app.database.sql, ctx.tenant.tenantId, body.session_id)
   if (existing !== null) return repeated(ctx, existing, body)
   const chosen = await choosePlan(ctx, body)
-  if (chosen.plan.usesPolicy && body.principal === undefined) {
-    throw new ApiError('INVALID_REQUEST', { detail: 'body.principal: the plan has a policy, which needs a principal' })
-  }
+  requireParties(chosen.plan, body)
   const created = await create(ctx, body, chosen)
   if (created !== null) return reply(created.session, chosen.plan, chosen.unsent)
   const winner = await loadSession(ctx.app.database.sql, ctx.tenant.tenantId, body.session_id)
@@ -42,25 +42,62 @@ export async function createSession(ctx: Context, { body }: Input<Routes['create
   return repeated(ctx, winner, body)
 }
 
+/** Rules that are kept for somebody need to know for whom. */
+function requireParties(plan: Plan, { principal, workflow }: Body): void {
+  const refuse = (detail: string) => new ApiError('INVALID_REQUEST', { detail })
+  if (plan.usesPolicy && principal === undefined) {
+    throw refuse('body.principal: the plan has a policy, which needs a principal')
+  }
+  const counts = plan.shared?.needs.principal === true
+  if ((counts || plan.hasStickyLabels) && stickyOwnerText(principal) === null) {
+    const why = counts ? 'a limit for each principal' : 'labels that stick to the principal'
+    throw refuse(`body.principal: the plan has ${why}: send the principal as text, or as an object with an id`)
+  }
+  if (plan.shared?.needs.workflow === true && workflow === undefined) {
+    throw refuse('body.workflow: the plan has a limit for each workflow: start the session in one')
+  }
+}
+
 /** Null when the id is taken. */
 async function create(ctx: Context, body: Body, chosen: ChosenPlan): Promise<SessionChange | null> {
   const { workflow } = body
+  const { now, stickyLabels, limitSalt } = await beginning(ctx, body, chosen.plan)
+  const labels = [...new Set([...(body.labels ?? []), ...stickyLabels])]
+  if (labels.length > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
+  const start = { ...chosen, limitSalt, stickyLabels }
   if (workflow !== undefined) {
-    return joinWorkflow(ctx, { ...body, workflow }, (membership) => newSession(ctx, body, { ...chosen, ...membership }))
+    return joinWorkflow(ctx, { ...body, labels, workflow }, (membership) =>
+      newSession(ctx, body, { ...start, ...membership }),
+    )
   }
-  const now = await readClock(ctx.app.database.sql)
-  const created = newSession(ctx, body, { ...chosen, now, workflow: null, labels: [...new Set(body.labels ?? [])] })
+  const created = newSession(ctx, body, { ...start, now, workflow: null, labels })
   return (await inStatement(ctx, (sql) => writeChange(sql, created))) ? created : null
 }
 
+/** The time, and what earlier sessions of the principal left. Most plans ask for the time alone. */
+async function beginning(
+  { app, tenant }: Context,
+  { principal }: Body,
+  plan: Plan,
+): Promise<Omit<TenantBeginning, 'limitSalt'> & { readonly limitSalt: string | null }> {
+  const { sql } = app.database
+  const owner = plan.usesLabels ? stickyOwnerText(principal) : null
+  const counts = plan.shared !== null || plan.hasStickyLabels
+  if (owner === null && !counts) return { now: await readClock(sql), stickyLabels: [], limitSalt: null }
+  const found = await loadBeginning(sql, tenant.tenantId, owner)
+  return { ...found, limitSalt: counts ? found.limitSalt : null }
+}
+
 interface Beginning extends ChosenPlan, Pick<Membership, 'now' | 'labels'> {
+  readonly limitSalt: string | null
+  readonly stickyLabels: readonly string[]
   readonly workflow: Membership['workflow'] | null
 }
 
 function newSession(
   ctx: Context,
   body: Body,
-  { plan, source, upload, now, workflow, labels }: Beginning,
+  { plan, source, upload, now, workflow, labels, limitSalt, stickyLabels }: Beginning,
 ): SessionChange {
   const hashSalt = ctx.app.random(24).toString('base64url')
   const event: CreatedEvent = {
@@ -75,6 +112,7 @@ function newSession(
       unmatched_policy: body.unmatched_policy,
       capture_level: body.capture_level,
       labels: [...labels],
+      ...(stickyLabels.length > 0 && { sticky_labels: [...stickyLabels] }),
       has_principal: body.principal !== undefined,
       initial_phase: plan.phases?.initial ?? null,
       fence: 1,
@@ -93,6 +131,7 @@ function newSession(
     environment: body.environment ?? null,
     principal: body.principal ?? null,
     hashSalt,
+    limitSalt,
     workflowId: workflow?.workflow_id ?? null,
     role: workflow?.role ?? null,
     bodyHash: hashOfBody(body, plan.hash, hashSalt),

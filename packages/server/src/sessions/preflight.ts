@@ -1,4 +1,11 @@
-import { checkPreflight, judgeInputInvariants, narrowTools, saltedHash, tripsOnBlock } from '@countersign/engine'
+import {
+  checkPreflight,
+  judgeInputInvariants,
+  narrowTools,
+  type SharedCounts,
+  saltedHash,
+  tripsOnBlock,
+} from '@countersign/engine'
 import {
   type ContractFailure,
   type Input,
@@ -15,6 +22,7 @@ import { advance, leaseFrom } from '../change/advance.js'
 import { type ChangeResult, changeSession, type LoadedSession } from '../change/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
 import { sessionProblem } from '../change/session-view.js'
+import { loadSharedCounts } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
 import { loadEventsAt } from '../store/sessions/ledger.js'
 import { findPreparedRequest, type StoredRequest } from '../store/sessions/prepared-requests.js'
@@ -39,9 +47,10 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
     if (body.state_version !== session.head.state.stateVersion)
       throw new ApiError('STATE_STALE', sessionProblem(session))
     if (body.tools.length > 0) requireNothingPending(session)
-    const { blocked, remaining } = check(loaded, body)
+    const shared = loaded.plan.shared === null ? undefined : await loadSharedCounts(loaded, null)
+    const { blocked, remaining } = check(loaded, body, shared)
     if (blocked !== null) return blockTurn(loaded, body, { ...blocked, remaining })
-    const request = prepare(loaded, body)
+    const request = prepare(loaded, body, shared)
     const head = headWith(request, loaded)
     return {
       change: {
@@ -131,7 +140,7 @@ function repeated(loaded: LoadedSession, { request, consumedAt }: StoredRequest,
   return prepared(request, session.head.leaseUntil, check(loaded, body).remaining, session.head.ledger)
 }
 
-const check = ({ session, plan }: LoadedSession, { provider, model, tools }: Body) =>
+const check = ({ session, plan }: LoadedSession, { provider, model, tools }: Body, shared?: SharedCounts) =>
   checkPreflight({
     plan,
     state: session.head.state,
@@ -139,9 +148,10 @@ const check = ({ session, plan }: LoadedSession, { provider, model, tools }: Bod
     provider: provider ?? null,
     model: model ?? null,
     toolless: tools.length === 0,
+    shared,
   })
 
-function prepare({ session, plan }: LoadedSession, body: Body): PreparedRequest {
+function prepare({ session, plan }: LoadedSession, body: Body, shared: SharedCounts | undefined): PreparedRequest {
   const { fixed, head, now } = session
   const { state } = head
   const { hashSalt } = fixed
@@ -153,6 +163,7 @@ function prepare({ session, plan }: LoadedSession, body: Body): PreparedRequest 
     principal: fixed.principal,
     agent: state.agent,
     nowMs: now.getTime(),
+    shared,
   })
   const request: Omit<PreparedRequest, 'digest'> & { digest?: string } = {
     id: body.prepared_request_id,

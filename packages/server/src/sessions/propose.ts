@@ -25,6 +25,7 @@ import {
 } from '../change/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
 import { pendingCalls, sessionProblem } from '../change/session-view.js'
+import { countsOfProposal, loadSharedCounts, stickyLabelsOf } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
 import { inOwedTurns, isLong } from '../context/work.js'
 import { checkContent, decisionsHash } from '../ledgers/content-check.js'
@@ -68,7 +69,8 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     if (claims && loaded.workflow === null) return NEEDS_WORKFLOW_LOCK
     const workflow = claims ? loaded.workflow : null
     const heldResources = workflow === null ? undefined : await heldByOthers(loaded, workflow)
-    const judged = () => judge(ctx, loaded, { body, response, request, workflow, heldResources })
+    const shared = plan.shared === null ? undefined : await loadSharedCounts(loaded, response)
+    const judged = () => judge(ctx, loaded, { body, response, request, workflow, heldResources, shared })
     // Whoever holds the lock does not wait for others.
     return long && !loaded.locked ? inOwedTurns(ctx.tenant.tenantId, asOneStep(judged)) : judged()
   })
@@ -96,12 +98,13 @@ interface Proposal {
   /** Where the calls work on what its sessions share. */
   readonly workflow: WorkflowRow | null
   readonly heldResources: Awaited<ReturnType<typeof heldByOthers>> | undefined
+  readonly shared: Awaited<ReturnType<typeof loadSharedCounts>> | undefined
 }
 
 function judge(
   { app: { random } }: Context,
   loaded: LoadedSession,
-  { body, response, request, workflow, heldResources }: Proposal,
+  { body, response, request, workflow, heldResources, shared }: Proposal,
 ): ChangeResult<Proposed> {
   const { session, plan } = loaded
   const { fixed, now } = session
@@ -122,6 +125,7 @@ function judge(
     inputFailures: new Map(request.inputFailures?.map(({ tool, failures }) => [tool, [...failures]])),
     flows: body.flows,
     heldResources,
+    shared,
     ids: { sessionId: fixed.sessionId, proposalId, pendingCallId: () => makeId(random, 'call') },
     provider: request.provider,
     model: body.model ?? request.model,
@@ -156,6 +160,8 @@ function judge(
       },
       content: contentOfProposal(fixed.captureLevel, { proposalId, response, sent: body.response, decisions }),
       findBy: body.find_by === undefined ? NO_IDS : [...new Set(body.find_by)].sort(),
+      counts: countsOfProposal(session, verdict),
+      sticky: stickyLabelsOf(loaded, verdict.event),
       workflow:
         workflow === null
           ? undefined
@@ -255,6 +261,7 @@ const eventBody = (
   calls: event.calls,
   provider_run: event.provider_run,
   ...(event.provider_calls !== undefined && { provider_calls: event.provider_calls }),
+  ...(event.draws !== undefined && { draws: event.draws }),
   ...(event.blocks_before !== undefined && { blocks_before: event.blocks_before }),
   ...(decisions_hash !== undefined && { decisions_hash }),
 })

@@ -12,6 +12,7 @@ import {
   NEEDS_WORKFLOW_LOCK,
 } from '../change/change-session.js'
 import { sessionProblem } from '../change/session-view.js'
+import { countsOfReceipts, stickyLabelsOf } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
 import { inOwedTurns, isLong } from '../context/work.js'
 import { findCalls, type NewReceipt } from '../store/sessions/receipts.js'
@@ -88,6 +89,8 @@ function record(
       }),
     ),
     lateReceipts: batch.late.map(({ stored }) => stored),
+    counts: countsOfReceipts(loaded, judged.event),
+    sticky: stickyLabelsOf(loaded, judged.event),
     workflow: workflow === null || holders.length === 0 ? undefined : releaseResources(session, workflow, holders),
   }
   const after = { fixed, head, now: session.now }

@@ -8,6 +8,7 @@ import { type Added, totalWith } from './amounts.js'
 import { slotFor } from './call-keys.js'
 import { tooManyKeys } from './keys.js'
 import { argumentPath, argumentsAt, block, type CallContext, type Finding, quoted, type Rule } from './rule.js'
+import { sharedLimitReached } from './shared-limits.js'
 
 /** The first limit of the session that this call would exceed. */
 export const sessionLimit: Rule = (context) => {
@@ -69,7 +70,16 @@ const toolNames: LimitCheck = ({ state, tally, tool }) => {
   return { detail: 'tool_names', remedy }
 }
 
-const LIMIT_CHECKS: readonly LimitCheck[] = [steps, toolCalls, cost, callsOfTool, callsAMinute, toolNames, tooManyKeys]
+const LIMIT_CHECKS: readonly LimitCheck[] = [
+  steps,
+  toolCalls,
+  cost,
+  callsOfTool,
+  callsAMinute,
+  toolNames,
+  tooManyKeys,
+  sharedLimitReached,
+]
 
 /** A call is a loop if it would be the `threshold`th identical one among the last `window` calls, itself included. */
 export const loopDetected: Rule = ({ plan, state, tally, tool, argumentHash, contract }) => {
@@ -87,7 +97,8 @@ export const loopDetected: Rule = ({ plan, state, tally, tool, argumentHash, con
   })
 }
 
-export const aggregatePathMissing: Rule = ({ call, contract, amounts }) => {
+export const aggregatePathMissing: Rule = ({ call, contract, amounts, draws }) => {
+  if (draws.unusableAmounts.length > 0) return sharedAmountMissing(call.index, contract, draws)
   if (amounts.unusable.length === 0) return null
   const failures = amounts.unusable.map(({ aggregate, found }): ContractFailure => {
     const path = aggregate.path === null ? argumentsAt(call.index) : argumentPath(call.index, aggregate.path.expression)
@@ -98,6 +109,30 @@ export const aggregatePathMissing: Rule = ({ call, contract, amounts }) => {
   const paths = amounts.unusable.map(({ aggregate }) => aggregate.path?.expression ?? '$').join(', ')
   return block('aggregate_path_missing', contract, {
     detail: amounts.unusable.map(({ aggregate }) => aggregate.name).join(', '),
+    remedy: `Give ${paths} as a number of at least 0, not as text.`,
+    failures,
+  })
+}
+
+function sharedAmountMissing(
+  index: number,
+  contract: CallContext['contract'],
+  { unusableAmounts }: CallContext['draws'],
+) {
+  const failures = unusableAmounts.map(({ limit, found }): ContractFailure => {
+    const path = argumentPath(index, limit.path?.expression ?? '$')
+    const message = `"${limit.name}" counts this value, but it ${found === undefined ? 'is missing' : 'cannot be used'}`
+    return {
+      path,
+      operator: 'sum',
+      expected: 'a number of at least 0',
+      ...(found === undefined ? {} : { found }),
+      message,
+    }
+  })
+  const paths = unusableAmounts.map(({ limit }) => limit.path?.expression ?? '$').join(', ')
+  return block('aggregate_path_missing', contract, {
+    detail: unusableAmounts.map(({ limit }) => limit.name).join(', '),
     remedy: `Give ${paths} as a number of at least 0, not as text.`,
     failures,
   })

@@ -49,7 +49,7 @@ const CHARACTERS_PER_STEP = 3
 const HASH_LENGTH = 32
 
 /** The number 12 and the text "12" name the same order. */
-function keyText(value: JsonValue | undefined): string | null {
+export function keyText(value: JsonValue | undefined): string | null {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return typeof value === 'string' && value !== '' && value.length <= LIMITS.keyLength ? value : null
 }

@@ -7,9 +7,13 @@ import { witnessOf } from './order.js'
 import { argumentPath, block, type CallContext, type Finding, type Rule } from './rule.js'
 
 /** A rule that is kept for each value of an argument needs that value. */
-export const keyUnusable: Rule = ({ call, contract, keys }) => {
-  if (keys.unusable.length === 0) return null
-  const failures = keys.unusable.map(
+export const keyUnusable: Rule = ({ call, contract, keys, draws }) => {
+  if (keys.unusable.length === 0 && draws.unusableKeys.length === 0) return null
+  const ofLimits = draws.unusableKeys.flatMap(({ limit: { key }, found }) =>
+    key === null ? [] : [{ path: key, found }],
+  )
+  const unusable = [...keys.unusable, ...ofLimits]
+  const failures = unusable.map(
     ({ path, found }): ContractFailure => ({
       path: argumentPath(call.index, path.expression),
       operator: 'key',
@@ -18,7 +22,7 @@ export const keyUnusable: Rule = ({ call, contract, keys }) => {
       message: `rules of this tool are kept for each value here, but it ${found === undefined ? 'is missing' : 'cannot be used'}`,
     }),
   )
-  const paths = keys.unusable.map(({ path }) => path.expression).join(', ')
+  const paths = unusable.map(({ path }) => path.expression).join(', ')
   return block('argument_value_mismatch', contract, {
     detail: 'key',
     remedy: `Give ${paths} as text of at most ${LIMITS.keyLength} characters or as a number.`,

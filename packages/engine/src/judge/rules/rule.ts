@@ -15,6 +15,7 @@ import type { Tally } from '../../state/tally.js'
 import { cutText, plainText } from '../../text/cut-text.js'
 import type { Amounts } from './amounts.js'
 import type { CallKeys } from './call-keys.js'
+import type { CallDraws, Draw, SharedCounts } from './draws.js'
 import type { SourceViolation } from './sources.js'
 
 /** A rule says why one call must be blocked, or null. It is pure. */
@@ -39,6 +40,8 @@ export interface ToolContext {
   readonly nowMs: number
   /** False if that is not when the call was made. */
   readonly isTimed: boolean
+  /** Null: limits that sessions share are not judged here. */
+  readonly shared: SharedCounts | null
 }
 
 /** What the rules know about a proposed call. */
@@ -48,6 +51,9 @@ export interface CallContext extends ToolContext {
   readonly argumentHash: string | null
   readonly keys: CallKeys
   readonly amounts: Amounts
+  readonly draws: CallDraws
+  /** What the cost of the response takes of shared limits. */
+  readonly spends: readonly Draw[]
   readonly checkpoints: number
   readonly sourceViolations: readonly SourceViolation[]
   readonly response: ResponseContext
@@ -75,6 +81,7 @@ export interface Finding {
   readonly remedy: string
   readonly detail?: string
   readonly failures?: readonly ContractFailure[]
+  readonly sharedLimit?: Block['shared_limit']
 }
 
 export function block(reason: BlockReason, contract: PreparedContract | null, finding: Finding): Block {
@@ -88,6 +95,7 @@ export function block(reason: BlockReason, contract: PreparedContract | null, fi
       .slice(0, LIMITS.failuresPerRule)
       .map((failure) => ({ ...shownFailure(failure), ...named })),
     ...named,
+    ...(finding.sharedLimit === undefined ? {} : { shared_limit: finding.sharedLimit }),
   }
 }
 

@@ -10,6 +10,7 @@ import {
   type Plan,
   preflightBlock,
   type SessionState,
+  type SharedCounts,
   tripsOnBlock,
   type Verdict,
 } from '@countersign/engine'
@@ -99,7 +100,16 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
     apply('turn_blocked', body)
     trip(tripsOnBlock(plan, state.consecutiveBlocks))
   }
-  const evaluate = (proposal: ProposalRequest, ids: MadeIds, atMs: number): Verdict => {
+  // What all sessions use together is known to the server alone.
+  const unknownCounts: SharedCounts | undefined =
+    plan.shared === null || options.watches
+      ? undefined
+      : {
+          salt: '',
+          party: { principal: identity.principal, agent: identity.agent, workflowId: null },
+          used: () => null,
+        }
+  const evaluate = (proposal: ProposalRequest, ids: MadeIds, atMs: number, shared?: SharedCounts): Verdict => {
     const { tools, provider, model, inputs } = proposal.prepared.request
     const response = proposal.read
     return evaluateProposal({
@@ -116,6 +126,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       toolless: tools.length === 0,
       inputFailures: judgeInputInvariants({ plan, state, salt: identity.salt }, inputs),
       flows: proposal.flows,
+      shared,
       ids: { sessionId: identity.sessionId, proposalId: ids.proposalId, pendingCallId: ids.pendingCallId },
       provider,
       model: response.model ?? model,
@@ -126,7 +137,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       keepsHashes: options.keepsHashes,
     })
   }
-  const narrow = (tools: PreflightRequest['tools']) =>
+  const narrow = (tools: PreflightRequest['tools'], shared?: SharedCounts) =>
     narrowTools({
       plan,
       state,
@@ -135,6 +146,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       principal: identity.principal,
       agent: identity.agent,
       nowMs: nowMs(),
+      shared,
     })
   const record = ({ event, breaker }: Verdict, atMs: number): void => {
     const { totalBlocks, consecutiveBlocks } = state
@@ -152,18 +164,18 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
     preflight(request, preparedRequestId) {
       const { provider, model } = request
       const toolless = request.tools.length === 0
-      const blocked = preflightBlock({ plan, state, nowMs: nowMs(), provider, model, toolless })
+      const blocked = preflightBlock({ plan, state, nowMs: nowMs(), provider, model, toolless, shared: unknownCounts })
       if (blocked !== null) {
         const { reason, detail, remedy } = blocked
         blockTurn({ prepared_request_id: preparedRequestId, reason, detail, model })
         return { outcome: 'blocked', by: 'local', reason, detail, remedy }
       }
-      const { allowed, removed } = narrow(request.tools)
+      const { allowed, removed } = narrow(request.tools, unknownCounts)
       return { outcome: 'prepared', by: 'local', preparedRequestId, request, allowed, removed }
     },
     propose(proposal, ids) {
       const atMs = nowMs()
-      const verdict = evaluate(proposal, ids, atMs)
+      const verdict = evaluate(proposal, ids, atMs, unknownCounts)
       record(verdict, atMs)
       return { by: 'local', outcome: verdict.outcome, decisions: verdict.decisions }
     },

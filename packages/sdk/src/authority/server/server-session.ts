@@ -96,8 +96,9 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       const created = options.created ?? (await createOrFindHeld(options, limits))
       if (created !== null) {
         learnSession(created)
-        // A workflow gives labels and bounds that only the server knows.
-        const fresh = created.ledger.seq === 1 && options.workflow === null
+        // A workflow gives labels and bounds that only the server knows, and so do earlier sessions of the principal.
+        const isKnown = created.session.labels.every((label) => identity.labels.includes(label))
+        const fresh = created.ledger.seq === 1 && options.workflow === null && isKnown
         return { salt: created.hash_salt, startedAt: created.session.created_at, fresh, inDoubt: [] }
       }
       const body = { holder_id: identity.holderId, takeover: options.takeover }

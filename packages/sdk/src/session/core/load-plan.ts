@@ -1,4 +1,4 @@
-import { compilePlan, describeNote, type Plan } from '@countersign/engine'
+import { compilePlan, describeNote, type Plan, principalKey } from '@countersign/engine'
 import type { CompiledSession, PlanLookup } from '@countersign/protocol'
 import { messageOf, type Report } from '../../base/diagnostics.js'
 import { ReplayConfigError } from '../../base/errors.js'
@@ -82,12 +82,32 @@ export function readApprovedPlan({
   }
 }
 
+/** What holds beyond one session is kept by the server: nothing in this process knows of the other sessions. */
+function checkSharedRules({ shared, hasStickyLabels }: Plan, settings: ReplaySettings): void {
+  if (shared === null && !hasStickyLabels) return
+  const what = shared === null ? 'labels that stick to the principal' : 'shared_limits'
+  if (settings.apiKey === null || settings.tools === null) {
+    const missing = settings.apiKey === null ? 'apiKey (or COUNTERSIGN_API_KEY) and tools' : 'tools'
+    throw new ReplayConfigError(
+      `the contracts have ${what}, which hold over all sessions and only the server can keep: pass ${missing}, or remove them`,
+      'compilation_failed',
+    )
+  }
+  const needsPrincipal = hasStickyLabels || shared?.needs.principal === true
+  if (!needsPrincipal || principalKey(settings.principal) !== null) return
+  throw new ReplayConfigError(
+    `the contracts have ${what} for each principal: pass the option principal, as text or as an object with an id`,
+    'compilation_failed',
+  )
+}
+
 /** Throws when the session was not given what the plan needs. A session that only watches needs less. */
 export function checkPlanUse({ plan }: LoadedPlan, settings: ReplaySettings, isEnforced: boolean): void {
   if (plan.usesPolicy && settings.principal === undefined) {
     throw new ReplayConfigError('the contracts have a policy: pass the option principal', 'policy_without_principal')
   }
   if (!isEnforced) return
+  checkSharedRules(plan, settings)
   for (const [tool, { executionConstraints }] of plan.contracts) {
     if (executionConstraints.length === 0 || settings.wrapsLater || settings.tools?.has(tool)) continue
     throw new ReplayConfigError(

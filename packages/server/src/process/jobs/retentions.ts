@@ -13,6 +13,8 @@ import { deleteOldFindableIds } from '../../store/sessions/findable-ids.js'
 import { deleteOldPreparedRequests } from '../../store/sessions/prepared-requests.js'
 import { deleteOldLateReceipts } from '../../store/sessions/receipts.js'
 import { deleteEndedHolds } from '../../store/sessions/resource-holds.js'
+import { deleteEndedCounts } from '../../store/sessions/shared-counts.js'
+import { deleteOldStickyLabels } from '../../store/sessions/sticky-labels.js'
 import { eraseOldNotes } from '../../store/workflows/handoffs.js'
 import type { Job } from './job.js'
 
@@ -80,6 +82,12 @@ export const RETENTIONS: readonly Retention[] = [
     remove: async (tx, { auditDays, limit }) => (auditDays === null ? 0 : deleteOldAuditEntries(tx, auditDays, limit)),
   },
   { name: 'ended-holds', remove: (tx, { limit }) => deleteEndedHolds(tx, limit) },
+  { name: 'shared-limits', remove: (tx, { limit }) => deleteEndedCounts(tx, limit) },
+  {
+    name: 'sticky-labels',
+    everySeconds: 3_600,
+    remove: (tx, { olderThanDays, limit }) => deleteOldStickyLabels(tx, olderThanDays, limit),
+  },
   {
     name: 'handoff-notes',
     remove: (tx, { olderThanDays, limit }) => eraseOldNotes(tx, olderThanDays, limit),

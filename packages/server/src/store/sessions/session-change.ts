@@ -5,6 +5,8 @@ import type { NewEvent } from './ledger.js'
 import type { NewLateReceipt, NewReceipt } from './receipts.js'
 import type { WorkflowChange } from './resource-holds.js'
 import type { PreparedRequest, SessionHead, SessionRow } from './session-row.js'
+import type { NewCount } from './shared-counts.js'
+import type { StickyLabels } from './sticky-labels.js'
 
 /** A change of a session, decided and not yet written: plain data for `writeChange`. */
 export interface SessionChange {
@@ -28,6 +30,9 @@ export interface SessionChange {
   readonly audit?: NewAuditEntry
   /** Ids of calls and responses by which the session can be found: sorted, each once. */
   readonly findBy?: readonly string[]
+  /** What the change takes of limits that sessions share, or gives back. */
+  readonly counts?: readonly NewCount[] | undefined
+  readonly sticky?: StickyLabels | undefined
   /** Only under the workflow's lock. */
   readonly workflow?: WorkflowChange | undefined
 }

@@ -30,6 +30,8 @@ export interface FixedSession {
   readonly environment: Environment | null
   readonly principal: JsonValue
   readonly hashSalt: string
+  /** The tenant's, for limits that sessions share and for labels that stick; null where the plan has neither. */
+  readonly limitSalt: string | null
   readonly workflowId: string | null
   readonly role: string | null
   readonly bodyHash: string

@@ -25,6 +25,7 @@ interface StoredSession {
   environment: Environment | null
   principal: JsonValue
   hash_salt: string
+  limit_salt: string | null
   workflow_id: string | null
   role: string | null
   body_hash: string
@@ -71,6 +72,7 @@ const fixedOf = (row: StoredSession): FixedSession => ({
   environment: row.environment,
   principal: row.principal,
   hashSalt: row.hash_salt,
+  limitSalt: row.limit_salt,
   workflowId: row.workflow_id,
   role: row.role,
   bodyHash: row.body_hash,

@@ -14,13 +14,16 @@ import type { SessionChange } from './session-change.js'
 import { decisionCounts, facetsOf, NOTE_FACETS } from './session-facets.js'
 import { changedParts, factsText, HEAD_PARTS, type HeadPart, partTexts } from './session-head.js'
 import type { SessionHead, SessionRow } from './session-row.js'
+import { COUNT_SHARED } from './shared-counts.js'
+import { NOTE_STICKY_LABELS } from './sticky-labels.js'
 import { NOTE_STOPPED_CALLS, stoppedCalls } from './stopped-calls.js'
 
 /**
  * Writes a change of a session, all or nothing, in one statement; under the workflow's lock further ones of the same
  * transaction write what the workflow shares. False when the session was written since it was read, when the key to
  * prove is not valid any more, or when the id of a new session or prepared request is taken.
- * A prepared request that was used before violates the key of the proposal that uses it again.
+ * A prepared request that was used before violates the key of the proposal that uses it again; a shared limit of which
+ * others have used too much since it was read violates its bound (`isLimitTaken`).
  */
 export async function writeChange(sql: Queryable, change: SessionChange, proof?: KeyProof): Promise<boolean> {
   const { parts, values } = partsOf(change, proof)
@@ -53,6 +56,8 @@ type Part =
   | 'holds'
   | 'audit'
   | 'findable'
+  | 'counts'
+  | 'sticky'
   | 'proof'
 
 type Has = (part: Part) => boolean
@@ -87,6 +92,8 @@ const CTES: readonly (readonly [Part, string])[] = [
   ['holds', END_HOLDS],
   ['audit', AUDIT],
   ['findable', NOTE_FINDABLE_IDS],
+  ['counts', COUNT_SHARED],
+  ['sticky', NOTE_STICKY_LABELS],
   ['plan', `plan as (${STORE_PLAN})`],
 ]
 
@@ -126,12 +133,12 @@ const updateHead = (has: Has, furtherGuard: string) => `
 const CREATE_ROW = `changed as (
       insert into sessions (
         tenant_id, session_id, status, compiled_hash, plan_source, unmatched_policy, capture_level, agent, environment,
-        principal, hash_salt, workflow_id, role, body_hash, created_at
+        principal, hash_salt, limit_salt, workflow_id, role, body_hash, created_at
       )
       values (
         :tenant_id::text, :session_id::text, :status::text, :compiled_hash::text, :plan_source::text,
         :unmatched_policy::text, :capture_level::text, :agent::text, :environment::text,
-        nullif(:principal::text, 'null')::json, :hash_salt::text, :workflow_id::text, :role::text, :body_hash::text,
+        nullif(:principal::text, 'null')::json, :hash_salt::text, :limit_salt::text, :workflow_id::text, :role::text, :body_hash::text,
         :created_at::timestamptz
       )
       on conflict do nothing
@@ -166,6 +173,9 @@ function partsOf(change: SessionChange, proof: KeyProof | undefined): { parts: P
   if (change.content !== undefined) addContent(add, change.content, session.now)
   if (change.audit !== undefined) add('audit', auditOf(change.audit))
   if (change.findBy !== undefined && change.findBy.length > 0) addFindable(add, session, change.findBy)
+  if (change.counts !== undefined) add('counts', { counts: jsonText(change.counts) })
+  if (change.sticky !== undefined)
+    add('sticky', { sticky_owner: change.sticky.owner, sticky_labels: change.sticky.labels })
   if (change.created !== undefined) addCreated(add, session, change.created.upload)
   if (proof !== undefined) add('proof', proofOf(proof))
   return { parts, values }
@@ -258,6 +268,7 @@ function addCreated(add: Add, { fixed, head: { state } }: SessionRow, upload: ob
     environment: fixed.environment,
     principal: jsonText(fixed.principal),
     hash_salt: fixed.hashSalt,
+    limit_salt: fixed.limitSalt,
     workflow_id: fixed.workflowId,
     role: fixed.role,
     body_hash: fixed.bodyHash,

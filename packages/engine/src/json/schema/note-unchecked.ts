@@ -1,4 +1,4 @@
-import { FORMATS } from '../json/schema/formats.js'
+import { FORMATS } from './formats.js'
 
 type Place = readonly (string | number)[]
 

@@ -1,0 +1,160 @@
+import type { JsonObject, JsonValue } from '@countersign/protocol'
+import type { Plan } from '../../contract/plan.js'
+import type { PreparedSharedLimit, UsedBucket } from '../../contract/shared-limit.js'
+import { addDecimals, decimalText } from '../../json/decimal.js'
+import { sha256Hex } from '../../json/hash.js'
+import type { Tally } from '../../state/tally.js'
+import { spendOnJudging } from '../../text/judging-budget.js'
+import { keyText } from './call-keys.js'
+
+/** Whose session it is, as far as limits that sessions share ask. */
+export interface LimitParty {
+  /** Undefined or null: not known. */
+  readonly principal: JsonValue | undefined
+  readonly agent: string | null
+  readonly workflowId: string | null
+}
+
+/** What whoever counts for all sessions knows. */
+export interface SharedCounts {
+  /** The same for all sessions that share limits. */
+  readonly salt: string
+  readonly party: LimitParty
+  /** What was taken under an id. Null: it cannot be known here, so nothing may be taken. */
+  used(id: string): readonly UsedBucket[] | null
+}
+
+/** What something takes of a limit. */
+export interface Draw {
+  readonly limit: PreparedSharedLimit
+  /** Of the limit and the key that it is counted for; no content can be read from it. */
+  readonly id: string
+  readonly amount: string
+}
+
+/** What a call takes of the limits that count it. */
+export interface CallDraws {
+  readonly draws: readonly Draw[]
+  /** Limits that are kept for somebody whom the session does not name. */
+  readonly nameless: readonly PreparedSharedLimit[]
+  readonly unusableKeys: readonly { readonly limit: PreparedSharedLimit; readonly found: JsonValue | undefined }[]
+  readonly unusableAmounts: readonly { readonly limit: PreparedSharedLimit; readonly found: JsonValue | undefined }[]
+}
+
+export const NO_DRAWS: CallDraws = { draws: [], nameless: [], unusableKeys: [], unusableAmounts: [] }
+
+/** What a call takes. `args` is null if they could not be read; the call is blocked then. */
+export function drawsOf(
+  { shared }: Pick<Plan, 'shared'>,
+  counts: Pick<SharedCounts, 'salt' | 'party'>,
+  tool: string,
+  args: JsonObject | null,
+): CallDraws {
+  const limits = shared === null ? [] : shared.of(tool)
+  if (limits.length === 0 || args === null) return NO_DRAWS
+  const found = {
+    draws: [] as Draw[],
+    nameless: [] as PreparedSharedLimit[],
+    unusableKeys: [] as Unusable[],
+    unusableAmounts: [] as Unusable[],
+  }
+  for (const limit of limits) {
+    const value = limit.key === null ? undefined : limit.key.first(args)
+    const key = limit.key === null ? partyKey(limit, counts.party) : foldedKey(value)
+    const amount = amountOf(limit, args)
+    if (typeof amount === 'object') found.unusableAmounts.push({ limit, found: amount.found })
+    if (key === null && limit.key !== null) found.unusableKeys.push({ limit, found: value })
+    else if (key === null) found.nameless.push(limit)
+    else if (typeof amount === 'string') found.draws.push({ limit, id: idOf(limit, key, counts.salt), amount })
+  }
+  return found
+}
+
+type Unusable = CallDraws['unusableKeys'][number]
+
+/** What the cost of a response takes. */
+export function costDraws({ shared }: Plan, counts: SharedCounts | null, cost: string): Draw[] {
+  if (shared === null || counts === null || cost === '0') return []
+  return knownDraws(shared.cost, counts).map((draw) => ({ ...draw, amount: cost }))
+}
+
+/** The limits whose key does not depend on a call, as nothing taken of each. */
+export function knownDraws(
+  limits: readonly PreparedSharedLimit[],
+  { party, salt }: Pick<SharedCounts, 'salt' | 'party'>,
+): Draw[] {
+  return limits.flatMap((limit) => {
+    const key = partyKey(limit, party)
+    return key === null ? [] : [{ limit, id: idOf(limit, key, salt), amount: '0' }]
+  })
+}
+
+/**
+ * A limit is the same for all plans of a tenant that give it the same name, key and window and count the same: a new
+ * plan, or another bound, gives nothing back.
+ */
+function idOf({ name, counts, per, definition }: PreparedSharedLimit, key: string, salt: string): string {
+  spendOnJudging(STEPS_OF_HASH)
+  return sha256Hex(`${salt.length}:${salt}:${JSON.stringify([name, counts, definition.window, per, key])}`)
+}
+
+const STEPS_OF_HASH = 24
+
+/** Null: the session does not say, or the key stands in the arguments. */
+function partyKey({ per }: PreparedSharedLimit, { principal, agent, workflowId }: LimitParty): string | null {
+  switch (per) {
+    case 'tenant':
+      return ''
+    case 'agent':
+      return agent ?? ''
+    case 'workflow':
+      return workflowId
+    case 'principal':
+      return principalKey(principal)
+    case 'argument':
+      return null
+  }
+}
+
+/** The principal's id, as policies know it. Null: it has none. */
+export function principalKey(principal: JsonValue | undefined): string | null {
+  const isRecord = typeof principal === 'object' && principal !== null && !Array.isArray(principal)
+  return keyText(isRecord ? principal.id : typeof principal === 'string' ? principal : undefined)
+}
+
+/**
+ * The model chooses how it writes a key. Spellings that differ in case, in blanks around them or in their Unicode form
+ * count together: that can only block more.
+ */
+function foldedKey(value: JsonValue | undefined): string | null {
+  const text = keyText(value)
+  if (text === null) return null
+  spendOnJudging(text.length >> 3)
+  const folded = text.normalize('NFKC').trim().toLowerCase()
+  return folded === '' ? null : folded
+}
+
+/** A negative amount would refill a limit, and only numbers can be summed. */
+function amountOf(
+  { counts, path }: PreparedSharedLimit,
+  args: JsonObject,
+): string | { readonly found: JsonValue | undefined } {
+  if (counts !== 'sum' || path === null) return '1'
+  const values = path.find(args)
+  spendOnJudging(values.length * 3)
+  if (values.length === 0) return { found: undefined }
+  let sum = '0'
+  for (const value of values) {
+    if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) return { found: value }
+    sum = addDecimals(sum, decimalText(value))
+  }
+  return sum
+}
+
+/** The tally with what an allowed call takes. */
+export function sharedWith(tally: Tally['shared'], draws: readonly Draw[]): Tally['shared'] {
+  if (draws.length === 0) return tally
+  const next = new Map(tally)
+  for (const { id, amount } of draws) next.set(id, addDecimals(next.get(id) ?? '0', amount))
+  return next
+}

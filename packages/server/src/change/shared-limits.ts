@@ -1,0 +1,119 @@
+import {
+  bucketAt,
+  bucketEndMs,
+  type CountChange,
+  type LimitParty,
+  lastPastBucket,
+  type Plan,
+  type PreparedSharedLimit,
+  principalKey,
+  type ReadResponse,
+  releasedDraws,
+  type SharedCounts,
+  sha256Hex,
+  sharedDrawsOf,
+  type Verdict,
+} from '@countersign/engine'
+import type { LedgerBody } from '@countersign/protocol'
+import type { SessionRow } from '../store/sessions/session-row.js'
+import { loadCounts, type NewCount } from '../store/sessions/shared-counts.js'
+import type { StickyLabels } from '../store/sessions/sticky-labels.js'
+import type { LoadedSession } from './change-session.js'
+
+/** What is used of the shared limits that a turn depends on. `response` is null before there is one. */
+export async function loadSharedCounts(
+  { session, plan, sql }: LoadedSession,
+  response: ReadResponse | null,
+): Promise<SharedCounts> {
+  const { fixed } = session
+  const counts = { salt: saltOf(session), party: partyOf(session) }
+  const wanted = sharedDrawsOf(plan, counts, response).map(({ limit, id }) => ({ name: limit.name, id }))
+  const used = wanted.length === 0 ? new Map() : await loadCounts(sql, fixed.tenantId, wanted)
+  return { ...counts, used: (id) => used.get(id) ?? [] }
+}
+
+/** A session whose plan shares limits was created with a salt. */
+function saltOf({ fixed }: SessionRow): string {
+  if (fixed.limitSalt === null) throw new Error('the session has no salt for shared limits')
+  return fixed.limitSalt
+}
+
+export const partyOf = ({ fixed, head }: SessionRow): LimitParty => ({
+  principal: fixed.principal,
+  agent: head.state.agent,
+  workflowId: fixed.workflowId,
+})
+
+/** What a proposal takes, in the write that registers its calls. Undefined: nothing. */
+export function countsOfProposal({ now }: SessionRow, { draws }: Verdict): NewCount[] | undefined {
+  if (draws.length === 0) return undefined
+  const nowMs = now.getTime()
+  return draws.map(({ limit, id, amount, guarded }) =>
+    newCount(limit, { limit: limit.name, id, amount, bucket: bucketAt(limit, nowMs) }, nowMs, guarded),
+  )
+}
+
+/** What receipts give back, in the write that records them. Undefined: nothing. */
+export function countsOfReceipts(
+  { session: { head, now }, plan }: Pick<LoadedSession, 'session' | 'plan'>,
+  event: LedgerBody<'receipts'>,
+): NewCount[] | undefined {
+  if (plan.shared === null) return undefined
+  const released = releasedDraws(plan, head.state, event)
+  if (released.length === 0) return undefined
+  const { all } = plan.shared
+  return released.flatMap((change) => {
+    const limit = all.find(({ name }) => name === change.limit)
+    return limit === undefined ? [] : [newCount(limit, change, now.getTime(), false)]
+  })
+}
+
+const newCount = (
+  limit: PreparedSharedLimit,
+  { id, bucket, amount }: CountChange,
+  nowMs: number,
+  guarded: boolean,
+): NewCount => ({
+  name: limit.name,
+  id,
+  bucket,
+  amount,
+  bound: guarded ? limit.most : null,
+  past: lastPastBucket(limit, nowMs),
+  expires_at: new Date(bucketEndMs(limit, bucket)).toISOString(),
+})
+
+/** What is hashed to find the labels of a principal; null where it has no id. */
+export function stickyOwnerText(principal: LimitParty['principal']): string | null {
+  const key = principalKey(principal)
+  return key === null ? null : `sticky:${key}`
+}
+
+/** Labels that receipts, or tools that the provider ran, make stick. Undefined: none. */
+export function stickyLabelsOf(
+  { session: { fixed, head }, plan }: Pick<LoadedSession, 'session' | 'plan'>,
+  event: LedgerBody<'receipts'> | Pick<LedgerBody<'proposal'>, 'provider_calls'>,
+): StickyLabels | undefined {
+  if (!plan.hasStickyLabels || fixed.limitSalt === null) return undefined
+  const ownerText = stickyOwnerText(fixed.principal)
+  const labels = new Set('receipts' in event ? labelsOfReceipts(plan, head.state, event) : labelsOfRuns(plan, event))
+  if (labels.size === 0 || ownerText === null) return undefined
+  const owner = sha256Hex(`${fixed.limitSalt.length}:${fixed.limitSalt}:${ownerText}`)
+  return { owner, labels: [...labels] }
+}
+
+function labelsOfReceipts(plan: Plan, state: SessionRow['head']['state'], event: LedgerBody<'receipts'>): string[] {
+  return event.receipts.flatMap(({ pending_call_id, outcome, late }) => {
+    const call = state.open?.calls.find((open) => open.pending_call_id === pending_call_id)
+    if (late || outcome === 'not_executed' || call === undefined || call.state === 'resolved') return []
+    return sticks(plan, call.tool_name) ? call.adds_labels : []
+  })
+}
+
+const labelsOfRuns = (plan: Plan, { provider_calls = [] }: Pick<LedgerBody<'proposal'>, 'provider_calls'>): string[] =>
+  provider_calls.flatMap(({ tool_names }) =>
+    tool_names.flatMap((tool) => (sticks(plan, tool) ? (plan.contracts.get(tool)?.definition.labels?.adds ?? []) : [])),
+  )
+
+const sticks = (plan: Plan, tool: string): boolean =>
+  plan.contracts.get(tool)?.definition.labels?.sticks_to !== undefined

@@ -1,0 +1,73 @@
+import type { UsedBucket } from '@countersign/engine'
+import postgres from 'postgres'
+import type { Queryable } from '../../postgres/sql.js'
+import { deleteSome } from '../delete-some.js'
+
+/** A change of what was used of a shared limit. */
+export interface NewCount {
+  readonly name: string
+  readonly id: string
+  readonly bucket: number
+  /** Negative: something is given back. */
+  readonly amount: string
+  /** What may be used at most; null: it has happened, so it counts in any case. */
+  readonly bound: string | null
+  /** The parts of the window up to this one count no longer. */
+  readonly past: number
+  readonly expires_at: string
+}
+
+/**
+ * The CTE `counted`: the counts of the value `counts`, changed for the session in `changed`. Rows are taken in one order, so
+ * that two writes cannot wait for each other. A conflicting write waits for the row and then adds to its latest amounts;
+ * where that is more than the bound, the constraint `shared_limit_kept` undoes the whole statement.
+ */
+export const COUNT_SHARED = `counted as (
+    insert into shared_limit_counts as l (tenant_id, name, id, buckets, amounts, past, used, bound, expires_at)
+    select changed.tenant_id, c.name, c.id, array[c.bucket], array[greatest(c.amount, 0)], c.past, c.amount, c.bound,
+      c.expires_at
+    from changed, json_to_recordset(:counts::text::json) as c
+      (name text, id text, bucket bigint, amount numeric, bound numeric, past bigint, expires_at timestamptz)
+    order by c.name collate "C", c.id collate "C"
+    on conflict (tenant_id, name, id) do update set (buckets, amounts, past, used, bound, expires_at) = (
+      select coalesce(array_agg(bucket order by bucket), '{}'), coalesce(array_agg(amount order by bucket), '{}'),
+        greatest(l.past, excluded.past), coalesce(sum(amount), 0), excluded.bound,
+        greatest(l.expires_at, excluded.expires_at)
+      from (
+        select bucket, greatest(sum(amount), 0) as amount
+        from (
+          select * from unnest(l.buckets, l.amounts) as known (bucket, amount)
+          union all select excluded.buckets[1], excluded.used
+        ) as every
+        where bucket > excluded.past
+        group by bucket
+      ) as live
+    )
+  )`
+
+/** Somebody else has used what was left of a limit since it was read: the decision must be made again. */
+export const isLimitTaken = (error: unknown): boolean =>
+  error instanceof postgres.PostgresError && error.code === '23514' && error.constraint_name === 'shared_limit_kept'
+
+/** What was used, by id. What is not there was never used, or long ago. */
+export async function loadCounts(
+  sql: Queryable,
+  tenantId: string,
+  wanted: readonly { readonly name: string; readonly id: string }[],
+): Promise<Map<string, UsedBucket[]>> {
+  const rows = await sql<{ id: string; buckets: string[]; amounts: string[] }[]>`
+    select l.id, l.buckets::text[] as buckets, l.amounts::text[] as amounts
+    from unnest(${wanted.map(({ name }) => name)}::text[], ${wanted.map(({ id }) => id)}::text[]) as w (name, id)
+    join shared_limit_counts l on l.tenant_id = ${tenantId} and l.name = w.name and l.id = w.id`
+  return new Map(
+    rows.map(({ id, buckets, amounts }) => [
+      id,
+      buckets.map((bucket, at) => ({ bucket: Number(bucket), amount: amounts[at] ?? '0' })),
+    ]),
+  )
+}
+
+/** Removes counts of which nothing counts any more. Returns how many. */
+export function deleteEndedCounts(sql: Queryable, limit: number): Promise<number> {
+  return deleteSome(sql, 'shared_limit_counts', sql`expires_at < statement_timestamp()`, limit)
+}

@@ -1,0 +1,45 @@
+import type { Queryable } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
+import { deleteSome } from '../delete-some.js'
+
+/** Labels with which new sessions of a principal start from now on. */
+export interface StickyLabels {
+  /** A salted hash of the principal's id. */
+  readonly owner: string
+  readonly labels: readonly string[]
+}
+
+/** The CTE `stuck`: the labels of the value `sticky_labels`, noted for their owner. */
+export const NOTE_STICKY_LABELS = `stuck as (
+    insert into sticky_labels (tenant_id, owner, label, added_at)
+    select changed.tenant_id, :sticky_owner::text, label, clock_timestamp()
+    from changed, unnest(:sticky_labels::text[]) as label
+    order by label collate "C"
+    on conflict (tenant_id, owner, label) do update set added_at = excluded.added_at
+  )`
+
+/** What a new session needs to know of its tenant. */
+export interface Beginning {
+  readonly now: Date
+  readonly limitSalt: string
+  /** In order; empty where no principal is given. */
+  readonly stickyLabels: readonly string[]
+}
+
+/** `ownerText` is hashed behind the tenant's salt; null: nobody's labels are asked for. */
+export async function loadBeginning(sql: Queryable, tenantId: string, ownerText: string | null): Promise<Beginning> {
+  const [row] = await sql<Beginning[]>`
+    select clock_timestamp() as now, t.limit_salt, coalesce((
+      select array_agg(s.label order by s.label collate "C") from sticky_labels s
+      where s.tenant_id = t.tenant_id
+        and s.owner = encode(sha256(convert_to(length(t.limit_salt) || ':' || t.limit_salt || ':' || ${ownerText}, 'UTF8')), 'hex')
+    ), '{}') as sticky_labels
+    from tenants t where t.tenant_id = ${tenantId}`
+  if (!row) throw new Error('a tenant is gone')
+  return row
+}
+
+/** Removes labels that were last added more than `days` ago. Returns how many. */
+export function deleteOldStickyLabels(sql: Queryable, days: number, limit: number): Promise<number> {
+  return deleteSome(sql, 'sticky_labels', sql`added_at < ${daysAgo(sql, days)}`, limit)
+}
