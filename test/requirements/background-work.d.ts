@@ -1,9 +1,0 @@
-/** What holds of work that no request waits for: learning from captures, runs, mail. */
-export declare const backgroundWork: {
-    readonly 'background.off-the-request-thread': 'While a burst of the largest captures is learned, other tenants’ turns and kills are answered';
-    readonly 'background.learned-once': 'A capture counts exactly once, whichever instance is killed at whatever moment of learning';
-    readonly 'background.set-aside': 'A capture whose learning failed three times is set aside and not tried again; those beside it are learned';
-    readonly 'background.set-aside.reported': 'What was set aside is shown in the log, the metrics and the dashboard, and an operator can list, show, retry and drop it';
-    readonly 'background.drafts': 'Contracts are drafted from what was learned beside requests: other tenants’ turns and kills are answered meanwhile';
-    readonly 'background.run-gives-up': 'A run that was begun three times without getting through fails, and its error says so';
-};
