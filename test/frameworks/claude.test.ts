@@ -1,12 +1,14 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { claudeHooks } from '../../packages/sdk/src/adapters/claude/index.js'
 import { openSession, type ReplayOptions } from '../../packages/sdk/src/index.js'
+import { docBlocks } from '../support/files/doc-blocks.js'
 import { root } from '../support/files/tracked-files.js'
+import { buildOnce } from '../support/process/command-line.js'
 import { proves } from '../support/proves.js'
 import { startProvider } from '../support/provider/provider.js'
 import { exportOf } from '../support/runtime/ledger-export.js'
@@ -79,27 +81,81 @@ proves('face.claude', 'nothing runs while the server is down', async () => {
   await session.close()
 })
 
-const VERSION = '0.3.325'
+const folder = join(root, 'examples/frameworks/claude')
+const entry = join(folder, 'node_modules/@anthropic-ai/claude-agent-sdk/sdk.mjs')
 
-/** 422 MB, and not free software: installed only for the long rounds, and only where it can be had. */
-function installClaude(): string | null {
-  const folder = join(root, 'build', `claude-agent-sdk-${VERSION}`)
-  const entry = join(folder, 'node_modules/@anthropic-ai/claude-agent-sdk/sdk.mjs')
-  if (existsSync(entry)) return entry
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
-  const args = ['install', '--no-audit', '--no-fund', '--loglevel=error', `@anthropic-ai/claude-agent-sdk@${VERSION}`]
-  spawnSync('npm', args, { cwd: folder, stdio: 'inherit' })
-  return existsSync(entry) ? entry : null
+/** Why the real runtime is not tried: 420 MB, and not free software. Null where it is installed. */
+function whyNotInstalled(): string | null {
+  if (process.env.COUNTERSIGN_TEST_ROUNDS !== 'long') return 'only in long rounds: it installs 420 MB'
+  const args = ['install', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error']
+  if (!existsSync(entry)) spawnSync('npm', args, { cwd: folder, stdio: 'inherit' })
+  return existsSync(entry) ? null : '@anthropic-ai/claude-agent-sdk could not be installed'
 }
+
+/** Runs a program beside the example, where the runtime is installed, with the packages as they are built. */
+async function runProgram(file: string, cwd: string, env: Record<string, string>): Promise<string> {
+  buildOnce()
+  const url = await runtime.instances[0].listen()
+  const { PATH = '' } = process.env
+  const service = { COUNTERSIGN_API_KEY: runtime.key, COUNTERSIGN_API_URL: url }
+  const child = spawn(process.execPath, ['--import', 'tsx', file], { cwd, env: { PATH, ...service, ...env } })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
+  await new Promise((done) => child.once('close', done))
+  return output
+}
+
+proves(
+  'face.claude',
+  'the example denies a command and runs another (long rounds only)',
+  async (context) => {
+    const lack = whyNotInstalled()
+    if (lack !== null) return context.skip(lack)
+    const said = await runProgram(join(folder, 'main.mjs'), folder, {})
+    expect(said).toMatch(/^denied: .*only ls, cat and echo.*\nI kept the folder\.\n$/s)
+  },
+  600_000,
+)
+
+proves(
+  'face.claude',
+  'whoever follows the page has a governed agent (long rounds only)',
+  async (context) => {
+    const lack = whyNotInstalled()
+    if (lack !== null) return context.skip(lack)
+    mkdirSync(join(folder, 'mine'), { recursive: true })
+    const home = await mkdtemp(join(folder, 'mine', 'page-'))
+    onTestFinished(() => rm(home, { recursive: true, force: true }))
+    for (const { page, file, text } of docBlocks()) {
+      if (page !== 'docs/guides/claude.md' || file === null) continue
+      mkdirSync(dirname(join(home, file)), { recursive: true })
+      writeFileSync(join(home, file), text)
+    }
+    mkdirSync(join(home, 'tmp'))
+    const provider = await startProvider()
+    onTestFinished(() => provider.close())
+    provider.enqueue({ calls: [{ id: 'toolu_1', name: 'Bash', arguments: { command: 'rm -rf tmp' } }] })
+    provider.answerWith(() => ({ text: 'I may not.' }))
+    const said = await runProgram('agent.mjs', home, {
+      HOME: home,
+      CLAUDE_CONFIG_DIR: home,
+      ANTHROPIC_BASE_URL: provider.url,
+      ANTHROPIC_API_KEY: 'sk-fake',
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    })
+    expect(said).toContain('I may not.')
+    expect(existsSync(join(home, 'tmp'))).toBe(true)
+    expect(JSON.stringify(provider.requests.map(({ body }) => body))).toContain('only ls, cat and echo')
+  },
+  600_000,
+)
 
 proves(
   'face.claude',
   'the real runtime obeys the hooks (long rounds only)',
   async (context) => {
-    if (process.env.COUNTERSIGN_TEST_ROUNDS !== 'long') return context.skip('only in long rounds: it installs 422 MB')
-    const entry = installClaude()
-    if (entry === null) return context.skip(`@anthropic-ai/claude-agent-sdk ${VERSION} could not be installed`)
+    const lack = whyNotInstalled()
+    if (lack !== null) return context.skip(lack)
     const provider = await startProvider()
     onTestFinished(() => provider.close())
     const home = await mkdtemp(join(tmpdir(), 'countersign-claude-'))

@@ -5,6 +5,7 @@ import { afterAll, expect, test } from 'vitest'
 import { docBlocks, FRAMEWORK_PAGES } from '../support/files/doc-blocks.js'
 import { root } from '../support/files/tracked-files.js'
 import { buildOnce } from '../support/process/command-line.js'
+import { runExample } from '../support/process/example.js'
 import { withRuntime } from '../support/runtime/with-runtime.js'
 
 const { runtime } = await withRuntime()
@@ -67,4 +68,11 @@ test.for(FRAMEWORK_PAGES)('the agent of %s prints what the page shows', async (p
   } finally {
     model.child.kill('SIGTERM')
   }
+})
+
+/** Each checks itself; here only that it ran to its end is looked at. */
+test.for(['ai-sdk', 'langchain', 'openai-agents'])('example %s on the service', async (name) => {
+  const apiUrl = await runtime.instances[0].listen()
+  const said = await runExample(`frameworks/${name}/main.ts`, { apiUrl, apiKey: runtime.key })
+  expect(said).toContain('refunded: 40')
 })

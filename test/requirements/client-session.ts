@@ -53,6 +53,7 @@ export const clientSession = {
     'A request to an MCP route without the API key, of an unknown server or with a message that contradicts its headers is refused before the server sees it',
   'mcp.pinned': 'A tool of an MCP server whose description or schema is another than the one first seen or approved is blocked and hidden',
   'face.sub-agents': 'an agent that a tool runs through session.delegate is a session of the workflow, whose handoff ends with the work',
+  'face.node-24': 'every face comes to the same verdicts and ledger on Node 24',
   'face.frameworks-apart': 'npm start installs no agent framework, and a new major version of one fails a test',
   'fetch.narrows': 'session.fetch offers the model only the tools that are allowed',
   'fetch.judges': 'session.fetch judges every call of an answer, whole or streamed, over each wire',

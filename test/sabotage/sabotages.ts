@@ -1,4 +1,5 @@
 import type { RequirementId } from '../requirements.js'
+import { adapterSabotages } from './adapters.js'
 import { engineSabotages } from './engine.js'
 import { protocolSabotages } from './protocol.js'
 import { sdkSabotages } from './sdk.js'
@@ -24,6 +25,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   protocolSabotages,
   engineSabotages,
   sdkSabotages,
+  adapterSabotages,
   serverSabotages,
   accountSabotages,
 ].flatMap((bugs: Bugs) => Object.entries(bugs).flatMap(([file, rows]) => rows.map((row) => ({ ...row, file }))))

@@ -105,6 +105,11 @@ export const sdkSabotages: Bugs = {
   ],
   'packages/sdk/src/session/session-turn.ts': [
     { breaks: 'open-session.retry-is-one-turn', from: 'if (underWay !== undefined) return underWay', to: '' },
+    {
+      breaks: 'open-session.retry-is-one-turn',
+      from: 'if (retried.size > MOST_RETRIED)',
+      to: 'if (retried.size > 1_000_000)',
+    },
   ],
   'packages/sdk/src/session/session-calls.ts': [
     { breaks: 'open-session.asks', from: '  if (refused === null) {', to: "  if (given.decision !== 'deny') {" },

@@ -1,0 +1,61 @@
+import type { Bugs } from './sabotages.js'
+
+/** What an agent of a framework meets: every call judged, none shown before, a receipt of each run. */
+export const adapterSabotages: Bugs = {
+  'packages/sdk/src/adapters/ai/govern-stream.ts': [
+    {
+      breaks: 'face.ai',
+      from: "if (held === null && value.type.startsWith('tool-')) held = []",
+      to: "if (held === null && value.type === 'tool-call') held = []",
+    },
+  ],
+  'packages/sdk/src/adapters/langchain/index.ts': [
+    {
+      breaks: 'face.langchain',
+      from: 'if (!run.ran) return told(request, handler, run.result)',
+      to: 'if (!run.ran) return handler(request)',
+    },
+  ],
+  'packages/sdk/src/adapters/langchain/ask-by-interrupt.ts': [
+    {
+      breaks: 'face.approvals',
+      from: "if (given?.decision === 'approve') return decidedBy",
+      to: 'if (given?.decision !== undefined) return decidedBy',
+    },
+  ],
+  'packages/sdk/src/adapters/openai-agents/govern-model.ts': [
+    {
+      breaks: 'face.openai-agents',
+      from: '} else if (held.length > 0 || showsCall(event)) held.push(event)',
+      to: '} else if (held.length > 0) held.push(event)',
+    },
+  ],
+  'packages/sdk/src/adapters/openai-agents/index.ts': [
+    {
+      breaks: 'face.handoffs',
+      from: 'if (from.from === to) return void (await from.session.completeHandoff())',
+      to: 'if (from.from === to) return',
+    },
+  ],
+  'packages/sdk/src/adapters/claude/index.ts': [
+    {
+      breaks: 'face.claude',
+      from: "if (verdict.verdict === 'block') return output('deny', verdict.result)",
+      to: "if (verdict.verdict === 'block') return output('ask', verdict.result)",
+    },
+  ],
+  'packages/sdk/src/session/workflow.ts': [
+    {
+      breaks: 'face.sub-agents',
+      from: 'await joined.completeHandoff().finally(() => joined.close())',
+      to: 'await joined.close()',
+    },
+  ],
+  'packages/sdk/src/clients/api-promise.ts': [
+    {
+      breaks: 'session.client.runners',
+      from: 'const options = { stream: isClientStream(data) }',
+      to: 'const options = {}',
+    },
+  ],
+}
