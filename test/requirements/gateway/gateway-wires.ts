@@ -3,6 +3,11 @@ import type { Facts } from '../facts.js'
 export const gatewayWires = {
   'gateway.wires':
     'Official clients of OpenAI and Anthropic are governed by changing their base URL alone, plain and streamed',
+  'gateway.byte-equal': 'Where nothing is blocked, the client gets the bytes of the upstream',
+  'gateway.hooks':
+    'Hooks of Claude Code are judged over HTTP: a blocked call is denied with its remedy, and nothing is allowed that could not be judged',
+  'gateway.faults':
+    'A gateway that is killed, and an upstream that hangs, breaks off or contradicts itself, double nothing and release nothing unjudged',
   'gateway.refuses-by-name': 'What cannot be governed is refused by name and never reaches the upstream',
   'gateway.passes': 'Models and token counts, errors, request ids and aborts pass between client and upstream',
   'gateway.keys-stay':

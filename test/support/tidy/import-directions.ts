@@ -19,13 +19,20 @@ export const packageDirections: Check = (project) =>
     if (allowed === undefined) return [`${source.path}: package ${own} has no place in the directions yet`]
     return source.imports.flatMap((specifier) => {
       const named = /^@countersign\/([^/]+)(\/.*)?$/.exec(specifier)
-      if (named !== null && (named[2] !== undefined || !allowed.includes(named[1] ?? '')))
+      if (named !== null && (!isEntry(project, named) || !allowed.includes(named[1] ?? '')))
         return [`${source.path}: ${own} may not import ${specifier}`]
       if (specifier.startsWith('.') && !staysInside(project, source, specifier))
         return [`${source.path}: ${specifier} leaves the package's sources`]
       return []
     })
   })
+
+/** The package itself, or an entry that its `exports` name. */
+function isEntry(project: Project, [, name, path]: RegExpExecArray): boolean {
+  if (path === undefined) return true
+  const { exports } = JSON.parse(project.files.get(`packages/${name}/package.json`) ?? '{}')
+  return Object.hasOwn(exports ?? {}, `.${path}`)
+}
 
 function staysInside(project: Project, source: Source, specifier: string): boolean {
   const target = resolveRelative(project, source.path, specifier)

@@ -65,7 +65,7 @@ export const ROOMS: Rooms = {
     'http',
     'process',
   ],
-  gateway: ['base', 'http', 'wire', 'mcp', 'process'],
+  gateway: ['base', 'http', 'wire', 'hooks', 'mcp', 'process'],
   cli: ['policy', 'terminal', 'report', 'api', 'commands'],
   dashboard: ['api', 'text', 'styles', 'components/basic', 'components/form', 'components/layout', 'pages'],
 }

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { type GatewaySettings, SettingsError } from '../base/settings.js'
+import { createHookRoute } from '../hooks/hook-routes.js'
 import { createHttpServer } from '../http/http-server.js'
 import type { Route } from '../http/route.js'
 import { createMcpRoutes } from '../mcp/mcp-routes.js'
@@ -22,6 +23,7 @@ export interface GatewayParts {
 const routesOf = (settings: GatewaySettings, parts: RouteParts): Route[] => [
   ...createWireRoutes(settings, parts),
   ...createMcpRoutes(settings, parts),
+  createHookRoute(settings, parts),
 ]
 
 interface RouteParts extends GatewayParts {

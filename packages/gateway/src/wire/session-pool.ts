@@ -82,13 +82,6 @@ function open(
       fetch,
       ...(mode !== null && { mode: MODES[mode] }),
       ...(principal !== null && { principal }),
-      onCheckpoint: ({ checkpoint_id }) => ({
-        checkpoint_id,
-        decision: 'deny',
-        decided_by: 'gateway',
-        reason: 'nobody can be asked through the gateway',
-        decided_at: new Date().toISOString(),
-      }),
       diagnostics: (event) => logDiagnostic(event, log),
     },
     (ids) => onAnswer(agent, sessionId, ids),

@@ -187,7 +187,8 @@ const toolNames = ({ tools }: JsonObject): string[] => (Array.isArray(tools) ? t
 /** What only a wrapper can check must have one by the time the model is offered the tool. */
 function refuseUnwrapped(session: TurnSession, request: JsonObject): void {
   const { settings } = session
-  if (!settings.wrapsLater || !binds(session)) return
+  // Those of a shared session are checked before its calls are released.
+  if (!settings.wrapsLater || settings.shared !== null || !binds(session)) return
   const { contracts } = session.authority().plan
   for (const name of toolNames(request)) {
     const constrained = (contracts.get(name)?.executionConstraints.length ?? 0) > 0
