@@ -8,7 +8,7 @@ export interface WireModel {
   close(): Promise<void>
 }
 
-export async function startWireModel({ turns }: Story): Promise<WireModel> {
+export async function startWireModel({ turns }: Pick<Story, 'turns'>): Promise<WireModel> {
   const provider = await startProvider()
   for (const { calls = [], text, failures = 0 } of turns) {
     for (let failed = 0; failed < failures; failed += 1) {

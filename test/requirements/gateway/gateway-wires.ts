@@ -4,6 +4,8 @@ export const gatewayWires = {
   'gateway.wires':
     'Official clients of OpenAI and Anthropic are governed by changing their base URL alone, plain and streamed',
   'gateway.byte-equal': 'Where nothing is blocked, the client gets the bytes of the upstream',
+  'gateway.cases':
+    'a program with openai 6 or 7 and another base URL comes to the verdicts of every face, with receipts that are reported',
   'gateway.hooks':
     'Hooks of Claude Code are judged over HTTP: a blocked call is denied with its remedy, and nothing is allowed that could not be judged',
   'gateway.faults':

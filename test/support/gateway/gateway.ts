@@ -57,7 +57,7 @@ export async function withGateways(runtime: Runtime): Promise<GatewayTests> {
     },
     async agentWith(contracts, session) {
       const agent = `agent-${randomUUID()}`
-      await approve(runtime, agent, planOf(contracts, session))
+      await approvePlan(runtime, agent, planOf(contracts, session))
       return agent
     },
   }
@@ -71,7 +71,12 @@ export const throughRuntime =
       ? runtime.fetch(input, init)
       : fetch(input, init)
 
-async function approve({ sql, tenantId }: Runtime, agent: string, plan: ReturnType<typeof planOf>): Promise<void> {
+/** Approves a plan for an agent, in every environment. */
+export async function approvePlan(
+  { sql, tenantId }: Runtime,
+  agent: string,
+  plan: ReturnType<typeof planOf>,
+): Promise<void> {
   const { compiled_hash, compiled_session } = plan
   await sql`
     insert into plans (tenant_id, compiled_hash, compiled_session)

@@ -7,7 +7,6 @@ export const PROBLEMS = {
   unauthorized: { status: 401, title: 'the API key of Countersign is missing or another' },
   origin_refused: { status: 403, title: 'a web page may not use the gateway' },
   agent_refused: { status: 403, title: 'this gateway does not serve the agent' },
-  session_refused: { status: 403, title: 'the session belongs to another agent' },
   not_governed: { status: 403, title: 'the request cannot be governed' },
   not_found: { status: 404, title: 'the gateway has no such route' },
   method_refused: { status: 405, title: 'the route does not take this method' },

@@ -1,7 +1,7 @@
 import { GatewayProblem } from '../base/problems.js'
 import type { GatewaySettings } from '../base/settings.js'
 import type { GatewayRequest, Route } from '../http/route.js'
-import { readJsonText } from '../wire/messages.js'
+import { readJsonBody } from '../wire/messages.js'
 import { createSessionPool, type PooledSession } from '../wire/session-pool.js'
 import { answerHooks, type HookAnswerer, type HookCall } from './claude-code.js'
 
@@ -26,7 +26,7 @@ export function createHookRoute(settings: GatewaySettings, { log, fetch, apiKey 
     name: 'hooks',
     async handle(request) {
       if (request.path !== '/claude-code' || request.method !== 'POST') throw unknownHook(request)
-      const call = readCall(JSON.parse(await readJsonText(request)))
+      const call = readCall((await readJsonBody(request)).value)
       const sessionId = `claude-${call.session_id}`
       const answer = await answererOf(pool.get(request.agent, sessionId))(call)
       return Response.json(answer, { headers: { 'x-countersign-session': sessionId } })
@@ -35,7 +35,7 @@ export function createHookRoute(settings: GatewaySettings, { log, fetch, apiKey 
   }
 }
 
-function readCall(value: Record<string, unknown>): HookCall {
+function readCall(value: Readonly<Record<string, unknown>>): HookCall {
   const { session_id, hook_event_name } = value
   const isRead =
     typeof hook_event_name === 'string' &&

@@ -51,8 +51,13 @@ export function withSession(response: Response, sessionId: string | null): Respo
   return new Response(body, { status, statusText, headers })
 }
 
-/** The body of a model call: a JSON object in UTF-8, and nothing else. */
-export async function readJsonText(request: GatewayRequest): Promise<string> {
+export interface JsonBody {
+  readonly text: string
+  readonly value: Readonly<Record<string, unknown>>
+}
+
+/** A body that is a JSON object in UTF-8, and nothing else. */
+export async function readJsonBody(request: GatewayRequest): Promise<JsonBody> {
   const type = (request.headers.get('content-type') ?? '').toLowerCase()
   const encoding = (request.headers.get('content-encoding') ?? 'identity').toLowerCase()
   if (
@@ -68,9 +73,9 @@ export async function readJsonText(request: GatewayRequest): Promise<string> {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { text, value: { ...value } }
   } catch {
     // Said below: what the parser says repeats a part of the body.
   }
-  throw new GatewayProblem('body_invalid', 'the body of a call of a model must be a JSON object in UTF-8')
+  throw new GatewayProblem('body_invalid', 'the body must be a JSON object in UTF-8')
 }

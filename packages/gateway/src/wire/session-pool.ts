@@ -24,8 +24,8 @@ export interface PoolOptions {
   readonly onAnswer: (agent: string, sessionId: string, ids: readonly string[]) => void
 }
 
-/** Sessions that were used last. One that is dropped is opened again when it is needed. */
-const POOLED = 1_000
+/** Sessions that were used last. One that is dropped is opened again when it is needed; each remembers conversations. */
+const POOLED = 256
 
 const MODES = { observe: 'log-only', shadow: 'shadow', enforce: 'enforce' } as const
 
@@ -35,7 +35,9 @@ export function createSessionPool(options: PoolOptions): SessionPool {
     get(agent, sessionId) {
       const key = `${agent}\n${sessionId}`
       const known = sessions.get(key)
-      const pooled = known !== undefined && isUsable(known) ? known : open(options, agent, sessionId)
+      const isKept = known !== undefined && isUsable(known)
+      if (known !== undefined && !isKept) void known.session.close().catch(() => {})
+      const pooled = isKept ? known : open(options, agent, sessionId)
       sessions.delete(key)
       sessions.set(key, pooled)
       if (sessions.size > POOLED) dropOldest(sessions)

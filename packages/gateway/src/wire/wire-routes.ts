@@ -3,7 +3,7 @@ import { GatewayProblem } from '../base/problems.js'
 import { PROVIDERS } from '../base/setting-values.js'
 import type { GatewaySettings } from '../base/settings.js'
 import type { GatewayRequest, Route } from '../http/route.js'
-import { outgoingHeaders, readJsonText, withSession } from './messages.js'
+import { outgoingHeaders, readJsonBody, withSession } from './messages.js'
 import { createSessionPool, type SessionPool } from './session-pool.js'
 import { boundedFetch } from './upstream.js'
 import { createSessionFinder, type SessionFinder } from './which-session.js'
@@ -64,8 +64,8 @@ async function handle(request: GatewayRequest, base: string, wires: Wires): Prom
 /** A call of a model: a turn of the session that it belongs to. */
 async function governed(request: GatewayRequest, url: string, { finder, pool }: Wires): Promise<Response> {
   const { agent, headers, signal } = request
-  const body = await readJsonText(request)
-  const { as, ...view } = readModelRequest('POST', url, JSON.parse(body))
+  const { text: body, value } = await readJsonBody(request)
+  const view = readModelRequest('POST', url, value)
   const sessionId = await sessionOf(finder, { agent, headers, url, body, ids: 'ids' in view ? view.ids : [] })
   const { fetch } = pool.get(agent, sessionId)
   const response = await fetch(url, { method: 'POST', headers: outgoingHeaders(headers), body, signal }).catch(

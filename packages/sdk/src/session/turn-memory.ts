@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+
 /** A request as it is on the wire. */
 export interface WireRequest {
   readonly url: string
@@ -23,7 +25,8 @@ export function createTurnMemory(): TurnMemory {
   const turns = new Map<string, Promise<WireAnswer>>()
   return {
     async remember(request, turn) {
-      const key = `${request.url}\n${request.body}`
+      // Bodies may be large, and are not kept.
+      const key = hash('sha256', `${request.url}\n${request.body}`, 'base64url')
       const before = isRetry(request) ? turns.get(key) : undefined
       if (before !== undefined) return responseIn(await before)
       const made = turn()

@@ -30,6 +30,7 @@ export function welcome({ url, config, demo, byNpmStart }: Welcome): string[] {
       `npx countersign tenant create NAME${isOwn && folder !== '' ? ` ${folder}` : ''}`,
       `your own tenant and its API key; ${isOwn ? 'in this folder' : 'with the same DATABASE_URL'}`,
     ),
+    step('npx countersign gateway', 'govern an agent in any language by its base URL; with COUNTERSIGN_API_KEY set'),
     ...(isOwn ? ['', `The database is in ${config.dataFolder}. Ctrl-C stops both.`] : []),
     '',
   ]

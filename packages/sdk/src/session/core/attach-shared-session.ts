@@ -1,5 +1,5 @@
 import { createBodyOf } from '../../authority/server/server-session.js'
-import { type ReplyOf, ServiceRefusal, type Transport } from '../../authority/transport.js'
+import { type ReplyOf, ServiceFailure, ServiceRefusal, type Transport } from '../../authority/transport.js'
 import { messageOf } from '../../base/diagnostics.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
 import { type Attachment, DEFAULT_AGENT } from './attachment.js'
@@ -34,8 +34,8 @@ export async function attachSharedSession(
     const detail = `plan ${compiled_hash} is attached`
     return { attachment: { state: 'attached', detail, loaded: read.loaded }, created }
   } catch (error) {
-    if (!(error instanceof ServiceRefusal))
-      return failed(isAway(error) ? 'fetch_failed' : 'attachment_failed', messageOf(error))
+    if (error instanceof ServiceFailure) return failed('fetch_failed', `the server cannot be reached: ${error.message}`)
+    if (!(error instanceof ServiceRefusal)) return failed('attachment_failed', messageOf(error))
     if (error.code === 'PLAN_UNKNOWN') {
       return failed('no_plan', `agent ${agent} has no approved plan in ${settings.environment}`)
     }
@@ -47,5 +47,3 @@ const WHY: Readonly<Record<string, string>> = {
   SESSION_HELD: 'another program holds this session: use another session id, or continue it there',
   SESSION_EXISTS: 'this session belongs to another agent, or was opened with other settings: use another session id',
 }
-
-const isAway = (error: unknown): boolean => error instanceof Error && error.name === 'ServiceFailure'
