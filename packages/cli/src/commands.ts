@@ -1,4 +1,3 @@
-import type { Command } from './terminal/command.js'
 import { agent } from './commands/agent.js'
 import { backup } from './commands/backup.js'
 import { compile } from './commands/compile.js'
@@ -19,6 +18,7 @@ import { tenant } from './commands/tenant.js'
 import { test } from './commands/test.js'
 import { validate } from './commands/validate.js'
 import { verify } from './commands/verify.js'
+import type { Command } from './terminal/command.js'
 
 /** Every command by name, in the order of the overview. */
 export const COMMANDS: Readonly<Record<string, Command>> = {

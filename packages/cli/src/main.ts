@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { suggestName } from '@countersign/engine'
-import { COMMANDS } from './commands.js'
 import { SETTING_FLAGS } from './commands/start.js'
+import { COMMANDS } from './commands.js'
 import { type Command, Unreadable } from './terminal/command.js'
 import { createTerminal } from './terminal/create-terminal.js'
 import { errorText, isUsage } from './terminal/error-text.js'
