@@ -27,6 +27,7 @@ export const resourcesRecords = {
   'contract.hours': 'A contract or a pack can say at which hours its tools may be called, in a time zone',
   'contract.schemas': 'The JSON Schemas of contracts, session.yaml and stories accept what the compiler accepts, and are published',
   'contract.init': '`countersign init` writes contracts and stories from definitions of tools, and overwrites nothing',
+  'contract.rules-people-ask-for': 'Ten ordinary rules hold in their stories, and the page about them shows the files that were run',
   'contract.stories': 'Stories beside contracts are judged by `countersign test`, without a service',
   'contract.keys': 'A contract can keep bindings, envelopes, sums and earlier calls for each value of an argument',
   'contract.shared-limits':

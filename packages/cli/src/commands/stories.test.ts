@@ -1,13 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { docBlocks } from '../../../../test/support/files/doc-blocks.js'
 import { proves } from '../../../../test/support/proves.js'
 import { UsageError } from '../terminal/command.js'
 import { test as command } from './test.js'
 
 const EXAMPLE = fileURLToPath(new URL('../../../../examples/govern-refunds', import.meta.url))
+
+const RULES_FOLDER = fileURLToPath(new URL('../../../../examples/rules', import.meta.url))
+const RULES = readdirSync(RULES_FOLDER)
+const QUOTED = docBlocks().filter(({ page, language }) => page === 'docs/guides/rules.md' && language === 'yaml')
 
 let folder: string
 beforeAll(() => {
@@ -35,6 +40,22 @@ const story = (...steps: string[]) =>
 describe('countersign test', () => {
   proves(['contract.stories'], 'runs stories without a service, and the example passes', async () => {
     expect(await run(null, EXAMPLE)).toEqual({ code: 0, printed: '2 of 2 stories as expected', noted: '' })
+  })
+
+  describe.each(RULES)('the rule %s', (name) => {
+    proves(['contract.rules-people-ask-for'], 'holds in its stories, as the page shows it', async () => {
+      const { code, printed } = await run(null, join(RULES_FOLDER, name))
+      expect([code, printed]).toEqual([0, expect.stringMatching(/^[12] of [12] stories as expected$/)])
+      for (const file of readdirSync(join(RULES_FOLDER, name))) {
+        const [shown] = QUOTED.filter((block) => block.file === `examples/rules/${name}/${file}`)
+        expect(shown?.text, file).toBe(readFileSync(join(RULES_FOLDER, name, file), 'utf8'))
+      }
+    })
+  })
+
+  test('the page quotes nothing else', () => {
+    const files = RULES.flatMap((name) => readdirSync(join(RULES_FOLDER, name)))
+    expect([RULES.length, QUOTED.length]).toEqual([10, files.length])
   })
 
   test.each([
