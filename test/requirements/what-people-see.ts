@@ -4,6 +4,7 @@ export const whatPeopleSee = {
   'people.plan-diff.by-meaning':
     'A comparison of plans says blocks where the new rule lets less through, and allows where it lets more through, whatever its lines look like',
   'people.plan-diff.first-plan': 'The first plan of an agent is never said to allow more: nothing was blocked before it',
+  'people.plan-diff.before': 'An approved plan shows what it changed, compared with the plan that it replaced',
   'people.counts.backtest': 'A backtest says how many sessions would change, and where its list is shorter it says so',
   'people.counts.totals': 'Totals count all sessions and agents, also those beyond the end of a list',
   'people.numbers.calls': 'The list of calls has exactly as many rows as the overview says, by decision, reason and agent',
@@ -15,6 +16,7 @@ export const whatPeopleSee = {
   'people.acts.draft-edits': 'Edits of a draft and backtests are in the audit trail, and an approval cites the backtest it rests on',
   'people.acts.approver-hashed': 'Who approved a checkpoint and why are hashed in the ledger, and what was changed since is not shown',
   'people.acts.shown': 'A session shows who approved a checkpoint, and who killed it and why',
+  'people.search.complete': 'A search by the beginning of an id, or by an agent, finds every session, however many there are',
   'people.plot.dates': 'A plot over days says which day, and one within a day the time',
   'people.edits.survive': 'Edits of a draft that are not saved outlast navigation and a reload',
   'people.edits.merge': 'Edits of two people can be brought together, file by file, and then saved',

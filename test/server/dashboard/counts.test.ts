@@ -42,6 +42,12 @@ proves('people.counts.totals', 'sessions and agents beyond the end of a list are
       select jsonb_populate_record(s, jsonb_build_object('session_id', 'copy-' || n, 'agent', 'agent-' || n)) as x
       from sessions s, generate_series(1, 249) n where s.session_id = 'first'
     ) as s`
+  await runtime.sql`
+    insert into session_heads
+    select (h.x).* from (
+      select jsonb_populate_record(h, jsonb_build_object('session_id', 'copy-' || n)) as x
+      from session_heads h, generate_series(1, 249) n where h.session_id = 'first'
+    ) as h`
   const { body } = await owner.call('loadOverview', { query: { range: '24h' } })
   expect([body.totals.sessions, body.agents_total, body.agents.length]).toEqual([250, 250, 200])
   const agents = (await owner.call('listAgents')).body
@@ -68,5 +74,22 @@ proves('people.edits.merge', () => {
     { file: 'a', text: 'mine' },
     { file: 'b', text: 'mine', theirs: 'theirs' },
     { file: 'c', text: 'theirs' },
+  ])
+})
+
+proves('people.search.complete', async () => {
+  const found = async (query: object) => {
+    const ids = new Set<string>()
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const { items, next } = (
+        await owner.call('listSessions', { query: { ...query, limit: '100', ...(cursor && { cursor }) } })
+      ).body
+      for (const { session_id } of items) ids.add(session_id)
+      cursor = next
+    }
+    return ids.size
+  }
+  expect([await found({ q: 'copy-' }), await found({ q: 'copy-24' }), await found({ q: 'agent-7' })]).toEqual([
+    249, 11, 1,
   ])
 })

@@ -221,7 +221,7 @@ describe('a plan', () => {
     expect((await ada.call('approvePlan', { params, body })).body.plan.state).toBe('approved')
   })
 
-  test('supersedes the former one and says in words what changes', async () => {
+  proves('people.plan-diff.before', 'supersedes the former one and says in words what changes', async () => {
     const first = (await api.submitPlan({ body: { ...scope('words'), files: pack(10) } })).body.plan
     await ada.call('approvePlan', { params: { plan_id: first.plan_id }, body: { why: 'start' } })
     const diff = await api.diffPlan({ body: { ...scope('words'), files: pack(99) } })
@@ -238,6 +238,10 @@ describe('a plan', () => {
     const states = (await ada.call('listPlans', { query: { agent: 'words' } })).body.items.map(({ state }) => state)
     expect(states).toEqual(['approved', 'superseded'])
     expect((await lookup('words')).compiled_hash).toBe(second.compiled_hash)
+    const shown = (await ada.call('loadPlan', { params: { plan_id: second.plan_id } })).body
+    expect(shown.changes).toEqual(diff.body.changes)
+    const former = (await ada.call('loadPlan', { params: { plan_id: first.plan_id } })).body
+    expect(former.changes.map(({ text }) => text).join()).not.toContain('99')
     expect((await ada.call('approvePlan', { params: { plan_id: first.plan_id }, body: { why: 'back' } })).code).toBe(
       'PLAN_DECIDED',
     )

@@ -15,6 +15,12 @@ import { PlanHistory } from './plan/plan-history.js'
 import { loadUnsaved } from './plan/unsaved-draft.js'
 import { PLAN_TONES } from './plans.js'
 
+/** An approved plan is compared with the one that it replaced, any other with the current one. */
+function comparedWith({ plan, running }: PlanDetail): string {
+  if (plan.state === 'approved' || plan.state === 'superseded') return 'compared with the plan before it'
+  return running === null ? 'no current plan' : 'compared with the current plan'
+}
+
 export function PlanPage() {
   const { planId } = useParams({ from: '/signed-in/plans/$planId' })
   // Edits that were not saved, in this browser, are taken up again.
@@ -45,7 +51,7 @@ export function PlanPage() {
             <Remarks detail={detail} />
             <Panel
               title={detail.plan.state === 'draft' ? 'What approval would change' : 'What it changed'}
-              aside={detail.running === null ? 'no current plan' : 'compared with the current plan'}
+              aside={comparedWith(detail)}
             >
               <Changes detail={detail} />
             </Panel>

@@ -10,5 +10,6 @@ export async function detailOf(ctx: Context, planId: string): Promise<PlanDetail
   const plan = await findGovernancePlan(ctx.app.database.sql, ctx.tenant.tenantId, planId)
   if (plan === null) throw new ApiError('NOT_FOUND')
   const pack = await readPack(ctx, plan.files)
-  return planDetail(plan, await comparePlan(ctx, plan, pack))
+  const wasApproved = plan.state === 'approved' || plan.state === 'superseded'
+  return planDetail(plan, await comparePlan(ctx, plan, pack, wasApproved ? plan.decidedAt : null))
 }

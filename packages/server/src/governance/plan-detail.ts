@@ -2,23 +2,34 @@ import { analyzePlan, describeNote, diffPlans, type Steps } from '@countersign/e
 import type { CompiledSession, PlanDetail, PlanRow } from '@countersign/protocol'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../context/work.js'
-import { findPlansOf, type GovernancePlan, type PlanFile, type Scope } from '../store/governance/governance-plans.js'
+import {
+  findPlanBefore,
+  findPlansOf,
+  type GovernancePlan,
+  type PlanFile,
+  type Scope,
+} from '../store/governance/governance-plans.js'
 import { findPlan } from '../store/governance/plans.js'
 import { type AgentLearning, learnedDrafts } from './learned-drafts.js'
 import { type CompiledPack, warningsOf } from './read-pack.js'
 
 export type Comparison = Pick<PlanDetail, 'changes' | 'blockers' | 'advisories'> & { running: GovernancePlan | null }
 
-/** A plan beside the one in force: what it would change, what stands in its way, what to look at. */
+/**
+ * A plan beside the one in force: what it would change, what stands in its way, what to look at. One that was approved
+ * (at `approvedAt`) is compared with the one that it replaced.
+ */
 export async function comparePlan(
   ctx: Context,
   { agent, environment }: Omit<Scope, 'tenantId'>,
   pack: CompiledPack,
+  approvedAt: Date | null = null,
 ): Promise<Comparison> {
   const { sql } = ctx.app.database
   const scope: Scope = { tenantId: ctx.tenant.tenantId, agent, environment }
   const { approved } = await findPlansOf(sql, scope)
-  const running = approved === null ? null : await findPlan(sql, scope.tenantId, approved.compiledHash)
+  const other = approvedAt === null ? approved : await findPlanBefore(sql, { ...scope, decidedAt: approvedAt })
+  const running = other === null ? null : await findPlan(sql, scope.tenantId, other.compiledHash)
   const learning = await learnedDrafts(ctx, agent)
   const plans = { pack, learning, running }
   return { running: approved, ...(await inTurns(ctx, compareInSteps(plans))) }

@@ -61,6 +61,7 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
       ? sql`sessions s where s.tenant_id = ${tenantId}`
       : sql`session_facets f join sessions s using (tenant_id, session_id)
           where f.tenant_id = ${tenantId} and f.kind = ${first.kind} and f.value = ${first.value}`
+  const found = filter.search === null ? null : await look(sql, tenantId, filter.search)
   // The page first: PostgreSQL would look into the heads of all sessions of a small tenant to sort them afterwards.
   return sql<ListedSession[]>`
     with page as materialized (
@@ -72,7 +73,7 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
       ${filter.activity === null ? sql`` : withActivity(sql, filter.activity)}
       ${filter.status === null ? sql`` : sql`and s.status = ${filter.status}`}
       ${second === undefined ? sql`` : withFacet(sql, second)}
-      ${filter.search === null ? sql`` : sql`and s.session_id = any (array(${foundBy(sql, filter, filter.search)}))`}
+      ${filter.search === null || found === null ? sql`` : foundBy(sql, filter.search, found)}
       order by ${sql(lead)}.created_at ${direction}, ${sql(lead)}.session_id ${direction}
       limit ${filter.limit}
     )
@@ -87,17 +88,32 @@ const withFacet = (sql: Queryable, { kind, value }: { kind: string; value: strin
       and o.created_at = s.created_at and o.session_id = s.session_id
   )`
 
-/** Ids that begin with the text, at most so many, and the newest sessions of the agent of that name. */
-const foundBy = (sql: Queryable, { tenantId, below, oldestFirst, limit }: SessionFilter, text: string) => sql`
-  (select session_id from sessions
-    where tenant_id = ${tenantId} and session_id ~>=~ ${text} and session_id ~<=~ ${`${text}\u{10ffff}`} limit ${MOST_FOUND})
-  union
-  (select session_id from sessions
-    where tenant_id = ${tenantId} and agent = ${text}
-      ${below === null ? sql`` : sql`and (created_at, session_id) ${oldestFirst ? sql`>` : sql`<`} ${pageEnd(sql, below)}`}
-    order by created_at ${oldestFirst ? sql`asc, session_id asc` : sql`desc, session_id desc`} limit ${limit})`
+interface Found {
+  /** Those that begin with the text, or one more than a few of them. */
+  readonly ids: string[]
+  readonly isAgent: boolean
+}
 
-const MOST_FOUND = 200
+/** What a text is the beginning of, and whether an agent has it as its name. */
+async function look(sql: Queryable, tenantId: string, text: string): Promise<Found> {
+  const [found] = await sql<Found[]>`
+    select array(
+        select s.session_id from sessions s where s.tenant_id = ${tenantId} and ${beginsWith(sql, text)} limit ${FEW + 1}
+      ) as ids,
+      exists (select 1 from sessions where tenant_id = ${tenantId} and agent = ${text}) as is_agent`
+  return found ?? { ids: [], isAgent: false }
+}
+
+/** Few ids are found by their index; where many begin so, or the agent exists, the list in its order soon meets enough. */
+function foundBy(sql: Queryable, text: string, { ids, isAgent }: Found) {
+  const byId = ids.length > FEW ? sql`(${beginsWith(sql, text)})` : sql`s.session_id = any (${ids}::text[])`
+  return isAgent ? sql`and (s.agent = ${text} or ${byId})` : sql`and ${byId}`
+}
+
+const beginsWith = (sql: Queryable, text: string) =>
+  sql`s.session_id ~>=~ ${text} and s.session_id ~<=~ ${`${text}\u{10ffff}`}`
+
+const FEW = 200
 
 export async function loadListedSession(
   sql: Queryable,

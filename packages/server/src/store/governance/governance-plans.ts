@@ -91,6 +91,19 @@ export async function findPlansOf(
   }
 }
 
+/** The plan that was in force until this one was approved; null if it was the first. */
+export async function findPlanBefore(
+  sql: Queryable,
+  { tenantId, agent, environment, decidedAt }: Scope & { decidedAt: Date },
+): Promise<GovernancePlan | null> {
+  const [row] = await sql<GovernancePlan[]>`
+    select ${columns(sql)} from governance_plans
+    where tenant_id = ${tenantId} and agent = ${agent} and environment = ${environment}
+      and state in ('approved', 'superseded') and decided_at < ${decidedAt}
+    order by decided_at desc limit 1`
+  return row ?? null
+}
+
 /** Newest first, below the cursor. */
 export function listGovernancePlans(
   sql: Queryable,
