@@ -1,8 +1,24 @@
 import { compilePlan } from '@countersign/engine'
-import type { CompiledSession, Contract } from '@countersign/protocol'
+import type { CompiledSession, Contract, SharedLimit } from '@countersign/protocol'
+
+/** Whose key a shared limit is kept for: none has one, each session has its own, or all have the same. */
+export type Shares = 'none' | 'own' | 'hot'
+
+const SHARED: SharedLimit = {
+  name: 'paid',
+  tool: 'tool_1',
+  per: { argument: '$.note' },
+  sum: '$.amount',
+  lte: 1e12,
+  window: '24h',
+}
 
 /** Twenty tools as a help desk would have them: schemas, invariants, an order, sums, labels, risk. */
-export function benchPlan(): { compiled_session: CompiledSession; compiled_hash: string; tools: string[] } {
+export function benchPlan(shares: Shares = 'none'): {
+  compiled_session: CompiledSession
+  compiled_hash: string
+  tools: string[]
+} {
   const contracts: Contract[] = Array.from({ length: 20 }, (_, index) => ({
     tool: `tool_${index}`,
     side_effect: index % 3 === 0 ? 'read' : index % 3 === 1 ? 'write' : 'financial',
@@ -28,7 +44,10 @@ export function benchPlan(): { compiled_session: CompiledSession; compiled_hash:
     contracts: contracts.map((value) => ({ file: `${value.tool}.yaml`, value })),
     session: {
       file: 'session.yaml',
-      value: { session_limits: { loop_detection: { window: 10, threshold: 10 }, max_tool_calls: 1_000_000_000 } },
+      value: {
+        session_limits: { loop_detection: { window: 10, threshold: 10 }, max_tool_calls: 1_000_000_000 },
+        ...(shares !== 'none' && { shared_limits: [SHARED] }),
+      },
     },
   })
   if (!result.ok) throw new Error(JSON.stringify(result.errors))

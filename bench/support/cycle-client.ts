@@ -1,4 +1,5 @@
 // A separate process that runs governed turns on command: { url, key, sessions, seconds } in, the figures out.
+import type { Shares } from './bench-plan.js'
 import { type BenchSession, measure, openBenchSession } from './governed-cycles.js'
 
 export interface Order {
@@ -6,6 +7,8 @@ export interface Order {
   key: string
   sessions: number
   seconds: number
+  /** The same for all orders of a client. */
+  shares?: Shares
 }
 
 const open: BenchSession[] = []
@@ -17,8 +20,8 @@ process.on('message', (order: Order) => {
   )
 })
 
-async function run({ url, key, sessions, seconds }: Order) {
-  while (open.length < sessions) open.push(await openBenchSession(url, key))
+async function run({ url, key, sessions, seconds, shares }: Order) {
+  while (open.length < sessions) open.push(await openBenchSession(url, key, shares))
   return measure(
     open.slice(0, sessions).map((session) => session.cycle),
     seconds,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { pathOf, ROUTES } from '@countersign/protocol'
-import { benchPlan } from './bench-plan.js'
+import { benchPlan, type Shares } from './bench-plan.js'
 import { type HttpConnection, openConnection } from './http-connection.js'
 
 export interface BenchSession {
@@ -9,10 +9,11 @@ export interface BenchSession {
   close(): void
 }
 
-const { compiled_session, compiled_hash, tools } = benchPlan()
+const plans = { none: benchPlan('none'), own: benchPlan('own'), hot: benchPlan('hot') }
 
 /** A governed session over its own connection. */
-export async function openBenchSession(url: string, key: string): Promise<BenchSession> {
+export async function openBenchSession(url: string, key: string, shares: Shares = 'none'): Promise<BenchSession> {
+  const { compiled_session, compiled_hash, tools } = plans[shares]
   const connection = await openConnection(url, key)
   const sessionId = randomUUID()
   const created = await post(connection, pathOf(ROUTES.createSession), 201, {
@@ -29,6 +30,7 @@ export async function openBenchSession(url: string, key: string): Promise<BenchS
     receipts: pathOf(ROUTES.submitReceipts, params),
   }
   const offered = tools.map((name) => ({ name }))
+  const note = shares === 'none' ? '' : `,"note":"${shares === 'own' ? sessionId : 'hot'}"`
   let stateVersion = 0
   let made = 0
   const cycle = async () => {
@@ -36,7 +38,7 @@ export async function openBenchSession(url: string, key: string): Promise<BenchS
     const id = `req-${made}`
     const request = { prepared_request_id: id, fence, state_version: stateVersion, tools: offered, model: 'gpt-4o' }
     await post(connection, paths.preflight, 200, request)
-    const call = { id: `call_${made}`, name: 'tool_1', arguments: `{"order_id":"A-${made}","amount":12.5}` }
+    const call = { id: `call_${made}`, name: 'tool_1', arguments: `{"order_id":"A-${made}","amount":12.5${note}}` }
     const response = { content: null, finish_reason: 'tool_calls', tool_calls: [call] }
     const usage = { input_tokens: 900, output_tokens: 60 }
     const proposal = { prepared_request_id: id, fence, response, model: 'gpt-4o', usage }

@@ -34,6 +34,7 @@ export const resourcesRecords = {
     'A pack can limit calls, sums and cost over all sessions of a principal, agent, workflow, tenant or value of an argument, within a rolling window',
   'shared-limit.never-exceeded': 'However many sessions on however many instances use a shared limit at once, they never use more than it allows',
   'shared-limit.released': 'What a call took of a shared limit comes back if the call did not run, and else with the window',
+  'shared-limit.server-only': 'Contracts with shared limits or labels that stick are refused where no server decides, and the error says what to do',
   'shared-limit.keys-hashed': 'What a shared limit is counted for is stored as a salted hash',
   'label.sticks-to-principal': 'A label that sticks to the principal is on every new session of that principal',
   'contract.refs': 'A contract can require a value equal to one bound earlier',

@@ -2,6 +2,21 @@ import type { Bugs } from './sabotages.js'
 
 /** Sessions, workflows and plans on the server. */
 export const serverSabotages: Bugs = {
+  'packages/server/src/change/shared-limits.ts': [
+    { breaks: 'shared-limit.never-exceeded', from: 'bound: guarded ? limit.most : null,', to: 'bound: null,' },
+    {
+      breaks: 'label.sticks-to-principal',
+      from: 'return sticks(plan, call.tool_name) ? call.adds_labels : []',
+      to: 'return []',
+    },
+  ],
+  'packages/server/src/store/sessions/shared-counts.ts': [
+    {
+      breaks: 'shared-limit.released',
+      from: 'greatest(sum(amount), 0) as amount',
+      to: 'greatest(max(amount), 0) as amount',
+    },
+  ],
   'packages/server/src/change/guards.ts': [
     {
       breaks: 'state.bypass.writes-rejected',

@@ -48,6 +48,24 @@ proves(['error.config', 'error.config.policy-without-principal', 'auth.principal
   expect(conditionOf({ contracts: look, sessionYamlPath })).toBe('policy_without_principal')
 })
 
+proves('shared-limit.server-only', () => {
+  const limits = 'shared_limits: [{ name: looks, tool: look, per: principal, max_calls: 3, window: 24h }]\n'
+  const sessionYamlPath = sessionFile('shared.yaml', limits)
+  const sticky = { ...look, labels: { adds: ['seen'], sticks_to: 'principal' as const } }
+  const messageOf = (options: ReplayOptions): string => {
+    try {
+      replay(agent.openai(), options)
+    } catch (error) {
+      if (error instanceof ReplayConfigError) return error.message
+    }
+    throw new Error('nothing was refused')
+  }
+  expect(messageOf({ contracts: look, sessionYamlPath })).toContain('pass apiKey (or COUNTERSIGN_API_KEY) and tools')
+  expect(messageOf({ contracts: sticky })).toContain('labels that stick to the principal')
+  const server = { apiKey: `csk_${'a'.repeat(32)}`, tools: { look: () => null } }
+  expect(messageOf({ contracts: look, sessionYamlPath, ...server })).toContain('pass the option principal')
+})
+
 proves('error.config.constraints-without-wrapper', () => {
   const contracts = { ...look, execution_constraints: { arguments: [{ path: '$.at', exists: true }] } }
   expect(conditionOf({ contracts })).toBe('constraints_without_wrapper')
