@@ -14,6 +14,8 @@ const pack = {
 /** A body that each route under /api/v1/ takes: what a test changes one thing in. */
 export const VALID_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
   createSession: { session_id: 'ses-valid', holder_id: 'holder-1', compiled_session: plan.compiled_session },
+  findSession: { agent: 'support', environment: 'production', ids: ['call-valid'] },
+  endSession: { fence: 1 },
   preflight: {
     prepared_request_id: 'req-valid',
     fence: 1,

@@ -9,6 +9,7 @@ const linesFor = (flags: Record<string, string>, url = 'http://127.0.0.1:4319') 
 test('the next steps find the database that this service uses', () => {
   expect(linesFor({})).toMatch(/npm run demo +an agent serves/)
   expect(linesFor({})).toMatch(/tenant create NAME +your own tenant.*in this folder/)
+  expect(linesFor({})).toMatch(/npx countersign gateway +govern an agent in any language/)
   const elsewhere = linesFor({ 'data-folder': '/srv/data' })
   expect(elsewhere).toContain('npm run demo -- --data-folder /srv/data')
   expect(elsewhere).toContain('npx countersign tenant create NAME --data-folder /srv/data')
