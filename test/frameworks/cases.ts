@@ -71,6 +71,42 @@ export const CASES: readonly Case[] = [
     },
   },
   {
+    id: 'reused-id',
+    name: 'an id that the model uses again stands for the later call, whose verdict is its own',
+    contracts: [look, pay],
+    turns: [
+      { calls: [call('c1', 'pay', { amount: 5 })] },
+      { calls: [call('c1', 'pay', { amount: 500 })] },
+      { calls: [call('c1', 'look')] },
+      DONE,
+    ],
+    expected: {
+      offered: [BOTH, BOTH, BOTH, BOTH],
+      ran: ['pay {"amount":5}', 'look {}'],
+      told: {},
+      ledger: [
+        'proposed c1 pay allow',
+        'receipt c1 succeeded executed',
+        'proposed c1 pay block argument_value_mismatch',
+        'proposed c1 look allow',
+        'receipt c1 succeeded executed',
+      ],
+    },
+  },
+  {
+    id: 'nothing-returned',
+    name: 'a tool that returns nothing has run',
+    contracts: [look, pay],
+    silent: ['look'],
+    turns: [{ calls: [call('c1', 'look')] }, DONE],
+    expected: {
+      offered: [BOTH, BOTH],
+      ran: ['look {}'],
+      told: {},
+      ledger: ['proposed c1 look allow', 'receipt c1 succeeded executed'],
+    },
+  },
+  {
     id: 'lost',
     name: 'a run of which the process told nobody is unknown, never succeeded',
     contracts: [look, pay],

@@ -10,7 +10,7 @@ setTracingDisabled(true)
 /** An agent of the OpenAI Agents SDK, run by a runner. */
 export const openaiAgentsFace: Face = {
   name: '@openai/agents',
-  lacks: {},
+  lacks: { 'reused-id': 'the SDK refuses an answer that uses an id again' },
   open(story) {
     const session = openSession(story.options)
     const model = scripted(story)

@@ -68,6 +68,8 @@ export interface Case {
   readonly turns: readonly ScriptedTurn[]
   /** Tools that throw, by name. */
   readonly failing?: readonly string[]
+  /** Tools that return nothing, by name. */
+  readonly silent?: readonly string[]
   readonly serverIsDown?: true
   /** The process is lost when a tool has run, before the server hears of it; another one takes the session over. */
   readonly diesAfterRun?: true
