@@ -24,7 +24,7 @@ function chunk(delta: object, finish_reason: string | null) {
  */
 export async function measureFirstText(url: string, request: { model: string }, contracts: readonly Contract[]) {
   const make = () => new OpenAI({ apiKey: 'unused', baseURL: `${url}/v1`, maxRetries: 0 })
-  const session = replay(make(), { contracts, apiKey: '', maxRetries: 1 })
+  const session = replay(make(), { contracts, apiKey: '', maxRetries: 1, diagnostics: () => {} })
   const clients = { bare: make(), retries: session.client }
   const times: Record<keyof typeof clients, { first: number[]; whole: number[] }> = {
     bare: { first: [], whole: [] },
