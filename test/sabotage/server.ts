@@ -3,7 +3,11 @@ import type { Bugs } from './sabotages.js'
 /** Sessions, workflows and plans on the server. */
 export const serverSabotages: Bugs = {
   'packages/server/src/change/shared-limits.ts': [
-    { breaks: 'shared-limit.never-exceeded', from: 'bound: guarded ? limit.most : null,', to: 'bound: null,' },
+    {
+      breaks: 'shared-limit.never-exceeded',
+      from: 'bound: guarded ? limit.most : null,',
+      to: "bound: guarded ? '1000000' : null,",
+    },
     {
       breaks: 'label.sticks-to-principal',
       from: 'return sticks(plan, call.tool_name) ? call.adds_labels : []',
