@@ -51,6 +51,7 @@ export const clientSession = {
   'mcp.http': 'MCP over HTTP through the gateway is governed for both eras and both client libraries; the server sees its own credential and none of the host',
   'mcp.http-bad-input':
     'A request to an MCP route without the API key, of an unknown server or with a message that contradicts its headers is refused before the server sees it',
+  'mcp.policies': 'Rules on a combination of servers, on arguments and on what a tool returned hold for MCP',
   'mcp.pinned': 'A tool of an MCP server whose description or schema is another than the one first seen or approved is blocked and hidden',
   'face.sub-agents': 'an agent that a tool runs through session.delegate is a session of the workflow, whose handoff ends with the work',
   'face.node-24': 'every face comes to the same verdicts and ledger on Node 24',

@@ -64,6 +64,13 @@ export const SETTINGS = {
     help: 'MCP servers by name: files=URL,db=URL; in the file also {"files":{"url":…,"headers":{…}}}. May be repeated',
     parse: mcpServers,
   }),
+  mcpPins: setting({
+    env: 'COUNTERSIGN_GATEWAY_MCP_PINS',
+    flag: 'mcp-pins',
+    default: null,
+    help: 'file of the definitions of MCP tools; one that changes is blocked until somebody approves it (countersign mcp pins)',
+    parse: path,
+  }),
   apiUrl: setting({
     env: 'COUNTERSIGN_API_URL',
     flag: 'api-url',

@@ -1,6 +1,7 @@
 import { type Diagnostic, openSession } from '@countersign/sdk'
 import type { GatewaySettings } from '../base/settings.js'
 import type { Route } from '../http/route.js'
+import { createFilePins } from './file-pins.js'
 import { createMcpRoute } from './mcp-route.js'
 import { createMemoryPins, type DefinitionPins } from './tool-catalog.js'
 
@@ -14,7 +15,7 @@ const MODES = { observe: 'log-only', shadow: 'shadow', enforce: 'enforce' } as c
 
 /** The route of the MCP servers, where there are any. */
 export function createMcpRoutes(settings: GatewaySettings, { log, fetch, apiKey }: McpParts): Route[] {
-  const { mcpServers, apiUrl, environment, mode, captureLevel, unmatchedPolicy, principal } = settings
+  const { mcpServers, mcpPins, apiUrl, environment, mode, captureLevel, unmatchedPolicy, principal } = settings
   if (mcpServers === null) return []
   const pins = new Map<string, DefinitionPins>()
   const route = createMcpRoute({
@@ -25,7 +26,8 @@ export function createMcpRoutes(settings: GatewaySettings, { log, fetch, apiKey 
     maxBytes: settings.maxBodyMb * 1024 * 1024,
     pins(agent, server) {
       const key = `${agent}\n${server}`
-      const known = pins.get(key) ?? createMemoryPins()
+      const known =
+        pins.get(key) ?? (mcpPins === null ? createMemoryPins() : createFilePins(mcpPins, { agent, server }))
       pins.set(key, known)
       return known
     },

@@ -1,6 +1,7 @@
 import { openSession, prepareContracts, type ReplayOptions, type Session } from '@countersign/sdk'
 import { serverNameProblem } from '../base/mcp-servers.js'
 import { jsonValue, oneOf, webAddress } from '../base/setting-values.js'
+import { createFilePins } from '../mcp/file-pins.js'
 import { runStdioProxy, type StdioProxyOptions } from '../mcp/stdio-proxy.js'
 import { createMemoryPins } from '../mcp/tool-catalog.js'
 
@@ -16,6 +17,7 @@ export interface McpFlags {
   readonly 'capture-level'?: string | undefined
   readonly 'api-url'?: string | undefined
   readonly principal?: string | undefined
+  readonly pins?: string | undefined
 }
 
 /** A flag of `countersign mcp` has a wrong value. */
@@ -45,7 +47,7 @@ export async function startMcp(
       await session?.close()
     },
     server,
-    pins: createMemoryPins(),
+    pins: flags.pins === undefined ? createMemoryPins() : createFilePins(flags.pins, { agent: flags.agent, server }),
     command,
     env: environmentOfServer(env),
     note: say,
