@@ -29,6 +29,31 @@ describe('every case by the SDK without a server', () => {
   })
 })
 
+/** Open on one day that is neither near nor a Thursday, when the clock of local cases begins: closed at any time. */
+function closedHours(): Case {
+  const weekday = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: 'UTC' })
+  const later = [3, 4].map((days) => weekday.format(Date.now() + days * 86_400_000).toLowerCase())
+  const day = later.find((name) => name !== 'thu') ?? ''
+  const hours = { time_zone: 'UTC', allow: [{ days: day, from: '00:00', to: '24:00' }] }
+  const [model] = loadCases('server')
+  if (model === undefined) throw new Error('there is no case')
+  return {
+    ...model,
+    name: 'closed hours',
+    session: undefined,
+    contracts: [{ tool: 'pay', hours }],
+    steps: [{ calls: [{ tool: 'pay' }], removed: { pay: 'forbidden_in_state' }, expect: ['forbidden_tool'] }],
+  }
+}
+
+proves(['contract.hours'], 'hours block by the clock of the server, and of the process', async () => {
+  const run = closedHours()
+  const local = differences(run, await runCaseLocally(run))
+  expect(local.seen).toEqual(local.expected)
+  const onServer = differences(run, await runCaseOnServer(run, runtime))
+  expect(onServer.seen).toEqual(onServer.expected)
+})
+
 proves(
   ['turn.server-decides', 'block.output-invariant-failed'],
   'every case by the server decides as by the engine',

@@ -104,4 +104,21 @@ describe('countersign test', () => {
       'does not exist',
     )
   })
+
+  test('--watch runs the stories again when a file changes', async () => {
+    writeFileSync(join(folder, 'a.test.yaml'), story('{ call: look, expect: allow }'))
+    const printed: string[] = []
+    const watching = command.run([folder, '--watch'], {
+      print: (line) => {
+        printed.push(line)
+        if (line.includes('0 of 1')) throw new Error('seen')
+      },
+      // The watcher is there when it says that it waits.
+      note: () => writeFileSync(join(folder, 'a.test.yaml'), story('{ call: look, expect: block }')),
+    })
+    await expect(watching).rejects.toThrow('seen')
+    expect(printed[0]).toBe('1 of 1 stories as expected')
+    await expect(run(null, folder, '--watch', '--junit', join(folder, 'a.xml'))).rejects.toThrow(UsageError)
+    await expect(run(null, join(folder, 'none'), '--watch')).rejects.toThrow(UsageError)
+  })
 })
