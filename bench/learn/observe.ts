@@ -1,29 +1,19 @@
 import {
-  addCall,
-  addColumns,
   flowOf,
-  newSummary,
   newTrail,
   type ObservedCall,
+  type ObservedSession,
   sawCall,
   sawResult,
   sawUser,
-  type ToolSummary,
   takeColumns,
 } from '@countersign/engine'
 import type { Column } from '@countersign/protocol'
 import type { RecordedCall, Trace } from './dataset.js'
 
-/** What the learner gets from the capture of one session. */
-export interface ObservedSession {
-  readonly id: string
-  readonly calls: readonly ObservedCall[]
-  readonly columns: readonly Column[]
-}
-
 /** Observes a session as the SDK does: flows before each turn, results after it. */
 export function observe(trace: Trace): ObservedSession {
-  const trail = newTrail()
+  const trail = newTrail(SALT)
   sawUser(trail, trace.user)
   const calls: ObservedCall[] = []
   const columns: Column[] = []
@@ -39,24 +29,11 @@ export function observe(trace: Trace): ObservedSession {
     }
     columns.push(...takeColumns(trail))
   }
-  return { id: trace.id, calls, columns }
+  const requestWords = trail.requestWords ?? undefined
+  return { id: trace.id, request: trace.user, requestWords, calls, columns }
 }
 
 export const SALT = 'benchmark'
-
-export function learn(sessions: readonly ObservedSession[]): ToolSummary[] {
-  const byTool = new Map<string, ToolSummary>()
-  const summaryOf = (tool: string): ToolSummary => {
-    const summary = byTool.get(tool) ?? newSummary(tool)
-    byTool.set(tool, summary)
-    return summary
-  }
-  for (const { id, calls, columns } of sessions) {
-    for (const call of calls) addCall(summaryOf(call.tool), call, SALT)
-    for (const column of columns) addColumns(summaryOf(column.tool), id, [column])
-  }
-  return [...byTool.values()]
-}
 
 /** Calls of one assistant message were proposed together, after what the user had said since the last one. */
 export interface RecordedTurn {

@@ -9,6 +9,15 @@ export {
 export { addToTally, type BacktestTally, type Expected, newTally, reportOf } from './backtest/backtest-report.js'
 export { readStories } from './backtest/read-stories.js'
 export { runStory, type StoryFailure } from './backtest/run-story.js'
+export {
+  type LearnedPlan,
+  type LearnedRates,
+  type LearnOptions,
+  learnPlan,
+  MOST_BLOCKED,
+  MOST_FIRED,
+  summariesOf,
+} from './backtest/self-test.js'
 export { type CompileNote, describeNote } from './compile/compile-note.js'
 export { type CompileResult, compilePlan, compilePlanInSteps, type PlanSources } from './compile/compile-plan.js'
 export { compileWorkflow, type WorkflowCompilation } from './compile/compile-workflow.js'
@@ -117,6 +126,7 @@ export {
 export { tripsOnBlock } from './judge/trips-on-block.js'
 export { type ValidationResult, validateResponse } from './judge/validate.js'
 export { upperBound } from './learn/bound.js'
+export type { ObservedSession } from './learn/calibrate.js'
 export {
   type Draft,
   type DraftOptions,

@@ -64,6 +64,8 @@ export interface CallComparison {
   readonly decision: 'allow' | 'block'
   /** A person was asked first. */
   readonly asked: boolean
+  /** What a person was asked, and about which arguments. */
+  readonly questions: readonly { readonly id: string; readonly reason: string; readonly paths: readonly string[] }[]
   readonly reasons: readonly Block[]
 }
 
@@ -145,6 +147,11 @@ function playTurn(replay: Replay, turn: PastTurn, index: number): CallComparison
     tool: decision.tool_name,
     decision: decision.decision,
     asked: decision.checkpoint_required,
+    questions: decision.checkpoints.map(({ checkpoint_id, reason, context }) => ({
+      id: checkpoint_id,
+      reason,
+      paths: context.map(({ path }) => path),
+    })),
     reasons: decision.reasons,
   }))
 }

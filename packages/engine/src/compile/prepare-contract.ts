@@ -60,6 +60,7 @@ export function* prepareContract(contract: CompiledContract, around: ContractSur
     ...kept,
     usesRefs: kept.refs.length > 0 || [...outputInvariants, ...argumentInvariants].some(({ ref }) => ref !== null),
     sources: prepareSources(contract.sources, report),
+    longest: longestTexts(contract.columns),
     preconditions: around.preconditions,
     provides: around.provides,
     resources: prepareResources(contract.resources, report),
@@ -129,6 +130,14 @@ function prepareSources(list: CompiledContract['sources'], report: Report): Prep
     report(['sources', index, 'path'], 'a source path can only name arguments', FIXES.source_path)
     return []
   })
+}
+
+function longestTexts(columns: CompiledContract['columns']): ReadonlyMap<string, number> {
+  const longest = new Map<string, number>()
+  for (const column of columns ?? []) {
+    if (column.longest !== undefined) longest.set(column.path, Math.max(longest.get(column.path) ?? 0, column.longest))
+  }
+  return longest
 }
 
 function prepareResources(list: CompiledContract['resources'], report: Report): PreparedResource[] {

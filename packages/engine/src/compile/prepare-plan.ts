@@ -8,6 +8,7 @@ import {
 import type { PolicyEvaluator } from '../contract/cedar.js'
 import type { Plan, PreparedContract, PreparedPrecondition, Provision } from '../contract/plan.js'
 import { asksBySource } from '../contract/source-rule.js'
+import { askFrom } from '../contract/surprise.js'
 import { canonicalJson } from '../json/canonical-json.js'
 import { hashValue, sha256Hex } from '../json/hash.js'
 import { checkStrictValue } from '../json/strict-json.js'
@@ -154,12 +155,14 @@ function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, P
   const asks = (contract: PreparedContract) =>
     contract.checkpoints.length > 0 ||
     contract.risk === 'checkpoint' ||
+    contract.definition.surprise !== undefined ||
     (contract.definition.sources ?? []).some(asksBySource)
   return {
     usesPolicy: compiled.session.policy !== undefined || all.some(({ definition }) => definition.policy !== undefined),
     hasStickyLabels: all.some(({ definition }) => definition.labels?.sticks_to !== undefined),
     usesLabels: all.some(({ definition }) => definition.labels !== undefined),
     hasCheckpoints: all.some(asks),
+    asksFrom: compiled.session.surprise === undefined ? null : askFrom(compiled.session.surprise),
     inputPaths: [...inputPaths].sort(),
     forbiddenBy,
   }
@@ -198,7 +201,10 @@ function longestTimeout(contracts: ReadonlyMap<string, PreparedContract>, tools:
     const contract = contracts.get(tool)
     const run = contract?.definition.timeouts?.total_ms ?? DEFAULT_TOOL_TIMEOUT_MS
     const asking = (contract?.checkpoints ?? []).map(({ definition }) => definition.timeout_seconds * 1_000)
-    const bySource = contract?.risk === 'checkpoint' || contract?.definition.sources?.some(asksBySource)
+    const bySource =
+      contract?.risk === 'checkpoint' ||
+      contract?.definition.surprise !== undefined ||
+      contract?.definition.sources?.some(asksBySource)
     if (bySource) asking.push(LIMITS.checkpointTimeoutDefaultSeconds * 1_000)
     longest = Math.max(longest, run + asking.reduce((sum, ms) => sum + ms, 0))
   }

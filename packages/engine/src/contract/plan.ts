@@ -32,6 +32,8 @@ export interface Plan {
   /** Some contract names a label. */
   readonly usesLabels: boolean
   readonly hasCheckpoints: boolean
+  /** The score from which an unusual call asks; null if the plan does not say. */
+  readonly asksFrom: number | null
   /** Paths of the request that the input invariants of any contract read. */
   readonly inputPaths: readonly string[]
   /** Tool -> the tools whose use forbids it. */
@@ -68,6 +70,8 @@ export interface PreparedContract {
   /** True if a value of a call must equal a binding: by `refs`, or by `ref` in an invariant. */
   readonly usesRefs: boolean
   readonly sources: readonly PreparedSource[]
+  /** Of each column of its results, by path: the length of the longest text ever captured. */
+  readonly longest: ReadonlyMap<string, number>
   /** The arguments whose values are keys, each once. */
   readonly keys: readonly CompiledPath[]
   /** Every name with the key that it is used under, each pair once: rules refer to them by their place here. */

@@ -12,6 +12,7 @@ export function describeContract(contract: Contract): string[] {
     ...(contract.preconditions ?? []).map(describePrecondition),
     ...describeOrder(contract),
     ...(contract.sources ?? []).flatMap(describeSourceRule),
+    ...(contract.surprise === undefined ? [] : [SURPRISE_WORDS[contract.surprise.unused === true ? 'unused' : 'used']]),
     ...(contract.refs ?? []).map(({ path, ref, key }) => `${path} equals the value bound as ${ref}${forKey(key)}.`),
     ...describeBudgets(contract),
     ...describeLabels(contract),
@@ -24,6 +25,11 @@ export function describeContract(contract: Contract): string[] {
     ...describeHours(contract.hours),
   ]
 }
+
+const SURPRISE_WORDS = {
+  used: 'A person is asked about a call that is unlike those learned from.',
+  unused: "No session used it: a person is asked unless the user's words name what it does.",
+} as const
 
 type WrittenSource = NonNullable<Contract['sources']>[number]
 
@@ -42,7 +48,7 @@ function describeSourceRule({ path, role, from, otherwise, dictated, quoted, inv
   ]
 }
 
-const OUTCOMES = { ask: 'a person is asked', block: 'the call is blocked' } as const
+const OUTCOMES = { ask: 'a person is asked', block: 'the call is blocked', note: 'it is only noted' } as const
 
 function describeHours(hours: Contract['hours']): string[] {
   if (hours === undefined) return []

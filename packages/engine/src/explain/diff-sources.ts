@@ -28,8 +28,8 @@ function diffSource(before: SourceRule, after: SourceRule, say: Say): PlanChange
     ),
   ]
   if (before.otherwise !== after.otherwise) {
-    const effect = after.otherwise === 'ask' ? 'allows' : 'blocks'
-    changes.push(say(effect, `any other source of ${path} ${after.otherwise === 'ask' ? 'asks a person' : 'blocks'}`))
+    const effect = STRENGTH[after.otherwise] > STRENGTH[before.otherwise] ? 'blocks' : 'allows'
+    changes.push(say(effect, `any other source of ${path} ${OUTCOMES[after.otherwise]}`))
   }
   for (const [word, what] of BESIDE) {
     if (before[word] === after[word]) continue
@@ -57,7 +57,12 @@ const BESIDE = [
   ['quoted', 'text that repeats free text of a result'],
   ['invented', 'an address or id that was seen nowhere'],
 ] as const
-const STRENGTH = { none: 0, ask: 1, block: 2 } as const
-const OUTCOMES = { none: 'is not judged for itself', ask: 'asks a person', block: 'blocks' } as const
+const STRENGTH = { none: 0, note: 1, ask: 2, block: 3 } as const
+const OUTCOMES = {
+  none: 'is not judged for itself',
+  note: 'is only noted',
+  ask: 'asks a person',
+  block: 'blocks',
+} as const
 
 const originsOf = (rule: SourceRule | undefined): string => (rule?.from ?? []).map(describeOrigin).join(', or ')

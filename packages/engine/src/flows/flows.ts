@@ -1,5 +1,6 @@
 import {
   type CallFlow,
+  type CallSigns,
   type Column,
   FLOW_LIMITS,
   type LeafFlow,
@@ -12,12 +13,20 @@ import { comparable, isAddress, kindOf, tokensOf, withoutSchemes } from '../json
 import { findInText } from './find-in-text.js'
 import { type Measures, measureOf, measuresIn } from './measures.js'
 import { type Cell, readResult } from './read-result.js'
+import { requestWords } from './request-words.js'
+import { imperativesIn, mandateOf, stemsOf } from './signs.js'
 
 /** What a conversation has shown so far, in bounded memory: the user's words, allowed calls and their results. */
 export interface Trail {
   /** Key for the fingerprint of the first request; null for no fingerprint. */
   readonly key: string | null
   request: string | null
+  /** Which words the first request has (`request-words.ts`). */
+  requestWords: string | null
+  /** The user's words by their stems; created when a call is first looked at. */
+  said: Set<string> | null
+  /** The most that one text of a result tells its reader to do. */
+  imperative: number
   order: number
   userTexts: SeenText[]
   resultTexts: (SeenText & { tool: string; path: string })[]
@@ -76,6 +85,9 @@ type Writable<T> = T extends ReadonlyMap<infer Key, infer Value> ? Map<Key, Valu
 export const newTrail = (key: string | null = null): Trail => ({
   key,
   request: null,
+  requestWords: null,
+  said: null,
+  imperative: 0,
   order: 0,
   userTexts: [],
   resultTexts: [],
@@ -91,8 +103,13 @@ export const newTrail = (key: string | null = null): Trail => ({
 /** Records what the user said. */
 export function sawUser(trail: Trail, text: string): void {
   const order = ++trail.order
-  if (trail.key !== null) trail.request ??= saltedHash(trail.key, text.toWellFormed()).slice(0, 32)
-  if (roomFor(trail, text)) trail.userTexts.push({ order, text: withoutSchemes(text) })
+  if (trail.key !== null && trail.request === null) {
+    trail.request = saltedHash(trail.key, text.toWellFormed()).slice(0, 32)
+    trail.requestWords = requestWords(trail.key, text)
+  }
+  if (!roomFor(trail, text)) return
+  trail.userTexts.push({ order, text: withoutSchemes(text) })
+  trail.said = null
 }
 
 /** Records a call that was allowed and ran. Its arguments count as sources for later calls. */
@@ -113,7 +130,9 @@ export function sawCall(trail: Trail, tool: string, argumentsValue: unknown): vo
 export function sawResult(trail: Trail, tool: string, result: unknown, failed = false): void {
   const order = ++trail.order
   if (failed) {
-    noteText(trail, { order, tool, path: '$', text: textOf(result) })
+    const text = textOf(result)
+    noteText(trail, { order, tool, path: '$', text })
+    if (kindOf(text) === 'prose') trail.imperative = Math.max(trail.imperative, imperativesIn(text))
     return
   }
   const { cells, cut } = readResult(result)
@@ -125,7 +144,8 @@ const textOf = (result: unknown): string => (typeof result === 'string' ? result
 
 function noteCell(trail: Trail, order: number, tool: string, { path, place, value }: Cell): void {
   const kind = kindOf(value)
-  noteColumn(trail, tool, path, place, kind)
+  noteColumn(trail, tool, path, place, kind, typeof value === 'string' ? value.length : 0)
+  if (kind === 'prose') trail.imperative = Math.max(trail.imperative, imperativesIn(String(value)))
   if (typeof value === 'boolean') return
   const text = comparable(value, kind)
   const sighting: Sighting = { order, source: { seen: place, tool, path } }
@@ -140,14 +160,32 @@ function noteText(trail: Trail, text: Trail['resultTexts'][number]): void {
   if (roomFor(trail, text.text)) trail.resultTexts.push({ ...text, text: withoutSchemes(text.text) })
 }
 
-function noteColumn(trail: Trail, tool: string, path: string, place: 'cell' | 'key', kind: ValueKind): void {
+function noteColumn(
+  trail: Trail,
+  tool: string,
+  path: string,
+  place: 'cell' | 'key',
+  kind: ValueKind,
+  length: number,
+): void {
   const key = columnKey(tool, path, place)
   const known = trail.columns.get(key)
   if (known === undefined) {
     if (trail.columns.size >= TRAIL_LIMITS.columns) trail.incomplete = true
-    else writable(trail, 'columns').set(key, { column: { tool, path, place, holds: [kind] }, fresh: true })
-  } else if (!known.column.holds.includes(kind)) {
-    known.column.holds = [...known.column.holds, kind].sort()
+    else
+      writable(trail, 'columns').set(key, {
+        column: { tool, path, place, holds: [kind], longest: length },
+        fresh: true,
+      })
+    return
+  }
+  const { column } = known
+  if (!column.holds.includes(kind)) {
+    column.holds = [...column.holds, kind].sort()
+    known.fresh = true
+  }
+  if (length > (column.longest ?? 0)) {
+    column.longest = length
     known.fresh = true
   }
 }
@@ -214,8 +252,27 @@ export function flowOf(trail: Trail, call: { id: string; tool: string; arguments
     prior_tools: [...trail.calls.keys()].slice(0, FLOW_LIMITS.priorTools),
     prior_calls: trail.calls.get(call.tool) ?? 0,
     ...(incomplete && { incomplete }),
+    signs: signsOf(trail, call.tool),
   }
 }
+
+/** How the call fits the user's words, and what was read before it. */
+function signsOf(trail: Trail, tool: string): CallSigns {
+  trail.said ??= stemsOf(trail.userTexts.map(({ text }) => text).join('\n'))
+  const long = [...trail.columns.values()]
+    .filter(({ column }) => (column.longest ?? 0) >= LONG_TEXT)
+    .map(({ column }) => ({ tool: column.tool, path: column.path, length: column.longest ?? 0 }))
+  if (long.length > FLOW_LIMITS.longTexts) long.sort((a, b) => b.length - a.length)
+  return {
+    mandate: mandateOf(tool, trail.said),
+    imperative: Math.min(trail.imperative, MOST_IMPERATIVES),
+    texts: long.slice(0, FLOW_LIMITS.longTexts),
+  }
+}
+
+/** Shorter texts tell nobody what to do. */
+const LONG_TEXT = 40
+const MOST_IMPERATIVES = 99
 
 /** The columns that results have shown since the last time they were taken. */
 export function takeColumns(trail: Trail): Column[] {

@@ -1,5 +1,6 @@
 import {
   type Block,
+  type CallFlow,
   type CheckpointTrigger,
   type JsonObject,
   type LedgerCall,
@@ -9,6 +10,7 @@ import {
 } from '@countersign/protocol'
 import { findIn, holdsSomewhere } from '../contract/check-invariant.js'
 import type { Plan, PreparedContract } from '../contract/plan.js'
+import { unusualCall } from '../contract/surprise.js'
 import { saltedHash } from '../json/hash.js'
 import { plainText } from '../text/cut-text.js'
 import { spendOnJudging } from '../text/judging-budget.js'
@@ -20,11 +22,13 @@ export interface CheckedCall {
   readonly tool: string
   readonly arguments: JsonObject
   readonly idPrefix: string
+  /** Null if the client did not say where values were seen; absent where that is judged elsewhere. */
+  readonly flow?: CallFlow | null
 }
 
 /**
  * The checkpoints that a call must pass before it runs: those of its contract whose conditions hold, one if
- * `risk_defaults` asks for it, and one for values with an unusual source.
+ * `risk_defaults` asks for it, one for values with an unusual source, and one for a call unlike those learned from.
  */
 export function triggeredCheckpoints(
   plan: Plan,
@@ -60,7 +64,23 @@ export function triggeredCheckpoints(
       ),
     )
   }
+  const unusual = unusualReason(plan, contract, call)
+  if (unusual !== null) {
+    const noted = sourceViolations.filter(({ otherwise }) => otherwise === 'note').slice(0, MAX_REASONS)
+    const reason = [unusual, ...noted.map(({ remedy }) => remedy)].join('; ')
+    triggers.push(defaultTrigger(call, 'unusual', plainText(reason, MAX_REASON_LENGTH - 1), []))
+  }
   return triggers
+}
+
+function unusualReason(plan: Plan, contract: PreparedContract, { tool, flow }: CheckedCall): string | null {
+  const { surprise } = contract.definition
+  if (surprise === undefined || plan.asksFrom === null || flow === undefined) return null
+  return unusualCall(tool, surprise, {
+    flow,
+    threshold: plan.asksFrom,
+    longestOf: (from, path) => plan.contracts.get(from)?.longest.get(path) ?? null,
+  })
 }
 
 const MAX_REASON_LENGTH = 500

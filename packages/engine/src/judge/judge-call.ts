@@ -1,4 +1,4 @@
-import type { Block, CheckpointTrigger, ContractFailure, JsonObject } from '@countersign/protocol'
+import type { Block, CallFlow, CheckpointTrigger, ContractFailure, JsonObject } from '@countersign/protocol'
 import { checkInvariants } from '../contract/check-invariant.js'
 import type { Plan, PreparedContract } from '../contract/plan.js'
 import type { SourceContext } from '../contract/source-rule.js'
@@ -77,11 +77,16 @@ function applyRules(
   const amounts = args === null || contract === null ? NO_AMOUNTS : amountsOf(contract, args, keys)
   const shared = proposal.shared ?? null
   const draws = shared === null ? NO_DRAWS : drawsOf(plan, shared, call.name, args)
-  const sourceViolations = args === null || contract === null ? [] : violationsOf(proposal, contract, call, args)
+  const flow = args === null || contract === null ? null : flowFor(proposal, contract, call)
+  const sourceViolations = args === null || contract === null ? [] : violationsOf(plan, contract, flow, args)
   const checkpoints =
     args === null || proposal.asks === false
       ? []
-      : triggeredCheckpoints(plan, { tool: call.name, arguments: args, idPrefix: pendingCallId }, sourceViolations)
+      : triggeredCheckpoints(
+          plan,
+          { tool: call.name, arguments: args, idPrefix: pendingCallId, flow },
+          sourceViolations,
+        )
   const blocks = judgeByLadder(
     {
       tool: call.name,
@@ -117,14 +122,19 @@ function applyRules(
   return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, keys, amounts, draws, consequences }
 }
 
+/** Where the call's arguments were seen; null where no rule asks, or the client did not say. */
+function flowFor({ flows }: Proposal, { sources, definition }: PreparedContract, call: ToolCall): CallFlow | null {
+  if (sources.length === 0 && definition.surprise === undefined) return null
+  return flows?.calls.find((item) => item.call_id === call.id && item.tool === call.name) ?? null
+}
+
 function violationsOf(
-  { plan, flows }: Proposal,
+  plan: Plan,
   contract: PreparedContract,
-  call: ToolCall,
+  flow: CallFlow | null,
   args: JsonObject,
 ): SourceViolation[] {
   if (contract.sources.length === 0) return []
-  const flow = flows?.calls.find((item) => item.call_id === call.id && item.tool === call.name) ?? null
   const context: SourceContext = {
     columnsOf: (tool) => plan.contracts.get(tool)?.definition.columns ?? null,
     isGuarded: (tool) => (plan.contracts.get(tool)?.sources ?? []).length > 0,

@@ -1,4 +1,4 @@
-import type { ResultColumn, SideEffect, SourceOrigin, SourceRule, ValueKind } from '@countersign/protocol'
+import type { Otherwise, ResultColumn, SideEffect, SourceOrigin, SourceRule, ValueKind } from '@countersign/protocol'
 import {
   argumentName,
   isActionable,
@@ -15,7 +15,7 @@ import { SUMMARY_LIMITS, type ToolSummary } from './summary.js'
 export interface SourceLearning extends SourceContext {
   readonly pool: ReadonlyMap<string, FlowSummary>
   readonly salt: string
-  readonly otherwise: 'block' | 'ask'
+  readonly otherwise: Otherwise
 }
 
 export const SUPPORT = {
@@ -79,8 +79,8 @@ export const defaultSource = (learning: Pick<SourceLearning, 'otherwise'>): Sour
 /** People quote and models make addresses up for good reasons too: a person decides. */
 const judgedBeside = ({ otherwise }: Pick<SourceLearning, 'otherwise'>) => ({
   dictated: otherwise,
-  quoted: 'ask' as const,
-  invented: 'ask' as const,
+  quoted: otherwise === 'note' ? otherwise : ('ask' as const),
+  invented: otherwise === 'note' ? otherwise : ('ask' as const),
 })
 
 /** Dates, amounts and flags identify nobody: they are judged only if free text dictates them. */
@@ -215,16 +215,17 @@ export const describePlace = ([seen, tool, path]: Place): string => `${seen} ${p
 
 /** What each column of a tool's results contained. */
 export function learnedColumns(summary: ToolSummary): ResultColumn[] {
-  const columns = summary.columns.entries.map(([key, { kinds }]) => {
+  const columns = summary.columns.entries.map(([key, { kinds, longest }]) => {
     const place = key.startsWith('key ') ? ('key' as const) : ('cell' as const)
-    return { path: key.slice(place.length + 1), place, kinds }
+    return { path: key.slice(place.length + 1), place, kinds, longest }
   })
   const tables = columns.filter(({ path }) => path !== '$').map(({ kinds }) => mostSessions(Object.values(kinds)))
   return columns
-    .map(({ path, place, kinds }): ResultColumn => {
+    .map(({ path, place, kinds, longest }): ResultColumn => {
       const holds = (Object.keys(kinds) as ValueKind[]).sort()
       const remark = path === '$' && mostSessions([kinds.prose ?? []]) <= SUPPORT.remarkShare * Math.max(0, ...tables)
-      return { path, place, holds: remark ? holds.filter((kind) => kind !== 'prose') : holds }
+      const held = remark ? holds.filter((kind) => kind !== 'prose') : holds
+      return { path, place, holds: held, ...(longest !== undefined && { longest }) }
     })
     .sort((a, b) => (a.path + a.place < b.path + b.place ? -1 : 1))
 }

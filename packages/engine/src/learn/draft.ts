@@ -1,4 +1,11 @@
-import { type Contract, confidenceOf, LIMITS, type SideEffect, type SourceRule } from '@countersign/protocol'
+import {
+  type Contract,
+  confidenceOf,
+  LIMITS,
+  type Otherwise,
+  type SideEffect,
+  type SourceRule,
+} from '@countersign/protocol'
 import { runToEnd, type Steps } from '../text/steps.js'
 import { upperBound } from './bound.js'
 import { type DeclaredValue, declaredTexts, readDeclared } from './declared-schema.js'
@@ -51,7 +58,7 @@ export interface Draft {
 export interface DraftOptions {
   /** The agent's: known values are stored as hashes under it. */
   readonly salt: string
-  readonly otherwise: 'block' | 'ask'
+  readonly otherwise: Otherwise
   readonly offered?: readonly OfferedTool[]
 }
 

@@ -37,6 +37,8 @@ export interface ToolSummary {
 export interface ColumnSummary {
   /** Sessions by the kind of value in the column. */
   kinds: Partial<Record<ValueKind, Sketch>>
+  /** The length of the longest text in it. Absent in what an older version learned. */
+  longest?: number
 }
 
 /** First calls of a session, and how many of them followed each other tool. */
@@ -116,9 +118,10 @@ export function addCall(summary: ToolSummary, call: ObservedCall, salt: string):
 /** Adds what was seen in results of this tool. */
 export function addColumns(summary: ToolSummary, session: string, columns: readonly Column[]): void {
   const hash = sketchHash(session)
-  for (const { path, place, holds } of columns) {
+  for (const { path, place, holds, longest } of columns) {
     const column = sampled(summary.columns, `${place} ${path}`, SUMMARY_LIMITS.columns, newColumn)
     if (column === null) continue
+    if (longest !== undefined) column.longest = Math.max(column.longest ?? 0, longest)
     for (const kind of holds) {
       column.kinds[kind] ??= []
       addToSketch(column.kinds[kind], hash, SUMMARY_LIMITS.columnSessions)
@@ -150,7 +153,8 @@ function mergeColumns(a: ColumnSummary, b: ColumnSummary): ColumnSummary {
   for (const kind of Object.keys(b.kinds) as ValueKind[]) {
     kinds[kind] = mergeSketches(a.kinds[kind] ?? [], b.kinds[kind] ?? [], SUMMARY_LIMITS.columnSessions)
   }
-  return { kinds }
+  const longest = Math.max(a.longest ?? -1, b.longest ?? -1)
+  return { kinds, ...(longest >= 0 && { longest }) }
 }
 
 const newColumn = (): ColumnSummary => ({ kinds: {} })

@@ -11,6 +11,7 @@ export const FLOW_LIMITS = {
   sourcesPerValue: 12,
   columns: 512,
   priorTools: 64,
+  longTexts: 32,
   pathLength: 256,
 } as const
 
@@ -72,6 +73,18 @@ export const leafFlowSchema = z.strictObject({
 })
 export type LeafFlow = z.infer<typeof leafFlowSchema>
 
+/**
+ * How a call fits the user's words, and what was read before it. `mandate`: 0 if they name the tool's deed and its object,
+ * 1 for one of the two, 2 for neither. `imperative`: how many turns of phrase in one text of a result tell the reader
+ * what to do. `texts`: how long the texts in columns of results were.
+ */
+export const callSignsSchema = z.strictObject({
+  mandate: z.int().min(0).max(2),
+  imperative: z.int().min(0).max(99),
+  texts: z.array(z.strictObject({ tool: toolName, path: flowPath, length: z.int().min(0) })).max(FLOW_LIMITS.longTexts),
+})
+export type CallSigns = z.infer<typeof callSignsSchema>
+
 export const callFlowSchema = z.strictObject({
   call_id: z.string().max(256),
   tool: toolName,
@@ -81,6 +94,7 @@ export const callFlowSchema = z.strictObject({
   prior_calls: z.int().min(0),
   /** Something seen earlier was dropped, or arguments were left out: "nowhere" proves nothing. */
   incomplete: z.boolean().optional(),
+  signs: callSignsSchema.optional(),
 })
 export type CallFlow = z.infer<typeof callFlowSchema>
 
@@ -91,6 +105,8 @@ export const columnSchema = z.strictObject({
   path: flowPath,
   place: columnPlaceSchema,
   holds: kinds,
+  /** The length of its longest text so far. */
+  longest: z.int().min(0).optional(),
 })
 export type Column = z.infer<typeof columnSchema>
 
@@ -105,6 +121,14 @@ export const flowsSchema = z.strictObject({
   request: z
     .string()
     .regex(/^[0-9a-f]{32}$/)
+    .optional(),
+  /**
+   * Which words that request has, as 32 smallest hashes under the same key, a byte each: how many of them agree shows how
+   * much two requests have in common.
+   */
+  request_words: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
     .optional(),
 })
 export type Flows = z.infer<typeof flowsSchema>

@@ -104,7 +104,9 @@ export const knownValuesSchema = z.strictObject({
   salt: z.string().min(1).max(128),
   hashes: z.array(hashSchema).max(1_024),
 })
-export const otherwiseSchema = z.enum(['block', 'ask'])
+/** `note` neither blocks nor asks: a person who is asked for another reason sees it. */
+export const otherwiseSchema = z.enum(['block', 'ask', 'note'])
+export type Otherwise = z.infer<typeof otherwiseSchema>
 export const sourceRoleSchema = z.enum(['reference', 'content', 'choice'])
 
 export const sourceRuleSchema = z.strictObject({
@@ -134,8 +136,30 @@ export const resultColumnSchema = z.strictObject({
   path: pathSchema,
   place: columnPlaceSchema.default('cell'),
   holds: z.array(valueKindSchema),
+  /** The length of the longest text that it ever held. */
+  longest: z.int().min(0).optional(),
 })
 export type ResultColumn = z.infer<typeof resultColumnSchema>
+
+const weights = z.tuple([z.number().min(0).max(100), z.number().min(0).max(100)])
+/**
+ * How unusual a call of this tool is: what each sign adds where it is somewhat and where it is very unlike the sessions
+ * learned from. `unused`: no session used the tool; a call that the user's words do not name asks.
+ */
+export const surpriseSchema = z.strictObject({
+  mandate: weights,
+  odd: weights,
+  imperative: weights,
+  unused: z.literal(true).optional(),
+})
+export type Surprise = z.infer<typeof surpriseSchema>
+
+/** When to ask about unusual calls: in about `alpha` of the requests like those learned from, whose scores are listed. */
+export const surpriseLevelSchema = z.strictObject({
+  alpha: z.number().gt(0).lt(1),
+  scores: z.array(z.number().min(0).max(1_000)).max(1_024),
+})
+export type SurpriseLevel = z.infer<typeof surpriseLevelSchema>
 
 /** A number, or one that an earlier call established. */
 export const aggregateBoundSchema = z.union([z.number(), z.strictObject({ ref: nameSchema })])

@@ -24,6 +24,8 @@ import {
   schemaDocumentSchema,
   sideEffectSchema,
   sourceRuleSchema,
+  surpriseLevelSchema,
+  surpriseSchema,
   timeoutsSchema,
 } from './contract-rules.js'
 import { sharedLimitSchema } from './shared-limit.js'
@@ -49,6 +51,7 @@ export const contractSchema = z.strictObject({
   refs: z.array(refSchema).optional(),
   sources: z.array(sourceRuleSchema).optional(),
   columns: z.array(resultColumnSchema).max(512).optional(),
+  surprise: surpriseSchema.optional(),
   aggregates: z.array(aggregateSchema).optional(),
   envelopes: z.array(envelopeSchema).optional(),
   establishes: z.array(bindSchema).optional(),
@@ -113,6 +116,7 @@ export const sessionDefinitionSchema = z.strictObject({
   policy: policySchema.optional(),
   hours: hoursSchema.optional(),
   provider_constraints: providerConstraintsSchema.optional(),
+  surprise: surpriseLevelSchema.optional(),
 })
 export type SessionDefinition = z.input<typeof sessionDefinitionSchema>
 

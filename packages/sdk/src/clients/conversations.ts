@@ -149,5 +149,6 @@ function flowsOf(trail: Trail, response: ReadResponse): Flows {
     calls,
     ...(columns.length > 0 ? { columns } : {}),
     ...(trail.request === null ? {} : { request: trail.request }),
+    ...(trail.requestWords === null ? {} : { request_words: trail.requestWords }),
   }
 }

@@ -3,6 +3,7 @@ import type {
   JsonObject,
   JsonValue,
   LeafFlow,
+  Otherwise,
   SourceOrigin,
   SourceRule,
   ValueKind,
@@ -32,7 +33,7 @@ export interface SourceViolation {
   readonly kind: ValueKind
   /** Where the value was seen, earliest first; empty if nowhere. */
   readonly seen: readonly ValueSource[]
-  readonly otherwise: 'block' | 'ask'
+  readonly otherwise: Otherwise
   readonly remedy: string
 }
 
@@ -102,7 +103,7 @@ function judgeMeasure(rule: SourceRule, leaf: Leaf, part: Part, context: SourceC
 /** Text that stands as it is inside the free text of a result. */
 function judgeQuote(
   rule: SourceRule,
-  otherwise: 'block' | 'ask',
+  otherwise: Otherwise,
   leaf: Leaf,
   flow: LeafFlow | null,
   context: SourceContext,
@@ -214,7 +215,7 @@ function comesFrom(source: ValueSource, origin: { result: string; path: string; 
 /** More than anybody reads. */
 const ORIGINS_NAMED = 8
 
-function violationOf(rule: SourceRule, path: string, part: Part, otherwise: 'block' | 'ask'): SourceViolation {
+function violationOf(rule: SourceRule, path: string, part: Part, otherwise: Otherwise): SourceViolation {
   const where = !part.reported
     ? 'the client did not say where it was seen'
     : part.sources.length === 0
