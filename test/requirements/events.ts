@@ -20,4 +20,11 @@ export const events = {
   'learn.invented': 'A made-up address or identifier is asked about, however often one was made up before',
   'learn.default-rule': 'Every text argument of a tool that changes something is judged, also one that nobody has seen',
   'learn.openings-shown': 'Nothing that captures can hold widens what passes without a line of its own at approval',
+  'learn.unusual': 'A call that is unlike those learned from asks a person, with one sentence about what was odd and where',
+  'learn.other-languages': 'Requests and results in languages that the signs cannot read lead to questions, not to passing',
+  'learn.unused-tool': 'A tool that changes something and that no session used asks, unless the user’s words name what it does',
+  'learn.rates':
+    'A learned plan states how many of its own captured requests it would have blocked and asked about, each judged by what was learned without it',
+  'learn.rates.shown': 'A draft made of captures shows the rates that it measured and takes the share of questions that the person chooses',
+  'learn.demoted': 'Learned rules that would fire too often on their own captures ask or are only noted, and the draft says so',
 } satisfies Facts

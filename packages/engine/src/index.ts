@@ -10,6 +10,7 @@ export { addToTally, type BacktestTally, type Expected, newTally, reportOf } fro
 export { readStories } from './backtest/read-stories.js'
 export { runStory, type StoryFailure } from './backtest/run-story.js'
 export {
+  describeRates,
   type LearnedPlan,
   type LearnedRates,
   type LearnOptions,
@@ -146,7 +147,7 @@ export {
   readSummary,
   type ToolSummary,
 } from './learn/summary.js'
-export { describeDraft, draftNotes, writeContract } from './learn/write-contract.js'
+export { describeDraft, draftNotes, writeContract, writeSession } from './learn/write-contract.js'
 export { chainEvent, createExportCheck, verifyChain, verifyExport } from './ledger/chain.js'
 export { sealContradiction, sealsProblem } from './ledger/seals.js'
 export {

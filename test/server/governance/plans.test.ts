@@ -149,6 +149,33 @@ describe('a plan', () => {
     },
   )
 
+  proves('learn.rates.shown', async () => {
+    const words = (at: number) => ['alpha', 'beta', 'gamma', 'delta', 'omega'].map((word) => `${word}${at}`).join(' ')
+    const captures = NAMES.flatMap((name, at) =>
+      capturesOf('rated', `Send a mail to ${name} about ${words(at)}`, [
+        { name: 'find_person', args: { name }, result: { name, email: `${name.toLowerCase()}@corp.example` } },
+        { name: 'send_mail', args: { to: `${name.toLowerCase()}@corp.example`, body: `About ${words(at)}.` } },
+      ]),
+    )
+    await api.ingestCaptures(batchOf(captures))
+    await teach('rated', [])
+    const { body } = await ada.call('draftPlan', { body: { ...scope('rated'), alpha: 0.05 } })
+    const session = body.files.find(({ file }) => file === 'session.yaml')?.text ?? ''
+    expect(session).toContain(
+      `# Measured on ${NAMES.length} captured requests, each judged by what was learned without it:`,
+    )
+    expect(session).toContain(
+      '# source rules would fire in 0.0 % and block 0.0 % of them; unusual calls would ask in 0.0 %.',
+    )
+    expect(session).toMatch(/^ {2}alpha: 0.05$/m)
+    expect(body.advisories.find(({ code }) => code === 'asking_rate')?.message).toMatch(
+      new RegExp(`in about \\d+ % of the requests that resemble the ${NAMES.length} captured ones`),
+    )
+    const refused = await ada.call('draftPlan', { body: { ...scope('rated'), alpha: 1 } })
+    expect(refused.status).toBe(400)
+    await ada.call('rejectPlan', { params: { plan_id: body.plan.plan_id }, body: { why: 'a test' } })
+  })
+
   test('is made of tools whatever they are called, also like the file of a session', async () => {
     const turns = ['session', 'Session', 'workflow'].map((name) => ({ name, args: { id: 'A-1' } }))
     await api.ingestCaptures(batchOf(capturesOf('odd-names', 'begin', turns)))

@@ -71,6 +71,21 @@ function reasonFor({ requests, blocked, fired }: LearnedRates, otherwise: Otherw
   return `source rules would wrongly block ${percent(blocked)} ${of}, so they block`
 }
 
+/** The rates in sentences, for the person who approves. */
+export function describeRates({ rates, because, session }: LearnedPlan): string[] {
+  const { requests, blocked, fired, asked, rules } = rates
+  const alpha = session.surprise?.alpha ?? 0
+  return [
+    `Measured on ${requests} captured requests, each judged by what was learned without it:`,
+    `source rules would fire in ${percent(fired)} and block ${percent(blocked)} of them; unusual calls would ask in ${percent(asked)}.`,
+    `In short: ${because}.`,
+    ...rules.slice(0, RULES_NAMED).map(({ rule, share }) => `Fires in ${percent(share)}: ${rule}.`),
+    `alpha is the share of such requests in which a person is asked about an unusual call: now ${percent(alpha)}; edit it before you approve.`,
+  ]
+}
+
+const RULES_NAMED = 10
+
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
 
 function draftsWith(
@@ -81,12 +96,19 @@ function draftsWith(
 ): { drafts: Draft[]; session: SessionDefinition } {
   const effects = new Map((options.offered ?? []).map(({ name, sideEffect }) => [name, sideEffect]))
   const isGuarded = (tool: string) => isGuardedEffect(effects.get(tool) ?? guessSideEffect(tool))
-  const { scores, weightsOf } = calibrate(sessions, isGuarded)
-  const drafts = draftContracts(summaries, { ...options, otherwise }).map((draft): Draft => {
-    if (draft.contract.sources === undefined) return draft
-    return { ...draft, contract: { ...draft.contract, surprise: weightsOf(draft.contract.tool) } }
+  const { scores, weightsOf, hasSigns } = calibrate(sessions, isGuarded)
+  const drafts = draftContracts(summaries, { ...options, otherwise })
+  // An older client sends no signs: it could only be asked about everything.
+  if (!hasSigns) return { drafts, session: {} }
+  const measured = drafts.map((draft): Draft => {
+    const { contract, samples } = draft
+    if (contract.sources === undefined) return draft
+    // Where source rules are only noted, so is a first use.
+    const unused = samples === 0 && otherwise !== 'note'
+    const surprise = { ...weightsOf(contract.tool), ...(unused && { unused: true as const }) }
+    return { ...draft, contract: { ...contract, surprise } }
   })
-  return { drafts, session: { surprise: { alpha, scores: [...scores] } } }
+  return { drafts: measured, session: { surprise: { alpha, scores: [...scores] } } }
 }
 
 function measureRates(sessions: readonly ObservedSession[], options: LearnOptions): LearnedRates {

@@ -221,6 +221,7 @@ const OTHERS = [
   'binds',
   'establishes',
   'columns',
+  'surprise',
   'timeouts',
 ] as const
 

@@ -147,12 +147,21 @@ export function imperativesIn(text: string): number {
   const lower = seen.toLowerCase()
   const count = IMPERATIVES.filter((phrase) => lower.includes(phrase)).length
   if (count >= UNREADABLE) return count
+  if (!isLanguage(lower)) return count
   const words = lower.match(LETTERS) ?? []
   const unspaced = (lower.match(UNSPACED_LETTER) ?? []).length
   if (words.length + unspaced / 2 < READABLE_WORDS) return count
   const known = words.filter((word) => FUNCTION_WORDS.has(word)).length
   return known < READABLE_SHARE * (words.length + unspaced / 2) ? UNREADABLE : count
 }
+
+/** Listings, code and keys are no language, and tell nobody anything. */
+function isLanguage(text: string): boolean {
+  const letters = text.match(/[\p{L}\p{M} ]/gu)?.length ?? 0
+  return letters >= LANGUAGE_SHARE * text.length
+}
+
+const LANGUAGE_SHARE = 0.85
 
 const LETTERS = /[\p{L}']{1,40}/gu
 const UNSPACED_LETTER = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}]/gu

@@ -17,6 +17,8 @@ export interface ObservedSession {
 export interface Calibration {
   /** Of each request, judged by what was learned without it. */
   readonly scores: readonly number[]
+  /** Without signs of any call, nothing is known about what is unusual. */
+  readonly hasSigns: boolean
   weightsOf(tool: string): Surprise
 }
 
@@ -71,7 +73,8 @@ export function calibrate(sessions: readonly ObservedSession[], isGuarded: (tool
       .map((score) => Number(score.toFixed(6)))
       .sort((a, b) => b - a)
       .slice(0, MOST_SCORES),
-    weightsOf: (tool) => ({ ...weights(tool, null), ...(byTool.has(tool) ? {} : { unused: true as const }) }),
+    hasSigns: calls.length > 0,
+    weightsOf: (tool) => weights(tool, null),
   }
 }
 

@@ -1,3 +1,4 @@
+import type { SessionDefinition } from '@countersign/protocol'
 import { stringify } from 'yaml'
 import type { Draft } from './draft.js'
 
@@ -62,3 +63,7 @@ export function draftNotes({
 }
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
+
+/** A learned session.yaml, with what a reviewer should know at the top. */
+export const writeSession = (session: SessionDefinition, remarks: readonly string[]): string =>
+  `${remarks.map((line) => `# ${line.replaceAll(/[\r\n]+/g, ' ')}\n`).join('')}${stringify(session, { lineWidth: 120 })}`

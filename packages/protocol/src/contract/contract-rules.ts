@@ -159,6 +159,8 @@ export const surpriseLevelSchema = z.strictObject({
   alpha: z.number().gt(0).lt(1),
   scores: z.array(z.number().min(0).max(1_000)).max(1_024),
 })
+/** Of a learned plan, unless the person who drafts it says otherwise. */
+export const LEARNED_ALPHA = 0.1
 export type SurpriseLevel = z.infer<typeof surpriseLevelSchema>
 
 /** A number, or one that an earlier call established. */

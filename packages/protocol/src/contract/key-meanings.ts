@@ -23,9 +23,11 @@ export const CONTRACT_KEYS: Readonly<Record<keyof Contract, string>> = {
   binds:
     'names for values from the arguments or the result, set when the call commits; with `key`, one for each value of an argument',
   refs: 'arguments that must equal a bound value, with `key` the one bound for the same key',
-  sources: 'where the value of an argument may come from; `otherwise: block`, `ask` or `note`; `dictated`, `quoted` and `invented` say the same of dates, quotes and made-up addresses',
+  sources:
+    'where the value of an argument may come from; `otherwise: block`, `ask` or `note`; `dictated`, `quoted` and `invented` say the same of dates, quotes and made-up addresses',
   columns: 'what the columns of the result contain; written by learning',
-  surprise: 'how much each sign of an unusual call counts for this tool, as learned; `unused` for a tool that no session used',
+  surprise:
+    'how much each sign of an unusual call counts for this tool, as learned; `unused` for a tool that no session used',
   aggregates:
     'limits on the `sum`, `count` or `max` of a value over the session, with `key` for each value of an argument; `lte` and `lt` take a number, or `{ ref: name }` for an established value',
   envelopes:
@@ -58,7 +60,8 @@ export const SESSION_KEYS: Readonly<Record<keyof SessionDefinition, string>> = {
   policy: '`cedar`: who may use the session at all',
   hours: "`time_zone` and `allow`: when any tool may be called, by the server's clock",
   provider_constraints: '`block_incompatible` and `warn_incompatible` patterns for provider/model',
-  surprise: '`alpha` and `scores`: in which share of requests a person may be asked about a call that is unlike those learned from',
+  surprise:
+    '`alpha` and `scores`: in which share of requests a person may be asked about a call that is unlike those learned from',
 }
 
 /** The keys of a `*.test.yaml`. */

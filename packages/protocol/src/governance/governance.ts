@@ -76,7 +76,12 @@ const packFiles = z.array(packFileSchema).min(1).max(512)
 const why = z.strictObject({ why: z.string().trim().min(1).max(1_000) })
 
 export const submitPlanBody = z.strictObject({ agent: agentSchema, environment: environmentSchema, files: packFiles })
-export const draftPlanBody = z.strictObject({ agent: agentSchema, environment: environmentSchema })
+/** `alpha`: the share of requests like those captured in which a person may be asked about an unusual call. */
+export const draftPlanBody = z.strictObject({
+  agent: agentSchema,
+  environment: environmentSchema,
+  alpha: z.number().gt(0).lt(1).optional(),
+})
 
 /** Governance for people: learned contracts, drafts, approval, backtests. API keys may submit and compare plans. */
 export const governanceRoutes = {

@@ -96,6 +96,10 @@ export interface ToolsToDraft {
   readonly summaries: readonly string[]
   readonly offered: readonly StoredOffer[]
   readonly salt: string
+  /** The newest captures of the agent, as JSON: by them the draft measures itself. Null: it need not. */
+  readonly captures: readonly string[] | null
+  /** How often a person may be asked about unusual calls; null for the default. */
+  readonly alpha: number | null
 }
 
 export interface DraftedTools {
@@ -103,6 +107,8 @@ export interface DraftedTools {
   readonly drafts: readonly string[]
   /** In how many sessions each summary's tool was seen. */
   readonly sessions: readonly number[]
+  /** The session.yaml of a draft that measured itself, with its rates at the top; null for one that did not. */
+  readonly session: string | null
 }
 
 export interface BatchToLearn {

@@ -7,12 +7,13 @@ import { storeDraft } from './store-draft.js'
 
 /** Makes a draft of what was learned of an agent, with the contracts that people wrote in their place. */
 export async function draftPlan(ctx: UserContext, { body }: Input<Routes['draftPlan']>): Promise<PlanDetail> {
-  const learning = await learnedDrafts(ctx, body.agent)
+  const { alpha, ...scope } = body
+  const learning = await learnedDrafts(ctx, body.agent, { alpha: alpha ?? null })
   if (learning === null || learning.drafts.length + learning.written.size === 0) {
     throw new ApiError('NOT_FOUND', { detail: 'nothing has been captured from this agent yet' })
   }
   return storeDraft(ctx, {
-    ...body,
+    ...scope,
     ...(await learnedPack(ctx, learning)),
     origin: 'learned',
     createdBy: ctx.signIn.email,

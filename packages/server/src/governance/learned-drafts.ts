@@ -4,6 +4,7 @@ import { TaskFailed } from '../base/worker-thread.js'
 import type { Context } from '../context/context.js'
 import type { DraftedTools, ToolsToDraft } from '../context/tasks.js'
 import { inTurns } from '../context/work.js'
+import { loadNewestCaptures } from '../store/captures/captures.js'
 import {
   type CustomerContract,
   type LearnedTool,
@@ -20,6 +21,8 @@ export interface AgentLearning {
   readonly tools: ReadonlyMap<string, KnownTool>
   /** By tool; a person's contract stands in place of the learned one. */
   readonly written: ReadonlyMap<string, CustomerContract>
+  /** The session.yaml of a draft that measured itself by the agent's captures. */
+  readonly session: string | null
 }
 
 export interface KnownTool extends Pick<LearnedTool, 'judged' | 'passed' | 'updatedAt'> {
@@ -27,8 +30,15 @@ export interface KnownTool extends Pick<LearnedTool, 'judged' | 'passed' | 'upda
   readonly sessions: number
 }
 
-/** Null for an agent that was never observed. */
-export async function learnedDrafts(ctx: Context, agent: string): Promise<AgentLearning | null> {
+/** Captures by which a draft measures itself: the newest, so many or so many characters of them. */
+const MEASURED_BY = { captures: 2_000, size: 4 * 1024 * 1024 } as const
+
+/** Null for an agent that was never observed. `measure`: by the agent's captures, asking in at most a share `alpha`. */
+export async function learnedDrafts(
+  ctx: Context,
+  agent: string,
+  measure: { readonly alpha: number | null } | null = null,
+): Promise<AgentLearning | null> {
   const { sql } = ctx.app.database
   const { tenantId } = ctx.tenant
   const [known] = await listLearnedAgents(sql, tenantId, agent)
@@ -38,16 +48,20 @@ export async function learnedDrafts(ctx: Context, agent: string): Promise<AgentL
     loadOfferedTools(sql, tenantId, agent),
     loadCustomerContracts(sql, tenantId, agent),
   ])
-  const { drafts, sessions } = await drafted(ctx, {
+  const captures = measure === null ? null : await loadNewestCaptures(sql, { tenantId, agent }, MEASURED_BY)
+  const { drafts, sessions, session } = await drafted(ctx, {
     summaries: tools.map(({ summary }) => summary),
     offered,
     salt: known.salt,
+    captures,
+    alpha: measure?.alpha ?? null,
   })
   return {
     agent,
     drafts: await inTurns(ctx, parseEach(drafts)),
     tools: new Map(tools.map((tool, at) => [tool.toolName, { ...tool, sessions: sessions[at] ?? 0 }])),
     written: new Map(written.map((contract) => [contract.toolName, contract])),
+    session,
   }
 }
 

@@ -16,15 +16,15 @@ export interface LearnedPack {
  * put down by its name and effect alone, first where the compiler finds fault, then for all tools, then for those that
  * were ever called. Contracts that people wrote stay as they are, and what is wrong with them is reported.
  */
-export async function learnedPack(ctx: Context, { drafts, written }: AgentLearning): Promise<LearnedPack> {
+export async function learnedPack(ctx: Context, { drafts, written, session }: AgentLearning): Promise<LearnedPack> {
   let remaining = drafts
   for (const lighten of [onlyFaulty, allOfThem, theCalled, null]) {
-    const named = await inTurns(ctx, packOf({ drafts: remaining, written }))
+    const named = await inTurns(ctx, packOf({ drafts: remaining, written, session }))
     const files = named.map(({ file, text }) => ({ file, text }))
     const compiled = await compilePack(ctx, files)
     if (compiled.ok) return { files, pack: compiled }
     const wrong = new Set(compiled.errors.map(({ file }) => file))
-    const faulty = new Set(named.filter(({ file }) => wrong.has(file)).map(({ tool }) => tool))
+    const faulty = new Set(named.filter(({ file }) => wrong.has(file)).flatMap(({ tool }) => tool ?? []))
     const isTheirs = faulty.size === wrong.size && [...faulty].every((tool) => written.has(tool))
     if (lighten === null || isTheirs) throw refusal(compiled.errors)
     remaining = lighten(remaining, faulty)

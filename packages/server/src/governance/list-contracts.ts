@@ -1,5 +1,13 @@
 import { describeContract, diffPlans, draftNotes, type Steps, writeContract } from '@countersign/engine'
-import { type ContractRow, confidenceOf, type Input, type Reply, type Routes } from '@countersign/protocol'
+import {
+  type CompiledSession,
+  type ContractRow,
+  confidenceOf,
+  type Input,
+  type Reply,
+  type Routes,
+  type SourceRule,
+} from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { UserContext } from '../context/context.js'
 import { inTurns } from '../context/work.js'
@@ -77,6 +85,26 @@ async function wordsOfWritten(ctx: UserContext, { written }: AgentLearning): Pro
   return words
 }
 
+/** A running plan as it would have been drafted without measuring itself: what it measured is no drift. */
+function unmeasured(plan: CompiledSession): CompiledSession {
+  const contracts = plan.contracts.map(({ surprise: _, sources, ...contract }) => ({
+    ...contract,
+    ...(sources !== undefined && { sources: sources.map(asking) }),
+  }))
+  return { ...plan, contracts }
+}
+
+function asking(rule: SourceRule): SourceRule {
+  const { dictated, quoted, invented } = rule
+  return {
+    ...rule,
+    otherwise: 'ask',
+    ...(dictated !== undefined && { dictated: 'ask' }),
+    ...(quoted !== undefined && { quoted: 'ask' }),
+    ...(invented !== undefined && { invented: 'ask' }),
+  }
+}
+
 /** What learning would change by now in contracts that were approved as learned. */
 async function driftOf(
   ctx: UserContext,
@@ -94,7 +122,7 @@ async function driftOf(
   })
   if (pack === null) return drift
   const { compiled_session } = pack
-  for (const { tool, text } of diffPlans(running, compiled_session)) {
+  for (const { tool, text } of diffPlans(unmeasured(running), compiled_session)) {
     if (tool === null || learning.written.has(tool)) continue
     drift.set(tool, [...(drift.get(tool) ?? []), text])
   }

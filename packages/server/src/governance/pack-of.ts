@@ -2,18 +2,20 @@ import { type Steps, writeContract } from '@countersign/engine'
 import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { AgentLearning } from './learned-drafts.js'
 
-export type Contracts = Pick<AgentLearning, 'drafts' | 'written'>
+export type Contracts = Pick<AgentLearning, 'drafts' | 'written'> & Partial<Pick<AgentLearning, 'session'>>
 
 /** A file of a pack, and the tool that its contract is about. */
 export interface PackFile extends PlanFile {
-  readonly tool: string
+  /** Null for the file of the session. */
+  readonly tool: string | null
 }
 
 /** The pack that an agent's learning makes: a person's contracts as they are, the rest as learned. Tool by tool. */
 export function* packOf(contracts: Contracts): Steps<PackFile[]> {
   const written = [...contracts.written.values()].map(({ toolName, file, text }) => ({ tool: toolName, file, text }))
   const files = new Map<string, PackFile>()
-  for (const { tool, file, text } of [...written, ...(yield* learnedFiles(contracts))]) {
+  const session = contracts.session == null ? [] : [{ tool: null, file: 'session.yaml', text: contracts.session }]
+  for (const { tool, file, text } of [...session, ...written, ...(yield* learnedFiles(contracts))]) {
     let name = file
     for (let copy = 2; files.has(name); copy++) name = file.replace(/(\.\w+)?$/, `-${copy}$1`)
     files.set(name, { tool, file: name, text })

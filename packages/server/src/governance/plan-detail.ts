@@ -98,6 +98,7 @@ function advisoriesOf(pack: CompiledPack, learning: AgentLearning | null): PlanD
     ...analyzePlan(pack.compiled_session).map(({ tool, code, message }) => ({ tool_name: tool, code, message })),
     ...warningsOf(pack).map((note) => ({ tool_name: null, code: 'compiler', message: describeNote(note) })),
     ...openFlows(pack),
+    ...asking(pack),
     ...drafts
       .filter(({ confidence }) => confidence === 'low')
       .map(({ contract, samples }) => ({
@@ -106,6 +107,16 @@ function advisoriesOf(pack: CompiledPack, learning: AgentLearning | null): PlanD
         message: `${contract.tool} was seen ${samples} times: fewer than 5 calls tell little`,
       })),
   ]
+}
+
+/** How often a learned plan asks about unusual calls, and of how many captured requests it knows that. */
+function asking({ compiled_session }: CompiledPack): PlanDetail['advisories'] {
+  const { surprise } = compiled_session.session
+  if (surprise === undefined) return []
+  const { alpha, scores } = surprise
+  const rate = Math.max(alpha, 1 / (scores.length + 1))
+  const message = `a person is asked about unusual calls in about ${(rate * 100).toFixed(0)} % of the requests that resemble the ${scores.length} captured ones; session.yaml states what was measured`
+  return [{ tool_name: null, code: 'asking_rate', message }]
 }
 
 /** Each way by which free text may choose a value, on a line of its own. */

@@ -170,6 +170,27 @@ export function listCaptures(
     order by at desc, capture_id desc`
 }
 
+/** The newest captures of an agent that hold arguments, oldest first, as JSON: so many, or so many characters. */
+export async function loadNewestCaptures(
+  sql: Queryable,
+  { tenantId, agent }: { readonly tenantId: string; readonly agent: string },
+  most: { readonly captures: number; readonly size: number },
+): Promise<string[]> {
+  const rows = await sql<{ item: string }[]>`
+    select item::text as item from (
+      select *, sum(own) over (order by at desc, capture_id desc) as size
+      from (
+        select capture_id, at, item, coalesce(item_size, length(item::text)) as own
+        from captures
+        where tenant_id = ${tenantId} and agent = ${agent} and capture_level <> 'metadata'
+        order by at desc, capture_id desc limit ${most.captures}
+      ) newest
+    ) measured
+    where size <= ${most.size}
+    order by at, capture_id`
+  return rows.map(({ item }) => item)
+}
+
 /** The conversations of an agent that hold arguments, the one captured last first. */
 export async function listConversations(
   sql: Queryable,
