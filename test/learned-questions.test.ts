@@ -71,7 +71,7 @@ const lessons: Conversation[] = NAMES.map((name, at) => ({
 }))
 const learned = learn(lessons)
 const plan = planOf(learned)
-const asks = (user: string, text: string, call = send('Ann')) =>
+const asks = (user: string, text: string, call: Conversation['calls'][number] = send('Ann')) =>
   lastDecision(plan, { user, calls: [inbox(text), call] })
 
 describe('a call that is unlike those learned from', () => {
@@ -162,7 +162,7 @@ describe('a plan states its rate', () => {
     'learn.demoted',
     'rules that fire too often on their own captures are only noted, and the draft says so',
     () => {
-      const fromDocuments = lessons.map(({ user }, at) => {
+      const fromDocuments: Conversation[] = lessons.map(({ user }, at) => {
         const other = `Person${at}`
         return {
           user: user.replace(/to \w+\.$/, 'as they say'),

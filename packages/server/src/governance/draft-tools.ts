@@ -8,8 +8,8 @@ import {
   writeSession,
 } from '@countersign/engine'
 import { type JsonValue, LEARNED_ALPHA } from '@countersign/protocol'
+import { observedSessions } from '../captures/observed-sessions.js'
 import type { DraftedTools, ToolsToDraft } from '../context/tasks.js'
-import { observedSessions } from './observed-sessions.js'
 
 /** Contracts of an agent's tools, from what is stored of them; measured by the agent's own captures, if they are given. */
 export function draftTools({ summaries: texts, offered, salt, captures, alpha }: ToolsToDraft): DraftedTools {
