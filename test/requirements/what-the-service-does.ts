@@ -37,6 +37,8 @@ export const whatTheServiceDoes = {
   'workflow.resource-conflicts': 'Two sessions of a workflow cannot hold conflicting claims on one resource',
   'workflow.durable-status': "A workflow's status survives a restart of the server",
   'workflow.only-when-enabled': 'Without workflow governance the workflow operations are not on offer and sessions work alone',
+  'workers.one-port': 'With several workers one command serves one port from several processes; one that dies is replaced, and all end together',
+  'workers.metrics': '/metrics of any worker counts the requests of all',
   'plan.lookup.says-approved': 'The lookup tells whether an approved compiled plan exists for an agent and environment',
   'plan.zero-config': 'A client with an API key and no contracts attaches the approved plan and is governed by it',
   'capture.batch-ingestion': 'The service takes observed tool calls in batches',

@@ -23,6 +23,7 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'postgres/fixed-statement.ts': 'one for each set of parts that the code asks for',
   'postgres/idle-connections.ts': 'connections of the pool',
   'postgres/postgres-sockets.ts': 'connections of the pool',
+  'process/workers/run-workers.ts': 'one entry for each worker',
   'runs/judge-page.ts': 'the plan of the run that is judged',
   'runs/judge-run.ts': 'the runs that this process judges',
   'store/sessions/session-head.ts': 'goes with the session that it belongs to, and is counted there',

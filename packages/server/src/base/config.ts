@@ -69,11 +69,18 @@ export const SETTINGS = {
     help: 'PostgreSQL 15 or later, used instead of the embedded database',
     parse: databaseAddress,
   }),
+  workers: setting({
+    env: 'COUNTERSIGN_WORKERS',
+    flag: 'workers',
+    default: '1',
+    help: 'processes that share the port, at most one per core; pool and connection limits are divided among them',
+    parse: integer(1, 256),
+  }),
   poolSize: setting({
     env: 'COUNTERSIGN_POOL_SIZE',
     flag: 'pool-size',
     default: '20',
-    help: 'database connections this process may open',
+    help: 'database connections the service may open',
     parse: integer(4, 500),
   }),
   maxConnections: setting({

@@ -1,3 +1,5 @@
+import { type Combined, type MetricFamily, renderFamilies } from './metric-families.js'
+
 /** Counters, histograms and gauges in the Prometheus text format. Small enough to be our own. */
 export interface Metrics {
   /** Adds to a counter. Labels have few values each: routes, statuses, reasons; never ids or tenants. */
@@ -7,15 +9,18 @@ export interface Metrics {
   /** The histogram with these labels. */
   histogram(name: HistogramName, labels: Labels): (seconds: number) => void
   /** Registers a gauge that is read when somebody looks. A failed reading leaves it out. */
-  gauge(name: string, help: string, read: () => number | Promise<number>): void
+  gauge(name: string, help: string, read: () => number | Promise<number>, combined?: Combined): void
   /** Registers a gauge with a value for each value of a label. */
   gaugeBy(name: string, help: string, values: GaugeValues): void
+  /** What all of them are worth now. */
+  collect(): Promise<MetricFamily[]>
   render(): Promise<string>
 }
 
 export interface GaugeValues {
   readonly label: string
   readonly read: () => ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>
+  readonly combined?: Combined
 }
 
 type Labels = Readonly<Record<string, string>>
@@ -50,9 +55,33 @@ interface Histogram {
 export function createMetrics(): Metrics {
   const counters = new Map<string, Map<string, { value: number }>>()
   const histograms = new Map<string, Map<string, Histogram>>()
-  const gauges = new Map<string, { help: string; read: () => Series | Promise<Series> }>()
+  const gauges = new Map<string, { help: string; combined: Combined; read: () => Series | Promise<Series> }>()
   const counterOf = (name: CounterName, labels: Labels) =>
     inSeries(seriesOf(counters, name), labelText(labels), () => ({ value: 0 }))
+  const collect = async (): Promise<MetricFamily[]> => {
+    const families: MetricFamily[] = []
+    for (const [name, help] of Object.entries(COUNTERS)) {
+      const lines = [...(counters.get(name) ?? [])].map(
+        ([labels, { value }]) => [name + braced(labels), value] as const,
+      )
+      families.push({ name, help, type: 'counter', combined: 'sum', lines })
+    }
+    for (const [name, help] of Object.entries(HISTOGRAMS)) {
+      const lines = [...(histograms.get(name) ?? [])].flatMap(([labels, histogram]) =>
+        histogramLines(name, labels, histogram),
+      )
+      families.push({ name, help, type: 'histogram', combined: 'sum', lines })
+    }
+    for (const [name, { help, combined, read }] of gauges) {
+      const series = await Promise.resolve()
+        .then(read)
+        .catch(() => null)
+      if (series === null) continue
+      const lines = [...series].map(([labels, value]) => [name + braced(labels), value] as const)
+      families.push({ name, help, type: 'gauge', combined, lines })
+    }
+    return families
+  }
   return {
     count: (name, labels = {}, by = 1) => {
       counterOf(name, labels).value += by
@@ -73,37 +102,19 @@ export function createMetrics(): Metrics {
         histogram.total += 1
       }
     },
-    gauge: (name, help, read) => {
-      gauges.set(name, { help, read: async () => new Map([['', await read()]]) })
+    gauge: (name, help, read, combined = 'sum') => {
+      gauges.set(name, { help, combined, read: async () => new Map([['', await read()]]) })
     },
-    gaugeBy: (name, help, { label, read }) => {
+    gaugeBy: (name, help, { label, read, combined = 'sum' }) => {
       gauges.set(name, {
         help,
+        combined,
         read: async () =>
           new Map([...(await read())].map(([value, number]) => [labelText({ [label]: value }), number])),
       })
     },
-    render: async () => {
-      const lines: string[] = []
-      for (const [name, help] of Object.entries(COUNTERS)) {
-        lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} counter`)
-        for (const [labels, { value }] of counters.get(name) ?? []) lines.push(`${name}${braced(labels)} ${value}`)
-      }
-      for (const [name, help] of Object.entries(HISTOGRAMS)) {
-        lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} histogram`)
-        for (const [labels, histogram] of histograms.get(name) ?? [])
-          lines.push(...histogramLines(name, labels, histogram))
-      }
-      for (const [name, { help, read }] of gauges) {
-        const series = await Promise.resolve()
-          .then(read)
-          .catch(() => null)
-        if (series === null) continue
-        lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} gauge`)
-        for (const [labels, value] of series) lines.push(`${name}${braced(labels)} ${value}`)
-      }
-      return `${lines.join('\n')}\n`
-    },
+    collect,
+    render: async () => renderFamilies(await collect()),
   }
 }
 
@@ -124,18 +135,18 @@ function inSeries<Value>(series: Map<string, Value>, key: string, empty: () => V
 
 const OTHER = 'series="other"'
 
-function histogramLines(name: string, labels: string, { counts, sum, total }: Histogram): string[] {
+function histogramLines(name: string, labels: string, { counts, sum, total }: Histogram): [string, number][] {
   const prefix = labels === '' ? '' : `${labels},`
   let below = 0
-  const buckets = counts.map((count, index) => {
+  const buckets = counts.map((count, index): [string, number] => {
     below += count
-    return `${name}_bucket{${prefix}le="${BOUNDS_SECONDS[index]}"} ${below}`
+    return [`${name}_bucket{${prefix}le="${BOUNDS_SECONDS[index]}"}`, below]
   })
   return [
     ...buckets,
-    `${name}_bucket{${prefix}le="+Inf"} ${total}`,
-    `${name}_sum${braced(labels)} ${sum}`,
-    `${name}_count${braced(labels)} ${total}`,
+    [`${name}_bucket{${prefix}le="+Inf"}`, total],
+    [`${name}_sum${braced(labels)}`, sum],
+    [`${name}_count${braced(labels)}`, total],
   ]
 }
 

@@ -29,7 +29,7 @@ export function registerPages(router: Router<Serve>, services: Services, frame: 
   })
   page('/metrics', async () => ({
     status: 200,
-    body: await services.metrics.render(),
+    body: await services.metricsPage(),
     headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
   }))
   const document = once(() => Buffer.from(JSON.stringify(openApiDocument())))
