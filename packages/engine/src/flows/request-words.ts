@@ -8,17 +8,36 @@ const MOST_WORDS = 512
  * their words, and nobody without the key can tell the words.
  */
 export function requestWords(key: string, text: string): string {
+  const [first, second] = seedsOf(key)
   const words = new Set((text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).slice(0, MOST_WORDS))
-  const least: number[] = Array.from({ length: HASHES }, () => 0xffffffff)
+  const least = new Uint32Array(HASHES).fill(0xffffffff)
   for (const word of words) {
-    const digest = createHash('sha256').update(`${key}\n${word}`).digest()
-    const [a, b] = [digest.readUInt32LE(0), digest.readUInt32LE(4) | 1]
+    const a = hashOf(word, first)
+    const b = hashOf(word, second) | 1
     for (let at = 0; at < HASHES; at++) {
       const hash = mixed(Math.imul(b, at + 1) ^ a)
       if (hash < (least[at] ?? 0)) least[at] = hash
     }
   }
-  return least.map((hash) => (mixed(hash) & 0xff).toString(16).padStart(2, '0')).join('')
+  return Buffer.from(least.map((hash) => mixed(hash) & 0xff)).toString('hex')
+}
+
+/** Of the key that was used last: a program has one. */
+let seeds: { readonly key: string; readonly values: readonly [number, number] } | null = null
+
+/** What makes the hashes a secret of who has the key. A cryptographic hash of every word would take most of a capture's time. */
+function seedsOf(key: string): readonly [number, number] {
+  if (seeds?.key !== key) {
+    const digest = createHash('sha256').update(`words of requests\n${key}`).digest()
+    seeds = { key, values: [digest.readUInt32LE(0), digest.readUInt32LE(4)] }
+  }
+  return seeds.values
+}
+
+function hashOf(word: string, seed: number): number {
+  let hash = seed
+  for (let at = 0; at < word.length; at++) hash = mixed(hash ^ word.charCodeAt(at))
+  return hash
 }
 
 function mixed(hash: number): number {
