@@ -39,9 +39,9 @@ const database = { globalSetup: ['./test/support/postgres/postgres-setup.ts'] }
 
 export default defineConfig({
   test: {
-    // Twice as many as there are cores: a file often waits for a process, a browser or a timeout. Left to itself, Vitest keeps
+    // One more than there are cores: a file often waits for a process, a browser or a timeout. Left to itself, Vitest keeps
     // a core free, and on two cores it would run one file at a time.
-    maxWorkers: 2 * availableParallelism(),
+    maxWorkers: availableParallelism() + 1,
     projects: [
       stage(
         'unit',
