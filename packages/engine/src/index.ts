@@ -68,8 +68,9 @@ export { analyzePlan, type PlanRemark } from './explain/analyze-plan.js'
 export { describeContract } from './explain/describe-contract.js'
 export { diffPlans } from './explain/diff-plans.js'
 export type { PlanChange } from './explain/plan-change.js'
-export { flowOf, newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './flows/flows.js'
+export { flowOf } from './flows/flows.js'
 export { parseResultText } from './flows/read-result.js'
+export { newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './flows/trail.js'
 export { canonicalJson } from './json/canonical-json.js'
 export {
   addDecimals,

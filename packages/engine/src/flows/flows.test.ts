@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { flowOf, newTrail, sawCall, sawResult, sawUser, TRAIL_LIMITS, type Trail, takeColumns } from './flows.js'
+import { flowOf } from './flows.js'
+import { newTrail, sawCall, sawResult, sawUser, TRAIL_LIMITS, type Trail, takeColumns } from './trail.js'
 
 const sourcesIn = (trail: Trail, value: string) =>
   flowOf(trail, { id: 'c', tool: 'act', arguments: { to: value } }).leaves[0]?.sources.map((source) =>

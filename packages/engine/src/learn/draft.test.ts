@@ -1,6 +1,7 @@
 import type { JsonObject } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { flowOf, newTrail, sawCall, sawResult, sawUser, takeColumns } from '../flows/flows.js'
+import { flowOf } from '../flows/flows.js'
+import { newTrail, sawCall, sawResult, sawUser, takeColumns } from '../flows/trail.js'
 import { runToEnd } from '../text/steps.js'
 import { type Draft, draftContracts, draftContractsInSteps } from './draft.js'
 import { addCall, addColumns, newSummary, readSummary, type ToolSummary } from './summary.js'

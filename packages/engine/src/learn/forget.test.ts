@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { flowOf, newTrail } from '../flows/flows.js'
+import { flowOf } from '../flows/flows.js'
+import { newTrail } from '../flows/trail.js'
 import { forgetCall } from './forget.js'
 import { addCall, newSummary, type ToolSummary } from './summary.js'
 

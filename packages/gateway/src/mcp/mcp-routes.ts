@@ -1,27 +1,20 @@
-import { type Diagnostic, openSession } from '@countersign/sdk'
+import { openSession } from '@countersign/sdk'
+import { type SessionParts, sessionOptions } from '../base/session-options.js'
 import type { GatewaySettings } from '../base/settings.js'
 import type { Route } from '../http/route.js'
 import { createFilePins } from './file-pins.js'
 import { createMcpRoute } from './mcp-route.js'
 import { createMemoryPins, type DefinitionPins } from './tool-catalog.js'
 
-export interface McpParts {
-  readonly log: (line: string) => void
-  readonly fetch: typeof globalThis.fetch
-  readonly apiKey: string
-}
-
-const MODES = { observe: 'log-only', shadow: 'shadow', enforce: 'enforce' } as const
-
 /** The route of the MCP servers, where there are any. */
-export function createMcpRoutes(settings: GatewaySettings, { log, fetch, apiKey }: McpParts): Route[] {
-  const { mcpServers, mcpPins, apiUrl, environment, mode, captureLevel, unmatchedPolicy, principal } = settings
+export function createMcpRoutes(settings: GatewaySettings, parts: SessionParts): Route[] {
+  const { mcpServers, mcpPins } = settings
   if (mcpServers === null) return []
   const pins = new Map<string, DefinitionPins>()
   const route = createMcpRoute({
     servers: mcpServers,
-    apiKey,
-    fetch,
+    apiKey: parts.apiKey,
+    fetch: parts.fetch,
     idleMs: settings.upstreamSeconds * 1_000,
     maxBytes: settings.maxBodyMb * 1024 * 1024,
     pins(agent, server) {
@@ -31,27 +24,7 @@ export function createMcpRoutes(settings: GatewaySettings, { log, fetch, apiKey 
       pins.set(key, known)
       return known
     },
-    open: (agent, sessionId) =>
-      openSession({
-        agent,
-        sessionId,
-        apiKey,
-        runtimeUrl: apiUrl,
-        environment,
-        captureLevel,
-        unmatchedPolicy,
-        fetch,
-        tools: {},
-        ...(mode !== null && { mode: MODES[mode] }),
-        ...(principal !== null && { principal }),
-        diagnostics: (event) => logDiagnostic(event, log),
-      }),
+    open: (agent, sessionId) => openSession({ ...sessionOptions(settings, parts, { agent, sessionId }), tools: {} }),
   })
   return [route]
-}
-
-/** What every session says of itself when it goes well is no news. */
-function logDiagnostic(event: Diagnostic, log: (line: string) => void): void {
-  if (event.type === 'governance_attachment' && event.state === 'attached') return
-  log(JSON.stringify(event))
 }

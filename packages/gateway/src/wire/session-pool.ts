@@ -1,4 +1,5 @@
-import { type Diagnostic, openSharedSession, type Session } from '@countersign/sdk'
+import { openSharedSession, type Session } from '@countersign/sdk'
+import { type SessionParts, sessionOptions } from '../base/session-options.js'
 import type { GatewaySettings } from '../base/settings.js'
 
 /** A session as this process holds it: the server has all of it that matters, so that any process can go on with it. */
@@ -14,20 +15,15 @@ export interface SessionPool {
   close(): Promise<void>
 }
 
-export interface PoolOptions {
+export interface PoolOptions extends SessionParts {
   readonly settings: GatewaySettings
-  readonly apiKey: string
-  readonly fetch: typeof globalThis.fetch
   readonly upstream: typeof globalThis.fetch
-  readonly log: (line: string) => void
   /** Called with ids by which later requests can be told to be of a session. */
   readonly onAnswer: (agent: string, sessionId: string, ids: readonly string[]) => void
 }
 
 /** Sessions that were used last. One that is dropped is opened again when it is needed; each remembers conversations. */
 const POOLED = 256
-
-const MODES = { observe: 'log-only', shadow: 'shadow', enforce: 'enforce' } as const
 
 export function createSessionPool(options: PoolOptions): SessionPool {
   const sessions = new Map<string, PooledSession>()
@@ -66,33 +62,10 @@ function dropOldest(sessions: Map<string, PooledSession>): void {
   void session.close().catch(() => {})
 }
 
-function open(
-  { settings, apiKey, fetch, upstream, log, onAnswer }: PoolOptions,
-  agent: string,
-  sessionId: string,
-): PooledSession {
-  const { apiUrl, environment, mode, captureLevel, unmatchedPolicy, principal } = settings
-  const session = openSharedSession(
-    {
-      agent,
-      sessionId,
-      apiKey,
-      runtimeUrl: apiUrl,
-      environment,
-      captureLevel,
-      unmatchedPolicy,
-      fetch,
-      ...(mode !== null && { mode: MODES[mode] }),
-      ...(principal !== null && { principal }),
-      diagnostics: (event) => logDiagnostic(event, log),
-    },
-    (ids) => onAnswer(agent, sessionId, ids),
+function open(options: PoolOptions, agent: string, sessionId: string): PooledSession {
+  const { settings, upstream, onAnswer } = options
+  const session = openSharedSession(sessionOptions(settings, options, { agent, sessionId }), (ids) =>
+    onAnswer(agent, sessionId, ids),
   )
   return { session, fetch: session.fetchThrough(upstream) }
-}
-
-/** What every session says of itself when it goes well is no news. */
-function logDiagnostic(event: Diagnostic, log: (line: string) => void): void {
-  if (event.type === 'governance_attachment' && event.state === 'attached') return
-  log(JSON.stringify(event))
 }

@@ -10,7 +10,8 @@ import {
 import { describe, expect, test } from 'vitest'
 import { sourceSteps } from '../../contract/source-path.js'
 import { knownHash, type PreparedSource, type SourceContext } from '../../contract/source-rule.js'
-import { flowOf, newTrail, sawResult, sawUser } from '../../flows/flows.js'
+import { flowOf } from '../../flows/flows.js'
+import { newTrail, sawResult, sawUser } from '../../flows/trail.js'
 import { kindOf } from '../../json/value-kind.js'
 import { judgeSources } from './sources.js'
 

@@ -1,0 +1,37 @@
+import type { Diagnostic, ReplayOptions } from '@countersign/sdk'
+import type { GatewaySettings } from './settings.js'
+
+export interface SessionParts {
+  readonly apiKey: string
+  readonly fetch: typeof globalThis.fetch
+  readonly log: (line: string) => void
+}
+
+const MODES = { observe: 'log-only', shadow: 'shadow', enforce: 'enforce' } as const
+
+/** What every session of the gateway is opened with, whichever way its calls come. */
+export function sessionOptions(
+  { apiUrl, environment, mode, captureLevel, unmatchedPolicy, principal }: GatewaySettings,
+  { apiKey, fetch, log }: SessionParts,
+  { agent, sessionId }: { readonly agent: string; readonly sessionId: string },
+): ReplayOptions & { readonly agent: string } {
+  return {
+    agent,
+    sessionId,
+    apiKey,
+    runtimeUrl: apiUrl,
+    environment,
+    captureLevel,
+    unmatchedPolicy,
+    fetch,
+    ...(mode !== null && { mode: MODES[mode] }),
+    ...(principal !== null && { principal }),
+    diagnostics: (event) => logDiagnostic(event, log),
+  }
+}
+
+/** What every session says of itself when it goes well is no news. */
+function logDiagnostic(event: Diagnostic, log: (line: string) => void): void {
+  if (event.type === 'governance_attachment' && event.state === 'attached') return
+  log(JSON.stringify(event))
+}
