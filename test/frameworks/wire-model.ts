@@ -5,6 +5,8 @@ import type { ModelRequest, Story } from './story.js'
 export interface WireModel {
   readonly url: string
   requests(): ModelRequest[]
+  /** What the assistant said in the conversation of the latest request. */
+  saidBefore(): string
   close(): Promise<void>
 }
 
@@ -19,13 +21,21 @@ export async function startWireModel({ turns }: Pick<Story, 'turns'>): Promise<W
       calls: calls.map(({ id, name, args }) => ({ id, name, arguments: args })),
     })
   }
-  return { url: `${provider.url}/v1`, requests: () => provider.requests.map(requestOf), close: () => provider.close() }
+  return {
+    url: `${provider.url}/v1`,
+    requests: () => provider.requests.map(requestOf),
+    saidBefore: () => saidIn((provider.requests.at(-1)?.body ?? {}) as ChatBody),
+    close: () => provider.close(),
+  }
 }
 
 interface ChatBody {
   readonly tools?: readonly { readonly function: { readonly name: string } }[]
   readonly messages?: readonly { readonly role: string; readonly tool_call_id?: string; readonly content?: unknown }[]
 }
+
+const saidIn = ({ messages = [] }: ChatBody): string =>
+  messages.map(({ role, content }) => (role === 'assistant' && typeof content === 'string' ? content : '')).join('\n')
 
 function requestOf({ body }: LoopbackProvider['requests'][number]): ModelRequest {
   const { tools = [], messages = [] } = (body ?? {}) as ChatBody

@@ -6,6 +6,8 @@ export const gatewayWires = {
   'gateway.byte-equal': 'Where nothing is blocked, the client gets the bytes of the upstream',
   'gateway.cases':
     'a program with openai 6 or 7 and another base URL comes to the verdicts of every face, with receipts that are reported',
+  'gateway.told':
+    'A call that is taken out of an answer leaves why in the answer, beside the calls that stay, so that the next request tells the model',
   'gateway.hooks':
     'Hooks of Claude Code are judged over HTTP: a blocked call is denied with its remedy, and nothing is allowed that could not be judged',
   'gateway.faults':

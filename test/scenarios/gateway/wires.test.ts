@@ -90,8 +90,8 @@ const WIRES: Record<string, (clients: Clients, stream: boolean) => Promise<Seen>
 describe.each(Object.entries(WIRES))('%s', (_name, ask) => {
   describe.each([false, true])('stream: %s', (stream) => {
     proves(
-      ['gateway.wires', 'gateway.keys-stay'],
-      'an allowed call passes, a blocked one is taken out, and the model is told why where nothing is left',
+      ['gateway.wires', 'gateway.told', 'gateway.keys-stay'],
+      'an allowed call passes, a blocked one is taken out, and the answer says why, beside the calls that stay',
       async () => {
         provider.enqueue({ calls: [{ id: 'c1', name: 'pay', arguments: { amount: 5 } }] })
         expect(await ask(clients(), stream)).toEqual({ calls: ['pay'], text: '' })
@@ -105,7 +105,9 @@ describe.each(Object.entries(WIRES))('%s', (_name, ask) => {
             { id: 'c4', name: 'look', arguments: {} },
           ],
         })
-        expect((await ask(clients(), stream)).calls).toEqual(['look'])
+        const kept = await ask(clients(), stream)
+        expect(kept.calls).toEqual(['look'])
+        expect(kept.text).toMatch(/^"wipe" was blocked \(precondition_not_met\)/)
         expect(provider.requests.map(({ headers }) => headers.authorization ?? headers['x-api-key'])).toEqual(
           Array(3).fill(expect.stringContaining('sk-s3cret')),
         )

@@ -26,8 +26,11 @@ export interface Provider {
   withRefusedAnswer(request: JsonObject, response: JsonObject, whyNotRun: (callId: string) => string): JsonObject | null
   /** Streams are asked for their usage; `readStream` hides the extra event where the program did not ask. */
   withStreamUsage(request: JsonObject): JsonObject
-  /** The response with only these calls: a call without an id, or not named here, is gone. */
-  keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject
+  /**
+   * The response with only these calls: a call without an id, or not named here, is gone. `text` is then said beside
+   * them, where it stays with the answer when the program sends the conversation back.
+   */
+  keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>, text?: string): JsonObject
   /** The response without its calls, and with this text at its end. */
   withTextOnly(response: JsonObject, text: string): JsonObject
   /** An answer of a model that was not asked. It has an id of the provider's kind that ends in `id`. */
@@ -125,8 +128,8 @@ export interface StreamHold {
   /** All held events, unchanged. */
   release(): JsonObject[]
   /**
-   * The held events as if the other calls had never been made; `text` is then said before the end. Of a stream that
-   * contradicts itself only the events that begin and end an answer are left.
+   * The held events as if the other calls had never been made; `text` is then said beside those that stay, or before the
+   * end. Of a stream that contradicts itself only the events that begin and end an answer are left.
    */
   releaseOnly(allowedIds: ReadonlySet<string>, text?: string): JsonObject[]
 }

@@ -11,6 +11,8 @@ export type GateResult =
       readonly callIds: ReadonlySet<string>
       readonly blocked: readonly Decision[]
       readonly marked?: readonly Decision[]
+      /** Said beside the calls that stay, so that the next request tells the model of those that do not. */
+      readonly text?: string
     }
   | { readonly action: 'answer'; readonly text: string; readonly blocked: readonly Decision[] }
   | { readonly action: 'refuse' }
@@ -30,8 +32,12 @@ export function passGate(
   const marked = gate === 'answer' ? blocked.filter(stays) : []
   if (marked.length === blocked.length) return { action: 'release', marked }
   const shown = decisions.filter((call) => !isBlocked(call) || marked.includes(call))
-  if (shown.length > 0)
-    return { action: 'keep', callIds: new Set(shown.map(({ call_id }) => call_id)), blocked, marked }
+  if (shown.length > 0) {
+    const callIds = new Set(shown.map(({ call_id }) => call_id))
+    if (gate !== 'answer') return { action: 'keep', callIds, blocked, marked }
+    const text = explainToModel(blocked.filter((call) => !marked.includes(call)))
+    return { action: 'keep', callIds, blocked, marked, text }
+  }
   return gate === 'strip_partial' ? { action: 'refuse' } : { action: 'answer', text: explainToModel(blocked), blocked }
 }
 

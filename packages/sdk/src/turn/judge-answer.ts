@@ -37,7 +37,7 @@ export function wholeAnswer(provider: Provider, data: unknown, result: TurnResul
     case 'release':
       return { data: isMarked(result) ? withMark(response, result.marked) : data }
     case 'keep': {
-      const kept = provider.keepCalls(response, result.callIds)
+      const kept = provider.keepCalls(response, result.callIds, result.text)
       return { data: isMarked(result) ? withMark(kept, result.marked) : kept }
     }
     case 'answer':

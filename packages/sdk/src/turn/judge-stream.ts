@@ -110,7 +110,7 @@ function released(hold: StreamHold, result: Exclude<TurnResult, { action: 'retry
     case 'release':
       return isMarked(result) ? withMarkAtEnd(hold.release(), result.marked) : hold.release()
     case 'keep': {
-      const events = hold.releaseOnly(result.callIds)
+      const events = hold.releaseOnly(result.callIds, result.text)
       return isMarked(result) ? withMarkAtEnd(events, result.marked) : events
     }
     case 'answer':

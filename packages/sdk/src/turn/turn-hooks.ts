@@ -45,8 +45,8 @@ export interface AbandonedAnswer {
 /** What the program gets of an answer, or that the model is asked again. */
 export type TurnResult =
   | { action: 'release'; marked?: readonly Decision[] }
-  /** Only the calls of these ids stay. Those in `marked` are blocked all the same. */
-  | { action: 'keep'; callIds: ReadonlySet<string>; marked?: readonly Decision[] }
+  /** Only the calls of these ids stay, with the text said beside them. Those in `marked` are blocked all the same. */
+  | { action: 'keep'; callIds: ReadonlySet<string>; marked?: readonly Decision[]; text?: string }
   /** No call stays, and this is said. */
   | { action: 'answer'; text: string }
   /** What is held of the answer is thrown away, and the model is asked again. Only with `mayRetry`. */

@@ -184,12 +184,23 @@ function rewrite({ event, block }: Held, gone: ReadonlySet<Block>, callsLeft: bo
   return [{ ...event, delta: { ...event.delta, stop_reason: 'end_turn' } }]
 }
 
-function withText(events: JsonObject[], said: string, index: number): JsonObject[] {
-  const block: JsonObject[] = [
-    { type: 'content_block_start', index, content_block: { type: 'text', text: '' } },
-    { type: 'content_block_delta', index, delta: { type: 'text_delta', text: said } },
-    { type: 'content_block_stop', index },
-  ]
+/** Before the calls that stay, as what follows them must be their results; else at the end. */
+function withText(events: JsonObject[], said: string, nextIndex: number): JsonObject[] {
+  const call = events.findIndex(({ content_block: block }) => isObject(block) && block.type === 'tool_use')
+  const first = events[call]?.index
+  if (typeof first === 'number') {
+    const later = events.slice(call).map((event) => (Number(event.index) >= first ? moved(event) : event))
+    return [...events.slice(0, call), ...textEvents(said, first), ...later]
+  }
   const end = events.findLastIndex((event) => event.type === 'message_delta')
-  return end === -1 ? [...events, ...block] : [...events.slice(0, end), ...block, ...events.slice(end)]
+  const added = textEvents(said, nextIndex)
+  return end === -1 ? [...events, ...added] : [...events.slice(0, end), ...added, ...events.slice(end)]
 }
+
+const moved = (event: JsonObject): JsonObject => ({ ...event, index: Number(event.index) + 1 })
+
+const textEvents = (said: string, index: number): JsonObject[] => [
+  { type: 'content_block_start', index, content_block: { type: 'text', text: '' } },
+  { type: 'content_block_delta', index, delta: { type: 'text_delta', text: said } },
+  { type: 'content_block_stop', index },
+]

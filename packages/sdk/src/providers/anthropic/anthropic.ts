@@ -161,14 +161,16 @@ function withRefusedAnswer(
   return { ...request, messages: [...messages, said, { role: 'user', content: answers }] }
 }
 
-function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject {
+function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>, said?: string): JsonObject {
   const before = Array.isArray(response.content) ? response.content : []
   const content = before.filter(
     (block) => !isObject(block) || block.type !== 'tool_use' || allowedIds.has(text(block.id)),
   )
   if (content.length === before.length) return response
-  const callsLeft = objects(content).some((block) => block.type === 'tool_use')
-  const stopReason = endedByCalls(response.stop_reason) && !callsLeft ? 'end_turn' : response.stop_reason
+  const firstCall = content.findIndex((block) => isObject(block) && block.type === 'tool_use')
+  const stopReason = endedByCalls(response.stop_reason) && firstCall === -1 ? 'end_turn' : response.stop_reason
+  // Before the calls: what follows them must be their results.
+  if (said !== undefined) content.splice(firstCall === -1 ? content.length : firstCall, 0, textBlock(said))
   return withHiddenPropertiesOf(response, { ...response, content, stop_reason: stopReason })
 }
 

@@ -1,5 +1,5 @@
 import { readResponse } from '@countersign/engine'
-import { isObject, type JsonObject, objects, without } from '../../base/json-object.js'
+import { isObject, type JsonObject, objects, text, without } from '../../base/json-object.js'
 import type { StreamHold } from '../provider.js'
 import { addDelta, type Call, type Choice, choiceAt, wholeChoice } from './openai-chat-choice.js'
 import { holdsCalls, unheardCall } from './openai-chat-contradiction.js'
@@ -56,7 +56,9 @@ export function readChatStream(request: JsonObject, { holdAll = false } = {}): S
       const remaining = remainingIndices(choices, allowedIds, choicesWithLegacyCall(response(), allowedIds))
       const left = contradiction() === null ? held : held.map(withoutDeltas)
       const events = left.flatMap((chunk) => rewrite(chunk, remaining, callOf))
-      return said === undefined ? events : withText(events, said, envelope)
+      if (said === undefined) return events
+      const before = text(choices.get(0)?.message.content)
+      return withText(events, before === '' ? said : `\n\n${said}`, envelope)
     },
   }
 }

@@ -172,12 +172,20 @@ function withRefusedAnswer(
   return calls.length === 0 ? null : { ...request, messages: [...list(request.messages), said, ...answers] }
 }
 
-function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject {
+function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>, said?: string): JsonObject {
   const keepsLegacy = choicesWithLegacyCall(response, allowedIds)
-  const choices = list(response.choices).map((choice, position) =>
-    isObject(choice) ? keepCallsOf(choice, allowedIds, keepsLegacy.has(position)) : choice,
-  )
+  const choices = list(response.choices).map((choice, position) => {
+    if (!isObject(choice)) return choice
+    const kept = keepCallsOf(choice, allowedIds, keepsLegacy.has(position))
+    return said === undefined || kept === choice ? kept : withSaid(kept, said)
+  })
   return withHiddenPropertiesOf(response, { ...response, choices })
+}
+
+function withSaid(choice: JsonObject, said: string): JsonObject {
+  const message = isObject(choice.message) ? choice.message : { role: 'assistant' }
+  const before = text(message.content)
+  return { ...choice, message: { ...message, content: before === '' ? said : `${before}\n\n${said}` } }
 }
 
 function keepCallsOf(choice: JsonObject, allowedIds: ReadonlySet<string>, keepLegacy: boolean): JsonObject {
@@ -202,12 +210,10 @@ function textResponse(request: JsonObject, said: SaidInstead): JsonObject {
 
 function withTextOnly(response: JsonObject, said: string): JsonObject {
   const bare = keepCalls(response, new Set())
-  const choices = objects(bare.choices).map((choice) => {
-    const message = isObject(choice.message) ? choice.message : { role: 'assistant' }
-    const before = text(message.content)
-    return { ...choice, message: { ...message, content: before === '' ? said : `${before}\n\n${said}` } }
+  return withHiddenPropertiesOf(bare, {
+    ...bare,
+    choices: objects(bare.choices).map((choice) => withSaid(choice, said)),
   })
-  return withHiddenPropertiesOf(bare, { ...bare, choices })
 }
 
 function textEvents(request: JsonObject, said: SaidInstead): JsonObject[] {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { isObject, type JsonObject, objects, text } from '../../base/json-object.js'
 import { type Numbered, newIndex, nextIndex, runOf } from '../numbering.js'
 import type { StreamHold } from '../provider.js'
@@ -207,7 +208,8 @@ function renumbered(events: JsonObject[], first: unknown): JsonObject[] {
 
 export function messageItem(said: string): JsonObject {
   return {
-    id: 'msg_countersign',
+    // A conversation must not have two items of one id.
+    id: `msg_countersign_${randomUUID().replaceAll('-', '')}`,
     type: 'message',
     role: 'assistant',
     status: 'completed',

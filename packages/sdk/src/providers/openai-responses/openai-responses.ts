@@ -181,12 +181,13 @@ function unstored(item: JsonObject): JsonObject[] {
   return [without(item, 'id')]
 }
 
-function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>): JsonObject {
+function keepCalls(response: JsonObject, allowedIds: ReadonlySet<string>, said?: string): JsonObject {
   const before = objects(response.output)
   const gone = callsExcept(before, allowedIds)
   if (gone.size === 0) return response
   const remaining = before.filter((item) => !gone.has(item))
-  return withHiddenPropertiesOf(response, { ...response, output: withoutOrphanReasoning(before, remaining) })
+  const kept = withHiddenPropertiesOf(response, { ...response, output: withoutOrphanReasoning(before, remaining) })
+  return said === undefined ? kept : withSaid(kept, said)
 }
 
 /** The API refuses a reasoning item whose following item is missing, so it goes with the call it led to. */
@@ -202,14 +203,15 @@ function textResponse(request: JsonObject, said: SaidInstead): JsonObject {
 }
 
 function withTextOnly(response: JsonObject, said: string): JsonObject {
-  const bare = keepCalls(response, new Set())
-  const before = text(bare.output_text)
-  return withHiddenPropertiesOf(bare, {
-    ...bare,
-    output: [...objects(bare.output), messageItem(said)],
-    ...('output_text' in bare ? { output_text: before + said } : {}),
-  })
+  return withSaid(keepCalls(response, new Set()), said)
 }
+
+const withSaid = (response: JsonObject, said: string): JsonObject =>
+  withHiddenPropertiesOf(response, {
+    ...response,
+    output: [...objects(response.output), messageItem(said)],
+    ...('output_text' in response ? { output_text: text(response.output_text) + said } : {}),
+  })
 
 function emptyResponse(request: JsonObject, { id }: SaidInstead): JsonObject {
   return {
