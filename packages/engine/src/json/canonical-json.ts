@@ -54,6 +54,7 @@ function writeValue(value: JsonValue, at: number): number {
 
 function writeArray(items: readonly JsonValue[], at: number): number {
   let to = at
+  spendOnJudging(items.length >> ITEMS_PER_STEP)
   bytes[to++] = OPEN_BRACKET
   for (let index = 0; index < items.length; index++) {
     if (index > 0) bytes[to++] = COMMA
@@ -83,6 +84,7 @@ function writeObject(object: { readonly [key: string]: JsonValue }, at: number):
 /** In the order of UTF-16 units, as `<` compares. For few keys this is faster than `sort`. */
 function sortedKeys(object: object): string[] {
   const keys = Object.keys(object)
+  spendOnJudging(keys.length)
   if (keys.length > FEW_KEYS) {
     spendOnJudging(keys.length * STEPS_OF_KEY)
     return keys.sort()
@@ -95,6 +97,9 @@ function sortedKeys(object: object): string[] {
   }
   return keys
 }
+
+/** Taken before they are written, so that a long list beyond the budget takes no time. As a power of two. */
+const ITEMS_PER_STEP = 2
 
 const FEW_KEYS = 24
 /** What sorting takes for each of many keys. */

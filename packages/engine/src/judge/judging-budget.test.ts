@@ -1,13 +1,21 @@
-import { LIMITS } from '@countersign/protocol'
+import { type JsonObject, LIMITS } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createdEvent } from '../../../../test/support/data/created-event.js'
 import { type HostileShape, JUDGING_SHAPES } from '../../../../test/support/hostile/judging-shapes.js'
 import { proves } from '../../../../test/support/proves.js'
 import { compilePlan } from '../compile/compile-plan.js'
+import { toCedarRecord } from '../contract/cedar-values.js'
 import type { Plan } from '../contract/plan.js'
+import { saltedHash } from '../json/hash.js'
 import { readResponse } from '../response/read-response.js'
 import { initialState } from '../state/session-start.js'
-import { JUDGING_STEPS, judgingStepsTaken, spendOnJudging, withinJudgingBudget } from '../text/judging-budget.js'
+import {
+  JUDGING_STEPS,
+  judgingStepsTaken,
+  spendOnJudging,
+  TooCostlyError,
+  withinJudgingBudget,
+} from '../text/judging-budget.js'
 import { evaluateProposal } from './evaluate-proposal.js'
 
 function planOf({ contracts }: HostileShape): Plan {
@@ -48,6 +56,21 @@ describe('a response that would take long to judge', () => {
       expect(again).toBe(taken)
     })
   }
+
+  test.each<[string, (value: JsonObject) => unknown]>([
+    ['hashed', (value) => saltedHash('salt', value)],
+    ['shown to a policy', (value) => toCedarRecord(value, 'arguments')],
+  ])('a list beyond the steps is refused before it is %s', (_way, work) => {
+    let reads = 0
+    const items = new Proxy(Array<number>(64_000).fill(1), {
+      get: (target, name) => {
+        if (name !== 'length') reads++
+        return Reflect.get(target, name)
+      },
+    })
+    expect(() => withinJudgingBudget(1_000, () => work({ items }))).toThrow(TooCostlyError)
+    expect(reads).toBe(0)
+  })
 
   test('is blocked with the rule that took the last steps, and what to do', () => {
     const shape = JUDGING_SHAPES.find(({ name }) => name === 'descents × nodes') as HostileShape

@@ -56,7 +56,7 @@ test('tenants take turns, however many tasks one of them has', async () => {
 test('a tenant with too many tasks waiting is told so, and the others are not', async () => {
   thread = createWorkerThread<Tasks>(PROGRAM, { ...THREAD_LIMITS, waitingPerTenant: 2 })
   const accepted = [thread.run('a', 'echo', '1'), thread.run('a', 'echo', '2'), thread.run('a', 'echo', '3')]
-  await expect(thread.run('a', 'echo', '4')).rejects.toMatchObject({ code: 'BUSY' })
+  await expect(thread.run('a', 'echo', '4')).rejects.toMatchObject({ code: 'RATE_LIMITED' })
   expect(await thread.run('b', 'echo', 'b')).toBe('b')
   expect(await Promise.all(accepted)).toEqual(['1', '2', '3'])
 })

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { ApiError } from './api-error.js'
+import { createFairQueue, type Waiting } from './fair-queue.js'
 
 /** A task did not come to an end: it threw, took too long, or needed too much memory. The message says which. */
 export class TaskFailed extends Error {
@@ -42,12 +43,12 @@ export interface ThreadLimits {
 
 export const THREAD_LIMITS: ThreadLimits = { timeLimitMs: 10_000, memoryMb: 256, waitingPerTenant: 16 }
 
-interface Task {
+interface Task extends Waiting {
   readonly name: string
   readonly input: unknown
   readonly transfer: readonly ArrayBuffer[]
   readonly done: (output: never) => void
-  readonly fail: (why: Error) => void
+  readonly refuse: (why: Error) => void
 }
 
 /** What the thread says when a task is done. */
@@ -62,26 +63,19 @@ export function createWorkerThread<Tasks extends TaskTypes>(
   entry: URL,
   limits: ThreadLimits = THREAD_LIMITS,
 ): WorkerThread<Tasks> {
-  const waiting = new Map<string, Task[]>()
+  const queue = createFairQueue<Task>({
+    what: 'large requests of this tenant',
+    perOwner: limits.waitingPerTenant,
+    inAll: Number.POSITIVE_INFINITY,
+  })
   let thread: Worker | undefined
   let current: Task | undefined
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
-  const take = (): Task | undefined => {
-    for (const [tenantId, tasks] of waiting) {
-      const task = tasks.shift()
-      // To the end of the round, or out of it.
-      waiting.delete(tenantId)
-      if (tasks.length > 0) waiting.set(tenantId, tasks)
-      return task
-    }
-    return undefined
-  }
-
   const next = () => {
     if (current !== undefined || isClosed) return
-    current = take()
+    current = queue.next() ?? undefined
     if (current === undefined) return
     thread ??= start()
     thread.ref()
@@ -102,7 +96,7 @@ export function createWorkerThread<Tasks extends TaskTypes>(
   const drop = (why: string) => {
     void thread?.terminate()
     thread = undefined
-    settle((task) => task.fail(new TaskFailed(`${task.name} failed: ${why}`)))
+    settle((task) => task.refuse(new TaskFailed(`${task.name} failed: ${why}`)))
   }
 
   const start = (): Worker => {
@@ -117,8 +111,8 @@ export function createWorkerThread<Tasks extends TaskTypes>(
       if (!isCurrent()) return
       settle((task) => {
         if (reply.ok) task.done(reply.output as never)
-        else if ('refusal' in reply) task.fail(new ApiError(reply.refusal.code, reply.refusal.extras))
-        else task.fail(new TaskFailed(`${task.name} failed: ${reply.error}`))
+        else if ('refusal' in reply) task.refuse(new ApiError(reply.refusal.code, reply.refusal.extras))
+        else task.refuse(new TaskFailed(`${task.name} failed: ${reply.error}`))
       })
     })
     started.on('error', (error: NodeJS.ErrnoException) => {
@@ -133,22 +127,20 @@ export function createWorkerThread<Tasks extends TaskTypes>(
 
   return {
     run: (tenantId, name, input, transfer = []) =>
-      new Promise((done, fail) => {
+      new Promise((done, refuse) => {
         if (isClosed) throw new ThreadClosed('the server is stopping')
-        const tasks = waiting.get(tenantId) ?? []
-        if (tasks.length >= limits.waitingPerTenant) throw new ApiError('BUSY')
-        tasks.push({ name, input, transfer, done, fail })
-        waiting.set(tenantId, tasks)
+        queue.requireRoom(tenantId)
+        queue.add({ owner: tenantId, name, input, transfer, done, refuse })
         next()
       }),
     close: async () => {
       isClosed = true
       clearTimeout(timer)
-      const [ended, left] = [thread, [current, ...[...waiting.values()].flat()]]
+      const ended = thread
       thread = undefined
+      for (let left = current ?? queue.next(); left !== null; left = queue.next())
+        left.refuse(new ThreadClosed('the server is stopping'))
       current = undefined
-      waiting.clear()
-      for (const task of left) task?.fail(new ThreadClosed('the server is stopping'))
       await ended?.terminate()
     },
   }

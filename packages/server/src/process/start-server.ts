@@ -5,6 +5,7 @@ import { secureRandom } from '../base/crypto/secrets.js'
 import { createLog, type Log } from '../base/log.js'
 import { createMemories } from '../base/memory/memories.js'
 import { createMetrics, type Metrics } from '../base/metrics.js'
+import { warmPolicies } from '../base/policy.js'
 import { createCaptureRecorder } from '../captures/capture-recorder.js'
 import { createOfferedMemory } from '../captures/offered-memory.js'
 import { createPlanCache } from '../context/plan-cache.js'
@@ -77,7 +78,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
       undo.push(postgres.stop)
       databaseUrl = postgres.url
     }
-    const applied = await migrate(databaseUrl)
+    const [applied] = await Promise.all([migrate(databaseUrl), warmPolicies()])
     if (applied.length > 0) say(`the database schema is now at version ${applied.at(-1)}`)
     const runtime = createRuntime(config, databaseUrl, { ...options, log })
     undo.push(runtime.close)

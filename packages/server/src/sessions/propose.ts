@@ -1,4 +1,11 @@
-import { evaluateProposal, type ReadResponse, readResponse, readResponseInSteps, saltedHash } from '@countersign/engine'
+import {
+  evaluateProposal,
+  type ReadResponse,
+  readResponse,
+  readResponseInSteps,
+  type Steps,
+  saltedHash,
+} from '@countersign/engine'
 import type {
   Block,
   CaptureItem,
@@ -12,7 +19,6 @@ import type {
 } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { makeId } from '../base/crypto/secrets.js'
-import { asOneStep } from '../base/in-turns.js'
 import { isoTime } from '../base/iso-time.js'
 import { governedCapture } from '../captures/governed-capture.js'
 import { advance } from '../change/advance.js'
@@ -70,9 +76,10 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     const workflow = claims ? loaded.workflow : null
     const heldResources = workflow === null ? undefined : await heldByOthers(loaded, workflow)
     const shared = plan.shared === null ? undefined : await loadSharedCounts(loaded, response)
-    const judged = () => judge(ctx, loaded, { body, response, request, workflow, heldResources, shared })
+    const proposal = { body, response, request, workflow, heldResources, shared }
     // Whoever holds the lock does not wait for others.
-    return long && !loaded.locked ? inOwedTurns(ctx.tenant.tenantId, asOneStep(judged)) : judged()
+    if (!long || loaded.locked) return judge(ctx, loaded, proposal, hashOfBody(session.fixed.hashSalt, body))
+    return inOwedTurns(ctx.tenant.tenantId, judgeInSteps(ctx, loaded, proposal))
   })
   if (capture !== null) ctx.app.captures.note(ctx.tenant.tenantId, capture)
   for (const { decision, reason, reasons } of reply.decisions) {
@@ -101,10 +108,19 @@ interface Proposal {
   readonly shared: Awaited<ReturnType<typeof loadSharedCounts>> | undefined
 }
 
+/** The same for a long response: hashing megabytes takes as long as judging them. */
+function* judgeInSteps(ctx: Context, loaded: LoadedSession, proposal: Proposal): Steps<ChangeResult<Proposed>> {
+  yield
+  const bodyHash = hashOfBody(loaded.session.fixed.hashSalt, proposal.body)
+  yield
+  return judge(ctx, loaded, proposal, bodyHash)
+}
+
 function judge(
   { app: { random } }: Context,
   loaded: LoadedSession,
   { body, response, request, workflow, heldResources, shared }: Proposal,
+  bodyHash: string,
 ): ChangeResult<Proposed> {
   const { session, plan } = loaded
   const { fixed, now } = session
@@ -152,7 +168,7 @@ function judge(
       proposal: {
         id: proposalId,
         request,
-        bodyHash: hashOfBody(fixed.hashSalt, body),
+        bodyHash,
         outcome,
         decisions: withoutContent(decisions, plan),
         cost,
