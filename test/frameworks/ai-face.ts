@@ -83,7 +83,7 @@ function scripted({ turns }: Story, sdk: Sdk): { model: ai7.LanguageModel & obje
   }
   const Mock = (sdk === ai7 ? MockLanguageModelV4 : MockLanguageModelV3) as typeof MockLanguageModelV4
   const model = new Mock({
-    doGenerate: async () => ({ content: contentOf(next()), warnings: [], ...endOf(answers[at - 1] ?? {}) }) as never,
+    doGenerate: async () => answerOf(next()) as never,
     doStream: async () => {
       const turn = next()
       return {
@@ -98,6 +98,8 @@ function scripted({ turns }: Story, sdk: Sdk): { model: ai7.LanguageModel & obje
   })
   return { model: model as never, requests: () => [...model.doGenerateCalls, ...model.doStreamCalls].map(requestOf) }
 }
+
+export const answerOf = (turn: ScriptedTurn): object => ({ content: contentOf(turn), warnings: [], ...endOf(turn) })
 
 const contentOf = ({ text, calls = [] }: ScriptedTurn) => [
   ...(text === undefined ? [] : [{ type: 'text', text }]),

@@ -107,6 +107,48 @@ export const CASES: readonly Case[] = [
     },
   },
   {
+    id: 'hanging',
+    name: 'a tool that hangs is given up after the time of its contract, and its outcome is unknown',
+    contracts: [{ ...look, timeouts: { total_ms: 20 } }, pay],
+    hanging: ['look'],
+    turns: [{ calls: [call('c1', 'look'), call('c2', 'pay', { amount: 5 })] }, DONE],
+    expected: {
+      offered: [BOTH, BOTH],
+      ran: ['look {}', 'pay {"amount":5}'],
+      told: {},
+      ledger: [
+        'proposed c1 look allow',
+        'proposed c2 pay allow',
+        'receipt c1 unknown executed',
+        'receipt c2 succeeded executed',
+      ],
+    },
+  },
+  {
+    id: 'runs-at-once',
+    name: 'of two runs at once, each gets its own verdicts and leaves its own receipts',
+    contracts: [look, pay],
+    runs: 2,
+    turns: [
+      { calls: [call('c1', 'pay', { amount: 5 })] },
+      { calls: [call('c2', 'pay', { amount: 500 }), call('c3', 'look')] },
+      DONE,
+      DONE,
+    ],
+    expected: {
+      offered: [BOTH, BOTH, BOTH, BOTH],
+      ran: ['pay {"amount":5}', 'look {}'],
+      told: { c2: LIMIT },
+      ledger: [
+        'proposed c1 pay allow',
+        'receipt c1 succeeded executed',
+        'proposed c2 pay block argument_value_mismatch',
+        'proposed c3 look allow',
+        'receipt c3 succeeded executed',
+      ],
+    },
+  },
+  {
     id: 'lost',
     name: 'a run of which the process told nobody is unknown, never succeeded',
     contracts: [look, pay],

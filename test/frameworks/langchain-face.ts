@@ -1,13 +1,5 @@
 import type { JsonObject } from '@countersign/protocol'
-import {
-  AIMessage,
-  createAgent,
-  createMiddleware,
-  fakeModel,
-  modelRetryMiddleware,
-  tool,
-  toolErrorMiddleware,
-} from 'langchain'
+import { AIMessage, createAgent, createMiddleware, fakeModel, modelRetryMiddleware, tool } from 'langchain'
 import { countersign } from '../../packages/sdk/src/adapters/langchain/index.js'
 import { openSession } from '../../packages/sdk/src/index.js'
 import type { Face, ModelRequest, Story } from './story.js'
@@ -29,7 +21,6 @@ export const langchainFace: Face = {
       ),
       middleware: [
         modelRetryMiddleware({ maxRetries: 1, initialDelayMs: 1, onFailure: 'error' }),
-        toolErrorMiddleware({ onError: (error) => String(error) }),
         changing(story),
         countersign(session),
         recording(requests),

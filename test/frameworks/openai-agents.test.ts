@@ -1,8 +1,69 @@
+import { Agent, Runner, tool } from '@openai/agents'
+import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents-core/testing'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { govern } from '../../packages/sdk/src/adapters/openai-agents/index.js'
+import { openSession } from '../../packages/sdk/src/index.js'
 import { proves } from '../support/proves.js'
+import { exportOf } from '../support/runtime/ledger-export.js'
 import { withRuntime } from '../support/runtime/with-runtime.js'
 import { openaiAgentsFace } from './openai-agents-face.js'
+import { ledgerLines } from './story.js'
 import { tellCases } from './tell-cases.js'
 
 const { runtime } = await withRuntime()
 
 tellCases(openaiAgentsFace, runtime, (...story) => proves('face.openai-agents', ...story))
+
+type Troubled = Partial<Parameters<typeof tool>[0]>
+
+/** What the ledger says of one call of `look`, and what the model reads of it. */
+async function lookWith(troubled: Troubled): Promise<{ receipt: string | undefined; told: string }> {
+  const session = openSession({
+    contracts: [{ tool: 'look', side_effect: 'read' }],
+    apiKey: runtime.key,
+    fetch: runtime.fetch,
+    agent: 'frameworks',
+  })
+  const model = new ScriptedModel([[functionCall('look', {}, { callId: 'c1' })], [assistantMessage('done')]])
+  const parameters = { type: 'object', properties: {}, required: [], additionalProperties: true } as const
+  const look = tool({
+    name: 'look',
+    description: 'look',
+    strict: false,
+    parameters,
+    execute: async () => 'seen',
+    ...troubled,
+  } as never)
+  await new Runner().run(govern(session, new Agent({ name: 'frameworks', model, tools: [look] })), 'go on')
+  await session.close()
+  const { events } = await exportOf(runtime.api(), session.sessionId)
+  const receipt = ledgerLines(events).find((line) => line.startsWith('receipt'))
+  return { receipt, told: JSON.stringify(model.calls[1]?.request.input) }
+}
+
+const broken = async () => {
+  throw new Error('no such order')
+}
+
+proves('face.openai-agents', 'an error that the errorFunction of a tool turns into a result is a failure', async () => {
+  const errorFunction = (_: unknown, error: unknown) => `sorry: ${(error as Error).message}`
+  const { receipt, told } = await lookWith({ execute: broken, errorFunction })
+  expect(receipt).toBe('receipt c1 failed executed')
+  expect(told).toContain('sorry: no such order')
+  expect((await lookWith({ errorFunction })).receipt).toBe('receipt c1 succeeded executed')
+})
+
+proves('face.openai-agents', 'a tool whose arguments do not fit its parameters has failed', async () => {
+  const refused: Troubled = { strict: true, parameters: z.object({ order: z.string() }) }
+  const own: Troubled = { errorFunction: () => 'try again' }
+  for (const troubled of [refused, { ...refused, ...own }]) {
+    expect((await lookWith(troubled)).receipt).toBe('receipt c1 failed executed')
+  }
+})
+
+proves('face.openai-agents', 'a tool that the SDK gave up is unknown, and the run goes on', async () => {
+  const { receipt, told } = await lookWith({ execute: () => new Promise<never>(() => {}), timeoutMs: 20 })
+  expect(told).toContain('timed out')
+  expect(receipt).toBe('receipt c1 unknown executed')
+})

@@ -68,6 +68,10 @@ export interface Case {
   readonly turns: readonly ScriptedTurn[]
   /** Tools that throw, by name. */
   readonly failing?: readonly string[]
+  /** Tools that never end by themselves, and do not look at their signal, by name. */
+  readonly hanging?: readonly string[]
+  /** How many runs of the agent go on at once, on the one session. Default: 1. */
+  readonly runs?: number
   /** Tools that return nothing, by name. */
   readonly silent?: readonly string[]
   readonly serverIsDown?: true

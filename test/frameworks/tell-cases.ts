@@ -23,7 +23,7 @@ async function tellCase(face: Face, runtime: Runtime, item: Case): Promise<void>
   const told: Told = { ran: [], log: [], subSessions: [] }
   const story = storyOf(face, runtime, item, told)
   const agent = await face.open(story)
-  const error = await agent.run().then(
+  const error = await Promise.all(Array.from({ length: item.runs ?? 1 }, () => agent.run())).then(
     () => null,
     (thrown: unknown) => thrown,
   )
@@ -56,6 +56,7 @@ function storyOf(face: Face, runtime: Runtime, item: Case, told: Told): Story {
   const tool = (name: string) => (args: object) => {
     told.ran.push(`${name} ${JSON.stringify(args)}`)
     if (item.failing?.includes(name)) throw new Error(`${name} is broken`)
+    if (item.hanging?.includes(name)) return new Promise(() => {})
     return item.silent?.includes(name) ? undefined : { done: name }
   }
   const send: typeof fetch = async (input, init) => {

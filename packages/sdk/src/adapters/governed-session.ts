@@ -19,6 +19,8 @@ export interface FrameworkCall {
   run(judged: unknown, context: Pick<ToolContext, 'signal'>): unknown
   /** Who approved the call, where the framework has asked a person; null where it has not. */
   readonly approvedBy: string | null
+  /** Aborted where the framework gives the call up; undefined where it never does. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** What came of a call: the tool's result, or what the model is told in its place. */
@@ -34,8 +36,39 @@ export async function runFrameworkCall(session: GovernedSession, call: Framework
   if (verdict.verdict === 'ask' && approvedBy !== null) {
     await session.answer(verdict.id, { decision: 'approve', decided_by: approvedBy })
   }
-  return session.execute(callId, { args, executor: (judged, context) => call.run(judged, context) })
+  return session.execute(callId, {
+    args,
+    executor: (judged, context) => {
+      const running = call.run(judged, context)
+      return call.signal === undefined ? running : untilGivenUp(running, call.signal)
+    },
+  })
 }
+
+/** So long a tool may still say how it ended after its framework gave it up. */
+const GIVEN_UP_GRACE_MS = 250
+
+/** The framework goes on without a tool that it gave up, and the next turn must not wait for that tool for ever. */
+function untilGivenUp(running: unknown, signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined
+    const giveUp = (): void => {
+      const error = new DOMException('the framework gave the call up; its outcome is unknown', 'AbortError')
+      timer = setTimeout(() => reject(error), GIVEN_UP_GRACE_MS)
+    }
+    const ended = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', giveUp)
+    }
+    if (signal.aborted) giveUp()
+    else signal.addEventListener('abort', giveUp, { once: true })
+    Promise.resolve(running).then(resolve, reject).finally(ended)
+  })
+}
+
+/** The time that the contract gives the tool was up: the tool has not said how it ended. */
+export const isTimeUp = (error: unknown): error is DOMException =>
+  error instanceof DOMException && error.name === 'TimeoutError'
 
 /** Code of the program, or of the model, called the tool by itself. */
 const notProposed = (toolName: string): string =>

@@ -22,8 +22,9 @@ function governTool(name: string, tool: AiTool, agent: AgentCalls): AiTool {
       const output = tool.execute?.(given, withSignal(options, context))
       return isIterable(output) ? lastOf(output, onPart) : output
     }
+    const { abortSignal: signal } = options
     return answerOf(
-      runFrameworkCall(agent.session, { callId: toolCallId, toolName: name, args: input, run, approvedBy }),
+      runFrameworkCall(agent.session, { callId: toolCallId, toolName: name, args: input, run, approvedBy, signal }),
     )
   }
   return {

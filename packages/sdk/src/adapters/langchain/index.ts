@@ -1,6 +1,12 @@
 import { ReplayContractError } from '../../base/errors.js'
 import type { SessionTurn } from '../../session/session-turn.js'
-import { addFrameworkTools, createAgentTurns, type GovernedSession, runFrameworkCall } from '../governed-session.js'
+import {
+  addFrameworkTools,
+  createAgentTurns,
+  type GovernedSession,
+  isTimeUp,
+  runFrameworkCall,
+} from '../governed-session.js'
 import { askByInterrupt } from './ask-by-interrupt.js'
 import type { Handler, ModelRequest, ModelResult, ToolRequest, ToolResult } from './langchain-types.js'
 import { isRunHere, nameOf, turnAnswer, turnInput } from './neutral-turn.js'
@@ -8,12 +14,21 @@ import { isRunHere, nameOf, turnAnswer, turnInput } from './neutral-turn.js'
 /** How LangChain recognises a middleware: `createMiddleware` sets it, too. */
 const BRAND = Symbol.for('AgentMiddleware')
 
+export interface LangChainOptions {
+  /**
+   * What becomes of an error that a tool throws. `tell`: the model reads it in a tool message, as in an agent without
+   * middleware. `throw`: other middleware gets it, such as `toolErrorMiddleware`; without any, the run ends.
+   * @defaultValue `'tell'`
+   */
+  readonly toolErrors?: 'tell' | 'throw'
+}
+
 /**
  * Governs an agent of LangChain: `createAgent({ middleware: [countersign(session)] })`. A blocked call does not run, and
  * the model is told why. A call that needs a person interrupts the graph. Put it last, so that what other middleware
  * changes is judged.
  */
-export function countersign(session: GovernedSession) {
+export function countersign(session: GovernedSession, { toolErrors = 'tell' }: LangChainOptions = {}) {
   const askInTurn = createAgentTurns(session)
   const known = new Set<string>()
   return {
@@ -45,6 +60,7 @@ export function countersign(session: GovernedSession) {
         session,
         given as unknown as ToolRequest,
         handler as unknown as Handler<ToolRequest, ToolResult>,
+        toolErrors,
       ) as Promise<Result>,
   }
 }
@@ -81,6 +97,7 @@ async function runTool(
   session: GovernedSession,
   request: ToolRequest,
   handler: Handler<ToolRequest, ToolResult>,
+  toolErrors: 'tell' | 'throw',
 ): Promise<ToolResult> {
   const { toolCall, tool, runtime } = request
   const callId = toolCall.id ?? ''
@@ -90,24 +107,36 @@ async function runTool(
   }
   const approvedBy = await askByInterrupt(session, callId, runtime?.interrupt)
   let message: ToolResult | null = null
+  let failure: unknown = null
   try {
     const run = await runFrameworkCall(session, {
       callId,
       toolName: toolCall.name,
       args: toolCall.args,
       approvedBy,
+      signal: runtime?.signal,
       run: async (judged) => {
-        message = await handler({ ...request, toolCall: { ...toolCall, args: judged } })
+        try {
+          message = await handler({ ...request, toolCall: { ...toolCall, args: judged } })
+        } catch (thrown) {
+          failure = thrown
+          throw thrown
+        }
         return contentOf(message)
       },
     })
     if (!run.ran) return told(request, handler, run.result)
   } catch (error) {
     if (error instanceof HandledFailure && message !== null) return message
-    throw error
+    const isOfTool = error === failure || isTimeUp(error)
+    if (toolErrors === 'throw' || !isOfTool || isForGraph(error) || runtime?.signal?.aborted) throw error
+    return told(request, handler, `${error}\n Please fix your mistakes.`)
   }
   return message ?? told(request, handler, 'The tool gave no result.')
 }
+
+/** An interrupt, or a command to a graph above: no failure of the tool. */
+const isForGraph = (error: unknown): boolean => (error as { is_bubble_up?: unknown } | null)?.is_bubble_up === true
 
 /** A middleware behind this one has turned what the tool threw into a message. */
 class HandledFailure extends Error {}

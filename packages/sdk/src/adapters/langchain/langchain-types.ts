@@ -42,7 +42,7 @@ export interface ToolRequest {
   readonly toolCall: ToolCall
   /** Undefined where the agent has no such tool. */
   readonly tool: unknown
-  readonly runtime?: { readonly interrupt?: (value: unknown) => unknown }
+  readonly runtime?: { readonly interrupt?: (value: unknown) => unknown; readonly signal?: AbortSignal }
 }
 
 /** A tool message, or a command to the graph. */

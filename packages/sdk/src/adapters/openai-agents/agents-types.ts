@@ -21,6 +21,8 @@ export interface HandoffLike {
 export interface FunctionTool {
   readonly type: 'function'
   readonly name: string
+  /** What happens when its time is up: an error as its result, or an exception. */
+  readonly timeoutBehavior?: string
   invoke(context: unknown, input: string, details?: InvokeDetails): unknown
   needsApproval?(context: unknown, input: unknown, callId?: string): Promise<boolean>
 }

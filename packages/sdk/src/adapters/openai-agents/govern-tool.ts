@@ -1,6 +1,7 @@
-import { runFrameworkCall } from '../governed-session.js'
+import { isTimeUp, runFrameworkCall } from '../governed-session.js'
 import type { FunctionTool, InvokeDetails } from './agents-types.js'
 import type { GovernedAgent } from './govern-model.js'
+import { watchInvocation } from './watch-invocation.js'
 
 /** A function tool that runs only for an allowed call and leaves a receipt. */
 export function governTool(tool: FunctionTool, agent: GovernedAgent): FunctionTool {
@@ -37,29 +38,39 @@ async function invoke(
 ): Promise<unknown> {
   const callId = details.toolCall?.callId ?? ''
   const approvedBy = agent.asked.delete(callId) ? agent.approver : null
-  let failure: unknown
+  let thrown: unknown
   try {
     const run = await runFrameworkCall(agent.session(), {
       callId,
       toolName: tool.name,
       args: input,
       approvedBy,
+      signal: details.signal,
       run: async (judged, { signal }) => {
         const both = details.signal === undefined ? signal : AbortSignal.any([signal, details.signal])
-        const output = await tool.invoke(context, JSON.stringify(judged), { ...details, signal: both })
-        if (output !== DEFAULT_ERROR) return output
-        failure = output
-        throw new ToolFailed(output)
+        const watched = watchInvocation(tool, details, both)
+        try {
+          const output = await tool.invoke(context, JSON.stringify(judged), watched.details)
+          if (watched.succeeded(output)) return output
+          throw new ToolFailed(output)
+        } catch (error) {
+          thrown = error
+          throw error
+        }
       },
     })
     return run.result
   } catch (error) {
-    if (error instanceof ToolFailed) return failure
+    if (error instanceof ToolFailed) return error.output
+    // As the SDK does where the tool's own time is up.
+    if (error !== thrown && isTimeUp(error) && tool.timeoutBehavior !== 'raise_exception') return error.message
     throw error
   }
 }
 
-/** What a tool of the SDK returns in place of throwing, unless it has an `errorFunction` of its own. */
-const DEFAULT_ERROR = 'An error occurred while running the tool. Please try again.'
-
-class ToolFailed extends Error {}
+/** The SDK has turned what the tool threw into a result. */
+class ToolFailed extends Error {
+  constructor(readonly output: unknown) {
+    super(String(output))
+  }
+}
