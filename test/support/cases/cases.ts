@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type {
+  Block,
   BlockReason,
   Contract,
   ContractFailure,
@@ -32,6 +33,8 @@ export interface Case {
   readonly unmatchedPolicy: UnmatchedPolicy
   readonly principal: JsonValue | undefined
   readonly labels: readonly string[]
+  /** What is used of shared limits cannot be known, as in a process whose server is away. */
+  readonly counts?: 'unknown' | undefined
   readonly steps: readonly Step[]
 }
 
@@ -99,6 +102,8 @@ export type ExpectedDecision =
       readonly failures?: readonly Partial<ContractFailure>[]
       /** A part of the remedy. */
       readonly remedy?: string
+      /** What is left of the limit, and when there is room again. */
+      readonly shared_limit?: NonNullable<Block['shared_limit']>
     }
 
 export interface CaseEnd {
@@ -129,6 +134,7 @@ interface WrittenCase {
   readonly unmatched_policy?: UnmatchedPolicy
   readonly principal?: JsonValue
   readonly labels?: readonly string[]
+  readonly counts?: 'unknown'
   readonly steps?: readonly Step[]
   /** Short for one call of one tool: arguments that must be allowed, and arguments that must be blocked. */
   readonly allow?: readonly JsonObject[]
@@ -153,12 +159,34 @@ export function caseFiles(): string[] {
   return names.sort().map((name) => `${folder}${name}`)
 }
 
-/** `{ "$repeat": "ab", "times": 4000 }` in a case is a long text, and of anything else a long list. */
+/**
+ * `{ "$repeat": "ab", "times": 4000 }` in a case is a long text, and of anything else a long list. `{ "$each": 64, "of": … }`
+ * in a list stands for so many elements, each with its number in place of `#`.
+ */
 function unfold(_key: string, value: unknown): unknown {
-  const { $repeat, times = 0 } = (value ?? {}) as { $repeat?: unknown; times?: number }
+  if (Array.isArray(value)) return value.flatMap((item) => (isEach(item) ? item : [item]))
+  const { $repeat, times = 0, $each, of } = (value ?? {}) as Folded
+  if ($each !== undefined) return each($each, JSON.stringify(of))
   if ($repeat === undefined) return value
   return typeof $repeat === 'string' ? $repeat.repeat(times) : Array.from({ length: times }, () => $repeat)
 }
+
+interface Folded {
+  readonly $repeat?: unknown
+  readonly times?: number
+  readonly $each?: number
+  readonly of?: unknown
+}
+
+const eaches = new WeakSet<object>()
+
+function each(count: number, text: string): unknown[] {
+  const list = Array.from({ length: count }, (_, at) => JSON.parse(text.replaceAll('#', String(at))))
+  eaches.add(list)
+  return list
+}
+
+const isEach = (item: unknown): item is unknown[] => Array.isArray(item) && eaches.has(item)
 
 function expand(file: string, about: CaseFile, written: WrittenCase): Case[] {
   const base = {
@@ -170,6 +198,7 @@ function expand(file: string, about: CaseFile, written: WrittenCase): Case[] {
     unmatchedPolicy: written.unmatched_policy ?? 'block',
     principal: written.principal,
     labels: written.labels ?? [],
+    counts: written.counts,
   } as const
   const cases: Case[] = written.steps === undefined ? [] : [{ ...base, name: written.name, steps: written.steps }]
   const tool = base.contracts[0]?.tool ?? ''
@@ -193,7 +222,7 @@ export interface ObservedTurn {
   readonly decisions: readonly {
     readonly decision: 'allow' | 'block'
     readonly checkpoint_required: boolean
-    readonly reasons: readonly { readonly reason: BlockReason; readonly detail?: string | undefined }[]
+    readonly reasons: readonly Pick<Block, 'reason' | 'detail' | 'shared_limit'>[]
     readonly failures: readonly ContractFailure[]
     readonly remedy: string | null
   }[]
@@ -272,6 +301,7 @@ function shown(decision: ObservedTurn['decisions'][number], expected: ExpectedDe
     reason: first?.reason,
     ...(expected.reasons === undefined ? {} : { reasons: names }),
     ...(expected.detail === undefined ? {} : { detail: first?.detail }),
+    ...(expected.shared_limit === undefined ? {} : { shared_limit: first?.shared_limit }),
     ...(expected.failures === undefined ? {} : { failures: shownFailures(decision.failures, expected.failures) }),
     ...(expected.remedy === undefined
       ? {}

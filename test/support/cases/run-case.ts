@@ -153,7 +153,8 @@ function takeTurn(run: Case, session: OpenSession, step: TurnStep): ObservedTurn
   const provider = 'openai'
   const model = step.model ?? 'gpt-4o'
   const tools = toolsOf(run, step)
-  const shared = session.memory.counts({ principal: run.principal, agent: AGENT, workflowId: 'case' })
+  const known = session.memory.counts({ principal: run.principal, agent: AGENT, workflowId: 'case' })
+  const shared = run.counts === 'unknown' ? { ...known, used: () => null } : known
   const { unmatchedPolicy, principal } = run
   const about = { plan, state, unmatchedPolicy, principal, agent: AGENT, nowMs, shared }
   const { allowed, removed } = narrowTools({ ...about, tools: tools.map((name) => ({ name })) })
