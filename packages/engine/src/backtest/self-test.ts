@@ -96,7 +96,7 @@ function draftsWith(
 ): { drafts: Draft[]; session: SessionDefinition } {
   const effects = new Map((options.offered ?? []).map(({ name, sideEffect }) => [name, sideEffect]))
   const isGuarded = (tool: string) => isGuardedEffect(effects.get(tool) ?? guessSideEffect(tool))
-  const { scores, weightsOf, hasSigns } = calibrate(sessions, isGuarded)
+  const { level, weightsOf, hasSigns } = calibrate(sessions, isGuarded)
   const drafts = draftContracts(summaries, { ...options, otherwise })
   // An older client sends no signs: it could only be asked about everything.
   if (!hasSigns) return { drafts, session: {} }
@@ -108,7 +108,7 @@ function draftsWith(
     const surprise = { ...weightsOf(contract.tool), ...(unused && { unused: true as const }) }
     return { ...draft, contract: { ...contract, surprise } }
   })
-  return { drafts: measured, session: { surprise: { alpha, scores: [...scores] } } }
+  return { drafts: measured, session: { surprise: { alpha, ...level } } }
 }
 
 function measureRates(sessions: readonly ObservedSession[], options: LearnOptions): LearnedRates {

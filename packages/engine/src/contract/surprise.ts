@@ -1,8 +1,8 @@
 import type { CallFlow, CallSigns, Surprise, SurpriseLevel } from '@countersign/protocol'
 import { spendOnJudging } from '../text/judging-budget.js'
 
-/** The signs of a call as bins: 0 is usual, 1 somewhat and 2 very unlike the sessions learned from. */
-export type Bin = 0 | 1 | 2
+/** The signs of a call as bins: 0 is usual, and each step up is less like the sessions learned from. */
+export type Bin = 0 | 1 | 2 | 3
 export interface Bins {
   readonly mandate: Bin
   readonly odd: Bin
@@ -12,8 +12,12 @@ export const SIGNS = ['mandate', 'odd', 'imperative'] as const
 
 /** Text this many times as long as its column ever held is odd, and very odd. */
 const ODD_FROM = [1.2, 2] as const
-/** Turns of phrase in one text that tell the reader what to do: some, and many. */
-const IMPERATIVE_FROM = [1, 3] as const
+/** Turns of phrase in one text that tell the reader what to do: each step is twice as many. */
+const IMPERATIVE_FROM = [1, 2, 4] as const
+/** Of plans that were learned with two steps. */
+const IMPERATIVE_ONCE = [1, 3] as const
+/** How many steps each sign has in what is learned. */
+export const STEPS = { mandate: 2, odd: 2, imperative: IMPERATIVE_FROM.length } as const
 
 /** The longest text that a column ever held; null if nobody knows. */
 export type LongestOf = (tool: string, path: string) => number | null
@@ -23,7 +27,11 @@ export interface ReadSigns extends Bins {
   readonly oddest: { readonly tool: string; readonly path: string; readonly ratio: number } | null
 }
 
-export function readSigns({ mandate, imperative, texts }: CallSigns, longestOf: LongestOf): ReadSigns {
+export function readSigns(
+  { mandate, imperative, texts }: CallSigns,
+  longestOf: LongestOf,
+  steps: number = STEPS.imperative,
+): ReadSigns {
   let oddest: ReadSigns['oddest'] = null
   for (const { tool, path, length } of texts) {
     spendOnJudging(STEPS_OF_TEXT)
@@ -35,7 +43,7 @@ export function readSigns({ mandate, imperative, texts }: CallSigns, longestOf: 
   return {
     mandate: mandate as Bin,
     odd: binOf(oddest?.ratio ?? 0, ODD_FROM),
-    imperative: binOf(imperative, IMPERATIVE_FROM),
+    imperative: binOf(imperative, steps < IMPERATIVE_FROM.length ? IMPERATIVE_ONCE : IMPERATIVE_FROM),
     oddest,
   }
 }
@@ -44,9 +52,11 @@ const STEPS_OF_TEXT = 4
 /** A column of short texts is not odd because one of them is a word longer. */
 const SHORTEST_COLUMN = 40
 
-function binOf(value: number, [first, second]: readonly [number, number]): Bin {
-  if (value >= second) return 2
-  return value >= first ? 1 : 0
+/** How many of the steps the value reaches. */
+function binOf(value: number, steps: readonly number[]): Bin {
+  let bin = 0
+  while (bin < steps.length && value >= (steps[bin] ?? Number.POSITIVE_INFINITY)) bin++
+  return bin as Bin
 }
 
 export const scoreOf = (bins: Bins, weights: Surprise): number =>
@@ -56,21 +66,30 @@ export const scoreOf = (bins: Bins, weights: Surprise): number =>
 const PRIOR_WEIGHT = 2
 
 /** Share of requests with at least this score: those seen, and what three independent signs would give (Fisher). */
-export function shareAbove(score: number, scores: readonly number[]): number {
+export function shareAbove(score: number, level: Omit<SurpriseLevel, 'alpha'>): number {
+  const { scores, shares } = level
   const prior = Math.exp(-score) * (1 + score + (score * score) / 2)
-  const seen = scores.filter((other) => other >= score - EPSILON).length
-  return (seen + PRIOR_WEIGHT * prior) / (scores.length + PRIOR_WEIGHT)
+  const requests = requestsIn(level)
+  let seen = 0
+  for (const [at, other] of scores.entries()) {
+    if (other < score - EPSILON) continue
+    seen = shares === undefined ? seen + 1 : Math.max(seen, (shares[at] ?? 0) * requests)
+  }
+  return (seen + PRIOR_WEIGHT * prior) / (requests + PRIOR_WEIGHT)
 }
+
+/** Of how many requests the scores are. */
+const requestsIn = ({ scores, requests }: Omit<SurpriseLevel, 'alpha'>): number => requests ?? scores.length
 
 /** Sums of the same weights in another order differ in the last digits. */
 const EPSILON = 1e-9
 
 /** The lowest score that asks: at most `alpha` of the requests seen have it. */
-export function askFrom({ alpha, scores }: SurpriseLevel): number {
+export function askFrom(level: SurpriseLevel): number {
   let [low, high] = [0, 100]
   for (let round = 0; round < 60; round++) {
     const middle = (low + high) / 2
-    if (shareAbove(middle, scores) <= alpha) high = middle
+    if (shareAbove(middle, level) <= level.alpha) high = middle
     else low = middle
   }
   return high
@@ -84,7 +103,7 @@ export function unusualCall(
 ): string | null {
   const signs = flow?.signs
   if (signs === undefined) return `unusual call: the client did not say how ${tool} fits the request`
-  const read = readSigns(signs, longestOf)
+  const read = readSigns(signs, longestOf, weights.imperative.length)
   const isUnnamed = weights.unused === true && read.mandate > 0
   if (!isUnnamed && scoreOf(read, weights) < threshold - EPSILON) return null
   return `unusual call: ${describe(tool, read, isUnnamed)}`

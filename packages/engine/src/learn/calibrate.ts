@@ -1,5 +1,5 @@
-import type { Column, Surprise } from '@countersign/protocol'
-import { type Bins, type LongestOf, readSigns, SIGNS, scoreOf } from '../contract/surprise.js'
+import type { Column, Surprise, SurpriseLevel } from '@countersign/protocol'
+import { type Bins, type LongestOf, readSigns, SIGNS, STEPS, scoreOf } from '../contract/surprise.js'
 import { groupRequests } from '../flows/request-words.js'
 import type { ObservedCall } from './summary.js'
 
@@ -15,8 +15,8 @@ export interface ObservedSession {
 
 /** What is usual for an agent. */
 export interface Calibration {
-  /** Of each request, judged by what was learned without it. */
-  readonly scores: readonly number[]
+  /** Scores of the requests, each judged by what was learned without it. */
+  readonly level: Required<Omit<SurpriseLevel, 'alpha'>>
   /** Without signs of any call, nothing is known about what is unusual. */
   readonly hasSigns: boolean
   weightsOf(tool: string): Surprise
@@ -25,8 +25,8 @@ export interface Calibration {
 /** Counts that stand for what nobody has seen yet: of a tool against all tools, and of all tools against the prior. */
 const LAMBDA = 2
 const MU = 4
-/** Shares of calls in at least the first and the second bin. */
-const PRIOR = [0.35, 0.12] as const
+/** Shares of calls in at least the first, the second and the third bin: each about a third of the one before. */
+const PRIOR = [0.35, 0.12, 0.04] as const
 
 /** The request that stands for each session: requests that are the same in other words are one. */
 export function requestsOf(sessions: readonly ObservedSession[]): Map<string, string> {
@@ -43,7 +43,7 @@ export function calibrate(sessions: readonly ObservedSession[], isGuarded: (tool
   const lengths = lengthsOf(sessions, requests)
   const all = new Tails()
   const byTool = new Map<string, Tails>()
-  const calls: { tool: string; request: string; bins: Bins }[] = []
+  const calls: { tool: string; session: string; request: string; bins: Bins }[] = []
   for (const session of sessions) {
     const request = requests.get(session.id) ?? session.id
     const longestOf: LongestOf = (tool, path) => lengths.without(request, tool, path)
@@ -54,49 +54,69 @@ export function calibrate(sessions: readonly ObservedSession[], isGuarded: (tool
       byTool.set(tool, own)
       all.add(request, bins)
       own.add(request, bins)
-      calls.push({ tool, request, bins })
+      calls.push({ tool, session: session.id, request, bins })
     }
   }
   const weights = (tool: string, without: string | null): Surprise => weightsFrom(byTool.get(tool), all, without)
   const scores = new Map<string, number>()
   const kept = new Map<string, Surprise>()
-  for (const { tool, request, bins } of calls) {
+  for (const { tool, session, request, bins } of calls) {
     const key = JSON.stringify([tool, request])
     const own = kept.get(key) ?? weights(tool, request)
     kept.set(key, own)
-    scores.set(request, Math.max(scores.get(request) ?? 0, scoreOf(bins, own)))
+    scores.set(session, Math.max(scores.get(session) ?? 0, scoreOf(bins, own)))
   }
-  // A request without a call that changes something is one about which nobody is asked.
-  for (const request of new Set(requests.values())) if (!scores.has(request)) scores.set(request, 0)
   return {
-    scores: [...scores.values()]
-      .map((score) => Number(score.toFixed(6)))
-      .sort((a, b) => b - a)
-      .slice(0, MOST_SCORES),
+    level: levelOf(scores, requests),
     hasSigns: calls.length > 0,
     weightsOf: (tool) => weights(tool, null),
   }
 }
 
+/**
+ * The share of requests above each score. A request weighs 1 and its sessions share that: one odd session of a request
+ * that came a hundred times is a hundredth. A session without a call that changes something asks nobody.
+ */
+function levelOf(scores: ReadonlyMap<string, number>, requests: ReadonlyMap<string, string>): Calibration['level'] {
+  const sessionsOf = new Map<string, number>()
+  for (const request of requests.values()) sessionsOf.set(request, (sessionsOf.get(request) ?? 0) + 1)
+  const weightOf = new Map<number, number>()
+  for (const [session, request] of requests) {
+    const score = Number((scores.get(session) ?? 0).toFixed(6))
+    weightOf.set(score, (weightOf.get(score) ?? 0) + 1 / (sessionsOf.get(request) ?? 1))
+  }
+  const highest = [...weightOf].sort(([a], [b]) => b - a).slice(0, MOST_SCORES)
+  let above = 0
+  const shares = highest.map(([, weight]) => {
+    above += weight
+    return Math.min(1, Number((above / sessionsOf.size).toFixed(6)))
+  })
+  return { scores: highest.map(([score]) => score), shares, requests: sessionsOf.size }
+}
+
 const MOST_SCORES = 1_024
 
 function weightsFrom(own: Tails | undefined, all: Tails, without: string | null): Surprise {
-  const weights = {} as Record<(typeof SIGNS)[number], [number, number]>
-  for (const sign of SIGNS) {
-    const surprise = ([1, 2] as const).map((bin) => {
-      const pooled = all.share(sign, bin, without, { weight: MU, share: PRIOR[bin - 1] ?? 1 })
-      const share = own === undefined ? pooled : own.share(sign, bin, without, { weight: LAMBDA, share: pooled })
-      return Number(Math.max(0, -Math.log(share)).toFixed(6))
-    })
-    weights[sign] = surprise as [number, number]
+  const weightOf = (sign: Sign, bin: number): number => {
+    const pooled = all.share(sign, bin, without, { weight: MU, share: PRIOR[bin - 1] ?? 1 })
+    const share = own === undefined ? pooled : own.share(sign, bin, without, { weight: LAMBDA, share: pooled })
+    return Number(Math.max(0, -Math.log(share)).toFixed(6))
   }
-  return weights
+  return {
+    mandate: [weightOf('mandate', 1), weightOf('mandate', 2)],
+    odd: [weightOf('odd', 1), weightOf('odd', 2)],
+    imperative: [weightOf('imperative', 1), weightOf('imperative', 2), weightOf('imperative', 3)],
+  }
 }
+
+type Sign = (typeof SIGNS)[number]
 
 interface Cases {
   calls: number
-  atLeast: Record<(typeof SIGNS)[number], [number, number]>
+  atLeast: Record<Sign, number[]>
 }
+
+const zeros = (steps: number): number[] => Array.from({ length: steps }, () => 0)
 
 /** How many calls of each request were in which bins. */
 class Tails {
@@ -105,17 +125,19 @@ class Tails {
   add(request: string, bins: Bins): void {
     const cases = this.#byRequest.get(request) ?? {
       calls: 0,
-      atLeast: { mandate: [0, 0], odd: [0, 0], imperative: [0, 0] },
+      atLeast: { mandate: zeros(STEPS.mandate), odd: zeros(STEPS.odd), imperative: zeros(STEPS.imperative) },
     }
     this.#byRequest.set(request, cases)
     cases.calls++
-    for (const sign of SIGNS) for (let bin = 0; bin < bins[sign]; bin++) cases.atLeast[sign][bin as 0 | 1]++
+    for (const sign of SIGNS) {
+      for (let bin = 0; bin < bins[sign]; bin++) cases.atLeast[sign][bin] = (cases.atLeast[sign][bin] ?? 0) + 1
+    }
   }
 
   /** Share of requests in at least this bin, with what stands for those not seen. */
   share(
-    sign: (typeof SIGNS)[number],
-    bin: 1 | 2,
+    sign: Sign,
+    bin: number,
     without: string | null,
     prior: { readonly weight: number; readonly share: number },
   ): number {

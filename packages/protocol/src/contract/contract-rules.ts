@@ -141,24 +141,36 @@ export const resultColumnSchema = z.strictObject({
 })
 export type ResultColumn = z.infer<typeof resultColumnSchema>
 
-const weights = z.tuple([z.number().min(0).max(100), z.number().min(0).max(100)])
+const weight = z.number().min(0).max(100)
+const weights = z.tuple([weight, weight])
 /**
  * How unusual a call of this tool is: what each sign adds where it is somewhat and where it is very unlike the sessions
- * learned from. `unused`: no session used the tool; a call that the user's words do not name asks.
+ * learned from. `imperative` has a third step for texts full of orders; plans learned before it have two. `unused`: no
+ * session used the tool; a call that the user's words do not name asks.
  */
 export const surpriseSchema = z.strictObject({
   mandate: weights,
   odd: weights,
-  imperative: weights,
+  imperative: z.union([weights, z.tuple([weight, weight, weight])]),
   unused: z.literal(true).optional(),
 })
 export type Surprise = z.infer<typeof surpriseSchema>
 
-/** When to ask about unusual calls: in about `alpha` of the requests like those learned from, whose scores are listed. */
-export const surpriseLevelSchema = z.strictObject({
-  alpha: z.number().gt(0).lt(1),
-  scores: z.array(z.number().min(0).max(1_000)).max(1_024),
-})
+/**
+ * When to ask about unusual calls: in about `alpha` of the requests like those learned from, whose scores are listed.
+ * `shares`: of all requests, how many score at least that; each score is one request where it is absent.
+ */
+export const surpriseLevelSchema = z
+  .strictObject({
+    alpha: z.number().gt(0).lt(1),
+    scores: z.array(z.number().min(0).max(1_000)).max(1_024),
+    shares: z.array(z.number().min(0).max(1)).max(1_024).optional(),
+    requests: z.int().min(0).optional(),
+  })
+  .refine(({ scores, shares }) => shares === undefined || shares.length === scores.length, {
+    message: 'shares needs one number for each of scores',
+    path: ['shares'],
+  })
 /** Of a learned plan, unless the person who drafts it says otherwise. */
 export const LEARNED_ALPHA = 0.1
 export type SurpriseLevel = z.infer<typeof surpriseLevelSchema>

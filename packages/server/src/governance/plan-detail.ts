@@ -113,9 +113,9 @@ function advisoriesOf(pack: CompiledPack, learning: AgentLearning | null): PlanD
 function asking({ compiled_session }: CompiledPack): PlanDetail['advisories'] {
   const { surprise } = compiled_session.session
   if (surprise === undefined) return []
-  const { alpha, scores } = surprise
-  const rate = Math.max(alpha, 1 / (scores.length + 1))
-  const message = `a person is asked about unusual calls in about ${(rate * 100).toFixed(0)} % of the requests that resemble the ${scores.length} captured ones; session.yaml states what was measured`
+  const { alpha, scores, requests = scores.length } = surprise
+  const rate = Math.max(alpha, 1 / (requests + 1))
+  const message = `a person is asked about unusual calls in about ${(rate * 100).toFixed(0)} % of the requests that resemble the ${requests} captured ones; session.yaml states what was measured`
   return [{ tool_name: null, code: 'asking_rate', message }]
 }
 
