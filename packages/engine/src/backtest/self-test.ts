@@ -178,8 +178,8 @@ export function summariesOf(sessions: readonly ObservedSession[], salt: string):
     byTool.set(tool, summary)
     return summary
   }
-  for (const { id, calls, columns } of sessions) {
-    for (const call of calls) addCall(summaryOf(call.tool), call, salt)
+  for (const { id, requestWords, calls, columns } of sessions) {
+    for (const call of calls) addCall(summaryOf(call.tool), { ...call, requestWords }, salt)
     for (const column of columns) addColumns(summaryOf(column.tool), id, [column])
   }
   return [...byTool.values()]

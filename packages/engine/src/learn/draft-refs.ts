@@ -3,7 +3,7 @@ import { argumentName } from '../contract/source-rule.js'
 import type { Steps } from '../text/steps.js'
 import { upperBound } from './bound.js'
 import type { FlowSummary } from './flow-summary.js'
-import { countOf } from './sketch.js'
+import type { RequestGroups } from './request-groups.js'
 import { poolByName, type ToolSummary } from './summary.js'
 
 /** An argument that always equalled the latest value at one place in one tool's results. */
@@ -26,10 +26,10 @@ type Origin = Pick<LearnedRef, 'boundBy' | 'resultPath' | 'seen' | 'falseBlockBo
  * A ref applies to every argument of a name or to none: a token is a token to each tool that takes one, and the other
  * tools confirm what one tool shows too rarely.
  */
-export function* draftRefs(summaries: readonly ToolSummary[]): Steps<LearnedRef[]> {
+export function* draftRefs(summaries: readonly ToolSummary[], requests: RequestGroups): Steps<LearnedRef[]> {
   const origins = new Map<string, Origin>()
   for (const [name, flow] of yield* poolByName(summaries)) {
-    const origin = onlyOrigin(flow)
+    const origin = onlyOrigin(flow, requests)
     if (origin !== null) origins.set(name, origin)
   }
   const refs: LearnedRef[] = []
@@ -44,8 +44,8 @@ export function* draftRefs(summaries: readonly ToolSummary[]): Steps<LearnedRef[
 }
 
 /** Null unless every value in several requests equalled the same result. */
-function onlyOrigin(flow: FlowSummary): Origin | null {
-  const seen = countOf(flow.requests)
+function onlyOrigin(flow: FlowSummary, requests: RequestGroups): Origin | null {
+  const seen = requests.count(flow.requests)
   if (seen < LIMITS.mediumConfidenceSamples) return null
   const always = flow.equals.entries.filter(([, { count }]) => count === flow.values)
   const keys = always.map(([key]) => key).sort()

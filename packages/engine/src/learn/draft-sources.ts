@@ -8,6 +8,7 @@ import {
 } from '../contract/source-rule.js'
 import { isWritten, namesByNumber } from '../flows/argument-words.js'
 import { type FlowSummary, mergeWitnesses, type Place, readOriginKey, type Witnesses } from './flow-summary.js'
+import type { RequestGroups } from './request-groups.js'
 import { countOf, mergeSketches, type Sample, type Sketch } from './sketch.js'
 import { SUMMARY_LIMITS, type ToolSummary } from './summary.js'
 
@@ -16,6 +17,7 @@ export interface SourceLearning extends SourceContext {
   readonly pool: ReadonlyMap<string, FlowSummary>
   readonly salt: string
   readonly otherwise: Otherwise
+  readonly requests: RequestGroups
 }
 
 export const SUPPORT = {
@@ -42,12 +44,12 @@ export function draftSource(
   const numbers = namesByNumber(path)
   const own = flow ?? named
   if (named !== undefined && isMeasure(named, numbers)) return measureRule(path, own, learning)
-  const role = isFree(path, flow, named) ? 'content' : (roleOf(flow) ?? roleOf(named))
+  const role = isFree(path, flow, named, learning) ? 'content' : (roleOf(flow) ?? roleOf(named))
   const from: SourceOrigin[] = ['user', 'argument', 'identifier']
   const known = named === undefined ? [] : knownValues(named, argument.effect, learning)
   if (known.length > 0) from.push('known')
   from.push(...habits(role, own, named, learning))
-  if (own !== undefined) from.push(...takenPlaces(own, from))
+  if (own !== undefined) from.push(...takenPlaces(own, from, learning))
   return {
     path,
     // What is not content is judged by its shape: free text identifies only what it mentions.
@@ -88,24 +90,33 @@ function measureRule(path: string, own: FlowSummary | undefined, learning: Sourc
   const from: SourceOrigin[] = ['user', 'argument', 'identifier', { generated: ['name', 'phrase', 'prose'] }]
   return {
     path,
-    from: own === undefined ? from : [...from, ...takenPlaces(own, from)],
+    from: own === undefined ? from : [...from, ...takenPlaces(own, from, learning)],
     ...judgedBeside(learning),
     otherwise: learning.otherwise,
   }
 }
 
 /** Worded by the model: its name says so, or in two requests the value was seen nowhere before. */
-function isFree(path: string, flow: FlowSummary | undefined, named: FlowSummary | undefined): boolean {
+function isFree(
+  path: string,
+  flow: FlowSummary | undefined,
+  named: FlowSummary | undefined,
+  { requests }: Pick<SourceLearning, 'requests'>,
+): boolean {
   if (isWritten(path)) return true
-  return [flow, named].some((known) => known !== undefined && countOf(known.invented) >= SUPPORT.requests)
+  return [flow, named].some((known) => known !== undefined && requests.count(known.invented) >= SUPPORT.requests)
 }
 
 /** Places in free text that dates, numbers and quotes were taken from in two requests. */
-function takenPlaces(flow: FlowSummary, listed: readonly SourceOrigin[]): SourceOrigin[] {
+function takenPlaces(
+  flow: FlowSummary,
+  listed: readonly SourceOrigin[],
+  { requests: groups }: Pick<SourceLearning, 'requests'>,
+): SourceOrigin[] {
   const known = new Set(listed.map((origin) => JSON.stringify(origin)))
   const places = new Map<string, SourceOrigin>()
   for (const [key, { requests }] of [...flow.dictated.entries, ...flow.quoted.entries]) {
-    if (requests.length < SUPPORT.requests) continue
+    if (groups.count(requests) < SUPPORT.requests) continue
     const [seen, result, path] = JSON.parse(key) as Place
     const origin = { result, path, as: seen as 'line' | 'prose' }
     const text = JSON.stringify(origin)
@@ -134,7 +145,7 @@ function roleOf(flow: FlowSummary | undefined): 'content' | 'reference' | undefi
  * Values that the user or a trusted cell gave often enough for an argument of this name: in two different requests, or
  * in two sessions for a tool that only reads from outside.
  */
-function knownValues(flow: FlowSummary, effect: SideEffect, context: SourceContext): string[] {
+function knownValues(flow: FlowSummary, effect: SideEffect, context: SourceLearning): string[] {
   const known: string[] = []
   for (const [hash, places] of flow.known.entries) {
     let witnesses: Sketch = []
@@ -143,7 +154,7 @@ function knownValues(flow: FlowSummary, effect: SideEffect, context: SourceConte
       if (!at.every((place) => vouches(place, kind, context))) continue
       witnesses = mergeSketches(witnesses, effect === 'egress_read' ? sessions : requests)
     }
-    if (witnesses.length >= SUPPORT.requests) known.push(hash)
+    if (context.requests.count(witnesses) >= SUPPORT.requests) known.push(hash)
   }
   return known.sort()
 }
@@ -156,11 +167,11 @@ function habits(
   role: SourceRule['role'],
   own: FlowSummary | undefined,
   named: FlowSummary | undefined,
-  context: SourceContext,
+  context: SourceLearning,
 ): SourceOrigin[] {
   const originsOf = (flow: FlowSummary) => (role === 'content' ? flow.tokenOrigins : flow.origins)
   const kinds = named === undefined ? [] : generatedKinds(originsOf(named))
-  const places = own === undefined ? [] : placesOf(creditedPlaces(originsOf(own), context), own)
+  const places = own === undefined ? [] : placesOf(creditedPlaces(originsOf(own), context), own, context)
   return [...(kinds.length > 0 ? [{ generated: kinds }] : []), ...places]
 }
 
@@ -195,10 +206,15 @@ function creditedPlaces(origins: Sample<Witnesses>, context: SourceContext): { p
   return [...credited.values()]
 }
 
-function placesOf(credited: readonly { place: Place; witnesses: Witnesses }[], flow: FlowSummary): SourceOrigin[] {
+function placesOf(
+  credited: readonly { place: Place; witnesses: Witnesses }[],
+  flow: FlowSummary,
+  { requests }: Pick<SourceLearning, 'requests'>,
+): SourceOrigin[] {
   return credited
     .filter(
-      ({ witnesses }) => countOf(witnesses.sessions) >= habitual(flow) && witnesses.requests.length >= SUPPORT.requests,
+      ({ witnesses }) =>
+        countOf(witnesses.sessions) >= habitual(flow) && requests.count(witnesses.requests) >= SUPPORT.requests,
     )
     .map(({ place: [seen, result, path] }) => ({ result, path, as: seen as 'cell' | 'key' | 'line' | 'prose' }))
     .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))

@@ -20,9 +20,9 @@ import {
   type SourceLearning,
 } from './draft-sources.js'
 import { draftSuggestions, type Suggestion, suggestRef } from './draft-suggestions.js'
+import { requestGroups } from './request-groups.js'
 import { sessionsAtRisk } from './risk.js'
 import { guessSideEffect } from './side-effect.js'
-import { countOf } from './sketch.js'
 import { poolByName, type ToolSummary } from './summary.js'
 
 /** A tool that the agent was offered, as its requests describe it. */
@@ -77,6 +77,7 @@ export function* draftContractsInSteps(summaries: readonly ToolSummary[], option
     pool: yield* poolByName(summaries.filter(({ tool }) => isGuardedEffect(effectOf(tool)))),
     salt: options.salt,
     otherwise: options.otherwise,
+    requests: requestGroups(summaries.map(({ words }) => words)),
     columnsOf: (tool) => columns.get(tool) ?? null,
     isGuarded: (tool) => isGuardedEffect(effectOf(tool)),
   }
@@ -88,7 +89,7 @@ export function* draftContractsInSteps(summaries: readonly ToolSummary[], option
     drafts.push(draftOne({ tool, summary, effect: effectOf(tool), declared }, learning))
     yield
   }
-  return withRefs(drafts, yield* draftRefs(summaries))
+  return withRefs(drafts, yield* draftRefs(summaries, learning.requests))
 }
 
 interface Subject {
@@ -100,7 +101,7 @@ interface Subject {
 
 function draftOne({ tool, summary, effect, declared }: Subject, learning: SourceLearning): Draft {
   const samples = summary?.samples ?? 0
-  const requests = summary === undefined ? 0 : countOf(summary.requests)
+  const requests = summary === undefined ? 0 : learning.requests.count(summary.requests)
   const contract: Contract = { tool, source: 'inferred', side_effect: effect }
   if (summary !== undefined && Object.keys(summary.shape.types).length > 0) {
     contract.arguments = draftSchema(

@@ -27,12 +27,16 @@ export function fitSummary(summary: ToolSummary, most: number): string {
   return text
 }
 
+/** Words of requests are short beside the members of samples. */
+const WORDS_PER_MEMBER = 4
+
 type Round = (typeof ROUNDS)[number]
 
 function thin(summary: ToolSummary, round: Round): void {
   thinShape(summary.shape, round, round.depth)
   const { flows, columns, order } = summary
   for (const sample of [flows, columns, order.after]) cut<unknown>(sample, round)
+  if (summary.words !== undefined) summary.words = summary.words.slice(0, round.most * WORDS_PER_MEMBER)
   for (const [, flow] of flows.entries) {
     for (const sample of [flow.origins, flow.tokenOrigins, flow.dictated, flow.quoted, flow.known, flow.equals])
       cut<unknown>(sample, round)

@@ -41,8 +41,8 @@ const ARGUMENT_LIMITS = {
   origins: 96,
   known: 256,
   knownPlaces: 4,
-  /** Only one or two witnesses are ever required. */
-  requests: 4,
+  /** Two witnesses are required at most; the rest is room for one request in several wordings. */
+  requests: 8,
   equals: 16,
 } as const
 

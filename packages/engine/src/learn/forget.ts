@@ -9,7 +9,14 @@ import type { ToolSummary } from './summary.js'
  * Removes the content of one call from what was learned: values, spellings and keys that no other call had, and paths
  * that only its session used. How often the tool was seen stays: that is not content.
  */
-export function forgetCall(summary: ToolSummary, call: { session: string; arguments: unknown }): void {
+export function forgetCall(
+  summary: ToolSummary,
+  call: { session: string; request?: string | undefined; arguments: unknown },
+): void {
+  if (call.request !== undefined && summary.words !== undefined) {
+    const request = sketchHash(call.request)
+    summary.words = summary.words.filter(([other]) => other !== request)
+  }
   if (call.arguments !== null && call.arguments !== undefined) forgetShape(summary.shape, call.arguments, 0, newLook())
   const session = sketchHash(call.session)
   keepEntries(summary.flows, ({ sessions }) => sessions.some((hash) => hash !== session))

@@ -3,6 +3,7 @@ import { argumentName } from '../contract/source-rule.js'
 import { leavesOf } from '../json/leaves.js'
 import type { Steps } from '../text/steps.js'
 import { addCounts, addLeaf, type Count, type FlowSummary, mergeFlows, newCount, newFlow } from './flow-summary.js'
+import { mergeWords, type RequestWords } from './request-groups.js'
 import { addShape, mergeShapes, newShape, type Shape } from './shape.js'
 import {
   addToSketch,
@@ -27,6 +28,8 @@ export interface ToolSummary {
   sessions: Sketch
   /** Distinct requests: evidence is counted in these, because a repeated request teaches nothing new. */
   requests: Sketch
+  /** Which words the requests have, of as many as fit. Absent in what an older version learned. */
+  words?: RequestWords[]
   shape: Shape
   /** By generalised path of the argument. */
   flows: Sample<FlowSummary>
@@ -60,6 +63,8 @@ export interface ObservedCall {
   readonly session: string
   /** Fingerprint of the user's first request: a repeated request is no further evidence. */
   readonly request?: string | undefined
+  /** Which words it has (`request-words.ts`): the same request in other words is no further evidence either. */
+  readonly requestWords?: string | undefined
   readonly tool: string
   /** Null if the capture level stores none. */
   readonly arguments: unknown
@@ -101,6 +106,7 @@ export function addCall(summary: ToolSummary, call: ObservedCall, salt: string):
   summary.samples++
   addToSketch(summary.sessions, session)
   addToSketch(summary.requests, request)
+  if (call.requestWords !== undefined) summary.words = mergeWords(summary.words, [[request, call.requestWords]])
   if (call.arguments === null || call.arguments === undefined) return
   addShape(summary.shape, call.arguments)
   if (call.flow === null || call.failed === true) return
@@ -137,6 +143,7 @@ export function mergeSummaries(a: ToolSummary, b: ToolSummary): ToolSummary {
     samples: a.samples + b.samples,
     sessions: mergeSketches(a.sessions, b.sessions),
     requests: mergeSketches(a.requests, b.requests),
+    ...((a.words ?? b.words) && { words: mergeWords(a.words, b.words ?? []) }),
     shape: mergeShapes(a.shape, b.shape),
     flows: mergeSamples(a.flows, b.flows, SUMMARY_LIMITS.paths, mergeFlows),
     columns: mergeSamples(a.columns, b.columns, SUMMARY_LIMITS.columns, mergeColumns),

@@ -25,6 +25,7 @@ export function forgetBatch({ items, summaries }: BatchToForget): LearnedToolCha
 interface LearnedCall {
   readonly tool: string
   readonly session: string
+  readonly request: string | undefined
   readonly arguments: unknown
 }
 
@@ -33,7 +34,7 @@ function callsOf({ response, validation, flows, conversation_id: session }: Stor
   const blocked = new Set((validation?.calls ?? []).flatMap((call) => (call.decision === 'block' ? [call.index] : [])))
   const calls = response.tool_calls.flatMap(({ name, arguments: text }, index) => {
     const parsed = text === null || blocked.has(index) ? null : parseStrictJson(text === '' ? '{}' : text)
-    return parsed?.ok === true ? [{ tool: name, session, arguments: parsed.value }] : []
+    return parsed?.ok === true ? [{ tool: name, session, request: flows?.request, arguments: parsed.value }] : []
   })
-  return [...calls, ...(flows?.columns ?? []).map(({ tool }) => ({ tool, session, arguments: null }))]
+  return [...calls, ...(flows?.columns ?? []).map(({ tool }) => ({ tool, session, request: flows?.request, arguments: null }))]
 }

@@ -96,7 +96,14 @@ function learnCapture(batch: Batch, item: StoredCapture, outcomes: ReadonlyMap<s
     const parsed = call.arguments === null ? null : parseStrictJson(call.arguments === '' ? '{}' : call.arguments)
     if (parsed?.ok === false) return
     const flow = flows?.calls.find(({ call_id, tool }) => call_id === call.id && tool === call.name) ?? null
-    const observed = { session, request: flows?.request, tool: call.name, arguments: parsed?.value ?? null, flow }
+    const observed = {
+      session,
+      request: flows?.request,
+      requestWords: flows?.request_words,
+      tool: call.name,
+      arguments: parsed?.value ?? null,
+      flow,
+    }
     addCall(change.summary, { ...observed, failed: outcome !== 'succeeded' }, batch.salt)
   })
   for (const column of flows?.columns ?? []) {
