@@ -23,6 +23,8 @@ export const events = {
   'learn.unusual': 'A call that is unlike those learned from asks a person, with one sentence about what was odd and where',
   'learn.other-languages': 'Requests and results in languages that the signs cannot read lead to questions, not to passing',
   'learn.unused-tool': 'A tool that changes something and that no session used asks, unless the user’s words name what it does',
+  'learn.witnesses': 'The same request in other words is one witness: alone it makes no value known',
+  'learn.orders': 'Where texts often tell their reader what to do, one that does so more than ever still asks',
   'learn.rates':
     'A learned plan states how many of its own captured requests it would have blocked and asked about, each judged by what was learned without it',
   'learn.rates.shown': 'A draft made of captures shows the rates that it measured and takes the share of questions that the person chooses',

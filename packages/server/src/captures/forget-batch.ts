@@ -36,5 +36,8 @@ function callsOf({ response, validation, flows, conversation_id: session }: Stor
     const parsed = text === null || blocked.has(index) ? null : parseStrictJson(text === '' ? '{}' : text)
     return parsed?.ok === true ? [{ tool: name, session, request: flows?.request, arguments: parsed.value }] : []
   })
-  return [...calls, ...(flows?.columns ?? []).map(({ tool }) => ({ tool, session, request: flows?.request, arguments: null }))]
+  return [
+    ...calls,
+    ...(flows?.columns ?? []).map(({ tool }) => ({ tool, session, request: flows?.request, arguments: null })),
+  ]
 }
