@@ -9,6 +9,7 @@ import { withRuntime } from '../../support/runtime/with-runtime.js'
 import { CASES } from '../cases.js'
 import { type Case, ledgerLines } from '../story.js'
 import { startWireModel } from '../wire-model.js'
+import { connectHost, openShop, type ShopHost } from './mcp-shop.js'
 
 const { runtime, api } = await withRuntime()
 const gateways = await withGateways(runtime)
@@ -20,6 +21,9 @@ const LACKS: Readonly<Record<string, string>> = {
   'sub-agent': 'a workflow takes the SDK',
 }
 
+/** With MCP the gateway runs the tools. */
+const LACKS_WITH_MCP: typeof LACKS = { ...LACKS, lost: 'test/faults/gateway kills a gateway that runs a tool' }
+
 type Chat = OpenAI.ChatCompletionMessageParam
 
 interface Program {
@@ -27,6 +31,8 @@ interface Program {
   readonly item: Case
   readonly sessionId: string
   readonly ran: string[]
+  /** Runs the tools; null where the program does. */
+  readonly host: ShopHost | null
   /** `judged` when a proposal was answered, `saw c1` when the program was shown a part of a call. */
   readonly log: string[]
 }
@@ -34,15 +40,42 @@ interface Program {
 for (const item of CASES) {
   const lack = LACKS[item.id]
   const name = `gateway with openai ${VERSION}: ${item.name}${lack === undefined ? '' : ` (${lack})`}`
-  proves(['gateway.cases', 'gateway.told'], name, () => tell(item), { skip: lack !== undefined })
+  proves(['gateway.cases', 'gateway.told'], name, () => tell(item, false), { skip: lack !== undefined })
+  const lackWithMcp = LACKS_WITH_MCP[item.id]
+  proves(['gateway.mcp-cases', 'gateway.matched'], `${name}, with MCP`, () => tell(atShop(item), true), {
+    skip: lackWithMcp !== undefined,
+  })
 }
 
-/** A program without any SDK of ours, whose client has another base URL. Its tools run in the program. */
-async function tell(item: Case): Promise<void> {
+/** The case with its tools on an MCP server, as contracts name those. */
+function atShop(item: Case): Case {
+  const named = <T>(value: T): T =>
+    JSON.parse(JSON.stringify(value).replace(/"(tool|requires_prior_tool|name)":"(look|pay)"/g, '"$1":"shop__$2"'))
+  const { expected } = item
+  return {
+    ...item,
+    contracts: named(item.contracts),
+    turns: named(item.turns),
+    expected: {
+      ...expected,
+      offered: expected.offered.map((tools) => tools.map((tool) => `shop__${tool}`)),
+      ledger: expected.ledger.map((line) => line.replace(/^(proposed \w+) /, '$1 shop__')),
+    },
+  }
+}
+
+/**
+ * A program without any SDK of ours, whose client has another base URL. Its tools run in the program, or on an MCP
+ * server behind the same gateway.
+ */
+async function tell(item: Case, withMcp: boolean): Promise<void> {
   const model = await startWireModel(item)
   const log: string[] = []
   const through = throughRuntime(runtime)
+  const ran: string[] = []
+  const shop = openShop(item, ran)
   const send: typeof fetch = async (input, init) => {
+    if (String(input).startsWith(shop.url)) return shop.fetch(input, init)
     const isService = String(input).includes('/api/v1/')
     if (isService && item.serverIsDown) throw new TypeError('fetch failed')
     const answer = await through(input, init)
@@ -50,14 +83,17 @@ async function tell(item: Case): Promise<void> {
     return answer
   }
   const agent = await gateways.agentWith(item.contracts)
-  const gateway = await gateways.start({ upstream: `openai=${model.url}` }, { fetch: send })
+  const flags = { upstream: `openai=${model.url}`, mcp: `shop=${shop.url}`, 'require-proposal': 'true' }
+  const gateway = await gateways.start(flags, { fetch: send })
   const client = new OpenAI({ apiKey: 'sk', baseURL: gateway.openai(agent), maxRetries: 1 })
-  const program: Program = { client, item, sessionId: `ses_${randomUUID()}`, ran: [], log }
+  const sessionId = `ses_${randomUUID()}`
+  const host = withMcp ? await connectHost(gateway, { agent, key: runtime.key, sessionId }) : null
+  const program: Program = { client, item, sessionId, ran, log, host }
   const error = await converse(program).then(
     () => null,
     (thrown: unknown) => thrown,
   )
-  await model.close()
+  await Promise.all([model.close(), host?.close(), shop.close()])
   const { expected } = item
   if (item.serverIsDown) expect(String(error)).toMatch(/server|unavailable|reach/i)
   else expect(error).toBeNull()
@@ -67,9 +103,10 @@ async function tell(item: Case): Promise<void> {
   if (item.serverIsDown) return
   // A call that was taken out of an answer has no result: why it did not run is said beside the calls that stay.
   for (const told of Object.values(expected.told)) {
-    expect(model.saidBefore()).toMatch(new RegExp(`"(?:look|pay)" was blocked .*${told}`))
+    expect(model.saidBefore()).toMatch(new RegExp(`"(?:shop__)?(?:look|pay)" was blocked .*${told}`))
   }
-  expect(ledgerLines((await exportOf(api, program.sessionId)).events)).toEqual(expected.ledger.map(asReported))
+  const ledger = withMcp ? expected.ledger : expected.ledger.map(asReported)
+  expect(ledgerLines((await exportOf(api, sessionId)).events)).toEqual(ledger)
 }
 
 /** The gateway knows of a run by its result alone, and the wire of OpenAI does not say that a tool has failed. */
@@ -83,7 +120,7 @@ async function converse(program: Program): Promise<void> {
     const calls = message.tool_calls ?? []
     for (const call of calls) {
       if (call.type !== 'function') throw new Error(`no such call: ${call.type}`)
-      messages.push({ role: 'tool', tool_call_id: call.id, content: run(program, call.function) })
+      messages.push({ role: 'tool', tool_call_id: call.id, content: await run(program, call.function) })
     }
     if (message.content === 'done') return
     // What was blocked is told as a text: the program asks the model to go on.
@@ -91,16 +128,17 @@ async function converse(program: Program): Promise<void> {
   }
 }
 
-function run({ item, ran }: Program, { name, arguments: args }: { name: string; arguments: string }): string {
+async function run({ item, ran, host }: Program, { name, arguments: args }: { name: string; arguments: string }) {
+  if (host !== null) return host.call(name.replace('shop__', ''), JSON.parse(args))
   ran.push(`${name} ${JSON.stringify(JSON.parse(args))}`)
   return item.failing?.includes(name) ? `Error: ${name} is broken` : JSON.stringify({ done: name })
 }
 
-async function ask({ client, item, sessionId, log }: Program, messages: Chat[]) {
+async function ask({ client, item, sessionId, log, host }: Program, messages: Chat[]) {
   const headers = { 'x-countersign-session': sessionId }
   const tools = ['look', 'pay'].map((name) => ({
     type: 'function' as const,
-    function: { name, parameters: { type: 'object' } },
+    function: { name: host === null ? name : `shop__${name}`, parameters: { type: 'object' } },
   }))
   const request = { model: 'gpt-test', messages, tools }
   if (!item.stream) return (await client.chat.completions.create(request, { headers })).choices[0]!.message

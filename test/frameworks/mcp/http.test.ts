@@ -7,6 +7,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { afterAll, expect, test, vi } from 'vitest'
 import { readSettings, startGateway } from '../../../packages/gateway/src/index.js'
+import { runExample } from '../../support/process/example.js'
 import { proves } from '../../support/proves.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
 import { httpHostsOf } from './hosts.js'
@@ -187,3 +188,22 @@ test('a tool whose definition changes is hidden and blocked', async () => {
     'definition_changed',
   )
 })
+
+proves(
+  ['gateway.matched', 'gateway.one-session'],
+  'example frameworks/gateway: a model and MCP tools through one gateway, with no SDK in the agent',
+  async () => {
+    const { email, password } = owner
+    const apiUrl = await runtime.instances[0].listen()
+    const said = await runExample('frameworks/gateway/main.ts', { apiUrl, apiKey, email, password })
+    expect(said.split('\n')).toEqual([
+      'proposed shop__find_order: allow ',
+      'receipt: succeeded, executed',
+      'proposed shop__issue_refund: block envelope_violation',
+      'proposed shop__issue_refund: allow ',
+      'receipt: succeeded, executed',
+      'refunded: 40',
+      '',
+    ])
+  },
+)

@@ -6,6 +6,14 @@ export const gatewayWires = {
   'gateway.byte-equal': 'Where nothing is blocked, the client gets the bytes of the upstream',
   'gateway.cases':
     'a program with openai 6 or 7 and another base URL comes to the verdicts of every face, with receipts that are reported',
+  'gateway.mcp-cases':
+    'an agent without any SDK, whose model and whose MCP tools pass the gateway, comes to the verdicts of every face, with receipts that are executed',
+  'gateway.matched':
+    'A call of an MCP tool that the model proposed in the same session runs under that decision and its id, once; it is judged no second time',
+  'gateway.require-proposal':
+    'With require-proposal a call of an MCP tool that no model proposed in the session does not run, and the ledger shows it',
+  'gateway.one-session':
+    'Calls on the wire and through MCP are one session: neither settles the calls of the other, in one gateway process or in two',
   'gateway.told':
     'A call that is taken out of an answer leaves why in the answer, beside the calls that stay, so that the next request tells the model',
   'gateway.hooks':

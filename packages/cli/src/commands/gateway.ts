@@ -2,10 +2,12 @@ import { parseArgs } from 'node:util'
 import { runGateway, SETTINGS, settingsHelp } from '@countersign/gateway'
 import type { Command } from '../terminal/command.js'
 
+/** A setting that is false by default is a switch: its flag takes no value. */
 const FLAGS = Object.fromEntries(
-  Object.values(SETTINGS).flatMap(({ flag }) =>
-    flag === null ? [] : [[flag, { type: 'string' as const, multiple: true as const }]],
-  ),
+  Object.values(SETTINGS).flatMap((setting) => {
+    const type = setting.default === 'false' ? ('boolean' as const) : ('string' as const)
+    return setting.flag === null ? [] : [[setting.flag, { type, multiple: true as const }]]
+  }),
 )
 
 export const gateway: Command = {

@@ -7,6 +7,10 @@ export interface SessionParts {
   readonly log: (line: string) => void
 }
 
+/** Verdicts stop calls: the server governs the sessions, and knows them. */
+export const isEnforced = ({ mode, environment }: GatewaySettings): boolean =>
+  mode === null ? environment !== 'development' : mode === 'enforce'
+
 const MODES = { observe: 'log-only', shadow: 'shadow', enforce: 'enforce' } as const
 
 /** What every session of the gateway is opened with, whichever way its calls come. */

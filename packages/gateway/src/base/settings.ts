@@ -71,6 +71,13 @@ export const SETTINGS = {
     help: 'file of the definitions of MCP tools; one that changes is blocked until somebody approves it (countersign mcp pins)',
     parse: path,
   }),
+  requireProposal: setting({
+    env: 'COUNTERSIGN_GATEWAY_REQUIRE_PROPOSAL',
+    flag: 'require-proposal',
+    default: 'false',
+    help: 'true runs a call of an MCP tool only where a model proposed it in the same session, through this gateway',
+    parse: (value) => oneOf(['true', 'false'])(value) === 'true',
+  }),
   apiUrl: setting({
     env: 'COUNTERSIGN_API_URL',
     flag: 'api-url',

@@ -2,13 +2,13 @@ import type { JsonObject } from '@countersign/protocol'
 import type { Session } from '@countersign/sdk'
 import { errorFor, INVALID_PARAMS, isObject, type RpcRequest, type RpcResponse, resultFor } from './message.js'
 import { envelopeOf, readToolCall } from './read-tool-call.js'
-import type { HostCall, ToolCalls } from './tool-calls.js'
+import type { HostCall, Stop, ToolCalls } from './tool-calls.js'
 import { createToolCatalog, type DefinitionPins, toolsIn } from './tool-catalog.js'
 import { canonicalName, meantTool } from './tool-names.js'
 import { isModernRequest, refusedResult } from './tool-result.js'
 
 /** What governing needs of a session. */
-export type ServerSession = Pick<Session<unknown>, 'prepare' | 'execute' | 'narrowed' | 'addTools'>
+export type ServerSession = Pick<Session<unknown>, 'narrowed'>
 
 export interface ServerGovernorOptions {
   /** Opened when it is first needed: hosts start servers only to ask which version they speak. */
@@ -17,6 +17,8 @@ export interface ServerGovernorOptions {
   readonly server: string | null
   readonly calls: ToolCalls
   readonly pins: DefinitionPins
+  /** These tools of the server, as contracts name them, are run by the gateway alone. */
+  readonly onTools?: (tools: readonly string[]) => void
   /** What a host was shown of the tools no longer holds. */
   onListChanged(): void
 }
@@ -75,7 +77,7 @@ export function createServerGovernor(options: ServerGovernorOptions): ServerGove
 
   const take = async (tools: readonly JsonObject[]): Promise<void> => {
     await catalog.replace(tools)
-    session().addTools(Object.fromEntries(catalog.names().map((tool) => [canonical(tool), runByGateway])))
+    options.onTools?.(catalog.names().map(canonical))
   }
 
   const readCatalog = async (request: RpcRequest, link: ServerLink): Promise<void> => {
@@ -103,11 +105,11 @@ export function createServerGovernor(options: ServerGovernorOptions): ServerGove
         return refuse(`${read.name} did not run: the tools of the server cannot be read (${messageOf(error)})`)
       }
       const tool = meantTool(read.name, server, catalog.has)
-      if (tool !== null && catalog.isChanged(tool)) return refuse(definitionChanged(canonical(tool)))
       const call: HostCall = {
         name: canonical(tool ?? read.name),
+        stopped: tool !== null && catalog.isChanged(tool) ? DEFINITION_CHANGED : null,
         arguments: read.arguments,
-        offered: catalog.names().map(canonical),
+        offered: [...new Set([...catalog.names(), ...(tool === null ? [] : [tool])])].map(canonical),
         signal,
         run: (judged, runSignal) =>
           link.send(
@@ -157,10 +159,6 @@ export function createServerGovernor(options: ServerGovernorOptions): ServerGove
 /** Why a tool is removed whatever happens in the session. */
 const FOR_GOOD: ReadonlySet<string> = new Set(['no_contract', 'policy_denied'])
 
-function runByGateway(): never {
-  throw new Error('the gateway runs the tools of MCP servers itself')
-}
-
 /** Every page of the list, as the gateway's own request. */
 async function readWholeList(link: ServerLink, { params }: RpcRequest): Promise<JsonObject[]> {
   const tools: JsonObject[] = []
@@ -177,8 +175,12 @@ async function readWholeList(link: ServerLink, { params }: RpcRequest): Promise<
   throw new Error(`the list has more than ${MOST_PAGES} pages`)
 }
 
-const definitionChanged = (tool: string): string =>
-  `${JSON.stringify(tool)} was blocked (unmatched_tool_blocked, definition_changed). Its description or schema is ` +
-  'another than the one that was approved. Go on without it until somebody has approved the change.'
+/** Judged all the same, so that the ledger shows that it was stopped. */
+const DEFINITION_CHANGED: Stop = {
+  reason: 'unmatched_tool_blocked',
+  why:
+    'definition_changed: its description or schema is another than the one that was approved. Go on without it until ' +
+    'somebody has approved the change',
+}
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

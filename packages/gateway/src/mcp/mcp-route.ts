@@ -34,11 +34,10 @@ export function createMcpRoute(options: McpRouteOptions): Route {
         body: null,
         signal,
       })
-      if (method === 'DELETE') await sessions.end(clues)
+      if (method === 'DELETE') sessions.end(clues)
       if (answer.isStream) return passStream(answer, sessions.find(clues))
       return new Response(await answer.text(), { status: answer.status, headers: answer.headers })
     },
-    close: sessions.close,
   }
 }
 

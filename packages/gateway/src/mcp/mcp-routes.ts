@@ -1,13 +1,13 @@
-import { openSession } from '@countersign/sdk'
-import { type SessionParts, sessionOptions } from '../base/session-options.js'
+import { isEnforced, type SessionParts } from '../base/session-options.js'
 import type { GatewaySettings } from '../base/settings.js'
 import type { Route } from '../http/route.js'
+import type { SessionPool } from '../wire/session-pool.js'
 import { createFilePins } from './file-pins.js'
 import { createMcpRoute } from './mcp-route.js'
 import { createMemoryPins, type DefinitionPins } from './tool-catalog.js'
 
-/** The route of the MCP servers, where there are any. */
-export function createMcpRoutes(settings: GatewaySettings, parts: SessionParts): Route[] {
+/** The route of the MCP servers, where there are any. Their calls belong to the sessions in which models propose them. */
+export function createMcpRoutes(settings: GatewaySettings, parts: SessionParts, pool: SessionPool): Route[] {
   const { mcpServers, mcpPins } = settings
   if (mcpServers === null) return []
   const pins = new Map<string, DefinitionPins>()
@@ -17,6 +17,7 @@ export function createMcpRoutes(settings: GatewaySettings, parts: SessionParts):
     fetch: parts.fetch,
     idleMs: settings.upstreamSeconds * 1_000,
     maxBytes: settings.maxBodyMb * 1024 * 1024,
+    requiresProposal: settings.requireProposal && isEnforced(settings),
     pins(agent, server) {
       const key = `${agent}\n${server}`
       const known =
@@ -24,7 +25,7 @@ export function createMcpRoutes(settings: GatewaySettings, parts: SessionParts):
       pins.set(key, known)
       return known
     },
-    open: (agent, sessionId) => openSession({ ...sessionOptions(settings, parts, { agent, sessionId }), tools: {} }),
+    session: (agent, sessionId) => pool.get(agent, sessionId).session,
   })
   return [route]
 }

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Session } from '@countersign/sdk'
-import { GatewayProblem } from '../base/problems.js'
+import { namedSession } from '../base/session-header.js'
 import { createServerGovernor, type ServerGovernor } from './govern-server.js'
 import { createToolCalls, type ToolCalls } from './tool-calls.js'
 import type { DefinitionPins } from './tool-catalog.js'
@@ -24,109 +24,81 @@ export interface GovernedServer {
 export interface McpSessions {
   find(clues: SessionClues): GovernedServer
   /** The host has ended its MCP session. */
-  end(clues: SessionClues): Promise<void>
-  close(): Promise<void>
+  end(clues: SessionClues): void
 }
 
 export interface McpSessionsOptions {
-  readonly open: (agent: string, sessionId: string) => Session<unknown>
+  /** The session of this id, opened where this process does not have it yet. */
+  readonly session: (agent: string, sessionId: string) => Session<unknown>
   readonly pins: (agent: string, server: string) => DefinitionPins
+  /** Only calls that a model proposed in the session are run. */
+  readonly requiresProposal: boolean
 }
 
-export const SESSION_HEADER = 'x-countersign-session'
-
-interface Pooled {
-  /** The session, opened when it is first needed. */
+/** What the hosts of one session share. */
+interface Hosted {
   session(): Session<unknown>
-  isOpen(): boolean
   readonly calls: ToolCalls
   readonly servers: Map<string, GovernedServer>
 }
 
-/** The sessions that were used last; one that is dropped is opened again when it is needed. */
-const POOLED = 1_000
+/** Those that were used last; what is dropped is made again when it is needed. */
+const HOSTED = 1_000
 
 /**
  * By header; else one for each MCP session of 2025, under an id that every gateway derives alike; else one for the
  * credential and the agent, as long as this process runs.
  */
-export function createMcpSessions({ open, pins }: McpSessionsOptions): McpSessions {
-  const pool = new Map<string, Pooled>()
+export function createMcpSessions({ session: open, pins, requiresProposal }: McpSessionsOptions): McpSessions {
+  const hosted = new Map<string, Hosted>()
   const ofProcess = randomUUID()
 
   const sessionIdOf = ({ agent, server, headers }: SessionClues): string => {
-    const named = headers.get(SESSION_HEADER)
-    if (named !== null) return checked(named)
     const mcpSession = headers.get('mcp-session-id')
-    return `ses_mcp_${digest(mcpSession === null ? [ofProcess, agent] : [agent, server, mcpSession])}`
+    const clues = mcpSession === null ? [ofProcess, agent] : [agent, server, mcpSession]
+    return namedSession(headers) ?? `ses_mcp_${digest(clues)}`
   }
 
-  const pooledOf = (agent: string, sessionId: string): Pooled => {
+  const hostedIn = (agent: string, sessionId: string): Hosted => {
     const key = `${agent}\n${sessionId}`
-    const pooled = pool.get(key) ?? create(agent, sessionId)
-    pool.delete(key)
-    pool.set(key, pooled)
-    if (pool.size > POOLED) void drop(pool.keys().next().value ?? '')
-    return pooled
+    const found = hosted.get(key) ?? create(agent, sessionId)
+    hosted.delete(key)
+    hosted.set(key, found)
+    if (hosted.size > HOSTED) hosted.delete(hosted.keys().next().value ?? '')
+    return found
   }
 
-  const create = (agent: string, sessionId: string): Pooled => {
-    let opened: Session<unknown> | null = null
-    const session = (): Session<unknown> => {
-      opened ??= open(agent, sessionId)
-      return opened
-    }
-    return { session, isOpen: () => opened !== null, calls: createToolCalls({ session }), servers: new Map() }
-  }
-
-  const drop = async (key: string): Promise<void> => {
-    const pooled = pool.get(key)
-    pool.delete(key)
-    if (pooled?.isOpen())
-      await pooled
-        .session()
-        .close()
-        .catch(() => {})
+  const create = (agent: string, sessionId: string): Hosted => {
+    const session = (): Session<unknown> => open(agent, sessionId)
+    return { session, calls: createToolCalls({ session, requiresProposal }), servers: new Map() }
   }
 
   return {
     find(clues) {
       const { agent, server } = clues
-      const sessionId = sessionIdOf(clues)
-      const pooled = pooledOf(agent, sessionId)
-      const known = pooled.servers.get(server)
+      const { session, calls, servers } = hostedIn(agent, sessionIdOf(clues))
+      const known = servers.get(server)
       if (known !== undefined) return known
       const streams = new Set<() => void>()
       const governor = createServerGovernor({
-        session: pooled.session,
+        session,
         server,
-        calls: pooled.calls,
+        calls,
         pins: pins(agent, server),
         onListChanged: () => {
           for (const tell of streams) tell()
         },
       })
       const made: GovernedServer = { governor, calls: new Map(), streams }
-      pooled.servers.set(server, made)
+      servers.set(server, made)
       return made
     },
-    async end(clues) {
+    end(clues) {
       // A session that somebody named may have other servers.
-      if (clues.headers.get(SESSION_HEADER) === null) await drop(`${clues.agent}\n${sessionIdOf(clues)}`)
-    },
-    async close() {
-      await Promise.all([...pool.keys()].map(drop))
+      if (namedSession(clues.headers) === null) hosted.delete(`${clues.agent}\n${sessionIdOf(clues)}`)
     },
   }
 }
 
 const digest = (parts: readonly string[]): string =>
   createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 32)
-
-function checked(named: string): string {
-  if (/^[A-Za-z0-9_.:-]{1,128}$/.test(named)) return named
-  throw new GatewayProblem(
-    'session_invalid',
-    `the header ${SESSION_HEADER} must be 1 to 128 of A-Z a-z 0-9 _ . : -, the id of a session`,
-  )
-}

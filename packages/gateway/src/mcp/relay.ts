@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { createServerGovernor, type ServerGovernorOptions, type ServerLink } from './govern-server.js'
+import {
+  createServerGovernor,
+  type ServerGovernorOptions,
+  type ServerLink,
+  type ServerSession,
+} from './govern-server.js'
 import {
   errorFor,
   INTERNAL_ERROR,
@@ -15,9 +20,10 @@ import {
 } from './message.js'
 import { createOpenRequests, type Waiting } from './open-requests.js'
 import { isDisguisedCall } from './read-tool-call.js'
-import { createToolCalls } from './tool-calls.js'
+import { type CallingSession, createToolCalls } from './tool-calls.js'
 
 export interface RelayOptions extends Omit<ServerGovernorOptions, 'onListChanged' | 'calls'> {
+  readonly session: () => ServerSession & CallingSession
   /** One message each, without a line break at its end. */
   toHost(text: string): void
   toServer(text: string): void

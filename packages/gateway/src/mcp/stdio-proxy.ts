@@ -14,6 +14,7 @@ export interface StdioProxyOptions {
   /** As contracts name the server; null where they name its tools alone. */
   readonly server: string | null
   readonly pins: DefinitionPins
+  readonly onTools: (tools: readonly string[]) => void
   /** The server's program and its arguments. */
   readonly command: readonly [string, ...string[]]
   readonly env: NodeJS.ProcessEnv

@@ -1,11 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { LIMITS } from '@countersign/protocol'
-import type { CallVerdict, Session } from '@countersign/sdk'
+import { type BlockReason, LIMITS } from '@countersign/protocol'
+import { type CallVerdict, NotExecutedError, type Session } from '@countersign/sdk'
 import type { RpcResponse } from './message.js'
+import { withoutClientPrefix } from './tool-names.js'
 import { evidenceOf } from './tool-result.js'
 
 /** What governing calls needs of a session. */
-export type CallingSession = Pick<Session<unknown>, 'prepare' | 'execute'>
+export type CallingSession = Pick<Session<unknown>, 'prepare' | 'execute' | 'proposedCall'>
+
+/** Why the gateway does not run a call that was allowed. */
+export interface Stop {
+  readonly reason: BlockReason
+  readonly why: string
+}
 
 /** A call of a tool, as the host made it. */
 export interface HostCall {
@@ -14,6 +21,8 @@ export interface HostCall {
   readonly arguments: unknown
   /** The server's tools that may be called, as contracts name them. */
   readonly offered: readonly string[]
+  /** Null where the gateway runs what is allowed. */
+  readonly stopped: Stop | null
   /** Aborted when the host no longer wants the answer. */
   readonly signal: AbortSignal
   /** Sends the call to the server, with the arguments that were judged. Rejects when it gets no answer. */
@@ -35,6 +44,8 @@ export interface ToolCalls {
 
 export interface ToolCallsOptions {
   readonly session: () => CallingSession
+  /** Only calls that a model proposed in the session are run. */
+  readonly requiresProposal?: boolean
 }
 
 /** Contracts and patterns that name a model see this one. */
@@ -49,14 +60,21 @@ interface Waiting {
   end(end: CallEnd): void
 }
 
+/** The ids of calls that no model proposed begin so: no conversation will tell what became of them. */
+const OWN_ID = 'mcp_'
+
 /**
- * Calls that arrive together are one turn: they are judged together, so that they cannot pass a limit side by side, and
- * run side by side. Later ones wait for their outcomes, which decide about what comes next.
+ * A call that a model proposed in the session is that call: it was judged, and runs under its id. Others that arrive
+ * together are one turn: they are judged together, so that they cannot pass a limit side by side, and run side by side.
+ * Later ones wait for their outcomes, which decide about what comes next.
  */
 export function createToolCalls(options: ToolCallsOptions): ToolCalls {
   let waiting: Waiting[] = []
   let isBusy = false
   const listeners = new Set<() => void>()
+  const tellTurnEnd = (): void => {
+    for (const listener of listeners) listener()
+  }
 
   const work = async (): Promise<void> => {
     if (isBusy) return
@@ -69,17 +87,26 @@ export function createToolCalls(options: ToolCallsOptions): ToolCalls {
       const wanted = batch.filter(({ call }) => !call.signal.aborted)
       for (const one of batch) if (one.call.signal.aborted) one.end(refused(CANCELLED))
       if (wanted.length > 0) await runTurn(options.session(), wanted)
-      for (const listener of listeners) listener()
+      tellTurnEnd()
     }
     isBusy = false
   }
 
   return {
-    call: (call) =>
-      new Promise((end) => {
-        waiting.push({ id: `mcp_${randomUUID()}`, call, end })
+    async call(call) {
+      const session = options.session()
+      const proposed = session.proposedCall((name) => withoutClientPrefix(name) === call.name, call.arguments)
+      if (proposed !== null && isOfModel(proposed.callId)) {
+        const end = await runCall(session, { id: proposed.callId, call })
+        tellTurnEnd()
+        return end
+      }
+      const own = options.requiresProposal ? { ...call, stopped: call.stopped ?? NOT_PROPOSED } : call
+      return new Promise((end) => {
+        waiting.push({ id: `${OWN_ID}${randomUUID()}`, call: own, end })
         void work()
-      }),
+      })
+    },
     onTurnEnd(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
@@ -87,15 +114,23 @@ export function createToolCalls(options: ToolCallsOptions): ToolCalls {
   }
 }
 
+/** As for a tool of the SDK that is run for no allowed call. */
+const NOT_PROPOSED: Stop = {
+  reason: 'execution_constraint_violated',
+  why: 'no model has proposed this call in the session, and the gateway runs only what a model proposed: let the model call it',
+}
+
 const CANCELLED = 'the call was cancelled before it ran'
 
 const refused = (text: string): CallEnd => ({ ran: false, text })
+
+const isOfModel = (callId: string): boolean => !callId.startsWith(OWN_ID)
 
 async function runTurn(session: CallingSession, batch: readonly Waiting[]): Promise<void> {
   let verdicts: readonly CallVerdict[]
   try {
     const tools = [...new Set(batch.flatMap(({ call }) => call.offered))]
-    const turn = await session.prepare({ provider: 'mcp', model: MODEL, tools })
+    const turn = await session.prepare({ provider: 'mcp', model: MODEL, tools, waitsFor: isOfModel })
     if (turn.refusal !== null) {
       for (const { end } of batch) end(refused(turn.refusal.remedy))
       return
@@ -116,20 +151,26 @@ async function runTurn(session: CallingSession, batch: readonly Waiting[]): Prom
 
 async function runCall(session: CallingSession, { id, call }: Pick<Waiting, 'id' | 'call'>): Promise<CallEnd> {
   let response: RpcResponse | null = null
+  const { stopped } = call
   const executor = async (judged: unknown, { signal }: { readonly signal: AbortSignal }) => {
+    if (stopped !== null) throw new NotExecutedError(stopped.why, { reason: stopped.reason })
     response = await call.run(judged, AbortSignal.any([signal, call.signal]))
     return evidenceOf(response)
   }
   try {
-    const run = await session.execute(id, { executor })
+    const run = await session.execute(id, { executor, args: call.arguments })
     if (!run.ran) return refused(run.result)
     return answered(response, call.name)
   } catch (error) {
+    if (stopped !== null && response === null) return refused(blockedText(call.name, stopped))
     return response === null
       ? refused(`${call.name} did not finish: ${messageOf(error)}`)
       : answered(response, call.name)
   }
 }
+
+const blockedText = (name: string, { reason, why }: Stop): string =>
+  `${JSON.stringify(name)} was blocked (${reason}). ${why}.`
 
 const answered = (response: RpcResponse | null, name: string): CallEnd =>
   response === null ? refused(`${name} gave no answer`) : { ran: true, response }

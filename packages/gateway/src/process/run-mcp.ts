@@ -41,8 +41,13 @@ export async function startMcp(
   // Wrong contracts are said at once; the session is opened when a host needs it.
   if (options.contractsDir !== undefined) prepareContracts(options.contractsDir)
   let session: Session<unknown> | null = null
+  const opened = (): Session<unknown> => {
+    session ??= openSession(options)
+    return session
+  }
   return runStdioProxy({
-    session: () => (session ??= openSession(options)),
+    session: opened,
+    onTools: (tools) => opened().addTools(Object.fromEntries(tools.map((tool) => [tool, runByGateway]))),
     async closeSession() {
       await session?.close()
     },
@@ -53,6 +58,10 @@ export async function startMcp(
     note: say,
     ...streams,
   })
+}
+
+function runByGateway(): never {
+  throw new Error('the gateway runs the tools of MCP servers itself')
 }
 
 function checkedServer(name: string | undefined): string | null {

@@ -19,12 +19,12 @@ export interface GatewayParts {
   readonly fetch: typeof globalThis.fetch
 }
 
-/** Everything that the gateway serves, each under `/{agent}/{name}`. */
-const routesOf = (settings: GatewaySettings, parts: RouteParts): Route[] => [
-  ...createWireRoutes(settings, parts),
-  ...createMcpRoutes(settings, parts),
-  createHookRoute(settings, parts),
-]
+/** Everything that the gateway serves, each under `/{agent}/{name}`. Models and MCP meet in the same sessions. */
+function routesOf(settings: GatewaySettings, parts: RouteParts) {
+  const { routes, pool } = createWireRoutes(settings, parts)
+  const all: Route[] = [...routes, ...createMcpRoutes(settings, parts, pool), createHookRoute(settings, parts)]
+  return { routes: all, pool }
+}
 
 interface RouteParts extends GatewayParts {
   readonly apiKey: string
@@ -35,7 +35,7 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
   if (apiKey === null) {
     throw new SettingsError('COUNTERSIGN_API_KEY is not set: the gateway needs the API key of its tenant')
   }
-  const routes = routesOf(settings, { ...parts, apiKey })
+  const { routes, pool } = routesOf(settings, { ...parts, apiKey })
   const server = createHttpServer({
     routes,
     agent: settings.agent,
@@ -55,6 +55,7 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
       server.closeIdleConnections()
       await closed
       for (const route of routes) await route.close?.()
+      await pool.close()
     },
   }
 }

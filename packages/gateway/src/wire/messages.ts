@@ -1,6 +1,6 @@
 import { GatewayProblem } from '../base/problems.js'
+import { SESSION_HEADER } from '../base/session-header.js'
 import type { GatewayRequest } from '../http/route.js'
-import { SESSION_HEADER } from './which-session.js'
 
 /** Headers that belong to one connection, or to the gateway itself. */
 const NOT_SENT = new Set([

@@ -22,8 +22,11 @@ export interface PoolOptions extends SessionParts {
   readonly onAnswer: (agent: string, sessionId: string, ids: readonly string[]) => void
 }
 
-/** Sessions that were used last. One that is dropped is opened again when it is needed; each remembers conversations. */
-const POOLED = 256
+/**
+ * Sessions that were used last. One that is dropped is opened again when it is needed; each remembers conversations, and
+ * which calls of its model wait to be made.
+ */
+const POOLED = 512
 
 export function createSessionPool(options: PoolOptions): SessionPool {
   const sessions = new Map<string, PooledSession>()

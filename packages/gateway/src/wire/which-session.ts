@@ -1,7 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { GatewayProblem } from '../base/problems.js'
-
-export const SESSION_HEADER = 'x-countersign-session'
+import { namedSession } from '../base/session-header.js'
 
 /** Which session a request belongs to. */
 export interface SessionFinder {
@@ -51,8 +49,8 @@ export function createSessionFinder({ lookUp }: FinderOptions): SessionFinder {
   return {
     learn,
     async find({ agent, headers, url, body, ids }) {
-      const named = headers.get(SESSION_HEADER)
-      if (named !== null) return checked(named)
+      const named = namedSession(headers)
+      if (named !== null) return named
       const request = createHash('sha256').update(`${agent}\n${url}\n${body}`).digest('base64url')
       const before = Number(headers.get('x-stainless-retry-count') ?? 0) > 0 ? byRequest.get(request) : undefined
       const sessionId =
@@ -70,12 +68,4 @@ function keep(map: Map<string, string>, key: string, value: string, most: number
   map.delete(key)
   map.set(key, value)
   if (map.size > most) map.delete(map.keys().next().value ?? '')
-}
-
-function checked(named: string): string {
-  if (/^[A-Za-z0-9_.:-]{1,128}$/.test(named)) return named
-  throw new GatewayProblem(
-    'session_invalid',
-    `the header ${SESSION_HEADER} must be 1 to 128 of A-Z a-z 0-9 _ . : -, as the answer before gave it`,
-  )
 }

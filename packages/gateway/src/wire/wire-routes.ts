@@ -1,5 +1,6 @@
 import { findSession, readModelRequest } from '@countersign/sdk'
 import { GatewayProblem } from '../base/problems.js'
+import { isEnforced } from '../base/session-options.js'
 import { PROVIDERS } from '../base/setting-values.js'
 import type { GatewaySettings } from '../base/settings.js'
 import type { GatewayRequest, Route } from '../http/route.js'
@@ -20,28 +21,28 @@ interface Wires {
   readonly pool: SessionPool
 }
 
+export interface WireRoutes {
+  readonly routes: readonly Route[]
+  /** The sessions of this process, whichever way their calls come. */
+  readonly pool: SessionPool
+}
+
 /** The wires of the model providers, each under its name. Their sessions are the same. */
-export function createWireRoutes(settings: GatewaySettings, { log, fetch, apiKey }: WireParts): Route[] {
+export function createWireRoutes(settings: GatewaySettings, { log, fetch, apiKey }: WireParts): WireRoutes {
   const { apiUrl: runtimeUrl, environment, upstreams } = settings
   const limits = { idleMs: settings.upstreamSeconds * 1_000, maxBytes: settings.maxBodyMb * 1024 * 1024 }
   const upstream = boundedFetch(fetch, limits)
-  const isGoverned = settings.mode === null ? environment !== 'development' : settings.mode === 'enforce'
   const finder = createSessionFinder({
     // Only sessions that the server governs are known there.
     lookUp: async (agent, ids) =>
-      isGoverned ? findSession({ apiKey, runtimeUrl, agent, environment, ids, fetch }) : null,
+      isEnforced(settings) ? findSession({ apiKey, runtimeUrl, agent, environment, ids, fetch }) : null,
   })
   const pool = createSessionPool({ settings, apiKey, fetch, upstream, log, onAnswer: finder.learn })
   const wires: Wires = { upstream, finder, pool }
-  let closing: Promise<void> | null = null
-  return PROVIDERS.map((name) => ({
-    name,
-    handle: (request) => handle(request, upstreams[name], wires),
-    close() {
-      closing ??= pool.close()
-      return closing
-    },
-  }))
+  const routes = PROVIDERS.map(
+    (name): Route => ({ name, handle: (request) => handle(request, upstreams[name], wires) }),
+  )
+  return { routes, pool }
 }
 
 async function handle(request: GatewayRequest, base: string, wires: Wires): Promise<Response> {

@@ -1,4 +1,4 @@
-import { type ContractFailure, type Decision, ERRORS, type ErrorCode } from '@countersign/protocol'
+import { type BlockReason, type ContractFailure, type Decision, ERRORS, type ErrorCode } from '@countersign/protocol'
 
 /** A call was blocked: the gate is `reject_all`, or it is `strip_partial` and every call was blocked. */
 export class ReplayContractError extends Error {
@@ -46,6 +46,13 @@ export class ReplayUnavailableError extends ReplayContractError {
  */
 export class NotExecutedError extends Error {
   override readonly name = 'NotExecutedError'
+  /** The rule that stopped the call; null where it stopped by itself. */
+  readonly reason: BlockReason | null
+
+  constructor(message?: string, { reason = null, ...options }: ErrorOptions & { reason?: BlockReason | null } = {}) {
+    super(message, options)
+    this.reason = reason
+  }
 }
 
 /** The session was killed: it makes no more calls. */

@@ -1,6 +1,8 @@
+import { equalValues } from '@countersign/engine'
 import type { Outcome } from '@countersign/protocol'
 import { OUTCOMES } from '@countersign/protocol'
 import { ReplayConfigError } from '../base/errors.js'
+import { jsonOf } from '../base/written-json.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { type PersonsAnswer, weighAnswer } from '../turn/checkpoints.js'
 import { enforcementOf } from '../turn/gate.js'
@@ -50,6 +52,18 @@ export async function executeCall(parts: SessionParts, callId: string, given: Ca
   }
   const args = given.args === undefined ? call.arguments : given.args
   return runWrapped({ name, executor: executor ?? neverRun, args, callId }, runtime)
+}
+
+/** Every face of a session sees its calls: one that a model proposed here may be made there, without its id. */
+export function findProposed(
+  { core, verdicts }: SessionParts,
+  isMeant: (toolName: string) => boolean,
+  args: unknown,
+): CallVerdict | null {
+  const given = jsonOf(args === undefined ? {} : args)
+  if (given === undefined) return null
+  const open = core.openCalls.allowed().find((call) => isMeant(call.toolName) && equalValues(call.arguments, given))
+  return open === undefined ? verdicts.refused(isMeant, given) : allowVerdict(open)
 }
 
 function neverRun(): never {

@@ -13,6 +13,11 @@ import type { CallVerdict, DecidedAnswer, Verdicts } from '../turn/verdicts.js'
 export interface TurnInput extends NeutralRequest {
   /** What retries of one model call have in common, compared by identity. */
   key?: unknown
+  /**
+   * Calls of others in the same session, by id, of whose outcome this request knows nothing. The turn waits for them a
+   * little, and is refused while one has no outcome.
+   */
+  waitsFor?: (callId: string) => boolean
 }
 
 /** What a model answered. */
@@ -72,7 +77,7 @@ export function createTurnMaker(session: TurnSession, verdicts: Verdicts): TurnM
     return made
   }
 
-  const prepare = async (input: object, onEnd: () => void): Promise<SessionTurn> => {
+  const prepare = async ({ waitsFor, ...input }: TurnGiven, onEnd: () => void): Promise<SessionTurn> => {
     const request = requestOf(input)
     session.assertUsable()
     // The approved plan may still be on its way.
@@ -83,7 +88,7 @@ export function createTurnMaker(session: TurnSession, verdicts: Verdicts): TurnM
       verdict = verdicts.take(answer, session.approver)
     }
     const provider = providerOf(text(request.provider))
-    const hooks = createTurn(session, provider, { retries: 0, asksLater: true, onDecided })
+    const hooks = createTurn(session, provider, { retries: 0, asksLater: true, onDecided, waitsFor })
     const prepared = await runToPromise(hooks.prepare(request))
     const startedAt = performance.now()
     const judge = async (response: JsonObject): Promise<readonly CallVerdict[]> => {
@@ -112,6 +117,8 @@ export function createTurnMaker(session: TurnSession, verdicts: Verdicts): TurnM
     },
   }
 }
+
+type TurnGiven = Pick<TurnInput, 'waitsFor'> & Readonly<Record<string, unknown>>
 
 /** Retries follow at once: few turns of a session are begun between two attempts at one. */
 const MOST_RETRIED = 64

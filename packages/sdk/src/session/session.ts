@@ -17,6 +17,7 @@ import {
   answerQuestion,
   type CallToRun,
   executeCall,
+  findProposed,
   type Settlement,
   settleCall,
 } from './session-calls.js'
@@ -88,6 +89,14 @@ export class Session<Tools = SomeTools> {
     return createSessionFetch(governorOf(this.#parts), upstream)
   }
 
+  /**
+   * What was decided about the call of a model's answer that somebody else makes now, known by its tool and its
+   * arguments; null where no model has proposed it, or it has run.
+   */
+  proposedCall(isMeant: (toolName: string) => boolean, args: unknown): CallVerdict | null {
+    return findProposed(this.#parts, isMeant, args)
+  }
+
   /** What was decided about a call; null if the session has not judged it lately. */
   verdictOf(callId: string): CallVerdict | null {
     return this.#parts.verdicts.of(callId)
@@ -150,6 +159,8 @@ export class Session<Tools = SomeTools> {
 
   /** Other processes may go on with a shared session: its calls keep waiting for what the conversation says of them. */
   async #leave(): Promise<void> {
+    const { openCalls } = this.#parts.core
+    await openCalls.whenIdle({ patienceMs: CLOSE_PATIENCE_MS, onLongWait: this.#parts.notes.toolWaits })
     await this.#parts.core.deliver()
     await Promise.all([this.#parts.captures.close(), this.#parts.core.authority().close()])
   }

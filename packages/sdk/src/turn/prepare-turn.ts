@@ -104,6 +104,7 @@ export function preflightOf(
   provider: Provider,
   { request, view }: TurnRequest,
   isShared = false,
+  waitsFor?: (callId: string) => boolean,
 ): PreflightRequest {
   const tools = new Map<string, PreflightRequest['tools'][number]>()
   for (const { name, kind } of view.tools) tools.set(name, { name, kind })
@@ -112,7 +113,7 @@ export function preflightOf(
     provider: provider.name,
     model: view.model,
     inputs: plan.inputPaths.length === 0 ? {} : readInputValues(plan, writtenRequest(request)),
-    reported: isShared ? reportOf(plan, provider, request) : undefined,
+    reported: isShared ? reportOf(plan, provider, request, waitsFor) : undefined,
   }
 }
 
@@ -154,18 +155,31 @@ function resolveByHistory({ openCalls, authority, notes }: TurnSession, results:
 
 /** The same for a call that another process has proposed. */
 const reportOf =
-  (plan: Plan, provider: Provider, request: TurnRequest['request']): NonNullable<PreflightRequest['reported']> =>
-  (call, salt) =>
-    readReportedResults(provider.readMessages(request)).receiptFor(
-      {
-        pendingCallId: call.pending_call_id,
-        argumentHash: call.argument_hash,
-        approvals: [],
-        decision: { output_paths: [...(plan.contracts.get(call.tool_name)?.outputPaths ?? [])] },
-      },
-      call.call_id,
-      salt,
-    )
+  (
+    plan: Plan,
+    provider: Provider,
+    request: TurnRequest['request'],
+    waitsFor: (callId: string) => boolean = () => false,
+  ): NonNullable<PreflightRequest['reported']> =>
+  (call, salt) => {
+    if (waitsFor(call.call_id)) throw waitsForOthers()
+    const made = {
+      pendingCallId: call.pending_call_id,
+      argumentHash: call.argument_hash,
+      approvals: [],
+      decision: { output_paths: [...(plan.contracts.get(call.tool_name)?.outputPaths ?? [])] },
+    }
+    return readReportedResults(provider.readMessages(request)).receiptFor(made, call.call_id, salt)
+  }
+
+/** Settling them here would take away what a model was allowed, and what the next request says of it. */
+export function waitsForOthers(): ReplayContractError {
+  return new ReplayContractError(
+    "calls of the model's latest answer in this session have no outcome yet: make those first, with the tool and the " +
+      'arguments that the model gave, through the same gateway process, or send the model their results',
+    { outcome: 'blocked', decisions: [], blocked: [] },
+  )
+}
 
 /**
  * The wrapper never started. What answers the call all the same may be the text of an error, or the result of the

@@ -5,13 +5,18 @@ import type { Authority, DecidedBy } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
 import { messageOf } from '../base/diagnostics.js'
-import { type EnforcementDecision, ReplayContractError, ReplayUnavailableError } from '../base/errors.js'
+import {
+  type EnforcementDecision,
+  NotExecutedError,
+  ReplayContractError,
+  ReplayUnavailableError,
+} from '../base/errors.js'
 import type { KnownOrPromised } from '../base/steps.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { enforcementOf, explainToModel } from './gate.js'
 import { type MeantCall, matchCall } from './match-call.js'
 import { executedReceipt, notExecuted } from './receipts.js'
-import { type RunningTool, runTool } from './run-tool.js'
+import { type Ran, type RunningTool, runTool } from './run-tool.js'
 import type { Verdicts } from './verdicts.js'
 
 /** A tool that runs only for an allowed call. Pass the arguments of the call, and its id to tell equal calls apart. */
@@ -117,7 +122,7 @@ export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): 
   const { evidence } = execution
   const receipt =
     evidence.outcome === 'not_executed'
-      ? notExecuted(call)
+      ? notExecuted(call, reasonIn(execution))
       : executedReceipt(call, evidence, {
           salt: runtime.authority().saltOf(call.by),
           captureLevel: runtime.captureLevel,
@@ -130,6 +135,8 @@ export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): 
   if ('thrown' in execution) throw execution.thrown
   return { ran: true, result: evidence.result }
 }
+
+const reasonIn = ({ thrown }: Ran): BlockReason | null => (thrown instanceof NotExecutedError ? thrown.reason : null)
 
 /**
  * Everything that may have changed since the decision. A call that must not run is resolved as not executed, and why is

@@ -34,6 +34,7 @@ import {
   refuseNested,
   refuseUngovernable,
   resolveEarlierCalls,
+  waitsForOthers,
 } from './prepare-turn.js'
 import { type RegisteredCalls, registerCalls } from './register-calls.js'
 import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, TurnResult } from './turn-hooks.js'
@@ -107,6 +108,8 @@ export interface TurnOptions {
   readonly asksLater?: boolean
   /** Called with each answer of the model that was judged. */
   readonly onDecided?: ((answer: DecidedAnswer) => void) | undefined
+  /** Calls that this turn may not settle: of another face of the session, in this process or another. */
+  readonly waitsFor?: ((callId: string) => boolean) | undefined
 }
 
 export interface GovernedTurn extends TurnHooks {
@@ -156,11 +159,12 @@ function* prepare(turn: Turn, request: JsonObject): Steps<Prepared> {
         yield session.openCalls.whenIdle({ onLongWait: session.notes.toolWaits })
         session.assertUsable()
       }
+      yield* waitForOthers(turn)
       resolveEarlierCalls(session, provider, asked)
       yield* wait(session.deliver())
     }
     const isShared = session.settings.shared !== null
-    const preflight = preflightOf(session.authority().plan, provider, asked, isShared)
+    const preflight = preflightOf(session.authority().plan, provider, asked, isShared, turn.options.waitsFor)
     const result = yield* wait(session.authority().preflight(preflight))
     const prepared = narrowRequest(session, provider, asked, preflight, result)
     if ('request' in prepared) return { request: completed(prepared.request) }
@@ -171,6 +175,15 @@ function* prepare(turn: Turn, request: JsonObject): Steps<Prepared> {
     leaveQueue(turn)
     throw error
   }
+}
+
+/** Whoever makes the calls of another face, or sees their results, says what became of them. */
+function* waitForOthers({ session: { openCalls }, options: { waitsFor } }: Turn): Steps<void> {
+  if (waitsFor === undefined) return
+  const others = (): boolean => [...openCalls.allowed(), ...openCalls.asking()].some(({ callId }) => waitsFor(callId))
+  if (!others()) return
+  yield openCalls.whenResolved(GRACE_MS)
+  if (others()) throw waitsForOthers()
 }
 
 /** Judges what it can and leaves the request as it is: not even a failure of the judgement has a consequence. */

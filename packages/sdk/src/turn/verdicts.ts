@@ -1,5 +1,12 @@
 import { equalValues, type ReadResponse } from '@countersign/engine'
-import { type ApprovalRequest, type BlockReason, type Decision, type JsonObject, LIMITS } from '@countersign/protocol'
+import {
+  type ApprovalRequest,
+  type BlockReason,
+  type Decision,
+  type JsonObject,
+  type JsonValue,
+  LIMITS,
+} from '@countersign/protocol'
 import type { OpenCall } from '../authority/open-calls.js'
 import { boundedMap } from '../base/bounded-map.js'
 import { jsonOf } from '../base/written-json.js'
@@ -67,6 +74,8 @@ export interface Verdicts {
   of(callId: string): CallVerdict | null
   /** The call that a program means: the one with this id, or one of the latest answer with this name and arguments. */
   meant(call: MeantCall): CallVerdict | null
+  /** A call of the latest answer with these arguments that may not run, or not yet. */
+  refused(isMeant: (toolName: string) => boolean, args: JsonValue): CallVerdict | null
 }
 
 /** Twice the calls of the largest answer: a verdict holds the arguments, which may be large. */
@@ -86,6 +95,9 @@ export function createVerdicts(): Verdicts {
       latest = latest.map((one) => (one.callId === verdict.callId ? verdict : one))
     },
     of: (callId) => known.get(callId) ?? null,
+    refused: (isMeant, args) =>
+      latest.find((one) => one.verdict !== 'allow' && isMeant(one.toolName) && equalValues(one.arguments, args)) ??
+      null,
     meant({ name, args, callId }) {
       if (callId !== undefined) {
         const verdict = known.get(callId)

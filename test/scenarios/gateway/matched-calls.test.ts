@@ -1,0 +1,147 @@
+import OpenAI from 'openai'
+import { beforeEach, expect } from 'vitest'
+import { ledgerLines } from '../../frameworks/story.js'
+import { throughRuntime, withGateways } from '../../support/gateway/gateway.js'
+import { plainHost, plainMcpServer } from '../../support/gateway/mcp-server.js'
+import { proves } from '../../support/proves.js'
+import { exportOf } from '../../support/runtime/ledger-export.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
+
+const { runtime, api } = await withRuntime()
+const gateways = await withGateways(runtime)
+const { provider } = gateways
+const shop = plainMcpServer(['look', 'pay', 'wipe'])
+const through = throughRuntime(runtime)
+const send: typeof fetch = (input, init) =>
+  String(input).startsWith(shop.url) ? shop.fetch(input, init) : through(input, init)
+const agent = await gateways.agentWith([
+  { tool: 'shop__look', side_effect: 'read' },
+  {
+    tool: 'shop__pay',
+    side_effect: 'write',
+    commit_requirement: 'executed',
+    argument_value_invariants: [{ path: '$.amount', lte: 100 }],
+  },
+  { tool: 'shop__wipe', side_effect: 'destructive', preconditions: [{ requires_prior_tool: 'shop__pay' }] },
+  { tool: 'mcp__shop__look', side_effect: 'read' },
+  { tool: 'note', side_effect: 'write' },
+])
+const flags = { mcp: `shop=${shop.url}` }
+const open = await gateways.start(flags, { fetch: send })
+const strict = await gateways.start({ ...flags, 'require-proposal': 'true' }, { fetch: send })
+const by = { agent, key: runtime.key }
+beforeEach(() => {
+  shop.ran.length = 0
+})
+
+const NAMES = ['shop__look', 'shop__pay', 'shop__wipe', 'mcp__shop__look', 'note']
+const tools = NAMES.map((name) => ({ type: 'function' as const, function: { name, parameters: {} } }))
+type Chat = OpenAI.ChatCompletionMessageParam
+
+/** The model answers with these calls, in a session. */
+async function propose(
+  gateway: typeof open,
+  sessionId: string,
+  calls: readonly { id: string; name: string; arguments: object }[],
+  history: Chat[] = [{ role: 'user', content: 'go' }],
+) {
+  provider.enqueue({ calls: [...calls] })
+  const client = new OpenAI({ apiKey: 'sk', baseURL: gateway.openai(agent), maxRetries: 0 })
+  const headers = { 'x-countersign-session': sessionId }
+  const { choices } = await client.chat.completions.create({ model: 'm', messages: history, tools }, { headers })
+  return choices[0]!.message
+}
+const linesOf = async (sessionId: string) =>
+  ledgerLines((await exportOf(api, sessionId)).events).map((line) => line.replace(/mcp_[0-9a-f-]{36}/, 'own'))
+
+proves(
+  'gateway.matched',
+  'other arguments, the same call again, and a blocked call are not what was allowed',
+  async () => {
+    const id = 'ses_matched'
+    const call = plainHost(strict, by)
+    await propose(strict, id, [
+      { id: 'c1', name: 'shop__pay', arguments: { amount: 5, to: 'ann' } },
+      { id: 'c2', name: 'shop__pay', arguments: { amount: 500 } },
+    ])
+    expect(await call('pay', { amount: 6, to: 'ann' }, id)).toContain('have no outcome yet')
+    // The blocked call: what was decided about it holds, and nothing is judged again.
+    expect(await call('pay', { amount: 500 }, id)).toContain('argument_value_mismatch')
+    // Canonical arguments: the order of the keys says nothing.
+    expect(await call('pay', { to: 'ann', amount: 5 }, id)).toBe('{"done":"pay"}')
+    expect(await call('pay', { amount: 5, to: 'ann' }, id)).toContain('no model has proposed this call')
+    expect(shop.ran).toEqual(['pay {"amount":5,"to":"ann"}'])
+    expect(await linesOf(id)).toEqual([
+      'proposed c1 shop__pay allow',
+      'proposed c2 shop__pay block argument_value_mismatch',
+      'receipt c1 succeeded executed',
+      'proposed own shop__pay allow',
+      'receipt own not_executed reported',
+    ])
+    const { events } = await exportOf(api, id)
+    expect(JSON.stringify(events.at(-1)?.body)).toContain('execution_constraint_violated')
+  },
+)
+
+proves('gateway.require-proposal', 'without a proposal a call is judged by itself, or not run at all', async () => {
+  expect(await plainHost(open, by)('look', {}, 'ses_alone')).toBe('{"done":"look"}')
+  expect(await linesOf('ses_alone')).toEqual(['proposed own shop__look allow', 'receipt own succeeded executed'])
+  expect(await plainHost(strict, by)('look', {}, 'ses_strict')).toContain('no model has proposed this call')
+  expect(await plainHost(strict, by)('mcp__shop__look', {}, 'ses_strict')).toContain('no model has proposed this call')
+  expect(shop.ran).toEqual(['look {}'])
+  const watching = await gateways.start({ ...flags, 'require-proposal': 'true', mode: 'observe' }, { fetch: send })
+  expect(await plainHost(watching, by)('look', {}, 'ses_watched')).toBe('{"done":"look"}')
+})
+
+proves(
+  ['gateway.matched', 'gateway.one-session'],
+  'a host prefix is taken off, equal calls are two, and the wire goes on where MCP has been',
+  async () => {
+    const id = 'ses_both'
+    const call = plainHost(strict, by)
+    const history: Chat[] = [{ role: 'user', content: 'go' }]
+    const first = await propose(strict, id, [
+      { id: 'c1', name: 'shop__pay', arguments: { amount: 5 } },
+      { id: 'c2', name: 'shop__pay', arguments: { amount: 5 } },
+      { id: 'c3', name: 'mcp__shop__look', arguments: {} },
+      { id: 'c4', name: 'note', arguments: {} },
+    ])
+    const results = await Promise.all([
+      call('pay', { amount: 5 }, id),
+      call('pay', { amount: 5 }, id),
+      call('look', {}, id),
+    ])
+    expect(results).toEqual(['{"done":"pay"}', '{"done":"pay"}', '{"done":"look"}'])
+    history.push(first)
+    for (const one of ['c1', 'c2', 'c3', 'c4']) history.push({ role: 'tool', tool_call_id: one, content: '{}' })
+    await propose(strict, id, [{ id: 'c5', name: 'shop__wipe', arguments: {} }], history)
+    expect(await call('wipe', {}, id)).toBe('{"done":"wipe"}')
+    expect((await linesOf(id)).sort()).toEqual([
+      'proposed c1 shop__pay allow',
+      'proposed c2 shop__pay allow',
+      'proposed c3 mcp__shop__look allow',
+      'proposed c4 note allow',
+      'proposed c5 shop__wipe allow',
+      'receipt c1 succeeded executed',
+      'receipt c2 succeeded executed',
+      'receipt c3 succeeded executed',
+      // What the program ran itself stands in the next request.
+      'receipt c4 succeeded reported',
+      'receipt c5 succeeded executed',
+    ])
+  },
+)
+
+proves(
+  'gateway.one-session',
+  'a call that a model proposed through another gateway keeps waiting for that one, and runs there once',
+  async () => {
+    const id = 'ses_apart'
+    await propose(strict, id, [{ id: 'c1', name: 'shop__look', arguments: {} }])
+    expect(await plainHost(open, by)('look', {}, id)).toContain('have no outcome yet')
+    expect(await plainHost(open, by)('pay', { amount: 1 }, id)).toContain('have no outcome yet')
+    expect(shop.ran).toEqual([])
+    expect(await plainHost(strict, by)('look', {}, id)).toBe('{"done":"look"}')
+    expect(await linesOf(id)).toEqual(['proposed c1 shop__look allow', 'receipt c1 succeeded executed'])
+  },
+)
