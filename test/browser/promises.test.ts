@@ -13,7 +13,7 @@ import {
 } from '../support/browser/browser.js'
 import { type FixtureServer, startFixtureServer } from '../support/browser/fixture-server.js'
 import { proves } from '../support/proves.js'
-import { DRAFT, dashboardFixtures, MAIN_SESSION, SOURCES_SESSION } from './stories/fixtures.js'
+import { DRAFT, dashboardFixtures, KEYS_SESSION, MAIN_SESSION, SOURCES_SESSION } from './stories/fixtures.js'
 
 const trouble = noBrowser()
 
@@ -47,6 +47,22 @@ describe.skipIf(trouble !== null)(`what pages say${trouble === null ? '' : ` (sk
     expect(await page.getByRole('button', { name: /^Live/ }).count()).toBe(0)
     await page.context().setOffline(false)
     await page.getByRole('button', { name: /^Live/ }).waitFor()
+  })
+
+  proves('people.shared-limits', 'limits over all sessions are listed, and a key is looked up', async () => {
+    const page = await visit('/limits')
+    const limit = page.locator('.shared-limit', { hasText: 'payments_per_customer' })
+    await limit.getByText('at most 3 calls within 24h, for each value of an argument').waitFor()
+    expect(await limit.locator('.number').allTextContents()).toEqual(['3 of 3 used', '1 of 3 used'])
+    await page.getByLabel('Look up a key').fill('ann@northwind.example')
+    await page.getByRole('button', { name: 'Look up' }).click()
+    await page.getByText('ann@northwind.example').waitFor()
+    expect(await page.locator('.shared-limit').count()).toBe(1)
+  })
+
+  proves('people.kept-keys', 'a session shows what it keeps per key, and labels that stick', async () => {
+    const page = await visit(`/sessions/${KEYS_SESSION}`)
+    expect(await page.locator('.facts').innerText()).toMatch(/paid_back for 2 values[\s\S]*sticks to the principal/)
   })
 
   proves(

@@ -17,6 +17,8 @@ export const whatPeopleSee = {
   'people.acts.approver-hashed': 'Who approved a checkpoint and why are hashed in the ledger, and what was changed since is not shown',
   'people.acts.shown': 'A session shows who approved a checkpoint, and who killed it and why',
   'people.search.complete': 'A search by the beginning of an id, or by an agent, finds every session, however many there are',
+  'people.shared-limits': 'A page shows what is used of each limit over all sessions, the keys that use most first, and finds a key by its value',
+  'people.kept-keys': 'A session shows for how many keys its rules are kept, and which of its labels stick to the principal',
   'people.plot.dates': 'A plot over days says which day, and one within a day the time',
   'people.edits.survive': 'Edits of a draft that are not saved outlast navigation and a reload',
   'people.edits.merge': 'Edits of two people can be brought together, file by file, and then saved',

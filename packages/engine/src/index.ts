@@ -116,7 +116,14 @@ export {
 } from './judge/preflight.js'
 export type { Proposal, TakenDraw, Verdict } from './judge/proposal.js'
 export { judgeReceipts, type ReceiptBatch, type ReceiptResult } from './judge/receipts.js'
-export { type Draw, type LimitParty, principalKey, type SharedCounts } from './judge/rules/draws.js'
+export {
+  type Draw,
+  type LimitParty,
+  limitIdFor,
+  type NamedLimit,
+  principalKey,
+  type SharedCounts,
+} from './judge/rules/draws.js'
 export { judgeSources, type SourceViolation } from './judge/rules/sources.js'
 export {
   type CountChange,

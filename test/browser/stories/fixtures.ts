@@ -11,6 +11,8 @@ export const HOSTILE_SESSION = 'ses_hostile'
 
 /** A session with a call that nobody answered, and one with a block for the source of a value. */
 export const UNANSWERED_SESSION = Object.keys(details).find((id) => (details[id]?.row.unanswered ?? 0) > 0) ?? ''
+/** One whose rules are kept per key. */
+export const KEYS_SESSION = Object.keys(details).find((id) => (details[id]?.keys.length ?? 0) > 0) ?? ''
 export const SOURCES_SESSION =
   Object.keys(details).find((id) => details[id]?.row.agent === 'research' && (details[id]?.row.blocked ?? 0) > 0) ?? ''
 
@@ -227,6 +229,8 @@ export function dashboardFixtures(
       return page(empty ? [] : items, query?.cursor, 50)
     },
     loadLimits: () => replies.limits,
+    listSharedLimits: ({ query }) =>
+      empty ? { limits: [] } : query?.key === undefined ? replies.sharedLimits : replies.limitsOfKey,
 
     listWorkflows: ({ query }) =>
       page(

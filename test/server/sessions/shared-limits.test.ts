@@ -13,10 +13,14 @@ import {
   type ToolUse,
 } from '../../support/runtime/governed-session.js'
 import { exportOf } from '../../support/runtime/ledger-export.js'
+import { createMailbox } from '../../support/runtime/mailbox.js'
+import { Person } from '../../support/runtime/person.js'
 import { planOf } from '../../support/runtime/plans.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
+import { join, offer, openWorkflow, PAYMENT_CONTRACTS, pay } from '../../support/runtime/workflow.js'
 
-const { runtime, api } = await withRuntime({ instances: 2 })
+const mailbox = createMailbox()
+const { runtime, api } = await withRuntime({ instances: 2, mailer: mailbox })
 
 const CONTRACTS: readonly Contract[] = [
   { tool: 'send_email', side_effect: 'write' },
@@ -114,6 +118,41 @@ describe('a limit that sessions share', () => {
     })
     expect(await turn(await open('one'))).toMatchObject({ outcome: 'blocked', detail: 'shared_limit' })
     expect(await turn(await open('two'))).toMatchObject({ outcome: 'allowed' })
+  })
+
+  proves('contract.shared-limits', 'counts for each workflow what its sessions do together', async () => {
+    const limited = planOf(PAYMENT_CONTRACTS, {
+      shared_limits: [named({ tool: 'pay', per: 'workflow', max_calls: 2, window: '1d' })],
+    })
+    const payer = async (workflowId: string) =>
+      join(api, { workflowId, role: 'payer', handoffId: (await offer(giverOf(workflowId))).handoff_id, ...limited })
+    const givers = new Map<string, GovernedSession>()
+    const giverOf = (workflowId: string) => givers.get(workflowId) as GovernedSession
+    for (const workflowId of [randomUUID(), randomUUID()]) {
+      givers.set(workflowId, await openWorkflow(api, { workflowId, ...limited }))
+      expect((await first(await payer(workflowId), pay('1'))).decision.decision).toBe('allow')
+      const { decision } = await first(await payer(workflowId), pay('2'))
+      expect(decision.decision).toBe('allow')
+      expect((await first(await payer(workflowId), pay('3'))).decision).toMatchObject({
+        reason: 'session_limit_exceeded',
+        reasons: [{ detail: 'shared_limit', remedy: expect.stringContaining('for this workflow') }],
+      })
+    }
+    const alone = { session_id: randomUUID(), holder_id: 'h', compiled_session: limited.compiled_session }
+    const refused = await api.createSession({ body: alone })
+    expect([refused.status, refused.problem.detail]).toEqual([400, expect.stringContaining('body.workflow')])
+  })
+
+  test('a clock that goes back frees nothing', async () => {
+    const limit = perUser()
+    const open = () => openSession(api, { plan: plan([limit]), principal: 'hal' })
+    await run(await open(), refund(100), 'succeeded')
+    // What was counted by a clock an hour ahead of today's.
+    await runtime.sql`
+      update shared_limit_counts set buckets = (select array_agg(b + 2) from unnest(buckets) b)
+      where name = ${limit.name}`
+    const decision = await run(await open(), refund(1), 'succeeded')
+    expect(decision).toMatchObject({ reason: 'session_limit_exceeded', reasons: [{ shared_limit: { left: '0' } }] })
   })
 
   proves(
@@ -236,5 +275,82 @@ describe('labels that stick', () => {
     if (decision === undefined) throw new Error('no decision')
     expectStatus(await session.receipts([receiptFor(decision, { outcome: 'not_executed' })]), 200)
     expect((await openSession(api, { plan: sticky, principal })).created.session.labels).toEqual([])
+  })
+})
+
+describe('what people see of it', () => {
+  /** Somebody with a verified account, and the API of their tenant. */
+  async function signUp() {
+    await runtime.sql`delete from buckets`
+    const person = new Person(runtime.fetch)
+    const { body } = await person.signup()
+    await runtime.instances[0].parts.accounts.mail.idle()
+    await person.call('verifyEmail', { body: { token: mailbox.tokenFor(person.email) } })
+    return { person, own: runtime.api(body.api_key) }
+  }
+
+  proves('people.shared-limits', 'what is used of each limit, for the keys that use most of it', async () => {
+    const { person, own } = await signUp()
+    const limits = async (query: Record<string, string> = {}) =>
+      (await person.call('listSharedLimits', { query })).body.limits
+    expect(await limits()).toEqual([])
+    const byAgent = named({ per: 'agent', max_calls: 50, window: '1h' })
+    const [byCustomer, byPerson] = [perCustomer(), perUser()]
+    const limited = plan([byCustomer, byPerson, byAgent])
+    const open = (principal: string) => openSession(own, { plan: limited, principal, agent: 'desk' })
+    const session = await open('ann')
+    for (const to of ['a@x.org', 'b@x.org', 'B@x.org']) await run(session, mail(to), 'succeeded')
+    await run(session, refund(60.5), 'succeeded')
+    await run(session, refund(30), 'not_executed')
+    const seen = new Map((await limits()).map((limit) => [limit.name, limit]))
+    expect(seen.get(byCustomer.name)).toMatchObject({ per: 'argument', counts: 'calls', window: '24h', most: '3' })
+    expect(seen.get(byCustomer.name)?.keys.map(({ name, used }) => [name, used])).toEqual([
+      [null, '2'],
+      [null, '1'],
+    ])
+    expect(seen.get(byPerson.name)).toMatchObject({ most: '100', keys: [{ name: null, used: '60.5' }], keys_in_use: 1 })
+    expect(seen.get(byAgent.name)?.keys).toMatchObject([{ name: 'desk', used: '4' }])
+    const freesAt = Date.parse(seen.get(byPerson.name)?.keys[0]?.frees_at ?? '')
+    expect(freesAt - Date.now()).toBeGreaterThan(29.9 * 86_400_000)
+    // A key is found by its value, in any spelling that counts together.
+    const [found, ...others] = await limits({ key: ' b@X.org' })
+    expect([found?.name, found?.keys[0]?.used, others]).toEqual([byCustomer.name, '2', []])
+    expect((await limits({ key: 'ann' })).map(({ name }) => name)).toEqual([byPerson.name])
+    expect(await limits({ key: 'nobody' })).toEqual([])
+    // What the engine counts no more is not shown as used, whenever the row was last written.
+    await runtime.sql`
+      update shared_limit_counts set buckets = (select array_agg(b - 31) from unnest(buckets) b)
+      where name = ${byPerson.name}`
+    expect((await limits({ key: 'ann' }))[0]?.keys).toMatchObject([{ used: '0', frees_at: null }])
+    expect((await first(await open('ann'), refund(100))).decision.decision).toBe('allow')
+    expect(await (await signUp()).person.call('listSharedLimits')).toMatchObject({ body: { limits: [] } })
+  })
+
+  proves('people.kept-keys', 'for how many keys a session keeps something, and which of its labels stick', async () => {
+    const { person, own } = await signUp()
+    const kept = planOf([
+      { tool: 'read_page', side_effect: 'read', labels: { adds: ['untrusted'], sticks_to: 'principal' } },
+      { tool: 'backup', side_effect: 'read' },
+      {
+        tool: 'pay',
+        side_effect: 'write',
+        aggregates: [{ name: 'paid', key: '$.id', path: '$.amount', lte: 5 }],
+        preconditions: [{ requires_prior_tool: 'backup', consumes: true, same: [{ path: '$.id', as: '$.id' }] }],
+      },
+    ])
+    const session = await openSession(own, { plan: kept, principal: 'ann', labels: ['vip'] })
+    for (const id of ['a', 'b', 'c']) await session.turn([{ name: 'backup', args: { id } }])
+    for (const id of ['a', 'b']) await session.turn([{ name: 'pay', args: { id, amount: 1 } }])
+    await session.turn([{ name: 'read_page', args: {} }])
+    const detail = async (session_id: string) =>
+      (await person.call('loadSessionDetail', { params: { session_id } })).body
+    expect(await detail(session.sessionId)).toMatchObject({
+      sticky_labels: ['untrusted'],
+      keys: [
+        { kind: 'aggregates', name: 'paid', keys: 2 },
+        { kind: 'openings', keys: 1 },
+      ],
+    })
+    expect(await detail((await openSession(own)).sessionId)).toMatchObject({ sticky_labels: [], keys: [] })
   })
 })

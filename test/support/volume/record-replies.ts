@@ -1,6 +1,7 @@
 import type { Answer, Input, RequestBody, RouteName, Routes } from '@countersign/protocol'
 import { EXAMPLE } from '../../../packages/dashboard/src/pages/playground/example.js'
 import type { Person } from '../runtime/person.js'
+import { PAYEE } from './stories.js'
 
 type ReplyOf<N extends RouteName> = Answer<Routes[N]>
 type Overviews = Record<NonNullable<Input<Routes['loadOverview']>['query']>['range'], ReplyOf<'loadOverview'>>
@@ -30,6 +31,8 @@ export interface RecordedReplies {
   readonly keys: ReplyOf<'listKeys'>
   readonly audit: ReplyOf<'listAudit'>['items']
   readonly limits: ReplyOf<'loadLimits'>
+  readonly sharedLimits: ReplyOf<'listSharedLimits'>
+  readonly limitsOfKey: ReplyOf<'listSharedLimits'>
   readonly proof: ReplyOf<'loadProof'>
   readonly exported: ReplyOf<'exportEventsByPerson'>
   readonly playground: ReplyOf<'judgePlayground'>
@@ -103,6 +106,8 @@ export async function recordReplies(person: Person, mainSession: string): Promis
     keys: await ask('listKeys'),
     audit: (await all('listAudit')).slice(0, 40),
     limits: await ask('loadLimits'),
+    sharedLimits: await ask('listSharedLimits'),
+    limitsOfKey: await ask('listSharedLimits', { query: { key: PAYEE } }),
     proof: await ask('loadProof', { params: { session_id: mainSession } }),
     exported: await ask('exportEventsByPerson', { params: { session_id: mainSession } }),
     playground: await ask('judgePlayground', {

@@ -36,6 +36,34 @@ const MAIL_DESK = planOf([
   },
 ])
 
+/** Whom the accounts desk pays most often. */
+export const PAYEE = 'ann@northwind.example'
+
+/** Values for each order, limits over all sessions, and a label that sticks to whoever the session acts for. */
+const ACCOUNTS = planOf(
+  [
+    { tool: 'read_inbox', side_effect: 'read', labels: { adds: ['untrusted_input'], sticks_to: 'principal' } },
+    {
+      tool: 'find_order',
+      side_effect: 'read',
+      binds: [{ name: 'order', from: 'argument', key: '$.id', path: '$.id' }],
+    },
+    {
+      tool: 'pay_back',
+      side_effect: 'write',
+      gate: 'allow',
+      aggregates: [{ name: 'paid_back', key: '$.id', path: '$.amount', lte: 500 }],
+    },
+  ],
+  {
+    shared_limits: [
+      { name: 'payments_per_customer', tool: 'pay_back', per: { argument: '$.to' }, max_calls: 3, window: '24h' },
+      { name: 'paid_per_person', tool: 'pay_back', per: 'principal', sum: '$.amount', lte: 5_000, window: '30d' },
+      { name: 'calls_of_agent', per: 'agent', max_calls: 200, window: '1d' },
+    ],
+  },
+)
+
 type Given = Partial<RequestBody<Routes['createSession']>> & { plan?: TestPlan }
 
 /** One conversation from its start to its end. */
@@ -218,6 +246,17 @@ export async function observe(volume: Volume, agent: string, count: number): Pro
   }
 }
 
+async function paidBack(volume: Volume, id: string): Promise<void> {
+  const session = await desk(volume, id, { agent: 'accounts', plan: ACCOUNTS, principal: { id: 'clerk-7' } })
+  await turn(session, [{ name: 'read_inbox', args: {} }])
+  for (const [at, to] of [PAYEE, PAYEE, PAYEE, 'bo@northwind.example'].entries()) {
+    await turn(session, [{ name: 'find_order', args: { id: `${id}-${at % 2}` } }])
+    await turn(session, [{ name: 'pay_back', args: { id: `${id}-${at % 2}`, to, amount: 120.5 } }])
+  }
+  await decide(session, [{ name: 'pay_back', args: { id: `${id}-4`, to: PAYEE, amount: 10 } }])
+  await end(volume, session)
+}
+
 /** One for each of the first sessions, so that every state of a page is there; then by how common it is. */
 export const STORIES: readonly { readonly story: Story; readonly weight: number }[] = [
   { story: served, weight: 40 },
@@ -233,6 +272,7 @@ export const STORIES: readonly { readonly story: Story; readonly weight: number 
   { story: mailed, weight: 8 },
   { story: unnamed, weight: 5 },
   { story: longer, weight: 7 },
+  { story: paidBack, weight: 0 },
 ]
 
 export const MAIN_STORY: Story = approvedRefund

@@ -46,6 +46,7 @@ const CALLS = {
   revokeKey: ['POST', '/api/dashboard/keys/:key_id/revoke'],
   listAudit: ['GET', '/api/dashboard/audit'],
   loadLimits: ['GET', '/api/dashboard/limits'],
+  listSharedLimits: ['GET', '/api/dashboard/shared-limits'],
   loadOverview: ['GET', '/api/dashboard/overview'],
   listAgents: ['GET', '/api/dashboard/agents'],
   listSessions: ['GET', '/api/dashboard/sessions'],

@@ -4,6 +4,7 @@ import { Bar } from '../components/basic/bar.js'
 import { Freshness, Page, Panel } from '../components/layout/page.js'
 import { Loaded } from '../components/layout/states.js'
 import { count, percent } from '../text/format.js'
+import { SharedLimits } from './limits/shared-limits.js'
 
 const BUCKETS: Readonly<Record<string, { title: string; words: string }>> = {
   write: { title: 'Writes', words: 'sessions, preflights, plans' },
@@ -26,7 +27,7 @@ export function LimitsPage() {
   return (
     <Page
       title="Limits and usage"
-      lead="What your organisation may use, and how much is left right now."
+      lead="What your organisation may use, how much is left right now, and what is used of the limits in your contracts."
       actions={<Freshness reading={limits} />}
     >
       <Loaded reading={limits} rows={5}>
@@ -81,6 +82,7 @@ export function LimitsPage() {
           </>
         )}
       </Loaded>
+      <SharedLimits />
     </Page>
   )
 }

@@ -34,17 +34,19 @@ export interface UsedBucket {
   readonly amount: string
 }
 
-/** A window is kept in so many parts, so that what is stored is bounded. */
-const bucketMs = ({ windowMs }: PreparedSharedLimit): number => windowMs / LIMITS.sharedLimitBuckets
+type Windowed = Pick<PreparedSharedLimit, 'windowMs'>
 
-export const bucketAt = (limit: PreparedSharedLimit, atMs: number): number => Math.floor(atMs / bucketMs(limit))
+/** A window is kept in so many parts, so that what is stored is bounded. */
+const bucketMs = ({ windowMs }: Windowed): number => windowMs / LIMITS.sharedLimitBuckets
+
+export const bucketAt = (limit: Windowed, atMs: number): number => Math.floor(atMs / bucketMs(limit))
 
 /** When what was taken in a part stops to count. To the strict side: a window after the end of that part. */
-export const bucketEndMs = (limit: PreparedSharedLimit, bucket: number): number =>
+export const bucketEndMs = (limit: Windowed, bucket: number): number =>
   Math.ceil((bucket + 1) * bucketMs(limit) + limit.windowMs)
 
 /** The newest part that does not count any more. */
-export const lastPastBucket = (limit: PreparedSharedLimit, nowMs: number): number =>
+export const lastPastBucket = (limit: Windowed, nowMs: number): number =>
   Math.floor((nowMs - limit.windowMs) / bucketMs(limit)) - 1
 
 /** What counts now, the oldest first. */

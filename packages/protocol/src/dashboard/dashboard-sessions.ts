@@ -145,6 +145,16 @@ export const sessionDetailReply = z.strictObject({
   session: sessionViewSchema,
   pending: z.array(pendingCallSchema),
   row: sessionRowSchema,
+  /** Those of its labels with which new sessions of its principal start. */
+  sticky_labels: z.array(labelSchema),
+  /** For how many keys each name of its rules is kept; none is forgotten. */
+  keys: z.array(
+    z.strictObject({
+      kind: z.enum(['bindings', 'envelopes', 'aggregates', 'openings']),
+      name: z.string(),
+      keys: z.int(),
+    }),
+  ),
 })
 export type SessionDetail = z.infer<typeof sessionDetailReply>
 export const timelineQuery = z.strictObject({

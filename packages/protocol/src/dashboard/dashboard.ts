@@ -30,6 +30,7 @@ import {
   timelineReply,
 } from './dashboard-sessions.js'
 import { playgroundBody, playgroundReply } from './playground.js'
+import { sharedLimitsQuery, sharedLimitsReply } from './shared-limit-usage.js'
 
 const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const
 const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as const
@@ -169,6 +170,13 @@ export const dashboardRoutes = {
     reply: pageOf(auditEntrySchema),
   },
   loadLimits: { ...view, path: '/api/dashboard/limits', summary: 'Quota, buckets and run budget', reply: limitsReply },
+  listSharedLimits: {
+    ...view,
+    path: '/api/dashboard/shared-limits',
+    summary: 'What is used of limits over all sessions, for each key',
+    query: sharedLimitsQuery,
+    reply: sharedLimitsReply,
+  },
   loadOverview: {
     ...view,
     path: '/api/dashboard/overview',

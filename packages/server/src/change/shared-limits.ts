@@ -81,6 +81,10 @@ const newCount = (
   bound: guarded ? limit.most : null,
   past: lastPastBucket(limit, nowMs),
   expires_at: new Date(bucketEndMs(limit, bucket)).toISOString(),
+  per: limit.per,
+  counts: limit.counts,
+  time_window: limit.definition.window,
+  most: limit.most,
 })
 
 /** What is hashed to find the labels of a principal; null where it has no id. */

@@ -7,6 +7,7 @@ import { killWorkflowByPerson } from './kill-workflow-by-person.js'
 import { listAgents } from './list-agents.js'
 import { listCalls } from './list-calls.js'
 import { listSessions } from './list-sessions.js'
+import { listSharedLimits } from './list-shared-limits.js'
 import { listWorkflows } from './list-workflows.js'
 import { loadLimits } from './load-limits.js'
 import { loadOverview } from './load-overview.js'
@@ -19,6 +20,7 @@ import { loadWorkflowDetail } from './load-workflow-detail.js'
 export const dashboardHandlers = {
   loadOverview,
   loadLimits,
+  listSharedLimits,
   listAgents,
   listSessions,
   listSessionsByKey: listSessions,

@@ -6,10 +6,11 @@ import { Hash } from '../../components/basic/hash.js'
 import { Labels } from '../../components/basic/labels.js'
 import { Text } from '../../components/basic/text.js'
 import { Ago } from '../../components/basic/time.js'
-import { count, money } from '../../text/format.js'
+import { count, money, plural } from '../../text/format.js'
 import { AddLabel } from './add-label.js'
 
-export function SessionFacts({ detail: { session, row, pending } }: { detail: SessionDetail }) {
+export function SessionFacts({ detail }: { detail: SessionDetail }) {
+  const { session, row, pending, sticky_labels, keys } = detail
   return (
     <dl className="facts">
       <Fact name="State">
@@ -47,6 +48,16 @@ export function SessionFacts({ detail: { session, row, pending } }: { detail: Se
           value={session.compiled_hash}
         />
       </Fact>
+      {keys.length === 0 ? null : (
+        <Fact name="Kept per key">
+          {keys.map(({ kind, name, keys: kept }, at) => (
+            <span key={`${kind} ${name}`} title={KEPT[kind]}>
+              {at === 0 ? '' : ', '}
+              <Text value={name} className="name" /> for {plural(kept, 'value')}
+            </span>
+          ))}
+        </Fact>
+      )}
       {session.tool_filter === null ? null : (
         <Fact name="Tool filter">
           <Text value={session.tool_filter.join(', ') || 'no tools'} />
@@ -75,13 +86,21 @@ export function SessionFacts({ detail: { session, row, pending } }: { detail: Se
       )}
       <Fact name="Labels">
         <span className="fact-labels">
-          {session.labels.length === 0 ? null : <Labels labels={session.labels} most={12} />}
+          {session.labels.length === 0 ? null : <Labels labels={session.labels} most={12} sticky={sticky_labels} />}
           <AddLabel session={session} />
         </span>
       </Fact>
     </dl>
   )
 }
+
+/** What is kept for each order, customer or account that the arguments name. */
+const KEPT = {
+  bindings: 'a value that later arguments must equal',
+  envelopes: 'a bound for later arguments',
+  aggregates: 'a sum or a number of calls',
+  openings: 'earlier calls that still open a later one',
+} as const
 
 const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
   <div>

@@ -95,7 +95,21 @@ export function knownDraws(
  */
 function idOf({ name, counts, per, definition }: PreparedSharedLimit, key: string, salt: string): string {
   spendOnJudging(STEPS_OF_HASH)
-  return sha256Hex(`${salt.length}:${salt}:${JSON.stringify([name, counts, definition.window, per, key])}`)
+  return hashOf(name, counts, definition.window, per, key, salt)
+}
+
+const hashOf = (name: string, counts: string, window: string, per: string, key: string, salt: string): string =>
+  sha256Hex(`${salt.length}:${salt}:${JSON.stringify([name, counts, window, per, key])}`)
+
+/** A limit as far as its id depends on it. */
+export interface NamedLimit extends Pick<PreparedSharedLimit, 'name' | 'counts' | 'per'> {
+  readonly window: string
+}
+
+/** The id under which a limit is counted for a key that a person names. Null: it cannot be a key. */
+export function limitIdFor({ name, counts, window, per }: NamedLimit, key: string, salt: string): string | null {
+  const text = per === 'argument' ? foldedKey(key) : per === 'tenant' ? '' : keyText(key)
+  return text === null ? null : hashOf(name, counts, window, per, text, salt)
 }
 
 const STEPS_OF_HASH = 24

@@ -15,6 +15,11 @@ export interface NewCount {
   /** The parts of the window up to this one count no longer. */
   readonly past: number
   readonly expires_at: string
+  /** For people who look at what is used. */
+  readonly per: string
+  readonly counts: string
+  readonly time_window: string
+  readonly most: string
 }
 
 /**
@@ -23,16 +28,18 @@ export interface NewCount {
  * where that is more than the bound, the constraint `shared_limit_kept` undoes the whole statement.
  */
 export const COUNT_SHARED = `counted as (
-    insert into shared_limit_counts as l (tenant_id, name, id, buckets, amounts, past, used, bound, expires_at)
+    insert into shared_limit_counts as l (tenant_id, name, id, buckets, amounts, past, used, bound, expires_at,
+      per, counts, time_window, most)
     select changed.tenant_id, c.name, c.id, array[c.bucket], array[greatest(c.amount, 0)], c.past, c.amount, c.bound,
-      c.expires_at
+      c.expires_at, c.per, c.counts, c.time_window, c.most
     from changed, json_to_recordset(:counts::text::json) as c
-      (name text, id text, bucket bigint, amount numeric, bound numeric, past bigint, expires_at timestamptz)
+      (name text, id text, bucket bigint, amount numeric, bound numeric, past bigint, expires_at timestamptz,
+      per text, counts text, time_window text, most numeric)
     order by c.name collate "C", c.id collate "C"
-    on conflict (tenant_id, name, id) do update set (buckets, amounts, past, used, bound, expires_at) = (
+    on conflict (tenant_id, name, id) do update set (buckets, amounts, past, used, bound, expires_at, per, counts, time_window, most) = (
       select coalesce(array_agg(bucket order by bucket), '{}'), coalesce(array_agg(amount order by bucket), '{}'),
         greatest(l.past, excluded.past), coalesce(sum(amount), 0), excluded.bound,
-        greatest(l.expires_at, excluded.expires_at)
+        greatest(l.expires_at, excluded.expires_at), excluded.per, excluded.counts, excluded.time_window, excluded.most
       from (
         select bucket, greatest(sum(amount), 0) as amount
         from (
