@@ -39,6 +39,8 @@ export const whatTheServiceDoes = {
   'workflow.only-when-enabled': 'Without workflow governance the workflow operations are not on offer and sessions work alone',
   'workers.one-port': 'With several workers one command serves one port from several processes; one that dies is replaced, and all end together',
   'workers.metrics': '/metrics of any worker counts the requests of all',
+  'scale.failover': 'With several hosts in DATABASE_URL, writes go to the one that takes them, and after it is lost to the next one, without a restart',
+  'scale.failover.refused-at-once': 'While none of the hosts takes writes, every request is answered UNAVAILABLE at once',
   'plan.lookup.says-approved': 'The lookup tells whether an approved compiled plan exists for an agent and environment',
   'plan.zero-config': 'A client with an API key and no contracts attaches the approved plan and is governed by it',
   'capture.batch-ingestion': 'The service takes observed tool calls in batches',

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { LIMITS, QUOTAS, type Quota } from '@countersign/protocol'
 import { z } from 'zod'
+import { forOneHost, hostsOf, sessionAttributes } from './database-address.js'
 
 export function text(value: string): string {
   if (value === '') throw new Error('is empty')
@@ -50,7 +51,11 @@ export function webAddress(value: string): string {
 }
 
 export function databaseAddress(value: string): string {
-  address(value, ['postgres:', 'postgresql:'])
+  address(forOneHost(value), ['postgres:', 'postgresql:'])
+  hostsOf(value)
+  const attributes = sessionAttributes(value)
+  if (attributes !== null && attributes !== 'read-write' && attributes !== 'primary')
+    throw new Error('target_session_attrs must be read-write: every instance writes')
   return value
 }
 

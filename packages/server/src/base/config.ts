@@ -66,7 +66,7 @@ export const SETTINGS = {
     env: 'DATABASE_URL',
     flag: 'database-url',
     default: null,
-    help: 'PostgreSQL 15 or later, used instead of the embedded database',
+    help: 'PostgreSQL 15 or later, used instead of the embedded database; of several hosts (a:5432,b:5432) the one that takes writes',
     parse: databaseAddress,
   }),
   workers: setting({

@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { forOneHost } from '../base/database-address.js'
 import { isoTime } from '../base/iso-time.js'
 import { createAdmissionLimit } from './admission-limit.js'
 import { begin } from './begin.js'
@@ -44,7 +45,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   // Two pools, so that authentication and reads never queue behind a write that waits for a row lock.
   const quickSize = Math.max(2, Math.floor(options.poolSize / 4))
   const workSize = Math.max(2, options.poolSize - quickSize)
-  const sockets = createPostgresSockets()
+  const sockets = createPostgresSockets(options.url)
   const quick = connect(options, { max: quickSize, max_pipeline: 1 }, sockets)
   const work = createWarmConnections(workSize, () => connect(options, { max: 1, connection: FIXED_PLANS }, sockets))
   const stopTidying = keepIdleListShort(quick, socketsOf(quick))
@@ -92,11 +93,12 @@ const SILENCE_PER_STATEMENT_TIMEOUT = 1.3
 export function connect(
   options: Omit<DatabaseOptions, 'poolSize'>,
   { connection = {}, ...pool }: { max: number; max_pipeline?: number; connection?: Readonly<Record<string, string>> },
-  sockets: PostgresSockets = createPostgresSockets(),
+  sockets: PostgresSockets = createPostgresSockets(options.url),
 ): Sql {
   const statementTimeoutMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS
   const own = createPoolSockets()
-  const sql = postgres(options.url, {
+  const { openPrimary } = sockets
+  const sql = postgres(forOneHost(options.url), {
     ...pool,
     connect_timeout: 5,
     // Short and flat: after an outage the next request finds PostgreSQL again, without a restart.
@@ -115,7 +117,9 @@ export function connect(
     // The driver asks for the types of arrays on every new connection, and nobody catches it when that connection breaks.
     fetch_types: false,
     // An option of the driver that its types leave out.
-    ...({ socket: (to: PostgresAddress) => own.add(sockets.open(to)) } as object),
+    ...({
+      socket: (to: PostgresAddress) => (openPrimary ? openPrimary().then(own.add) : own.add(sockets.open(to))),
+    } as object),
   })
   SOCKETS.set(sql, { sockets, own, silenceMs: statementTimeoutMs * SILENCE_PER_STATEMENT_TIMEOUT })
   return sql
