@@ -24,7 +24,7 @@ proves('face.ai', 'a tool that the SDK gave up is unknown, and the run goes on',
   })
   const turns = [{ calls: [{ id: 'c1', name: 'look', args: {} }] }, { text: 'done' }]
   const model = new MockLanguageModelV4({ doGenerate: turns.map(answerOf) as never })
-  const look = tool({ inputSchema: z.looseObject({}), execute: () => new Promise<never>(() => {}) })
+  const look = tool({ inputSchema: z.looseObject({}), execute: (): Promise<string> => new Promise(() => {}) })
   const { text } = await generateText({
     ...govern(session, { model, tools: { look } }),
     prompt: 'go on',
