@@ -50,6 +50,11 @@ export function newRouter(queries: QueryClient) {
     }),
     createRoute({
       ...inside,
+      path: '/captures',
+      component: lazyRouteComponent(() => import('./pages/captures.js'), 'CapturesPage'),
+    }),
+    createRoute({
+      ...inside,
       path: '/sessions/$sessionId',
       component: lazyRouteComponent(() => import('./pages/session.js'), 'SessionPage'),
     }),

@@ -128,7 +128,16 @@ export function dashboardFixtures(
           (query?.agent === undefined || row.agent === query.agent) &&
           (query?.decision === undefined || row.decision === query.decision) &&
           (query?.reason === undefined || row.reason === query.reason) &&
+          (query?.session_id === undefined || row.session_id === query.session_id) &&
           (query?.from === undefined || row.at >= query.from),
+      )
+      return page(empty ? [] : fits, query?.cursor)
+    },
+    listCaptures: ({ query }) => {
+      const fits = replies.captures.filter(
+        (row) =>
+          (query?.agent === undefined || row.agent === query.agent) &&
+          (query?.tool === undefined || row.tool_names.includes(query.tool)),
       )
       return page(empty ? [] : fits, query?.cursor)
     },

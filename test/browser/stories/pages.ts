@@ -75,10 +75,13 @@ export const PAGES: readonly PageCase[] = [
   { name: 'session-sources', path: `/sessions/${SOURCES_SESSION}` },
   { name: 'calls', path: '/calls' },
   { name: 'calls-unanswered', path: '/calls?decision=unanswered' },
+  { name: 'calls-session', path: `/calls?session=${MAIN_SESSION}` },
+  { name: 'captures', path: '/captures' },
   { name: 'agents', path: '/agents' },
   { name: 'workflows', path: '/workflows' },
   { name: 'workflow', path: '/workflows/case-1042' },
   { name: 'contracts', path: '/contracts?agent=newsletter' },
+  { name: 'contracts-calls', path: '/contracts?agent=newsletter&calls=observed' },
   { name: 'contracts-empty', path: '/contracts', options: { empty: true } },
   { name: 'plans', path: '/plans' },
   {

@@ -16,6 +16,7 @@ export interface RecordedReplies {
   readonly sessions: ReplyOf<'listSessions'>['items']
   readonly calls: ReplyOf<'listCalls'>['items']
   readonly unanswered: ReplyOf<'listCalls'>['items']
+  readonly captures: ReplyOf<'listCaptures'>['items']
   /** Of one session of each kind. */
   readonly details: Record<string, ReplyOf<'loadSessionDetail'>>
   readonly timelines: Record<string, ReplyOf<'loadTimeline'>>
@@ -83,6 +84,7 @@ export async function recordReplies(person: Person, mainSession: string): Promis
     sessions,
     calls: await all('listCalls'),
     unanswered: await all('listCalls', { unanswered: '1' }),
+    captures: (await ask('listCaptures')).items,
     details: await byId(shown, (session_id) => ask('loadSessionDetail', { params: { session_id } })),
     timelines: await byId(shown, (session_id) => ask('loadTimeline', { params: { session_id } })),
     acts: await byId(

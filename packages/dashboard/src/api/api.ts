@@ -51,6 +51,7 @@ const CALLS = {
   listAgents: ['GET', '/api/dashboard/agents'],
   listSessions: ['GET', '/api/dashboard/sessions'],
   listCalls: ['GET', '/api/dashboard/calls'],
+  listCaptures: ['GET', '/api/dashboard/captures'],
   loadSessionDetail: ['GET', '/api/dashboard/sessions/:session_id'],
   loadTimeline: ['GET', '/api/dashboard/sessions/:session_id/timeline'],
   loadProof: ['GET', '/api/dashboard/sessions/:session_id/proof'],

@@ -46,16 +46,6 @@ export function AgentsPage() {
 function AgentCard({ agent }: { agent: AgentRow }) {
   const { enforced, observed, ungoverned } = agent.calls
   const coverage = coverageWords(agent)
-  const parts = [
-    { key: 'enforced', label: 'enforced', value: enforced, words: 'decided before they ran, in the last 30 days' },
-    { key: 'observed', label: 'observed', value: observed, words: 'recorded, but checked by no rule' },
-    {
-      key: 'ungoverned',
-      label: 'ungoverned',
-      value: ungoverned,
-      words: 'recorded, but checked by no rule: the tool has no approved contract',
-    },
-  ]
   return (
     <section className="panel agent">
       <header className="panel-header">
@@ -74,12 +64,30 @@ function AgentCard({ agent }: { agent: AgentRow }) {
       </p>
       <Bar value={agent.coverage ?? 0} max={1} tone="allow" />
       <dl className="agent-calls">
-        {parts.map((part) => (
-          <div key={part.key} title={part.words}>
-            <dt>{part.label}</dt>
-            <dd className="number">{count(part.value)}</dd>
-          </div>
-        ))}
+        <div title="decided before they ran, in the last 30 days">
+          <dt>enforced</dt>
+          <dd className="number">
+            <Link to="/calls" search={{ ...since(agent.since), agent: agent.agent }} data-count={enforced}>
+              {count(enforced)}
+            </Link>
+          </dd>
+        </div>
+        <div title="recorded, but checked by no rule">
+          <dt>observed</dt>
+          <dd className="number">
+            <Link to="/contracts" search={{ agent: agent.agent, calls: 'observed' }} data-sum={observed}>
+              {count(observed)}
+            </Link>
+          </dd>
+        </div>
+        <div title="recorded, but checked by no rule: the tool has no approved contract">
+          <dt>ungoverned</dt>
+          <dd className="number">
+            <Link to="/contracts" search={{ agent: agent.agent, calls: 'ungoverned' }} data-sum={ungoverned}>
+              {count(ungoverned)}
+            </Link>
+          </dd>
+        </div>
       </dl>
       <Health agent={agent} />
       <SetAside agent={agent} />

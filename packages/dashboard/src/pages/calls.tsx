@@ -9,7 +9,7 @@ import { Select } from '../components/form/field.js'
 import { Freshness, Page } from '../components/layout/page.js'
 import { Empty, Loaded } from '../components/layout/states.js'
 import { REASON_OPTIONS, reasonTitle } from '../text/reasons.js'
-import { AgentFilter, ANY, PeriodFilter, type Search } from './sessions/filter-fields.js'
+import { AgentFilter, ANY, PeriodFilter, type Search, TextFilter } from './sessions/filter-fields.js'
 import { timeBounds } from './sessions/time-bounds.js'
 
 const DECISIONS = [
@@ -29,6 +29,7 @@ export function CallsPage() {
     unnamed: search.unnamed === '1' ? ('1' as const) : undefined,
     decision: decision === 'allow' ? ('allow' as const) : decision === 'block' ? ('block' as const) : undefined,
     unanswered: decision === 'unanswered' ? ('1' as const) : undefined,
+    session_id: search.session,
     reason: search.reason as BlockReason | undefined,
     cursor,
     ...timeBounds(search),
@@ -62,6 +63,13 @@ export function CallsPage() {
         />
         <AgentFilter search={search} onChange={change} />
         <PeriodFilter label="Time" search={search} onChange={change} />
+        <TextFilter
+          label="Session"
+          name="session"
+          value={search.session ?? ''}
+          onChange={(name, value) => change({ [name]: value })}
+          placeholder="Whole id"
+        />
         {filtered ? (
           <Button kind="quiet" icon="close" onClick={() => show({})}>
             Clear

@@ -15,9 +15,10 @@ import { Empty, Loaded } from '../components/layout/states.js'
 import { percent, plural } from '../text/format.js'
 import { environmentSnippet, installSnippet, observeSnippet } from '../text/snippets.js'
 import { plainText } from '../text/visible-text.js'
+import { CallsByTool } from './contracts/calls-by-tool.js'
 
 export function ContractsPage() {
-  const { agent } = useSearch({ from: '/signed-in/contracts' })
+  const { agent, calls } = useSearch({ from: '/signed-in/contracts' })
   const navigate = useNavigate()
   const contracts = useApi('listContracts', { query: { agent } }, { pollMs: 10_000, keepLast: true })
   const agents = useApi('listAgents', {})
@@ -50,7 +51,14 @@ export function ContractsPage() {
               <CodeBlock title="In your agent" code={observeSnippet} />
             </Empty>
           ) : (
-            data.contracts.map((row) => <ContractCard key={`${row.agent} ${row.tool_name}`} row={row} />)
+            <>
+              {calls === 'observed' || calls === 'ungoverned' ? (
+                <CallsByTool rows={data.contracts} calls={calls} />
+              ) : null}
+              {data.contracts.map((row) => (
+                <ContractCard key={`${row.agent} ${row.tool_name}`} row={row} />
+              ))}
+            </>
           )
         }
       </Loaded>
@@ -116,7 +124,10 @@ function ContractCard({ row }: { row: ContractRow }) {
         <Badge tone={row.approved ? 'allow' : 'neutral'}>{row.approved ? 'in an approved plan' : 'not enforced'}</Badge>
         {row.source === 'customer' ? <Badge tone="accent">edited by a person</Badge> : null}
         <span className="quiet">
-          {plural(row.samples, 'call')} in {plural(row.sessions, 'session')}, updated <Ago at={row.updated_at} />
+          <Link to="/captures" search={{ agent: row.agent, tool: row.tool_name }}>
+            {plural(row.samples, 'call')} in {plural(row.sessions, 'session')}
+          </Link>
+          , updated <Ago at={row.updated_at} />
         </span>
       </p>
       <dl className="contract-figures">

@@ -109,7 +109,10 @@ const PlansTable = ({ rows }: { rows: readonly PlanRow[] }) => (
               <Text value={row.agent} /> in {row.environment}
             </Link>
             <span className="cell-note">
-              {plural(row.contracts, 'contract')} <Hash label="" value={row.compiled_hash} />
+              <Link to="/plans/$planId" params={{ planId: row.plan_id }} data-count={row.contracts} data-of="parts">
+                {plural(row.contracts, 'contract')}
+              </Link>{' '}
+              <Hash label="" value={row.compiled_hash} />
             </span>
           </th>
           <td data-label="State">

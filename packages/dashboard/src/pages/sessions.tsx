@@ -28,6 +28,7 @@ export function SessionsPage() {
     cursor,
     order,
     unnamed: flag(search.unnamed),
+    workflow_id: search.workflow,
     activity: search.activity as SessionActivity | undefined,
     status: search.status as SessionStatus | undefined,
     reason: search.reason as BlockReason | undefined,
@@ -141,17 +142,26 @@ const SessionsTable = ({ rows, order, onOrder }: SessionsTableProps) => (
                 </span>
               )}
               {row.unanswered === 0 ? null : (
-                <span className="doubt-note">
+                <Link
+                  to="/calls"
+                  search={{ session: row.session_id, decision: 'unanswered' }}
+                  className="doubt-note"
+                  data-count={row.unanswered}
+                >
                   {count(row.unanswered)} {row.in_doubt === row.unanswered ? 'in doubt' : 'unanswered'}
-                </span>
+                </Link>
               )}
             </span>
           </td>
           <td data-label="Allowed" className="right number">
-            {count(row.allowed)}
+            <Link to="/calls" search={{ session: row.session_id, decision: 'allow' }} data-count={row.allowed}>
+              {count(row.allowed)}
+            </Link>
           </td>
           <td data-label="Blocked" className={row.blocked === 0 ? 'right number quiet' : 'right number blocked'}>
-            {count(row.blocked)}
+            <Link to="/calls" search={{ session: row.session_id, decision: 'block' }} data-count={row.blocked}>
+              {count(row.blocked)}
+            </Link>
           </td>
           <td data-label="Last reason" className={row.last_reason === null ? 'cell-none' : undefined}>
             {row.last_reason === null ? <None /> : reasonTitle(row.last_reason)}

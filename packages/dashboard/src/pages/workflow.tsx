@@ -1,5 +1,5 @@
 import type { HandoffView, SessionActivity } from '@countersign/protocol'
-import { Link, useParams } from '@tanstack/react-router'
+import { Link, useParams, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
 import type { Answer } from '../api/api.js'
 import { useApi } from '../api/use-api.js'
@@ -19,6 +19,7 @@ const WorkflowGraph = lazy(() =>
 
 export function WorkflowPage() {
   const { workflowId } = useParams({ from: '/signed-in/workflows/$workflowId' })
+  const { handoffs } = useSearch({ from: '/signed-in/workflows/$workflowId' })
   const workflow = useApi('loadWorkflowDetail', { params: { workflow_id: workflowId } }, { pollMs: 4_000 })
   return (
     <Page
@@ -48,8 +49,17 @@ export function WorkflowPage() {
               </Suspense>
             </Panel>
             <div className="columns">
-              <Panel title="Handoffs">
-                <Handoffs workflow={data} />
+              <Panel
+                title={handoffs === 'open' ? 'Open handoffs' : 'Handoffs'}
+                aside={
+                  handoffs === 'open' ? (
+                    <Link to="/workflows/$workflowId" params={{ workflowId }}>
+                      All handoffs
+                    </Link>
+                  ) : undefined
+                }
+              >
+                <Handoffs handoffs={handoffs === 'open' ? data.handoffs.filter(isOpen) : data.handoffs} />
               </Panel>
               <Panel title="Held resources">
                 <Resources workflow={data} />
@@ -79,12 +89,14 @@ const TONES: Record<HandoffView['state'], Tone> = {
   expired: 'neutral',
 }
 
-function Handoffs({ workflow: { handoffs } }: { workflow: Workflow }) {
-  if (handoffs.length === 0) return <p className="quiet">No handoffs were offered.</p>
+const isOpen = ({ state }: HandoffView) => state === 'offered' || state === 'accepted'
+
+function Handoffs({ handoffs }: { handoffs: readonly HandoffView[] }) {
+  if (handoffs.length === 0) return <p className="quiet">No handoffs.</p>
   return (
     <ul className="rows">
       {handoffs.map((handoff) => (
-        <li key={handoff.handoff_id} className="handoff">
+        <li key={handoff.handoff_id} className="handoff" data-part>
           <p>
             <Badge tone={TONES[handoff.state]}>{handoff.state}</Badge> <Text value={handoff.from_role} /> to{' '}
             <Text value={handoff.to_role} />, <Ago at={handoff.offered_at} />

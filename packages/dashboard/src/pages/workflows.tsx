@@ -82,10 +82,20 @@ const WorkflowsTable = ({ rows }: { rows: readonly WorkflowRow[] }) => (
             <StatusBadge status={row.status} activity={row.activity} />
           </td>
           <td data-label="Sessions" className="right number">
-            {count(row.sessions)}
+            <Link to="/sessions" search={{ workflow: row.workflow_id }} data-count={row.sessions}>
+              {count(row.sessions)}
+            </Link>
           </td>
           <td data-label="Open handoffs" className="right number">
-            {count(row.open_handoffs)}
+            <Link
+              to="/workflows/$workflowId"
+              params={{ workflowId: row.workflow_id }}
+              search={{ handoffs: 'open' }}
+              data-count={row.open_handoffs}
+              data-of="parts"
+            >
+              {count(row.open_handoffs)}
+            </Link>
           </td>
           <td data-label="Opened" className="right nowrap">
             <Ago at={row.created_at} />

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { agentSchema, environmentSchema, labelSchema, ledgerHeadSchema, timeSchema } from '../base/ids.js'
+import { agentSchema, environmentSchema, idSchema, labelSchema, ledgerHeadSchema, timeSchema } from '../base/ids.js'
 import { jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { allowOrBlockSchema, evidenceLevelSchema } from '../contract/contract-rules.js'
 import { pageQuery } from '../http/paging.js'
@@ -24,6 +24,7 @@ export const sessionsQuery = pageQuery.extend({
   unnamed: flag,
   /** Those that are running have begun within a day. */
   activity: sessionActivitySchema.optional(),
+  workflow_id: idSchema.optional(),
   /** By their start. */
   order: z.enum(['newest', 'oldest']).default('newest'),
 })
@@ -58,6 +59,7 @@ export const callsQuery = pageQuery.extend({
   reason: blockReasonSchema.optional(),
   /** Only calls that were allowed and that nobody is going to answer. */
   unanswered: flag,
+  session_id: idSchema.optional(),
   from: timeSchema.optional(),
   to: timeSchema.optional(),
 })

@@ -56,6 +56,8 @@ export const contractRowSchema = z.strictObject({
   source: z.enum(['inferred', 'customer']),
   confidence: z.enum(['low', 'medium', 'high']),
   samples: z.int(),
+  /** Of the samples, those that no rule judged. */
+  unjudged: z.int(),
   sessions: z.int(),
   /** Upper bound of the false-block rate of the next call, with its confidence in words. */
   false_block_bound: z.number().nullable(),

@@ -14,6 +14,7 @@ export async function listCalls(
     decision: query.decision ?? null,
     reason: query.reason ?? null,
     unanswered: query.unanswered !== undefined,
+    sessionId: query.session_id ?? null,
     from: query.from === undefined ? null : new Date(query.from),
     to: query.to === undefined ? null : new Date(query.to),
     below: readTimeCursor(query.cursor),

@@ -19,6 +19,7 @@ export async function listSessions(
     from: query.from === undefined ? null : new Date(query.from),
     to: query.to === undefined ? null : new Date(query.to),
     activity: query.activity ?? null,
+    workflowId: query.workflow_id ?? null,
     oldestFirst: query.order === 'oldest',
     below: readTimeCursor(query.cursor),
     limit: query.limit + 1,

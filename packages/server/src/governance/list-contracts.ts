@@ -59,6 +59,7 @@ function* rowsInSteps(learning: AgentLearning, { approved, drift, words, now }: 
       source: written === undefined ? 'inferred' : 'customer',
       confidence: confidenceOf(draft.samples),
       samples: draft.samples,
+      unjudged: Math.max(draft.samples - (known?.passed ?? 0), 0),
       sessions: known?.sessions ?? 0,
       false_block_bound: draft.samples > 0 ? draft.falseBlockBound : null,
       pass_rate: known === undefined || known.judged === 0 ? null : known.passed / known.judged,

@@ -12,6 +12,9 @@ interface PlanFilesProps {
   readonly onEditing: (editing: boolean) => void
 }
 
+/** A pack holds other files, too: session.yaml, workflow.yaml, policies. */
+const isContract = (file: string) => !/(?:^|\/)(?:session|workflow)\.(?:ya?ml|json)$|\.cedar$/.test(file)
+
 /** The contracts as files; those of a draft can be edited here. */
 export function PlanFiles({ detail, editing, onEditing }: PlanFilesProps) {
   const { plan, files } = detail
@@ -30,7 +33,7 @@ export function PlanFiles({ detail, editing, onEditing }: PlanFilesProps) {
         <PlanEditor detail={detail} onDone={() => onEditing(false)} />
       ) : (
         files.map((file, at) => (
-          <details key={file.file} className="file" open={at === 0}>
+          <details key={file.file} className="file" open={at === 0} data-part={isContract(file.file) ? '' : undefined}>
             <summary>
               <Name value={file.file} />
             </summary>

@@ -27,8 +27,18 @@ export function SessionFacts({ detail }: { detail: SessionDetail }) {
         {session.environment === null ? '' : ` in ${session.environment}`}
       </Fact>
       <Fact name="Calls">
-        {count(row.allowed)} allowed,{' '}
-        <span className={row.blocked === 0 ? '' : 'blocked'}>{count(row.blocked)} blocked</span>
+        <Link to="/calls" search={{ session: row.session_id, decision: 'allow' }} data-count={row.allowed}>
+          {count(row.allowed)} allowed
+        </Link>
+        ,{' '}
+        <Link
+          to="/calls"
+          search={{ session: row.session_id, decision: 'block' }}
+          className={row.blocked === 0 ? '' : 'blocked'}
+          data-count={row.blocked}
+        >
+          {count(row.blocked)} blocked
+        </Link>
       </Fact>
       {pending.length === 0 ? null : (
         <Fact name="Open">

@@ -42,6 +42,9 @@ export function Filters({ search, onChange }: { search: Search; onChange: (next:
         options={[ANY, ...REASON_OPTIONS]}
         onChange={(value) => set('reason', value)}
       />
+      {search.workflow === undefined || search.workflow === '' ? null : (
+        <TextFilter label="Workflow" name="workflow" value={search.workflow} onChange={set} placeholder="Whole id" />
+      )}
       <TextFilter label="Label" name="label" value={search.label ?? ''} onChange={set} placeholder="Exact label" />
       <PeriodFilter label="Started" search={search} onChange={change} />
       {active === 0 ? null : (

@@ -29,6 +29,7 @@ export interface CallFilter {
   reason: string | null
   /** Only calls that nobody answered. */
   unanswered: boolean
+  sessionId: string | null
   from: Date | null
   to: Date | null
   below: PageEnd | null
@@ -38,6 +39,7 @@ export interface CallFilter {
 /** Judged calls, newest first. */
 export async function listCalls(sql: Queryable, filter: CallFilter): Promise<ListedCall[]> {
   if (filter.unanswered) return listUnanswered(sql, filter)
+  if (filter.sessionId !== null) return listOfSession(sql, filter)
   const periods = await periodsOf(sql, filter)
   if (periods.length === 0) return []
   // A row for each period, so that the summary of the events' pages leaves all other pages out.
@@ -50,6 +52,15 @@ export async function listCalls(sql: Queryable, filter: CallFilter): Promise<Lis
     ) as p
     ${JOIN_SESSION(sql)} cross join lateral json_array_elements(p.decisions) d ${JOIN_RECEIPT(sql)}
     where ${matches(sql, filter)}
+    order by p.proposed_at desc, page_key desc limit ${filter.limit}`
+}
+
+function listOfSession(sql: Queryable, filter: CallFilter): Promise<ListedCall[]> {
+  return sql<ListedCall[]>`
+    select ${columns(sql)}
+    from proposals p
+    ${JOIN_SESSION(sql)} cross join lateral json_array_elements(p.decisions) d ${JOIN_RECEIPT(sql)}
+    where p.tenant_id = ${filter.tenantId} and ${matches(sql, filter)}
     order by p.proposed_at desc, page_key desc limit ${filter.limit}`
 }
 
@@ -119,7 +130,8 @@ const columns = (sql: Queryable) => sql`
   case when ${reasonOf(sql)} is null then 'allow' else 'block' end as decision, ${reasonOf(sql)} as reason, r.record::json ->> 'outcome' as outcome,
   r.record::json ->> 'evidence_level' as evidence_level, ${pageTime(sql, sql`p.proposed_at`)}, k.page_key`
 
-const matches = (sql: Queryable, { agent, decision, reason, from, to, below }: CallFilter) => sql`true
+const matches = (sql: Queryable, { sessionId, agent, decision, reason, from, to, below }: CallFilter) => sql`true
+  ${sessionId === null ? sql`` : sql`and p.session_id = ${sessionId}`}
   ${agent === null ? sql`` : sql`and coalesce(s.agent, '') = ${agent}`}
   ${decision === null ? sql`` : decision === 'allow' ? sql`and ${reasonOf(sql)} is null` : sql`and ${reasonOf(sql)} is not null`}
   ${reason === null ? sql`` : sql`and ${reasonOf(sql)} = ${reason}`}

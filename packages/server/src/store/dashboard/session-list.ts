@@ -35,6 +35,7 @@ export interface SessionFilter {
   agent: string | null
   status: SessionStatus | null
   activity: SessionActivity | null
+  workflowId: string | null
   reason: string | null
   label: string | null
   from: Date | null
@@ -72,6 +73,7 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
       ${filter.agent === null ? sql`` : filter.agent === '' ? sql`and s.agent is null` : sql`and s.agent = ${filter.agent}`}
       ${filter.activity === null ? sql`` : withActivity(sql, filter.activity)}
       ${filter.status === null ? sql`` : sql`and s.status = ${filter.status}`}
+      ${filter.workflowId === null ? sql`` : sql`and s.workflow_id = ${filter.workflowId}`}
       ${second === undefined ? sql`` : withFacet(sql, second)}
       ${filter.search === null || found === null ? sql`` : foundBy(sql, filter.search, found)}
       order by ${sql(lead)}.created_at ${direction}, ${sql(lead)}.session_id ${direction}
