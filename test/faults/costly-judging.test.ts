@@ -33,3 +33,26 @@ for (const name of WORST) {
     expect((await judged).status).toBe(200)
   })
 }
+
+proves('limit.judging.other-tenants', 'many costly requests at once', async () => {
+  const terms = Array.from({ length: 40 }, (_, at) => `context.arguments.a == "${at}"`).join(' || ')
+  const policy = { cedar: `permit(principal, action, resource) unless { ${terms} };` }
+  const names = Array.from({ length: 100 }, (_, at) => `t${at}`)
+  const plan = planOf(names.map((tool) => ({ tool, side_effect: 'read', gate: 'allow', policy })))
+  const hostile = await Promise.all(
+    Array.from({ length: 10 }, () => openSession(runtime.api(), { plan, principal: 'p' })),
+  )
+  const other = await runtime.createTenant()
+  const quiet = await openSession(runtime.api(other.key))
+  let answered = 0
+  const asked = hostile.map(async (session) => {
+    const { status } = await session.preflight({ tools: names.map((name) => ({ name })) })
+    answered++
+    return status
+  })
+  const killed = await quiet.api.killSession({ params: { session_id: quiet.sessionId }, body: {} })
+  expect(killed.body).toMatchObject({ status: 'KILLED' })
+  // It goes in between: it does not wait for all of them.
+  expect(answered).toBeLessThan(5)
+  expect(await Promise.all(asked)).toEqual(hostile.map(() => 200))
+})

@@ -26,6 +26,29 @@ function proposing(request: HostileRequest): ReturnType<Shape['build']> {
   }
 }
 
+/** As many sessions as the free quota gives in one go: all of them ask at once, then all propose at once. */
+function inOneGo(request: HostileRequest): ReturnType<Shape['build']> {
+  const compiled = compiledOf(request)
+  const response = responseOf(request)
+  const tools = request.contracts.slice(0, 512).map(({ tool }) => ({ name: tool }))
+  return async (attacker) => {
+    const made = await Promise.all(many(14, () => createSession(attacker, compiled, { principal: 'p' })))
+    const turns = made
+      .filter((session) => session !== null)
+      .map((session) => ({ ...session, prepared_request_id: randomUUID() }))
+    await Promise.all(
+      turns.map(({ session_id, fence, prepared_request_id }) =>
+        attacker.post('preflight', { prepared_request_id, fence, state_version: 0, tools }, { session_id }),
+      ),
+    )
+    await Promise.all(
+      turns.map(({ session_id, fence, prepared_request_id }) =>
+        attacker.post('propose', { prepared_request_id, fence, response }, { session_id }),
+      ),
+    )
+  }
+}
+
 const smallSchemas = (plan: number): Contract[] =>
   many(60, (at) => ({
     tool: `t${at}`,
@@ -49,6 +72,25 @@ const byGenes = [...KNOWN, ...FOUND].map(
 /** Plans, and responses that are judged by them. */
 export const PLAN_SHAPES: readonly Shape[] = [
   ...byGenes,
+  {
+    name: 'turns: 14 at once of a policy on 512 tools',
+    build: () => {
+      const policy = `permit(principal, action, resource) unless { ${many(40, (at) => `context.arguments.a == "${at}"`).join(' || ')} };`
+      const contracts = many(512, (at) => ({ tool: `t${at}`, ...FIXED, policy: { cedar: policy } }))
+      const calls = many(24, (at) => ({ name: `t${at}`, args: { a: 'b'.repeat(2_000) } }))
+      return inOneGo({ contracts, calls })
+    },
+  },
+  {
+    name: 'turns: 14 at once of 14 calls and a policy of 168 statements',
+    build: () => {
+      const request = FAMILIES.find(({ name }) => name === 'policies')?.build({
+        ...{ policy: 4, value: 7, terms: 168, size: 15, calls: 14 },
+      })
+      if (request === undefined) throw new Error('no policies')
+      return inOneGo(request)
+    },
+  },
   {
     name: 'plans: ten that are refused late',
     build: () => {

@@ -57,7 +57,7 @@ export function withinJudgingBudget<Result>(steps: number, work: () => Result): 
 /** Which outermost budget this is: what is kept from one use to the next must cost the same whoever made it. */
 export const judgingBudgetNumber = (): number => budgets
 
-/** How many steps some work took, with its result: for tests and measurements. */
+/** How many steps some work took, with its result. */
 export function judgingStepsTaken<Result>(work: () => Result): [steps: number, result: Result] {
   const before = taken
   const result = work()

@@ -67,23 +67,35 @@ export function createTurns(settings: Partial<TurnsSettings> = {}): Turns {
     return elapsed()
   }
 
-  const goOn = async (tookMs: number) => {
+  /** Until then the thread belongs to others. */
+  let restsUntil = 0
+  /** Owners that had a slice since the thread was last free: their next works wait, however short the line is. */
+  const served = new Set<string>()
+
+  const work = (next: Work) => {
+    served.add(next.owner)
+    const tookMs = takeSlice(next)
+    restsUntil = performance.now() + Math.min(tookMs * restRatio, maxRestMs)
+  }
+
+  const restMs = () => Math.max(restsUntil - performance.now(), 0)
+
+  const goOn = async () => {
     isAtWork = true
-    let restMs = tookMs * restRatio
-    while (queue.size() > 0) {
-      await setTimeout(Math.min(restMs, maxRestMs))
-      const work = queue.next()
-      restMs = work === null ? 0 : takeSlice(work) * restRatio
+    while (queue.size() > 0 || restMs() > 0) {
+      await setTimeout(restMs())
+      const next = queue.next()
+      if (next !== null) work(next)
     }
+    served.clear()
     isAtWork = false
   }
 
-  /** An owner with nothing waiting starts at once: most works are done within their first slice. */
-  const begin = (work: Work) => {
-    const isFirst = queue.waiting(work.owner) === 0
-    const tookMs = isFirst ? takeSlice(work) : 0
-    if (!isFirst) queue.add(work)
-    if (!isAtWork && queue.size() > 0) void goOn(tookMs)
+  /** An owner's first work starts at once: most are done within one slice. */
+  const begin = (begun: Work) => {
+    if (served.has(begun.owner)) queue.add(begun)
+    else work(begun)
+    if (!isAtWork) void goOn()
   }
 
   return {

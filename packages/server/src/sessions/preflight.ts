@@ -17,10 +17,12 @@ import {
   type SessionEvent,
 } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
+import { asOneStep } from '../base/in-turns.js'
 import { isoTime } from '../base/iso-time.js'
 import { advance, leaseFrom } from '../change/advance.js'
 import { type ChangeResult, changeSession, type LoadedSession } from '../change/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
+import { judgeInTurn } from '../change/judge-in-turn.js'
 import { sessionProblem } from '../change/session-view.js'
 import { loadSharedCounts } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
@@ -50,7 +52,11 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
     const shared = loaded.plan.shared === null ? undefined : await loadSharedCounts(loaded, null)
     const { blocked, remaining } = check(loaded, body, shared)
     if (blocked !== null) return blockTurn(loaded, body, { ...blocked, remaining })
-    const request = prepare(loaded, body, shared)
+    const request = await judgeInTurn(
+      ctx,
+      loaded,
+      asOneStep(() => prepare(loaded, body, shared)),
+    )
     const head = headWith(request, loaded)
     return {
       change: {

@@ -30,6 +30,7 @@ import {
   NEEDS_WORKFLOW_LOCK,
 } from '../change/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
+import { judgeInTurn } from '../change/judge-in-turn.js'
 import { pendingCalls, sessionProblem } from '../change/session-view.js'
 import { countsOfProposal, loadSharedCounts, stickyLabelsOf } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
@@ -56,8 +57,7 @@ interface Proposed {
 
 /** Judges the model's response against the session and its contracts, and registers what is allowed, in one step. */
 export async function propose(ctx: Context, { params, body }: Input<Routes['propose']>): Promise<ProposalReply> {
-  const long = isLong(ctx.request.http)
-  const response = long
+  const response = isLong(ctx.request.http)
     ? await inOwedTurns(ctx.tenant.tenantId, readResponseInSteps(body.response))
     : readResponse(body.response)
   const { reply, capture } = await changeSession<Proposed>(ctx, params.session_id, async (loaded) => {
@@ -77,9 +77,7 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     const heldResources = workflow === null ? undefined : await heldByOthers(loaded, workflow)
     const shared = plan.shared === null ? undefined : await loadSharedCounts(loaded, response)
     const proposal = { body, response, request, workflow, heldResources, shared }
-    // Whoever holds the lock does not wait for others.
-    if (!long || loaded.locked) return judge(ctx, loaded, proposal, hashOfBody(session.fixed.hashSalt, body))
-    return inOwedTurns(ctx.tenant.tenantId, judgeInSteps(ctx, loaded, proposal))
+    return judgeInTurn(ctx, loaded, judge(ctx, loaded, proposal))
   })
   if (capture !== null) ctx.app.captures.note(ctx.tenant.tenantId, capture)
   for (const { decision, reason, reasons } of reply.decisions) {
@@ -108,23 +106,18 @@ interface Proposal {
   readonly shared: Awaited<ReturnType<typeof loadSharedCounts>> | undefined
 }
 
-/** The same for a long response: hashing megabytes takes as long as judging them. */
-function* judgeInSteps(ctx: Context, loaded: LoadedSession, proposal: Proposal): Steps<ChangeResult<Proposed>> {
-  yield
-  const bodyHash = hashOfBody(loaded.session.fixed.hashSalt, proposal.body)
-  yield
-  return judge(ctx, loaded, proposal, bodyHash)
-}
-
-function judge(
+function* judge(
   { app: { random } }: Context,
   loaded: LoadedSession,
   { body, response, request, workflow, heldResources, shared }: Proposal,
-  bodyHash: string,
-): ChangeResult<Proposed> {
+): Steps<ChangeResult<Proposed>> {
   const { session, plan } = loaded
   const { fixed, now } = session
   const { state: before } = session.head
+  yield
+  const bodyHash = hashOfBody(fixed.hashSalt, body)
+  // Hashing megabytes takes as long as judging them.
+  yield
   const proposalId = makeId(random, 'prp')
   const verdict = evaluateProposal({
     plan,

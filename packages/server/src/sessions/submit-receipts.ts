@@ -11,10 +11,10 @@ import {
   NEEDS_LOCK,
   NEEDS_WORKFLOW_LOCK,
 } from '../change/change-session.js'
+import { judgeInTurn } from '../change/judge-in-turn.js'
 import { sessionProblem } from '../change/session-view.js'
 import { countsOfReceipts, stickyLabelsOf } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
-import { inOwedTurns, isLong } from '../context/work.js'
 import { findCalls, type NewReceipt } from '../store/sessions/receipts.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
@@ -48,8 +48,7 @@ export async function submitReceipts(
         ? answerAgain(session, body, batch)
         : record(loaded, body, batch)
     }
-    // Whoever holds the lock does not wait for others.
-    return isLong(ctx.request.http) && !locked ? inOwedTurns(ctx.tenant.tenantId, asOneStep(judged)) : judged()
+    return judgeInTurn(ctx, loaded, asOneStep(judged))
   })
 }
 

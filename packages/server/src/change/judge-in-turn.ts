@@ -1,0 +1,39 @@
+import { judgingStepsTaken, type Plan, runToEnd, type Steps } from '@countersign/engine'
+import type { Context } from '../context/context.js'
+import { inOwedTurns, isLong } from '../context/work.js'
+import type { LoadedSession } from './change-session.js'
+
+/** About three milliseconds. */
+const CHEAP_STEPS = 30_000
+
+/** The most steps of judging that one decision by a plan has taken in this process. */
+const mostSteps = new WeakMap<Plan, number>()
+
+/**
+ * Judges at once by a plan that has proven cheap. Any other decision, and that on a long body, waits for its turn between
+ * the tenants: a dozen costly ones at once would leave no time in between, and a kill would wait for all of them.
+ */
+export function judgeInTurn<Result>(
+  ctx: Context,
+  { plan, locked }: LoadedSession,
+  steps: Steps<Result>,
+): Result | Promise<Result> {
+  const counted = counting(plan, steps)
+  const isCheap = (mostSteps.get(plan) ?? Number.POSITIVE_INFINITY) <= CHEAP_STEPS
+  // Whoever holds the lock does not wait for others.
+  if (locked || (isCheap && !isLong(ctx.request.http))) return runToEnd(counted)
+  return inOwedTurns(ctx.tenant.tenantId, counted)
+}
+
+function* counting<Result>(plan: Plan, steps: Steps<Result>): Steps<Result> {
+  let taken = 0
+  for (;;) {
+    const [spent, step] = judgingStepsTaken(() => steps.next())
+    taken += spent
+    if (step.done === true) {
+      if (taken > (mostSteps.get(plan) ?? -1)) mostSteps.set(plan, taken)
+      return step.value
+    }
+    yield
+  }
+}
