@@ -8,7 +8,7 @@ const adapter = (name: string) =>
   fileURLToPath(new URL(`./packages/sdk/src/adapters/${name}/index.ts`, import.meta.url))
 
 /** Tests run on the sources, so that nothing has to be built first. */
-const alias = {
+export const alias = {
   '@countersign/protocol': source('protocol'),
   '@countersign/engine': source('engine'),
   '@countersign/server': source('server'),

@@ -41,6 +41,9 @@ export const whatTheServiceDoes = {
   'workers.metrics': '/metrics of any worker counts the requests of all',
   'scale.failover': 'With several hosts in DATABASE_URL, writes go to the one that takes them, and after it is lost to the next one, without a restart',
   'scale.failover.refused-at-once': 'While none of the hosts takes writes, every request is answered UNAVAILABLE at once',
+  'scale.failover.nothing-lost':
+    'When the primary of a synchronous cluster is killed or cut off under load, no acknowledged write is lost, no prepared request is used twice, and nothing is allowed after a kill',
+  'scale.pgbouncer': 'The service works behind PgBouncer in transaction mode, with fewer connections to PostgreSQL than it opens',
   'plan.lookup.says-approved': 'The lookup tells whether an approved compiled plan exists for an agent and environment',
   'plan.zero-config': 'A client with an API key and no contracts attaches the approved plan and is governed by it',
   'capture.batch-ingestion': 'The service takes observed tool calls in batches',

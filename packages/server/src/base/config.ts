@@ -66,7 +66,7 @@ export const SETTINGS = {
     env: 'DATABASE_URL',
     flag: 'database-url',
     default: null,
-    help: 'PostgreSQL 15 or later, used instead of the embedded database; of several hosts (a:5432,b:5432) the one that takes writes',
+    help: 'PostgreSQL 15 or later, used instead of the embedded database; of several hosts (a:5432,b:5432) the one that takes writes; ?pgbouncer=true behind PgBouncer in transaction mode',
     parse: databaseAddress,
   }),
   workers: setting({

@@ -19,11 +19,18 @@ export function hostsOf(url: string): DatabaseHost[] {
   })
 }
 
+/** Read here, and never by the driver. */
+const OWN_PARAMETERS = ['target_session_attrs', 'pgbouncer'] as const
+
 /** The same URL for the first of its hosts alone, as a parser for one host can read it. */
 export function forOneHost(url: string): string {
   const first = url.replace(HOSTS, (_, start: string, hosts: string) => start + (hosts.split(',')[0] ?? ''))
-  return first.replace(/([?&])target_session_attrs=[^&]*(&|$)/, (_, before: string, after: string) =>
-    after === '' ? '' : before,
+  return OWN_PARAMETERS.reduce(
+    (left, name) =>
+      left.replace(new RegExp(`([?&])${name}=[^&]*(&|$)`), (_, before: string, after: string) =>
+        after === '' ? '' : before,
+      ),
+    first,
   )
 }
 
@@ -32,8 +39,16 @@ export function needsPrimary(url: string): boolean {
   return hostTexts(url).length > 1 || sessionAttributes(url) !== null
 }
 
-export function sessionAttributes(url: string): string | null {
-  return /[?&]target_session_attrs=([^&]*)/.exec(url)?.[1] ?? null
+export const sessionAttributes = (url: string): string | null => parameter(url, 'target_session_attrs')
+
+/**
+ * Connections lead to a PgBouncer in transaction mode, where each transaction may be on another connection to PostgreSQL:
+ * nothing can be prepared or set for longer (decision 0127).
+ */
+export const isPooled = (url: string): boolean => parameter(url, 'pgbouncer') === 'true'
+
+export function parameter(url: string, name: (typeof OWN_PARAMETERS)[number]): string | null {
+  return new RegExp(`[?&]${name}=([^&]*)`).exec(url)?.[1] ?? null
 }
 
 const hostTexts = (url: string): string[] => (HOSTS.exec(url)?.[2] ?? '').split(',')

@@ -1,5 +1,5 @@
 import postgres from 'postgres'
-import { forOneHost } from '../base/database-address.js'
+import { forOneHost, isPooled } from '../base/database-address.js'
 import { isoTime } from '../base/iso-time.js'
 import { createAdmissionLimit } from './admission-limit.js'
 import { begin } from './begin.js'
@@ -84,6 +84,13 @@ export function createDatabase(options: DatabaseOptions): Database {
  */
 const FIXED_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off' }
 
+/** For a transaction that takes as long as it takes, whatever the connection was set to. */
+export async function takeTime(tx: Tx, lockTimeoutMs = 0): Promise<void> {
+  await tx`
+    select set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true),
+      set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`
+}
+
 /** What each pool knows of its connections, and how long each may be silent while it has a statement to answer. */
 const SOCKETS = new WeakMap<Sql, { sockets: PostgresSockets; own: PoolSockets; silenceMs: number }>()
 /** More than a statement may take. */
@@ -98,6 +105,7 @@ export function connect(
   const statementTimeoutMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS
   const own = createPoolSockets()
   const { openPrimary } = sockets
+  const pooled = isPooled(options.url)
   const sql = postgres(forOneHost(options.url), {
     ...pool,
     connect_timeout: 5,
@@ -106,12 +114,16 @@ export function connect(
     onnotice: () => {},
     // Columns only: `postgres.camel` would rename keys inside jsonb as well.
     transform: { column: { from: postgres.toCamel } },
+    prepare: !pooled,
     connection: {
       application_name: 'countersign',
-      statement_timeout: statementTimeoutMs,
-      lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
-      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-      ...connection,
+      // A connection that others use as well has the settings of its role.
+      ...(!pooled && {
+        statement_timeout: statementTimeoutMs,
+        lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
+        idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+        ...connection,
+      }),
     },
     types: TYPES,
     // The driver asks for the types of arrays on every new connection, and nobody catches it when that connection breaks.

@@ -3,7 +3,7 @@ import { chmod, type FileHandle, open, rename, rm } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
-import { connect } from '../postgres/database.js'
+import { connect, takeTime } from '../postgres/database.js'
 import { firstAnswer } from '../postgres/first-answer.js'
 import { MIGRATIONS, migrate, readMigrations } from '../postgres/migrate.js'
 import type { Tx } from '../postgres/sql.js'
@@ -48,6 +48,7 @@ export async function backUp(url: string, file: string): Promise<number> {
     await firstAnswer(sql)
     let rows = 0
     await sql.begin('isolation level repeatable read read only', async (tx) => {
+      await takeTime(tx)
       await write(
         packed,
         `${JSON.stringify({ format: FORMAT, migration: await newestMigration(tx) } satisfies Header)}\n`,
@@ -103,6 +104,7 @@ async function restoreLines(
   try {
     let rows = 0
     await sql.begin(async (tx) => {
+      await takeTime(tx)
       await requireEmpty(tx)
       // Migrations put first rows into some tables; those of the backup take their place.
       for (const { table } of (await listTables(tx)).reverse()) await tx`delete from ${tx(table)}`
