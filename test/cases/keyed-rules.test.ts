@@ -152,6 +152,24 @@ describe('rules that are kept per key', () => {
   })
 })
 
+describe('an earlier call that is used up', () => {
+  const contracts = contractsWith(KEY)
+  const backup = (id: string): Move => ({ tool: 'backup', id, amount: 0, iban: 'DE1', outcome: 'succeeded' })
+  const drop = (id: string, outcome: Outcome = 'succeeded'): Move => ({ ...backup(id), tool: 'drop', outcome })
+
+  proves('contract.consumes', () => {
+    const moves = [backup('a'), drop('b'), drop('a', 'not_executed'), drop('a', 'failed'), drop('a')]
+    const closed = 'precondition_not_met'
+    expect(decisionsOf(contracts, moves)).toEqual(['allow', closed, 'allow', 'allow', closed])
+    const two = { calls: ['a', 'a'].map((id) => ({ tool: 'drop', args: { id } })), expect: [] }
+    const run = { ...caseOf(contracts, [stepOf(backup('a')), two]), gate: 'strip_blocked' as const }
+    const last = runCaseOnEngine(run)
+      .turns.at(-1)
+      ?.decisions.map(({ decision }) => decision)
+    expect(last).toEqual(['allow', 'block'])
+  })
+})
+
 describe('a key that the contracts do not agree on', () => {
   const problems = (contracts: readonly JsonObject[]) => {
     const result = compilePlan({ contracts: contracts.map((value) => ({ file: `${value.tool}`, value })) })

@@ -29,6 +29,8 @@ export const resourcesRecords = {
   'contract.init': '`countersign init` writes contracts and stories from definitions of tools, and overwrites nothing',
   'contract.rules-people-ask-for': 'Ten ordinary rules hold in their stories, and the page about them shows the files that were run',
   'contract.stories': 'Stories beside contracts are judged by `countersign test`, without a service',
+  'contract.consumes': 'With `consumes` one earlier call opens one later call, and no more, in one response as well',
+  'contract.time-in-policies': 'A Cedar policy can read hour, minute and weekday, and one that reads an attribute which cannot exist does not compile',
   'contract.keys': 'A contract can keep bindings, envelopes, sums and earlier calls for each value of an argument',
   'contract.shared-limits':
     'A pack can limit calls, sums and cost over all sessions of a principal, agent, workflow, tenant or value of an argument, within a rolling window',

@@ -2,6 +2,7 @@ import type { RequirementId } from '../requirements.js'
 import { adapterSabotages } from './adapters.js'
 import { engineSabotages } from './engine.js'
 import { protocolSabotages } from './protocol.js'
+import { ruleSabotages } from './rules.js'
 import { sdkSabotages } from './sdk.js'
 import { serverSabotages } from './server.js'
 import { accountSabotages } from './server-accounts.js'
@@ -24,6 +25,7 @@ export interface Sabotage extends Bug {
 export const SABOTAGES: readonly Sabotage[] = [
   protocolSabotages,
   engineSabotages,
+  ruleSabotages,
   sdkSabotages,
   adapterSabotages,
   serverSabotages,

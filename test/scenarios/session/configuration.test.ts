@@ -61,6 +61,9 @@ proves('shared-limit.server-only', () => {
     throw new Error('nothing was refused')
   }
   expect(messageOf({ contracts: look, sessionYamlPath })).toContain('pass apiKey (or COUNTERSIGN_API_KEY) and tools')
+  // A store keeps one session, and knows nothing of the others.
+  const store = { load: () => null, save: () => true }
+  expect(messageOf({ contracts: look, sessionYamlPath, store })).toContain('which hold over all sessions')
   expect(messageOf({ contracts: sticky })).toContain('labels that stick to the principal')
   const server = { apiKey: `csk_${'a'.repeat(32)}`, tools: { look: () => null } }
   expect(messageOf({ contracts: look, sessionYamlPath, ...server })).toContain('pass the option principal')

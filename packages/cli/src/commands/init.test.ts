@@ -43,7 +43,7 @@ describe('countersign init', () => {
     }
   })
 
-  test('overwrites nothing, and leaves a folder that is not empty as it is', async () => {
+  proves(['contract.init'], 'overwrites nothing, and leaves a folder that is not empty as it is', async () => {
     const folder = mkdtempSync(join(root, 'used-'))
     writeFileSync(join(folder, 'find.yaml'), 'tool: mine\n')
     const { code, noted } = await run(init, folder, '--tools', tools)

@@ -58,18 +58,20 @@ describe('countersign test', () => {
     expect([RULES.length, QUOTED.length]).toEqual([10, files.length])
   })
 
-  test.each([
+  for (const [step, message] of [
     ['{ call: look, expect: block }', 'step 1: look expected block, got allow'],
     ['{ call: pay, expect: allow }', 'step 1: pay expected allow, got ask'],
     ['{ call: fly, expect: allow }', 'step 1: fly expected allow, got block (unmatched_tool_blocked: No contract'],
     ['{ call: fly, expect: block, reason: killed }', 'expected the reason killed, got unmatched_tool_blocked'],
     ['{ call: fly, expect: block, path: $.to }', 'expected a failure at $.to, got none'],
     ['{ call: look, expect: allow, hidden: [look] }', 'look is offered, expected to be hidden'],
-  ])('%s fails', async (step, message) => {
-    const { code, printed } = await run(story(step))
-    expect([code, printed]).toEqual([1, expect.stringContaining(message)])
-    expect(printed).toContain('failed a.test.yaml: one')
-  })
+  ] as const) {
+    proves(['contract.stories'], `${step} fails`, async () => {
+      const { code, printed } = await run(story(step))
+      expect([code, printed]).toEqual([1, expect.stringContaining(message)])
+      expect(printed).toContain('failed a.test.yaml: one')
+    })
+  }
 
   test('time, labels, people and failures are part of a story', async () => {
     const { code, printed } = await run(
