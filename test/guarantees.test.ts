@@ -31,7 +31,7 @@ test('every promise of what is proven names a requirement that a test proves', (
 })
 
 /** Sections of promises; the others say what is assumed, trusted or not promised. */
-const PROMISING = ['Who is stopped', 'On the server', 'In the client SDK', 'What is stored']
+const PROMISING = ['Who is stopped', 'On the server', 'In the client SDK', 'Through the gateway', 'What is stored']
 
 /** The sentences of a section: of its lists and paragraphs, and the last cell of each row of its tables. */
 function sentencesUnder(text: string, heading: string): string[] {

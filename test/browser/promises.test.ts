@@ -39,6 +39,40 @@ describe.skipIf(trouble !== null)(`what pages say${trouble === null ? '' : ` (sk
     await server?.close()
   })
 
+  proves('people.account-notes', async () => {
+    const fixtures = dashboardFixtures(new Date(), { empty: true })
+    const me = fixtures.me?.({})
+    if (me === undefined || typeof me === 'number') throw new Error('nobody is signed in')
+    const asked: unknown[] = []
+    let fails = true
+    server.use({
+      ...fixtures,
+      me: () => ({ ...me, user: { ...me.user, quota: 'free', email_verified: false } }),
+      resendVerification: ({ body }) => {
+        asked.push(body)
+        return fails ? 429 : { ok: true, mail: 'sent' }
+      },
+    })
+    try {
+      const page = await visit('/sessions')
+      await page.getByText('This account has the quota free: 30 turns per minute').waitFor()
+      const banner = page.locator('.strip-warn', { hasText: 'Verify your email address.' })
+      await banner.getByRole('button', { name: 'Send it again' }).click()
+      await banner.getByRole('button', { name: 'Failed, try again' }).waitFor()
+      fails = false
+      await banner.getByRole('button', { name: 'Failed, try again' }).click()
+      // Nobody says "sent" of a mail that a limit may have held back.
+      await banner.getByText('unless three were asked for within the hour').waitFor()
+      expect(asked).toEqual([{ email: me.user.email }, { email: me.user.email }])
+      server.use({ ...fixtures, me: () => ({ ...me, user: { ...me.user, quota: 'team', email_verified: true } }) })
+      await visit('/sessions')
+      expect(await page.getByText('This account has the quota').count()).toBe(0)
+      expect(await page.getByText('Verify your email address.').count()).toBe(0)
+    } finally {
+      server.use(dashboardFixtures(new Date()))
+    }
+  })
+
   proves('people.live-is-true', async () => {
     const page = await visit('/limits')
     await page.getByRole('button', { name: /^Live/ }).waitFor()

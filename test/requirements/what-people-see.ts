@@ -25,6 +25,8 @@ export const whatPeopleSee = {
   'people.editor.adds-file': 'The editor of a draft adds a contract for a tool that has none',
   'people.list.sorted-as-headed': 'Sessions are sorted and filtered by the start that the heading names, in both directions',
   'people.layout.fits': 'Filters, tables of failures and graphs fit the window of a desktop and of a phone',
+  'people.account-notes':
+    'Until its address is verified an account is told so on every page, asked for another mail without a promise, and told what the quota free means',
   'people.live-is-true': 'A page that cannot be up to date does not say that it is live',
   'people.agents.agree': 'What an agent shows agrees with its sessions: blocked, killed and compromised ones are no health',
   'people.frame-stays': 'A page that cannot be loaded leaves the frame around it, and money and data are shown in words',

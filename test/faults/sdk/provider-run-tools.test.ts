@@ -55,15 +55,19 @@ describe.each(MODES)('%s', (_, where) => {
     ],
   ]
   for (const [name, item, tool] of items) {
-    proves(['label.gates-narrow', 'block.forbidden-tool'], `${name} of OpenAI adds its labels`, async () => {
-      const session = start({ gate: 'strip_blocked' })
-      agent.provider.enqueue(response(item, said), response(transferCall))
-      await ask(session, [tool])
-      const offered = await ask(session, [tool])
-      expect(offered.output.some(({ type }) => type === 'function_call')).toBe(false)
-      expect(session.getLastNarrowing()?.removed).toMatchObject([{ tool: 'transfer', reason: 'label_gate' }])
-      await session.restore()
-    })
+    proves(
+      ['guarantee.provider-run', 'label.gates-narrow', 'block.forbidden-tool'],
+      `${name} of OpenAI adds its labels`,
+      async () => {
+        const session = start({ gate: 'strip_blocked' })
+        agent.provider.enqueue(response(item, said), response(transferCall))
+        await ask(session, [tool])
+        const offered = await ask(session, [tool])
+        expect(offered.output.some(({ type }) => type === 'function_call')).toBe(false)
+        expect(session.getLastNarrowing()?.removed).toMatchObject([{ tool: 'transfer', reason: 'label_gate' }])
+        await session.restore()
+      },
+    )
   }
 
   proves('block.forbidden-tool', 'a call in the same response as a search meets its label', async () => {
@@ -108,7 +112,7 @@ describe.each(MODES)('%s', (_, where) => {
   }
 
   proves(
-    ['block.session-limit-exceeded', 'block.aggregate-limit-exceeded', 'block.loop-detected'],
+    ['guarantee.provider-run', 'block.session-limit-exceeded', 'block.aggregate-limit-exceeded', 'block.loop-detected'],
     'what the provider ran uses up counts, sums and the patience with loops',
     async () => {
       const bounded = [
@@ -136,7 +140,7 @@ describe.each(MODES)('%s', (_, where) => {
   )
 
   proves(
-    ['turn.proposal.no-advance', 'block.precondition-not-met'],
+    ['guarantee.provider-run', 'turn.proposal.no-advance', 'block.precondition-not-met'],
     'what the provider ran opens nothing by itself',
     async () => {
       const session = start({
@@ -188,16 +192,20 @@ describe.each(MODES)('%s', (_, where) => {
   })
 })
 
-proves(['turn.durable-state', 'label.by-endpoint'], 'what the provider ran stands in the ledger', async () => {
-  const session = replay(agent.openai(), { contracts, ...MODES[0]?.[1]() })
-  agent.provider.enqueue(response({ type: 'web_search_call', id: 'w1', action: { query: 'x' } }, said))
-  await session.client.responses.create({ model: 'gpt-5', input: 'go', tools: [{ type: 'web_search' }] })
-  const { body } = await runtime.api().exportEvents({ params: { session_id: session.sessionId } })
-  expect(body.events.find(({ type }) => type === 'proposal')?.body).toMatchObject({
-    provider_calls: [{ call_id: 'w1', tool_name: 'web_search', adds_labels: ['untrusted_input'] }],
-  })
-  expect((await runtime.api().loadSession({ params: { session_id: session.sessionId } })).body.session.labels).toEqual([
-    'untrusted_input',
-  ])
-  await session.restore()
-})
+proves(
+  ['guarantee.provider-run', 'turn.durable-state', 'label.by-endpoint'],
+  'what the provider ran stands in the ledger',
+  async () => {
+    const session = replay(agent.openai(), { contracts, ...MODES[0]?.[1]() })
+    agent.provider.enqueue(response({ type: 'web_search_call', id: 'w1', action: { query: 'x' } }, said))
+    await session.client.responses.create({ model: 'gpt-5', input: 'go', tools: [{ type: 'web_search' }] })
+    const { body } = await runtime.api().exportEvents({ params: { session_id: session.sessionId } })
+    expect(body.events.find(({ type }) => type === 'proposal')?.body).toMatchObject({
+      provider_calls: [{ call_id: 'w1', tool_name: 'web_search', adds_labels: ['untrusted_input'] }],
+    })
+    expect(
+      (await runtime.api().loadSession({ params: { session_id: session.sessionId } })).body.session.labels,
+    ).toEqual(['untrusted_input'])
+    await session.restore()
+  },
+)
