@@ -27,7 +27,7 @@ export const resourcesRecords = {
   'contract.hours': 'A contract or a pack can say at which hours its tools may be called, in a time zone',
   'contract.schemas': 'The JSON Schemas of contracts, session.yaml and stories accept what the compiler accepts, and are published',
   'contract.init': '`countersign init` writes contracts and stories from definitions of tools, and overwrites nothing',
-  'contract.rules-people-ask-for': 'Ten ordinary rules hold in their stories, and the page about them shows the files that were run',
+  'contract.rules-people-ask-for': 'Fifteen ordinary rules hold in their stories, and the page about them shows the files that were run',
   'contract.stories': 'Stories beside contracts are judged by `countersign test`, without a service',
   'contract.consumes': 'With `consumes` one earlier call opens one later call, and no more, in one response as well',
   'contract.time-in-policies': 'A Cedar policy can read hour, minute and weekday, and one that reads an attribute which cannot exist does not compile',
