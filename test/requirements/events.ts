@@ -28,5 +28,7 @@ export const events = {
   'learn.rates':
     'A learned plan states how many of its own captured requests it would have blocked and asked about, each judged by what was learned without it',
   'learn.rates.shown': 'A draft made of captures shows the rates that it measured and takes the share of questions that the person chooses',
+  'learn.rates.kept':
+    'After approval the measured rate of questions and blocks is shown beside the promised one, and one above it is an alert in the dashboard, the log and the metrics',
   'learn.demoted': 'Learned rules that would fire too often on their own captures ask or are only noted, and the draft says so',
 } satisfies Facts

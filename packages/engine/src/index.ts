@@ -146,6 +146,7 @@ export {
 export type { Suggestion } from './learn/draft-suggestions.js'
 export { fitSummary } from './learn/fit-summary.js'
 export { forgetCall } from './learn/forget.js'
+export { type PlanUse, planRates } from './learn/plan-rates.js'
 export {
   addCall,
   addColumns,

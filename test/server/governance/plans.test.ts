@@ -3,6 +3,8 @@ import type { PlanDetail } from '@countersign/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { learnCaptures, MAX_TOOLS } from '../../../packages/server/src/captures/learn-captures.js'
+import { runJob } from '../../../packages/server/src/process/jobs/job.js'
+import { watchRatesJob } from '../../../packages/server/src/process/jobs/watch-rates.js'
 import { batchOf, capturesOf, hostileCapture, mailConversation } from '../../support/data/captures.js'
 import { testSeed } from '../../support/data/rounds.js'
 import { proves } from '../../support/proves.js'
@@ -173,7 +175,44 @@ describe('a plan', () => {
     )
     const refused = await ada.call('draftPlan', { body: { ...scope('rated'), alpha: 1 } })
     expect(refused.status).toBe(400)
-    await ada.call('rejectPlan', { params: { plan_id: body.plan.plan_id }, body: { why: 'a test' } })
+    expect(body.rates).toMatchObject({
+      alpha: 0.05,
+      requests: NAMES.length,
+      promised: { blocked: 0 },
+      choices: [{ alpha: 0.02 }, { alpha: 0.05 }, { alpha: 0.1, asked: expect.any(Number) }, { alpha: 0.2 }],
+      measured: null,
+      drift: null,
+    })
+    const files = body.files.map(({ file, text }) => ({ file, text: text.replace('alpha: 0.05', 'alpha: 0.2') }))
+    const edited = await ada.call('editPlan', { params: { plan_id: body.plan.plan_id }, body: { files } })
+    expect(edited.body.rates).toMatchObject({ alpha: 0.2, promised: { asked: 0.2 } })
+  })
+
+  proves('learn.rates.kept', async () => {
+    const [draft] = (await ada.call('listPlans', { query: { agent: 'rated', state: 'draft' } })).body.items
+    const params = { plan_id: draft?.plan_id ?? '' }
+    const approved = await ada.call('approvePlan', { params, body: { why: 'a rate I can bear' } })
+    expect(approved.body.rates).toMatchObject({ measured: { sessions: 0, asked: 0, blocked: 0 }, drift: null })
+    const { compiled_hash = '', compiled_session } = await lookup('rated')
+    if (compiled_session == null) throw new Error('the plan is not in force')
+    const plan = { compiled_hash, compiled_session } as never
+    const run = async (sessions: number) => {
+      for (let at = 0; at < sessions; at++) {
+        const session = await openSession(api, { agent: 'rated', environment: 'production', plan })
+        // A client that does not say where values were seen: source rules ask.
+        await session.decide([{ name: 'send_mail', args: { to: 'eve@evil.example', body: 'Hello.' } }])
+      }
+    }
+    const rates = async () => (await ada.call('loadPlan', { params })).body.rates
+    await run(3)
+    expect(await rates()).toMatchObject({ measured: { sessions: 3, asked: 3, blocked: 0 }, drift: null })
+    await run(17)
+    expect((await rates())?.drift).toMatch(
+      /^20 of the newest 20 sessions were asked about, where at most 20 % were expected: the agent does other work/,
+    )
+    const { parts } = runtime.instances[0]
+    expect(await runJob(watchRatesJob, parts)).toBe(true)
+    expect(await parts.metrics.render()).toMatch(/^countersign_plan_drifts_total(\{\})? 1$/m)
   })
 
   test('is made of tools whatever they are called, also like the file of a session', async () => {

@@ -12,6 +12,7 @@ import { Backtest } from './plan/backtest.js'
 import { DecidePlan } from './plan/decide-plan.js'
 import { PlanFiles } from './plan/plan-files.js'
 import { PlanHistory } from './plan/plan-history.js'
+import { PlanRates } from './plan/plan-rates.js'
 import { loadUnsaved } from './plan/unsaved-draft.js'
 import { PLAN_TONES } from './plans.js'
 
@@ -48,6 +49,7 @@ export function PlanPage() {
       <Loaded reading={plan} rows={6}>
         {(detail) => (
           <>
+            <PlanRates detail={detail} />
             <Remarks detail={detail} />
             <Panel
               title={detail.plan.state === 'draft' ? 'What approval would change' : 'What it changed'}

@@ -1,6 +1,7 @@
-import type { Contract, JsonValue, Otherwise, SessionDefinition } from '@countersign/protocol'
+import type { Contract, ExpectedRates, JsonValue, Otherwise, SessionDefinition } from '@countersign/protocol'
 import { compilePlan } from '../compile/compile-plan.js'
 import type { Plan } from '../contract/plan.js'
+import { askFrom, unusualCall } from '../contract/surprise.js'
 import { calibrate, type ObservedSession, requestsOf } from '../learn/calibrate.js'
 import { type Draft, type DraftOptions, draftContracts } from '../learn/draft.js'
 import { isGuardedEffect } from '../learn/draft-sources.js'
@@ -16,6 +17,8 @@ export interface LearnedRates {
   readonly blocked: number
   readonly fired: number
   readonly asked: number
+  /** What the plan promises: with what becomes of source rules by these rates. */
+  readonly expected: ExpectedRates
   /** Of each rule that fires: `tool path`, and the share of requests. */
   readonly rules: readonly { readonly rule: string; readonly share: number }[]
 }
@@ -48,14 +51,16 @@ export function learnPlan(
 ): LearnedPlan {
   const rates = measureRates(sessions, options)
   const otherwise = outcomeFor(rates)
-  const { drafts, session } = draftsWith(summaries, sessions, options, otherwise)
+  const { drafts, session: asking } = draftsWith(summaries, sessions, options, otherwise)
+  const { expected } = rates
+  const session = asking.surprise === undefined ? asking : { surprise: { ...asking.surprise, expected } }
   return { drafts, session, rates, otherwise, because: reasonFor(rates, otherwise) }
 }
 
 /** Below this many requests a share of at most `MOST_BLOCKED` can only be none, which proves little. */
 const PROVING_REQUESTS = 1 / MOST_BLOCKED
 
-function outcomeFor({ requests, blocked, fired }: LearnedRates): Otherwise {
+function outcomeFor({ requests, blocked, fired }: Pick<LearnedRates, 'requests' | 'blocked' | 'fired'>): Otherwise {
   if (fired > MOST_FIRED) return 'note'
   return requests >= PROVING_REQUESTS && blocked <= MOST_BLOCKED ? 'block' : 'ask'
 }
@@ -116,44 +121,110 @@ function measureRates(sessions: readonly ObservedSession[], options: LearnOption
   const all = [...new Set(requests.values())].sort()
   const parts = Math.min(PARTS, all.length)
   const partOf = new Map(all.map((request, at) => [request, at % Math.max(1, parts)]))
-  const tally = new Map<string, { sessions: number; blocked: number; fired: number; asked: number }>()
+  const tally = new Map<string, Tally>()
   const byRule = new Map<string, Set<string>>()
   for (let part = 0; parts > 1 && part < parts; part++) {
     const isOwn = ({ id }: ObservedSession) => partOf.get(requests.get(id) ?? id) === part
     const others = sessions.filter((session) => !isOwn(session))
-    const plan = compiled(draftsWith(summariesOf(others, options.salt), others, options, 'block'))
+    const learned = draftsWith(summariesOf(others, options.salt), others, options, 'block')
+    const plan = compiled(learned)
     if (plan === null) continue
+    const level = learned.session.surprise
+    const thresholds = level === undefined ? [] : CHOICES.map((alpha) => askFrom({ ...level, alpha }))
     for (const session of sessions.filter(isOwn)) {
       const request = requests.get(session.id) ?? session.id
-      const counts = tally.get(request) ?? { sessions: 0, blocked: 0, fired: 0, asked: 0 }
+      const counts = tally.get(request) ?? newTally()
       tally.set(request, counts)
-      count(counts, backtestSession(pastSession(session), { plan, unmatchedPolicy: 'allow' }), (rule) => {
+      const comparisons = backtestSession(pastSession(session), { plan, unmatchedPolicy: 'allow' })
+      count(counts, comparisons, (rule) => {
         byRule.set(rule, (byRule.get(rule) ?? new Set()).add(request))
+      })
+      const fires = bySources(comparisons)
+      if (isBlockedOtherwise(comparisons)) counts.blockedOtherwise++
+      if (fires) counts.bySources++
+      CHOICES.forEach((_, at) => {
+        const unusual = isUnusual(session, plan, thresholds[at])
+        if (unusual) counts.unusual[at] = (counts.unusual[at] ?? 0) + 1
+        if (unusual || fires) counts.either[at] = (counts.either[at] ?? 0) + 1
       })
     }
   }
-  const share = (of: 'blocked' | 'fired' | 'asked') =>
-    mean([...tally.values()].map((counts) => counts[of] / counts.sessions))
+  const shareOf = (read: (counts: Tally) => number) =>
+    mean([...tally.values()].map((counts) => read(counts) / counts.sessions))
+  const share = (of: 'blocked' | 'fired' | 'asked') => shareOf((counts) => counts[of])
+  const measured = { requests: tally.size, blocked: share('blocked'), fired: share('fired') }
+  const otherwise = outcomeFor(measured)
+  const asks = otherwise === 'ask'
   const rules = [...byRule].map(([rule, hit]) => ({ rule, share: hit.size / tally.size }))
   return {
-    requests: tally.size,
-    blocked: share('blocked'),
-    fired: share('fired'),
+    ...measured,
     asked: share('asked'),
+    expected: {
+      blocked: rounded(otherwise === 'block' ? measured.blocked : shareOf(({ blockedOtherwise }) => blockedOtherwise)),
+      by_sources: rounded(asks ? shareOf((counts) => counts.bySources) : 0),
+      asked: CHOICES.map((alpha, at) => ({
+        alpha,
+        share: rounded(shareOf(({ unusual, either }) => (asks ? either : unusual)[at] ?? 0)),
+      })),
+    },
     rules: rules.sort((a, b) => b.share - a.share || (a.rule < b.rule ? -1 : 1)).slice(0, MOST_RULES),
   }
 }
 
 const MOST_RULES = 50
+/** What a person may choose from when approving; any other share can be written into session.yaml. */
+const CHOICES = [0.02, 0.05, 0.1, 0.2] as const
+
+/** Of one request: sessions, and those in which something happens; by choice of `alpha` where that decides. */
+interface Tally {
+  sessions: number
+  blocked: number
+  fired: number
+  asked: number
+  blockedOtherwise: number
+  bySources: number
+  readonly unusual: number[]
+  readonly either: number[]
+}
+
+const newTally = (): Tally => ({
+  sessions: 0,
+  blocked: 0,
+  fired: 0,
+  asked: 0,
+  blockedOtherwise: 0,
+  bySources: 0,
+  unusual: [],
+  either: [],
+})
+
+const rounded = (value: number): number => Number(value.toFixed(4))
+
+const isSource = ({ failures }: CallComparison['reasons'][number]): boolean =>
+  failures.length > 0 && failures.every(({ operator }) => operator === 'source')
+
+const bySources = (comparisons: readonly CallComparison[]): boolean =>
+  comparisons.some(
+    ({ reasons, questions }) => reasons.some(isSource) || questions.some(({ id }) => id.endsWith('#source')),
+  )
+
+/** Blocked by a rule that would block also if source rules asked. */
+const isBlockedOtherwise = (comparisons: readonly CallComparison[]): boolean =>
+  comparisons.some(({ reasons }) => reasons.some((reason) => !isSource(reason)))
+
+function isUnusual({ calls }: ObservedSession, plan: Plan, threshold: number | undefined): boolean {
+  if (threshold === undefined) return false
+  const longestOf = (from: string, path: string) => plan.contracts.get(from)?.longest.get(path) ?? null
+  return calls.some(({ tool, flow }) => {
+    const weights = plan.contracts.get(tool)?.definition.surprise
+    return weights !== undefined && unusualCall(tool, weights, { flow, threshold, longestOf }) !== null
+  })
+}
 
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length
 
-function count(
-  counts: { sessions: number; blocked: number; fired: number; asked: number },
-  comparisons: readonly CallComparison[],
-  fires: (rule: string) => void,
-): void {
+function count(counts: Tally, comparisons: readonly CallComparison[], fires: (rule: string) => void): void {
   counts.sessions++
   const bySource = comparisons.filter(({ questions }) => questions.some(({ id }) => id.endsWith('#source')))
   const blocked = comparisons.filter(({ decision }) => decision === 'block')

@@ -16,7 +16,7 @@ export interface ObservedSession {
 /** What is usual for an agent. */
 export interface Calibration {
   /** Scores of the requests, each judged by what was learned without it. */
-  readonly level: Required<Omit<SurpriseLevel, 'alpha'>>
+  readonly level: Required<Pick<SurpriseLevel, 'scores' | 'shares' | 'requests'>>
   /** Without signs of any call, nothing is known about what is unusual. */
   readonly hasSigns: boolean
   weightsOf(tool: string): Surprise

@@ -156,6 +156,18 @@ export const surpriseSchema = z.strictObject({
 })
 export type Surprise = z.infer<typeof surpriseSchema>
 
+const share = z.number().min(0).max(1)
+/**
+ * What a learned plan would have done to the requests it was learned from, each judged by what was learned without it:
+ * shares of them in which a call is blocked, in which source rules ask, and in which anybody is asked at each `alpha`.
+ */
+export const expectedRatesSchema = z.strictObject({
+  blocked: share,
+  by_sources: share,
+  asked: z.array(z.strictObject({ alpha: z.number().gt(0).lt(1), share })).max(16),
+})
+export type ExpectedRates = z.infer<typeof expectedRatesSchema>
+
 /**
  * When to ask about unusual calls: in about `alpha` of the requests like those learned from, whose scores are listed.
  * `shares`: of all requests, how many score at least that; each score is one request where it is absent.
@@ -166,6 +178,7 @@ export const surpriseLevelSchema = z
     scores: z.array(z.number().min(0).max(1_000)).max(1_024),
     shares: z.array(z.number().min(0).max(1)).max(1_024).optional(),
     requests: z.int().min(0).optional(),
+    expected: expectedRatesSchema.optional(),
   })
   .refine(({ scores, shares }) => shares === undefined || shares.length === scores.length, {
     message: 'shares needs one number for each of scores',

@@ -39,6 +39,22 @@ export const planRowSchema = z.strictObject({
 })
 export type PlanRow = z.infer<typeof planRowSchema>
 
+/** How often a learned plan asks and blocks: what it promised when it was approved, and what has come of it since. */
+export const planRatesSchema = z.strictObject({
+  /** The share of requests in which a person may be asked about an unusual call, as chosen. */
+  alpha: z.number(),
+  /** Captured requests by which the plan measured itself. */
+  requests: z.int(),
+  promised: z.strictObject({ asked: z.number(), blocked: z.number() }),
+  /** Shares of the captured requests in which a person would have been asked, had another `alpha` been chosen. */
+  choices: z.array(z.strictObject({ alpha: z.number(), asked: z.number() })),
+  /** The newest sessions under the plan since its approval; null before. */
+  measured: z.strictObject({ since: timeSchema, sessions: z.int(), asked: z.int(), blocked: z.int() }).nullable(),
+  /** Why the promise does not hold, in a sentence; null while it does. */
+  drift: z.string().nullable(),
+})
+export type PlanRates = z.infer<typeof planRatesSchema>
+
 export const planDetailSchema = z.strictObject({
   plan: planRowSchema,
   /** The contracts as files a person can read and edit. */
@@ -47,6 +63,8 @@ export const planDetailSchema = z.strictObject({
   changes: z.array(planChangeSchema),
   blockers: z.array(planRemarkSchema),
   advisories: z.array(planRemarkSchema),
+  /** Null for a plan that was not learned. */
+  rates: planRatesSchema.nullable(),
 })
 export type PlanDetail = z.infer<typeof planDetailSchema>
 

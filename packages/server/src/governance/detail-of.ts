@@ -1,7 +1,9 @@
+import { planRates } from '@countersign/engine'
 import type { PlanDetail } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
-import { findGovernancePlan } from '../store/governance/governance-plans.js'
+import { findGovernancePlan, type GovernancePlan } from '../store/governance/governance-plans.js'
+import { countPlanUse } from '../store/governance/plan-use.js'
 import { comparePlan, planDetail } from './plan-detail.js'
 import { readPack } from './read-pack.js'
 
@@ -11,5 +13,12 @@ export async function detailOf(ctx: Context, planId: string): Promise<PlanDetail
   if (plan === null) throw new ApiError('NOT_FOUND')
   const pack = await readPack(ctx, plan.files)
   const wasApproved = plan.state === 'approved' || plan.state === 'superseded'
-  return planDetail(plan, await comparePlan(ctx, plan, pack, wasApproved ? plan.decidedAt : null))
+  const comparison = await comparePlan(ctx, plan, pack, wasApproved ? plan.decidedAt : null)
+  const use = plan.state === 'approved' && plan.decidedAt !== null ? await useOf(ctx, plan, plan.decidedAt) : null
+  return planDetail(plan, comparison, planRates(pack.compiled_session.session.surprise, use))
+}
+
+async function useOf(ctx: Context, { agent, environment, compiledHash }: GovernancePlan, since: Date) {
+  const plan = { tenantId: ctx.tenant.tenantId, agent, environment, compiledHash, since }
+  return { ...(await countPlanUse(ctx.app.database.sql, plan)), since }
 }

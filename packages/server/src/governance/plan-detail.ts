@@ -1,5 +1,5 @@
 import { analyzePlan, describeNote, diffPlans, type Steps } from '@countersign/engine'
-import type { CompiledSession, PlanDetail, PlanRow } from '@countersign/protocol'
+import type { CompiledSession, PlanDetail, PlanRates, PlanRow } from '@countersign/protocol'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../context/work.js'
 import {
@@ -51,7 +51,11 @@ function* compareInSteps({ pack, learning, running }: ComparedPlans): Steps<Omit
   return { changes, blockers, advisories: advisoriesOf(pack, learning) }
 }
 
-export function planDetail(plan: GovernancePlan & { files: PlanFile[] }, comparison: Comparison): PlanDetail {
+export function planDetail(
+  plan: GovernancePlan & { files: PlanFile[] },
+  comparison: Comparison,
+  rates: PlanRates | null,
+): PlanDetail {
   const { running, changes, blockers, advisories } = comparison
   return {
     plan: planRow(plan),
@@ -60,6 +64,7 @@ export function planDetail(plan: GovernancePlan & { files: PlanFile[] }, compari
     changes,
     blockers,
     advisories,
+    rates,
   }
 }
 

@@ -5,6 +5,7 @@ import { expireOffers } from '../../workflows/expire-offers.js'
 import type { Job, SharedJob } from './job.js'
 import { RETENTIONS, retentionJob } from './retentions.js'
 import { signHeadsJob } from './sign-heads.js'
+import { watchRatesJob } from './watch-rates.js'
 
 const decisionCountsJob: Job = {
   name: 'decision-counts',
@@ -35,6 +36,7 @@ export const JOBS: readonly (Job | SharedJob)[] = [
   ...RETENTIONS.map(retentionJob),
   signHeadsJob,
   decisionCountsJob,
+  watchRatesJob,
   expireOffersJob,
   learningJob,
   runsJob,

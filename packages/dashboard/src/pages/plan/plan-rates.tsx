@@ -1,0 +1,76 @@
+import type { PlanDetail, PlanRates as Rates } from '@countersign/protocol'
+import { useChange } from '../../api/use-api.js'
+import { Button } from '../../components/basic/button.js'
+import { FormProblem } from '../../components/form/form-problem.js'
+import { Panel } from '../../components/layout/page.js'
+import { percent, plural } from '../../text/format.js'
+import { loadUnsaved } from './unsaved-draft.js'
+
+/** How often a learned plan asks and blocks: promised, chosen while it is a draft, and measured once it is approved. */
+export function PlanRates({ detail }: { detail: PlanDetail }) {
+  const { rates } = detail
+  if (rates === null) return null
+  return (
+    <Panel title="How often it asks and blocks" aside={`measured on ${plural(rates.requests, 'captured request')}`}>
+      {rates.drift === null ? null : (
+        <p className="strip strip-warn" role="status">
+          {rates.drift.charAt(0).toUpperCase()}
+          {rates.drift.slice(1)}.
+        </p>
+      )}
+      <p>
+        Of sessions like those captured, a person is asked in about {percent(rates.promised.asked)}, and{' '}
+        {percent(rates.promised.blocked)} are blocked. session.yaml names the rules that fire.
+      </p>
+      {rates.measured === null ? null : <Measured measured={rates.measured} />}
+      {detail.plan.state === 'draft' ? <ChooseAlpha detail={detail} rates={rates} /> : null}
+    </Panel>
+  )
+}
+
+function Measured({ measured: { sessions, asked, blocked } }: { measured: NonNullable<Rates['measured']> }) {
+  if (sessions === 0) return <p className="quiet">No session has called a tool since its approval.</p>
+  return (
+    <p>
+      Since its approval, of {sessions === 1 ? 'one session' : `the newest ${plural(sessions, 'session')}`}: asked in{' '}
+      {percent(asked / sessions)}, blocked in {percent(blocked / sessions)}.
+    </p>
+  )
+}
+
+/** The share of requests with a question about an unusual call is the owner's to choose. */
+function ChooseAlpha({ detail: { plan, files }, rates }: { detail: PlanDetail; rates: Rates }) {
+  const edit = useChange('editPlan', ['loadPlan', 'listAudit'])
+  const session = files.find(({ file }) => file === 'session.yaml')
+  if (session === undefined || !ALPHA.test(session.text)) return null
+  const choose = (alpha: number) => {
+    const text = session.text.replace(ALPHA, `$1${alpha}`)
+    const body = {
+      files: files.map((file) => (file.file === session.file ? { ...file, text } : file)),
+      compiled_hash: plan.compiled_hash,
+    }
+    edit.mutate({ params: { plan_id: plan.plan_id }, body })
+  }
+  const isEdited = loadUnsaved(plan.plan_id) !== null
+  return (
+    <>
+      <p>Ask about unusual calls in at most:</p>
+      <div className="choices">
+        {rates.choices.map(({ alpha, asked }) => (
+          <Button
+            key={alpha}
+            kind={alpha === rates.alpha ? 'primary' : 'plain'}
+            disabled={edit.isPending || isEdited || alpha === rates.alpha}
+            title={isEdited ? 'Save or discard your edits first' : undefined}
+            onClick={() => choose(alpha)}
+          >
+            {percent(alpha)} of sessions (asked in {percent(asked)} of those captured)
+          </Button>
+        ))}
+      </div>
+      <FormProblem problem={edit.error} />
+    </>
+  )
+}
+
+const ALPHA = /^( {2}alpha: ).*$/m

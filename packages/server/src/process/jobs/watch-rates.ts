@@ -1,0 +1,24 @@
+import { planRates } from '@countersign/engine'
+import { surpriseLevelSchema } from '@countersign/protocol'
+import { countPlanUse, listLearnedApprovals } from '../../store/governance/plan-use.js'
+import type { Job } from './job.js'
+
+/** Plans looked at in one turn. */
+const MOST_PLANS = 200
+
+/** Says of which learned plans the measured rate is above the one that was approved. */
+export const watchRatesJob: Job = {
+  name: 'watch-rates',
+  everySeconds: 600,
+  run: async (tx, { log, metrics }) => {
+    for (const { surprise, ...plan } of await listLearnedApprovals(tx, MOST_PLANS)) {
+      const level = surpriseLevelSchema.safeParse(surprise)
+      if (!level.success) continue
+      const rates = planRates(level.data, { ...(await countPlanUse(tx, plan)), since: plan.since })
+      if (rates?.drift == null) continue
+      metrics.count('countersign_plan_drifts_total')
+      const { tenantId: tenant_id, planId: plan_id, agent, environment } = plan
+      log.warn({ tenant_id, plan_id, agent, environment, drift: rates.drift }, 'a learned plan does not keep its rate')
+    }
+  },
+}
