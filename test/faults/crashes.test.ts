@@ -152,7 +152,7 @@ proves(
         receipts: [],
       })),
     )
-    for (let round = 0; round < rounds(2, 20); round++) {
+    for (let round = 0; round < rounds(1, 20); round++) {
       let over = false
       const working = all.map((acknowledged) => work(acknowledged, () => over))
       await untilMoreAcknowledged(all, 20, service)
@@ -190,7 +190,7 @@ proves(
         receipts: [],
       })),
     )
-    for (let round = 0; round < rounds(2, 20); round++) {
+    for (let round = 0; round < rounds(1, 20); round++) {
       let over = false
       const working = all.map((acknowledged) => work(acknowledged, () => over))
       await untilMoreAcknowledged(all, 20, service)

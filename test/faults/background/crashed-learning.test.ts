@@ -49,7 +49,7 @@ proves(
   async () => {
     let service = await startService()
     let calls = 0
-    for (let round = 0; round < rounds(2, 12); round++) {
+    for (let round = 0; round < rounds(1, 12); round++) {
       const api = createApi((input, init) => {
         const request = new Request(input, init)
         return fetch(new Request(new URL(new URL(request.url).pathname, service.origin), request))
