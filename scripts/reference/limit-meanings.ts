@@ -15,6 +15,8 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   findableIds: 'ids by which a session is found, in one request',
   argumentBytesPerCall: 'size of the arguments of one tool call',
   toolsPerPreflight: 'tools offered to the model in one request',
+  toolPinsPerServer: 'pinned definitions of tools of one MCP server, per agent and environment',
+  shownToolPins: 'changed definitions of tools that the dashboard shows at a time',
   failuresPerRule: 'failures reported for one rule of one call',
   receiptsPerBatch: 'receipts in one request',
   lateReceiptsPerCall: 'further receipts stored for a call that already has its outcome',

@@ -53,6 +53,10 @@ export const clientSession = {
     'A request to an MCP route without the API key, of an unknown server or with a message that contradicts its headers is refused before the server sees it',
   'mcp.policies': 'Rules on a combination of servers, on arguments and on what a tool returned hold for MCP',
   'mcp.pinned': 'A tool of an MCP server whose description or schema is another than the one first seen or approved is blocked and hidden',
+  'mcp.pins-kept':
+    'The service keeps the definitions of MCP tools per tenant, agent, environment and server, so that a change is blocked in every gateway and after a restart',
+  'mcp.pins-approved':
+    'A changed definition is shown with the approved one, and holds only once a signed-in person approves that very change; the audit trail has it',
   'face.sub-agents': 'an agent that a tool runs through session.delegate is a session of the workflow, whose handoff ends with the work',
   'face.node-24': 'every face comes to the same verdicts and ledger on Node 24',
   'face.frameworks-apart': 'npm start installs no agent framework, and a new major version of one fails a test',

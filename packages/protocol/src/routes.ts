@@ -6,6 +6,7 @@ import { dashboardRoutes } from './dashboard/dashboard.js'
 import { sessionRowSchema, sessionsQuery } from './dashboard/dashboard-sessions.js'
 import { governanceRoutes } from './governance/governance.js'
 import * as run from './governance/run.js'
+import { toolPinRoutes } from './governance/tool-pins.js'
 import { pageOf } from './http/paging.js'
 import type { Route } from './http/route.js'
 import * as capture from './session/capture.js'
@@ -317,6 +318,7 @@ export const ROUTES = {
   ...workflowRoutes,
   ...captureRoutes,
   ...governanceRoutes,
+  ...toolPinRoutes,
   ...accountRoutes,
   ...dashboardRoutes,
 } as const satisfies Record<string, Route>

@@ -15,6 +15,12 @@ const pack = {
 export const VALID_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
   createSession: { session_id: 'ses-valid', holder_id: 'holder-1', compiled_session: plan.compiled_session },
   findSession: { agent: 'support', environment: 'production', ids: ['call-valid'] },
+  pinTools: {
+    agent: 'support',
+    environment: 'production',
+    server: 'shop',
+    tools: [{ name: 'look', definition: { name: 'look' } }],
+  },
   endSession: { fence: 1 },
   preflight: {
     prepared_request_id: 'req-valid',

@@ -64,6 +64,8 @@ const CALLS = {
   killWorkflowByPerson: ['POST', '/api/dashboard/workflows/:workflow_id/kill'],
   judgePlayground: ['POST', '/api/dashboard/playground'],
   listContracts: ['GET', '/api/dashboard/contracts'],
+  listToolPins: ['GET', '/api/dashboard/tool-pins'],
+  approveToolPin: ['POST', '/api/dashboard/tool-pins/approve'],
   listPlans: ['GET', '/api/dashboard/plans'],
   draftPlan: ['POST', '/api/dashboard/plans'],
   loadPlan: ['GET', '/api/dashboard/plans/:plan_id'],

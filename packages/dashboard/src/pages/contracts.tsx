@@ -15,6 +15,7 @@ import { Empty, Loaded } from '../components/layout/states.js'
 import { percent, plural } from '../text/format.js'
 import { environmentSnippet, installSnippet, observeSnippet } from '../text/snippets.js'
 import { plainText } from '../text/visible-text.js'
+import { ChangedTools } from './changed-tools.js'
 import { CallsByTool } from './contracts/calls-by-tool.js'
 
 export function ContractsPage() {
@@ -42,6 +43,7 @@ export function ContractsPage() {
         {agent === undefined ? null : <DraftFrom agent={agent} />}
         <Coverage agent={agents.data?.agents.find((entry) => entry.agent === agent)} any={names.length > 0} />
       </div>
+      <ChangedTools />
       <Loaded reading={contracts} rows={5}>
         {(data) =>
           data.contracts.length === 0 ? (

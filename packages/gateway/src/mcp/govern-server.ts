@@ -104,7 +104,13 @@ export function createServerGovernor(options: ServerGovernorOptions): ServerGove
       } catch (error) {
         return refuse(`${read.name} did not run: the tools of the server cannot be read (${messageOf(error)})`)
       }
-      const tool = meantTool(read.name, server, catalog.has)
+      let tool = meantTool(read.name, server, catalog.has)
+      if (tool !== null && catalog.isChanged(tool)) {
+        // Somebody may have approved it since.
+        catalog.markStale()
+        await readCatalog(request, link).catch(() => {})
+        tool = meantTool(read.name, server, catalog.has)
+      }
       const call: HostCall = {
         name: canonical(tool ?? read.name),
         stopped: tool !== null && catalog.isChanged(tool) ? DEFINITION_CHANGED : null,

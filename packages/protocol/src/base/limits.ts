@@ -13,6 +13,8 @@ export const LIMITS = {
   findableIds: 65,
   argumentBytesPerCall: 128 * 1024,
   toolsPerPreflight: 512,
+  toolPinsPerServer: 2_048,
+  shownToolPins: 100,
   failuresPerRule: 32,
   receiptsPerBatch: 64,
   lateReceiptsPerCall: 3,

@@ -82,6 +82,7 @@ export const AUDIT_ACTIONS = [
   'plan_edited',
   'plan_approved',
   'plan_rejected',
+  'tool_approved',
   'session_killed',
   'label_added',
   'workflow_killed',

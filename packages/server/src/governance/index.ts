@@ -4,11 +4,11 @@ import { diffPlan } from './diff-plan.js'
 import { draftPlan } from './draft-plan.js'
 import { editPlan } from './edit-plan.js'
 import { listContracts } from './list-contracts.js'
-import { listPlans } from './list-plans.js'
-import { loadPlan } from './load-plan.js'
+import { listPlans, loadPlan } from './list-plans.js'
 import { lookupPlan } from './lookup-plan.js'
 import { rejectPlan } from './reject-plan.js'
 import { submitPlan } from './submit-plan.js'
+import { approveToolPin, listToolPins, pinTools } from './tool-pins.js'
 
 /** From what was observed to an approved plan. */
 export const governanceHandlers = {
@@ -22,4 +22,7 @@ export const governanceHandlers = {
   editPlan,
   approvePlan,
   rejectPlan,
+  pinTools,
+  listToolPins,
+  approveToolPin,
 } satisfies Partial<Handlers>

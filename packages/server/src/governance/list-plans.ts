@@ -1,7 +1,8 @@
-import type { Input, Reply, Routes } from '@countersign/protocol'
+import type { Input, PlanDetail, Reply, Routes } from '@countersign/protocol'
 import { pageByTime, readTimeCursor } from '../base/time-cursor.js'
 import type { UserContext } from '../context/context.js'
 import { listGovernancePlans } from '../store/governance/governance-plans.js'
+import { detailOf } from './detail-of.js'
 import { planRow } from './plan-detail.js'
 
 /** Plans newest first, page by page. */
@@ -18,4 +19,9 @@ export async function listPlans(
     limit: query.limit + 1,
   })
   return pageByTime(plans, query.limit, { view: planRow, id: ({ planId }) => planId })
+}
+
+/** One plan with its files and what it would change. */
+export async function loadPlan(ctx: UserContext, { params }: Input<Routes['loadPlan']>): Promise<PlanDetail> {
+  return detailOf(ctx, params.plan_id)
 }

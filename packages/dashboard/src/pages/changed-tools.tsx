@@ -1,0 +1,67 @@
+import type { ToolPin } from '@countersign/protocol'
+import { useState } from 'react'
+import { useApi, useChange } from '../api/use-api.js'
+import { Button } from '../components/basic/button.js'
+import { CodeBlock } from '../components/basic/code-block.js'
+import { Name } from '../components/basic/text.js'
+import { Ago } from '../components/basic/time.js'
+import { ConfirmDialog } from '../components/form/confirm-dialog.js'
+import { Panel } from '../components/layout/page.js'
+
+/** Tools of MCP servers that are defined otherwise than somebody relied on; nothing where there are none. */
+export function ChangedTools() {
+  const { data } = useApi('listToolPins', {}, { pollMs: 15_000, keepLast: true })
+  if (data === undefined || data.pins.length === 0) return null
+  return (
+    <Panel title="Tools that have changed" aside="Blocked until you approve them">
+      <ul className="rows">
+        {data.pins.map((pin) => (
+          <ChangedTool key={[pin.agent, pin.environment, pin.server, pin.tool_name].join(' ')} pin={pin} />
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+function ChangedTool({ pin }: { pin: ToolPin }) {
+  const [isAsking, setIsAsking] = useState(false)
+  const approve = useChange('approveToolPin', ['listToolPins', 'listAudit'])
+  const { agent, environment, server, tool_name, definition, changed } = pin
+  if (changed === null) return null
+  const name = server === '' ? tool_name : `${server}__${tool_name}`
+  const confirm = () =>
+    approve.mutate(
+      { body: { agent, environment, server, tool_name, hash: changed.hash } },
+      { onSuccess: () => setIsAsking(false) },
+    )
+  return (
+    <li className="changed-tool">
+      <div className="toolbar">
+        <strong>
+          <Name value={name} />
+        </strong>
+        <span className="quiet">
+          of <Name value={agent} /> in {environment}, seen <Ago at={changed.seen_at} />
+        </span>
+        <Button onClick={() => setIsAsking(true)}>Approve the change</Button>
+      </div>
+      <div className="two-definitions">
+        <CodeBlock title="Approved" code={JSON.stringify(definition, null, 2)} />
+        <CodeBlock title="Now" code={JSON.stringify(changed.definition, null, 2)} />
+      </div>
+      {isAsking ? (
+        <ConfirmDialog
+          title="Approve what this tool has become?"
+          confirm="Approve"
+          change={approve}
+          onClose={() => setIsAsking(false)}
+          onConfirm={confirm}
+        >
+          <p>
+            <Name value={name} /> can be called again. The model reads its new description: look for instructions in it.
+          </p>
+        </ConfirmDialog>
+      ) : null}
+    </li>
+  )
+}

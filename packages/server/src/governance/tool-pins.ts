@@ -1,0 +1,68 @@
+import { hashValue } from '@countersign/engine'
+import { type Input, LIMITS, type Reply, type Routes, type ToolPin } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import { isoTime } from '../base/iso-time.js'
+import { audit } from '../context/audit.js'
+import type { Context, UserContext } from '../context/context.js'
+import { inTransaction } from '../context/work.js'
+import {
+  approvePinnedChange,
+  findPinnedHashes,
+  listChangedPins,
+  pinSeenTools,
+  type ToolPinRow,
+} from '../store/governance/tool-pins.js'
+
+/** Pins what nobody has seen before, and says which tools are defined otherwise than somebody relied on. */
+export async function pinTools(
+  { app, tenant: { tenantId } }: Context,
+  { body: { agent, environment, server, tools } }: Input<Routes['pinTools']>,
+): Promise<Reply<Routes['pinTools']>> {
+  const { sql } = app.database
+  const scope = { tenantId, agent, environment, server }
+  const seen = new Map(tools.map(({ name, definition }) => [name, { name, definition, hash: hashValue(definition) }]))
+  const names = [...seen.keys()]
+  const isPinned = (pinned: ReadonlyMap<string, string>) => (name: string) => pinned.get(name) === seen.get(name)?.hash
+  const before = await findPinnedHashes(sql, scope, names)
+  // The usual case writes nothing.
+  if (names.every(isPinned(before))) return { changed: [] }
+  await pinSeenTools(sql, scope, [...seen.values()], { at: app.clock(), most: LIMITS.toolPinsPerServer })
+  const pinned = isPinned(await findPinnedHashes(sql, scope, names))
+  return { changed: names.filter((name) => !pinned(name)) }
+}
+
+export async function listToolPins({ app, tenant }: UserContext): Promise<Reply<Routes['listToolPins']>> {
+  const rows = await listChangedPins(app.database.sql, tenant.tenantId, LIMITS.shownToolPins)
+  return { pins: rows.map(viewOf) }
+}
+
+/** A person approves a difference: what was reviewed, by its hash, is the definition from now on. */
+export async function approveToolPin(ctx: UserContext, { body }: Input<Routes['approveToolPin']>): Promise<ToolPin> {
+  const { tenantId, email } = ctx.signIn
+  const { agent, environment, server, tool_name: toolName, hash } = body
+  const approved = await inTransaction(ctx, async (tx) => {
+    const approval = { toolName, hash, by: email, at: ctx.app.clock() }
+    const row = await approvePinnedChange(tx, { tenantId, agent, environment, server }, approval)
+    const subject = [agent, environment, server, toolName].filter((part) => part !== '').join('/')
+    if (row !== null) await audit(tx, ctx, { action: 'tool_approved', subject: subject.slice(0, 256), detail: hash })
+    return row
+  })
+  if (approved === null) throw new ApiError('NOT_FOUND')
+  return viewOf(approved)
+}
+
+function viewOf(row: ToolPinRow): ToolPin {
+  const { changedHash, changedDefinition, changedAt } = row
+  const isChanged = changedHash !== null && changedDefinition !== null && changedAt !== null
+  return {
+    agent: row.agent,
+    environment: row.environment,
+    server: row.server,
+    tool_name: row.toolName,
+    hash: row.hash,
+    definition: row.definition,
+    pinned_at: isoTime(row.pinnedAt),
+    approved_by: row.approvedBy,
+    changed: isChanged ? { hash: changedHash, definition: changedDefinition, seen_at: isoTime(changedAt) } : null,
+  }
+}
