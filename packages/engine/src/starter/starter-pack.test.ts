@@ -1,4 +1,4 @@
-import type { JsonValue } from '@countersign/protocol'
+import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { readStories } from '../backtest/read-stories.js'
 import { runStory } from '../backtest/run-story.js'
@@ -70,7 +70,20 @@ describe('a first pack', () => {
     const { contracts } = planOf(new Map(all))
     expect(contracts.get('refund')?.aggregates).toHaveLength(1)
     expect(contracts.get('refund')?.sources).toHaveLength(1)
+    expect(contracts.get('refund')?.aggregates[0]?.key?.expression).toBe('$.order_id')
     expect(contracts.get('fetch_web')?.sources).toHaveLength(1)
+  })
+
+  test('a sum is kept for what the call is about, a share is bounded in each call, and no name leaves its comment', () => {
+    const numbers = { amount: { type: 'number' } }
+    const contractOf = (properties: JsonObject) =>
+      packOf([{ name: 'pay', inputSchema: { type: 'object', properties } }]).get('pay.yaml') ?? ''
+    expect(contractOf(numbers)).toContain('# aggregates: [{ name: total_pay, path: $.amount, lte: 1000 }]\n')
+    expect(contractOf({ customer: { type: 'string' }, discount_percent: { type: 'number' } })).toMatch(
+      /# At most so much in a call:\n# argument_value_invariants: \[\{ path: \$.discount_percent, gt: 0, lte: 20 \}\]\n/,
+    )
+    const hostile = contractOf({ 'a\ngate: allow': { type: 'string' }, ...numbers })
+    expect(hostile.split('\n').filter((line) => line.startsWith('gate'))).toEqual([])
   })
 
   test('the side effect is what an MCP server declares, or guessed', () => {

@@ -45,6 +45,8 @@ const SESSION = `${hint('session')}# Rules for a whole session, whichever tool i
 session_limits:
   max_tool_calls: 100
   loop_detection: { window: 10, threshold: 3 }
+# Limits over all sessions, which the server keeps: so many calls a day for each value of an argument, for example.
+# shared_limits: [{ name: per_customer, tool: TOOL, per: { argument: $.ARGUMENT }, max_calls: 3, window: 24h }]
 # What tools without a \`gate\` may do, by side effect: allow, block, or checkpoint, which asks a person first.
 risk_defaults:
   read: allow

@@ -15,15 +15,7 @@ export function suggestedRules(tool: string, effect: SideEffect, schema: JsonObj
       'labels: { adds: [untrusted_input] }',
     ])
   }
-  if (amount !== undefined) {
-    const path = pathOf(amount[0])
-    const name = `total_${tool.replaceAll(/[^A-Za-z0-9_]/g, '_').slice(0, 100)}`
-    rules.push([
-      'At most so much in a call, and in all calls of a session together:',
-      `argument_value_invariants: [{ path: ${path}, gt: 0, lte: 500 }]`,
-      `aggregates: [{ name: ${name}, path: ${path}, lte: 1000 }]`,
-    ])
-  }
+  if (amount !== undefined) rules.push(amountRules(tool, amount[0], identifier?.[0]))
   if (identifier !== undefined && effect !== 'read') {
     rules.push([
       'A value that the user wrote, and none that the model found in a document:',
@@ -31,6 +23,22 @@ export function suggestedRules(tool: string, effect: SideEffect, schema: JsonObj
     ])
   }
   return rules.flatMap((lines) => lines.map((line) => `# ${line}\n`))
+}
+
+/** Of a sum, for each thing that the call is about where it names one. */
+function amountRules(tool: string, amount: string, identifier: string | undefined): string[] {
+  const path = pathOf(amount)
+  if (/percent|pct|ratio/i.test(amount)) {
+    return ['At most so much in a call:', `argument_value_invariants: [{ path: ${path}, gt: 0, lte: 20 }]`]
+  }
+  const name = `total_${tool.replaceAll(/[^A-Za-z0-9_]/g, '_').slice(0, 100)}`
+  const [of, key] =
+    identifier === undefined ? ['', ''] : [` with the same ${pathOf(identifier)}`, ` key: ${pathOf(identifier)},`]
+  return [
+    `At most so much in a call, and in all calls of a session${of} together:`,
+    `argument_value_invariants: [{ path: ${path}, gt: 0, lte: 500 }]`,
+    `aggregates: [{ name: ${name},${key} path: ${path}, lte: 1000 }]`,
+  ]
 }
 
 /** In double quotes if YAML would read it otherwise. */
