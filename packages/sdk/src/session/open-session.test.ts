@@ -37,6 +37,17 @@ function start({ tools: given, ...options }: Omit<ReplayOptions, 'tools'> & { to
 const call = (id: string, name: string, args: object = {}) => ({ id, name, arguments: args })
 const ann = { decision: 'approve' as const, decided_by: 'ann' }
 
+proves('option.api-key.missing-reported', 'a session for a framework says that it is without a server', () => {
+  const reported: unknown[] = []
+  const diagnostics = (item: object) => reported.push(item)
+  start({ tools: null, agent: 'desk', diagnostics })
+  expect(reported).toMatchObject([
+    { type: 'replay_protection_level', detail: expect.stringContaining('COUNTERSIGN_API_KEY') },
+  ])
+  start({ tools: null, agent: 'desk', diagnostics, requireProtection: 'protect' })
+  expect(reported).toHaveLength(1)
+})
+
 describe('a turn of a session without a client', () => {
   proves(
     ['open-session.narrows', 'open-session.judges'],

@@ -21,7 +21,7 @@ const NO_STORE =
   'the option store is ignored: the server stores the state and the captures of a governed session; omit it, or omit apiKey'
 
 function whyNotGoverned(
-  { apiKey, isKeyEmpty, agent, tools, wrapsLater }: ReplaySettings,
+  { apiKey, isKeyEmpty, agent, tools }: ReplaySettings,
   { governed }: SessionRules,
 ): string | null {
   if (governed) return null
@@ -30,8 +30,8 @@ function whyNotGoverned(
   if (isKeyEmpty) {
     return 'the option apiKey is empty and COUNTERSIGN_API_KEY is not set: calls are evaluated only in this process'
   }
-  // Who names an agent and wraps its tools may well expect a server.
-  if (agent !== null && tools !== null && !wrapsLater) {
+  // Who names an agent whose tools are wrapped, here or by an adapter, may well expect a server.
+  if (agent !== null && tools !== null) {
     return (
       'there is no API key, so that calls are evaluated only in this process and nothing is recorded: set COUNTERSIGN_API_KEY ' +
       "or the option apiKey, or say requireProtection: 'protect' to have it so"
