@@ -17,12 +17,18 @@ const gateways = await withGateways(runtime)
 /** Why a case cannot be had with nothing but another base URL. */
 const LACKS: Readonly<Record<string, string>> = {
   approval: 'through the gateway nobody can be asked',
+  hanging: 'the program waits for its tools itself',
+  'runs-at-once': 'two runs are two conversations, and each has a session of its own',
   lost: 'the gateway runs no tool; test/faults/gateway kills it between decision and receipt',
   'sub-agent': 'a workflow takes the SDK',
 }
 
 /** With MCP the gateway runs the tools. */
-const LACKS_WITH_MCP: typeof LACKS = { ...LACKS, lost: 'test/faults/gateway kills a gateway that runs a tool' }
+const LACKS_WITH_MCP: typeof LACKS = {
+  ...LACKS,
+  lost: 'test/faults/gateway kills a gateway that runs a tool',
+  hanging: 'the server of these tools answers at once',
+}
 
 type Chat = OpenAI.ChatCompletionMessageParam
 
