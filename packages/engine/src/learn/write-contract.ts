@@ -1,6 +1,7 @@
 import type { SessionDefinition } from '@countersign/protocol'
 import { stringify } from 'yaml'
 import type { Draft } from './draft.js'
+import type { Suggestion } from './draft-suggestions.js'
 
 /** A learned contract as a readable file, with what a reviewer should know at the top. */
 export function writeContract(draft: Draft): { file: string; text: string } {
@@ -26,6 +27,7 @@ const NOT_A_CONTRACT = /^(session|workflow)$|\.test$/i
 
 /** A draft in short lines for the terminal. */
 export function describeDraft({
+  contract,
   confidence,
   samples,
   falseBlockBound,
@@ -42,24 +44,40 @@ export function describeDraft({
     ...(shortened
       ? ['Left out: what was learned about its arguments, because the plan would not compile with it.']
       : []),
-    ...draftNotes({ openings, wouldBlock, suggestions }),
+    ...draftNotes({ contract, openings, wouldBlock, suggestions }),
   ].map((line) => line.replaceAll(/[\r\n]+/g, ' '))
 }
 
 /** What a reviewer should look at before approving. */
 export function draftNotes({
+  contract,
   openings,
   wouldBlock,
   suggestions,
-}: Pick<Draft, 'openings' | 'wouldBlock' | 'suggestions'>): string[] {
+}: Pick<Draft, 'contract' | 'openings' | 'wouldBlock' | 'suggestions'>): string[] {
   return [
     ...openings.map((opening) => `Trusts free text: ${opening}.`),
     ...wouldBlock.map((origin) => `Seen too rarely to allow: ${origin}.`),
     ...suggestions.map(
       ({ rule, seen, falseBlockBound: bound }) =>
-        `Always held, ${seen} times (at most ${percent(bound)} wrong blocks): ${JSON.stringify(rule)}.`,
+        `Always held, ${seen} times (at most ${percent(bound)} wrong blocks). To enforce it, add ${suggestedText(contract.tool, rule)}`,
     ),
   ].map((line) => line.replaceAll(/[\r\n]+/g, ' '))
+}
+
+/** A suggestion in the contract language, ready to paste: JSON is YAML. */
+function suggestedText(tool: string, rule: Suggestion['rule']): string {
+  if ('requires_prior_tool' in rule) return `here: preconditions: ${JSON.stringify([rule])}`
+  if ('max_calls' in rule) {
+    const limits = { max_calls_per_tool: { [tool]: rule.max_calls } }
+    return `to session.yaml: session_limits: ${JSON.stringify(limits)}`
+  }
+  const { ref: path, result, path: from } = rule
+  // A binding holds one value; that of a list is a matter of its source.
+  if (/[*]|\.\./.test(from)) return `here: sources: ${JSON.stringify([{ path, from: [{ result, path: from }] }])}`
+  const name = `of_${result}_${from}`.replaceAll(/[^A-Za-z0-9]+/g, '_').slice(0, 60)
+  const binds = JSON.stringify([{ name, path: from }])
+  return `here: refs: ${JSON.stringify([{ path, ref: name }])} and to the contract of ${JSON.stringify(result)}: binds: ${binds}`
 }
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
