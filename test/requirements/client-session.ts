@@ -53,6 +53,8 @@ export const clientSession = {
     'A request to an MCP route without the API key, of an unknown server or with a message that contradicts its headers is refused before the server sees it',
   'mcp.policies': 'Rules on a combination of servers, on arguments and on what a tool returned hold for MCP',
   'mcp.pinned': 'A tool of an MCP server whose description or schema is another than the one first seen or approved is blocked and hidden',
+  'mcp.http-faults':
+    'An MCP server over HTTP that hangs, breaks off, floods or answers nonsense, and a gateway that is killed, leave a call that counts as unknown',
   'mcp.pins-kept':
     'The service keeps the definitions of MCP tools per tenant, agent, environment and server, so that a change is blocked in every gateway and after a restart',
   'mcp.pins-approved':

@@ -52,6 +52,8 @@ export const plainHost =
         params: { name, arguments: args },
       }),
     })
-    const { result, error } = await response.json()
+    // A stream ends with the answer.
+    const text = (await response.text()).trim()
+    const { result, error } = JSON.parse(text.startsWith('{') ? text : text.slice(text.lastIndexOf('data: ') + 6))
     return result?.content?.[0]?.text ?? error?.message ?? ''
   }

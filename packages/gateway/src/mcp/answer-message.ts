@@ -2,7 +2,7 @@ import { GatewayProblem } from '../base/problems.js'
 import type { GatewayRequest } from '../http/route.js'
 import { messageEvent, readEvents, withMessage } from './event-stream.js'
 import type { ServerLink } from './govern-server.js'
-import type { HttpUpstream, UpstreamAnswer } from './http-upstream.js'
+import { type HttpUpstream, LOST_ANSWER, type UpstreamAnswer } from './http-upstream.js'
 import type { GovernedServer } from './mcp-sessions.js'
 import {
   errorFor,
@@ -64,7 +64,7 @@ class UpstreamRefusal extends Error {
   readonly answer: Response
 
   constructor(answer: Response) {
-    super(`the MCP server answered with status ${answer.status}`)
+    super(`the MCP server answered with status ${answer.status}`, answer.status >= 500 ? LOST_ANSWER : undefined)
     this.answer = answer
   }
 }
@@ -158,7 +158,7 @@ async function responseIn(
     if (read.ok && read.message.kind === 'response') return read.message
     const { status, headers } = answer
     if (status >= 400) throw new UpstreamRefusal(new Response(text, { status, headers }))
-    throw new GatewayProblem('upstream_invalid', 'the MCP server did not answer with a message')
+    throw new GatewayProblem('upstream_invalid', 'the MCP server did not answer with a message', LOST_ANSWER)
   }
   for await (const event of readEvents(answer.body)) {
     const read = event.data === null ? null : readServerMessage(event.data)

@@ -66,6 +66,9 @@ export function createHttpUpstream({ url, headers: own }: McpServer, options: Ht
   }
 }
 
+/** The tool may have done its work: an answer that cannot be read is lost, not a failure of the tool. */
+export const LOST_ANSWER: ErrorOptions = { cause: Object.assign(new Error('the answer is lost'), { code: 'EPIPE' }) }
+
 const UNREACHABLE = 'the MCP server did not answer: see that it runs at the URL in the settings of the gateway'
 
 function headersFor(given: Headers, own: McpServer['headers']): Headers {
@@ -134,6 +137,7 @@ async function wholeText(body: AsyncIterable<Uint8Array>, maxBytes: number): Pro
       throw new GatewayProblem(
         'upstream_invalid',
         `the answer of the MCP server has more than ${maxBytes / 1_048_576} MB`,
+        LOST_ANSWER,
       )
     }
     chunks.push(chunk)

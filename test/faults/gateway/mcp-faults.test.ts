@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect } from 'vitest'
+import { ledgerLines } from '../../frameworks/story.js'
+import { root } from '../../support/files/tracked-files.js'
+import { throughRuntime, withGateways } from '../../support/gateway/gateway.js'
+import { plainHost, plainMcpServer } from '../../support/gateway/mcp-server.js'
+import { buildOnce } from '../../support/process/command-line.js'
+import { proves } from '../../support/proves.js'
+import { exportOf } from '../../support/runtime/ledger-export.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
+
+const { runtime, api } = await withRuntime()
+const gateways = await withGateways(runtime)
+const shop = plainMcpServer(['look', 'pay'])
+const through = throughRuntime(runtime)
+const agent = await gateways.agentWith([
+  { tool: 'shop__look', side_effect: 'read' },
+  { tool: 'shop__pay', side_effect: 'write' },
+])
+const gateway = await gateways.start(
+  { mcp: `shop=${shop.url}`, 'upstream-seconds': '1', 'max-body-mb': '4' },
+  { fetch: (input, init) => (String(input).startsWith(shop.url) ? shop.fetch(input, init) : through(input, init)) },
+)
+const call = plainHost(gateway, { agent, key: runtime.key })
+const linesOf = async (sessionId: string) =>
+  ledgerLines((await exportOf(api, sessionId)).events).map((line) => line.replace(/mcp_\S+/, 'own'))
+const UNKNOWN = ['proposed own shop__pay allow', 'receipt own unknown executed']
+afterEach(() => {
+  shop.answer = null
+})
+
+const json = { 'content-type': 'application/json' }
+const never = (signal: AbortSignal) =>
+  new Promise<Response>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+const broken = () =>
+  new ReadableStream<Uint8Array>({
+    start: (stream) => stream.enqueue(new TextEncoder().encode(': here\n\n')),
+    pull: (stream) => stream.error(new TypeError('terminated')),
+  })
+
+const FAULTS: Record<string, [answer: NonNullable<typeof shop.answer>, said: string]> = {
+  hangs: [(_, signal) => never(signal), 'sent nothing for 1 s'],
+  'answers 10 MB': [() => new Response('x'.repeat(10 * 1024 * 1024), { headers: json }), 'more than 4 MB'],
+  'answers no message': [() => new Response('<html>', { headers: json }), 'did not answer with a message'],
+  'breaks a stream': [() => new Response(broken(), { headers: { 'content-type': 'text/event-stream' } }), 'broke off'],
+}
+for (const [name, [answer, said]] of Object.entries(FAULTS)) {
+  proves(
+    'mcp.http-faults',
+    `a server that ${name}: the host is told, and what became of the call is unknown`,
+    async () => {
+      const id = `ses_${name.replaceAll(' ', '_')}`
+      shop.answer = answer
+      expect(await call('pay', {}, id)).toContain(said)
+      expect(await linesOf(id)).toEqual(UNKNOWN)
+      shop.answer = null
+      expect(await call('look', {}, id)).toBe('{"done":"look"}')
+    },
+  )
+}
+
+proves(
+  'mcp.http-faults',
+  'killed between decision and receipt: the call is unknown, and the next gateway goes on',
+  async () => {
+    buildOnce()
+    const http = createServer(async (request, reply) => {
+      const body: Buffer[] = []
+      for await (const chunk of request) body.push(chunk)
+      const { url: path = '', method = 'POST' } = request
+      const answer = await shop.fetch(`http://shop.test${path}`, { method, body: Buffer.concat(body) })
+      reply.writeHead(answer.status, json).end(await answer.text())
+    })
+    await new Promise<void>((listening) => http.listen(0, '127.0.0.1', listening))
+    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`
+    const child = spawn(
+      process.execPath,
+      [`${root}packages/cli/dist/main.js`, 'gateway', '--port', '0', '--mcp', `shop=${url}`],
+      {
+        env: {
+          PATH: process.env.PATH,
+          COUNTERSIGN_API_KEY: runtime.key,
+          COUNTERSIGN_API_URL: await runtime.instances[0].listen(),
+        },
+      },
+    )
+    try {
+      let said = ''
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += String(chunk)))
+      await expect.poll(() => said).toMatch(/running at http:\S+/)
+      const address = /running at (http:\S+)/.exec(said)?.[1] ?? ''
+      shop.ran.length = 0
+      shop.answer = () => new Promise<Response>(() => {})
+      const lost = plainHost({ url: address }, { agent, key: runtime.key })('pay', {}, 'ses_killed').catch(() => 'lost')
+      await expect.poll(() => shop.ran).toEqual(['pay {}'])
+      child.kill('SIGKILL')
+      expect(await lost).toBe('lost')
+      expect(await linesOf('ses_killed')).toEqual(['proposed own shop__pay allow'])
+      shop.answer = null
+      expect(await call('look', {}, 'ses_killed')).toBe('{"done":"look"}')
+      expect(await linesOf('ses_killed')).toEqual([
+        'proposed own shop__pay allow',
+        'receipt own unknown reported',
+        'proposed own shop__look allow',
+        'receipt own succeeded executed',
+      ])
+    } finally {
+      child.kill('SIGKILL')
+      http.closeAllConnections()
+      http.close()
+    }
+  },
+)
