@@ -34,7 +34,7 @@ export function apiOverAll(origins: () => readonly string[], key: string): Api {
 }
 
 export async function openClaims(api: Api): Promise<Claims> {
-  const session = await openSession(api, { agent: 'cluster' })
+  const session = await retried(() => openSession(api, { agent: 'cluster' }))
   return {
     session,
     heads: [],
@@ -44,6 +44,19 @@ export async function openClaims(api: Api): Promise<Claims> {
     usedTwice: 0,
     killedMs: null,
     allowsAfterKill: 0,
+  }
+}
+
+/** As a client would: a cluster that has just recovered may change its mind once more. */
+async function retried<T>(attempt: () => Promise<T>, withinMs = 60_000): Promise<T> {
+  const end = performance.now() + withinMs
+  for (;;) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (performance.now() > end) throw error
+      await sleep(200)
+    }
   }
 }
 
