@@ -25,7 +25,8 @@ async function messagesWith(middleware: (session: ReturnType<typeof openSession>
   )
   const agent = createAgent({ model, tools: [look], middleware: middleware(session) as never })
   try {
-    const { messages } = await agent.invoke({ messages: [{ role: 'user', content: 'go on' }] })
+    const run = await agent.invoke({ messages: [{ role: 'user', content: 'go on' }] } as never)
+    const { messages } = run as unknown as { messages: AIMessage[] }
     return messages.map(({ type, text }) => `${type}: ${text}`)
   } finally {
     await session.close()
