@@ -15,7 +15,7 @@ const { runtime } = await withRuntime()
 
 tellCases(openaiAgentsFace, runtime, (...story) => proves('face.openai-agents', ...story))
 
-type Troubled = Partial<Parameters<typeof tool>[0]>
+type Troubled = Readonly<Record<string, unknown>>
 
 /** What the ledger says of one call of `look`, and what the model reads of it. */
 async function lookWith(troubled: Troubled): Promise<{ receipt: string | undefined; told: string }> {
