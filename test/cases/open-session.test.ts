@@ -12,8 +12,12 @@ import {
 import { type Case, type CaseEnd, isTurn, loadCases, type TurnStep, toolsOf } from '../support/cases/cases.js'
 import { proves } from '../support/proves.js'
 
-/** A program has no say in the clock, in flows, or in the form of evidence, and a turn settles the one before. */
-const isTold = ({ steps }: Case): boolean =>
+/**
+ * A program has no say in the clock, in flows, or in the form of evidence, and a turn settles the one before. Without a
+ * server it cannot have limits over all sessions.
+ */
+const isTold = ({ steps, counts }: Case): boolean =>
+  counts === undefined &&
   steps.every((step, at) => {
     if (!isTurn(step)) return step.wait_seconds === undefined && step.kill === undefined
     const { flows, response, held, usage, request, preflight, then = [] } = step

@@ -103,7 +103,7 @@ async function sdkBytesOf(
 }
 
 // Texts that are made for a block have an id of their own.
-const withoutIds = (text: string) => text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+const withoutIds = (text: string) => text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}/g, 'ID')
 
 const contracts: readonly Contract[] = [
   { tool: 'look', side_effect: 'read' },
