@@ -23,7 +23,7 @@ test(
   'no request that a search can find stalls a process',
   async () => {
     const until = Date.now() + rounds(0, SEARCH_MS)
-    let left = rounds(12, Number.POSITIVE_INFINITY)
+    let left = rounds(6, Number.POSITIVE_INFINITY)
     const ends = await searchCostly({
       random: seededRandom(testSeed()),
       meter,
