@@ -142,12 +142,20 @@ interface Member {
   readonly lag?: number | string
 }
 
+/** After this long a standby that does not start is copied from the primary again, as its operator would have it done. */
+const COPY_AGAIN_MS = 90_000
+
 /** Every machine says the same: one that was away tells what it knew before, for a while. */
-async function untilHealthy(machines: Machines, folder: string, withinMs = 240_000): Promise<Machine> {
-  const end = Date.now() + withinMs
+async function untilHealthy(machines: Machines, folder: string, withinMs = 300_000): Promise<Machine> {
+  const began = Date.now()
+  let copyAgainAt = began + COPY_AGAIN_MS
   let seen: (Member[] | null)[] = []
-  while (Date.now() < end) {
+  while (Date.now() < began + withinMs) {
     seen = await Promise.all(machines.all.map(membersAt))
+    if (Date.now() > copyAgainAt) {
+      copyAgainAt = Date.now() + COPY_AGAIN_MS
+      for (const machine of machines.all) if (doesNotStart(machine, seen)) await copyAgain(machine)
+    }
     const leaders = new Set(seen.map((members) => leaderOf(members, machines.all.length)))
     const [leader] = leaders
     const primary = machines.all.find(({ name }) => name === leader)
@@ -155,6 +163,14 @@ async function untilHealthy(machines: Machines, folder: string, withinMs = 240_0
     await sleep(250)
   }
   throw new Error(`the cluster did not become healthy: ${JSON.stringify(seen)}; its logs are in ${folder}`)
+}
+
+const doesNotStart = ({ name }: Machine, seen: readonly (Member[] | null)[]) =>
+  seen.every((members) => members?.find((member) => member.name === name)?.state === 'starting')
+
+async function copyAgain({ name, address }: Machine): Promise<void> {
+  const answer = await fetch(`http://${address}:8008/reinitialize`, { method: 'POST', body: '{"force":true}' })
+  console.log(`${name} did not start, and is copied from the primary again: ${await answer.text()}`)
 }
 
 async function membersAt({ address }: Machine): Promise<Member[] | null> {
