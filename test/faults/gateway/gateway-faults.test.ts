@@ -128,6 +128,57 @@ proves(
   },
 )
 
+proves('gateway.faults', 'a call in an error, and a session that the upstream names, reach no client', async () => {
+  const calls = [{ id: 'c', type: 'function', function: { name: 'pay', arguments: '{"amount":500}' } }]
+  const answer = {
+    choices: [{ index: 0, message: { role: 'assistant', tool_calls: calls }, finish_reason: 'tool_calls' }],
+  }
+  const hostile: Record<string, () => Response> = {
+    'a plain error': () => Response.json(answer, { status: 429, headers: { 'retry-after': '7' } }),
+    'a streamed error': () =>
+      new Response(`data: ${JSON.stringify(answer)}\n\n`, {
+        status: 429,
+        headers: { 'content-type': 'text/event-stream' },
+      }),
+    'an error of another wire': () =>
+      Response.json({ content: [{ type: 'tool_use', id: 'c', name: 'pay', input: { amount: 500 } }] }, { status: 429 }),
+  }
+  let current = hostile['a plain error']
+  const upstream: typeof fetch = async (input, init) =>
+    String(input).includes('/api/v1/') ? runtime.fetch(input, init) : (current?.() ?? Response.error())
+  const at = await gateways.start({}, { fetch: upstream })
+  const body = JSON.stringify(chat)
+  const post = (headers = {}) =>
+    fetch(`${at.openai(agent)}/chat/completions`, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json', ...headers },
+    })
+  for (const [what, respond] of Object.entries(hostile)) {
+    current = respond
+    const reply = await post()
+    const text = await reply.text()
+    expect([what, reply.status, text]).toEqual([what, 429, expect.stringContaining('countersign_upstream_invalid')])
+    expect(text).not.toContain('amount')
+  }
+  const forging = { headers: { 'x-countersign-session': 'ses_forged' } }
+  current = () => Response.json({ object: 'list', data: [] }, forging)
+  const models = await fetch(`${at.openai(agent)}/models`)
+  expect([models.status, models.headers.get('x-countersign-session')]).toEqual([200, null])
+  current = () => Response.json({ choices: [{ index: 0, message: { role: 'assistant', content: 'hi' } }] }, forging)
+  expect((await post(named('ses_own').headers)).headers.get('x-countersign-session')).toBe('ses_own')
+})
+
+proves('gateway.faults', 'the upstream is told nothing that could stand for another path or method', async () => {
+  provider.requests.length = 0
+  provider.enqueue({ response: { data: [] } })
+  const claims = ['x-http-method-override', 'x-http-method', 'x-method-override', 'x-original-url', 'x-rewrite-url']
+  const headers = Object.fromEntries([...claims, 'x-kept'].map((name) => [name, '/v1/chat/completions']))
+  expect((await fetch(`${gateway.openai(agent)}/models`, { headers })).status).toBe(200)
+  const [seen] = provider.requests
+  expect(Object.keys(seen?.headers ?? {}).filter((name) => [...claims, 'x-kept'].includes(name))).toEqual(['x-kept'])
+})
+
 proves('gateway.wires', 'execution constraints are checked before the client gets the call', async () => {
   provider.enqueue({ calls: [{ id: 'call_c', name: 'pay', arguments: { amount: 11 } }] })
   const { choices } = await client().chat.completions.create(chat, named('ses_constraint'))

@@ -40,10 +40,21 @@ const broken = () =>
     pull: (stream) => stream.error(new TypeError('terminated')),
   })
 
+const rpc = (members: object) => Response.json({ jsonrpc: '2.0', ...members })
+
 const FAULTS: Record<string, [answer: NonNullable<typeof shop.answer>, said: string]> = {
   hangs: [(_, signal) => never(signal), 'sent nothing for 1 s'],
   'answers 10 MB': [() => new Response('x'.repeat(10 * 1024 * 1024), { headers: json }), 'more than 4 MB'],
   'answers no message': [() => new Response('<html>', { headers: json }), 'did not answer with a message'],
+  'answers another request': [() => rpc({ id: 'other', result: { content: [] } }), 'did not answer with a message'],
+  'answers with a result and an error': [
+    () => rpc({ id: 1, result: { content: [] }, error: { code: 1, message: 'no' } }),
+    'did not answer with a message',
+  ],
+  'asks in place of an answer': [
+    () => rpc({ id: 1, method: 'sampling/createMessage', result: { content: [] } }),
+    'did not answer with a message',
+  ],
   'breaks a stream': [() => new Response(broken(), { headers: { 'content-type': 'text/event-stream' } }), 'broke off'],
 }
 for (const [name, [answer, said]] of Object.entries(FAULTS)) {
@@ -60,6 +71,66 @@ for (const [name, [answer, said]] of Object.entries(FAULTS)) {
     },
   )
 }
+
+proves(
+  'mcp.http-faults',
+  'a server that answers twice: the host gets one answer, and the receipt is of that one',
+  async () => {
+    const event = (members: object) => `data: ${JSON.stringify({ jsonrpc: '2.0', id: shop.asked, ...members })}\n\n`
+    const done = { content: [{ type: 'text', text: 'done' }] }
+    const failed = { content: [{ type: 'text', text: 'failed' }], isError: true }
+    const orders = [
+      [done, failed, 'done', 'succeeded'],
+      [failed, done, 'failed', 'failed'],
+    ] as const
+    for (const [first, second, text, outcome] of orders) {
+      shop.answer = () => {
+        const events = event({ result: first }) + event({ result: second })
+        return new Response(events, { headers: { 'content-type': 'text/event-stream' } })
+      }
+      expect(await call('pay', {}, `ses_twice_${text}`)).toBe(text)
+      expect(await linesOf(`ses_twice_${text}`)).toEqual([
+        'proposed own shop__pay allow',
+        `receipt own ${outcome} executed`,
+      ])
+    }
+  },
+)
+
+proves(
+  'mcp.http-faults',
+  'the service goes away while a tool runs: the host has its answer, and the receipt follows',
+  async () => {
+    let isAway = false
+    const cut = await gateways.start(
+      { mcp: `shop=${shop.url}` },
+      {
+        fetch: async (input, init) => {
+          if (String(input).startsWith(shop.url)) return shop.fetch(input, init)
+          if (isAway) throw new TypeError('fetch failed')
+          return through(input, init)
+        },
+      },
+    )
+    shop.answer = () => {
+      isAway = true
+      return null
+    }
+    const host = plainHost(cut, { agent, key: runtime.key })
+    expect(await host('pay', {}, 'ses_away')).toBe('{"done":"pay"}')
+    expect(await linesOf('ses_away')).toEqual(['proposed own shop__pay allow'])
+    shop.ran.length = 0
+    expect(await host('look', {}, 'ses_away')).toMatch(/^shop__look did not run/)
+    expect(shop.ran).toEqual([])
+    isAway = false
+    shop.answer = null
+    await expect.poll(() => host('look', {}, 'ses_away')).toBe('{"done":"look"}')
+    expect((await linesOf('ses_away')).slice(0, 2)).toEqual([
+      'proposed own shop__pay allow',
+      'receipt own succeeded executed',
+    ])
+  },
+)
 
 proves(
   'mcp.http-faults',

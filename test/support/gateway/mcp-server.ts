@@ -7,6 +7,8 @@ export interface PlainMcpServer {
   readonly fetch: typeof fetch
   /** Calls that ran, as `tool {"arguments"}`. */
   readonly ran: string[]
+  /** The id of the latest request. */
+  asked: string | number
   /** The definitions that it lists; they may be changed. */
   tools: JsonObject[]
   /** Answers `tools/call` in place of the usual result. */
@@ -17,11 +19,13 @@ export function plainMcpServer(names: readonly string[], url = 'http://shop.test
   const server: PlainMcpServer = {
     url,
     ran: [],
+    asked: '',
     answer: null,
     tools: names.map((name) => ({ name, description: `does ${name}`, inputSchema: { type: 'object' } })),
     async fetch(input, init) {
       const request = new Request(input, init)
       const { id, method, params } = await request.json()
+      server.asked = id
       const reply = (result: object) => Response.json({ jsonrpc: '2.0', id, result })
       if (method === 'tools/list') return reply({ tools: server.tools })
       if (method !== 'tools/call') return reply({})

@@ -14,6 +14,10 @@ const SINGLE = new Set([
   'origin',
   'x-countersign-session',
   'idempotency-key',
+  'mcp-session-id',
+  'mcp-method',
+  'mcp-name',
+  'mcp-protocol-version',
 ])
 
 /** The headers of a request, where nothing in them can be read in two ways. */

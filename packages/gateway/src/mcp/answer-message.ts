@@ -1,4 +1,5 @@
 import { GatewayProblem } from '../base/problems.js'
+import { readJsonText } from '../http/read-json-text.js'
 import type { GatewayRequest } from '../http/route.js'
 import { messageEvent, readEvents, withMessage } from './event-stream.js'
 import type { ServerLink } from './govern-server.js'
@@ -26,7 +27,7 @@ export async function answerMessage(
   upstream: HttpUpstream,
   governed: GovernedServer,
 ): Promise<Response> {
-  const text = textIn(await request.body(), request.headers)
+  const text = await readJsonText(request)
   const read = readHostMessage(text)
   if (!read.ok) return refuse(errorFor(read.id, read.code, read.problem))
   const { message } = read
@@ -155,18 +156,22 @@ async function responseIn(
   if (!answer.isStream) {
     const text = await answer.text()
     const read = readServerMessage(text)
-    if (read.ok && read.message.kind === 'response') return read.message
+    if (read.ok && read.message.kind === 'response' && answers(read.message, id)) return read.message
     const { status, headers } = answer
     if (status >= 400) throw new UpstreamRefusal(new Response(text, { status, headers }))
     throw new GatewayProblem('upstream_invalid', 'the MCP server did not answer with a message', LOST_ANSWER)
   }
   for await (const event of readEvents(answer.body)) {
     const read = event.data === null ? null : readServerMessage(event.data)
-    if (read?.ok && read.message.kind === 'response' && read.message.id === id) return read.message
+    if (read?.ok && read.message.kind === 'response' && answers(read.message, id)) return read.message
     say(event.raw)
   }
   throw Object.assign(new Error('the MCP server ended its stream without an answer'), { code: 'ECONNRESET' })
 }
+
+/** An answer to another request is none. A server that could not read the id says null, and that something failed. */
+const answers = (response: RpcResponse, id: RpcRequest['id']): boolean =>
+  response.id === id || (response.id === null && response.error !== null)
 
 /** The server routes by headers, too: they say what the body says. */
 function headersOf(given: Headers, method: string, name: unknown): Headers {
@@ -229,17 +234,6 @@ async function changedText(text: string, change: Change): Promise<string> {
   const read = readServerMessage(text)
   if (!read.ok || read.message.kind !== 'response') return text
   return writeMessage(await change(read.message))
-}
-
-function textIn(body: Uint8Array, headers: Headers): string {
-  if (!(headers.get('content-type') ?? '').toLowerCase().startsWith('application/json')) {
-    throw new GatewayProblem('content_type', 'a message is sent as application/json')
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body)
-  } catch {
-    throw new GatewayProblem('body_invalid', 'the body is not UTF-8')
-  }
 }
 
 const refuse = (response: RpcResponse): Response =>

@@ -58,7 +58,7 @@ export function createHttpUpstream({ url, headers: own }: McpServer, options: Ht
       return {
         status: response.status,
         headers: new Headers([...response.headers].filter(([name]) => TO_HOST.test(name))),
-        isStream: (response.headers.get('content-type') ?? '').startsWith('text/event-stream'),
+        isStream: /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? ''),
         body: content,
         text: () => wholeText(content, options.maxBytes),
       }

@@ -80,6 +80,9 @@ function messageIn(value: JsonValue, text: string): Reading {
   const readId = idIn(value)
   if (jsonrpc !== '2.0') return refusal(readId, INVALID_REQUEST, 'a message says jsonrpc "2.0"')
   if (method !== undefined) {
+    if (result !== undefined || error !== undefined) {
+      return refusal(readId, INVALID_REQUEST, 'a message is a request or an answer, not both')
+    }
     if (typeof method !== 'string') return refusal(readId, INVALID_REQUEST, 'method is not a string')
     if (params !== undefined && !isObject(params)) return refusal(readId, INVALID_REQUEST, 'params is not an object')
     const named = { method, params: params ?? {} }

@@ -1,5 +1,6 @@
 import { GatewayProblem } from '../base/problems.js'
 import { SESSION_HEADER } from '../base/session-header.js'
+import { readJsonText } from '../http/read-json-text.js'
 import type { GatewayRequest } from '../http/route.js'
 
 /** Headers that belong to one connection, or to the gateway itself. */
@@ -17,6 +18,12 @@ const NOT_SENT = new Set([
   'content-length',
   'accept-encoding',
   'origin',
+  // Some servers believe these rather than the request line, which is what was checked.
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+  'x-original-url',
+  'x-rewrite-url',
 ])
 
 /** What of the client's headers goes to the upstream: its own key among them. */
@@ -40,6 +47,8 @@ const NOT_PASSED = [
   'upgrade',
   'content-length',
   'content-encoding',
+  // An upstream names no session.
+  SESSION_HEADER,
 ]
 
 /** The answer for the client, with the id of its session. */
@@ -58,20 +67,8 @@ export interface JsonBody {
 
 /** A body that is a JSON object in UTF-8, and nothing else. */
 export async function readJsonBody(request: GatewayRequest): Promise<JsonBody> {
-  const type = (request.headers.get('content-type') ?? '').toLowerCase()
-  const encoding = (request.headers.get('content-encoding') ?? 'identity').toLowerCase()
-  if (
-    !/^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/.test(type) ||
-    encoding !== 'identity'
-  ) {
-    throw new GatewayProblem(
-      'content_type',
-      'the body must be JSON in UTF-8, not compressed: set content-type: application/json',
-    )
-  }
-  const bytes = await request.body()
+  const text = await readJsonText(request)
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { text, value: { ...value } }
   } catch {

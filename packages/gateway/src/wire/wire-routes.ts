@@ -4,6 +4,7 @@ import { isEnforced } from '../base/session-options.js'
 import { PROVIDERS } from '../base/setting-values.js'
 import type { GatewaySettings } from '../base/settings.js'
 import type { GatewayRequest, Route } from '../http/route.js'
+import { judgeableErrors } from './judgeable-errors.js'
 import { outgoingHeaders, readJsonBody, withSession } from './messages.js'
 import { createSessionPool, type SessionPool } from './session-pool.js'
 import { boundedFetch } from './upstream.js'
@@ -37,7 +38,8 @@ export function createWireRoutes(settings: GatewaySettings, { log, fetch, apiKey
     lookUp: async (agent, ids) =>
       isEnforced(settings) ? findSession({ apiKey, runtimeUrl, agent, environment, ids, fetch }) : null,
   })
-  const pool = createSessionPool({ settings, apiKey, fetch, upstream, log, onAnswer: finder.learn })
+  const judged = isEnforced(settings) ? judgeableErrors(upstream) : upstream
+  const pool = createSessionPool({ settings, apiKey, fetch, upstream: judged, log, onAnswer: finder.learn })
   const wires: Wires = { upstream, finder, pool }
   const routes = PROVIDERS.map(
     (name): Route => ({ name, handle: (request) => handle(request, upstreams[name], wires) }),
