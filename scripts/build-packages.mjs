@@ -1,6 +1,6 @@
-// node scripts/build-packages.mjs [PACKAGE...]: compiles the packages, then makes of the SDK what programs import: one
-// file for each entry, with its dependencies inside, since opening 450 files took most of the time of an import
-// (docs/decisions/0085-the-sdk-is-published-as-a-bundle.md), and types for CommonJS.
+// node scripts/build-packages.mjs [PACKAGE...]: compiles the packages, then makes of each what programs import: one file
+// for each entry, since opening hundreds of files took most of the time of an import
+// (docs/decisions/0085-the-sdk-is-published-as-a-bundle.md, 0146-packages-load-one-file-per-entry.md), and types for CommonJS.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -8,26 +8,31 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const sdk = join(root, 'packages', 'sdk')
-const bundle = join(sdk, 'dist', 'bundle')
+/** What a package starts beside its entries: a thread. */
+const THREADS = { server: ['./dist/bundle/worker.js'] }
 
 const { status } = spawnSync(join(root, 'node_modules', '.bin', 'tsc'), ['-b', ...process.argv.slice(2)], {
   cwd: root,
   stdio: ['ignore', 'inherit', 'inherit'],
 })
 if (status !== 0) process.exit(status ?? 1)
-await bundleSdk()
+for (const name of ['protocol', 'engine', 'sdk', 'gateway', 'server']) await bundle(name)
 for (const name of ['protocol', 'engine', 'sdk']) copyTypesForCommonJs(join(root, 'packages', name, 'dist'))
 
-/** The entries are those of the package's `exports`: dist/bundle/NAME.js is made of dist/NAME.js. */
-async function bundleSdk() {
-  const { exports, peerDependencies } = JSON.parse(readFileSync(join(sdk, 'package.json'), 'utf8'))
-  const entryPoints = Object.values(exports).map(({ default: made }) => join(sdk, made.replace('/bundle/', '/')))
+/**
+ * The entries are those of the package's `exports`: dist/bundle/NAME.js is made of dist/NAME.js. The SDK has its
+ * dependencies inside; what the others depend on, npm installs beside them.
+ */
+async function bundle(name) {
+  const folder = join(root, 'packages', name)
+  const { exports, dependencies, peerDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const made = Object.values(exports).flatMap((entry) => entry.default ?? [])
+  const outside = Object.keys({ ...(name !== 'sdk' && dependencies), ...peerDependencies })
   const { metafile, outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints,
-    outbase: join(sdk, 'dist'),
-    outdir: bundle,
+    entryPoints: [...made, ...(THREADS[name] ?? [])].map((path) => join(folder, path.replace('/bundle/', '/'))),
+    outbase: join(folder, 'dist'),
+    outdir: join(folder, 'dist', 'bundle'),
     bundle: true,
     splitting: true,
     format: 'esm',
@@ -35,14 +40,17 @@ async function bundleSdk() {
     platform: 'neutral',
     mainFields: ['module', 'main'],
     target: 'node20.19',
-    external: ['node:*', ...Object.keys(peerDependencies).flatMap((name) => [name, `${name}/*`])],
+    external: ['node:*', ...outside.flatMap((other) => [other, `${other}/*`])],
     legalComments: 'none',
     metafile: true,
     write: false,
     logLevel: 'error',
   })
-  const made = outputFiles.map(({ path, text }) => [relative(bundle, path), text])
-  fill(bundle, [...made, ['LICENSES.txt', licensesOf(Object.keys(metafile.inputs))]])
+  const licenses = licensesOf(Object.keys(metafile.inputs))
+  fill(join(folder, 'dist', 'bundle'), [
+    ...outputFiles.map(({ path, text }) => [relative(join(folder, 'dist', 'bundle'), path), text]),
+    ...(licenses === '' ? [] : [['LICENSES.txt', licenses]]),
+  ])
 }
 
 /** The licences of everything that the bundle contains, which they ask to travel with it. */

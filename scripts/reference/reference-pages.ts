@@ -232,12 +232,14 @@ const policiesPage = () => {
   return pageFrom('scripts/reference/policies-page.ts', 'Policies', intro, ...sections)
 }
 
+const commands = await Promise.all(Object.values(COMMANDS).map((load) => load()))
+
 const commandsPage = () =>
   pageFrom(
     'packages/cli',
     'Command line',
     'Run `npx countersign COMMAND`. `countersign COMMAND --help` prints the same text.',
-    ...Object.values(COMMANDS).map(
+    ...commands.map(
       ({ usage, summary, help }) =>
         `## countersign ${usage[0].split(' ')[0]}\n\n\`\`\`\n${usage.map((form) => `countersign ${form}`).join('\n')}\n\`\`\`\n\n${sentence(summary)}${help ? `\n\n${helpText(usage[0], help())}` : ''}`,
     ),

@@ -7,7 +7,7 @@ test('every command of this folder can be called, by the name of its file', () =
   expect(Object.keys(COMMANDS).sort()).toEqual(files.map((file) => file.replace(/\.ts$/, '')).sort())
 })
 
-test('every form of a command begins with its name', () => {
-  for (const [name, { usage }] of Object.entries(COMMANDS))
-    for (const form of usage) expect(form.split(' ')[0]).toBe(name)
+test('every form of a command begins with its name', async () => {
+  for (const [name, load] of Object.entries(COMMANDS))
+    for (const form of (await load()).usage) expect(form.split(' ')[0]).toBe(name)
 })

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { suggestName } from '@countersign/engine'
-import { SETTING_FLAGS } from './commands/start.js'
 import { COMMANDS } from './commands.js'
 import { type Command, Unreadable } from './terminal/command.js'
 import { createTerminal } from './terminal/create-terminal.js'
@@ -13,19 +12,22 @@ const HELP = new Set(['help', '--help', '-h'])
 const VERSION = new Set(['version', '--version', '-v'])
 
 async function run([name, ...args]: readonly string[]): Promise<number> {
-  const command = name === undefined ? undefined : COMMANDS[name]
-  if (command === undefined) {
+  const load = name === undefined ? undefined : COMMANDS[name]
+  if (load === undefined) {
     if (name === undefined || HELP.has(name)) {
-      terminal.print(overview())
+      terminal.print(await overview())
       return 0
     }
     if (VERSION.has(name)) {
       terminal.print(`countersign ${ownVersion()}, Node ${process.version}`)
       return 0
     }
-    terminal.note(`countersign: unknown command ${name}: ${suggestName(name, Object.keys(COMMANDS))}\n${overview()}`)
+    terminal.note(
+      `countersign: unknown command ${name}: ${suggestName(name, Object.keys(COMMANDS))}\n${await overview()}`,
+    )
     return 2
   }
+  const command = await load()
   if (ownArguments(args).some((argument) => argument !== 'help' && HELP.has(argument))) {
     const help = command.help ? `\n\n${command.help()}` : ''
     terminal.print(`${usageOf(command).join('\n')}\n\n${command.summary}${help}`)
@@ -46,14 +48,14 @@ const ownArguments = (args: readonly string[]): readonly string[] =>
 
 const usageOf = ({ usage }: Command): string[] => usage.map((form) => `countersign ${form}`)
 
-function flagsOf({ usage }: Command): string[] {
-  const text = usage.join(' ')
-  const settings = text.includes('[settings]') ? Object.keys(SETTING_FLAGS).map((flag) => `--${flag}`) : []
-  return [...(text.match(/--[a-z-]+/g) ?? []), ...settings]
-}
+const flagsOf = ({ usage, settings = [] }: Command): string[] => [
+  ...(usage.join(' ').match(/--[a-z-]+/g) ?? []),
+  ...settings.map((flag) => `--${flag}`),
+]
 
-function overview(): string {
-  const commands = Object.values(COMMANDS).flatMap((command) => [
+async function overview(): Promise<string> {
+  const loaded = await Promise.all(Object.values(COMMANDS).map((load) => load()))
+  const commands = loaded.flatMap((command) => [
     ...usageOf(command).map((form) => `  ${form}`),
     `      ${command.summary}`,
   ])

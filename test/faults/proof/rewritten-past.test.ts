@@ -28,7 +28,7 @@ const url = await runtime.instances[0].listen()
 async function command(name: string, args: readonly string[]): Promise<[number | undefined, string]> {
   const lines: string[] = []
   const terminal = { print: (line: string) => void lines.push(line), note: () => {} }
-  return [await COMMANDS[name]?.run(args, terminal as never), lines.join('\n')]
+  return [await (await COMMANDS[name]?.())?.run(args, terminal as never), lines.join('\n')]
 }
 const verify = (...args: string[]) => command('verify', args)
 const verifyOnline = (id: string, ...args: string[]) => verify(id, '--url', url, '--key', key, ...args)

@@ -37,6 +37,8 @@ function reachedFrom(project: Project, { path, text }: Source): string[] {
   return stringLiterals(text).flatMap(({ value }) => {
     const named = /^@countersign\/([\w-]+)$/.exec(value)?.[1]
     if (named !== undefined) return [`packages/${named}/src/index.ts`]
-    return value.startsWith('.') ? (resolveRelative(project, path, value) ?? []) : []
+    // What is built of a source is named where it will be.
+    const source = value.replace('/dist/bundle/', '/src/')
+    return value.startsWith('.') ? (resolveRelative(project, path, source) ?? []) : []
   })
 }

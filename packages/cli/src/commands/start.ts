@@ -13,6 +13,7 @@ export const SETTING_FLAGS = Object.fromEntries(
 export const start: Command = {
   usage: ['start [settings]'],
   summary: 'start the server, with an embedded PostgreSQL unless --database-url names another',
+  settings: Object.keys(SETTING_FLAGS),
   help: () => `Settings, as a flag or an environment variable [default]:\n${settingsHelp()}`,
   run: async (args, { note }) => {
     const { values } = parseArgs({ args: [...args], options: SETTING_FLAGS })

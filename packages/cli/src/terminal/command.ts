@@ -3,6 +3,8 @@ export interface Command {
   /** The forms of the command, as typed after `countersign`: `tenant create NAME`. */
   readonly usage: readonly [string, ...string[]]
   readonly summary: string
+  /** Flags that its usage sums up as `[settings]`. */
+  readonly settings?: readonly string[]
   /** More lines for `--help`. */
   readonly help?: () => string
   /** Returns the exit code. Throw a UsageError for wrong arguments. */
