@@ -21,6 +21,7 @@ export const clientSession = {
   'session.widen': 'widen() takes the manual restriction away',
   'session.get-workflow-state': "getWorkflowState() resolves to the workflow's state",
   'session.handoff': 'handoff() offers a handoff and resolves to it',
+  'session.ended-cost-nothing': 'sessions that have run tools do not slow down the program once they have ended',
   'open-session.narrows': 'prepare() of openSession says which tools the model may be offered',
   'open-session.judges': 'propose() gives a verdict for each call of an answer',
   'open-session.blocked-run-gives-remedy': 'run() of a blocked call resolves to its remedy and runs nothing',

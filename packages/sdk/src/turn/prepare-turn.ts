@@ -4,6 +4,7 @@ import type { JsonValue, Outcome } from '@countersign/protocol'
 import type { BlockedTurn, PreflightRequest, PreflightResult, PreparedTurn } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall } from '../authority/open-calls.js'
+import { isInsideTool } from '../authority/running-tools.js'
 import { ReplayConfigError, ReplayContractError } from '../base/errors.js'
 import type { JsonObject } from '../base/json-object.js'
 import { writtenJson } from '../base/written-json.js'
@@ -67,9 +68,8 @@ export function narrowRequest(
 }
 
 /** A tool waits for the turn, and the turn would wait for the tool. */
-export function refuseNested({ running, openCalls }: TurnSession, view: RequestView): void {
-  const tool = running.getStore()
-  if (view.tools.length === 0 || tool === undefined || !tool.active || tool.openCalls !== openCalls) return
+export function refuseNested({ openCalls }: TurnSession, view: RequestView): void {
+  if (view.tools.length === 0 || !isInsideTool(openCalls)) return
   throw new ReplayContractError(
     'a wrapped tool made a model call with tools in its own session, and each would wait for the other: ' +
       'run a sub-agent under a session of its own (session.delegate opens it as a handoff), or omit the tools',

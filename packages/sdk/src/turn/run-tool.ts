@@ -1,22 +1,15 @@
-import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { JsonObject } from '@countersign/protocol'
 import type { Authority } from '../authority/authority.js'
 import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
+import { startTool } from '../authority/running-tools.js'
 import { NotExecutedError } from '../base/errors.js'
 import type { ToolContext, ToolExecutor } from '../options/replay-options.js'
 import type { Execution } from './receipts.js'
-
-/** A tool while it runs. */
-export interface RunningTool {
-  readonly openCalls: OpenCalls
-  active: boolean
-}
 
 export interface Runner {
   readonly openCalls: OpenCalls
   readonly authority: () => Authority
   readonly killSignal: AbortSignal
-  readonly running: AsyncLocalStorage<RunningTool>
 }
 
 /** How a run of a tool ended, and what it threw, if it did. */
@@ -29,12 +22,12 @@ export interface Ran {
 export async function runTool(
   { executor, args }: { readonly executor: ToolExecutor; readonly args: unknown },
   call: OpenCall,
-  { openCalls, authority, killSignal, running }: Runner,
+  { openCalls, authority, killSignal }: Runner,
 ): Promise<Ran> {
   const startedAt = new Date()
   const timeoutMs = authority().plan.contracts.get(call.toolName)?.definition.timeouts?.total_ms
   const limit = createTimeLimit(killSignal)
-  const here: RunningTool = { openCalls, active: true }
+  const running = startTool(openCalls)
   try {
     // The tool gets the value that was judged, not an object that the program could still change.
     const judged = call.arguments
@@ -46,14 +39,14 @@ export async function runTool(
         return limit.signal()
       },
     }
-    const work = running.run(here, async () => executor(given, context))
+    const work = running.run(async () => executor(given, context))
     const result = await (timeoutMs === undefined ? work : Promise.race([work, limit.expires(timeoutMs)]))
     return { evidence: { outcome: 'succeeded', startedAt, finishedAt: new Date(), result } }
   } catch (thrown) {
     const outcome = outcomeOf(thrown)
     return { evidence: { outcome, startedAt, finishedAt: new Date(), errorCode: codeOf(thrown) }, thrown }
   } finally {
-    here.active = false
+    running.end()
     limit.clear()
   }
 }

@@ -1,4 +1,3 @@
-import type { AsyncLocalStorage } from 'node:async_hooks'
 import { checkExecution } from '@countersign/engine'
 import type { BlockReason, CaptureLevel, Decision } from '@countersign/protocol'
 import type { Authority, DecidedBy } from '../authority/authority.js'
@@ -16,7 +15,7 @@ import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { enforcementOf, explainToModel } from './gate.js'
 import { type MeantCall, matchCall } from './match-call.js'
 import { executedReceipt, notExecuted } from './receipts.js'
-import { type Ran, type RunningTool, runTool } from './run-tool.js'
+import { type Ran, runTool } from './run-tool.js'
 import type { Verdicts } from './verdicts.js'
 
 /** A tool that runs only for an allowed call. Pass the arguments of the call, and its id to tell equal calls apart. */
@@ -45,8 +44,6 @@ export interface ToolRuntime {
   onBlocked(decision: EnforcementDecision): void
   /** The program called a tool with other arguments than were allowed. */
   onArgumentsDiffer(difference: ArgumentDifference): void
-  /** Set while a tool runs, so that a turn started inside of it can be recognised. */
-  readonly running: AsyncLocalStorage<RunningTool>
   /** Gives gathered evidence to the authority. */
   deliver(): KnownOrPromised<void>
   deliverSoon(): void

@@ -1,4 +1,3 @@
-import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { ReadResponse } from '@countersign/engine'
 import type { Decision, Flows, NarrowedTool } from '@countersign/protocol'
 import type { Authority, DecidedBy, PreparedTurn } from '../authority/authority.js'
@@ -11,7 +10,6 @@ import type { ReplaySettings } from '../options/replay-settings.js'
 import type { OfferedTool, Provider, RequestView } from '../providers/provider.js'
 import type { Approver } from './checkpoints.js'
 import type { Continuations } from './continuations.js'
-import type { RunningTool } from './run-tool.js'
 import type { Trace } from './trace.js'
 import type { ModelAnswer } from './turn-hooks.js'
 import type { TurnQueue } from './turn-queue.js'
@@ -21,7 +19,6 @@ export interface TurnSession {
   readonly settings: ReplaySettings
   readonly openCalls: OpenCalls
   readonly queue: TurnQueue
-  readonly running: AsyncLocalStorage<RunningTool>
   readonly conversations: Conversations
   readonly continuations: Continuations
   /** Flows are needed: for captures, for the server, or for contracts with `sources`. */

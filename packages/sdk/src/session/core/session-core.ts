@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { NarrowingSnapshot } from '@countersign/protocol'
 import type { Authority, DecidedBy, KillCause } from '../../authority/authority.js'
@@ -13,7 +12,6 @@ import type { Report } from '../../base/diagnostics.js'
 import { ReplayConfigError, ReplayKillError, ReplayUnavailableError } from '../../base/errors.js'
 import type { KnownOrPromised } from '../../base/steps.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
-import type { RunningTool } from '../../turn/run-tool.js'
 import type { Stance } from '../../turn/turn-session.js'
 import { attachSharedSession } from './attach-shared-session.js'
 import { ATTACHED_AS, type Attachment, attachPlan, DEFAULT_AGENT } from './attachment.js'
@@ -26,7 +24,6 @@ export interface SessionCore {
   readonly settings: ReplaySettings
   readonly report: Report
   readonly openCalls: OpenCalls
-  readonly running: AsyncLocalStorage<RunningTool>
   readonly killSignal: AbortSignal
   /** Called when the session takes no more calls. */
   onEnd(listener: () => void): void
@@ -170,7 +167,6 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     report,
     openCalls,
     transport,
-    running: new AsyncLocalStorage(),
     killSignal: killing.signal,
     onEnd: (listener) => void endListeners.push(listener),
     server: () => server,

@@ -51,10 +51,9 @@ export function createSessionParts(settings: ReplaySettings, providerName: strin
 }
 
 function runtimeOf(core: SessionCore, notes: SessionNotes, verdicts: Verdicts): ToolRuntime {
-  const { settings, openCalls, running, killSignal } = core
+  const { settings, openCalls, killSignal } = core
   return {
     openCalls,
-    running,
     killSignal,
     verdicts,
     answersBlocked: settings.gate === 'answer',
@@ -71,13 +70,12 @@ function runtimeOf(core: SessionCore, notes: SessionNotes, verdicts: Verdicts): 
 }
 
 function turnsOf(core: SessionCore, notes: SessionNotes, captures: ReplayCaptures): TurnSession {
-  const { settings, openCalls, running, report } = core
+  const { settings, openCalls, report } = core
   const queue = createTurnQueue({ onLongWait: () => reportLongWait(core) })
   core.onEnd(queue.release)
   return {
     settings,
     openCalls,
-    running,
     notes,
     queue,
     conversations: createConversations(settings.apiKey),
