@@ -46,6 +46,8 @@ export const whatTheServiceDoes = {
   'scale.pgbouncer': 'The service works behind PgBouncer in transaction mode, with fewer connections to PostgreSQL than it opens',
   'scale.tenant-keys':
     'Every key of a table starts with the tenant and no reference leads out of it, except a directory and the tables of no tenant, which are named',
+  'scale.distribute':
+    'countersign distribute prints one statement for every table of the database, in an order that its foreign keys allow, and changes nothing',
   'plan.lookup.says-approved': 'The lookup tells whether an approved compiled plan exists for an agent and environment',
   'plan.zero-config': 'A client with an API key and no contracts attaches the approved plan and is governed by it',
   'capture.batch-ingestion': 'The service takes observed tool calls in batches',

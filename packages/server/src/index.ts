@@ -13,6 +13,7 @@ export {
   changeQuota,
   createKey,
   createTenant,
+  distributionOf,
   dropAside,
   findAside,
   keysOf,

@@ -1,6 +1,9 @@
 import { afterAll, expect, test } from 'vitest'
+import { readConfig } from '../../../packages/server/src/base/config.js'
 import { connect } from '../../../packages/server/src/postgres/database.js'
+import { DIRECTORY, OF_NO_TENANT } from '../../../packages/server/src/postgres/distribution.js'
 import type { Sql } from '../../../packages/server/src/postgres/sql.js'
+import { distributionOf } from '../../../packages/server/src/process/operator.js'
 import { createTestDatabase } from '../../support/postgres/database.js'
 import { proves } from '../../support/proves.js'
 
@@ -10,24 +13,6 @@ afterAll(async () => {
   await sql.end({ timeout: 5 })
   await database.drop()
 })
-
-/** Keys that find a tenant, and so cannot start with one: small, seldom written, and the same on every shard. */
-const DIRECTORY = [
-  'api_keys_key_hash_key',
-  'mail_tokens_token_hash_key',
-  'refresh_tokens_token_hash_key',
-  'users_email_key_key',
-]
-
-/** Tables of no tenant, and how often they are written. None of them by a turn but `buckets`, by its owner. */
-const OF_NO_TENANT: Readonly<Record<string, string>> = {
-  buckets: 'a row for each tenant or address; unlogged',
-  decision_counts_until: 'one row, once a minute',
-  jobs: 'a row for each job, when it runs',
-  ledger_seals: 'a row for each batch of signed heads',
-  ledger_signing: 'one row, with each batch',
-  schema_migrations: 'by upgrades',
-}
 
 /** Where the tables of `schema` cannot be divided by tenant, in words. */
 async function undividable(schema: string, from: Sql = sql): Promise<string[]> {
@@ -45,7 +30,7 @@ async function undividable(schema: string, from: Sql = sql): Promise<string[]> {
       (select attname from pg_attribute where attrelid = c.confrelid and attnum = c.confkey[1]) as other
     from pg_constraint c join pg_class t on t.oid = c.conrelid
     where c.contype = 'f' and t.relnamespace = ${schema}::regnamespace`
-  const isDivided = ({ table }: { table: string }) => OF_NO_TENANT[table] === undefined
+  const isDivided = ({ table }: { table: string }) => !OF_NO_TENANT.has(table)
   return [
     ...keyless.filter(isDivided).map(({ table }) => `${table} has no primary key`),
     ...keys
@@ -64,7 +49,7 @@ proves('scale.tenant-keys', async () => {
     { name: string }[]
   >`select relname as name from pg_class where relnamespace = 'public'::regnamespace`
   const there = new Set(rows.map(({ name }) => name))
-  expect([...DIRECTORY, ...Object.keys(OF_NO_TENANT)].filter((name) => !there.has(name))).toEqual([])
+  expect([...DIRECTORY, ...OF_NO_TENANT.keys()].filter((name) => !there.has(name))).toEqual([])
 })
 
 test('the check sees a key, a reference and a table that cannot be divided', async () => {
@@ -80,4 +65,57 @@ test('the check sees a key, a reference and a table that cannot be divided', asy
     expect.stringContaining('does not start with the tenant'),
     'parts_thing_fkey of parts refers beyond the tenant',
   ])
+})
+
+/** The functions of Citus, as far as they refuse: what is not placed in its turn, or has a key beyond its machine. */
+const CITUS = `
+  create schema citus;
+  create table citus.pg_dist_partition (logicalrelid regclass primary key, by text, partmethod "char", repmodel "char");
+  create function citus.place(placed regclass, divided text) returns void language plpgsql as $$
+    declare wrong text;
+    begin
+      select k.relname into wrong from pg_index i join pg_class k on k.oid = i.indexrelid
+      where divided is not null and i.indrelid = placed and i.indisunique and not exists (
+        select from pg_attribute a where a.attrelid = placed and a.attname = divided and a.attnum = any (i.indkey::int2[]));
+      if wrong is not null then raise '% does not hold %', wrong, divided; end if;
+      select c.conname into wrong from pg_constraint c left join citus.pg_dist_partition p on p.logicalrelid = c.confrelid
+      where c.contype = 'f' and c.conrelid = placed and (p.logicalrelid is null or (divided is null and p.by is not null));
+      if wrong is not null then raise '% refers to a table that is not there', wrong; end if;
+      insert into citus.pg_dist_partition
+      values (placed, divided, case when divided is null then 'n' else 'h' end, case when divided is null then 't' else 's' end);
+    end $$;
+  create function citus.create_reference_table(placed regclass) returns void
+    language sql as $$ select citus.place(placed, null) $$;
+  create function citus.create_distributed_table(placed regclass, by text, colocate_with text) returns void
+    language plpgsql as $$ begin
+      if colocate_with <> 'none' and not exists (select from citus.pg_dist_partition where logicalrelid = colocate_with::regclass)
+      then raise '% is not there', colocate_with; end if;
+      perform citus.place(placed, by);
+    end $$;`
+
+proves('scale.distribute', 'what distribute prints places every table, and nothing is left to print', async () => {
+  const config = readConfig({ DATABASE_URL: database.url })
+  const statements = await distributionOf(config)
+  const tables = await sql<{ name: string }[]>`select tablename as name from pg_tables where schemaname = 'public'`
+  const [setting, ...placements] = statements
+  expect(setting).toBe('set citus.enable_local_reference_table_foreign_keys to off;')
+  const printed = placements.map((statement) => /_table\('(\w+)'/.exec(statement)?.[1])
+  expect(printed.toSorted()).toEqual(tables.map(({ name }) => name).toSorted())
+  expect(statements).toContain("select create_reference_table('api_keys');")
+  expect(statements).toContain("select create_distributed_table('content', 'tenant_id', colocate_with => 'sessions');")
+  expect(statements).toContain("select create_distributed_table('buckets', 'owner', colocate_with => 'sessions');")
+
+  await sql.unsafe(CITUS)
+  const [{ name = '' } = {}] = await sql<{ name: string }[]>`select current_database() as name`
+  await sql.unsafe(`alter database ${name} set search_path = public, citus`)
+  await sql.unsafe(`set search_path = public, citus; ${statements.join('\n')}`)
+  expect(await distributionOf(config)).toEqual([])
+})
+
+test('the stand-in for Citus refuses a wrong order and a key beyond its machine', async () => {
+  const run = (text: string) => sql.unsafe(`set search_path = wrong, citus; ${text}`)
+  await expect(run(`select create_distributed_table('things', 'tenant_id', colocate_with => 'none')`)).rejects.toThrow(
+    'things_pkey does not hold tenant_id',
+  )
+  await expect(run(`select create_reference_table('parts')`)).rejects.toThrow('parts_thing_fkey refers to a table')
 })

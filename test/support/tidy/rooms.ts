@@ -66,7 +66,7 @@ export const ROOMS: Rooms = {
     'process',
   ],
   gateway: ['base', 'http', 'wire', 'hooks', 'mcp', 'process'],
-  cli: ['policy', 'terminal', 'report', 'api', 'commands'],
+  cli: ['policy', 'terminal', 'report', 'api', 'commands', 'commands/operator'],
   dashboard: ['api', 'text', 'styles', 'components/basic', 'components/form', 'components/layout', 'pages'],
 }
 

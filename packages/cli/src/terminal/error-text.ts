@@ -34,6 +34,7 @@ const EXPECTED = new Set([
   'BackupError',
   'ConfigError',
   'DatabaseTrouble',
+  'DistributionError',
   'FolderInUse',
   'ListenError',
   'MigrationError',

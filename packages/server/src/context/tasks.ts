@@ -29,7 +29,10 @@ export type Tasks = {
 export type TaskThread = WorkerThread<Tasks>
 
 /** The program of the thread, as it was built: also where tests run this file from its source. */
-const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? '../../dist/bundle/worker.js' : './worker.js', import.meta.url)
+const PROGRAM = new URL(
+  import.meta.url.endsWith('.ts') ? '../../dist/bundle/worker.js' : './worker.js',
+  import.meta.url,
+)
 
 /** One body at a time, which as objects takes twenty times its length at most. The memory `parsed_bodies` bounds how many wait. */
 export const REQUEST_THREAD_LIMITS: ThreadLimits = { timeLimitMs: 10_000, memoryMb: 128, waitingPerTenant: 256 }

@@ -6,6 +6,7 @@ import { createGunzip, createGzip } from 'node:zlib'
 import { connect, takeTime } from '../postgres/database.js'
 import { firstAnswer } from '../postgres/first-answer.js'
 import { MIGRATIONS, migrate, readMigrations } from '../postgres/migrate.js'
+import { type Reference, referencedFirst } from '../postgres/referenced-first.js'
 import type { Tx } from '../postgres/sql.js'
 
 /** Why a backup cannot be made or read back. The message says what to do. */
@@ -180,7 +181,7 @@ async function listTables(tx: Tx): Promise<TableHeader[]> {
     where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
       and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
     group by c.relname order by c.relname`
-  const references = await tx<{ from: string; to: string }[]>`
+  const references = await tx<Reference[]>`
     select f.relname as from, t.relname as to
     from pg_constraint k join pg_class f on f.oid = k.conrelid join pg_class t on t.oid = k.confrelid
     where k.contype = 'f' and k.conrelid <> k.confrelid and f.relnamespace = current_schema()::regnamespace`
@@ -188,20 +189,6 @@ async function listTables(tx: Tx): Promise<TableHeader[]> {
     rows.filter(({ table }) => !LEFT_OUT.has(table)),
     references,
   )
-}
-
-/** Each table comes after the tables that its rows refer to. */
-function referencedFirst(tables: TableHeader[], references: readonly { from: string; to: string }[]): TableHeader[] {
-  const ordered: TableHeader[] = []
-  const waiting = [...tables]
-  while (waiting.length > 0) {
-    const isWaiting = (table: string) => waiting.some((other) => other.table === table)
-    const next = waiting.findIndex(({ table }) => !references.some(({ from, to }) => from === table && isWaiting(to)))
-    if (next < 0)
-      throw new BackupError(`tables refer to each other in a cycle: ${waiting.map((t) => t.table).join(', ')}`)
-    ordered.push(...waiting.splice(next, 1))
-  }
-  return ordered
 }
 
 /** Rows are written as PostgreSQL writes them: no number or time is converted by JavaScript. */

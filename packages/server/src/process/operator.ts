@@ -3,6 +3,7 @@ import { LIMITS, type Quota } from '@countersign/protocol'
 import type { Config } from '../base/config.js'
 import { makeApiKey, makeId } from '../base/crypto/secrets.js'
 import { createDatabase } from '../postgres/database.js'
+import { alreadyPlaced, BEFORE_PLACEMENTS, placement, placeTables } from '../postgres/distribution.js'
 import { codeVersion, databaseVersion, holdsNothing, migrate } from '../postgres/migrate.js'
 import type { Tx } from '../postgres/sql.js'
 import { countActiveKeys, insertKey, type KeyRow, listKeys, revokeKey } from '../store/accounts/api-keys.js'
@@ -94,6 +95,14 @@ export const backUpTo = (file: string, config: Config): Promise<number> =>
 /** Fills the configured database, which must be empty, from a backup. Returns the rows read. */
 export const restoreFrom = (file: string, config: Config, options: RestoreOptions = {}): Promise<number> =>
   withDatabase(config, (url) => restoreBackup(file, url, options), 'old or new')
+
+/** The calls of Citus that divide the database by tenant, as far as that is not done yet. */
+export const distributionOf = (config: Config): Promise<string[]> =>
+  inTransaction(config, async (tx) => {
+    const placed = await alreadyPlaced(tx)
+    const missing = (await placeTables(tx)).filter(({ table }) => !placed.has(table))
+    return missing.length === 0 ? [] : [BEFORE_PLACEMENTS, ...missing.map(placement)]
+  })
 
 /** So many are listed; whoever has more looks at the metrics first. */
 const LISTED_AT_MOST = 1_000

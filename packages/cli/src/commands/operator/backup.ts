@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { backUpTo, configOf, type Flags } from '@countersign/server'
-import { type Command, UsageError } from '../terminal/command.js'
-import { DATABASE_USAGE, SETTING_FLAGS } from './start.js'
+import { type Command, UsageError } from '../../terminal/command.js'
+import { DATABASE_USAGE, SETTING_FLAGS } from '../start.js'
 
 export const backup: Command = {
   usage: [`backup FILE [--overwrite] ${DATABASE_USAGE}`],

@@ -10,9 +10,9 @@ import {
   type SetAsideKey,
   setAsideOf,
 } from '@countersign/server'
-import { columns } from '../terminal/columns.js'
-import { type Command, UsageError } from '../terminal/command.js'
-import { DATABASE_USAGE, SETTING_FLAGS } from './start.js'
+import { columns } from '../../terminal/columns.js'
+import { type Command, UsageError } from '../../terminal/command.js'
+import { DATABASE_USAGE, SETTING_FLAGS } from '../start.js'
 
 export const setAside: Command = {
   usage: [

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { configOf, type Flags, restoreFrom } from '@countersign/server'
-import { type Command, UsageError } from '../terminal/command.js'
-import { DATABASE_USAGE, SETTING_FLAGS } from './start.js'
+import { type Command, UsageError } from '../../terminal/command.js'
+import { DATABASE_USAGE, SETTING_FLAGS } from '../start.js'
 
 export const restore: Command = {
   usage: [`restore FILE [--revoke-access] ${DATABASE_USAGE}`],

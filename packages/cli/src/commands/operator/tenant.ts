@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util'
 import { QUOTA_NAMES, QUOTAS, type Quota } from '@countersign/protocol'
 import { changeQuota, configOf, createTenant, type Flags, tenantsOf } from '@countersign/server'
-import { columns } from '../terminal/columns.js'
-import { type Command, UsageError } from '../terminal/command.js'
-import { snakeJson } from '../terminal/snake-json.js'
-import { DATABASE_USAGE, SETTING_FLAGS } from './start.js'
+import { columns } from '../../terminal/columns.js'
+import { type Command, UsageError } from '../../terminal/command.js'
+import { snakeJson } from '../../terminal/snake-json.js'
+import { DATABASE_USAGE, SETTING_FLAGS } from '../start.js'
 
 export const tenant: Command = {
   usage: [

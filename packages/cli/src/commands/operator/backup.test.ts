@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { proves } from '../../../../test/support/proves.js'
-import { snakeJson } from '../terminal/snake-json.js'
+import { proves } from '../../../../../test/support/proves.js'
+import { snakeJson } from '../../terminal/snake-json.js'
 import { backup } from './backup.js'
 
 proves('cli.consistent', 'a backup that exists is not overwritten unasked', async () => {
