@@ -66,14 +66,34 @@ async function untilAcknowledged(all: readonly Claims[], more: number, sinceMs: 
   }
 }
 
-/** A machine that comes back may wait for something to be written before it is well again. */
+/**
+ * The primary, as soon as both others follow it: Patroni calls a machine that was away well before it has caught up. Such
+ * a machine may wait for something to be written.
+ */
 async function healthy(): Promise<Machine> {
   const write = () => void sql`select pg_logical_emit_message(true, 'test', ''), pg_switch_wal()`.catch(() => {})
   const writing = setInterval(write, 2_000)
   try {
-    return await cluster.healthy()
+    for (;;) {
+      const primary = await cluster.healthy()
+      if ((await followers(primary)) === 2) return primary
+      await sleep(500)
+    }
   } finally {
     clearInterval(writing)
+  }
+}
+
+async function followers(primary: Machine): Promise<number> {
+  const own = connect({ url: cluster.urlOf(primary) }, { max: 1 })
+  try {
+    const [row] = await own<{ following: number }[]>`
+      select count(*)::int as following from pg_stat_replication where state = 'streaming'`
+    return row?.following ?? 0
+  } catch {
+    return 0
+  } finally {
+    await own.end({ timeout: 1 })
   }
 }
 
@@ -102,12 +122,12 @@ const secondsOf = (ms: number | undefined) => Number(((ms ?? 0) / 1_000).toFixed
 const middle = (sorted: readonly number[]) => sorted[Math.floor((sorted.length - 1) / 2)]
 const rising = (values: readonly number[]) => values.toSorted((a, b) => a - b)
 
-proves(
-  'scale.failover.nothing-lost',
-  'the primary is lost under load, again and again: nothing acknowledged is gone, nothing happens twice',
-  async () => {
-    const everything: Claims[] = []
-    for (const [name, lossOf] of Object.entries(LOSSES)) {
+for (const [name, lossOf] of Object.entries(LOSSES)) {
+  proves(
+    'scale.failover.nothing-lost',
+    `the primary is ${name} under load, again and again: nothing acknowledged is gone, nothing happens twice`,
+    async () => {
+      const everything: Claims[] = []
       const times: number[] = []
       const refused: number[] = []
       const codes = new Map<string, number>()
@@ -121,19 +141,20 @@ proves(
         }
         console.log(`${name}, round ${round + 1}: a write was accepted again after ${secondsOf(againMs)} s`)
       }
+      await healthy()
+      const verdict = await judge(everything, sql)
       const figures = {
         loss: name,
         rounds: ROUNDS,
         again_s: { median: secondsOf(middle(rising(times))), worst: secondsOf(Math.max(...times)) },
         refused: { ...Object.fromEntries(codes) },
         refused_after_s: { median: secondsOf(middle(rising(refused))), worst: secondsOf(rising(refused).at(-1)) },
+        sessions: everything.length,
+        ...verdict,
       }
       console.log(JSON.stringify(figures))
-    }
-    await healthy()
-    const verdict = await judge(everything, sql)
-    console.log(JSON.stringify({ sessions: everything.length, ...verdict }))
-    expect(verdict).toMatchObject({ lost: 0, usedTwice: 0, allowsAfterKill: 0, problems: [] })
-    expect(verdict.acknowledged).toBeGreaterThan(everything.length * 10)
-  },
-)
+      expect(verdict).toMatchObject({ lost: 0, usedTwice: 0, allowsAfterKill: 0, problems: [] })
+      expect(verdict.acknowledged).toBeGreaterThan(everything.length * 10)
+    },
+  )
+}
