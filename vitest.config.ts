@@ -51,6 +51,7 @@ export default defineConfig({
       stage('server', ['test/server/**/*.test.ts'], { ...database, ...kept }),
       stage('scenarios', ['test/scenarios/**/*.test.ts'], { ...database, ...kept }),
       stage('frameworks', ['test/frameworks/**/*.test.ts'], {
+        ...kept,
         globalSetup: ['./test/frameworks/frameworks-setup.ts', ...database.globalSetup],
       }),
       stage('faults', ['test/faults/**/*.test.ts'], { ...database, ...kept }),
