@@ -1,5 +1,5 @@
 export { type GatewaySettings, readSettings, SETTINGS, SettingsError, settingsHelp } from './base/settings.js'
 export { type GatewayFlags, runGateway, runMcp } from './main.js'
-export { approveChange, changesIn, type PinChange, PinsError } from './mcp/file-pins.js'
+export { approveChange, changesIn, type PinChange, PinsError } from './mcp/pins/file-pins.js'
 export { McpFlagError, type McpFlags } from './process/run-mcp.js'
 export { type Gateway, type GatewayParts, startGateway } from './process/start-gateway.js'

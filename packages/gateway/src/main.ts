@@ -31,5 +31,5 @@ export async function runMcp(
   const stop = new AbortController()
   process.once('SIGTERM', () => stop.abort()).once('SIGINT', () => stop.abort())
   const { env, stdin: input, stdout: output } = process
-  return startMcp(flags, command, { say, env, input, output, signal: stop.signal })
+  return startMcp(flags, command, { say, env, fetch: globalThis.fetch, input, output, signal: stop.signal })
 }

@@ -65,7 +65,7 @@ export const ROOMS: Rooms = {
     'http',
     'process',
   ],
-  gateway: ['base', 'http', 'wire', 'hooks', 'mcp', 'process'],
+  gateway: ['base', 'http', 'wire', 'hooks', 'mcp/pins', 'mcp', 'process'],
   cli: ['policy', 'terminal', 'report', 'api', 'commands', 'commands/operator'],
   dashboard: ['api', 'text', 'styles', 'components/basic', 'components/form', 'components/layout', 'pages'],
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
-import { approveChange, changesIn, createFilePins } from './file-pins.js'
+import { approveChange, changesIn, createFilePins } from './pins/file-pins.js'
 import { createToolCatalog } from './tool-catalog.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'countersign-pins-'))

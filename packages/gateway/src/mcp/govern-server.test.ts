@@ -4,8 +4,8 @@ import { openSession } from '@countersign/sdk'
 import { afterEach, expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
 import { createServerGovernor } from './govern-server.js'
+import { createMemoryPins } from './pins/definition-pins.js'
 import { createToolCalls } from './tool-calls.js'
-import { createMemoryPins } from './tool-catalog.js'
 
 const POLICIES = fileURLToPath(new URL('../../../../examples/mcp-policies', import.meta.url))
 

@@ -1,9 +1,11 @@
 import type { JsonObject } from '@countersign/protocol'
 import type { Session } from '@countersign/sdk'
-import { errorFor, INVALID_PARAMS, isObject, type RpcRequest, type RpcResponse, resultFor } from './message.js'
+import { isObject } from '../base/is-object.js'
+import { errorFor, INVALID_PARAMS, type RpcRequest, type RpcResponse, resultFor } from './message.js'
+import type { DefinitionPins } from './pins/definition-pins.js'
 import { envelopeOf, readToolCall } from './read-tool-call.js'
 import type { HostCall, Stop, ToolCalls } from './tool-calls.js'
-import { createToolCatalog, type DefinitionPins, toolsIn } from './tool-catalog.js'
+import { createToolCatalog, toolsIn } from './tool-catalog.js'
 import { canonicalName, meantTool } from './tool-names.js'
 import { isModernRequest, refusedResult } from './tool-result.js'
 

@@ -2,8 +2,8 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { Session } from '@countersign/sdk'
 import { namedSession } from '../base/session-header.js'
 import { createServerGovernor, type ServerGovernor } from './govern-server.js'
+import type { DefinitionPins } from './pins/definition-pins.js'
 import { createToolCalls, type ToolCalls } from './tool-calls.js'
-import type { DefinitionPins } from './tool-catalog.js'
 
 /** What of a request says which session it belongs to. */
 export interface SessionClues {

@@ -1,5 +1,6 @@
 import { parseStrictJson } from '@countersign/engine'
 import type { JsonObject, JsonValue } from '@countersign/protocol'
+import { isObject } from '../base/is-object.js'
 
 /** The id of a JSON-RPC request. */
 export type MessageId = string | number
@@ -113,9 +114,6 @@ function parsedOrUndefined(text: string): JsonValue | undefined {
     return undefined
   }
 }
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A key for maps: the ids 1 and "1" are two. */
 export const idKey = (id: MessageId): string => `${typeof id} ${id}`

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
-import { isObject } from './message.js'
+import { isObject } from '../base/is-object.js'
 
 export type ToolCallReading =
   | { readonly ok: true; readonly name: string; readonly arguments: JsonObject }

@@ -3,8 +3,8 @@ import { openSession, type ReplayOptions } from '@countersign/sdk'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
 import { createLineReader } from './lines.js'
+import { createMemoryPins } from './pins/definition-pins.js'
 import { createRelay } from './relay.js'
-import { createMemoryPins } from './tool-catalog.js'
 
 type Rpc = { id?: string | number; method?: string; params?: JsonObject; result?: JsonObject; error?: JsonObject }
 

@@ -3,8 +3,8 @@ import type { Readable, Writable } from 'node:stream'
 import type { Session } from '@countersign/sdk'
 import { createLineReader, MAX_MESSAGE_BYTES } from './lines.js'
 import { errorFor, INVALID_REQUEST, writeMessage } from './message.js'
+import type { DefinitionPins } from './pins/definition-pins.js'
 import { createRelay } from './relay.js'
-import type { DefinitionPins } from './tool-catalog.js'
 
 export interface StdioProxyOptions {
   /** The same session at every call. Opened when it is first needed. */

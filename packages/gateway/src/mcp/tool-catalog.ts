@@ -1,21 +1,7 @@
 import { hashValue } from '@countersign/engine'
 import type { JsonObject, JsonValue } from '@countersign/protocol'
-import { isObject } from './message.js'
-
-/** A tool as its server defines it. */
-export interface ToolDefinition {
-  readonly name: string
-  /** Of everything that a model or a person is told about the tool, and of the name. */
-  readonly hash: string
-  /** As the server wrote it. */
-  readonly written: JsonObject
-}
-
-/** Remembers how tools were defined when somebody relied on it. */
-export interface DefinitionPins {
-  /** The names of the tools among these whose definition is another than the approved one. Rejects if nobody can say. */
-  changed(definitions: readonly ToolDefinition[]): Promise<ReadonlySet<string>>
-}
+import { isObject } from '../base/is-object.js'
+import type { DefinitionPins, ToolDefinition } from './pins/definition-pins.js'
 
 /** The tools that a server offers. */
 export interface ToolCatalog {
@@ -91,19 +77,3 @@ function twice(tools: readonly JsonObject[]): string[] {
 /** The tools of a list; everything else in it is not one. */
 export const toolsIn = (result: JsonObject): JsonObject[] =>
   Array.isArray(result.tools) ? result.tools.filter(isObject) : []
-
-/** Pins of this process alone: a definition holds as it was first seen, until the process ends. */
-export function createMemoryPins(): DefinitionPins {
-  const pinned = new Map<string, string>()
-  return {
-    async changed(definitions) {
-      const found = new Set<string>()
-      for (const { name, hash } of definitions) {
-        const first = pinned.get(name)
-        if (first === undefined) pinned.set(name, hash)
-        else if (first !== hash) found.add(name)
-      }
-      return found
-    },
-  }
-}

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { NotExecutedError } from '@countersign/sdk'
-import { isObject, type RpcResponse } from './message.js'
+import { isObject } from '../base/is-object.js'
+import type { RpcResponse } from './message.js'
 
 /** The upstream answered, and the tool did not do its work. The answer goes to the host as it came. */
 export class ToolFailed extends Error {

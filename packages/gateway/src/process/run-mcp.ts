@@ -1,9 +1,10 @@
-import { openSession, prepareContracts, type ReplayOptions, type Session } from '@countersign/sdk'
+import type { Environment } from '@countersign/protocol'
+import { openSession, prepareContracts, type ReplayOptions, readEnvironment, type Session } from '@countersign/sdk'
 import { serverNameProblem } from '../base/mcp-servers.js'
 import { jsonValue, oneOf, webAddress } from '../base/setting-values.js'
-import { createFilePins } from '../mcp/file-pins.js'
+import { SETTINGS } from '../base/settings.js'
+import { choosePins, type PinPlaces } from '../mcp/pins/choose-pins.js'
 import { runStdioProxy, type StdioProxyOptions } from '../mcp/stdio-proxy.js'
-import { createMemoryPins } from '../mcp/tool-catalog.js'
 
 /** What `countersign mcp` was told. */
 export interface McpFlags {
@@ -28,16 +29,19 @@ export class McpFlagError extends Error {
 /** What the proxy has of the process that it runs in. */
 export interface McpParts extends Pick<StdioProxyOptions, 'input' | 'output' | 'signal' | 'env'> {
   readonly say: (sentence: string) => void
+  /** Sends requests to the service. */
+  readonly fetch: typeof globalThis.fetch
 }
 
 /** Stands between a host and an MCP server that it starts. Resolves to the exit code. */
 export async function startMcp(
   flags: McpFlags,
   command: readonly [string, ...string[]],
-  { say, env, ...streams }: McpParts,
+  { say, env, fetch, ...streams }: McpParts,
 ): Promise<number> {
   const server = checkedServer(flags.server)
-  const options = sessionOptions(flags, say)
+  const service = serviceOf(flags, env, fetch)
+  const options = sessionOptions(flags, service, say)
   // Wrong contracts are said at once; the session is opened when a host needs it.
   if (options.contractsDir !== undefined) prepareContracts(options.contractsDir)
   let session: Session<unknown> | null = null
@@ -52,13 +56,40 @@ export async function startMcp(
       await session?.close()
     },
     server,
-    pins: flags.pins === undefined ? createMemoryPins() : createFilePins(flags.pins, { agent: flags.agent, server }),
+    pins: choosePins(pinPlaces(flags, service), { agent: flags.agent, server }),
     command,
     env: environmentOfServer(env),
     note: say,
     ...streams,
   })
 }
+
+interface Service {
+  /** Null where there is none to ask. */
+  readonly apiKey: string | null
+  readonly runtimeUrl: string
+  readonly environment: Environment
+  readonly fetch: typeof globalThis.fetch
+}
+
+function serviceOf(flags: McpFlags, env: NodeJS.ProcessEnv, fetch: typeof globalThis.fetch): Service {
+  const { apiKey, apiUrl, environment } = readEnvironment(env)
+  return {
+    apiKey,
+    runtimeUrl: flagValue(flags, 'api-url') ?? apiUrl ?? SETTINGS.apiUrl.default,
+    environment: flagValue(flags, 'environment') ?? ENVIRONMENTS.find((one) => one === environment) ?? 'production',
+    fetch,
+  }
+}
+
+/** The service keeps them where it governs the session. */
+function pinPlaces(flags: McpFlags, { apiKey, ...service }: Service): PinPlaces {
+  const usual = flags.contracts === undefined && service.environment === 'development' ? 'shadow' : 'enforce'
+  const isKept = apiKey !== null && (flagValue(flags, 'mode') ?? usual) === 'enforce'
+  return { file: flags.pins ?? null, service: isKept ? { ...service, apiKey } : null }
+}
+
+const ENVIRONMENTS = ['development', 'staging', 'production'] as const
 
 function runByGateway(): never {
   throw new Error('the gateway runs the tools of MCP servers itself')
@@ -73,7 +104,7 @@ function checkedServer(name: string | undefined): string | null {
 /** The flags that are checked here, by name. */
 const READERS = {
   mode: oneOf(['observe', 'shadow', 'enforce']),
-  environment: oneOf(['development', 'staging', 'production']),
+  environment: oneOf(ENVIRONMENTS),
   'unmatched-policy': oneOf(['block', 'allow']),
   'capture-level': oneOf(['metadata', 'redacted', 'full']),
   'api-url': webAddress,
@@ -94,7 +125,11 @@ function flagValue<Name extends keyof typeof READERS>(
   }
 }
 
-function sessionOptions(flags: McpFlags, say: (sentence: string) => void): ReplayOptions & { tools: object } {
+function sessionOptions(
+  flags: McpFlags,
+  { apiKey, runtimeUrl, fetch }: Service,
+  say: (sentence: string) => void,
+): ReplayOptions & { tools: object } {
   const { agent, session, contracts } = flags
   const mode = flagValue(flags, 'mode')
   const given = {
@@ -106,7 +141,9 @@ function sessionOptions(flags: McpFlags, say: (sentence: string) => void): Repla
     environment: flagValue(flags, 'environment'),
     unmatchedPolicy: flagValue(flags, 'unmatched-policy'),
     captureLevel: flagValue(flags, 'capture-level'),
-    runtimeUrl: flagValue(flags, 'api-url'),
+    apiKey: apiKey ?? undefined,
+    runtimeUrl,
+    fetch,
     principal: flagValue(flags, 'principal'),
     // Standard output belongs to the protocol.
     diagnostics: ({ type, ...facts }: { readonly type: string }) => say(`${type} ${JSON.stringify(facts)}`),

@@ -1,5 +1,5 @@
 import { pinTools, type SeenTools } from '@countersign/sdk'
-import type { DefinitionPins, ToolDefinition } from './tool-catalog.js'
+import type { DefinitionPins, ToolDefinition } from './definition-pins.js'
 
 /** The service is asked again after this: somebody may have approved another definition. */
 const TRUSTED_MS = 30_000

@@ -1,8 +1,8 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject } from '@countersign/protocol'
-import { isObject } from './message.js'
-import type { DefinitionPins, ToolDefinition } from './tool-catalog.js'
+import { isObject } from '../../base/is-object.js'
+import type { DefinitionPins, ToolDefinition } from './definition-pins.js'
 
 /** A definition of a tool as it is kept in a file of pins. */
 interface PinnedTool {
