@@ -1,10 +1,11 @@
 import { ReplayConfigError, ReplayContractError, ReplayKillError } from '../base/errors.js'
 import { isObject, type JsonObject } from '../base/json-object.js'
 import { isClientStream, readableOf } from '../clients/client-stream.js'
-import { endpointOf } from '../clients/endpoints.js'
+import { type Endpoint, endpointOf } from '../clients/endpoints.js'
 import { readEventStream } from '../clients/event-stream.js'
 import type { ModelCall } from '../clients/govern-client.js'
 import { parseReceived, type ReceivedTexts, receivedText } from '../clients/received-texts.js'
+import { textResponse } from '../clients/text-response.js'
 import { openaiChat } from '../providers/openai-chat/openai-chat.js'
 import type { Provider } from '../providers/provider.js'
 import { createTurnMemory, type WireAnswer, type WireRequest } from './turn-memory.js'
@@ -23,9 +24,10 @@ export interface FetchGovernor {
  */
 export function createSessionFetch(governor: FetchGovernor, upstream: Fetch): Fetch {
   const memory = createTurnMemory()
+  const endpointAt = lastEndpoint()
   return async (input, init) => {
     const { method, url } = addressOf(input, init)
-    const endpoint = endpointOf(method, url)
+    const endpoint = endpointAt(method, url)
     if (endpoint.as === 'refused' && governor.binds()) return refuse(openaiChat, notGoverned(method, url))
     if (endpoint.as !== 'governed') return upstream(input, init)
     const { provider } = endpoint
@@ -36,6 +38,15 @@ export function createSessionFetch(governor: FetchGovernor, upstream: Fetch): Fe
       return governor.binds() ? refuse(provider, new ReplayConfigError(NO_JSON, null)) : upstream(input, init)
     }
     return memory.remember(request, () => runTurn(governor, { provider, body, request, texts }, upstream))
+  }
+}
+
+/** A client asks the same endpoint again and again. */
+function lastEndpoint(): typeof endpointOf {
+  let last: { readonly method: string; readonly url: string; readonly endpoint: Endpoint } | null = null
+  return (method, url) => {
+    if (last?.url !== url || last.method !== method) last = { method, url, endpoint: endpointOf(method, url) }
+    return last.endpoint
   }
 }
 
@@ -135,7 +146,7 @@ function judged(data: unknown, answer: Response | null, { provider, texts }: Wir
     return { once: new Response(stream, init) }
   }
   const body = writtenAs(data, texts)
-  return { again: () => new Response(body, init) }
+  return { again: () => textResponse(body, init) }
 }
 
 /** A refusal inside a stream is its last event, and every client reads that as an error of the API. */
