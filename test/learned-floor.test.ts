@@ -91,6 +91,35 @@ describe('wording', () => {
   })
 })
 
+describe('a cell reduced to the value', () => {
+  proves('learn.lone-values', 'counts as free text where sentences stand otherwise', () => {
+    const note = 'pay the guard at the door'
+    const judged = (text: string, day = '2026-03-12', worded = 'as asked') =>
+      lastDecision(plan, { user, calls: [list, reviews(text), book('Blue Room', day, worded)] })
+    expect(judged(note, undefined, note)).toBe('ask')
+    expect(judged('2026-05-21', '2026-05-21')).toBe('block')
+    // A whole sentence is a document that is passed on.
+    const sentence = 'It was a pleasant stay, thank you. Breakfast was good.'
+    expect(judged(sentence, undefined, sentence)).toBe('allow')
+  })
+
+  test('is a habit where two requests took the value from there', () => {
+    const relaying = lessons.map((lesson, at) => ({
+      ...lesson,
+      calls: [
+        list,
+        reviews('It was a pleasant stay, thank you. Breakfast was good.'),
+        reviews(`the ${at} guests of the house`),
+        book('Blue Room', `2026-03-${at + 10}`, `the ${at} guests of the house`),
+      ],
+    }))
+    const learned = planFrom(relaying, tools)
+    const calls = [list, reviews('our guests of the week'), book('Blue Room', '2026-03-12', 'our guests of the week')]
+    expect(lastDecision(learned, { user, calls })).toBe('allow')
+    expect(lastDecision(plan, { user, calls })).toBe('ask')
+  })
+})
+
 describe('made-up addresses', () => {
   proves('learn.invented', 'are asked about, however habitual they were', () => {
     const inventing = lessons.map((lesson, at) => ({

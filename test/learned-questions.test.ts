@@ -1,5 +1,6 @@
 import {
   compilePlan,
+  type Draft,
   flowOf,
   learnPlan,
   newTrail,
@@ -9,6 +10,7 @@ import {
   sawUser,
   summariesOf,
   takeColumns,
+  writeContract,
 } from '@countersign/engine'
 import { describe, expect, test } from 'vitest'
 import { type Conversation, lastComparison, lastDecision } from './support/data/learned-agent.js'
@@ -187,6 +189,44 @@ describe('a plan states its rate', () => {
       }
     })
     expect(learn(distinct)).toMatchObject({ otherwise: 'block', rates: { requests: 60, blocked: 0 } })
+  })
+
+  proves('learn.demoted.rule', 'asks, says so in the draft, and leaves the other rules as they are', () => {
+    const conversations = Array.from({ length: 60 }, (_, at): Conversation => {
+      const [name, topic] = [`${NAMES[at % 20]}${at}`, `${TOPICS[(at * 3) % 20]}${at}`]
+      // Three name their folder only in free text, each elsewhere, so that no habit forms.
+      const odd = at % 20 === 0
+      const folder = `Folder${at}`
+      const read = odd
+        ? { name: 'read_inbox', arguments: {}, result: { [`page${'abc'[at / 20]}`]: `${calm} Clear ${folder} soon.` } }
+        : inbox(calm)
+      return {
+        user: `${topic} ${name} ${at} ${topic}s: send message, delete ${odd ? 'the folder' : folder}`,
+        calls: [read, send(name), { name: 'delete_folder', arguments: { folder } }],
+      }
+    })
+    const { otherwise, because, drafts, rates, session } = learn(conversations)
+    expect(rates).toMatchObject({ requests: 60, blocked: 0.05 })
+    expect(otherwise).toBe('block')
+    expect(because).toBe(
+      'source rules would wrongly block 5.0 % of 60 captured requests, so 1 rule that blocks too often asks; the others would block 0.0 %, and do',
+    )
+    const of = (tool: string) => drafts.find(({ contract }) => contract.tool === tool)
+    expect(of('delete_folder')?.demoted).toEqual([
+      '$.folder would wrongly block 5.0 % of the captured requests, so it asks',
+    ])
+    const outcome = (tool: string, path: string) =>
+      of(tool)?.contract.sources?.find((rule) => rule.path === path)?.otherwise
+    expect([outcome('delete_folder', '$.folder'), outcome('delete_folder', '$')]).toEqual(['ask', 'block'])
+    expect(outcome('send_message', '$.to')).toBe('block')
+    expect(session.surprise?.expected).toMatchObject({
+      blocked: 0,
+      by_sources: 0.05,
+      demoted: [{ rule: 'delete_folder $.folder', share: 0.05 }],
+    })
+    expect(writeContract(of('delete_folder') as Draft).text).toContain(
+      '# Demoted: $.folder would wrongly block 5.0 % of the captured requests, so it asks.\n',
+    )
   })
 
   proves(

@@ -16,6 +16,7 @@ export const events = {
   'learn.confidence.high': '10 samples and more give high confidence',
   'learn.dictated': 'A date or a number that only the free text of a result names is not accepted unseen; one that was computed is',
   'learn.descriptive-columns': 'A column of results that never held a sentence vouches for its whole cells, also long ones such as postal addresses',
+  'learn.lone-values': 'A date, a number or a quote that is all that a cell holds where sentences stand otherwise counts as free text',
   'learn.quoted': 'Text that repeats free text of a result word for word is asked about',
   'learn.invented': 'A made-up address or identifier is asked about, however often one was made up before',
   'learn.default-rule': 'Every text argument of a tool that changes something is judged, also one that nobody has seen',
@@ -30,5 +31,6 @@ export const events = {
   'learn.rates.shown': 'A draft made of captures shows the rates that it measured and takes the share of questions that the person chooses',
   'learn.rates.kept':
     'After approval the measured rate of questions and blocks is shown beside the promised one, and one above it is an alert in the dashboard, the log and the metrics',
+  'learn.demoted.rule': 'A learned rule that would block too many of its own captures asks, says so in the draft, and leaves the other rules as they are',
   'learn.demoted': 'Learned rules that would fire too often on their own captures ask or are only noted, and the draft says so',
 } satisfies Facts

@@ -7,16 +7,15 @@ export {
   type PastTurn,
 } from './backtest/backtest.js'
 export { addToTally, type BacktestTally, type Expected, newTally, reportOf } from './backtest/backtest-report.js'
+export { MOST_BLOCKED, MOST_FIRED } from './backtest/demote-rules.js'
+export type { LearnedRates } from './backtest/learned-rates.js'
 export { readStories } from './backtest/read-stories.js'
 export { runStory, type StoryFailure } from './backtest/run-story.js'
 export {
   describeRates,
   type LearnedPlan,
-  type LearnedRates,
   type LearnOptions,
   learnPlan,
-  MOST_BLOCKED,
-  MOST_FIRED,
   summariesOf,
 } from './backtest/self-test.js'
 export { type CompileNote, describeNote } from './compile/compile-note.js'

@@ -31,13 +31,28 @@ export const isUnjudged = (kind: ValueKind, { numbers }: { numbers?: boolean | u
  */
 export function isIdentifierCell(source: ValueSource, kind: ValueKind, context: SourceContext): boolean {
   if (source.seen !== 'cell' && source.seen !== 'key') return false
+  const holds = heldWith(source, context)
+  if (holds === null || holds.includes('prose')) return false
+  return holds.includes(kind) || (KINDRED[kind] ?? []).some((other) => holds.includes(other))
+}
+
+/** A whole cell of a column that also held prose, or of a tool that ever answered with it. */
+export function isProseCell(source: ValueSource, context: SourceContext): boolean {
+  if (source.seen !== 'cell' && source.seen !== 'key') return false
+  const holds = heldWith(source, context)
+  return holds === null || holds.includes('prose')
+}
+
+/** What the column of a cell was seen to hold; null for a tool that ever answered with free text. */
+function heldWith(
+  source: Exclude<ValueSource, { seen: 'user' } | { seen: 'argument' }>,
+  context: SourceContext,
+): readonly ValueKind[] | null {
   const columns = context.columnsOf(source.tool)
   spendOnJudging(1 + ((columns?.length ?? 0) >> 2))
-  if (columns?.some(({ path, holds }) => path === '$' && holds.includes('prose'))) return false
+  if (columns?.some(({ path, holds }) => path === '$' && holds.includes('prose'))) return null
   const described = columns?.find(({ path, place }) => path === source.path && place === source.seen)
-  const holds = described?.holds ?? source.holds ?? []
-  if (holds.includes('prose')) return false
-  return holds.includes(kind) || (KINDRED[kind] ?? []).some((other) => holds.includes(other))
+  return described?.holds ?? source.holds ?? []
 }
 
 /** Kinds of value that one column may mix: a title is a name or a phrase, and an id may be a number. */

@@ -118,7 +118,7 @@ function takenPlaces(
   for (const [key, { requests }] of [...flow.dictated.entries, ...flow.quoted.entries]) {
     if (groups.count(requests) < SUPPORT.requests) continue
     const [seen, result, path] = JSON.parse(key) as Place
-    const origin = { result, path, as: seen as 'line' | 'prose' }
+    const origin = { result, path, as: seen as 'cell' | 'key' | 'line' | 'prose' }
     const text = JSON.stringify(origin)
     if (!known.has(text)) places.set(text, origin)
   }

@@ -48,6 +48,8 @@ export interface Draft {
   readonly wouldBlock: readonly string[]
   /** Learned flows from free text: each lets the author of that text choose a value. */
   readonly openings: readonly string[]
+  /** Rules that would wrongly block too many of their own captures, and ask instead. */
+  readonly demoted?: readonly string[]
   /** Rules that always held, but too rarely to enforce without asking. */
   readonly suggestions: readonly Suggestion[]
   /** Everything learned beyond name and side effect is left out. */

@@ -78,7 +78,7 @@ export function addLeaf(flow: FlowSummary, { path, value, leaf, session, request
   if (isComposed(leaf)) addToSketch(flow.composed, session)
   if (leaf.sources.length === 0 && isName(leaf.kind)) addToSketch(flow.invented, request)
   addEquals(flow, leaf.sources)
-  const place = textPlaceOf(leaf.sources)
+  const place = textPlaceOf(leaf)
   if (place !== null) {
     if (isMeasure(leaf.kind)) addOrigin(flow.dictated, place, { session, request })
     else if (isQuotable(value)) addOrigin(flow.quoted, place, { session, request })
@@ -104,12 +104,17 @@ const isComposed = ({ kind, sources }: LeafFlow) => isWorded(kind) || (kind === 
 const isName = (kind: ValueKind) => kind === 'name' || isWorded(kind)
 const isMeasure = (kind: ValueKind) => kind === 'date' || kind === 'number'
 
-/** The first place in free text, as `originKey` writes a place; null where something better explains the value. */
-function textPlaceOf(sources: readonly ValueSource[]): string | null {
-  if (sources.some(({ seen }) => seen !== 'line' && seen !== 'prose')) return null
+/** The first place where free text stands, as `originKey` writes a place; null where something better explains the value. */
+function textPlaceOf({ kind, sources }: LeafFlow): string | null {
+  if (!sources.every((source) => standsInText(kind, source))) return null
   const [first] = sources
   return first === undefined ? null : JSON.stringify(placeOf(first))
 }
+
+const standsInText = (kind: ValueKind, source: ValueSource): boolean =>
+  source.seen === 'line' ||
+  source.seen === 'prose' ||
+  (kind !== 'prose' && (source.seen === 'cell' || source.seen === 'key') && source.holds?.includes('prose') === true)
 
 export function mergeFlows(a: FlowSummary, b: FlowSummary): FlowSummary {
   const origins = (x: Sample<Witnesses>, y: Sample<Witnesses>) =>

@@ -23,6 +23,7 @@ export function planRates(
     requests,
     promised,
     choices: expected.asked.map(({ alpha: choice, share }) => ({ alpha: choice, asked: share })),
+    demoted: [...(expected.demoted ?? [])],
     measured: use === null ? null : { ...use, since: use.since.toISOString() },
     drift: use === null ? null : driftOf(promised, requests, use),
   }

@@ -33,6 +33,7 @@ export function describeDraft({
   falseBlockBound,
   openings,
   wouldBlock,
+  demoted,
   suggestions,
   shortened,
 }: Draft): string[] {
@@ -44,7 +45,7 @@ export function describeDraft({
     ...(shortened
       ? ['Left out: what was learned about its arguments, because the plan would not compile with it.']
       : []),
-    ...draftNotes({ contract, openings, wouldBlock, suggestions }),
+    ...draftNotes({ contract, openings, wouldBlock, suggestions, ...(demoted !== undefined && { demoted }) }),
   ].map((line) => line.replaceAll(/[\r\n]+/g, ' '))
 }
 
@@ -53,9 +54,11 @@ export function draftNotes({
   contract,
   openings,
   wouldBlock,
+  demoted = [],
   suggestions,
-}: Pick<Draft, 'contract' | 'openings' | 'wouldBlock' | 'suggestions'>): string[] {
+}: Pick<Draft, 'contract' | 'openings' | 'wouldBlock' | 'demoted' | 'suggestions'>): string[] {
   return [
+    ...demoted.map((rule) => `Demoted: ${rule}.`),
     ...openings.map((opening) => `Trusts free text: ${opening}.`),
     ...wouldBlock.map((origin) => `Seen too rarely to allow: ${origin}.`),
     ...suggestions.map(

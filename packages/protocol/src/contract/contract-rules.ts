@@ -164,6 +164,11 @@ const share = z.number().min(0).max(1)
 export const expectedRatesSchema = z.strictObject({
   blocked: share,
   by_sources: share,
+  /** Rules that ask because they would wrongly block too many captured requests, and the share of each. */
+  demoted: z
+    .array(z.strictObject({ rule: z.string().max(400), share }))
+    .max(64)
+    .optional(),
   asked: z.array(z.strictObject({ alpha: z.number().gt(0).lt(1), share })).max(16),
 })
 export type ExpectedRates = z.infer<typeof expectedRatesSchema>

@@ -48,6 +48,8 @@ export const planRatesSchema = z.strictObject({
   promised: z.strictObject({ asked: z.number(), blocked: z.number() }),
   /** Shares of the captured requests in which a person would have been asked, had another `alpha` been chosen. */
   choices: z.array(z.strictObject({ alpha: z.number(), asked: z.number() })),
+  /** Rules that ask because they would wrongly block too many of the captured requests, and the share of each. */
+  demoted: z.array(z.strictObject({ rule: z.string(), share: z.number() })),
   /** The newest sessions under the plan since its approval; null before. */
   measured: z.strictObject({ since: timeSchema, sessions: z.int(), asked: z.int(), blocked: z.int() }).nullable(),
   /** Why the promise does not hold, in a sentence; null while it does. */

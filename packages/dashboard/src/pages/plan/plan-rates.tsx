@@ -1,6 +1,7 @@
 import type { PlanDetail, PlanRates as Rates } from '@countersign/protocol'
 import { useChange } from '../../api/use-api.js'
 import { Button } from '../../components/basic/button.js'
+import { Name } from '../../components/basic/text.js'
 import { FormProblem } from '../../components/form/form-problem.js'
 import { Panel } from '../../components/layout/page.js'
 import { percent, plural } from '../../text/format.js'
@@ -22,9 +23,29 @@ export function PlanRates({ detail }: { detail: PlanDetail }) {
         Of sessions like those captured, a person is asked in about {percent(rates.promised.asked)}, and{' '}
         {percent(rates.promised.blocked)} are blocked. session.yaml names the rules that fire.
       </p>
+      {rates.demoted.length === 0 ? null : <Demoted demoted={rates.demoted} />}
       {rates.measured === null ? null : <Measured measured={rates.measured} />}
       {detail.plan.state === 'draft' ? <ChooseAlpha detail={detail} rates={rates} /> : null}
     </Panel>
+  )
+}
+
+/** What was learned and did not fit: it asks where other rules block. */
+function Demoted({ demoted }: { demoted: Rates['demoted'] }) {
+  return (
+    <>
+      <p>
+        {demoted.length === 1 ? 'One rule asks instead of blocking' : `${demoted.length} rules ask instead of blocking`}
+        ,{demoted.length === 1 ? ' because it' : ' because they'} would wrongly block too many of the captured requests:
+      </p>
+      <ul>
+        {demoted.map(({ rule, share }) => (
+          <li key={rule}>
+            <Name value={rule} /> ({percent(share)})
+          </li>
+        ))}
+      </ul>
+    </>
   )
 }
 

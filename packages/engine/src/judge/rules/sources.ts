@@ -16,6 +16,7 @@ import {
   describeSource,
   isActionable,
   isIdentifierCell,
+  isProseCell,
   isUnjudged,
   knownHash,
   type PreparedSource,
@@ -93,9 +94,10 @@ function judgePart(
 function judgeMeasure(rule: SourceRule, leaf: Leaf, part: Part, context: SourceContext): SourceViolation | null {
   if (rule.dictated === undefined || (part.kind !== 'date' && part.kind !== 'number')) return null
   spendOnJudging(STEPS_OF_ORIGIN + part.sources.length)
-  if (!part.sources.some(isText) || isExplained(rule, part.sources, context)) return null
+  const texts = textsOf(part.kind, part.sources, context)
+  if (texts.length === 0 || isExplained(rule, part, context)) return null
   if (part.kind === 'number' && part.text.replaceAll(/\D/g, '').length < 2) return null
-  const where = part.sources.filter(isText).slice(0, 3).map(describeSource).join(', ')
+  const where = texts.slice(0, 3).map(describeSource).join(', ')
   const remedy = `${leaf.path} holds a ${part.kind} that only free text names: ${where}; take it from what the user wrote or from a field of its own`
   return { rule, path: leaf.path, kind: part.kind, seen: part.sources, otherwise: rule.dictated, remedy }
 }
@@ -109,21 +111,31 @@ function judgeQuote(
   context: SourceContext,
 ): SourceViolation | null {
   const sources = flow?.sources ?? []
-  if (!sources.some(isText) || !isQuotable(leaf.value)) return null
+  if (sources.length === 0 || !isQuotable(leaf.value)) return null
   spendOnJudging(STEPS_OF_ORIGIN + sources.length)
-  if (isExplained(rule, sources, context)) return null
-  const where = sources.filter(isText).slice(0, 3).map(describeSource).join(', ')
+  const kind = kindOf(leaf.value)
+  const texts = textsOf(kind, sources, context)
+  if (texts.length === 0 || isExplained(rule, { kind, sources }, context)) return null
+  const where = texts.slice(0, 3).map(describeSource).join(', ')
   const remedy = `${leaf.path} repeats word for word what stands in ${where}; word it yourself, or ask the user`
-  return { rule, path: leaf.path, kind: kindOf(leaf.value), seen: sources, otherwise, remedy }
+  return { rule, path: leaf.path, kind, seen: sources, otherwise, remedy }
 }
 
-const isText = ({ seen }: ValueSource): boolean => seen === 'line' || seen === 'prose'
+/**
+ * Inside free text; or all that a cell holds where sentences stand otherwise, so that whoever writes there chose the
+ * value. A whole sentence is a document that is passed on.
+ */
+const isText = (kind: ValueKind, source: ValueSource, context: SourceContext): boolean =>
+  source.seen === 'line' || source.seen === 'prose' || (kind !== 'prose' && isProseCell(source, context))
+
+const textsOf = (kind: ValueKind, sources: readonly ValueSource[], context: SourceContext): ValueSource[] =>
+  sources.filter((source) => isText(kind, source, context))
 
 /** The user, a field of a result, an argument that was judged, or a place that the rule lists. */
-function isExplained({ from }: SourceRule, sources: readonly ValueSource[], context: SourceContext): boolean {
-  return sources.some((source) => {
+function isExplained({ from }: SourceRule, part: Pick<Part, 'kind' | 'sources'>, context: SourceContext): boolean {
+  return part.sources.some((source) => {
     if (source.seen === 'argument') return context.isGuarded(source.tool)
-    if (!isText(source)) return true
+    if (!isText(part.kind, source, context)) return true
     return from.some((origin) => typeof origin === 'object' && 'result' in origin && comesFrom(source, origin))
   })
 }
