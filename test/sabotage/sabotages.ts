@@ -1,6 +1,7 @@
 import type { RequirementId } from '../requirements.js'
 import { adapterSabotages } from './adapters.js'
 import { engineSabotages } from './engine.js'
+import { gatewaySabotages } from './gateway.js'
 import { protocolSabotages } from './protocol.js'
 import { ruleSabotages } from './rules.js'
 import { sdkSabotages } from './sdk.js'
@@ -28,6 +29,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ruleSabotages,
   sdkSabotages,
   adapterSabotages,
+  gatewaySabotages,
   serverSabotages,
   accountSabotages,
 ].flatMap((bugs: Bugs) => Object.entries(bugs).flatMap(([file, rows]) => rows.map((row) => ({ ...row, file }))))

@@ -59,7 +59,7 @@ const FAULTS: Record<string, [answer: NonNullable<typeof shop.answer>, said: str
 }
 for (const [name, [answer, said]] of Object.entries(FAULTS)) {
   proves(
-    'mcp.http-faults',
+    ['mcp.http-faults', 'mcp.receipts'],
     `a server that ${name}: the host is told, and what became of the call is unknown`,
     async () => {
       const id = `ses_${name.replaceAll(' ', '_')}`
@@ -73,7 +73,7 @@ for (const [name, [answer, said]] of Object.entries(FAULTS)) {
 }
 
 proves(
-  'mcp.http-faults',
+  ['mcp.http-faults', 'mcp.receipts'],
   'a server that answers twice: the host gets one answer, and the receipt is of that one',
   async () => {
     const event = (members: object) => `data: ${JSON.stringify({ jsonrpc: '2.0', id: shop.asked, ...members })}\n\n`

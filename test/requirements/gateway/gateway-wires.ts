@@ -14,6 +14,10 @@ export const gatewayWires = {
     'With require-proposal a call of an MCP tool that no model proposed in the session does not run, and the ledger shows it',
   'gateway.one-session':
     'Calls on the wire and through MCP are one session: neither settles the calls of the other, in one gateway process or in two',
+  'gateway.session.ends':
+    'A host that ends its MCP session ends the session that the gateway opened for it, unless others use that one',
+  'gateway.session.unknown':
+    'A call that runs in one gateway counts as unknown once another takes a turn in its session: its late receipt opens nothing',
   'gateway.told':
     'A call that is taken out of an answer leaves why in the answer, beside the calls that stay, so that the next request tells the model',
   'gateway.hooks':

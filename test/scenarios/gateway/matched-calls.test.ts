@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import OpenAI from 'openai'
 import { beforeEach, expect } from 'vitest'
 import { ledgerLines } from '../../frameworks/story.js'
@@ -145,3 +146,69 @@ proves(
     expect(await linesOf(id)).toEqual(['proposed c1 shop__look allow', 'receipt c1 succeeded executed'])
   },
 )
+
+/** A host that has only its MCP session to be known by. */
+const mcpHost = (gateway: typeof open, mcpSession: string) => {
+  const headers = { authorization: `Bearer ${runtime.key}`, 'mcp-session-id': mcpSession }
+  const url = `${gateway.url}/${agent}/mcp/shop`
+  return {
+    id: `ses_mcp_${createHash('sha256').update([agent, 'shop', mcpSession].join('\n')).digest('hex').slice(0, 32)}`,
+    call: plainHost(gateway, { ...by, headers }),
+    end: async (more = {}) => (await fetch(url, { method: 'DELETE', headers: { ...headers, ...more } })).status,
+  }
+}
+const activityOf = async (sessionId: string) =>
+  (await api.loadSession({ params: { session_id: sessionId } })).body.session.activity
+
+proves('gateway.session.ends', 'what a host opened ends with it, and what others use goes on', async () => {
+  const host = mcpHost(open, 'one')
+  expect(await host.call('look', {}, null)).toBe('{"done":"look"}')
+  shop.deleted = 405
+  expect(await host.end()).toBe(405)
+  expect(await host.call('look', {}, null)).toBe('{"done":"look"}')
+  expect(await activityOf(host.id)).toBe('running')
+  shop.deleted = 200
+  expect(await host.end()).toBe(200)
+  await expect.poll(() => activityOf(host.id)).toBe('ended')
+
+  // A model is asked in this one, and another host has named that one.
+  const [asked, shared] = [mcpHost(open, 'two'), mcpHost(open, 'three')]
+  await asked.call('look', {}, null)
+  await propose(open, asked.id, [])
+  await shared.call('look', {}, null)
+  await plainHost(open, by)('look', {}, shared.id)
+  await plainHost(open, by)('look', {}, 'ses_alone_too')
+  expect([await asked.end(), await shared.end(), await host.end({ 'x-countersign-session': 'ses_alone_too' })]).toEqual(
+    [200, 200, 200],
+  )
+  await shared.call('look', {}, null)
+  const all = [asked.id, shared.id, 'ses_alone_too']
+  expect(await Promise.all(all.map(activityOf))).toEqual(['running', 'running', 'running'])
+})
+
+proves('gateway.session.unknown', 'two gateways on one MCP session', async () => {
+  const other = await gateways.start(flags, { fetch: send })
+  const [first, second] = [mcpHost(open, 'both'), mcpHost(other, 'both')]
+  let finish = (): void => {}
+  shop.answer = (name) =>
+    name === 'look'
+      ? null
+      : new Promise((done) => {
+          finish = () => done(null)
+        })
+  const paying = first.call('pay', { amount: 1 }, null)
+  await expect.poll(() => shop.ran).toEqual(['pay {"amount":1}'])
+  expect(await second.call('look', {}, null)).toBe('{"done":"look"}')
+  finish()
+  expect(await paying).toBe('{"done":"pay"}')
+  shop.answer = null
+  // It may have run, so that nothing opens that needs it to have succeeded.
+  expect(await second.call('wipe', {}, null)).toContain('precondition_not_met')
+  expect(await first.call('wipe', {}, null)).toContain('precondition_not_met')
+  expect((await linesOf(first.id)).slice(0, 4)).toEqual([
+    'proposed own shop__pay allow',
+    'receipt own unknown reported',
+    'proposed own shop__look allow',
+    'receipt own succeeded executed',
+  ])
+})

@@ -133,6 +133,9 @@ proves(
     ]
     const second = await openai.chat.completions.create({ ...chat, messages: next }).withResponse()
     expect(second.response.headers.get('x-countersign-session')).toBe(sessionId)
+    provider.enqueue({ text: 'hi' })
+    const headers = { 'x-countersign-session': `${sessionId}.named` }
+    expect(sessionOf(await openai.chat.completions.create(chat, { headers }).withResponse())).toBe(`${sessionId}.named`)
     expect(ledgerLines((await exportOf(api, sessionId)).events)).toEqual([
       'proposed call_a look allow',
       'receipt call_a succeeded reported',

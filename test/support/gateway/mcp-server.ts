@@ -11,8 +11,10 @@ export interface PlainMcpServer {
   asked: string | number
   /** The definitions that it lists; they may be changed. */
   tools: JsonObject[]
+  /** What a server that is told to end a session answers. */
+  deleted: number
   /** Answers `tools/call` in place of the usual result. */
-  answer: ((name: string, signal: AbortSignal) => Response | Promise<Response> | null) | null
+  answer: ((name: string, signal: AbortSignal) => Response | Promise<Response | null> | null) | null
 }
 
 export function plainMcpServer(names: readonly string[], url = 'http://shop.test/mcp'): PlainMcpServer {
@@ -20,10 +22,12 @@ export function plainMcpServer(names: readonly string[], url = 'http://shop.test
     url,
     ran: [],
     asked: '',
+    deleted: 200,
     answer: null,
     tools: names.map((name) => ({ name, description: `does ${name}`, inputSchema: { type: 'object' } })),
     async fetch(input, init) {
       const request = new Request(input, init)
+      if (request.method === 'DELETE') return new Response(null, { status: server.deleted })
       const { id, method, params } = await request.json()
       server.asked = id
       const reply = (result: object) => Response.json({ jsonrpc: '2.0', id, result })
@@ -37,17 +41,25 @@ export function plainMcpServer(names: readonly string[], url = 'http://shop.test
   return server
 }
 
+interface HostedBy {
+  readonly agent: string
+  readonly key: string
+  readonly server?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /** A host that calls tools through a gateway, with nothing but HTTP. */
 export const plainHost =
-  (gateway: { readonly url: string }, by: { readonly agent: string; readonly key: string; readonly server?: string }) =>
-  async (name: string, args: object, sessionId: string): Promise<string> => {
+  (gateway: { readonly url: string }, by: HostedBy) =>
+  async (name: string, args: object, sessionId: string | null): Promise<string> => {
     const response = await fetch(`${gateway.url}/${by.agent}/mcp/${by.server ?? 'shop'}`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
         authorization: `Bearer ${by.key}`,
-        'x-countersign-session': sessionId,
+        ...(sessionId !== null && { 'x-countersign-session': sessionId }),
+        ...by.headers,
       },
       body: JSON.stringify({
         jsonrpc: '2.0',

@@ -34,7 +34,8 @@ export function createMcpRoute(options: McpRouteOptions): Route {
         body: null,
         signal,
       })
-      if (method === 'DELETE') sessions.end(clues)
+      // A server that keeps its sessions refuses.
+      if (method === 'DELETE' && answer.status < 300) sessions.end(clues)
       if (answer.isStream) return passStream(answer, sessions.find(clues))
       return new Response(await answer.text(), { status: answer.status, headers: answer.headers })
     },

@@ -28,6 +28,7 @@ export function createMcpRoutes(settings: GatewaySettings, parts: SessionParts, 
       return known
     },
     session: (agent, sessionId) => pool.get(agent, sessionId).session,
+    endSession: (agent, sessionId) => void pool.end(agent, sessionId).catch(() => {}),
   })
   return [route]
 }

@@ -30,6 +30,8 @@ export interface McpSessions {
 export interface McpSessionsOptions {
   /** The session of this id, opened where this process does not have it yet. */
   readonly session: (agent: string, sessionId: string) => Session<unknown>
+  /** Ends the session of this id, unless others use it. */
+  readonly endSession: (agent: string, sessionId: string) => void
   readonly pins: (agent: string, server: string) => DefinitionPins
   /** Only calls that a model proposed in the session are run. */
   readonly requiresProposal: boolean
@@ -40,6 +42,8 @@ interface Hosted {
   session(): Session<unknown>
   readonly calls: ToolCalls
   readonly servers: Map<string, GovernedServer>
+  /** Somebody has named the session: it is not that of one MCP session alone. */
+  isNamed: boolean
 }
 
 /** Those that were used last; what is dropped is made again when it is needed. */
@@ -49,7 +53,12 @@ const HOSTED = 1_000
  * By header; else one for each MCP session of 2025, under an id that every gateway derives alike; else one for the
  * credential and the agent, as long as this process runs.
  */
-export function createMcpSessions({ session: open, pins, requiresProposal }: McpSessionsOptions): McpSessions {
+export function createMcpSessions({
+  session: open,
+  endSession,
+  pins,
+  requiresProposal,
+}: McpSessionsOptions): McpSessions {
   const hosted = new Map<string, Hosted>()
   const ofProcess = randomUUID()
 
@@ -70,13 +79,15 @@ export function createMcpSessions({ session: open, pins, requiresProposal }: Mcp
 
   const create = (agent: string, sessionId: string): Hosted => {
     const session = (): Session<unknown> => open(agent, sessionId)
-    return { session, calls: createToolCalls({ session, requiresProposal }), servers: new Map() }
+    return { session, calls: createToolCalls({ session, requiresProposal }), servers: new Map(), isNamed: false }
   }
 
   return {
     find(clues) {
       const { agent, server } = clues
-      const { session, calls, servers } = hostedIn(agent, sessionIdOf(clues))
+      const hostedHere = hostedIn(agent, sessionIdOf(clues))
+      const { session, calls, servers } = hostedHere
+      if (namedSession(clues.headers) !== null) hostedHere.isNamed = true
       const known = servers.get(server)
       if (known !== undefined) return known
       const streams = new Set<() => void>()
@@ -94,8 +105,13 @@ export function createMcpSessions({ session: open, pins, requiresProposal }: Mcp
       return made
     },
     end(clues) {
-      // A session that somebody named may have other servers.
-      if (namedSession(clues.headers) === null) hosted.delete(`${clues.agent}\n${sessionIdOf(clues)}`)
+      // A session that somebody named may have other servers, and that of the credential other hosts.
+      if (namedSession(clues.headers) !== null || clues.headers.get('mcp-session-id') === null) return
+      const sessionId = sessionIdOf(clues)
+      const key = `${clues.agent}\n${sessionId}`
+      const found = hosted.get(key)
+      hosted.delete(key)
+      if (found?.isNamed === false) endSession(clues.agent, sessionId)
     },
   }
 }

@@ -7,11 +7,15 @@ export interface PooledSession {
   readonly session: Session
   /** Sends requests to upstreams as turns of the session. */
   readonly fetch: typeof globalThis.fetch
+  /** A model has been asked in the session. */
+  hasTurns(): boolean
 }
 
 export interface SessionPool {
   /** The session of this id, opened where this process does not have it yet. */
   get(agent: string, sessionId: string): PooledSession
+  /** Whoever called tools in the session is done. It ends, unless a model is asked in it as well. */
+  end(agent: string, sessionId: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -42,6 +46,13 @@ export function createSessionPool(options: PoolOptions): SessionPool {
       if (sessions.size > POOLED) dropOldest(sessions)
       return pooled
     },
+    async end(agent, sessionId) {
+      const key = `${agent}\n${sessionId}`
+      const pooled = sessions.get(key)
+      if (pooled === undefined || pooled.hasTurns()) return
+      sessions.delete(key)
+      await pooled.session.end()
+    },
     async close() {
       await Promise.all([...sessions.values()].map(({ session }) => session.close()))
       sessions.clear()
@@ -70,5 +81,14 @@ function open(options: PoolOptions, agent: string, sessionId: string): PooledSes
   const session = openSharedSession(sessionOptions(settings, options, { agent, sessionId }), (ids) =>
     onAnswer(agent, sessionId, ids),
   )
-  return { session, fetch: session.fetchThrough(upstream) }
+  let hasTurns = false
+  const send = session.fetchThrough(upstream)
+  return {
+    session,
+    hasTurns: () => hasTurns,
+    fetch(input, init) {
+      hasTurns = true
+      return send(input, init)
+    },
+  }
 }

@@ -42,8 +42,8 @@ export interface Authority {
   facts(): AuthorityFacts
   /** Delivers what has not reached the server yet, as far as it can be reached. */
   flush(): Promise<void>
-  /** No turn comes after this. */
-  close(): Promise<void>
+  /** No turn comes after this. `ends` says whether the session is over; by default it is unless others hold it, too. */
+  close(ends?: boolean): Promise<void>
 }
 
 /** An allowed call, as whoever allowed it knows it. */

@@ -145,7 +145,7 @@ export class Session<Tools = SomeTools> {
     if (this.#parts.core.isRestored()) return
     this.#parts.core.end()
     const { openCalls, settings } = this.#parts.core
-    if (settings.shared !== null) return this.#leave()
+    if (settings.shared !== null) return this.#leave(false)
     await openCalls.whenIdle({ patienceMs: CLOSE_PATIENCE_MS, onLongWait: this.#parts.notes.toolWaits })
     // Whatever still runs may end or not: nobody waits for its outcome any more.
     for (const call of openCalls.running()) openCalls.resolve(call, reportedReceipt(call, 'unknown'))
@@ -157,12 +157,21 @@ export class Session<Tools = SomeTools> {
     await Promise.all([this.#parts.captures.close(), this.#parts.core.authority().close()])
   }
 
+  /** Ends a session that several processes hold, for all of them. Where only this one does, it is the same as `close`. */
+  async end(): Promise<void> {
+    const { core } = this.#parts
+    if (core.settings.shared === null) return this.close()
+    if (core.isRestored()) return
+    core.end()
+    await this.#leave(true)
+  }
+
   /** Other processes may go on with a shared session: its calls keep waiting for what the conversation says of them. */
-  async #leave(): Promise<void> {
+  async #leave(isOver: boolean): Promise<void> {
     const { openCalls } = this.#parts.core
     await openCalls.whenIdle({ patienceMs: CLOSE_PATIENCE_MS, onLongWait: this.#parts.notes.toolWaits })
     await this.#parts.core.deliver()
-    await Promise.all([this.#parts.captures.close(), this.#parts.core.authority().close()])
+    await Promise.all([this.#parts.captures.close(), this.#parts.core.authority().close(isOver)])
   }
 
   /** The same as `close`. */

@@ -259,10 +259,10 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
       errors: outage.counts().errors,
     }),
     flush: deliverAll,
-    async close() {
+    // Another process may go on with a session that is shared.
+    async close(ends = options.isShared !== true) {
       await deliverAll()
-      // Another process may go on with a session that is shared.
-      if (options.isShared !== true) await endOnServer()
+      if (ends) await endOnServer()
       outbox.stop()
     },
   }

@@ -1,0 +1,231 @@
+import type { Bugs } from './sabotages.js'
+
+/** What an agent without any SDK meets: the wires of the providers, MCP, and hooks. */
+export const gatewaySabotages: Bugs = {
+  'packages/gateway/src/wire/wire-routes.ts': [
+    {
+      breaks: 'gateway.wires',
+      from: 'return governed(request, url, wires)',
+      to: 'return passed(request, url, wires)',
+    },
+    {
+      breaks: 'gateway.passes',
+      from: "    case 'harmless':\n      return passed(request, url, wires)\n",
+      to: '',
+    },
+    {
+      breaks: 'gateway.fails-closed',
+      from: 'return await finder.find(by)',
+      to: "return await finder.find(by).catch(() => 'ses_lost')",
+    },
+    {
+      breaks: 'gateway.keys-stay',
+      from: 'const upstream = boundedFetch(fetch, limits)',
+      to: 'const upstream = boundedFetch((input, init) => (log([...new Headers(init?.headers)].join()), fetch(input, init)), limits)',
+    },
+    {
+      breaks: 'gateway.faults',
+      from: 'isEnforced(settings) ? judgeableErrors(upstream) : upstream',
+      to: 'upstream',
+    },
+  ],
+  'packages/gateway/src/wire/messages.ts': [
+    { breaks: 'gateway.keys-stay', from: "  'expect',", to: "  'expect',\n  'authorization'," },
+    { breaks: 'gateway.faults', from: "  'x-original-url',\n", to: '' },
+    { breaks: 'gateway.faults', from: '  // An upstream names no session.\n  SESSION_HEADER,\n', to: '' },
+  ],
+  'packages/gateway/src/wire/upstream.ts': [
+    {
+      breaks: 'gateway.faults',
+      from: 'if (response.status >= 300 && response.status < 400) throw redirected(response.status)',
+      to: '',
+    },
+    {
+      breaks: 'gateway.faults',
+      from: 'const timer = setTimeout(() => idle.abort(problem()), idleMs)',
+      to: 'const timer = setTimeout(() => {}, idleMs)',
+    },
+  ],
+  'packages/gateway/src/wire/which-session.ts': [
+    { breaks: 'gateway.session.found', from: 'if (named !== null) return named', to: "if (named === '') return named" },
+    { breaks: 'gateway.session.apart', from: '`${agent}\\n${id}`', to: '`${id}`' },
+    {
+      breaks: 'gateway.retry',
+      from: '> 0 ? byRequest.get(request) : undefined',
+      to: '> 9 ? byRequest.get(request) : undefined',
+    },
+  ],
+  'packages/sdk/src/session/open-shared-session.ts': [
+    {
+      breaks: 'gateway.session.shared',
+      from: "const GATEWAY_HOLDER = 'hld_gateway'",
+      to: 'const GATEWAY_HOLDER = `hld_${Math.random()}`',
+    },
+  ],
+  'packages/sdk/src/clients/received-texts.ts': [
+    { breaks: 'gateway.byte-equal', from: 'isObject(value) ? texts.get(value) : undefined', to: 'undefined' },
+  ],
+  'packages/sdk/src/turn/reported-results.ts': [
+    {
+      breaks: 'gateway.reported',
+      from: "return isError ? reportedReceipt(call, 'failed') : settledReceipt(call, 'succeeded', text, salt)",
+      to: "return settledReceipt(call, 'succeeded', text, salt)",
+    },
+    {
+      breaks: 'gateway.cases',
+      from: 'return value !== undefined && saltedHash(salt, value) === argumentHash',
+      to: 'return false',
+    },
+  ],
+  'packages/sdk/src/turn/gate.ts': [
+    {
+      breaks: 'gateway.told',
+      from: 'const text = explainToModel(blocked.filter((call) => !marked.includes(call)))',
+      to: "const text = ''",
+    },
+  ],
+  'packages/sdk/src/clients/endpoints.ts': [
+    {
+      breaks: 'gateway.refuses-by-name',
+      from: "return isHarmless ? { as: 'harmless' } : REFUSED",
+      to: "return { as: 'harmless' }",
+    },
+  ],
+  'packages/gateway/src/base/session-options.ts': [
+    { breaks: 'gateway.modes', from: "shadow: 'shadow', enforce", to: "shadow: 'enforce', enforce" },
+  ],
+  'packages/gateway/src/http/check-request.ts': [
+    { breaks: 'gateway.bad-input', from: "  'mcp-session-id',\n", to: '' },
+    { breaks: 'gateway.bad-input', from: "  'x-countersign-session',\n", to: '' },
+  ],
+  'packages/gateway/src/http/read-json-text.ts': [
+    { breaks: 'gateway.bad-input', from: " || encoding !== 'identity'", to: '' },
+  ],
+  'packages/gateway/src/http/read-body.ts': [
+    { breaks: 'gateway.bad-input', from: 'if (bytes > maxBytes) refuse', to: 'if (bytes > 2 * maxBytes) refuse' },
+  ],
+  'packages/gateway/src/http/read-target.ts': [
+    { breaks: 'gateway.bad-input', from: 'MEANS_MORE.test(path) || path', to: 'path' },
+  ],
+  'packages/gateway/src/hooks/hook-routes.ts': [
+    {
+      breaks: 'gateway.hooks',
+      from: '(!/ToolUse/.test(hook_event_name) || (isName(value.tool_name) && isName(value.tool_use_id)))',
+      to: 'true',
+    },
+  ],
+  'packages/sdk/src/session/session-calls.ts': [
+    {
+      breaks: 'gateway.matched',
+      from: 'isMeant(call.toolName) && equalValues(call.arguments, given)',
+      to: 'isMeant(call.toolName)',
+    },
+  ],
+  'packages/gateway/src/mcp/tool-calls.ts': [
+    {
+      breaks: 'gateway.mcp-cases',
+      from: 'if (proposed !== null && isOfModel(proposed.callId)) {',
+      to: 'if (proposed !== null && isOfModel(proposed.callId) && call.stopped !== null) {',
+    },
+    { breaks: 'gateway.require-proposal', from: 'call.stopped ?? NOT_PROPOSED', to: 'call.stopped' },
+    { breaks: 'gateway.one-session', from: 'tools, waitsFor: isOfModel }', to: 'tools }' },
+    {
+      breaks: 'mcp.one-turn',
+      from: 'const batch = waiting.slice(0, LIMITS.callsPerProposal)',
+      to: 'const batch = waiting.slice(-1)',
+    },
+  ],
+  'packages/gateway/src/mcp/mcp-routes.ts': [
+    {
+      breaks: 'gateway.session.ends',
+      from: 'void pool.end(agent, sessionId).catch(() => {})',
+      to: '{}',
+    },
+  ],
+  'packages/gateway/src/wire/session-pool.ts': [
+    {
+      breaks: 'gateway.session.ends',
+      from: 'if (pooled === undefined || pooled.hasTurns()) return',
+      to: 'if (pooled === undefined) return',
+    },
+  ],
+  'packages/sdk/src/turn/prepare-turn.ts': [
+    {
+      breaks: 'gateway.session.unknown',
+      from: '.receiptFor(made, call.call_id, salt)',
+      to: ".receiptFor(made, call.call_id, salt).outcome === '' ? null : { pending_call_id: made.pendingCallId, argument_hash: made.argumentHash, outcome: 'succeeded', evidence_level: 'reported' }",
+    },
+  ],
+  'packages/gateway/src/mcp/relay.ts': [
+    { breaks: 'mcp.passes', from: 'return (_, text) => toHost(text)', to: 'return (response) => tellHost(response)' },
+  ],
+  'packages/gateway/src/mcp/tool-result.ts': [
+    {
+      breaks: 'mcp.block-is-result',
+      from: "content: [{ type: 'text', text }], isError: true }",
+      to: "content: [{ type: 'text', text }] }",
+    },
+    { breaks: 'mcp.receipts', from: "if (result.isError === true) throw new ToolFailed('MCP_TOOL_ERROR')", to: '' },
+    { breaks: 'mcp.policies', from: 'return textOf(result.content) ?? result', to: 'return result' },
+  ],
+  'packages/gateway/src/mcp/govern-server.ts': [
+    {
+      breaks: 'mcp.lists',
+      from: 'tools: unchanged.filter(({ name }) => allowed.has(String(name))),',
+      to: 'tools: unchanged,',
+    },
+  ],
+  'packages/gateway/src/mcp/tool-names.ts': [
+    { breaks: 'mcp.names', from: 'if (has(name)) return name', to: 'if (has(name.trim())) return name.trim()' },
+  ],
+  'packages/gateway/src/mcp/message.ts': [
+    {
+      breaks: 'mcp.strict-messages',
+      from: 'if (result !== undefined || error !== undefined) {',
+      to: 'if (result !== undefined && error !== undefined) {',
+    },
+    { breaks: 'mcp.strict-messages', from: 'if (extra === undefined) return read', to: 'return read' },
+  ],
+  'packages/gateway/src/mcp/open-requests.ts': [
+    { breaks: 'mcp.dead-server', from: 'for (const { lost } of waiting) lost(why)', to: '' },
+  ],
+  'packages/gateway/src/mcp/http-upstream.ts': [
+    { breaks: 'mcp.http', from: '/^(?:accept|content-type|mcp-(', to: '/^(?:accept|authorization|content-type|mcp-(' },
+    {
+      breaks: 'mcp.http-faults',
+      from: "new Error('the MCP server broke off', { cause: error }), { code: 'ECONNRESET' }",
+      to: "new Error('the MCP server broke off', { cause: error }), { code: 'EBROKEN' }",
+    },
+  ],
+  'packages/gateway/src/mcp/mcp-route.ts': [
+    { breaks: 'mcp.http-bad-input', from: '      authorize(request.headers, options.apiKey)\n', to: '' },
+  ],
+  'packages/gateway/src/mcp/answer-message.ts': [
+    {
+      breaks: 'mcp.http-faults',
+      from: 'response.id === id || (response.id === null && response.error !== null)',
+      to: 'response.id !== undefined',
+    },
+  ],
+  'packages/gateway/src/mcp/tool-catalog.ts': [
+    {
+      breaks: 'mcp.pinned',
+      from: "'name', 'title', 'description', 'inputSchema'",
+      to: "'name', 'title', 'inputSchema'",
+    },
+  ],
+  'packages/gateway/src/mcp/pins/choose-pins.ts': [
+    {
+      breaks: 'mcp.pins-kept',
+      from: 'if (service === null) return createMemoryPins()',
+      to: 'return createMemoryPins()',
+    },
+  ],
+  'packages/server/src/store/governance/tool-pins.ts': [
+    {
+      breaks: 'mcp.pins-approved',
+      from: 'and tool_name = ${approval.toolName} and changed_hash = ${approval.hash}',
+      to: 'and tool_name = ${approval.toolName} and ${approval.hash} <> hash',
+    },
+  ],
+}
