@@ -10,6 +10,7 @@ import type { Facts } from './requirements/facts.js'
 import { gatewayWires } from './requirements/gateway/gateway-wires.js'
 import { limits } from './requirements/limits.js'
 import { observe } from './requirements/observe.js'
+import { archive } from './requirements/operation/archive.js'
 import { proof } from './requirements/proof.js'
 import { resourcesRecords } from './requirements/resources-records.js'
 import { resourcesState } from './requirements/resources-state.js'
@@ -40,6 +41,7 @@ export const REQUIREMENTS = [
   ...inSection('versioning', versioning),
   ...inSection('background work', backgroundWork),
   ...inSection('proof', proof),
+  ...inSection('archive', archive),
   ...inSection('people', whatPeopleSee),
   ...inSection('gateway', gatewayWires),
 ]

@@ -21,6 +21,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   seals: async () => (await import('./commands/seals.js')).seals,
   'ledger-key': async () => (await import('./commands/ledger-key.js')).ledgerKey,
   backup: async () => (await import('./commands/operator/backup.js')).backup,
+  archive: async () => (await import('./commands/operator/archive.js')).archive,
   restore: async () => (await import('./commands/operator/restore.js')).restore,
   distribute: async () => (await import('./commands/operator/distribute.js')).distribute,
 }

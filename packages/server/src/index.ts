@@ -1,3 +1,6 @@
+export { ArchiveError, isArchive } from './archives/archive-file.js'
+export { YOUNGEST_ARCHIVED_DAYS } from './archives/archive-sessions.js'
+export { type CheckedArchive, type CheckedLedger, checkArchive } from './archives/check-archive.js'
 export { type Config, ConfigError, readConfig, SETTINGS, settingsHelp } from './base/config.js'
 export { newLedgerKey } from './base/crypto/ledger-keys.js'
 export type { Context, Handlers, OpenContext, Services, UserContext } from './context/context.js'
@@ -9,6 +12,7 @@ export { FolderInUse } from './process/embedded-postgres/folder-lock.js'
 export { startEmbeddedPostgres } from './process/embedded-postgres/start-embedded-postgres.js'
 export { ledgerKeysOf } from './process/ledger-signer.js'
 export {
+  archiveTo,
   backUpTo,
   changeQuota,
   createKey,
@@ -17,10 +21,13 @@ export {
   dropAside,
   findAside,
   keysOf,
+  type RestoredFile,
+  restoreArchives,
   restoreFrom,
   retryAside,
   revokeKeyOf,
   setAsideOf,
+  type TenantArchived,
   tenantsOf,
 } from './process/operator.js'
 export { createRuntime, ListenError, type RunningServer, startServer } from './process/start-server.js'

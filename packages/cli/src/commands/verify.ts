@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { open, readFile, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import {
   type ChainCheck,
@@ -36,6 +36,7 @@ export const verify: Command = {
       '--key or COUNTERSIGN_API_KEY. --save writes it to a file, which can be checked later without the server.',
       'Without --url and --key, the argument is such a FILE, of a session or a workflow; if there is none of that name,',
       'COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY say which server to read from.',
+      'FILE may also be an archive (countersign archive): each of its ledgers is checked, and that the file is unchanged.',
       'The events of a session must add up to its stored state. In a workflow, each handoff has one winner, no two calls',
       'hold resources that exclude each other, and a kill is final.',
       '--head is a head you saved earlier, such as 12:9f86d0…; a ledger that was truncated before it fails.',
@@ -54,6 +55,13 @@ export const verify: Command = {
     const head = values.head === undefined ? null : readHead(values.head)
     try {
       const from = { ...values, isFile: isFile(subject, values) }
+      if (from.isFile && (await isPacked(subject))) {
+        if (head !== null || values.save !== undefined)
+          throw new UsageError('--head and --save are for one ledger: restore the archive, and name the session')
+        // With it comes the server's code, which no other file needs.
+        const { reportArchive } = await import('../report/archive-report.js')
+        return await reportArchive(subject, await keysFor(from), terminal)
+      }
       const ledger = await readLedger(subject, from)
       const trusted = await keysFor(from)
       if (values.save !== undefined) await writeFile(values.save, `${JSON.stringify(ledger.exported, null, 2)}\n`)
@@ -102,6 +110,23 @@ function isFile(subject: string, { url, key }: { url?: string | undefined; key?:
   if (url !== undefined || key !== undefined) return false
   return existsSync(subject) || !hasServiceInEnvironment()
 }
+
+/** Exports are text; archives are compressed. */
+async function isPacked(file: string): Promise<boolean> {
+  const handle = await open(file).catch(() => null)
+  if (handle === null) return false
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(2), 0, 2)
+    return bytesRead === 2 && buffer.readUInt16BE() === GZIP
+  } catch {
+    // A folder, for one; reading it says so.
+    return false
+  } finally {
+    await handle.close()
+  }
+}
+
+const GZIP = 0x1f8b
 
 async function readLedger(
   subject: string,

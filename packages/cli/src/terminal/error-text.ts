@@ -31,6 +31,7 @@ const messagesIn = (error: Error): string =>
 
 /** Names of errors whose message already says everything. */
 const EXPECTED = new Set([
+  'ArchiveError',
   'BackupError',
   'ConfigError',
   'DatabaseTrouble',

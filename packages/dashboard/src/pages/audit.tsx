@@ -33,6 +33,8 @@ export const ACTIONS: Record<AuditEntry['action'], string> = {
   quota_changed: 'Quota changed',
   set_aside_retried: 'Work tried again',
   set_aside_dropped: 'Failed work dropped',
+  sessions_archived: 'Sessions archived',
+  sessions_restored: 'Sessions restored',
   plan_submitted: 'Plan submitted',
   plan_edited: 'Draft edited',
   plan_approved: 'Plan approved',

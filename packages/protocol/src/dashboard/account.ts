@@ -78,6 +78,8 @@ export const AUDIT_ACTIONS = [
   'quota_changed',
   'set_aside_retried',
   'set_aside_dropped',
+  'sessions_archived',
+  'sessions_restored',
   'plan_submitted',
   'plan_edited',
   'plan_approved',

@@ -1,7 +1,9 @@
 import type { RequestListener } from 'node:http'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { addressKey } from '../accounts/limits.js'
+import { type AskedFor, explainArchived } from '../archives/explain-archived.js'
 import { ApiError } from '../base/api-error.js'
+import type { Context } from '../context/context.js'
 import { readRequest } from '../context/http-request.js'
 import { type AuthorizationParts, createAuthorization, type Entered } from '../entry/authorize.js'
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
@@ -58,10 +60,11 @@ export function createApp(parts: AppParts): RequestListener {
       const ctx = await authorize(open, route, { sessionId, rechecksKey: rechecksKey.has(name) })
       const owner = ctx.tenant?.tenantId ?? addressKey(open.request.clientAddress)
       let reply: unknown
+      let input: Awaited<ReturnType<typeof parseInput>> | undefined
       try {
         const counted = countBody(ctx, route)
         if (counted !== null) await counted
-        const input = await parseInput(route, open.request.http, params, {
+        input = await parseInput(route, open.request.http, params, {
           owner,
           bodies,
           read: reader && ((bytes) => reader(ctx as never, bytes)),
@@ -72,7 +75,7 @@ export function createApp(parts: AppParts): RequestListener {
         reply = await handler(ctx as never, input as never)
       } catch (error) {
         await checkKeyBeforeRefusal(ctx.recentKey)
-        throw error
+        throw ctx.tenant === undefined ? error : await explainArchived(error, ctx as Context, askedFor(params, input))
       } finally {
         bodies.release(open.request.http.incoming)
       }
@@ -120,6 +123,14 @@ export function createApp(parts: AppParts): RequestListener {
       outgoing.destroy()
     })
   }
+}
+
+/** The session and workflow that a request names: in its path, or in the body that creates a session. */
+function askedFor(params: Readonly<Record<string, string>>, input: unknown): AskedFor {
+  const { body } = (input ?? {}) as { body?: { workflow?: { workflow_id?: unknown } } }
+  const created = body?.workflow?.workflow_id
+  const workflow = params.workflow_id ?? (typeof created === 'string' ? created : undefined)
+  return { session: params.session_id, workflow }
 }
 
 /** Another instance may reply: where one is newer than another, or has another clock, there are several. */

@@ -1,8 +1,8 @@
-import { once } from 'node:events'
 import { chmod, type FileHandle, open, rename, rm } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { createGunzip, createGzip } from 'node:zlib'
+import { createGzip } from 'node:zlib'
+import { gunzippedLines, isUnpackable, write } from '../base/gzip-lines.js'
 import { connect, takeTime } from '../postgres/database.js'
 import { firstAnswer } from '../postgres/first-answer.js'
 import { MIGRATIONS, migrate, readMigrations } from '../postgres/migrate.js'
@@ -80,14 +80,11 @@ export interface RestoreOptions {
 
 /** Fills an empty database from a backup and brings it to the version of this code. All of it or nothing. */
 export async function restoreBackup(file: string, url: string, options: RestoreOptions = {}): Promise<number> {
-  const packed = (await openFile(file, () => open(file))).createReadStream()
-  const unpacked = packed.pipe(createGunzip()).setEncoding('utf8')
-  packed.once('error', (error) => unpacked.destroy(error))
+  const lines = unpackedLines(await openFile(file, () => open(file)), file)
   try {
-    return await restoreLines(unpackedLines(unpacked, file), { file, url, ...options })
+    return await restoreLines(lines, { file, url, ...options })
   } finally {
-    packed.destroy()
-    unpacked.destroy()
+    await lines.return(undefined)
   }
 }
 
@@ -132,30 +129,14 @@ async function openFile(file: string, opening: () => Promise<FileHandle>): Promi
   }
 }
 
-async function* unpackedLines(chunks: AsyncIterable<string>, file: string): AsyncGenerator<string, undefined> {
+async function* unpackedLines(handle: FileHandle, file: string): AsyncGenerator<string, undefined> {
   try {
-    yield* linesOf(chunks)
+    yield* gunzippedLines(handle)
   } catch (error) {
-    const broken = error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
-    throw broken
+    throw isUnpackable(error)
       ? new BackupError(`${file} cannot be unpacked (${error.message}): it is truncated or not a backup`)
       : error
   }
-}
-
-/** Only a line feed ends a line: from Node 24 on `readline` also splits at U+2028, which JSON does not escape. */
-async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string, undefined> {
-  let line: string[] = []
-  for await (const chunk of chunks) {
-    const [end = '', ...next] = chunk.split('\n')
-    line.push(end)
-    for (const start of next) {
-      yield line.join('')
-      line = [start]
-    }
-  }
-  const last = line.join('')
-  if (last !== '') yield last
 }
 
 function readHeader(line: string | undefined, file: string): Header {
@@ -251,9 +232,4 @@ async function revokeAll(tx: Tx): Promise<void> {
 async function requireEmpty(tx: Tx): Promise<void> {
   const [row] = await tx<{ used: boolean }[]>`select exists (select from tenants) as used`
   if (row?.used) throw new BackupError('the database is not empty: restore into a new one')
-}
-
-/** Waits while the other side cannot keep up, so that a backup of any size needs little memory. */
-async function write(to: Writable, chunk: string | Buffer): Promise<void> {
-  if (!to.write(chunk)) await once(to, 'drain')
 }

@@ -1,11 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { LIMITS, type Quota } from '@countersign/protocol'
+import { ArchiveError } from '../archives/archive-file.js'
+import { type Archived, type ArchiveOptions, archiveSessions } from '../archives/archive-sessions.js'
+import { type Restored, restoreArchive } from '../archives/restore-archive.js'
 import type { Config } from '../base/config.js'
 import { makeApiKey, makeId } from '../base/crypto/secrets.js'
-import { createDatabase } from '../postgres/database.js'
+import { connect, createDatabase } from '../postgres/database.js'
 import { alreadyPlaced, BEFORE_PLACEMENTS, placement, placeTables } from '../postgres/distribution.js'
+import { firstAnswer } from '../postgres/first-answer.js'
 import { codeVersion, databaseVersion, holdsNothing, migrate } from '../postgres/migrate.js'
-import type { Tx } from '../postgres/sql.js'
+import type { Queryable, Sql, Tx } from '../postgres/sql.js'
 import { countActiveKeys, insertKey, type KeyRow, listKeys, revokeKey } from '../store/accounts/api-keys.js'
 import { insertTenant, listTenants, lockTenant, setQuota, type TenantRow } from '../store/accounts/tenants.js'
 import { insertAuditEntry, type NewAuditEntry } from '../store/audit.js'
@@ -104,6 +108,42 @@ export const distributionOf = (config: Config): Promise<string[]> =>
     return missing.length === 0 ? [] : [BEFORE_PLACEMENTS, ...missing.map(placement)]
   })
 
+export interface TenantArchived extends Archived {
+  readonly tenantId: string
+}
+
+/** Moves old sessions of one tenant, or of all, into files below a folder. */
+export const archiveTo = (
+  options: Omit<ArchiveOptions, 'tenantId'> & { readonly tenantId: string | null },
+  config: Config,
+): Promise<TenantArchived[]> =>
+  onConnection(config, async (sql) => {
+    const known = (await listTenants(sql)).map(({ tenantId }) => tenantId)
+    const { tenantId: only } = options
+    if (only !== null && !known.includes(only)) throw noTenant(only)
+    const archived: TenantArchived[] = []
+    for (const tenantId of only === null ? known : [only])
+      archived.push({ tenantId, ...(await archiveSessions(sql, { ...options, tenantId })) })
+    return archived
+  })
+
+export type RestoredFile = Restored | { readonly refused: string }
+
+/** Puts the sessions of archives back, file by file. What is refused is in nobody's way. */
+export const restoreArchives = (
+  files: readonly string[],
+  config: Config,
+  report: (file: string, result: RestoredFile) => void,
+): Promise<void> =>
+  onConnection(config, async (sql) => {
+    for (const file of files) report(file, await restoreArchive(sql, file).catch(refusal))
+  })
+
+function refusal(error: unknown): { readonly refused: string } {
+  if (error instanceof ArchiveError) return { refused: error.message }
+  throw error
+}
+
 /** So many are listed; whoever has more looks at the metrics first. */
 const LISTED_AT_MOST = 1_000
 
@@ -141,16 +181,34 @@ async function holdAside(tx: Tx, key: SetAsideKey): Promise<SetAside> {
 const inTransaction = <T>(config: Config, work: (tx: Tx) => Promise<T>): Promise<T> =>
   withDatabase(config, (url) => transactAtVersion(url, work))
 
-/** Migrates nothing: a service of another version may be running on the database. */
+/** For work of many transactions, each of which takes its time. */
+const onConnection = <T>(config: Config, work: (sql: Sql) => Promise<T>): Promise<T> =>
+  withDatabase(config, async (url) => {
+    const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
+    try {
+      await firstAnswer(sql)
+      await requireVersion(sql)
+      return await work(sql)
+    } finally {
+      await sql.end({ timeout: 5 })
+    }
+  })
+
 const transactAtVersion = <T>(url: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
   transact(url, async (tx) => {
-    const [found, known] = [(await holdsNothing(tx)) ? 0 : await databaseVersion(tx), await codeVersion()]
-    if (found === known) return work(tx)
-    throw new OperatorError(
-      `the database has version ${found}, and this command is for version ${known}: ` +
-        'use the command of the version that runs on it, or start this version once to upgrade the database',
-    )
+    await requireVersion(tx)
+    return work(tx)
   })
+
+/** Migrates nothing: a service of another version may be running on the database. */
+async function requireVersion(sql: Queryable): Promise<void> {
+  const [found, known] = [(await holdsNothing(sql)) ? 0 : await databaseVersion(sql), await codeVersion()]
+  if (found === known) return
+  throw new OperatorError(
+    `the database has version ${found}, and this command is for version ${known}: ` +
+      'use the command of the version that runs on it, or start this version once to upgrade the database',
+  )
+}
 
 async function transact<T>(url: string, work: (tx: Tx) => Promise<T>): Promise<T> {
   const database = createDatabase({ url, poolSize: 4 })
@@ -162,9 +220,11 @@ async function transact<T>(url: string, work: (tx: Tx) => Promise<T>): Promise<T
 }
 
 async function holdTenant(tx: Tx, tenantId: string): Promise<void> {
-  if (await lockTenant(tx, tenantId)) return
-  throw new OperatorError(`there is no tenant ${tenantId}: countersign tenant list shows all tenants`)
+  if (!(await lockTenant(tx, tenantId))) throw noTenant(tenantId)
 }
+
+const noTenant = (tenantId: string) =>
+  new OperatorError(`there is no tenant ${tenantId}: countersign tenant list shows all tenants`)
 
 async function storeKey(tx: Tx, tenantId: string, name: string): Promise<CreatedKey> {
   const key = makeApiKey(randomBytes)

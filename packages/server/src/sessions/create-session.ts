@@ -8,6 +8,7 @@ import {
   saltedHash,
 } from '@countersign/engine'
 import { type Input, type JsonValue, LIMITS, type Reply, type Routes } from '@countersign/protocol'
+import { refuseArchivedId } from '../archives/explain-archived.js'
 import { ApiError } from '../base/api-error.js'
 import { leaseFrom } from '../change/advance.js'
 import { sessionView } from '../change/session-view.js'
@@ -38,7 +39,7 @@ export async function createSession(ctx: Context, { body }: Input<Routes['create
   const created = await create(ctx, body, chosen)
   if (created !== null) return reply(created.session, chosen.plan, chosen.unsent)
   const winner = await loadSession(ctx.app.database.sql, ctx.tenant.tenantId, body.session_id)
-  if (winner === null) throw new ApiError('BUSY')
+  if (winner === null) throw (await refuseArchivedId(ctx, body.session_id)) ?? new ApiError('BUSY')
   return repeated(ctx, winner, body)
 }
 

@@ -1,25 +1,77 @@
+import { statSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { configOf, type Flags, restoreFrom } from '@countersign/server'
-import { type Command, UsageError } from '../../terminal/command.js'
+import { configOf, type Flags, isArchive, restoreArchives, restoreFrom } from '@countersign/server'
+import { type Command, type Terminal, UsageError } from '../../terminal/command.js'
 import { DATABASE_USAGE, SETTING_FLAGS } from '../start.js'
 
 export const restore: Command = {
-  usage: [`restore FILE [--revoke-access] ${DATABASE_USAGE}`],
-  summary: 'load a backup into an empty database',
-  run: async (args, { note }) => {
+  usage: [`restore FILE [--revoke-access] ${DATABASE_USAGE}`, `restore ARCHIVE|FOLDER... ${DATABASE_USAGE}`],
+  summary: 'load a backup into an empty database, or bring archived sessions back',
+  help: () =>
+    [
+      'FILE is a backup. ARCHIVE is a file that `archive` wrote, and FOLDER holds such files, also in folders of its own.',
+      'Archived sessions come back as they were, file by file, while the server runs. A file is refused if it was changed,',
+      'if this database did not archive its sessions, or if they are there already; the others are restored. The files stay.',
+      'Exit codes: 0 everything is restored; 1 something is refused, or no database; 2 wrong usage.',
+    ].join('\n'),
+  run: async (args, terminal) => {
     const options = { ...SETTING_FLAGS, 'revoke-access': { type: 'boolean' as const } }
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
-    const [file, ...rest] = positionals
-    if (file === undefined || rest.length > 0) throw new UsageError('expected one file')
     const { 'revoke-access': revokeAccess = false, ...flags } = values
-    const rows = await restoreFrom(file, configOf(flags as Flags), { revokeAccess })
-    note(`restored ${rows} rows from ${file}`)
-    note('The data is as it was when the backup was made: sessions killed and content erased since then are back.')
-    note(
-      revokeAccess
-        ? 'All keys and sign-ins are revoked: sign in again, create new keys (countersign key create), kill sessions that must not continue.'
-        : 'Keys and sign-ins revoked since then work again; --revoke-access revokes them all.',
-    )
-    return 0
+    const [file, ...rest] = positionals
+    if (file === undefined) throw new UsageError('expected a backup, or archives')
+    if (rest.length > 0 || isFolder(file) || (await isArchive(file))) {
+      if (revokeAccess) throw new UsageError('--revoke-access is for a backup: an archive holds no keys or sign-ins')
+      return restoreSessions(await archivesIn(positionals), flags as Flags, terminal)
+    }
+    return restoreBackup(file, flags as Flags, revokeAccess, terminal)
   },
 }
+
+async function restoreBackup(file: string, flags: Flags, revokeAccess: boolean, { note }: Terminal): Promise<number> {
+  const rows = await restoreFrom(file, configOf(flags), { revokeAccess })
+  note(`restored ${rows} rows from ${file}`)
+  note('The data is as it was when the backup was made: sessions killed and content erased since then are back.')
+  note(
+    revokeAccess
+      ? 'All keys and sign-ins are revoked: sign in again, create new keys (countersign key create), kill sessions that must not continue.'
+      : 'Keys and sign-ins revoked since then work again; --revoke-access revokes them all.',
+  )
+  return 0
+}
+
+async function restoreSessions(files: readonly string[], flags: Flags, { print, note }: Terminal): Promise<number> {
+  let [sessions, restored, refused] = [0, 0, 0]
+  await restoreArchives(files, configOf(flags), (file, result) => {
+    if ('refused' in result) {
+      refused += 1
+      note(result.refused)
+    } else {
+      restored += 1
+      sessions += result.sessions
+      note(`${file}: ${result.sessions} sessions of tenant ${result.tenantId}`)
+    }
+  })
+  print(`restored ${sessions} sessions from ${restored} files${refused === 0 ? '' : `; ${refused} files were refused`}`)
+  return refused === 0 ? 0 : 1
+}
+
+/** The files themselves, and those in the folders. */
+async function archivesIn(paths: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(paths.map(async (path) => (isFolder(path) ? archivesBelow(path) : [path])))
+  const files = found.flat()
+  if (files.length === 0) throw new UsageError(`no archives (*${ENDING}) are in ${paths.join(', ')}`)
+  return files
+}
+
+const ENDING = '.archive.gz'
+
+const archivesBelow = async (folder: string): Promise<string[]> =>
+  (await readdir(folder, { recursive: true }))
+    .filter((name) => name.endsWith(ENDING))
+    .sort()
+    .map((name) => join(folder, name))
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false

@@ -1,5 +1,6 @@
 import { jsonText, statementByParts, type Values } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
+import { SESSION_NOT_ARCHIVED } from '../archives/archived-ledgers.js'
 import { AUDIT, auditOf } from '../audit.js'
 import { STORE_PLAN } from '../governance/plans.js'
 import { type NewContent, STORE_ARGUMENTS, STORE_CONTENT } from './content.js'
@@ -135,12 +136,12 @@ const CREATE_ROW = `changed as (
         tenant_id, session_id, status, compiled_hash, plan_source, unmatched_policy, capture_level, agent, environment,
         principal, hash_salt, limit_salt, workflow_id, role, body_hash, created_at
       )
-      values (
+      select
         :tenant_id::text, :session_id::text, :status::text, :compiled_hash::text, :plan_source::text,
         :unmatched_policy::text, :capture_level::text, :agent::text, :environment::text,
         nullif(:principal::text, 'null')::json, :hash_salt::text, :limit_salt::text, :workflow_id::text, :role::text, :body_hash::text,
         :created_at::timestamptz
-      )
+      where ${SESSION_NOT_ARCHIVED}
       on conflict do nothing
       returning tenant_id, session_id
     ), headed as (

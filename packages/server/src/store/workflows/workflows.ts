@@ -17,15 +17,19 @@ export interface WorkflowRow {
 
 export type NewWorkflow = Omit<WorkflowRow, 'status' | 'ledger' | 'now'>
 
-/** Opens a workflow with an empty ledger. False when the id is taken. */
+/** Opens a workflow with an empty ledger. False when the id is taken, also by one in an archive. */
 export async function insertWorkflow(sql: Queryable, workflow: NewWorkflow): Promise<boolean> {
   const rows = await sql`
     insert into workflows (
       tenant_id, workflow_id, definition, definition_hash, key_salt, ledger_seq, ledger_hash, created_at
-    ) values (
-      ${workflow.tenantId}, ${workflow.workflowId}, ${jsonText(workflow.definition)}::text::json,
-      ${workflow.definitionHash}, ${workflow.keySalt}, 0, '', ${workflow.createdAt}
-    ) on conflict do nothing returning 1`
+    )
+    select ${workflow.tenantId}, ${workflow.workflowId}, ${jsonText(workflow.definition)}::text::json,
+      ${workflow.definitionHash}, ${workflow.keySalt}, 0, '', ${workflow.createdAt}::timestamptz
+    where not exists (
+      select from archived_ledgers
+      where tenant_id = ${workflow.tenantId} and id = ${workflow.workflowId} and ledger = 'workflow'
+    )
+    on conflict do nothing returning 1`
   return rows.length === 1
 }
 

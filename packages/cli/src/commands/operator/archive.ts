@@ -1,0 +1,53 @@
+import { parseArgs } from 'node:util'
+import { archiveTo, configOf, type Flags, type TenantArchived, YOUNGEST_ARCHIVED_DAYS } from '@countersign/server'
+import { type Command, type Terminal, UsageError } from '../../terminal/command.js'
+import { DATABASE_USAGE, SETTING_FLAGS } from '../start.js'
+
+export const archive: Command = {
+  usage: [`archive --before DATE --to FOLDER [--tenant TENANT] [--idle] ${DATABASE_USAGE}`],
+  summary: 'move old sessions into files that `verify` checks and `restore` brings back, while the server runs',
+  help: () =>
+    [
+      'Moves sessions that have ended and of which nothing was written since DATE (such as 2026-01-31, UTC) into compressed',
+      `files in FOLDER/TENANT, and removes their rows. DATE is at least ${YOUNGEST_ARCHIVED_DAYS} days ago. A workflow is moved whole, once`,
+      'all its sessions have ended. --idle also moves sessions that nobody ended and nobody has held since DATE.',
+      'A file is on the disk and was read back before its rows are removed. A run that was interrupted is run again.',
+      'A session whose ledger does not hold stays, and is named. What is left of an archived one is its id, so that the id',
+      'is not used again and a request for it says when it was archived. A file is as secret as the database.',
+      'Exit codes: 0 done; 1 something stays that is broken, or no database, tenant or folder; 2 wrong usage.',
+    ].join('\n'),
+  run: async (args, terminal) => {
+    const options = { ...SETTING_FLAGS, before: text, to: text, tenant: text, idle: { type: 'boolean' as const } }
+    const { values } = parseArgs({ args: [...args], options })
+    const { before, to, tenant, idle = false, ...settings } = values as Record<string, string> & { idle?: boolean }
+    if (before === undefined || to === undefined) throw new UsageError('expected: archive --before DATE --to FOLDER')
+    const onWritten = (file: string, sessions: number) => terminal.note(`${file}: ${sessions} sessions`)
+    const what = { before: dateOf(before), folder: to, tenantId: tenant ?? null, idle, onWritten }
+    return report(await archiveTo(what, configOf(settings as Flags)), terminal)
+  },
+}
+
+const text = { type: 'string' as const }
+
+function dateOf(given: string): Date {
+  const date = new Date(given)
+  if (/^\d{4}-\d{2}-\d{2}(T.+)?$/.test(given) && !Number.isNaN(date.getTime())) return date
+  throw new UsageError(`--before must be a date, such as 2026-01-31, not ${given}`)
+}
+
+function report(archived: readonly TenantArchived[], { print, note }: Terminal): number {
+  const sum = (count: (one: TenantArchived) => number) => archived.reduce((total, one) => total + count(one), 0)
+  const [sessions, workflows, files] = [
+    sum((one) => one.sessions),
+    sum((one) => one.workflows),
+    sum((one) => one.files),
+  ]
+  if (sessions === 0) print('nothing to archive')
+  else
+    print(
+      `archived ${sessions} sessions${workflows === 0 ? '' : ` of ${workflows} workflows and others`} in ${files} files`,
+    )
+  for (const { tenantId, kept } of archived)
+    for (const { id, why } of kept) note(`${id} of tenant ${tenantId} stays: ${why}`)
+  return archived.some(({ kept }) => kept.length > 0) ? 1 : 0
+}

@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+import { makeFolder, NoFolder } from '../base/make-folder.js'
+import { takeTime } from '../postgres/database.js'
+import { codeVersion } from '../postgres/migrate.js'
+import type { Sql } from '../postgres/sql.js'
+import {
+  type ArchivePosition,
+  listArchivableSessions,
+  listArchivableWorkflows,
+  loadWorkflowsOf,
+  type WhatToArchive,
+} from '../store/archives/archivable-sessions.js'
+import { insertArchivedLedgers, isFileNeeded } from '../store/archives/archived-ledgers.js'
+import { type Batch, deleteArchivedRows, lockBatch, readArchivedRows } from '../store/archives/archived-rows.js'
+import { insertAuditEntry } from '../store/audit.js'
+import { readClock } from '../store/clock.js'
+import { ArchiveError, type ArchiveHeader, archiveLines, digestOf, publish, writeDraft } from './archive-file.js'
+import { type CheckedArchive, checkArchive } from './check-archive.js'
+
+/**
+ * Sessions that ended later stay: the dashboard counts and lists the last 30 days from their rows, and what else refers to a
+ * session (captures, prepared requests, holds) is mostly gone by then.
+ */
+export const YOUNGEST_ARCHIVED_DAYS = 31
+
+/** What one file holds at most, unless one session or workflow has more: it is read and removed in one go. */
+const BATCH = { sessions: 200, events: 5_000, bytes: 8_000_000 }
+
+/** How often a batch is tried of which something changes meanwhile. */
+const TRIES = 5
+/** For whoever works with one of the sessions. */
+const LOCK_TIMEOUT_MS = 2_000
+
+export interface ArchiveOptions extends WhatToArchive {
+  readonly folder: string
+  /** Called with each file once the disk has it, before anything is removed. */
+  readonly onWritten?: (file: string, sessions: number) => Promise<void> | void
+}
+
+export interface Archived {
+  sessions: number
+  workflows: number
+  files: number
+  /** Sessions and workflows that stay because something is wrong with them. */
+  readonly kept: { readonly id: string; readonly why: string }[]
+}
+
+/**
+ * Moves sessions of one tenant into files, some at a time. The file is on the disk and was read back before its rows are
+ * removed, and only rows that are still the same are: at any moment a session is in the database, in a file, or in both.
+ */
+export async function archiveSessions(sql: Sql, options: ArchiveOptions): Promise<Archived> {
+  requireOld(options.before, await readClock(sql))
+  const done: Archived = { sessions: 0, workflows: 0, files: 0, kept: [] }
+  const header = { migration: await codeVersion(), tenantId: options.tenantId }
+  const skipped = new Set<string>()
+  let after: ArchivePosition | null = null
+  for (let tries = 1; ; ) {
+    const page = await nextBatch(sql, options, { after, skipped })
+    if (page === null) return done
+    const { batch } = page
+    if (batch.sessionIds.length > 0) {
+      const outcome = await archiveBatch(sql, batch, { ...options, header })
+      if (outcome === 'changed') {
+        if (++tries <= TRIES) continue
+        throw new ArchiveError(
+          `sessions of tenant ${options.tenantId} keep changing while they are archived: run the command again later`,
+        )
+      }
+      if (outcome !== 'removed') {
+        for (const { id, why } of outcome.broken) {
+          skipped.add(id)
+          done.kept.push({ id, why })
+        }
+        continue
+      }
+      done.sessions += batch.sessionIds.length
+      done.workflows += batch.workflowIds.length
+      done.files += 1
+    }
+    after = page.last
+    tries = 1
+  }
+}
+
+function requireOld(before: Date, now: Date): void {
+  const youngest = new Date(now.getTime() - YOUNGEST_ARCHIVED_DAYS * 86_400_000)
+  if (before <= youngest) return
+  throw new ArchiveError(
+    `sessions of the last ${YOUNGEST_ARCHIVED_DAYS} days stay in the database, where the dashboard counts them: ` +
+      `name a date up to ${youngest.toISOString().slice(0, 10)}`,
+  )
+}
+
+/** The next sessions to move, and the last one that was looked at; null at the end. */
+async function nextBatch(
+  sql: Sql,
+  what: WhatToArchive,
+  { after, skipped }: { readonly after: ArchivePosition | null; readonly skipped: ReadonlySet<string> },
+): Promise<{ readonly batch: Batch; readonly last: ArchivePosition } | null> {
+  const page = await listArchivableSessions(sql, what, { after, limit: BATCH.sessions })
+  if (page.length === 0) return null
+  const named = new Set(page.flatMap(({ workflowId }) => workflowId ?? []))
+  const whole = new Map(
+    (named.size === 0 ? [] : await listArchivableWorkflows(sql, what, [...named])).map((found) => [
+      found.workflowId,
+      found,
+    ]),
+  )
+  const sessionIds = new Set<string>()
+  const workflowIds = new Set<string>()
+  let last = page[0] as ArchivePosition
+  let [events, bytes] = [0, 0]
+  for (const session of page) {
+    const { sessionId, workflowId } = session
+    const unit = workflowId === null ? { ...session, sessionIds: [sessionId] } : whole.get(workflowId)
+    const isSkipped = unit === undefined || skipped.has(workflowId ?? sessionId) || sessionIds.has(sessionId)
+    if (!isSkipped) {
+      const isFull =
+        sessionIds.size + unit.sessionIds.length > BATCH.sessions ||
+        events + unit.events > BATCH.events ||
+        bytes + unit.bytes > BATCH.bytes
+      if (isFull && sessionIds.size > 0) break
+      events += unit.events
+      bytes += unit.bytes
+      for (const id of unit.sessionIds) sessionIds.add(id)
+      if (workflowId !== null) workflowIds.add(workflowId)
+    }
+    last = session
+  }
+  const { tenantId } = what
+  return { batch: { tenantId, sessionIds: [...sessionIds], workflowIds: [...workflowIds] }, last }
+}
+
+type Outcome = 'removed' | 'changed' | { readonly broken: readonly { readonly id: string; readonly why: string }[] }
+
+async function archiveBatch(
+  sql: Sql,
+  batch: Batch,
+  { folder, header, onWritten }: ArchiveOptions & { readonly header: ArchiveHeader },
+): Promise<Outcome> {
+  const into = join(folder, folderOf(batch.tenantId))
+  makeOwnFolder(into)
+  const draft = join(into, `${randomUUID()}.draft`)
+  await sql.begin('isolation level repeatable read read only', async (tx) => {
+    await takeTime(tx)
+    await writeDraft(draft, archiveLines(header, readArchivedRows(tx, batch)))
+  })
+  let checked: CheckedArchive
+  try {
+    checked = await checkArchive(draft)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+  const broken = await brokenUnits(sql, batch, checked)
+  if (broken.length > 0) {
+    await rm(draft, { force: true })
+    return { broken }
+  }
+  const name = `${checked.digest.slice(0, 32)}.archive.gz`
+  const file = join(into, name)
+  await publish(draft, file)
+  await onWritten?.(file, batch.sessionIds.length)
+  if (await removeRows(sql, batch, checked, `${folderOf(batch.tenantId)}/${name}`)) return 'removed'
+  // Another run may have written the same file, and removed the rows.
+  if (!(await isFileNeeded(sql, { ...batch, ids: idsOf(batch), digest: checked.digest })))
+    await rm(file, { force: true })
+  return 'changed'
+}
+
+const idsOf = ({ sessionIds, workflowIds }: Batch): string[] => [...sessionIds, ...workflowIds]
+
+/** Never more than one folder deep, whatever a tenant is called. */
+const folderOf = (tenantId: string): string =>
+  /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(tenantId) ? tenantId : `tenant-${Buffer.from(tenantId).toString('hex')}`
+
+function makeOwnFolder(folder: string): void {
+  try {
+    makeFolder(folder, 0o700)
+  } catch (error) {
+    if (error instanceof NoFolder)
+      throw new ArchiveError(`${folder}${sep} cannot be created: choose another folder with --to`)
+    const { code } = error as NodeJS.ErrnoException
+    throw new ArchiveError(
+      `${folder}${sep} cannot be created (${code ?? String(error)}): choose another folder with --to`,
+    )
+  }
+}
+
+/** Sessions and workflows whose ledger does not hold, and workflows of which a session does not. */
+async function brokenUnits(
+  sql: Sql,
+  { tenantId }: Batch,
+  { ledgers }: CheckedArchive,
+): Promise<{ id: string; why: string }[]> {
+  const broken = ledgers.flatMap(({ ledger, id, broken: found }) =>
+    found === null ? [] : [{ ledger, id, why: `its ledger does not hold (event ${found.seq}: ${found.problem})` }],
+  )
+  if (broken.length === 0) return []
+  const workflows = await loadWorkflowsOf(
+    sql,
+    tenantId,
+    broken.map(({ id }) => id),
+  )
+  return broken.map(({ ledger, id, why }) => ({ id: (ledger === 'session' && workflows.get(id)) || id, why }))
+}
+
+/** Removes what the file says, if the database still says the same. False where it does not. */
+async function removeRows(
+  sql: Sql,
+  batch: Batch,
+  { digest, ledgers, ...header }: CheckedArchive,
+  file: string,
+): Promise<boolean> {
+  const { tenantId, sessionIds, workflowIds } = batch
+  try {
+    return await sql.begin('isolation level repeatable read', async (tx) => {
+      await takeTime(tx, LOCK_TIMEOUT_MS)
+      if ((await lockBatch(tx, batch)) !== ledgers.length) throw new Changed()
+      if ((await digestOf(archiveLines(header, readArchivedRows(tx, batch)))) !== digest) throw new Changed()
+      await deleteArchivedRows(tx, batch)
+      await insertArchivedLedgers(tx, { tenantId, file, digest }, ledgers)
+      const workflows = workflowIds.length === 0 ? '' : `, ${workflowIds.length} workflows`
+      const detail = `${sessionIds.length} sessions${workflows}: ${file}`
+      await insertAuditEntry(tx, { tenantId, action: 'sessions_archived', actor: 'operator', detail })
+      return true
+    })
+  } catch (error) {
+    if (error instanceof Changed || CHANGED_MEANWHILE.has(String((error as { code?: unknown }).code))) return false
+    throw error
+  }
+}
+
+class Changed extends Error {}
+
+/** Somebody wrote one of the rows, holds it, or waits for one of ours. */
+const CHANGED_MEANWHILE: ReadonlySet<string> = new Set(['40001', '40P01', '55P03'])

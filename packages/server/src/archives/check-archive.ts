@@ -1,0 +1,194 @@
+import {
+  contradictionOf,
+  createExportCheck,
+  doubtfulJson,
+  type Plan,
+  preparePlan,
+  verifyWorkflowExport,
+} from '@countersign/engine'
+import type {
+  ChainedEvent,
+  ChainedWorkflowEvent,
+  JsonValue,
+  LedgerExport,
+  LedgerHead,
+  SignedHead,
+} from '@countersign/protocol'
+import { PLANS } from '../store/archives/archived-rows.js'
+import { ArchiveError, type ArchiveHeader, readArchive } from './archive-file.js'
+
+/** A ledger in an archive, and whether it holds. */
+export interface CheckedLedger {
+  readonly ledger: SignedHead['ledger']
+  readonly id: string
+  readonly head: LedgerHead
+  /** The newest head that was signed; null: none was. */
+  readonly signed: SignedHead | null
+  /** The hash of the event with the number of the signed one; null: there is none. */
+  readonly hashAtSigned: string | null
+  readonly broken: { readonly seq: number; readonly problem: string } | null
+}
+
+export interface CheckedArchive extends ArchiveHeader {
+  readonly digest: string
+  /** Workflows first, then sessions, each in the order of the file. */
+  readonly ledgers: readonly CheckedLedger[]
+}
+
+/**
+ * Reads a whole archive and verifies each ledger in it as an export is verified: chain, plan, fold, and the head that was
+ * signed. Throws an `ArchiveError` where the file is not as it was written.
+ */
+export const checkArchive = (file: string): Promise<CheckedArchive> =>
+  readArchive(file, async ({ header, rows }) => {
+    const ledgers = collectLedgers(header, file)
+    for (;;) {
+      const next = await rows.next()
+      if (next.done) return { ...header, digest: next.value, ledgers: ledgers.end() }
+      ledgers.add(next.value.table, JSON.parse(next.value.json) as Row)
+    }
+  })
+
+type Row = Readonly<Record<string, unknown>>
+
+interface Session {
+  readonly compiledHash: string
+  head: LedgerHead
+  state: JsonValue
+  check: ReturnType<typeof createExportCheck> | null
+  broken: CheckedLedger['broken']
+}
+
+interface Workflow {
+  readonly head: LedgerHead
+  /** Few and small, so that they are held. */
+  readonly events: ChainedWorkflowEvent[]
+}
+
+/** What is known of the ledgers of an archive while it is read. */
+function collectLedgers({ tenantId }: ArchiveHeader, file: string) {
+  const plans = new Map<string, { readonly compiled: LedgerExport['compiled_session']; readonly plan: Plan | null }>()
+  const sessions = new Map<string, Session>()
+  const workflows = new Map<string, Workflow>()
+  const signed = new Map<string, { readonly head: SignedHead; hashAt: string | null }>()
+
+  const sessionOf = (id: string): Session => {
+    const session = sessions.get(id)
+    if (session === undefined) throw new ArchiveError(`${file} has a row of the session ${id}, which is not in it`)
+    return session
+  }
+  const addEvent = (row: Row): void => {
+    const event = eventOf(row)
+    const session = sessionOf(event.session_id)
+    const wanted = signed.get(`session ${event.session_id}`)
+    if (wanted?.head.seq === event.seq) wanted.hashAt = event.hash
+    if (session.broken !== null) return
+    const known = plans.get(session.compiledHash)
+    session.check ??= createExportCheck(
+      {
+        session_id: event.session_id,
+        compiled_hash: session.compiledHash,
+        compiled_session: known?.compiled ?? null,
+      },
+      known?.plan ?? null,
+    )
+    const doubt = doubtfulJson(String(row.body))
+    const broken = doubt === null ? session.check.add(event) : { brokenAt: event.seq, problem: doubt }
+    if (broken !== null) session.broken = { seq: broken.brokenAt, problem: broken.problem }
+  }
+  const addWorkflowEvent = (row: Row): void => {
+    const event = workflowEventOf(row)
+    const wanted = signed.get(`workflow ${event.workflow_id}`)
+    if (wanted?.head.seq === event.seq) wanted.hashAt = event.hash
+    workflows.get(event.workflow_id)?.events.push(event)
+  }
+  const readers: Readonly<Record<string, (row: Row) => void>> = {
+    [PLANS]: (row) => {
+      const compiled = row.compiled_session as NonNullable<LedgerExport['compiled_session']>
+      const prepared = preparePlan(compiled)
+      plans.set(String(row.compiled_hash), { compiled, plan: prepared.ok ? prepared.plan : null })
+    },
+    workflows: (row) => {
+      const head = { seq: Number(row.ledger_seq), hash: String(row.ledger_hash) }
+      workflows.set(String(row.workflow_id), { head, events: [] })
+    },
+    sessions: (row) => {
+      const session = { compiledHash: String(row.compiled_hash), head: NO_HEAD, state: null, check: null, broken: null }
+      sessions.set(String(row.session_id), session)
+    },
+    session_heads: (row) => {
+      const session = sessionOf(String(row.session_id))
+      const [facts, state, recent] = [row.facts, row.state, row.recent].map((text) => JSON.parse(String(text)))
+      session.head = facts.ledger as LedgerHead
+      session.state = { ...state, recent } as JsonValue
+    },
+    signed_heads: (row) => {
+      const head = signedOf(row)
+      signed.set(`${head.ledger} ${head.id}`, { head, hashAt: null })
+    },
+    session_events: addEvent,
+    workflow_events: addWorkflowEvent,
+  }
+  const withSigned = (ledger: SignedHead['ledger'], id: string, head: LedgerHead, broken: CheckedLedger['broken']) => {
+    const found = signed.get(`${ledger} ${id}`)
+    const hashAtSigned = found?.hashAt ?? null
+    const problem = found === undefined ? null : contradictionOf(found.head, { head, hashAt: hashAtSigned })
+    const contradicted = problem === null ? null : { seq: found?.head.seq ?? head.seq, problem }
+    return { ledger, id, head, signed: found?.head ?? null, hashAtSigned, broken: broken ?? contradicted }
+  }
+  return {
+    add: (table: string, row: Row): void => {
+      if (row.tenant_id !== tenantId) throw new ArchiveError(`${file} has a row of another tenant than ${tenantId}`)
+      readers[table]?.(row)
+    },
+    end: (): CheckedLedger[] => [
+      ...[...workflows].map(([id, { head, events }]) => {
+        const result = verifyWorkflowExport({ workflow_id: id, events, head })
+        return withSigned('workflow', id, head, result.ok ? null : { seq: result.brokenAt, problem: result.problem })
+      }),
+      ...[...sessions].map(([id, session]) => withSigned('session', id, session.head, brokenAtEnd(session))),
+    ],
+  }
+}
+
+const NO_HEAD: LedgerHead = { seq: 0, hash: '' }
+
+function brokenAtEnd({ check, broken, head, state }: Session): CheckedLedger['broken'] {
+  if (broken !== null) return broken
+  if (check === null) return { seq: 1, problem: 'it has no events' }
+  const result = check.end({ head, state })
+  return result.ok ? null : { seq: result.brokenAt, problem: result.problem }
+}
+
+const timeOf = (value: unknown): string => new Date(String(value)).toISOString()
+
+const eventOf = (row: Row): ChainedEvent => ({
+  session_id: String(row.session_id),
+  seq: Number(row.seq),
+  type: row.type as ChainedEvent['type'],
+  at: timeOf(row.at),
+  body: JSON.parse(String(row.body)) as ChainedEvent['body'],
+  prev_hash: String(row.prev_hash),
+  hash: String(row.hash),
+})
+
+const workflowEventOf = (row: Row): ChainedWorkflowEvent => ({
+  workflow_id: String(row.workflow_id),
+  seq: Number(row.seq),
+  type: row.type as ChainedWorkflowEvent['type'],
+  at: timeOf(row.at),
+  body: row.body as ChainedWorkflowEvent['body'],
+  prev_hash: String(row.prev_hash),
+  hash: String(row.hash),
+})
+
+const signedOf = (row: Row): SignedHead => ({
+  ledger: row.ledger === 'workflow' ? 'workflow' : 'session',
+  tenant_id: String(row.tenant_id),
+  id: String(row.id),
+  seq: Number(row.seq),
+  hash: String(row.hash),
+  signed_at: timeOf(row.signed_at),
+  key_id: String(row.key_id),
+  signature: String(row.signature),
+})

@@ -1,0 +1,39 @@
+import { ApiError } from '../base/api-error.js'
+import type { Context } from '../context/context.js'
+import { type ArchivedLedger, findArchivedLedger } from '../store/archives/archived-ledgers.js'
+
+/** The names in a request under which something may be archived. */
+export interface AskedFor {
+  readonly session?: string | undefined
+  readonly workflow?: string | undefined
+}
+
+/**
+ * What is not found may have been archived: then the reply says when, and where it is. Asked only after a 404, so that no
+ * other request pays for it.
+ */
+export async function explainArchived(error: unknown, ctx: Context, asked: AskedFor): Promise<unknown> {
+  if (!(error instanceof ApiError) || error.code !== 'NOT_FOUND') return error
+  const archived = await findArchived(ctx, asked)
+  return archived === null ? error : new ApiError('NOT_FOUND', { ...error.extras, ...inWords(archived) }, error.headers)
+}
+
+/** Why a session of this id cannot be created; null: it is not archived. */
+export async function refuseArchivedId(ctx: Context, session: string): Promise<ApiError | null> {
+  const archived = await findArchived(ctx, { session })
+  return archived === null ? null : new ApiError('SESSION_EXISTS', inWords(archived))
+}
+
+async function findArchived({ app, tenant }: Context, { session, workflow }: AskedFor): Promise<ArchivedLedger | null> {
+  const { sql } = app.database
+  const { tenantId } = tenant
+  const found =
+    session === undefined ? null : await findArchivedLedger(sql, { tenantId, ledger: 'session', id: session })
+  if (found !== null || workflow === undefined) return found
+  return findArchivedLedger(sql, { tenantId, ledger: 'workflow', id: workflow })
+}
+
+const inWords = ({ ledger, archivedAt, file }: ArchivedLedger) => ({
+  detail: `this ${ledger} was archived on ${archivedAt.toISOString().slice(0, 10)}: to bring it back, ask the operator to run countersign restore with the file ${file}`,
+  archived_at: archivedAt.toISOString(),
+})

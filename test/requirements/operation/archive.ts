@@ -1,0 +1,22 @@
+import type { Facts } from '../facts.js'
+
+/** What holds of sessions that an operator moves into files, and of bringing them back. */
+export const archive = {
+  'archive.round-trip':
+    'Sessions that ended before the date leave the database for a file that verifies, and restoring it brings every row back as it was; younger, running and idle ones stay',
+  'archive.every-table':
+    'Every table that holds rows of a session or workflow is archived with them, or is named as one that has a retention of its own',
+  'archive.workflow-whole': 'A workflow is archived with all its sessions, or not at all',
+  'archive.nothing-lost':
+    'A run that fails once the file is written removes nothing, and the next run archives the same sessions into the same file',
+  'archive.unchanged-rows-only':
+    'A session that is written to, or whose content is erased, while it is archived is not removed as it was before, and no file that holds what was erased is left',
+  'archive.two-runs': 'Two runs at once archive each session once, and no request waits for them',
+  'archive.broken-stays':
+    'A session whose ledger does not hold stays in the database and is named; those beside it are archived',
+  'archive.refused':
+    'A file that was changed, cut off, written for another tenant or by another schema, or restored already is refused, with why; nothing of it is stored',
+  'archive.answer':
+    'A request for an archived session or workflow is answered with when it was archived, and its id is not used again',
+  'archive.signed-heads': 'The signing of heads takes an archived ledger for no removed one',
+} as const satisfies Facts
