@@ -49,6 +49,8 @@ export function createFrame(services: Services): Frame {
       const length = Buffer.byteLength(body)
       request.replyHeaders.set('x-request-id', request.id)
       if (status !== 304) request.replyHeaders.set('content-length', String(length))
+      // Who is told in time asks another instance next, and never meets a connection that is being closed.
+      if (!services.isReady()) outgoing.shouldKeepAlive = false
       outgoing.writeHead(status, request.replyHeaders.with(reply.headers, fixedHeaders))
       send(outgoing, body, { owner: reply.owner ?? addressKey(request.clientAddress), bytes: length })
       if (!http.incoming.complete) dropRest(http.incoming)
