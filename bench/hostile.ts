@@ -1,6 +1,6 @@
 // npm run bench -- hostile [PART OF A NAME] [SECONDS A SHAPE]: can one tenant take the service from the others?
 // A neighbour runs turns and kills sessions at a fixed pace, first alone, then while a hostile tenant on the free quota
-// (or a stranger) does one of the things in bench/support/hostile/*-shapes.ts. `kill_ms` is the slowest kill of all,
+// (or a stranger) does one of the things in bench/support/hostile/*-shapes.ts, from a process that leaves the cores to the service. `kill_ms` is the slowest kill of all,
 // `turn_ratio` the slowest turn divided by the slowest one of the quiet time, `turn_ratio_p50` the same for medians, and
 // `rss_mb` the most memory that the service had, with a heap of 512 MB. `piece_ms` is the longest that its main thread
 // worked without looking at its connections, in processor time. A service that died or froze is started anew on an empty
@@ -12,12 +12,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createTenant, readConfig, startEmbeddedPostgres } from '@countersign/server'
 import postgres from 'postgres'
-import { openAttacker } from './support/hostile/attacker.js'
-import { CAPTURE_SHAPES } from './support/hostile/capture-shapes.js'
+import type { Attack } from './support/hostile/attack.js'
 import { LOST_MS, type Watched } from './support/hostile/neighbour.js'
-import { PLAN_SHAPES } from './support/hostile/plan-shapes.js'
-import { REQUEST_SHAPES } from './support/hostile/request-shapes.js'
 import type { Shape } from './support/hostile/shape.js'
+import { SHAPES } from './support/hostile/shapes.js'
 
 const HEAP_MB = 512
 const QUIET_SECONDS = 8
@@ -29,7 +27,6 @@ const SHAPE_SECONDS = Number(process.argv[3] ?? 25)
 /** What the project holds itself to. The memory is explained in decision 0083. */
 const BARS = { kill_ms: 250, turn_ratio: 5, rss_mb: 1_150, fell: 0 } as const
 
-const SHAPES = [...PLAN_SHAPES, ...CAPTURE_SHAPES, ...REQUEST_SHAPES]
 const wanted = process.argv[2] ?? ''
 const root = fileURLToPath(new URL('..', import.meta.url))
 const watcher = new URL('./support/hostile/watch-loop.mjs', import.meta.url).href
@@ -104,21 +101,27 @@ async function attack({ url, databaseUrl, key }: Service, shape: Shape): Promise
       createTenant('hostile', 'free', readConfig({ DATABASE_URL: databaseUrl })),
     ),
   )
-  const acts = tenants.map((tenant) => ({ act: shape.build(), attacker: openAttacker(url, tenant.key) }))
+  const attacker = forked('attack.ts')
+  const order: Attack = { shape: shape.name, url, keys: tenants.map((tenant) => tenant.key) }
+  await answerOf(attacker, { attack: order })
   const neighbour = await startNeighbour(url, key)
   await wait(0.5)
-  const acting = Promise.all(acts.map(({ act, attacker }) => act(attacker))).then(() => wait(shape.lingerSeconds ?? 2))
+  const acting = answerOf(attacker, { go: true }).then(() => wait(shape.lingerSeconds ?? 2))
   await Promise.race([acting, wait(SHAPE_SECONDS)])
   const watched = await neighbour.stop()
-  for (const { attacker } of acts) attacker.close()
-  await acting
+  acting.catch(() => {})
+  const ended = new Promise((done) => attacker.once('exit', done))
+  attacker.send({ stop: true })
+  await ended
   return watched
 }
 
+function forked(file: string): ChildProcess {
+  return fork(fileURLToPath(new URL(`./support/hostile/${file}`, import.meta.url)), { execArgv: ['--import', 'tsx'] })
+}
+
 async function startNeighbour(url: string, key: string): Promise<{ stop(): Promise<Watched> }> {
-  const child = fork(fileURLToPath(new URL('./support/hostile/neighbour.ts', import.meta.url)), {
-    execArgv: ['--import', 'tsx'],
-  })
+  const child = forked('neighbour.ts')
   await answerOf(child, { watch: { url, key } })
   return {
     stop: async () => {
@@ -132,7 +135,7 @@ async function startNeighbour(url: string, key: string): Promise<{ stop(): Promi
 function answerOf(child: ChildProcess, order: object): Promise<unknown> {
   return new Promise((done, fail) => {
     child.once('message', done)
-    child.once('exit', () => fail(new Error('the neighbour ended')))
+    child.once('exit', () => fail(new Error(`a process ended that was told ${Object.keys(order)}`)))
     child.send(order)
   })
 }

@@ -1,0 +1,13 @@
+import { CAPTURE_SHAPES } from './capture-shapes.js'
+import { PLAN_SHAPES } from './plan-shapes.js'
+import { REQUEST_SHAPES } from './request-shapes.js'
+import type { Shape } from './shape.js'
+
+/** Every way to attack, in the order in which they are tried. */
+export const SHAPES: readonly Shape[] = [...PLAN_SHAPES, ...CAPTURE_SHAPES, ...REQUEST_SHAPES]
+
+export function shapeOf(name: string): Shape {
+  const shape = SHAPES.find((other) => other.name === name)
+  if (shape === undefined) throw new Error(`there is no shape ${name}`)
+  return shape
+}
