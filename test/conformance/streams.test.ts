@@ -9,7 +9,7 @@ import { anthropic } from '../../packages/sdk/src/providers/anthropic/anthropic.
 import { openaiChat } from '../../packages/sdk/src/providers/openai-chat/openai-chat.js'
 import { openaiResponses } from '../../packages/sdk/src/providers/openai-responses/openai-responses.js'
 import type { StreamHold } from '../../packages/sdk/src/providers/provider.js'
-import { runTurn } from '../../packages/sdk/src/turn/turn.js'
+import { runTurn } from '../../packages/sdk/src/turn/run-turn.js'
 import type { ModelAnswer, TurnHooks, TurnResult } from '../../packages/sdk/src/turn/turn-hooks.js'
 import { describeShared } from '../support/data/describe-shared.js'
 import { readSharedLines } from '../support/data/shared-data.js'

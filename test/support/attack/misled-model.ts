@@ -1,8 +1,8 @@
 import { readResponse } from '@countersign/engine'
 import type { Decision, JsonObject, JsonValue } from '@countersign/protocol'
 import { createLocalSession, type LocalSession } from '../../../packages/sdk/src/authority/local/local-session.js'
+import { executedReceipt, notExecuted, reportedReceipt } from '../../../packages/sdk/src/authority/receipts.js'
 import type { PreparedContracts } from '../../../packages/sdk/src/contracts/contracts.js'
-import { executedReceipt, notExecuted, reportedReceipt } from '../../../packages/sdk/src/turn/receipts.js'
 
 /** A call as a model writes it: the arguments are text, and may be no JSON at all. */
 export interface WrittenCall {

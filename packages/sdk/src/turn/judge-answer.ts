@@ -3,8 +3,10 @@ import { isObject, type JsonObject, withHiddenPropertiesOf } from '../base/json-
 import type { ApiResult } from '../clients/api-promise.js'
 import { streamOf } from '../clients/client-stream.js'
 import type { Provider, SaidInstead } from '../providers/provider.js'
+import { NOT_RUN } from './continuations.js'
 import { explainToModel } from './gate.js'
 import type { ModelAnswer, TurnHooks, TurnResult } from './turn-hooks.js'
+import type { TurnRequest } from './turn-session.js'
 
 /** A request that the model was sent. */
 export interface PendingRequest {
@@ -64,6 +66,20 @@ export const markOf = (marked: readonly Decision[]): JsonObject => ({
 
 const withMark = (response: JsonObject, marked: readonly Decision[]): JsonObject =>
   withHiddenPropertiesOf(response, { ...response, countersign: markOf(marked) })
+
+/** The model sees its own calls, each answered with why it was not run; or, where that cannot be said, only why. */
+export function requestAgain(
+  provider: Provider,
+  { request }: TurnRequest,
+  { response, complete, contradiction }: ModelAnswer,
+  blocked: readonly Decision[],
+): JsonObject {
+  const remedies = new Map(blocked.map((decision) => [decision.call_id, explainToModel([decision])]))
+  const whyNotRun = (callId: string): string => remedies.get(callId) ?? NOT_RUN
+  const isWhole = complete && contradiction === null && !remedies.has('')
+  const answered = isWhole ? provider.withRefusedAnswer(request, response, whyNotRun) : null
+  return answered ?? provider.withAppendedText(request, explainToModel(blocked))
+}
 
 export function answerOf({ sent, startedAt }: PendingRequest, data: unknown, came = WHOLE): ModelAnswer {
   const { complete, contradiction, streamed } = came

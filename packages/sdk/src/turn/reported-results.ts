@@ -1,7 +1,7 @@
 import { parseStrictJson, saltedHash } from '@countersign/engine'
 import type { JsonValue, Receipt } from '@countersign/protocol'
+import { type RunCall, reportedReceipt, settledReceipt } from '../authority/receipts.js'
 import type { MessageView } from '../providers/provider.js'
-import { type RunCall, reportedReceipt, settledReceipt } from './receipts.js'
 
 /** What a conversation says of the calls that its program ran by itself. */
 export interface ReportedResults {

@@ -1,10 +1,10 @@
 import type { JsonObject } from '@countersign/protocol'
 import type { Authority } from '../authority/authority.js'
 import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
+import type { Execution } from '../authority/receipts.js'
 import { startTool } from '../authority/running-tools.js'
 import { NotExecutedError } from '../base/errors.js'
 import type { ToolContext, ToolExecutor } from '../options/replay-options.js'
-import type { Execution } from './receipts.js'
 
 export interface Runner {
   readonly openCalls: OpenCalls

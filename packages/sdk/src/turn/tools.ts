@@ -3,6 +3,7 @@ import type { BlockReason, CaptureLevel, Decision } from '@countersign/protocol'
 import type { Authority, DecidedBy } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
+import { executedReceipt, notExecuted } from '../authority/receipts.js'
 import { messageOf } from '../base/diagnostics.js'
 import {
   type EnforcementDecision,
@@ -14,7 +15,6 @@ import type { KnownOrPromised } from '../base/steps.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { enforcementOf, explainToModel } from './gate.js'
 import { type MeantCall, matchCall } from './match-call.js'
-import { executedReceipt, notExecuted } from './receipts.js'
 import { type Ran, runTool } from './run-tool.js'
 import type { Verdicts } from './verdicts.js'
 

@@ -1,17 +1,11 @@
 import { readResponse } from '@countersign/engine'
-import type { Decision, NarrowedTool } from '@countersign/protocol'
+import type { NarrowedTool } from '@countersign/protocol'
 import type { ProposalVerdict } from '../authority/authority.js'
 import type { JsonObject } from '../base/json-object.js'
-import { runToPromise, type Steps, wait } from '../base/steps.js'
-import { type ApiResult, GovernedPromise } from '../clients/api-promise.js'
-import { isClientStream } from '../clients/client-stream.js'
-import type { ModelCall } from '../clients/govern-client.js'
-import type { Provider, RequestView, SaidInstead } from '../providers/provider.js'
+import { type Steps, wait } from '../base/steps.js'
+import type { Provider, RequestView } from '../providers/provider.js'
 import { checkConstraints } from './check-constraints.js'
-import { NOT_RUN } from './continuations.js'
-import { explainToModel } from './gate.js'
-import { answerInstead, answerOf, type GivenAnswer, type PendingRequest, wholeAnswer } from './judge-answer.js'
-import { judgeStream } from './judge-stream.js'
+import { requestAgain } from './judge-answer.js'
 import {
   type AnswerContext,
   type AnswerResult,
@@ -41,50 +35,6 @@ import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, TurnResult } fr
 import type { QueuePlace } from './turn-queue.js'
 import { binds, type TurnRequest, type TurnSession } from './turn-session.js'
 import type { DecidedAnswer } from './verdicts.js'
-
-/** One governed call of a model, with its retries. */
-export function runTurn(hooks: TurnHooks, call: ModelCall): GovernedPromise {
-  return new GovernedPromise(runToPromise(turnSteps(hooks, call)), call.provider)
-}
-
-/** Prepare the request, ask the model, judge its answer; start over where the judgement asks for a retry. */
-function* turnSteps(hooks: TurnHooks, call: ModelCall): Steps<ApiResult> {
-  const { provider } = call
-  let { request } = call
-  for (;;) {
-    const asked = yield* ask(hooks, call, request)
-    if ('said' in asked) return answerInstead(provider, request, asked.said)
-    const { pending, sending, data } = asked
-    if (isClientStream(data)) {
-      return { data: judgeStream(pending, data, (again) => ask(hooks, call, again)), call: sending }
-    }
-    const given: GivenAnswer = wholeAnswer(provider, data, yield* hooks.judge(answerOf(pending, data)))
-    if (!('retry' in given)) return { data: given.data, call: sending }
-    request = given.retry
-  }
-}
-
-/** What came of a request: the answer of the model as it is, or what is said in its place. */
-type Asked =
-  | { readonly said: SaidInstead }
-  | { readonly pending: PendingRequest; readonly sending: unknown; readonly data: unknown }
-
-function* ask(hooks: TurnHooks, call: ModelCall, request: JsonObject): Steps<Asked> {
-  const { provider } = call
-  const prepared = yield* hooks.prepare(request)
-  if ('said' in prepared) return prepared
-  const addsUsage = request.stream === true && !hooks.onlyWatches()
-  const sent = addsUsage ? provider.withStreamUsage(prepared.request) : prepared.request
-  const pending: PendingRequest = { provider, hooks, request, sent, startedAt: performance.now() }
-  try {
-    const sending = call.send(sent)
-    const data = yield sending as Promise<unknown>
-    return { pending, sending, data }
-  } catch (error) {
-    yield hooks.abandon({ request: sent, response: null, why: 'failed', complete: false, error })
-    throw error
-  }
-}
 
 /** A turn that came beside another lets the program run the calls of that one first. */
 const GRACE_MS = 2_000
@@ -295,20 +245,6 @@ function conclude(turn: Turn, { asked, answer }: AnswerContext, result: AnswerRe
   if (turn.retriesLeft === 0) throw result.error
   turn.retriesLeft--
   return { action: 'retry', request: requestAgain(provider, asked, answer, result.error.decision.blocked) }
-}
-
-/** The model sees its own calls, each answered with why it was not run; or, where that cannot be said, only why. */
-function requestAgain(
-  provider: Provider,
-  { request }: TurnRequest,
-  { response, complete, contradiction }: ModelAnswer,
-  blocked: readonly Decision[],
-): JsonObject {
-  const remedies = new Map(blocked.map((decision) => [decision.call_id, explainToModel([decision])]))
-  const whyNotRun = (callId: string): string => remedies.get(callId) ?? NOT_RUN
-  const isWhole = complete && contradiction === null && !remedies.has('')
-  const answered = isWhole ? provider.withRefusedAnswer(request, response, whyNotRun) : null
-  return answered ?? provider.withAppendedText(request, explainToModel(blocked))
 }
 
 /** Nothing is released, and what the model used still counts. */

@@ -1,7 +1,7 @@
 import { type CompiledPath, checkStrictValue, compilePath, holdsNul, readByPath, saltedHash } from '@countersign/engine'
 import type { BlockReason, CaptureLevel, JsonValue, Outcome, Receipt } from '@countersign/protocol'
-import type { OpenCall } from '../authority/open-calls.js'
 import { writtenJson } from '../base/written-json.js'
+import type { OpenCall } from './open-calls.js'
 
 /** What became of a call that the wrapper ran. */
 export interface Execution {

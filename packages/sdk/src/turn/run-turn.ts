@@ -1,0 +1,53 @@
+import type { JsonObject } from '../base/json-object.js'
+import { runToPromise, type Steps } from '../base/steps.js'
+import { type ApiResult, GovernedPromise } from '../clients/api-promise.js'
+import { isClientStream } from '../clients/client-stream.js'
+import type { ModelCall } from '../clients/govern-client.js'
+import type { SaidInstead } from '../providers/provider.js'
+import { answerInstead, answerOf, type GivenAnswer, type PendingRequest, wholeAnswer } from './judge-answer.js'
+import { judgeStream } from './judge-stream.js'
+import type { TurnHooks } from './turn-hooks.js'
+
+/** One governed call of a model, with its retries. */
+export function runTurn(hooks: TurnHooks, call: ModelCall): GovernedPromise {
+  return new GovernedPromise(runToPromise(turnSteps(hooks, call)), call.provider)
+}
+
+/** Prepare the request, ask the model, judge its answer; start over where the judgement asks for a retry. */
+function* turnSteps(hooks: TurnHooks, call: ModelCall): Steps<ApiResult> {
+  const { provider } = call
+  let { request } = call
+  for (;;) {
+    const asked = yield* ask(hooks, call, request)
+    if ('said' in asked) return answerInstead(provider, request, asked.said)
+    const { pending, sending, data } = asked
+    if (isClientStream(data)) {
+      return { data: judgeStream(pending, data, (again) => ask(hooks, call, again)), call: sending }
+    }
+    const given: GivenAnswer = wholeAnswer(provider, data, yield* hooks.judge(answerOf(pending, data)))
+    if (!('retry' in given)) return { data: given.data, call: sending }
+    request = given.retry
+  }
+}
+
+/** What came of a request: the answer of the model as it is, or what is said in its place. */
+type Asked =
+  | { readonly said: SaidInstead }
+  | { readonly pending: PendingRequest; readonly sending: unknown; readonly data: unknown }
+
+function* ask(hooks: TurnHooks, call: ModelCall, request: JsonObject): Steps<Asked> {
+  const { provider } = call
+  const prepared = yield* hooks.prepare(request)
+  if ('said' in prepared) return prepared
+  const addsUsage = request.stream === true && !hooks.onlyWatches()
+  const sent = addsUsage ? provider.withStreamUsage(prepared.request) : prepared.request
+  const pending: PendingRequest = { provider, hooks, request, sent, startedAt: performance.now() }
+  try {
+    const sending = call.send(sent)
+    const data = yield sending as Promise<unknown>
+    return { pending, sending, data }
+  } catch (error) {
+    yield hooks.abandon({ request: sent, response: null, why: 'failed', complete: false, error })
+    throw error
+  }
+}
