@@ -6,17 +6,40 @@ import { type SeededRuntime, startSeeded } from '../support/volume/with-volume.j
 
 const trouble = noBrowser()
 
-/** Pages with numbers, and how many of these are followed: all, or so many, spread over the page. */
-const PAGES: readonly (readonly [path: string, most: number])[] = [
-  ['/?range=1h', Number.POSITIVE_INFINITY],
-  ['/?range=24h', Number.POSITIVE_INFINITY],
-  ['/?range=7d', Number.POSITIVE_INFINITY],
-  ['/?range=30d', Number.POSITIVE_INFINITY],
-  ['/agents', Number.POSITIVE_INFINITY],
-  ['/sessions', 9],
-  ['/workflows', 4],
-  ['/plans', 4],
+/** Pages of which every number is followed. */
+const WHOLE_PAGES = ['/?range=1h', '/?range=24h', '/?range=7d', '/?range=30d', '/agents']
+
+/** Long lists, of which the largest and the smallest number of each kind is followed, and how many kinds they have. */
+const LISTS: readonly (readonly [path: string, kinds: number])[] = [
+  ['/sessions', 4],
+  ['/workflows', 2],
+  ['/plans', 1],
 ]
+
+interface NumberLink {
+  readonly address: string
+  readonly said: number
+  /** What its list consists of: rows of a table, parts of a page, or rows whose values add up to it. */
+  readonly of: 'rows' | 'parts' | 'values'
+}
+
+/** What a number counts, whatever session, workflow, plan, agent or time it is about. */
+function kindOf({ address, of }: NumberLink): string {
+  const { pathname, searchParams } = new URL(address, 'http://dashboard')
+  const asked = [...searchParams].map(([name, value]) =>
+    /^(session|workflow|agent|from)$/.test(name) ? name : `${name}=${value}`,
+  )
+  return `${of} at ${pathname.replace(/^(\/[a-z]+\/).+/, '$1…')} ${asked.join(' ')}`
+}
+
+function extremesOfEachKind(links: readonly NumberLink[]): NumberLink[][] {
+  const kinds = new Map<string, NumberLink[]>()
+  for (const link of links) kinds.set(kindOf(link), [...(kinds.get(kindOf(link)) ?? []), link])
+  return [...kinds.values()].map((ofKind) => {
+    const sorted = ofKind.toSorted((a, b) => a.said - b.said)
+    return [...new Set([sorted[0] as NumberLink, sorted.at(-1) as NumberLink])]
+  })
+}
 
 /** On the real service, with a month of work in it. */
 describe.skipIf(trouble !== null)(
@@ -45,13 +68,6 @@ describe.skipIf(trouble !== null)(
       await browser?.close()
       await seeded?.runtime.close()
     })
-
-    interface NumberLink {
-      readonly address: string
-      readonly said: number
-      /** What its list consists of: rows of a table, parts of a page, or rows whose values add up to it. */
-      readonly of: 'rows' | 'parts' | 'values'
-    }
 
     const linksOf = (): Promise<NumberLink[]> =>
       page.locator('main a:is([data-count], [data-sum])').evaluateAll((found) =>
@@ -90,21 +106,38 @@ describe.skipIf(trouble !== null)(
       }
     }
 
+    /** An agent of whose calls none is counted has no share of them. */
+    async function sharesOfNothing(): Promise<string[]> {
+      const cards = await page.locator('.agent').allInnerTexts()
+      return cards.filter((card) => /enforced\s+0\s+observed\s+0/.test(card) && card.includes('%'))
+    }
+
     proves('people.numbers.lead-to-lists', async () => {
       const wrong: string[] = []
       const known = new Map<string, number>()
       let followed = 0
-      for (const [path, most] of PAGES) {
+      const linksAt = async (path: string): Promise<NumberLink[]> => {
         await follow(path)
         await page.locator('main a[data-count]').first().waitFor()
-        const links = await linksOf()
-        const step = Math.max(1, Math.floor(links.length / most))
-        for (const link of links.filter((_, at) => at % step === 0)) {
+        return linksOf()
+      }
+      const check = async (path: string, links: readonly NumberLink[]): Promise<void> => {
+        for (const link of links) {
           const rows = known.get(link.address) ?? (await countAt(link))
           known.set(link.address, rows)
           followed += 1
           if (rows !== link.said) wrong.push(`${path}: ${link.said} leads to ${rows} ${link.of} at ${link.address}`)
         }
+      }
+      for (const path of WHOLE_PAGES) {
+        const links = await linksAt(path)
+        if (path === '/agents') wrong.push(...(await sharesOfNothing()))
+        await check(path, links)
+      }
+      for (const [path, kinds] of LISTS) {
+        const found = extremesOfEachKind(await linksAt(path))
+        expect(found.length, path).toBeGreaterThanOrEqual(kinds)
+        await check(path, found.flat())
       }
       expect(wrong).toEqual([])
       expect(followed).toBeGreaterThan(60)

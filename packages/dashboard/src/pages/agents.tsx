@@ -62,7 +62,7 @@ function AgentCard({ agent }: { agent: AgentRow }) {
         <span className="tile-value">{coverage.value}</span>
         <span className="quiet"> {coverage.words}</span>
       </p>
-      <Bar value={agent.coverage ?? 0} max={1} tone="allow" />
+      <Bar value={coverage.share} max={1} tone="allow" />
       <dl className="agent-calls">
         <div title="decided before they ran, in the last 30 days">
           <dt>enforced</dt>
@@ -122,11 +122,17 @@ function AgentCard({ agent }: { agent: AgentRow }) {
 }
 
 /** Coverage is measured on captured calls; decided ones that were not captured are still calls. */
-function coverageWords({ coverage, calls }: AgentRow): { value: string; words: string } {
-  if (coverage !== null) return { value: percent(coverage), words: 'of its captured calls have a contract' }
-  return calls.enforced === 0
-    ? { value: 'No calls', words: 'yet' }
-    : { value: count(calls.enforced), words: 'calls decided; none was captured, so coverage is not known' }
+function coverageWords({ coverage, calls }: AgentRow): { value: string; words: string; share: number } {
+  const isSilent = calls.enforced + calls.observed === 0
+  // What sessions without a name do is learned under the default name, and counted under none.
+  if (coverage !== null && isSilent) {
+    return { value: 'No calls', words: 'under this name in 30 days; its contracts come from other sessions', share: 0 }
+  }
+  if (coverage !== null)
+    return { value: percent(coverage), words: 'of its captured calls have a contract', share: coverage }
+  return isSilent
+    ? { value: 'No calls', words: 'yet', share: 0 }
+    : { value: count(calls.enforced), words: 'calls decided; none was captured, so coverage is not known', share: 0 }
 }
 
 const HEALTH = {

@@ -24,7 +24,7 @@ type RoleNode = Node<{ role: string; root: boolean; sessions: Workflow['sessions
 
 /** A wide screen reads from left to right, a narrow one from top to bottom. */
 const LAYOUTS = {
-  wide: { along: 340, across: 150, enters: Position.Left, leaves: Position.Right },
+  wide: { along: 340, across: 176, enters: Position.Left, leaves: Position.Right },
   narrow: { along: 136, across: 162, enters: Position.Top, leaves: Position.Bottom },
 } as const
 
