@@ -1,7 +1,7 @@
 import { isTimeUp, runFrameworkCall } from '../governed-session.js'
 import type { FunctionTool, InvokeDetails } from './agents-types.js'
 import type { GovernedAgent } from './govern-model.js'
-import { watchInvocation } from './watch-invocation.js'
+import { requireTelling, watchInvocation } from './watch-invocation.js'
 
 /** A function tool that runs only for an allowed call and leaves a receipt. */
 export function governTool(tool: FunctionTool, agent: GovernedAgent): FunctionTool {
@@ -37,6 +37,7 @@ async function invoke(
   { context, input, details }: Invocation,
 ): Promise<unknown> {
   const callId = details.toolCall?.callId ?? ''
+  if (callId !== '') requireTelling(tool, details)
   const approvedBy = agent.asked.delete(callId) ? agent.approver : null
   let thrown: unknown
   try {

@@ -1,3 +1,4 @@
+import { ReplayConfigError } from '../../base/errors.js'
 import type { FunctionTool, InvokeDetails } from './agents-types.js'
 
 export interface WatchedInvocation {
@@ -10,11 +11,11 @@ export interface WatchedInvocation {
 /**
  * The SDK turns what a tool throws into a result, by the tool's `errorFunction`, and returns that like any other result.
  * On its way it looks at properties of the details that stand under symbols: one before the tool starts, one only where
- * the tool has failed. Where a version of the SDK has no such properties, its own text for an error tells.
+ * the tool has failed. No public hook tells as much: a tool keeps its `errorFunction` to itself.
  */
 export function watchInvocation(tool: FunctionTool, given: InvokeDetails, signal: AbortSignal): WatchedInvocation {
-  const parsed = symbolOf(given, 'openai.agents.functionToolParsedInputCallback')
-  const policy = symbolOf(given, 'functionToolTraceIncludeSensitiveData')
+  const parsed = symbolOf(given, PARSED)
+  const policy = symbolOf(given, POLICY)
   const { value: tellParsed } = descriptorOf(given, parsed) as { value?: (input: unknown) => void }
   const { value: isTraced } = descriptorOf(given, policy)
   // A tool that was not made by `tool()` tells nothing, and has no errorFunction.
@@ -43,6 +44,21 @@ export function watchInvocation(tool: FunctionTool, given: InvokeDetails, signal
     details: Object.create(Object.getPrototypeOf(given), properties),
     succeeded: (output) => !failed && (started || !tellsStart) && output !== DEFAULT_ERROR,
   }
+}
+
+const PARSED = 'openai.agents.functionToolParsedInputCallback'
+const POLICY = 'functionToolTraceIncludeSensitiveData'
+
+/** Throws for a version of the SDK that does not tell: there a tool that failed would count as done. */
+export function requireTelling(tool: FunctionTool, given: InvokeDetails): void {
+  const isMadeByTool = tool.timeoutBehavior !== undefined
+  if (!isMadeByTool || (symbolOf(given, PARSED) !== undefined && symbolOf(given, POLICY) !== undefined)) return
+  throw new ReplayConfigError(
+    `${tool.name} did not run: the installed version of @openai/agents does not tell a tool that failed from one that ` +
+      'succeeded, so that a failure would count as done. @countersign/sdk/openai-agents supports @openai/agents 0.20: ' +
+      'install that version, or a version of @countersign/sdk that names yours',
+    null,
+  )
 }
 
 /** What the SDK returns for a tool that threw, unless the tool has an `errorFunction` of its own. */
