@@ -9,11 +9,6 @@ export const gatewaySabotages: Bugs = {
       to: 'return passed(request, url, wires)',
     },
     {
-      breaks: 'gateway.passes',
-      from: "    case 'harmless':\n      return passed(request, url, wires)\n",
-      to: '',
-    },
-    {
       breaks: 'gateway.fails-closed',
       from: 'return await finder.find(by)',
       to: "return await finder.find(by).catch(() => 'ses_lost')",
@@ -30,6 +25,7 @@ export const gatewaySabotages: Bugs = {
     },
   ],
   'packages/gateway/src/wire/messages.ts': [
+    { breaks: 'gateway.passes', from: 'const NOT_PASSED = [\n', to: "const NOT_PASSED = [\n  'x-request-id',\n" },
     { breaks: 'gateway.keys-stay', from: "  'expect',", to: "  'expect',\n  'authorization'," },
     { breaks: 'gateway.faults', from: "  'x-original-url',\n", to: '' },
     { breaks: 'gateway.faults', from: '  // An upstream names no session.\n  SESSION_HEADER,\n', to: '' },

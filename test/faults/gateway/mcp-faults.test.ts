@@ -19,10 +19,14 @@ const agent = await gateways.agentWith([
   { tool: 'shop__look', side_effect: 'read' },
   { tool: 'shop__pay', side_effect: 'write' },
 ])
-const gateway = await gateways.start(
-  { mcp: `shop=${shop.url}`, 'upstream-seconds': '1', 'max-body-mb': '4' },
-  { fetch: (input, init) => (String(input).startsWith(shop.url) ? shop.fetch(input, init) : through(input, init)) },
-)
+const start = (flags: Record<string, string>) =>
+  gateways.start(
+    { mcp: `shop=${shop.url}`, ...flags },
+    { fetch: (input, init) => (String(input).startsWith(shop.url) ? shop.fetch(input, init) : through(input, init)) },
+  )
+const gateway = await start({ 'max-body-mb': '4' })
+/** Only for what hangs: a busy machine is slow, too. */
+const impatient = await start({ 'upstream-seconds': '1' })
 const call = plainHost(gateway, { agent, key: runtime.key })
 const linesOf = async (sessionId: string) =>
   ledgerLines((await exportOf(api, sessionId)).events).map((line) => line.replace(/mcp_\S+/, 'own'))
@@ -64,7 +68,8 @@ for (const [name, [answer, said]] of Object.entries(FAULTS)) {
     async () => {
       const id = `ses_${name.replaceAll(' ', '_')}`
       shop.answer = answer
-      expect(await call('pay', {}, id)).toContain(said)
+      const at = name === 'hangs' ? impatient : gateway
+      expect(await plainHost(at, { agent, key: runtime.key })('pay', {}, id)).toContain(said)
       expect(await linesOf(id)).toEqual(UNKNOWN)
       shop.answer = null
       expect(await call('look', {}, id)).toBe('{"done":"look"}')

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, vi } from 'vitest'
+import { docBlocks } from '../../support/files/doc-blocks.js'
 import { root } from '../../support/files/tracked-files.js'
 import { proves } from '../../support/proves.js'
 import { exportOf } from '../../support/runtime/ledger-export.js'
@@ -29,12 +30,20 @@ for (const contract of CONTRACTS) writeFileSync(join(folder, `${contract.tool}.j
 const sessionOf = (name: string) => `ses_mcp_${name}`
 const log = (name: string) => join(folder, `${name}.log`)
 
+/** The configuration of a host as the guide has it, with the names of this test. */
+const [guide] = docBlocks().filter(({ page, language }) => page === 'docs/guides/mcp.md' && language === 'json')
+const { command, args } = JSON.parse(guide?.text ?? '').mcpServers.files
+const NAMES: Readonly<Record<string, string>> = { coder: 'shopper', files: 'shop' }
+const documented: string[] = args
+  .slice(0, args.indexOf('--'))
+  .map((arg: string) => NAMES[arg] ?? arg.replace('/path/to/countersign/', root))
+
 /** The command of a server with `countersign mcp` before it: what a person changes in the configuration of a host. */
 const hosts = await hostsOf((name) => ({
-  command: process.execPath,
+  command,
   args: [
-    `${root}packages/cli/dist/main.js`,
-    ...['mcp', '--agent', 'shopper', '--server', 'shop', '--contracts', folder, '--session', sessionOf(name), '--'],
+    ...documented,
+    ...['--contracts', folder, '--session', sessionOf(name), '--'],
     process.execPath,
     fileURLToPath(new URL('./shop.mjs', import.meta.url)),
   ],

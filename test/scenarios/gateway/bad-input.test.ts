@@ -346,3 +346,8 @@ proves('gateway.keys-stay', 'a key stands in no log, capture or table, even if t
   expect([...gateway.log, ...nowhere.log, ...runtime.logLines].join('\n')).not.toContain(secret)
   expect(await tablesWith(runtime, secret)).toEqual([])
 })
+
+proves('gateway.bad-input', 'a gateway that cannot start says why, and what to do', async () => {
+  await expect(gateways.start({ port: String(port) })).rejects.toThrow(/127\.0\.0\.1:\d+ is in use: .* --port/)
+  await expect(gateways.start({ host: '203.0.113.1' })).rejects.toThrow(/is not an address of this machine/)
+})

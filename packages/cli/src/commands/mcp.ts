@@ -68,6 +68,7 @@ function showPins(args: readonly string[], { print, note }: Terminal): number {
 
 const HELP = `Put it before the command of a server in the configuration of an MCP host:
   "command": "npx", "args": ["countersign", "mcp", "--agent", "coder", "--server", "files", "--", "npx", "files-server"]
+(where the package is not installed: "command": "node", "args": [".../packages/cli/bin/countersign.js", "mcp", ...])
 
   --agent NAME              the agent whose contracts or approved plan hold
   --server NAME             contracts name its tools NAME__tool; without it, by the tool's name alone

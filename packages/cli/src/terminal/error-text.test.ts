@@ -34,8 +34,9 @@ test('an unexpected error shows its stack, a wrong call only its message', () =>
   expect(errorText(new UsageError('give a file'))).toBe('give a file')
 })
 
-test('a setting that is wrong in a flag is wrong usage; one in the environment is not', () => {
-  const wrong = (message: string) => Object.assign(new Error(message), { name: 'ConfigError' })
+test.each(['ConfigError', 'SettingsError'])('%s: wrong in a flag is wrong usage, in the environment not', (name) => {
+  const wrong = (message: string) => Object.assign(new Error(message), { name })
+  expect(errorText(wrong('COUNTERSIGN_API_KEY is not set'))).toBe('COUNTERSIGN_API_KEY is not set')
   expect(isUsage(wrong('--port: expected a number (port)'))).toBe(true)
   expect(isUsage(wrong('COUNTERSIGN_PORT: expected a number (port)'))).toBe(false)
 })

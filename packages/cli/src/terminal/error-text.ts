@@ -21,7 +21,7 @@ export const isUsage = (error: unknown): boolean =>
 
 /** A setting that was given as a flag, such as `--port abc`; one in the environment is not about this call. */
 const isWrongFlag = (error: unknown): boolean =>
-  error instanceof Error && error.name === 'ConfigError' && error.message.startsWith('--')
+  error instanceof Error && /^(?:Config|Settings)Error$/.test(error.name) && error.message.startsWith('--')
 
 const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
 
@@ -42,6 +42,7 @@ const EXPECTED = new Set([
   'NoFolder',
   'NoPostgres',
   'OperatorError',
+  'SettingsError',
   'Unreadable',
   'UsageError',
 ])

@@ -47,6 +47,7 @@ function connect() {
     read: governorOf('files', 'read', { content: [{ type: 'text', text: 'secret' }] }),
     post: governorOf('web', 'post', { content: [] }),
     find: governorOf('crm', 'find', { content: [], structuredContent: { email: 'ann@example.com' } }),
+    findAsText: governorOf('crm', 'find', { content: [{ type: 'text', text: '{"email":"ann@example.com"}' }] }),
     send: governorOf('mail', 'send', { content: [] }),
   }
 }
@@ -66,12 +67,14 @@ proves('mcp.policies', 'arguments: a tool is allowed for some values alone', asy
 })
 
 proves('mcp.policies', 'return path: what a server returned decides about a call of another', async () => {
-  const { find, send, ran } = connect()
-  expect(await send({ to: 'mallory@evil.example' })).toContain('binding_not_found')
-  await find({ name: 'Ann' })
-  expect(await send({ to: 'mallory@evil.example' })).toContain('ref_mismatch')
-  expect(await send({ to: 'ann@example.com' })).not.toContain('isError')
-  expect(ran).toEqual(['crm find Ann', 'mail send ann@example.com'])
+  for (const says of ['find', 'findAsText'] as const) {
+    const { [says]: find, send, ran } = connect()
+    expect(await send({ to: 'mallory@evil.example' })).toContain('binding_not_found')
+    await find({ name: 'Ann' })
+    expect(await send({ to: 'mallory@evil.example' })).toContain('ref_mismatch')
+    expect(await send({ to: 'ann@example.com' })).not.toContain('isError')
+    expect(ran).toEqual(['crm find Ann', 'mail send ann@example.com'])
+  }
 })
 
 test('calls of two servers side by side are one turn', async () => {

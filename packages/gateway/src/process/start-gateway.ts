@@ -33,7 +33,9 @@ interface RouteParts extends GatewayParts {
 export async function startGateway(settings: GatewaySettings, parts: GatewayParts): Promise<Gateway> {
   const { apiKey } = settings
   if (apiKey === null) {
-    throw new SettingsError('COUNTERSIGN_API_KEY is not set: the gateway needs the API key of its tenant')
+    throw new SettingsError(
+      'COUNTERSIGN_API_KEY is not set: export the API key that npm start prints, or the one of your tenant',
+    )
   }
   const { routes, pool } = routesOf(settings, { ...parts, apiKey })
   const server = createHttpServer({
@@ -44,7 +46,8 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
     log: parts.log,
   })
   await new Promise<void>((done, fail) => {
-    server.once('error', fail).listen(settings.port, settings.host, done)
+    server.once('error', (error: NodeJS.ErrnoException) => fail(listenProblem(error, settings)))
+    server.listen(settings.port, settings.host, done)
   })
   const { port } = server.address() as AddressInfo
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
@@ -58,4 +61,16 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
       await pool.close()
     },
   }
+}
+
+const LISTEN_PROBLEMS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is in use: another gateway may be running; stop it, or choose another with --port',
+  EACCES: 'needs more permissions, as ports below 1024 do: choose another with --port',
+  EADDRNOTAVAIL: 'is not an address of this machine: choose another with --host',
+  ENOTFOUND: 'is not an address of this machine: choose another with --host',
+}
+
+function listenProblem(error: NodeJS.ErrnoException, { host, port }: GatewaySettings): Error {
+  const problem = LISTEN_PROBLEMS[error.code ?? '']
+  return problem === undefined ? error : new SettingsError(`${host}:${port} ${problem}`)
 }
