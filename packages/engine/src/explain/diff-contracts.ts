@@ -9,6 +9,7 @@ import {
 } from './compare-rules.js'
 import { describeContract } from './describe-contract.js'
 import { diffArguments } from './diff-arguments.js'
+import { diffColumns, diffSurprise } from './diff-learned.js'
 import { diffSources } from './diff-sources.js'
 import { EFFECT_OF, type PlanChange, pairs, type Say } from './plan-change.js'
 import { compareConditions, type Strength, same } from './rule-strength.js'
@@ -30,6 +31,8 @@ export function diffContracts(
     ...diffRisk(riskOf(was, risks.was), riskOf(is, risks.is), say),
     ...diffArguments(was.arguments, is.arguments, say),
     ...diffSources(was.sources ?? [], is.sources ?? [], say),
+    ...diffColumns(was.columns, is.columns, say),
+    ...diffSurprise(was.surprise, is.surprise, say),
     ...RULES.flatMap(({ key, name, keyOf, compare }) => diffRules(was, is, { key, name, keyOf, compare }, say, words)),
     ...bounds('argument_value_invariants', was.argument_value_invariants, is.argument_value_invariants),
     ...bounds(
@@ -220,8 +223,6 @@ const OTHERS = [
   'response_format_invariants',
   'binds',
   'establishes',
-  'columns',
-  'surprise',
   'timeouts',
 ] as const
 

@@ -1,5 +1,6 @@
 import { type CompiledSession, type SharedLimit, windowMs } from '@countersign/protocol'
 import { diffHours } from './diff-contracts.js'
+import { diffSurpriseLevel } from './diff-learned.js'
 import type { PlanChange, Say } from './plan-change.js'
 import { same } from './rule-strength.js'
 
@@ -22,6 +23,7 @@ export function diffSessions(was: Session | null, is: Session): PlanChange[] {
       is.provider_constraints?.block_incompatible,
     ),
     ...diffTransitions(before, is),
+    ...diffSurpriseLevel(before.surprise, is.surprise, say),
     ...OTHERS.filter((key) => !same(before[key], is[key])).map((key) =>
       say(
         'changes',
@@ -32,7 +34,7 @@ export function diffSessions(was: Session | null, is: Session): PlanChange[] {
 }
 
 /** What neither narrows nor widens by itself. */
-const OTHERS = ['agent', 'phases', 'pricing', 'surprise'] as const satisfies readonly (keyof Session)[]
+const OTHERS = ['agent', 'phases', 'pricing'] as const satisfies readonly (keyof Session)[]
 
 /** A limit that is new or lower blocks more; one that is gone or higher allows more. */
 function diffLimits(was: Limits, is: Limits): PlanChange[] {

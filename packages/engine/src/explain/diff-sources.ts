@@ -8,11 +8,21 @@ export function diffSources(was: readonly SourceRule[], is: readonly SourceRule[
   const old = new Map(was.map((item) => [item.path, item]))
   const next = new Map(is.map((item) => [item.path, item]))
   return [...new Set([...old.keys(), ...next.keys()])].sort().flatMap((path) => {
-    const [before, after] = [old.get(path), next.get(path)]
+    // An argument without a rule of its own is judged by one that covers it: a new rule may allow more than that.
+    const [before, after] = [old.get(path) ?? covering(was, path), next.get(path) ?? covering(is, path)]
     if (before === undefined) return [say('blocks', `${path} must come from ${originsOf(after)}`)]
     if (after === undefined) return [say('allows', `${path} may come from anywhere`)]
-    return diffSource(before, after, say)
+    return diffSource(before, { ...after, path }, say)
   })
+}
+
+/** The most specific rule for what lies above a path. */
+function covering(rules: readonly SourceRule[], path: string): SourceRule | undefined {
+  const above = rules.filter((rule) => path.startsWith(rule.path) && /^$|^[.[]/.test(path.slice(rule.path.length)))
+  return above.reduce<SourceRule | undefined>(
+    (closest, rule) => (closest === undefined || rule.path.length > closest.path.length ? rule : closest),
+    undefined,
+  )
 }
 
 function diffSource(before: SourceRule, after: SourceRule, say: Say): PlanChange[] {
@@ -36,8 +46,10 @@ function diffSource(before: SourceRule, after: SourceRule, say: Say): PlanChange
     const effect = STRENGTH[after[word] ?? 'none'] > STRENGTH[before[word] ?? 'none'] ? 'blocks' : 'allows'
     changes.push(say(effect, `${what} in ${path} ${OUTCOMES[after[word] ?? 'none']}`))
   }
-  if (before.role !== after.role)
-    changes.push(say('changes', `${path} is judged ${after.role === undefined ? 'by its shape' : `as ${after.role}`}`))
+  if (before.role !== after.role) {
+    const effect = JUDGED[after.role ?? 'shape'] > JUDGED[before.role ?? 'shape'] ? 'blocks' : 'allows'
+    changes.push(say(effect, `${path} is judged ${after.role === undefined ? 'by its shape' : `as ${after.role}`}`))
+  }
   if (before.numbers !== after.numbers) {
     const effect = after.numbers === true ? 'blocks' : 'allows'
     changes.push(
@@ -52,6 +64,8 @@ function diffSource(before: SourceRule, after: SourceRule, say: Say): PlanChange
   return changes
 }
 
+/** How much of a value is judged: nothing, what it mentions, free text only by that, all of it. */
+const JUDGED = { choice: 0, content: 1, shape: 2, reference: 3 } as const
 const BESIDE = [
   ['dictated', 'a date or number that only free text names'],
   ['quoted', 'text that repeats free text of a result'],
