@@ -114,7 +114,14 @@ export function dashboardFixtures(
       if (!empty) return figures
       const totals = Object.fromEntries(Object.keys(figures.totals).map((name) => [name, 0])) as typeof figures.totals
       const spans = figures.spans.map((span) => ({ ...span, allowed: 0, blocked: 0, by_reason: {} }))
-      const none = { reasons: [], agents: [], agents_total: 0, oldest_unanswered: null, recent_blocks: [] }
+      const none = {
+        reasons: [],
+        agents: [],
+        agents_total: 0,
+        oldest_unanswered: null,
+        drifting_plans: [],
+        recent_blocks: [],
+      }
       return { ...figures, ...none, spans, totals }
     },
     listSessions: ({ query }) => {

@@ -213,6 +213,13 @@ describe('a plan', () => {
     const { parts } = runtime.instances[0]
     expect(await runJob(watchRatesJob, parts)).toBe(true)
     expect(await parts.metrics.render()).toMatch(/^countersign_plan_drifts_total(\{\})? 1$/m)
+    const drifting = async () => (await ada.call('loadOverview', { query: {} })).body.drifting_plans
+    expect(await drifting()).toMatchObject([{ ...params, agent: 'rated', drift: (await rates())?.drift }])
+    // It counts what begins: the same drift found again ten minutes later is not another one.
+    await runtime.sql`update jobs set last_run_at = '2000-01-01' where name = 'watch-rates'`
+    expect(await runJob(watchRatesJob, parts)).toBe(true)
+    expect(await parts.metrics.render()).toMatch(/^countersign_plan_drifts_total(\{\})? 1$/m)
+    expect(await drifting()).toHaveLength(1)
   })
 
   test('is made of tools whatever they are called, also like the file of a session', async () => {

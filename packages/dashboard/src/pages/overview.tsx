@@ -2,6 +2,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import type { Answer } from '../api/api.js'
 import { useApi } from '../api/use-api.js'
 import { Bar } from '../components/basic/bar.js'
+import { Icon } from '../components/basic/icon.js'
 import { Name, Text } from '../components/basic/text.js'
 import { Tile } from '../components/basic/tile.js'
 import { Ago } from '../components/basic/time.js'
@@ -70,6 +71,7 @@ function Figures({ overview }: { overview: Overview }) {
   return (
     <>
       <UnansweredStrip calls={totals.unanswered_calls} oldest={overview.oldest_unanswered} />
+      <DriftingPlans overview={overview} />
       <div className="tiles">
         <Tile
           label="Allowed"
@@ -149,6 +151,21 @@ function Figures({ overview }: { overview: Overview }) {
       </Panel>
     </>
   )
+}
+
+/** Plans that were approved by a rate and do not keep it. */
+function DriftingPlans({ overview: { drifting_plans: plans } }: { overview: Overview }) {
+  return plans.map(({ plan_id, agent, environment, drift }) => (
+    <p key={plan_id} className="strip strip-warn" role="status">
+      <Icon name="alert" size={16} />
+      <span>
+        The plan of <Text value={agent} /> in {environment} does not keep its rate: {drift}.{' '}
+        <Link to="/plans/$planId" params={{ planId: plan_id }}>
+          Show the plan
+        </Link>
+      </span>
+    </p>
+  ))
 }
 
 /** The whole range of the page, as the filters of the lists take it. */

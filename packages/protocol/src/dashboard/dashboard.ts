@@ -67,6 +67,10 @@ export const overviewReply = z.strictObject({
   }),
   /** When the oldest unanswered call was allowed. */
   oldest_unanswered: timeSchema.nullable(),
+  /** Learned plans in force that ask or block more than they promised, and how; at most five. */
+  drifting_plans: z.array(
+    z.strictObject({ plan_id: z.string(), agent: z.string(), environment: environmentSchema, drift: z.string() }),
+  ),
   reasons: z.array(z.strictObject({ reason: blockReasonSchema, count: z.int() })),
   /** How many agents there are; `agents` lists at most 200, the busiest. */
   agents_total: z.int(),

@@ -31,7 +31,7 @@ export const COUNTERS = {
   countersign_policy_errors_total: 'Calls blocked because a Cedar policy failed on them',
   countersign_ledger_events_total: 'Events appended to ledgers by this process',
   countersign_connections_dropped_total: 'Connections refused or cut off by reason',
-  countersign_plan_drifts_total: 'Times a learned plan was found to ask or block more than it promised',
+  countersign_plan_drifts_total: 'Times a learned plan began to ask or block more than it promised',
   countersign_job_runs_total: 'Runs of periodic jobs by outcome',
   countersign_content_mismatches_total: 'Times stored content was found not to match its hash in the ledger',
 } as const

@@ -4,9 +4,11 @@ import { type Span, sumDecisions, sumSessions } from '../store/dashboard/decisio
 import { listRecentBlocks } from '../store/dashboard/recent-blocks.js'
 import { countTroubles } from '../store/dashboard/session-list.js'
 import { countUnansweredCalls } from '../store/dashboard/unanswered-calls.js'
+import { listDriftingPlans } from '../store/governance/plan-use.js'
 
 const MINUTE = 60
 const RECENT_BLOCKS = 10
+const DRIFTING_PLANS = 5
 const HOUR = 3_600
 
 /** How far back each range looks, and into how many equal spans it is cut. */
@@ -27,12 +29,13 @@ export async function loadOverview(
   const since = new Date((Math.floor(ctx.app.clock().getTime() / spanMs) - spans + 1) * spanMs)
   const { tenantId } = ctx.tenant
   const { sql } = ctx.app.database
-  const [decisions, troubles, agents, blocks, unanswered] = await Promise.all([
+  const [decisions, troubles, agents, blocks, unanswered, drifting] = await Promise.all([
     sumDecisions(sql, { tenantId, since, spanSeconds }),
     countTroubles(sql, { tenantId, since }),
     sumSessions(sql, { tenantId, since }),
     listRecentBlocks(sql, tenantId, RECENT_BLOCKS),
     countUnansweredCalls(sql, tenantId),
+    listDriftingPlans(sql, tenantId, DRIFTING_PLANS),
   ])
   return {
     range: query.range,
@@ -51,6 +54,7 @@ export async function loadOverview(
       compromised: troubles.compromised,
     },
     oldest_unanswered: unanswered.oldest?.toISOString() ?? null,
+    drifting_plans: drifting.map(({ planId, ...plan }) => ({ plan_id: planId, ...plan })),
     agents_total: agents[0]?.allAgents ?? 0,
     reasons: Object.entries(tally(decisions).by_reason)
       .map(([reason, count]) => ({ reason: reason as BlockReason, count }))

@@ -40,6 +40,7 @@ test('what is drawn adds up to what was decided, whatever the number of reasons'
     agents: [],
     agents_total: 0,
     oldest_unanswered: null,
+    drifting_plans: [],
     recent_blocks: [],
   })
   expect(series.map(({ key }) => key)).toEqual([...reasons.slice(0, 4), 'other', 'allowed'])

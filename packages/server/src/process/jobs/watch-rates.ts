@@ -1,6 +1,6 @@
 import { planRates } from '@countersign/engine'
 import { surpriseLevelSchema } from '@countersign/protocol'
-import { countPlanUse, listLearnedApprovals } from '../../store/governance/plan-use.js'
+import { countPlanUse, listLearnedApprovals, setPlanDrift } from '../../store/governance/plan-use.js'
 import type { Job } from './job.js'
 
 /** Plans looked at in one turn. */
@@ -11,14 +11,18 @@ export const watchRatesJob: Job = {
   name: 'watch-rates',
   everySeconds: 600,
   run: async (tx, { log, metrics }) => {
-    for (const { surprise, ...plan } of await listLearnedApprovals(tx, MOST_PLANS)) {
-      const level = surpriseLevelSchema.safeParse(surprise)
+    for (const plan of await listLearnedApprovals(tx, MOST_PLANS)) {
+      const level = surpriseLevelSchema.safeParse(plan.surprise)
       if (!level.success) continue
       const rates = planRates(level.data, { ...(await countPlanUse(tx, plan)), since: plan.since })
-      if (rates?.drift == null) continue
+      const drift = rates?.drift ?? null
+      if (drift === plan.drift) continue
+      await setPlanDrift(tx, plan, drift)
+      // Told once, when it begins: the pages of the plan and the overview say it for as long as it lasts.
+      if (drift === null || plan.drift !== null) continue
       metrics.count('countersign_plan_drifts_total')
       const { tenantId: tenant_id, planId: plan_id, agent, environment } = plan
-      log.warn({ tenant_id, plan_id, agent, environment, drift: rates.drift }, 'a learned plan does not keep its rate')
+      log.warn({ tenant_id, plan_id, agent, environment, drift }, 'a learned plan does not keep its rate')
     }
   },
 }

@@ -174,7 +174,7 @@ export async function approveGovernancePlan(tx: Tx, review: PlanReview & Scope):
     insert into approved_plans (tenant_id, agent, environment, compiled_hash, approved_at)
     values (${tenantId}, ${agent}, ${environment}, ${compiledHash}, clock_timestamp())
     on conflict (tenant_id, agent, environment) do update set
-      compiled_hash = excluded.compiled_hash, approved_at = excluded.approved_at`
+      compiled_hash = excluded.compiled_hash, approved_at = excluded.approved_at, drift = null`
   // Sessions will be created with it: it is part of their proof.
   await tx`update plans set permanent = true where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
   await tx`

@@ -38,12 +38,14 @@ export interface LearnedApproval {
   since: Date
   /** Its `surprise`, which states what it promised. */
   surprise: unknown
+  /** As it was last found. */
+  drift: string | null
 }
 
 /** Learned plans in force that state their rates, of all tenants, those approved last first. */
 export function listLearnedApprovals(sql: Queryable, limit: number): Promise<LearnedApproval[]> {
   return sql<LearnedApproval[]>`
-    select a.tenant_id, g.plan_id, a.agent, a.environment, a.compiled_hash, a.approved_at as since,
+    select a.tenant_id, g.plan_id, a.agent, a.environment, a.compiled_hash, a.approved_at as since, a.drift,
       p.compiled_session #> '{session,surprise}' as surprise
     from approved_plans a
     join plans p using (tenant_id, compiled_hash)
@@ -51,4 +53,34 @@ export function listLearnedApprovals(sql: Queryable, limit: number): Promise<Lea
       and g.compiled_hash = a.compiled_hash and g.state = 'approved'
     where p.compiled_session #> '{session,surprise,expected}' is not null
     order by a.approved_at desc limit ${limit}`
+}
+
+/** Keeps why a plan in force does not keep its rates; null while it does. Nothing if another one is in force by now. */
+export async function setPlanDrift(
+  sql: Queryable,
+  { tenantId, agent, environment, compiledHash }: LearnedApproval,
+  drift: string | null,
+): Promise<void> {
+  await sql`
+    update approved_plans set drift = ${drift}
+    where tenant_id = ${tenantId} and agent = ${agent} and environment = ${environment}
+      and compiled_hash = ${compiledHash}`
+}
+
+export interface DriftingPlan {
+  planId: string
+  agent: string
+  environment: Environment
+  drift: string
+}
+
+/** Plans in force of a tenant that do not keep their rates, those approved last first. */
+export function listDriftingPlans(sql: Queryable, tenantId: string, limit: number): Promise<DriftingPlan[]> {
+  return sql<DriftingPlan[]>`
+    select g.plan_id, a.agent, a.environment, a.drift
+    from approved_plans a
+    join governance_plans g on g.tenant_id = a.tenant_id and g.agent = a.agent and g.environment = a.environment
+      and g.compiled_hash = a.compiled_hash and g.state = 'approved'
+    where a.tenant_id = ${tenantId} and a.drift is not null
+    order by a.approved_at desc, a.agent limit ${limit}`
 }
