@@ -40,12 +40,18 @@ export interface CallFilter {
 export async function listCalls(sql: Queryable, filter: CallFilter): Promise<ListedCall[]> {
   if (filter.unanswered) return listUnanswered(sql, filter)
   if (filter.sessionId !== null) return listOfSession(sql, filter)
-  const periods = await periodsOf(sql, filter)
+  const { enough, all } = await periodsOf(sql, filter)
+  const found = await listWithin(sql, filter, enough)
+  // A call that was stopped after it had been counted may leave a page short of its rows.
+  return found.length >= filter.limit || enough.length === all.length ? found : listWithin(sql, filter, all)
+}
+
+async function listWithin(sql: Queryable, filter: CallFilter, periods: readonly Period[]): Promise<ListedCall[]> {
   if (periods.length === 0) return []
   // A row for each period, so that the summary of the events' pages leaves all other pages out.
   return sql<ListedCall[]>`
     select ${columns(sql)}
-    from json_to_recordset(${JSON.stringify(periods)}::text::json) as m (since timestamptz, until timestamptz)
+    from json_to_recordset(${JSON.stringify(joined(periods))}::text::json) as m (since timestamptz, until timestamptz)
     cross join lateral (
       select * from proposals e
       where e.tenant_id = ${filter.tenantId} and e.proposed_at >= m.since and e.proposed_at < m.until offset 0
@@ -79,45 +85,83 @@ interface Period {
   until: Date
 }
 
+/** Newest first, and none overlaps another. */
+interface Periods {
+  /** The newest ones that are counted to fill the page. */
+  readonly enough: readonly Period[]
+  readonly all: readonly Period[]
+}
+
 /**
  * Where the next page can be found: the newest minutes that are counted to hold a call of this kind, as many as the page
  * has rows, and before them what is not counted yet.
  */
-async function periodsOf(sql: Queryable, filter: CallFilter): Promise<Period[]> {
+async function periodsOf(sql: Queryable, filter: CallFilter): Promise<Periods> {
   const { tenantId, agent, decision, reason, from, to, below, limit } = filter
   const end = below === null ? (to ?? FOREVER) : new Date(Math.ceil(Number(below.at) / 1_000) + 1)
   const until = await countedUntil(sql)
   const newest: Period = { since: from !== null && from > until ? from : until, until: to ?? FOREVER }
   const after = from === null ? null : new Date(from.getTime() - MINUTE_MS)
-  const minutes = await sql<{ at: Date }[]>`
-    select at from (
-      select at from decision_counts
-      where tenant_id = ${tenantId} and grain = 'minute' and at < ${end} and calls > 0
-        ${after === null ? sql`` : sql`and at > ${after}`}
-        ${agent === null ? sql`` : sql`and agent = ${agent}`}
-        ${reason === null ? sql`` : sql`and reason = ${reason}`}
-        ${decision === null ? sql`` : decision === 'allow' ? sql`and reason = ''` : sql`and reason <> ''`}
-      union
-      select date_trunc('minute', proposed_at) from stopped_calls
+  const minutes = await sql<{ at: Date; calls: number }[]>`
+    select at, sum(calls)::int as calls from (
+      (
+        select at, sum(calls) as calls from decision_counts
+        where tenant_id = ${tenantId} and grain = 'minute' and at < ${end} and calls > 0
+          ${after === null ? sql`` : sql`and at > ${after}`}
+          ${agent === null ? sql`` : sql`and agent = ${agent}`}
+          ${reason === null ? sql`` : sql`and reason = ${reason}`}
+          ${decision === null ? sql`` : decision === 'allow' ? sql`and reason = ''` : sql`and reason <> ''`}
+        group by at order by at desc limit ${limit + 1}
+      )
+      union all
+      select date_trunc('minute', proposed_at), 0 from stopped_calls
       where tenant_id = ${tenantId} and at >= ${until} and proposed_at < ${end}
         ${after === null ? sql`` : sql`and proposed_at > ${after}`}
     ) as found
-    order by at desc limit ${limit + 1}`
-  return [
+    group by at order by at desc limit ${limit + 1}`
+  const all = [
     ...(end > newest.since ? [newest] : []),
     ...minutes.map(({ at }) => ({ since: at, until: new Date(Math.min(at.getTime() + MINUTE_MS, until.getTime())) })),
   ]
+  // The first minute may hold calls beyond the end of the page before, and the last one some before `from`.
+  let calls = 0
+  const last = minutes.findIndex((minute, index) => {
+    if (index > 0) calls += minute.calls
+    return calls >= limit
+  })
+  return { all, enough: last < 0 ? all : all.slice(0, all.length - minutes.length + last + 1) }
 }
+
+/**
+ * Each period costs a look at the summary of all events, which grows with them. So neighbours are read as one, with what
+ * lies between them.
+ */
+function joined(periods: readonly Period[]): Period[] {
+  const read: Period[] = []
+  for (const { since, until } of periods) {
+    const later = read.at(-1)
+    if (later !== undefined && later.since.getTime() - until.getTime() <= GAP_MS) later.since = since
+    else read.push({ since, until })
+  }
+  return read
+}
+
+const GAP_MS = 10 * 60_000
 
 const MINUTE_MS = 60_000
 const FOREVER = new Date('9999-01-01T00:00:00Z')
 
+/** Looked up for each call: PostgreSQL, which expects far more calls than a page has, would read both tables whole. */
 const JOIN_SESSION = (sql: Queryable) => sql`
-  join sessions s on s.tenant_id = p.tenant_id and s.session_id = p.session_id`
+  cross join lateral (
+    select s.agent from sessions s where s.tenant_id = p.tenant_id and s.session_id = p.session_id offset 0
+  ) as s`
 
 const JOIN_RECEIPT = (sql: Queryable) => sql`
-  left join receipts r on r.tenant_id = p.tenant_id and r.session_id = p.session_id
-    and r.pending_call_id = d ->> 'pending_call_id'
+  left join lateral (
+    select r.record from receipts r where r.tenant_id = p.tenant_id and r.session_id = p.session_id
+      and r.pending_call_id = d ->> 'pending_call_id' offset 0
+  ) as r on true
   cross join lateral (
     select p.session_id || ':' || lpad(p.seq::text, 10, '0') || ':' || lpad(d ->> 'index', 4, '0') as page_key offset 0
   ) as k`

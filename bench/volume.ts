@@ -1,0 +1,139 @@
+// npm run bench -- volume [EVENTS...]: do the dashboard's pages, the periodic jobs and a turn get slower while one tenant
+// grows to 100,000, 1,000,000 and 10,000,000 events? Real sessions are made through the service and multiplied by SQL.
+// The last size takes about 20 GB in the folder for temporary files, and half an hour.
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../packages/server/src/base/config.js'
+import { runJob } from '../packages/server/src/process/jobs/job.js'
+import { JOBS } from '../packages/server/src/process/jobs/jobs.js'
+import { startServer } from '../packages/server/src/process/start-server.js'
+import { type BenchAgent, signUpAgent } from './support/bench-agent.js'
+import { storeCopies } from './support/stored-sessions.js'
+
+const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [100_000, 1_000_000, 10_000_000]
+const ORIGINALS = 20
+const TURNS = 5
+/** A session has its creation, and a proposal and a receipt for each turn that was allowed. */
+const EVENTS_OF_SESSION = 1 + 2 * TURNS + 1
+const ROUNDS = 15
+
+const READS: Readonly<Record<string, string>> = {
+  overview: '/api/dashboard/overview?range=30d',
+  list: '/api/dashboard/sessions?limit=50',
+  list_reason: '/api/dashboard/sessions?limit=50&reason=argument_value_mismatch',
+  list_label: '/api/dashboard/sessions?limit=50&label=money_moved',
+  list_agent: '/api/dashboard/sessions?limit=50&agent=agent-1',
+  list_killed: '/api/dashboard/sessions?limit=50&status=KILLED',
+  search: '/api/dashboard/sessions?limit=50&q=copy-77',
+  timeline: '/api/dashboard/sessions/original-1/timeline',
+  agents: '/api/dashboard/agents',
+  calls: '/api/dashboard/calls?decision=block',
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+const server = await startServer(
+  readConfig({
+    COUNTERSIGN_DATA_FOLDER: folder,
+    COUNTERSIGN_PORT: '0',
+    COUNTERSIGN_SCRYPT_COST: '10',
+    COUNTERSIGN_LOG_LEVEL: 'silent',
+    COUNTERSIGN_DEFAULT_QUOTA: 'scale',
+  }),
+)
+const { sql } = server.parts.database
+const figures: Record<string, Record<string, number>> = {}
+try {
+  const agent = await signUpAgent(server.url, sql)
+  for (let number = 0; number < ORIGINALS; number += 1) await makeOriginal(agent, number)
+  let stored = 0
+  for (const size of SIZES) {
+    const count = Math.ceil(size / EVENTS_OF_SESSION) - stored
+    const startedMs = performance.now()
+    await storeCopies(sql, { tenantId: agent.tenantId, first: stored, count })
+    stored += count
+    await vacuum()
+    console.log(`${size} events: loaded in ${Math.round((performance.now() - startedMs) / 1_000)} s`)
+    note(size, 'stored_mb', await storedMb())
+    await measureReads(size, agent)
+    await measureTurn(size, agent)
+    await measureJobs(size, agent)
+    print()
+  }
+  console.log(JSON.stringify({ bench: 'volume', sizes: SIZES, median_ms: figures }))
+} finally {
+  await server.close()
+  await rm(folder, { recursive: true, force: true })
+}
+
+/** A session with a blocked call and `TURNS` allowed ones; one in ten has a label, one in ten is killed. */
+async function makeOriginal(agent: BenchAgent, number: number): Promise<void> {
+  const labels = number % 10 === 1 ? ['money_moved'] : []
+  const session = await agent.open(`original-${number}`, { agent: `agent-${number % 7}`, labels })
+  await session.turn(900)
+  for (let turn = 0; turn < TURNS; turn += 1) await session.turn(50)
+  if (number % 10 === 2) await session.kill()
+  else await session.end()
+}
+
+/** Autovacuum has run long before a tenant is this large. */
+async function vacuum(): Promise<void> {
+  const maintenance = await sql.reserve()
+  await maintenance`set statement_timeout = 0`
+  await maintenance`vacuum analyze`
+  maintenance.release()
+}
+
+async function storedMb(): Promise<number> {
+  const [row] = await sql<{ bytes: number }[]>`select pg_database_size(current_database())::float8 as bytes`
+  return Math.round((row?.bytes ?? 0) / 2 ** 20)
+}
+
+async function measureReads(size: number, agent: BenchAgent): Promise<void> {
+  for (const [name, path] of Object.entries(READS)) note(size, `page ${name}`, await medianOf(() => agent.read(path)))
+}
+
+async function measureTurn(size: number, agent: BenchAgent): Promise<void> {
+  const session = await agent.open(`fresh-${randomUUID()}`, { agent: 'agent-1', labels: [] })
+  for (let turn = 0; turn < ROUNDS; turn += 1) await session.turn(50)
+  note(size, 'turn', await medianOf(() => session.turn(50)))
+}
+
+/** Each job as the service runs it, with some fresh activity to find. */
+async function measureJobs(size: number, agent: BenchAgent): Promise<void> {
+  const session = await agent.open(`fresh-${randomUUID()}`, { agent: 'agent-1', labels: [] })
+  for (const job of JOBS) {
+    const ms = await medianOf(
+      () => runJob(job, server.parts),
+      async () => {
+        await session.turn(50)
+        await sql`update jobs set last_run_at = '-infinity'`
+        // The job that counts finds a minute again and again, as it does once a minute.
+        await sql`update decision_counts_until set until = until - interval '1 minute' where ${job.name === 'decision-counts'}`
+      },
+    )
+    note(size, `job ${job.name}`, ms)
+  }
+}
+
+async function medianOf(work: () => Promise<unknown>, before: () => Promise<void> = async () => {}): Promise<number> {
+  const times: number[] = []
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await before()
+    const startedMs = performance.now()
+    await work()
+    times.push(performance.now() - startedMs)
+  }
+  return Math.round((times.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? Number.NaN) * 10) / 10
+}
+
+function note(size: number, name: string, value: number): void {
+  figures[name] = { ...figures[name], [size]: value }
+}
+
+/** After each size: the next one may take long. */
+function print(): void {
+  for (const [name, bySize] of Object.entries(figures))
+    console.log(`${name.padEnd(34)} ${SIZES.map((size) => String(bySize[size] ?? '').padStart(9)).join(' ')}`)
+}
