@@ -7,6 +7,7 @@ import { ruleSabotages } from './rules.js'
 import { sdkSabotages } from './sdk.js'
 import { serverSabotages } from './server.js'
 import { accountSabotages } from './server-accounts.js'
+import { archiveSabotages } from './server-archives.js'
 
 /** A small, plausible bug that breaks a requirement: `from` stands once in the file and becomes `to`. */
 export interface Bug {
@@ -32,4 +33,5 @@ export const SABOTAGES: readonly Sabotage[] = [
   gatewaySabotages,
   serverSabotages,
   accountSabotages,
+  archiveSabotages,
 ].flatMap((bugs: Bugs) => Object.entries(bugs).flatMap(([file, rows]) => rows.map((row) => ({ ...row, file }))))

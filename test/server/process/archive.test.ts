@@ -42,16 +42,12 @@ async function age(...ids: string[]): Promise<void> {
   await runtime.sql`update sessions set created_at = '2020-01-01T00:00:00.123456Z' where session_id = any (${ids}::text[])`
 }
 
-/** Some turns, a blocked call and a stored result; ended, and old. */
-async function ended(
-  session_id: string,
-  given: { ends?: boolean; sessions?: typeof api } = {},
-): Promise<GovernedSession> {
-  const by = given.sessions ?? api
-  const session = await openSession(by, { session_id, capture_level: 'full', labels: ['vip'], agent: 'archivist' })
-  await session.turn([{ name: 'lookup_order', args: { order_id: 'A-1 \u2028 ünïcödé' } }])
-  await session.turn([{ name: 'delete_everything', args: {} }])
-  if (given.ends !== false) await by.endSession({ params: { session_id }, body: { fence: session.fence } })
+/** With a stored argument, an answered call and a blocked one unless said; ended unless said, and old. */
+async function ended(session_id: string, { acts = true, ends = true } = {}): Promise<GovernedSession> {
+  const session = await openSession(api, { session_id, capture_level: 'full', labels: ['vip'], agent: 'archivist' })
+  if (acts) await session.turn([{ name: 'lookup_order', args: { order_id: 'A-1 \u2028 ünïcödé' } }])
+  if (acts) await session.turn([{ name: 'delete_everything', args: {} }])
+  if (ends) await api.endSession({ params: { session_id }, body: { fence: session.fence } })
   await age(session_id)
   return session
 }
@@ -106,8 +102,8 @@ proves('archive.round-trip', async () => {
   await ended('done')
   await ended('killed', { ends: false })
   await api.killSession({ params: { session_id: 'killed' }, body: {} })
-  await ended('asleep', { ends: false })
-  await ended('young')
+  await ended('asleep', { acts: false, ends: false })
+  await ended('young', { acts: false })
   await openSession(api, { session_id: 'running' })
   await sign()
   await age('killed')
@@ -208,7 +204,7 @@ proves('archive.workflow-whole', async () => {
 })
 
 proves('archive.nothing-lost', async () => {
-  await ended('lost')
+  await ended('lost', { acts: false })
   const before = await rowsOf('lost')
   const crash = () => {
     throw new Error('the power is gone')
@@ -232,7 +228,7 @@ proves('archive.nothing-lost', async () => {
 })
 
 proves('archive.unchanged-rows-only', async () => {
-  const session = await ended('touched')
+  const session = await ended('touched', { acts: false })
   await ended('erased')
   await ended('beside')
   const had = await archives()
@@ -261,7 +257,7 @@ proves('archive.unchanged-rows-only', async () => {
 })
 
 proves('archive.two-runs', async () => {
-  for (const id of ['t-1', 't-2', 't-3']) await ended(id)
+  for (const id of ['t-1', 't-2', 't-3']) await ended(id, { acts: false })
   const live = await openSession(api, { session_id: 'live' })
   const had = await archives()
   // Both have their file before either removes anything; meanwhile the service serves.
@@ -287,8 +283,8 @@ proves('archive.two-runs', async () => {
 })
 
 proves('archive.broken-stays', async () => {
-  await ended('sound')
-  await ended('forged')
+  await ended('sound', { acts: false })
+  await ended('forged', { acts: false })
   await runtime.sql`update session_events set body = replace(body, 'vip', 'vop') where session_id = 'forged' and seq = 1`
   const args = ['--before', '2021-01-01', '--to', folder, ...database]
   expect(await run(archive, ...args)).toEqual({
@@ -370,7 +366,7 @@ proves('archive.refused', async () => {
 })
 
 proves('archive.answer', async () => {
-  await ended('asked')
+  await ended('asked', { acts: false })
   await archiveOne()
   const says = {
     ...{ code: 'NOT_FOUND', archived_at: expect.any(String) },
@@ -389,7 +385,7 @@ proves('archive.answer', async () => {
 })
 
 proves('archive.signed-heads', async () => {
-  await ended('signed')
+  await ended('signed', { acts: false })
   await sign()
   await archiveOne()
   await runtime.sql`update ledger_signing set last_tenant = '', last_id = ''`
@@ -401,8 +397,8 @@ test('tenants never share a file, and a name leads to no other folder', async ()
   const tricky = '../../up'
   await runtime.sql`
     insert into tenants (tenant_id, name, quota, verified_at) values (${tricky}, 'tricky', 'scale', now())`
-  await ended('mine')
-  await ended('theirs')
+  await ended('mine', { acts: false })
+  await ended('theirs', { acts: false })
   for (const table of ['sessions', 'session_heads', 'session_events', 'receipts', 'content'])
     await runtime.sql`update ${runtime.sql(table)} set tenant_id = ${tricky} where session_id = 'theirs'`
   await runtime.sql`insert into plans select ${tricky} as tenant_id, compiled_hash, compiled_session from plans where tenant_id = ${tenantId} on conflict do nothing`

@@ -13,11 +13,17 @@ import {
   type WhatToArchive,
 } from '../store/archives/archivable-sessions.js'
 import { insertArchivedLedgers, isFileNeeded } from '../store/archives/archived-ledgers.js'
-import { type Batch, deleteArchivedRows, lockBatch, readArchivedRows } from '../store/archives/archived-rows.js'
+import {
+  type Batch,
+  deleteArchivedRows,
+  holdSigning,
+  lockBatch,
+  readArchivedRows,
+} from '../store/archives/archived-rows.js'
 import { insertAuditEntry } from '../store/audit.js'
 import { readClock } from '../store/clock.js'
 import { ArchiveError, type ArchiveHeader, archiveLines, digestOf, publish, writeDraft } from './archive-file.js'
-import { type CheckedArchive, checkArchive } from './check-archive.js'
+import { type CheckedArchive, type CheckedLedger, checkArchive } from './check-archive.js'
 
 /**
  * Sessions that ended later stay: the dashboard counts and lists the last 30 days from their rows, and what else refers to a
@@ -219,6 +225,7 @@ async function removeRows(
   try {
     return await sql.begin('isolation level repeatable read', async (tx) => {
       await takeTime(tx, LOCK_TIMEOUT_MS)
+      if (!ledgers.every(isSigned)) await holdSigning(tx)
       if ((await lockBatch(tx, batch)) !== ledgers.length) throw new Changed()
       if ((await digestOf(archiveLines(header, readArchivedRows(tx, batch)))) !== digest) throw new Changed()
       await deleteArchivedRows(tx, batch)
@@ -233,6 +240,9 @@ async function removeRows(
     throw error
   }
 }
+
+/** Nothing is left to sign of it. */
+const isSigned = ({ head, signed }: CheckedLedger): boolean => signed?.seq === head.seq
 
 class Changed extends Error {}
 

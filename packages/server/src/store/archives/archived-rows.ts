@@ -68,8 +68,9 @@ export interface ArchivedRow {
   readonly json: string
 }
 
-/** Rows read at once; the largest have about 4 MB. */
-const READ_ROWS = 40
+/** Rows read at once. Those of content have up to 4 MB, all others some kilobytes. */
+const READ_ROWS = 100
+const READ_CONTENT = 4
 
 /** The rows of a batch, some at a time. */
 export async function* readArchivedRows(tx: Tx, batch: Batch): AsyncGenerator<ArchivedRow, undefined> {
@@ -83,7 +84,8 @@ export async function* readArchivedRows(tx: Tx, batch: Batch): AsyncGenerator<Ar
   for (const { name, where, order } of ARCHIVED_TABLES) {
     const found = tx<{ row: string }[]>`
       select to_json(t)::text as row from ${tx(name)} t where ${where(tx, batch)} order by ${orderOf(tx, order)}`
-    for await (const rows of found.cursor(READ_ROWS)) for (const { row } of rows) yield { table: name, json: row }
+    for await (const rows of found.cursor(name === 'content' ? READ_CONTENT : READ_ROWS))
+      for (const { row } of rows) yield { table: name, json: row }
   }
 }
 
@@ -97,12 +99,13 @@ function orderOf(sql: Queryable, columns: readonly string[]): Fragment {
 const NOT_TEXT: ReadonlySet<string> = new Set(['seq', 'at', 'created_at', 'number', 'call_index'])
 const isText = (column: string): boolean => !NOT_TEXT.has(column)
 
-/**
- * Holds the sessions and workflows of a batch, in the order in which everybody does, and the signing of heads: a head that
- * is signed now would outlive its ledger. How many there are.
- */
-export async function lockBatch(tx: Tx, batch: Batch): Promise<number> {
+/** No head is signed until the transaction ends: one that is signed now would outlive its ledger. */
+export async function holdSigning(tx: Tx): Promise<void> {
   await tx`select 1 from ledger_signing for share`
+}
+
+/** Holds the sessions and workflows of a batch, in the order in which everybody does. How many there are. */
+export async function lockBatch(tx: Tx, batch: Batch): Promise<number> {
   const workflows = await tx`
     select 1 from workflows t where ${ofWorkflows(tx, batch)} order by t.workflow_id collate "C" for update`
   const sessions = await tx`

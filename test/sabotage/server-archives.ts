@@ -1,0 +1,51 @@
+import type { Bugs } from './sabotages.js'
+
+/** How sessions are moved into files, and back. */
+export const archiveSabotages: Bugs = {
+  'packages/server/src/archives/archive-sessions.ts': [
+    {
+      breaks: 'archive.nothing-lost',
+      from: '  await onWritten?.(file, batch.sessionIds.length)\n',
+      to: '  await removeRows(sql, batch, checked, name)\n  await onWritten?.(file, batch.sessionIds.length)\n',
+    },
+    { breaks: 'archive.unchanged-rows-only', from: '!== digest) throw', to: "=== '') throw" },
+    { breaks: 'archive.two-runs', from: 'if (!(await isFileNeeded(', to: 'if ((await isFileNeeded(' },
+    { breaks: 'archive.broken-stays', from: 'if (broken.length > 0) {', to: 'if (broken.length > 1_000) {' },
+  ],
+  'packages/server/src/archives/restore-archive.ts': [
+    {
+      breaks: 'archive.refused',
+      from: 'if (known?.digest === digest) continue',
+      to: 'if (known !== undefined) continue',
+    },
+    { breaks: 'archive.refused', from: 'if (migration > newest) {', to: 'if (migration > 10_000) {' },
+  ],
+  'packages/server/src/archives/archive-file.ts': [
+    { breaks: 'archive.refused', from: " || end.sha256 !== hash.digest('hex')", to: '' },
+  ],
+  'packages/server/src/archives/check-archive.ts': [
+    { breaks: 'archive.refused', from: 'if (row.tenant_id !== tenantId) throw', to: "if (row.tenant_id === '') throw" },
+  ],
+  'packages/server/src/archives/explain-archived.ts': [
+    { breaks: 'archive.answer', from: "error.code !== 'NOT_FOUND'", to: "error.code !== 'BUSY'" },
+  ],
+  'packages/server/src/store/sessions/write-change.ts': [
+    { breaks: 'archive.answer', from: 'where ${SESSION_NOT_ARCHIVED}', to: 'where true' },
+  ],
+  'packages/server/src/store/archives/archivable-sessions.ts': [
+    { breaks: 'archive.round-trip', from: 'and (not ${mayGoOn(sql)} or', to: 'and (true or' },
+    { breaks: 'archive.workflow-whole', from: 'having bool_and(', to: 'having bool_or(' },
+  ],
+  'packages/server/src/store/archives/archived-rows.ts': [
+    {
+      breaks: 'archive.every-table',
+      from: "  { name: 'late_receipts', where: ofSessions, order: ['session_id', 'pending_call_id', 'number'] },\n",
+      to: '',
+    },
+    {
+      breaks: 'archive.signed-heads',
+      from: "  { name: 'signed_heads', where: ofLedgers, order: ['ledger', 'id'] },\n",
+      to: '',
+    },
+  ],
+}
