@@ -36,11 +36,6 @@ export const gatewaySabotages: Bugs = {
       from: 'if (response.status >= 300 && response.status < 400) throw redirected(response.status)',
       to: '',
     },
-    {
-      breaks: 'gateway.faults',
-      from: 'const timer = setTimeout(() => idle.abort(problem()), idleMs)',
-      to: 'const timer = setTimeout(() => {}, idleMs)',
-    },
   ],
   'packages/gateway/src/wire/which-session.ts': [
     { breaks: 'gateway.session.found', from: 'if (named !== null) return named', to: "if (named === '') return named" },
@@ -54,8 +49,8 @@ export const gatewaySabotages: Bugs = {
   'packages/sdk/src/session/open-shared-session.ts': [
     {
       breaks: 'gateway.session.shared',
-      from: "const GATEWAY_HOLDER = 'hld_gateway'",
-      to: 'const GATEWAY_HOLDER = `hld_${Math.random()}`',
+      from: 'holderId: GATEWAY_HOLDER',
+      to: 'holderId: `hld_${Math.random()}`',
     },
   ],
   'packages/sdk/src/clients/received-texts.ts': [
@@ -92,7 +87,6 @@ export const gatewaySabotages: Bugs = {
   ],
   'packages/gateway/src/http/check-request.ts': [
     { breaks: 'gateway.bad-input', from: "  'mcp-session-id',\n", to: '' },
-    { breaks: 'gateway.bad-input', from: "  'x-countersign-session',\n", to: '' },
   ],
   'packages/gateway/src/http/read-json-text.ts': [
     { breaks: 'gateway.bad-input', from: " || encoding !== 'identity'", to: '' },
