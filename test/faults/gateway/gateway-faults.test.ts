@@ -95,6 +95,37 @@ proves('gateway.faults', 'a stream that breaks off in a call releases nothing of
   expect((await linesOf('ses_broken')).filter((line) => line.includes('allow'))).toEqual([])
 })
 
+proves('gateway.byte-equal', 'what an upstream writes in a way of its own comes as it was written', async () => {
+  const answer = String.raw`{ "id": "r",  "choices": [ { "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": "\u00e9t\u00e9" } } ] }`
+  const stream = String.raw`data: { "id": "r", "choices": [ { "index": 0, "delta": { "content": "\u00e9t\u00e9" } } ] }
+
+data: { "id": "r", "choices": [ { "index": 0, "delta": {}, "finish_reason": "stop" } ] }
+
+data: [DONE]
+
+`
+  let next = answer
+  const relaying = await gateways.start(
+    {},
+    {
+      fetch: async (input, init) => {
+        if (String(input).includes('/api/v1/')) return runtime.fetch(input, init)
+        const type = next === stream ? 'text/event-stream' : 'application/json'
+        return new Response(next, { headers: { 'content-type': type } })
+      },
+    },
+  )
+  for (const text of [answer, stream]) {
+    next = text
+    const reply = await fetch(`${relaying.openai(agent)}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...chat, stream: text === stream }),
+    })
+    expect(await reply.text()).toBe(text)
+  }
+})
+
 proves(
   ['gateway.faults', 'gateway.byte-equal'],
   'a large answer passes as it came; one of 10 MB, a broken and a moved one are refused by name',
