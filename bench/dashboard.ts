@@ -1,26 +1,14 @@
 // npm run bench -- dashboard [SESSIONS]: do the dashboard's reads get slower for a tenant with 100,000 sessions and
 // 1,000,000 events?
 // The ratio is to a tenant with 1,000 sessions on the same server; requests alternate.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { compilePlan } from '@countersign/engine'
-import { readConfig, startServer } from '@countersign/server'
 import type { TransactionSql } from 'postgres'
+import { startEmbeddedService } from './support/embedded-service.js'
 
 const SMALL = 1_000
 const LARGE = Number(process.argv[2] ?? 100_000)
 const ROUNDS = 60
-const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
-const server = await startServer(
-  readConfig({
-    COUNTERSIGN_DATA_FOLDER: folder,
-    COUNTERSIGN_PORT: '0',
-    COUNTERSIGN_SCRYPT_COST: '10',
-    COUNTERSIGN_LOG_LEVEL: 'silent',
-    COUNTERSIGN_DEFAULT_QUOTA: 'scale',
-  }),
-)
+const server = await startEmbeddedService()
 const { sql } = server.parts.database
 
 const READS = {
@@ -66,8 +54,7 @@ try {
   const rounded = Object.fromEntries(ratios.map(([name, ratio]) => [name, Math.round(ratio * 100) / 100]))
   console.log(JSON.stringify({ bench: 'dashboard', sessions: LARGE, events: events?.count, ratios: rounded }))
 } finally {
-  await server.close()
-  await rm(folder, { recursive: true, force: true })
+  await server.remove()
 }
 
 function timesOf(): Record<Read, number[]> {

@@ -1,15 +1,11 @@
 // npm run bench -- volume [EVENTS...]: do the dashboard's pages, the periodic jobs and a turn get slower while one tenant
 // grows to 100,000, 1,000,000 and 10,000,000 events? Real sessions are made through the service and multiplied by SQL.
-// The last size takes about 20 GB in the folder for temporary files, and half an hour.
+// The last size takes about 29 GB in the folder for temporary files, and half an hour.
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { readConfig } from '../packages/server/src/base/config.js'
 import { runJob } from '../packages/server/src/process/jobs/job.js'
 import { JOBS } from '../packages/server/src/process/jobs/jobs.js'
-import { startServer } from '../packages/server/src/process/start-server.js'
 import { type BenchAgent, signUpAgent } from './support/bench-agent.js'
+import { startEmbeddedService } from './support/embedded-service.js'
 import { storeCopies } from './support/stored-sessions.js'
 
 const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [100_000, 1_000_000, 10_000_000]
@@ -32,16 +28,7 @@ const READS: Readonly<Record<string, string>> = {
   calls: '/api/dashboard/calls?decision=block',
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
-const server = await startServer(
-  readConfig({
-    COUNTERSIGN_DATA_FOLDER: folder,
-    COUNTERSIGN_PORT: '0',
-    COUNTERSIGN_SCRYPT_COST: '10',
-    COUNTERSIGN_LOG_LEVEL: 'silent',
-    COUNTERSIGN_DEFAULT_QUOTA: 'scale',
-  }),
-)
+const server = await startEmbeddedService()
 const { sql } = server.parts.database
 const figures: Record<string, Record<string, number>> = {}
 try {
@@ -63,8 +50,7 @@ try {
   }
   console.log(JSON.stringify({ bench: 'volume', sizes: SIZES, median_ms: figures }))
 } finally {
-  await server.close()
-  await rm(folder, { recursive: true, force: true })
+  await server.remove()
 }
 
 /** A session with a blocked call and `TURNS` allowed ones; one in ten has a label, one in ten is killed. */
