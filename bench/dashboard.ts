@@ -3,12 +3,12 @@
 // The ratio is to a tenant with 1,000 sessions on the same server; requests alternate.
 import { compilePlan } from '@countersign/engine'
 import type { TransactionSql } from 'postgres'
-import { startEmbeddedService } from './support/embedded-service.js'
+import { startOwnServer } from './support/own-server.js'
 
 const SMALL = 1_000
 const LARGE = Number(process.argv[2] ?? 100_000)
 const ROUNDS = 60
-const server = await startEmbeddedService()
+const server = await startOwnServer()
 const { sql } = server.parts.database
 
 const READS = {

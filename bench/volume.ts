@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { runJob } from '../packages/server/src/process/jobs/job.js'
 import { JOBS } from '../packages/server/src/process/jobs/jobs.js'
 import { type BenchAgent, signUpAgent } from './support/bench-agent.js'
-import { startEmbeddedService } from './support/embedded-service.js'
+import { startOwnServer } from './support/own-server.js'
 import { storeCopies } from './support/stored-sessions.js'
 
 const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [100_000, 1_000_000, 10_000_000]
@@ -28,7 +28,7 @@ const READS: Readonly<Record<string, string>> = {
   calls: '/api/dashboard/calls?decision=block',
 }
 
-const server = await startEmbeddedService()
+const server = await startOwnServer()
 const { sql } = server.parts.database
 const figures: Record<string, Record<string, number>> = {}
 try {

@@ -5,7 +5,7 @@ import { readConfig } from '../../packages/server/src/base/config.js'
 import { startServer } from '../../packages/server/src/process/start-server.js'
 
 /** The service in this process, on an embedded PostgreSQL of its own that goes with it. */
-export async function startEmbeddedService() {
+export async function startOwnServer() {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
   const server = await startServer(
     readConfig({
