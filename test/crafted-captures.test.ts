@@ -123,7 +123,7 @@ function explains({ tool, text }: PlanChange, stopped: CallComparison, read: rea
     ...stopped.reasons.flatMap(({ failures }) => failures.map(({ path }) => path.replace(/^.*arguments/, '$'))),
   ]
   if (tool !== null && read.includes(tool) && /fields at|texts at/.test(text)) return true
-  if (stopped.questions.some(({ id }) => id.endsWith('#unusual')) && /unusual/.test(text)) return true
+  if (stopped.questions.some(({ reason }) => reason.includes('unusual call')) && /unusual/.test(text)) return true
   return (
     tool === stopped.tool && paths.some((path) => text.includes(path) || text.includes(`argument ${path.slice(2)} `))
   )

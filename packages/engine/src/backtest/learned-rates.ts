@@ -125,18 +125,19 @@ function judge(
       }
     }
     for (const { id, paths } of questions) {
-      if (id.endsWith('#unusual')) rules.add(`${tool} unusual call`)
       for (const path of paths) rules.add(ruleName(tool, path))
       if (id.endsWith('#source')) for (const path of paths) asking.add(ruleOf(tool, path))
     }
   }
+  const unusual = plan.asksFrom === null ? [] : unusualTools(session, plan, plan.asksFrom)
+  for (const tool of unusual) rules.add(`${tool} unusual call`)
   return {
     blocking,
     asking,
     rules,
     isBlockedOtherwise: comparisons.some(({ reasons }) => reasons.some((reason) => !isSource(reason))),
-    isAsked: comparisons.some(({ questions }) => questions.some(({ id }) => id.endsWith('#unusual'))),
-    unusual: thresholds.map((threshold) => isUnusual(session, plan, threshold)),
+    isAsked: unusual.length > 0,
+    unusual: thresholds.map((threshold) => unusualTools(session, plan, threshold).length > 0),
   }
 }
 
@@ -156,12 +157,14 @@ function outcomesOf({ blocking, asking }: JudgedSession, { otherwise, ask }: Dem
 
 const rounded = (value: number): number => Number(value.toFixed(4))
 
-function isUnusual({ calls }: ObservedSession, plan: Plan, threshold: number): boolean {
+/** The tools of the calls that are unusual from a threshold on. */
+function unusualTools({ calls }: ObservedSession, plan: Plan, threshold: number): string[] {
   const longestOf = (from: string, path: string) => plan.contracts.get(from)?.longest.get(path) ?? null
-  return calls.some(({ tool, flow }) => {
+  const unusual = calls.filter(({ tool, flow }) => {
     const weights = plan.contracts.get(tool)?.definition.surprise
     return weights !== undefined && unusualCall(tool, weights, { flow, threshold, longestOf }) !== null
   })
+  return unusual.map(({ tool }) => tool)
 }
 
 /** Null if what was learned does not compile: then nothing can be measured by it. */

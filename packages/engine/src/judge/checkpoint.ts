@@ -28,7 +28,7 @@ export interface CheckedCall {
 
 /**
  * The checkpoints that a call must pass before it runs: those of its contract whose conditions hold, one if
- * `risk_defaults` asks for it, one for values with an unusual source, and one for a call unlike those learned from.
+ * `risk_defaults` asks for it, and one for what the learned rules find odd.
  */
 export function triggeredCheckpoints(
   plan: Plan,
@@ -50,27 +50,34 @@ export function triggeredCheckpoints(
   if (contract.risk === 'checkpoint') {
     triggers.push(defaultTrigger(call, 'risk', `"${call.tool}" is ${contract.definition.side_effect}`, []))
   }
-  const asked = sourceViolations.filter(({ otherwise }) => otherwise === 'ask')
-  if (asked.length > 0) {
-    const paths = [...new Set(asked.map(({ path }) => path))]
-    const remedies = asked.slice(0, MAX_REASONS).map(({ remedy }) => remedy)
-    const reason = plainText(`unusual source: ${remedies.join('; ')}`, MAX_REASON_LENGTH - 1)
-    triggers.push(
-      defaultTrigger(
-        call,
-        'source',
-        reason,
-        paths.map((path) => ({ label: path, path })),
-      ),
-    )
-  }
-  const unusual = unusualReason(plan, contract, call)
-  if (unusual !== null) {
-    const noted = sourceViolations.filter(({ otherwise }) => otherwise === 'note').slice(0, MAX_REASONS)
-    const reason = [unusual, ...noted.map(({ remedy }) => remedy)].join('; ')
-    triggers.push(defaultTrigger(call, 'unusual', plainText(reason, MAX_REASON_LENGTH - 1), []))
-  }
+  const learned = learnedQuestion(plan, contract, call, sourceViolations)
+  if (learned !== null) triggers.push(learned)
   return triggers
+}
+
+/** What the learned rules find odd about a call is one question, so that a person decides about the call once. */
+function learnedQuestion(
+  plan: Plan,
+  contract: PreparedContract,
+  call: CheckedCall,
+  sourceViolations: readonly SourceViolation[],
+): CheckpointTrigger | null {
+  const violationsThat = (otherwise: SourceViolation['otherwise']) =>
+    sourceViolations.filter((violation) => violation.otherwise === otherwise)
+  const asked = violationsThat('ask')
+  const unusual = unusualReason(plan, contract, call)
+  if (asked.length === 0 && unusual === null) return null
+  const remediesOf = (found: readonly SourceViolation[]) => found.slice(0, MAX_REASONS).map(({ remedy }) => remedy)
+  const reasons: string[] = []
+  if (asked.length > 0) reasons.push(`unusual source: ${remediesOf(asked).join('; ')}`)
+  if (unusual !== null) reasons.push(unusual, ...remediesOf(violationsThat('note')))
+  const paths = [...new Set(asked.map(({ path }) => path))]
+  return defaultTrigger(
+    call,
+    asked.length > 0 ? 'source' : 'unusual',
+    plainText(reasons.join('; '), MAX_REASON_LENGTH - 1),
+    paths.map((path) => ({ label: path, path })),
+  )
 }
 
 function unusualReason(plan: Plan, contract: PreparedContract, { tool, flow }: CheckedCall): string | null {
