@@ -154,4 +154,12 @@ export const serverSabotages: Bugs = {
       to: 'learned.samples / learned.samples',
     },
   ],
+  'packages/server/src/process/start-server.ts': [
+    {
+      breaks: 'scale.drain',
+      from: `      runtime.reportNotReady()
+      // Who`,
+      to: '      // Who',
+    },
+  ],
 }

@@ -23,13 +23,13 @@ export async function runServer(flags: Flags, say: (sentence: string) => void): 
   for (const line of strayVariables(process.env)) say(line)
   const log = createLog({ level: config.logLevel })
   // From the start: a signal that comes while PostgreSQL starts must not leave it behind.
-  const ended = endSignal(say)
-  if (config.workers > 1) await runWorkers(config, { log, say, ended })
+  const ended = endSignal(config, say)
+  if (config.workers > 1) await runWorkers(config, { log, say, drains: ended.then(isDrained) })
   else {
     const server = await startServer(config, { log, say })
     try {
       await greet(server, config, say)
-      await ended
+      if (isDrained(await ended)) await server.drain()
     } finally {
       await server.close()
     }
@@ -50,7 +50,7 @@ async function runWorker(config: Config, say: (sentence: string) => void): Promi
     try {
       if (greets) await greet(server, config, say)
       worker.ready(server.parts.metrics.collect)
-      await worker.ended
+      if ((await worker.ended).drains) await server.drain()
     } finally {
       await server.close()
     }
@@ -65,15 +65,20 @@ async function greet({ parts, url }: RunningServer, config: Config, say: (senten
   for (const line of welcome({ url, config, demo, byNpmStart })) say(line)
 }
 
-function endSignal(say: (sentence: string) => void): Promise<void> {
+/** SIGINT comes from a person at a terminal, whom no load balancer keeps waiting. */
+const isDrained = (signal: NodeJS.Signals): boolean => signal === 'SIGTERM'
+
+function endSignal({ drainSeconds }: Config, say: (sentence: string) => void): Promise<NodeJS.Signals> {
   return new Promise((done) => {
     let ending = false
     const end = (signal: NodeJS.Signals) => {
       // A second signal comes from a person who cannot wait.
       if (ending) process.exit(1)
       ending = true
-      say(`${signal}: finishing the requests in flight, then stopping`)
-      done()
+      const first =
+        isDrained(signal) && drainSeconds > 0 ? `not ready any more, serving for another ${drainSeconds} s, then ` : ''
+      say(`${signal}: ${first}finishing the requests in flight, then stopping`)
+      done(signal)
     }
     process.on('SIGTERM', end).on('SIGINT', end)
   })

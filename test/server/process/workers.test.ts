@@ -54,10 +54,10 @@ const answered = async (url: string, route: string) => {
 const onLinux = process.platform === 'linux'
 
 proves(
-  ['workers.one-port', 'workers.metrics'],
-  'several workers share a port and count together; one that dies is replaced, and all end together',
+  ['workers.one-port', 'workers.metrics', 'scale.drain'],
+  'several workers share a port and count together; one that dies is replaced, and all drain and end together',
   async () => {
-    const command = start()
+    const command = start({ COUNTERSIGN_DRAIN_SECONDS: '2' })
     const [, url = ''] = await command.says(/is running at (http\S+)/)
     const allListen = async () => {
       await expect.poll(async () => (await childrenOf(command)).length).toBe(2)
@@ -79,7 +79,11 @@ proves(
 
     const workers = await childrenOf(command)
     command.child.kill('SIGTERM')
+    let readiness = 200
+    while (readiness === 200) readiness = (await get(`${url}/readyz`)).status
+    expect(readiness).toBe(503)
     expect(await command.ended).toBe(0)
+    expect(command.output()).toContain('serving for another 2 s')
     expect(workers.filter(isAlive)).toEqual([])
   },
   { skip: !onLinux },

@@ -104,6 +104,13 @@ export const SETTINGS = {
     help: 'a client that reads nothing of its reply for so many seconds loses its connection',
     parse: integer(1, 3_600),
   }),
+  drainSeconds: setting({
+    env: 'COUNTERSIGN_DRAIN_SECONDS',
+    flag: 'drain-seconds',
+    default: '2',
+    help: 'seconds to serve on after SIGTERM while /readyz says 503, so that load balancers notice before the port closes',
+    parse: integer(0, 600),
+  }),
   memoryMb: setting({
     env: 'COUNTERSIGN_MEMORY_MB',
     flag: 'memory-mb',

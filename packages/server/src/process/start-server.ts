@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../base/config.js'
 import { secureRandom } from '../base/crypto/secrets.js'
 import { createLog, type Log } from '../base/log.js'
@@ -49,6 +50,8 @@ export interface RunningServer {
   url: string
   app: RequestListener
   parts: AppParts
+  /** Reports not ready, and serves on for as long as load balancers may take to notice. */
+  drain(): Promise<void>
   /** Finishes the requests in flight, then stops everything that was started. */
   close(): Promise<void>
 }
@@ -57,7 +60,7 @@ const NO_LEDGER_KEY =
   'COUNTERSIGN_LEDGER_KEYS is not set: heads of ledgers are not signed, so who can write to the database can rewrite the ' +
   'past unnoticed. Make a key with `countersign ledger-key`'
 
-const DRAIN_TIMEOUT_MS = 10_000
+const FINISH_TIMEOUT_MS = 10_000
 
 /** Starts the store unless one is configured, migrates it, and listens. */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
@@ -91,13 +94,18 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     undo.push(jobs.close)
     runtime.version.start({ known: await codeVersion(), onOutdated: () => void jobs.close() })
     const server = await listen(runtime)
-    undo.push(() => drain(server))
+    undo.push(() => finishRequests(server))
     runtime.listensAt(urlOf(server, config))
+    const drain = async () => {
+      runtime.reportNotReady()
+      // Who closes it earlier does not wait for this.
+      await sleep(config.drainSeconds * 1_000, undefined, { ref: false })
+    }
     const close = async () => {
-      runtime.drain()
+      runtime.reportNotReady()
       await stopAll()
     }
-    return { url: urlOf(server, config), app: runtime.app, parts: runtime.parts, close }
+    return { url: urlOf(server, config), app: runtime.app, parts: runtime.parts, drain, close }
   } catch (error) {
     await stopAll()
     throw error
@@ -189,7 +197,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     listensAt: (address: string) => {
       url = config.publicUrl ?? address
     },
-    drain: () => {
+    reportNotReady: () => {
       ready = false
     },
     close: async () => {
@@ -254,11 +262,11 @@ function urlOf(server: Server, { host }: Config): string {
 }
 
 /** Takes no new connections and waits for requests in flight; when the patience is over, the rest is cut off. */
-async function drain(server: Server): Promise<void> {
+async function finishRequests(server: Server): Promise<void> {
   const closed = new Promise((done) => server.close(done))
   // A client leaves its connection open after a reply, so idle ones are closed again and again.
   const sweep = setInterval(() => server.closeIdleConnections(), 20)
-  const cutOff = setTimeout(() => server.closeAllConnections(), DRAIN_TIMEOUT_MS)
+  const cutOff = setTimeout(() => server.closeAllConnections(), FINISH_TIMEOUT_MS)
   await closed
   clearInterval(sweep)
   clearTimeout(cutOff)

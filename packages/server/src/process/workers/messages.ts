@@ -3,11 +3,16 @@ import type { MetricFamily } from '../../base/metric-families.js'
 /** What the first process says to a worker. */
 export type ToWorker =
   | { readonly start: WorkerOrders }
-  | { readonly stop: true }
+  | { readonly stop: Stop }
   /** Wants to know the worker's metrics. */
   | { readonly collect: number }
   /** Those of all workers, for the one that asked. */
   | { readonly allMetrics: number; readonly families: readonly MetricFamily[] }
+
+export interface Stop {
+  /** Not ready any more, but serving until load balancers have noticed. */
+  readonly drains: boolean
+}
 
 export interface WorkerOrders {
   /** Of the database that is running already. */

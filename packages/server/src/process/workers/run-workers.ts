@@ -4,13 +4,13 @@ import type { Config } from '../../base/config.js'
 import type { Log } from '../../base/log.js'
 import { combineFamilies, type MetricFamily } from '../../base/metric-families.js'
 import { startEmbeddedPostgres } from '../embedded-postgres/start-embedded-postgres.js'
-import type { FromWorker, ToWorker } from './messages.js'
+import type { FromWorker, Stop, ToWorker } from './messages.js'
 
 export interface WorkersParts {
   readonly log: Log
   readonly say: (sentence: string) => void
-  /** When to stop. */
-  readonly ended: Promise<void>
+  /** When to stop, and whether load balancers are given time to notice. */
+  readonly drains: Promise<boolean>
 }
 
 /** A worker that ended is replaced after this long; one that ended young keeps its place empty for longer each time. */
@@ -24,19 +24,20 @@ const COLLECT_MS = 1_000
  * Runs the service in several processes that share its port and nothing else but the database. This one starts the
  * database, hands connections out in turn, and puts a new worker in the place of one that ended.
  */
-export async function runWorkers(config: Config, { log, say, ended }: WorkersParts): Promise<void> {
+export async function runWorkers(config: Config, { log, say, drains }: WorkersParts): Promise<void> {
   const postgres =
     config.databaseUrl === null
       ? await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), say })
       : { url: config.databaseUrl, stop: async () => {} }
   const workers = openWorkers(postgres.url, log)
+  let stop: Stop = { drains: false }
   try {
     // The first one alone: it migrates the database, and makes keys where there are none.
-    const isReady = await Promise.race([workers.add(1, { greets: true }).then(() => true), ended.then(() => false)])
+    const isReady = await Promise.race([workers.add(1, { greets: true }).then(() => true), drains.then(() => false)])
     for (let number = 2; isReady && number <= config.workers; number++) void workers.add(number)
-    await ended
+    stop = { drains: await drains }
   } finally {
-    await workers.stop()
+    await workers.stop(stop, STOP_MS + config.drainSeconds * 1_000)
     await postgres.stop()
   }
 }
@@ -85,7 +86,8 @@ function openWorkers(databaseUrl: string, log: Log) {
       running.set(number, worker)
       let isReady = false
       worker.on('message', (message: FromWorker) => {
-        if ('hears' in message) tell(worker, isStopping ? { stop: true } : { start: { databaseUrl, number, greets } })
+        if ('hears' in message)
+          tell(worker, isStopping ? { stop: { drains: false } } : { start: { databaseUrl, number, greets } })
         if ('ready' in message) {
           isReady = true
           done()
@@ -107,13 +109,13 @@ function openWorkers(databaseUrl: string, log: Log) {
       })
     })
 
-  const stop = async () => {
+  const stop = async (stop: Stop, withinMs: number) => {
     isStopping = true
     const ending = [...running.values()].map((worker) => new Promise((done) => worker.once('exit', done)))
-    for (const worker of running.values()) tell(worker, { stop: true })
+    for (const worker of running.values()) tell(worker, { stop })
     const cut = setTimeout(() => {
       for (const worker of running.values()) worker.process.kill('SIGKILL')
-    }, STOP_MS)
+    }, withinMs)
     await Promise.all(ending)
     clearTimeout(cut)
   }

@@ -1,13 +1,13 @@
 import type { Config } from '../../base/config.js'
 import type { MetricFamily } from '../../base/metric-families.js'
-import type { FromWorker, ToWorker, WorkerOrders } from './messages.js'
+import type { FromWorker, Stop, ToWorker, WorkerOrders } from './messages.js'
 
 /** One worker's end of the line to the process that started it. */
 export interface WorkerProcess {
   /** Null when it is to stop before it began. */
   readonly orders: Promise<WorkerOrders | null>
   /** When to stop: it was told to, or nobody is there any more to tell it. */
-  readonly ended: Promise<void>
+  readonly ended: Promise<Stop>
   /** Tells that it listens, and from then on what its metrics are. */
   ready(collect: () => Promise<readonly MetricFamily[]>): void
   /** The metrics of all workers. Null when nobody told them in time. */
@@ -24,24 +24,24 @@ export function openWorkerProcess(): WorkerProcess {
   let collect: () => Promise<readonly MetricFamily[]> = async () => []
   let asked = 0
   let order: (orders: WorkerOrders | null) => void
-  let end: () => void
+  let end: (stop: Stop) => void
   const orders = new Promise<WorkerOrders | null>((done) => {
     order = done
   })
-  const ended = new Promise<void>((done) => {
-    end = () => {
+  const ended = new Promise<Stop>((done) => {
+    end = (stop) => {
       order(null)
-      done()
+      done(stop)
     }
   })
   process.on('message', async (message: ToWorker) => {
     if ('start' in message) order(message.start)
-    if ('stop' in message) end()
+    if ('stop' in message) end(message.stop)
     if ('collect' in message) tell({ collected: message.collect, families: await collect() })
     if ('allMetrics' in message) waiting.get(message.allMetrics)?.(message.families)
   })
-  process.once('disconnect', () => end())
-  process.once('SIGTERM', () => end())
+  process.once('disconnect', () => end({ drains: false }))
+  process.once('SIGTERM', () => end({ drains: true }))
   // A terminal sends it to every process; the first one tells the others.
   process.on('SIGINT', () => {})
   tell({ hears: true })
