@@ -1,14 +1,22 @@
-// npm run bench -- volume [EVENTS...]: do the dashboard's pages, the periodic jobs and a turn get slower while one tenant
-// grows to 100,000, 1,000,000 and 10,000,000 events? Real sessions are made through the service and multiplied by SQL.
-// The last size takes about 29 GB in the folder for temporary files, and half an hour.
+// npm run bench -- volume [EVENTS...] [--folder DIR]: do the dashboard's pages, the periodic jobs and a turn get slower
+// while one tenant grows to 100,000, 1,000,000 and 10,000,000 events? Real sessions are made through the service and
+// multiplied by SQL. The last size takes about 29 GB and half an hour. What is stored stays in the folder, if one is given,
+// and the next run measures the sizes from there on: another build on the same rows.
 import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { runJob } from '../packages/server/src/process/jobs/job.js'
 import { JOBS } from '../packages/server/src/process/jobs/jobs.js'
-import { type BenchAgent, signUpAgent } from './support/bench-agent.js'
+import { agentOf, type BenchAgent, type Credentials, signUp } from './support/bench-agent.js'
 import { startOwnServer } from './support/own-server.js'
 import { storeCopies } from './support/stored-sessions.js'
 
-const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [100_000, 1_000_000, 10_000_000]
+const { values: options, positionals } = parseArgs({
+  options: { folder: { type: 'string' } },
+  allowPositionals: true,
+})
+const SIZES = positionals.length > 0 ? positionals.map(Number) : [100_000, 1_000_000, 10_000_000]
 const ORIGINALS = 20
 const TURNS = 5
 /** A session has its creation, and a proposal and a receipt for each turn that was allowed. */
@@ -28,19 +36,17 @@ const READS: Readonly<Record<string, string>> = {
   calls: '/api/dashboard/calls?decision=block',
 }
 
-const server = await startOwnServer()
+const server = await startOwnServer(options.folder)
 const { sql } = server.parts.database
 const figures: Record<string, Record<string, number>> = {}
 try {
-  const agent = await signUpAgent(server.url, sql)
-  for (let number = 0; number < ORIGINALS; number += 1) await makeOriginal(agent, number)
-  let stored = 0
+  const agent = await signIn()
+  let stored = await storedCopies(agent)
   for (const size of SIZES) {
-    const count = Math.ceil(size / EVENTS_OF_SESSION) - stored
+    const count = Math.max(0, Math.ceil(size / EVENTS_OF_SESSION) - stored)
     const startedMs = performance.now()
-    await storeCopies(sql, { tenantId: agent.tenantId, first: stored, count })
+    if (count > 0) await load(agent, { first: stored, count })
     stored += count
-    await vacuum()
     console.log(`${size} events: loaded in ${Math.round((performance.now() - startedMs) / 1_000)} s`)
     note(size, 'stored_mb', await storedMb())
     await measureReads(size, agent)
@@ -51,6 +57,37 @@ try {
   console.log(JSON.stringify({ bench: 'volume', sizes: SIZES, median_ms: figures }))
 } finally {
   await server.remove()
+}
+
+/** A new tenant with its original sessions, or the one that the folder has. */
+async function signIn(): Promise<BenchAgent> {
+  const file = options.folder === undefined ? null : join(options.folder, 'bench-agent.json')
+  if (file !== null && existsSync(file))
+    return agentOf(server.url, JSON.parse(readFileSync(file, 'utf8')) as Credentials)
+  const credentials = await signUp(server.url, sql)
+  const agent = agentOf(server.url, credentials)
+  for (let number = 0; number < ORIGINALS; number += 1) await makeOriginal(agent, number)
+  if (file !== null) writeFileSync(file, JSON.stringify(credentials), { mode: 0o600 })
+  return agent
+}
+
+async function storedCopies({ tenantId }: BenchAgent): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from sessions where tenant_id = ${tenantId} and session_id like 'copy-%'`
+  return row?.count ?? 0
+}
+
+/** Without waiting for the disk: a crash while loading costs a new run, nothing else. */
+async function load({ tenantId }: BenchAgent, copies: { first: number; count: number }): Promise<void> {
+  await setLoading({ fsync: 'off', full_page_writes: 'off', max_wal_size: "'8GB'" })
+  await storeCopies(sql, { tenantId, ...copies })
+  await vacuum()
+  await setLoading({ fsync: 'default', full_page_writes: 'default', max_wal_size: 'default' })
+}
+
+async function setLoading(settings: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, value] of Object.entries(settings)) await sql.unsafe(`alter system set ${name} = ${value}`)
+  await sql`select pg_reload_conf()`
 }
 
 /** A session with a blocked call and `TURNS` allowed ones; one in ten has a label, one in ten is killed. */

@@ -24,19 +24,29 @@ interface Answered {
   readonly decisions: readonly { readonly pending_call_id: string | null; readonly argument_hash: string }[]
 }
 
-export async function signUpAgent(url: string, sql: Sql): Promise<BenchAgent> {
-  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
-    sendJson(`${url}${path}`, body, headers)
-  const signedUp = await post('/api/auth/signup', {
-    email: 'bench@example.test',
-    password: 'a password of some length',
-  })
+/** What a person who signed up holds. */
+export interface Credentials {
+  readonly tenantId: string
+  readonly key: string
+  readonly cookie: string
+}
+
+export async function signUp(url: string, sql: Sql): Promise<Credentials> {
+  const signedUp = await sendJson(
+    `${url}/api/auth/signup`,
+    { email: 'bench@example.test', password: 'a password of some length' },
+    {},
+  )
   const { user, api_key: key } = (await signedUp.json()) as { user: { tenant_id: string }; api_key: string }
   await sql`update tenants set verified_at = now() where tenant_id = ${user.tenant_id}`
   const cookie = signedUp.headers
     .getSetCookie()
     .map((line) => line.split(';')[0])
     .join('; ')
+  return { tenantId: user.tenant_id, key, cookie }
+}
+
+export function agentOf(url: string, { tenantId, key, cookie }: Credentials): BenchAgent {
   const plan = compilePlan({
     contracts: [
       { file: 'refund.yaml', value: { tool: 'refund', argument_value_invariants: [{ path: '$.amount', lte: 500 }] } },
@@ -45,7 +55,9 @@ export async function signUpAgent(url: string, sql: Sql): Promise<BenchAgent> {
   if (!plan.ok) throw new Error('the plan does not compile')
   const { compiled_session, compiled_hash } = plan
   const api = async (path: string, body: unknown) =>
-    (await post(`/api/v1/replay/sessions${path}`, body, { authorization: `Bearer ${key}` })).json() as Promise<Answered>
+    (
+      await sendJson(`${url}/api/v1/replay/sessions${path}`, body, { authorization: `Bearer ${key}` })
+    ).json() as Promise<Answered>
 
   const open = async (
     session_id: string,
@@ -84,7 +96,7 @@ export async function signUpAgent(url: string, sql: Sql): Promise<BenchAgent> {
     const text = await response.text()
     if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text}`)
   }
-  return { tenantId: user.tenant_id, open, read }
+  return { tenantId, open, read }
 }
 
 async function sendJson(url: string, body: unknown, headers: Record<string, string>): Promise<Response> {

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { readConfig } from '../../packages/server/src/base/config.js'
 import { startServer } from '../../packages/server/src/process/start-server.js'
 
-/** The service in this process, on an embedded PostgreSQL of its own that goes with it. */
-export async function startOwnServer() {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+/** The service in this process, on an embedded PostgreSQL of its own. Only a folder that was given outlives it. */
+export async function startOwnServer(kept?: string) {
+  const folder = kept ?? (await mkdtemp(join(tmpdir(), 'countersign-bench-')))
   const server = await startServer(
     readConfig({
       COUNTERSIGN_DATA_FOLDER: folder,
@@ -21,7 +21,7 @@ export async function startOwnServer() {
     parts: server.parts,
     remove: async () => {
       await server.close()
-      await rm(folder, { recursive: true, force: true })
+      if (kept === undefined) await rm(folder, { recursive: true, force: true })
     },
   }
 }
