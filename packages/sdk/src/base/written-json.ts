@@ -9,11 +9,20 @@ import type { JsonValue } from '@countersign/protocol'
 export function writtenJson(value: unknown): JsonValue | undefined {
   if (value === undefined) return null
   try {
-    const written = JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? String(item) : item))
+    const written = withDigits(value)
     if (written === undefined) return undefined
     return JSON.parse(withoutHalfPairs(written))
   } catch {
     return undefined
+  }
+}
+
+/** JSON of the value with the digits of a BigInt. Few values hold one, and looking for it takes several times as long. */
+function withDigits(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? String(item) : item))
   }
 }
 

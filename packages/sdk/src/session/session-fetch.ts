@@ -58,15 +58,21 @@ function addressOf(input: Parameters<Fetch>[0], init?: RequestInit): { method: s
 /** The request as it goes out, but for its body. */
 async function readRequest(url: string, input: Parameters<Fetch>[0], init: RequestInit = {}): Promise<WireRequest> {
   const given = input instanceof Request ? input : null
-  const headers = new Headers(init.headers ?? given?.headers)
-  // Of the body that came: the one that is sent may be another.
-  headers.delete('content-length')
+  const headers = headersOf(init.headers ?? given?.headers)
   const signal = init.signal ?? given?.signal ?? null
-  return { url, headers, body: await bodyOf(given, init.body), init: { ...init, method: 'POST', headers, signal } }
+  const body = typeof init.body === 'string' ? init.body : await bodyOf(given, init.body)
+  return { url, headers, body, init: { ...init, method: 'POST', headers, signal } }
+}
+
+/** Without the length of the body that came: the one that is sent may be another. */
+function headersOf(given: RequestInit['headers']): Headers {
+  if (given instanceof Headers && !given.has('content-length')) return given
+  const headers = new Headers(given)
+  headers.delete('content-length')
+  return headers
 }
 
 async function bodyOf(given: Request | null, body: RequestInit['body']): Promise<string> {
-  if (typeof body === 'string') return body
   return body == null ? ((await given?.clone().text()) ?? '') : new Response(body).text()
 }
 
@@ -131,22 +137,26 @@ async function runTurn(governor: FetchGovernor, turn: WireTurn, upstream: Fetch)
 
 /** The provider's response with the body that was judged. */
 function judged(data: unknown, answer: Response | null, { provider, texts }: WireTurn): WireAnswer {
-  const { status = 200, statusText = '' } = answer ?? {}
-  const headers = new Headers(answer?.headers)
-  for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name)
-  const [type, made] = isClientStream(data)
-    ? [/text\/event-stream/, 'text/event-stream']
-    : [/\bjson\b/, 'application/json']
-  if (!type.test(headers.get('content-type') ?? '')) headers.set('content-type', made)
+  const { status = 200, statusText = '', headers = NO_HEADERS } = answer ?? {}
   const init = { status, statusText, headers }
   if (isClientStream(data)) {
     const { encode, end } = provider.wire
     const written = (event: unknown): string => receivedText(event, texts) ?? encode(event)
     const stream = readableOf(toldRefusals(data, provider), written, () => texts.get(data) ?? end)
-    return { once: new Response(stream, init) }
+    return { once: withHeaders(new Response(stream, init), /text\/event-stream/, 'text/event-stream') }
   }
   const body = writtenAs(data, texts)
-  return { again: () => textResponse(body, init) }
+  return { again: () => withHeaders(textResponse(body, init), /\bjson\b/, 'application/json') }
+}
+
+const NO_HEADERS = new Headers()
+
+/** Without what the provider's headers say of the body as it came. */
+function withHeaders(response: Response, type: RegExp, made: string): Response {
+  const { headers } = response
+  for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name)
+  if (!type.test(headers.get('content-type') ?? '')) headers.set('content-type', made)
+  return response
 }
 
 /** A refusal inside a stream is its last event, and every client reads that as an error of the API. */

@@ -77,8 +77,11 @@ export function createTurnMaker(session: TurnSession, verdicts: Verdicts): TurnM
     return made
   }
 
-  const prepare = async ({ waitsFor, ...input }: TurnGiven, onEnd: () => void): Promise<SessionTurn> => {
-    const request = requestOf(input)
+  const prepare = async (
+    request: JsonObject,
+    waitsFor: TurnInput['waitsFor'],
+    onEnd: () => void,
+  ): Promise<SessionTurn> => {
     session.assertUsable()
     // The approved plan may still be on its way.
     if (!session.isReady()) await session.ready()
@@ -101,14 +104,15 @@ export function createTurnMaker(session: TurnSession, verdicts: Verdicts): TurnM
   return {
     async prepare(input) {
       if (!isObject(input)) throw wrongInput('it is not an object')
-      const { key, ...rest } = input
-      if (key === undefined) return prepare(rest, () => {})
+      const { key, waitsFor, ...rest } = input
+      const request = checkedRequest(rest)
+      if (key === undefined) return prepare(request, waitsFor, () => {})
       const underWay = retried.get(key)
       if (underWay !== undefined) return underWay
       const forget = (): void => {
         if (retried.get(key) === made) retried.delete(key)
       }
-      const made = prepare(rest, forget)
+      const made = prepare(request, waitsFor, forget)
       retried.set(key, made)
       // A turn that is neither proposed nor abandoned would be remembered for ever.
       if (retried.size > MOST_RETRIED) retried.delete(retried.keys().next().value)
@@ -117,8 +121,6 @@ export function createTurnMaker(session: TurnSession, verdicts: Verdicts): TurnM
     },
   }
 }
-
-type TurnGiven = Pick<TurnInput, 'waitsFor'> & Readonly<Record<string, unknown>>
 
 /** Retries follow at once: few turns of a session are begun between two attempts at one. */
 const MOST_RETRIED = 64
@@ -169,15 +171,15 @@ function turnOf({ request, prepared, hooks, judge, onEnd }: PreparedParts): Sess
 const REFUSED = 'this turn was refused: answer with its remedy instead of asking the model'
 const OVER = 'this turn has ended: prepare another one for another answer of the model'
 
-function requestOf(given: object): JsonObject {
-  const input: JsonObject = { ...given }
-  if (typeof input.model !== 'string') throw wrongInput('model is not a string')
-  const { tools = [], messages = [] } = input
+/** The request itself, with an empty list in place of one that was not given. */
+function checkedRequest(request: JsonObject): JsonObject {
+  if (typeof request.model !== 'string') throw wrongInput('model is not a string')
+  const { tools = [], messages = [] } = request
   if (!Array.isArray(tools) || tools.some((tool) => nameOf(tool) === '')) {
     throw wrongInput('tools is not a list of names, or of definitions with a name')
   }
   if (!Array.isArray(messages)) throw wrongInput('messages is not a list')
-  return Object.assign(input, { tools, messages })
+  return Object.assign(request, { tools, messages })
 }
 
 const wrongInput = (problem: string): ReplayConfigError =>

@@ -25,8 +25,7 @@ export function createTurnMemory(): TurnMemory {
   const turns = new Map<string, Promise<WireAnswer>>()
   return {
     async remember(request, turn) {
-      // Bodies may be large, and are not kept.
-      const key = hash('sha256', `${request.url}\n${request.body}`, 'base64url')
+      const key = keyOf(request)
       const before = isRetry(request) ? turns.get(key) : undefined
       if (before !== undefined) return responseIn(await before)
       const made = turn()
@@ -40,6 +39,14 @@ export function createTurnMemory(): TurnMemory {
       return responseIn(await made)
     },
   }
+}
+
+/** Most bodies are short and cost less to keep than to digest. A session holds on to no long one. */
+const LONGEST_KEPT = 4_096
+
+function keyOf({ url, body }: WireRequest): string {
+  const text = `${url}\n${body}`
+  return text.length > LONGEST_KEPT ? hash('sha256', text, 'base64url') : text
 }
 
 const responseIn = (answer: WireAnswer): Response => ('again' in answer ? answer.again() : answer.once)

@@ -72,6 +72,7 @@ function narrowed(options: CallOptions, { allowed, feedback }: SessionTurn): Cal
   if (tools === undefined || tools.length === 0) return options
   const names = new Set(allowed)
   const left = tools.filter(({ name }) => names.has(name))
+  if (left.length === tools.length && feedback === null) return options
   const { tools: _, toolChoice: __, ...rest } = options
   const isForced = toolChoice?.type === 'tool' && !names.has(toolChoice.toolName ?? '')
   return {
