@@ -97,7 +97,8 @@ export type LedgerLine = string
 export function ledgerLines(events: readonly ChainedEvent[]): LedgerLine[] {
   const names = new Map<string, string>()
   return events.flatMap(({ type, body }) => {
-    if (type === 'created') return []
+    // Who runs a call is not what was decided about it, nor what became of it.
+    if (type === 'created' || type === 'claimed') return []
     if (type === 'proposal') return proposalLines(body, names)
     if (type === 'receipts') return receiptLines(body, names)
     return [type]

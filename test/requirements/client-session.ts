@@ -47,6 +47,8 @@ export const clientSession = {
   'mcp.block-is-result': 'A blocked call of an MCP tool is a result with isError and the remedy, never an error of the protocol, and nothing runs',
   'mcp.receipts': 'A call of an MCP tool that ran leaves a receipt of evidence executed; a failed tool one that says failed, a cancelled one unknown',
   'mcp.lists': 'A list of tools is narrowed to what the session allows for hosts of 2025, and to what the contracts cover for later ones',
+  'mcp.require-proposal':
+    'countersign mcp with --require-proposal runs only what a model has proposed, through a gateway, in the session that is named to both',
   'mcp.names': 'Prefixes of hosts do not change which contract holds, and a name that is not one of the server never runs',
   'mcp.one-turn': 'Calls that a host makes side by side cannot together pass a limit',
   'mcp.strict-messages': 'A message that two parsers could read differently, a batch or a reused id is refused, and nothing runs',

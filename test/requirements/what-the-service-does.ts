@@ -27,6 +27,7 @@ export const whatTheServiceDoes = {
   'control.tool-filter': 'A session takes a manual tool filter',
   'control.bypass-report': 'A session takes the report that its wrapper was bypassed',
   'control.kill': 'A session can be stopped for good',
+  'control.claim': "A pending call is claimed once, under the session's revision and with the hash of its arguments; the same claim again is granted again",
   'control.end': 'A session that its holder ended takes no more turns, and is not held, until somebody recovers it',
   'control.recover': 'A session that lost its client can be taken up again',
   'control.labels.held-by-server': 'A client that drops its labels locally still meets them at the next preflight',

@@ -107,15 +107,46 @@ export const gatewaySabotages: Bugs = {
   'packages/sdk/src/session/session-calls.ts': [
     {
       breaks: 'gateway.matched',
-      from: 'isMeant(call.toolName) && equalValues(call.arguments, given)',
-      to: 'isMeant(call.toolName)',
+      from: 'isMeant(call.toolName, call.callId) && equalValues(call.arguments, given)',
+      to: 'isMeant(call.toolName, call.callId)',
+    },
+  ],
+  'packages/sdk/src/session/proposed-elsewhere.ts': [
+    {
+      breaks: 'gateway.claimed',
+      from: '      call.argument_hash === hash,',
+      to: '      call.argument_hash.length === hash.length,',
+    },
+  ],
+  'packages/sdk/src/turn/tools.ts': [
+    { breaks: 'gateway.claimed', from: '  if (claims) {', to: '  if (claims && runtime.killed()) {' },
+    {
+      breaks: 'gateway.claimed',
+      from: '    runtime.openCalls.drop(call)',
+      to: '    runtime.openCalls.resolve(call, notExecuted(call))',
+    },
+  ],
+  'packages/server/src/sessions/claim-call.ts': [
+    { breaks: 'control.claim', from: ' || call.claim !== undefined) {', to: ') {' },
+    { breaks: 'control.claim', from: 'call?.argument_hash !== body.argument_hash', to: 'call === undefined' },
+    {
+      breaks: 'gateway.claimed',
+      from: "call.state !== 'pending' || call.claim !== undefined",
+      to: "call.state !== 'pending'",
+    },
+  ],
+  'packages/gateway/src/process/run-mcp.ts': [
+    {
+      breaks: 'mcp.require-proposal',
+      from: "requiresProposal: flags['require-proposal'] === true && isShared",
+      to: 'requiresProposal: false',
     },
   ],
   'packages/gateway/src/mcp/tool-calls.ts': [
     {
       breaks: 'gateway.mcp-cases',
-      from: 'if (proposed !== null && isOfModel(proposed.callId)) {',
-      to: 'if (proposed !== null && isOfModel(proposed.callId) && call.stopped !== null) {',
+      from: 'if (proposed !== null) {',
+      to: 'if (proposed !== null && call.stopped !== null) {',
     },
     { breaks: 'gateway.require-proposal', from: 'call.stopped ?? NOT_PROPOSED', to: 'call.stopped' },
     { breaks: 'gateway.one-session', from: 'tools, waitsFor: isOfModel }', to: 'tools }' },

@@ -94,6 +94,14 @@ const runtimeRoutes = {
     reply: turn.receiptsReply,
     largeBody: true,
   },
+  claimCall: {
+    ...evidence,
+    path: `${SESSION}/claims`,
+    summary: 'Take an allowed call to run it: of several processes that hold the session, the first',
+    params: sessionPath,
+    body: session.claimBody,
+    reply: session.claimReply,
+  },
   addLabel: {
     ...evidence,
     path: `${SESSION}/labels`,

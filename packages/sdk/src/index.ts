@@ -3,6 +3,7 @@ export type { Narrowed } from './authority/authority.js'
 export { blockOf } from './base/block-of.js'
 export type { Diagnostic, DiagnosticEvents, DiagnosticsCallback, DiagnosticType } from './base/diagnostics.js'
 export {
+  CallsWaitingError,
   CONFIG_CONDITIONS,
   type ConfigCondition,
   type EnforcementDecision,

@@ -10,6 +10,8 @@ export const gatewayWires = {
     'an agent without any SDK, whose model and whose MCP tools pass the gateway, comes to the verdicts of every face, with receipts that are executed',
   'gateway.matched':
     'A call of an MCP tool that the model proposed in the same session runs under that decision and its id, once; it is judged no second time',
+  'gateway.claimed':
+    'A call that a model proposed runs in one of the processes that hold the session, whichever asks first; one that dies with it leaves it in doubt, and it runs no second time',
   'gateway.require-proposal':
     'With require-proposal a call of an MCP tool that no model proposed in the session does not run, and the ledger shows it',
   'gateway.one-session':

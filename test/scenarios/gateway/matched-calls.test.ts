@@ -4,6 +4,7 @@ import { beforeEach, expect } from 'vitest'
 import { ledgerLines } from '../../frameworks/story.js'
 import { throughRuntime, withGateways } from '../../support/gateway/gateway.js'
 import { plainHost, plainMcpServer } from '../../support/gateway/mcp-server.js'
+import { stdioHost } from '../../support/gateway/stdio-host.js'
 import { proves } from '../../support/proves.js'
 import { exportOf } from '../../support/runtime/ledger-export.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
@@ -134,18 +135,95 @@ proves(
 )
 
 proves(
-  'gateway.one-session',
-  'a call that a model proposed through another gateway keeps waiting for that one, and runs there once',
+  ['gateway.claimed', 'gateway.one-session'],
+  'a call that a model proposed through one gateway runs through another, once, and no other call does',
   async () => {
     const id = 'ses_apart'
-    await propose(strict, id, [{ id: 'c1', name: 'shop__look', arguments: {} }])
-    expect(await plainHost(open, by)('look', {}, id)).toContain('have no outcome yet')
-    expect(await plainHost(open, by)('pay', { amount: 1 }, id)).toContain('have no outcome yet')
+    const [here, there] = [plainHost(open, by), plainHost(strict, by)]
+    const history: Chat[] = [{ role: 'user', content: 'go' }]
+    history.push(
+      await propose(open, id, [
+        { id: 'c1', name: 'mcp__shop__look', arguments: {} },
+        { id: 'c2', name: 'shop__pay', arguments: { amount: 5, to: 'ann' } },
+        { id: 'c3', name: 'shop__pay', arguments: { amount: 500 } },
+      ]),
+    )
+    // Other arguments, and a call that was blocked.
+    expect(await there('pay', { amount: 6, to: 'ann' }, id)).toContain('have no outcome yet')
+    expect(await there('pay', { amount: 500 }, id)).toContain('have no outcome yet')
     expect(shop.ran).toEqual([])
-    expect(await plainHost(strict, by)('look', {}, id)).toBe('{"done":"look"}')
-    expect(await linesOf(id)).toEqual(['proposed c1 shop__look allow', 'receipt c1 succeeded executed'])
+    expect(await there('pay', { to: 'ann', amount: 5 }, id)).toBe('{"done":"pay"}')
+    expect(await there('look', {}, id)).toBe('{"done":"look"}')
+    // The gateway that judged it hears that it has run.
+    expect(await here('pay', { amount: 5, to: 'ann' }, id)).toContain('no longer pending')
+    expect(await there('pay', { amount: 5, to: 'ann' }, id)).toContain('no model has proposed this call')
+    // There is nothing to wait for any more, although this gateway knew of a call that had not run here.
+    expect(await here('wipe', {}, id)).toBe('{"done":"wipe"}')
+    for (const one of ['c1', 'c2', 'c3']) history.push({ role: 'tool', tool_call_id: one, content: '{}' })
+    await propose(open, id, [{ id: 'c4', name: 'note', arguments: {} }], history)
+    expect(shop.ran).toEqual(['pay {"to":"ann","amount":5}', 'look {}', 'wipe {}'])
+    expect(await linesOf(id)).toEqual([
+      'proposed c1 mcp__shop__look allow',
+      'proposed c2 shop__pay allow',
+      'proposed c3 shop__pay block argument_value_mismatch',
+      'receipt c2 succeeded executed',
+      'receipt c1 succeeded executed',
+      'proposed own shop__pay allow',
+      'receipt own not_executed reported',
+      'proposed own shop__wipe allow',
+      'receipt own succeeded executed',
+      'proposed c4 note allow',
+    ])
   },
 )
+
+proves(
+  ['mcp.require-proposal', 'gateway.claimed'],
+  'countersign mcp runs what a model proposed through a gateway, in the named session and in no other',
+  async () => {
+    const id = 'ses_stdio'
+    const flags = { agent, server: 'shop', 'require-proposal': true }
+    const host = stdioHost(runtime, runtime.key, { ...flags, session: id }, shop.tools)
+    const other = stdioHost(runtime, runtime.key, { ...flags, session: 'ses_stdio_other' }, shop.tools)
+    expect(await host.call('look', {})).toContain('no model has proposed this call')
+    await propose(open, id, [{ id: 'c1', name: 'shop__pay', arguments: { amount: 5 } }])
+    expect(await other.call('pay', { amount: 5 })).toContain('no model has proposed this call')
+    expect(await host.call('pay', { amount: 6 })).toContain('have no outcome yet')
+    expect(await host.call('pay', { amount: 5 })).toBe('{"done":"pay"}')
+    expect(await host.call('pay', { amount: 5 })).toContain('no model has proposed this call')
+    expect([await host.close(), await other.close()]).toEqual([0, 0])
+    expect((await linesOf(id)).filter((line) => line.includes('c1'))).toEqual([
+      'proposed c1 shop__pay allow',
+      'receipt c1 succeeded executed',
+    ])
+    // Others go on with it.
+    expect(await activityOf(id)).toBe('running')
+
+    const without = (given: object) => stdioHost(runtime, runtime.key, { ...flags, ...given }, shop.tools)
+    const refused = [without({}), without({ session: id, contracts: 'contracts' })]
+    refused.push(stdioHost(runtime, '', { ...flags, session: id }, shop.tools))
+    for (const { close } of refused) await expect(close()).rejects.toThrow('--require-proposal')
+  },
+)
+
+proves('gateway.claimed', "another tenant's, an ended and a killed session give nothing to claim", async () => {
+  const stranger = await runtime.createTenant()
+  const theirs = await gateways.start(flags, { fetch: send, key: stranger.key })
+  await propose(open, 'ses_ours', [{ id: 'c1', name: 'shop__look', arguments: {} }])
+  const foreign = plainHost(theirs, { agent, key: stranger.key })
+  expect(await foreign('look', {}, 'ses_ours')).not.toContain('done')
+  for (const stop of ['ended', 'killed'] as const) {
+    const id = `ses_${stop}`
+    await propose(open, id, [{ id: 'c1', name: 'shop__look', arguments: {} }])
+    const params = { session_id: id }
+    if (stop === 'ended') await api.endSession({ params, body: { fence: 1 } })
+    else await api.killSession({ params, body: {} })
+    for (const gateway of [strict, open]) {
+      expect(await plainHost(gateway, by)('look', {}, id)).toMatch(stop === 'ended' ? /ended/ : /killed/)
+    }
+  }
+  expect(shop.ran).toEqual([])
+})
 
 /** A host that has only its MCP session to be known by. */
 const mcpHost = (gateway: typeof open, mcpSession: string) => {

@@ -22,6 +22,7 @@ export const VALID_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
     tools: [{ name: 'look', definition: { name: 'look' } }],
   },
   endSession: { fence: 1 },
+  claimCall: { fence: 1, claim_id: 'clm-valid', pending_call_id: 'call-valid', argument_hash: hash },
   preflight: {
     prepared_request_id: 'req-valid',
     fence: 1,

@@ -33,6 +33,7 @@ export const mcp: Command = {
         'api-url': text,
         principal: text,
         pins: text,
+        'require-proposal': { type: 'boolean' },
       },
     })
     const { agent } = values
@@ -75,7 +76,9 @@ const HELP = `Put it before the command of a server in the configuration of an M
   --contracts FOLDER        contracts to judge by; without it, the plan approved for the agent and the environment
   --mode MODE               observe (capture only), shadow (record what would be blocked) or enforce
   --environment ENV         development, staging or production; also COUNTERSIGN_ENVIRONMENT
-  --session ID              go on with a session
+  --session ID              the session of the calls, such as the one that a model's client names to a gateway with the
+                            header x-countersign-session: a call that the model proposed there runs as that call, once
+  --require-proposal        with --session: run only calls that a model has proposed in that session
   --unmatched-policy POLICY block or allow, for tools without a contract [block]
   --capture-level LEVEL     metadata, redacted or full [redacted]
   --principal JSON          who the agent acts for, as policies see it

@@ -16,6 +16,8 @@ export function applyEvent(state: SessionState, event: SessionEvent, plan: Plan)
       return applyReceipts(state, event)
     case 'turn_blocked':
       return blocked(state)
+    case 'claimed':
+      return claimed(state, event.body)
     case 'label':
       return withLabels(state, [event.body.label])
     case 'tool_filter':
@@ -53,6 +55,15 @@ const blocked = (state: SessionState): SessionState => ({
   consecutiveBlocks: state.consecutiveBlocks + 1,
   totalBlocks: state.totalBlocks + 1,
 })
+
+/** Who runs a call does not change what is allowed: the session stays at its version. */
+function claimed(state: SessionState, body: Extract<SessionEvent, { type: 'claimed' }>['body']): SessionState {
+  if (state.open === null) return state
+  const calls = state.open.calls.map((call) =>
+    call.pending_call_id === body.pending_call_id ? { ...call, claim: body.claim_id } : call,
+  )
+  return { ...state, open: { ...state.open, calls } }
+}
 
 /** What is allowed has changed without a step: requests prepared earlier become stale. */
 const controlled = (state: SessionState): SessionState => ({ ...state, controlRevision: state.controlRevision + 1 })

@@ -10,6 +10,8 @@ export interface RegisteredCall extends LedgerCall {
 export interface PendingCall extends RegisteredCall {
   readonly state: 'pending' | 'in_doubt' | 'resolved'
   readonly proposed_at: string
+  /** The claim of the process that runs it. Absent where nobody has claimed it. */
+  readonly claim?: string
 }
 
 /** The lowest and the highest of several values. */

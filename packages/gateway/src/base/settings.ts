@@ -75,7 +75,7 @@ export const SETTINGS = {
     env: 'COUNTERSIGN_GATEWAY_REQUIRE_PROPOSAL',
     flag: 'require-proposal',
     default: 'false',
-    help: 'true runs a call of an MCP tool only where a model proposed it in the same session, through this gateway',
+    help: 'true runs a call of an MCP tool only where a model proposed it in the same session',
     parse: (value) => oneOf(['true', 'false'])(value) === 'true',
   }),
   apiUrl: setting({

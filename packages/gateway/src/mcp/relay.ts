@@ -24,6 +24,8 @@ import { type CallingSession, createToolCalls } from './tool-calls.js'
 
 export interface RelayOptions extends Omit<ServerGovernorOptions, 'onListChanged' | 'calls'> {
   readonly session: () => ServerSession & CallingSession
+  /** Only calls that a model proposed in the session are run. */
+  readonly requiresProposal?: boolean
   /** One message each, without a line break at its end. */
   toHost(text: string): void
   toServer(text: string): void

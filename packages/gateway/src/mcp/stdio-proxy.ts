@@ -15,6 +15,8 @@ export interface StdioProxyOptions {
   readonly server: string | null
   readonly pins: DefinitionPins
   readonly onTools: (tools: readonly string[]) => void
+  /** Only calls that a model proposed in the session are run. */
+  readonly requiresProposal: boolean
   /** The server's program and its arguments. */
   readonly command: readonly [string, ...string[]]
   readonly env: NodeJS.ProcessEnv

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type BlockReason, LIMITS } from '@countersign/protocol'
-import { type CallVerdict, NotExecutedError, type Session } from '@countersign/sdk'
+import { CallsWaitingError, type CallVerdict, NotExecutedError, type Session } from '@countersign/sdk'
 import type { RpcResponse } from './message.js'
 import { withoutClientPrefix } from './tool-names.js'
 import { evidenceOf } from './tool-result.js'
 
 /** What governing calls needs of a session. */
-export type CallingSession = Pick<Session<unknown>, 'prepare' | 'execute' | 'proposedCall'>
+export type CallingSession = Pick<Session<unknown>, 'prepare' | 'execute' | 'proposedCall' | 'proposedElsewhere'>
 
 /** Why the gateway does not run a call that was allowed. */
 export interface Stop {
@@ -86,7 +86,7 @@ export function createToolCalls(options: ToolCallsOptions): ToolCalls {
       // Nobody wants these any more, and nothing has happened yet.
       const wanted = batch.filter(({ call }) => !call.signal.aborted)
       for (const one of batch) if (one.call.signal.aborted) one.end(refused(CANCELLED))
-      if (wanted.length > 0) await runTurn(options.session(), wanted)
+      if (wanted.length > 0) await runTurn({ ...options, session: options.session(), tellTurnEnd }, wanted)
       tellTurnEnd()
     }
     isBusy = false
@@ -95,15 +95,14 @@ export function createToolCalls(options: ToolCallsOptions): ToolCalls {
   return {
     async call(call) {
       const session = options.session()
-      const proposed = session.proposedCall((name) => withoutClientPrefix(name) === call.name, call.arguments)
-      if (proposed !== null && isOfModel(proposed.callId)) {
+      const proposed = session.proposedCall(meantBy(call), call.arguments)
+      if (proposed !== null) {
         const end = await runCall(session, { id: proposed.callId, call })
         tellTurnEnd()
         return end
       }
-      const own = options.requiresProposal ? { ...call, stopped: call.stopped ?? NOT_PROPOSED } : call
       return new Promise((end) => {
-        waiting.push({ id: `${OWN_ID}${randomUUID()}`, call: own, end })
+        waiting.push({ id: `${OWN_ID}${randomUUID()}`, call, end })
         void work()
       })
     },
@@ -124,13 +123,35 @@ const CANCELLED = 'the call was cancelled before it ran'
 
 const refused = (text: string): CallEnd => ({ ran: false, text })
 
+/** Whether the model's call of a tool, under this id, may be the one that the host makes. */
+const meantBy =
+  ({ name }: HostCall) =>
+  (toolName: string, callId: string): boolean =>
+    isOfModel(callId) && withoutClientPrefix(toolName) === name
+
 const isOfModel = (callId: string): boolean => !callId.startsWith(OWN_ID)
 
-async function runTurn(session: CallingSession, batch: readonly Waiting[]): Promise<void> {
+interface TurnParts extends Pick<ToolCallsOptions, 'requiresProposal'> {
+  readonly session: CallingSession
+  tellTurnEnd(): void
+}
+
+async function runTurn(parts: TurnParts, given: readonly Waiting[]): Promise<void> {
+  const { session, requiresProposal } = parts
+  let batch = given
   let verdicts: readonly CallVerdict[]
   try {
     const tools = [...new Set(batch.flatMap(({ call }) => call.offered))]
-    const turn = await session.prepare({ provider: 'mcp', model: MODEL, tools, waitsFor: isOfModel })
+    const begin = () => session.prepare({ provider: 'mcp', model: MODEL, tools, waitsFor: isOfModel })
+    const turn = await begin().catch(async (error: unknown) => {
+      if (!(error instanceof CallsWaitingError)) throw error
+      // The model may have proposed them through another gateway.
+      const { left, hasSettled } = await runProposedElsewhere(parts, batch)
+      batch = left
+      if (left.length > 0 && !hasSettled) throw error
+      return left.length === 0 ? null : begin()
+    })
+    if (turn === null) return
     if (turn.refusal !== null) {
       for (const { end } of batch) end(refused(turn.refusal.remedy))
       return
@@ -143,10 +164,30 @@ async function runTurn(session: CallingSession, batch: readonly Waiting[]): Prom
   }
   await Promise.all(
     batch.map(async (one) => {
-      const verdict = verdicts.find(({ callId }) => callId === one.id)
-      one.end(verdict === undefined ? refused(notJudged(one.call.name, null)) : await runCall(session, one))
+      const { id, call, end } = one
+      const own = requiresProposal ? { ...call, stopped: call.stopped ?? NOT_PROPOSED } : call
+      const isJudged = verdicts.some(({ callId }) => callId === id)
+      end(isJudged ? await runCall(session, { id, call: own }) : refused(notJudged(call.name, null)))
     }),
   )
+}
+
+/** Lets those run that a model has proposed through another process, and gives the others back. */
+async function runProposedElsewhere(
+  { session, tellTurnEnd }: TurnParts,
+  batch: readonly Waiting[],
+): Promise<{ left: readonly Waiting[]; hasSettled: boolean }> {
+  const left: Waiting[] = []
+  let hasSettled = false
+  for (const one of batch) {
+    const { call } = one
+    // Nobody can say: it waits, like the others.
+    const found = await session.proposedElsewhere(meantBy(call), call.arguments).catch(() => null)
+    hasSettled ||= found?.hasSettled ?? false
+    if (found === null || found.call === null) left.push(one)
+    else void runCall(session, { id: found.call.callId, call }).then(one.end).then(tellTurnEnd)
+  }
+  return { left, hasSettled }
 }
 
 async function runCall(session: CallingSession, { id, call }: Pick<Waiting, 'id' | 'call'>): Promise<CallEnd> {
@@ -158,7 +199,7 @@ async function runCall(session: CallingSession, { id, call }: Pick<Waiting, 'id'
     return evidenceOf(response)
   }
   try {
-    const run = await session.execute(id, { executor, args: call.arguments })
+    const run = await session.execute(id, { executor, args: call.arguments, claims: isOfModel(id) })
     if (!run.ran) return refused(run.result)
     return answered(response, call.name)
   } catch (error) {

@@ -1,5 +1,12 @@
 import type { Environment } from '@countersign/protocol'
-import { openSession, prepareContracts, type ReplayOptions, readEnvironment, type Session } from '@countersign/sdk'
+import {
+  openSession,
+  openSharedSession,
+  prepareContracts,
+  type ReplayOptions,
+  readEnvironment,
+  type Session,
+} from '@countersign/sdk'
 import { serverNameProblem } from '../base/mcp-servers.js'
 import { jsonValue, oneOf, webAddress } from '../base/setting-values.js'
 import { SETTINGS } from '../base/settings.js'
@@ -19,6 +26,7 @@ export interface McpFlags {
   readonly 'api-url'?: string | undefined
   readonly principal?: string | undefined
   readonly pins?: string | undefined
+  readonly 'require-proposal'?: boolean | undefined
 }
 
 /** A flag of `countersign mcp` has a wrong value. */
@@ -41,17 +49,22 @@ export async function startMcp(
 ): Promise<number> {
   const server = checkedServer(flags.server)
   const service = serviceOf(flags, env, fetch)
+  const isShared = sharesSession(flags, service)
   const options = sessionOptions(flags, service, say)
   // Wrong contracts are said at once; the session is opened when a host needs it.
   if (options.contractsDir !== undefined) prepareContracts(options.contractsDir)
   let session: Session<unknown> | null = null
   const opened = (): Session<unknown> => {
-    session ??= openSession(options)
+    session ??= isShared ? openSharedSession(options) : openSession(options)
     return session
   }
   return runStdioProxy({
     session: opened,
-    onTools: (tools) => opened().addTools(Object.fromEntries(tools.map((tool) => [tool, runByGateway]))),
+    requiresProposal: flags['require-proposal'] === true && isShared,
+    onTools(tools) {
+      // In a session that others hold, a call that they run leaves no evidence here.
+      if (!isShared) opened().addTools(Object.fromEntries(tools.map((tool) => [tool, runByGateway])))
+    },
     async closeSession() {
       await session?.close()
     },
@@ -82,11 +95,34 @@ function serviceOf(flags: McpFlags, env: NodeJS.ProcessEnv, fetch: typeof global
   }
 }
 
+/** Verdicts stop calls, and the service gives them. */
+function isGoverned(flags: McpFlags, { apiKey, environment }: Service): boolean {
+  const usual = flags.contracts === undefined && environment === 'development' ? 'shadow' : 'enforce'
+  return apiKey !== null && (flagValue(flags, 'mode') ?? usual) === 'enforce'
+}
+
 /** The service keeps them where it governs the session. */
 function pinPlaces(flags: McpFlags, { apiKey, ...service }: Service): PinPlaces {
-  const usual = flags.contracts === undefined && service.environment === 'development' ? 'shadow' : 'enforce'
-  const isKept = apiKey !== null && (flagValue(flags, 'mode') ?? usual) === 'enforce'
+  const isKept = apiKey !== null && isGoverned(flags, { ...service, apiKey })
   return { file: flags.pins ?? null, service: isKept ? { ...service, apiKey } : null }
+}
+
+/** A session that was named is one that gateways hold, too: a model's calls in it come to whoever runs them. */
+function sharesSession(flags: McpFlags, service: Service): boolean {
+  if (flags['require-proposal'] === true && flags.session === undefined) {
+    throw new McpFlagError(
+      "--require-proposal needs --session ID: the id that the model's client sends to the gateway as x-countersign-session",
+    )
+  }
+  if (flags['require-proposal'] === true && service.apiKey === null) {
+    throw new McpFlagError('--require-proposal needs COUNTERSIGN_API_KEY: the service knows what a model has proposed')
+  }
+  if (flags['require-proposal'] === true && flags.contracts !== undefined) {
+    throw new McpFlagError(
+      '--require-proposal goes without --contracts: in the session of a gateway the plan approved for the agent holds',
+    )
+  }
+  return flags.session !== undefined && flags.contracts === undefined && isGoverned(flags, service)
 }
 
 const ENVIRONMENTS = ['development', 'staging', 'production'] as const
@@ -129,7 +165,7 @@ function sessionOptions(
   flags: McpFlags,
   { apiKey, runtimeUrl, fetch }: Service,
   say: (sentence: string) => void,
-): ReplayOptions & { tools: object } {
+): ReplayOptions & { agent: string; tools: object } {
   const { agent, session, contracts } = flags
   const mode = flagValue(flags, 'mode')
   const given = {

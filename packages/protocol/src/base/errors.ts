@@ -130,6 +130,11 @@ export const ERRORS = {
     title: 'a different receipt was recorded for this call',
     fix: 'report one outcome for each call; the first one counts',
   },
+  CALL_TAKEN: {
+    status: 409,
+    title: 'the call has been taken by another process, or has an outcome',
+    fix: 'do not run it here: whoever took it reports what became of it',
+  },
   ARGUMENTS_CHANGED: {
     status: 409,
     title: 'a tool ran with arguments that were not allowed',

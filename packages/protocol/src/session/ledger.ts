@@ -170,6 +170,8 @@ export const LEDGER_EVENTS = {
     model: z.string().nullable(),
   }),
   receipts: z.strictObject({ receipts: z.array(ledgerReceiptSchema), committed: z.boolean() }),
+  /** One of the processes that hold the session took an allowed call, to run it: no other may. */
+  claimed: z.strictObject({ pending_call_id: z.string(), claim_id: z.string() }),
   label: z.strictObject({ label: z.string() }),
   tool_filter: z.strictObject({ tools: z.array(z.string()).nullable() }),
   bypass: z.strictObject({ method: z.string().nullable(), cause: z.enum(['bypass', 'arguments_changed']) }),

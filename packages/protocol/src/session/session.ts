@@ -137,6 +137,8 @@ export const pendingCallSchema = z.strictObject({
   checkpoint_required: z.boolean(),
   idempotency_key: z.string(),
   proposed_at: timeSchema,
+  /** Somebody has taken the call to run it: nobody else may. Older services do not say. */
+  claimed: z.boolean().optional(),
   /** Of a call in doubt, for whoever must find out what became of it. Null: none are stored, or they were erased. */
   arguments: jsonSchema.nullable().optional(),
 })
@@ -157,6 +159,22 @@ export const findSessionBody = z.strictObject({
 })
 /** The session that most of the ids belong to, the newest of several; null where none has any. */
 export const findSessionReply = z.strictObject({ session_id: z.string().nullable() })
+
+/** Whoever claims first runs the call. The same claim again, as after a lost answer, is granted again. */
+export const claimBody = z.strictObject({
+  fence: z.int(),
+  claim_id: idSchema,
+  pending_call_id: idSchema,
+  /** Of the arguments that the call is about to run with. */
+  argument_hash: hashSchema,
+})
+export const claimReply = z.strictObject({
+  pending_call_id: z.string(),
+  status: sessionStatusSchema,
+  control_revision: z.int(),
+  lease_until: timeSchema,
+  ledger: ledgerHeadSchema,
+})
 
 export const addLabelBody = z.strictObject({ label: labelSchema })
 export const addLabelReply = z.strictObject({ labels: z.array(z.string()), ledger: ledgerHeadSchema })

@@ -33,6 +33,13 @@ export interface Authority {
   submit(by: DecidedBy, evidence: readonly Evidence[]): KnownOrPromised<void>
   /** Throws when a call that was allowed some time ago may no longer run, or when nobody can say. */
   confirm(call: DecidedCall): Promise<void>
+  /**
+   * Takes an allowed call that other processes may run, too. Throws `ReplayUnavailableError` when nobody can say, and
+   * another error when the call is not to be run here; then somebody else may be running it.
+   */
+  claim(call: ClaimedCall): Promise<void>
+  /** The calls that wait for an outcome, whichever process proposed them; null where there is no other. */
+  waiting(): Promise<readonly PendingCallView[] | null>
   addLabel(label: string): void
   setFilter(tools: readonly string[] | null): void
   kill(cause: KillCause): void
@@ -50,6 +57,12 @@ export interface Authority {
 export interface DecidedCall {
   readonly by: DecidedBy
   readonly pendingCallId: string
+}
+
+/** A call, and by what a claim of it is known when it is made again. */
+export interface ClaimedCall extends DecidedCall {
+  readonly argumentHash: string
+  readonly claimId: string
 }
 
 /** The server where it could be asked; otherwise this process. */

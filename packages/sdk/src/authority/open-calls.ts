@@ -21,6 +21,8 @@ export interface OpenCall {
   state: 'asking' | 'allowed' | 'running' | 'resolved'
   /** Its wrapper was called for it and ran nothing. */
   refused: boolean
+  /** By what this process claims it, where several may run it. */
+  claimId?: string
 }
 
 /** How long to wait for wrapped tools, and whom to tell. */
@@ -40,6 +42,8 @@ export interface OpenCalls {
   start(call: OpenCall): void
   /** Puts a call back that did not run after all. */
   putBack(call: OpenCall): void
+  /** Forgets a call that is another's to settle: it leaves no evidence here. */
+  drop(call: OpenCall): void
   resolve(call: OpenCall, receipt: Receipt): void
   allowed(): readonly OpenCall[]
   /** Those about which a person has not answered yet. */
@@ -94,6 +98,10 @@ export function createOpenCalls(): OpenCalls {
     },
     putBack(call) {
       call.state = 'allowed'
+      wakeWaiters()
+    },
+    drop(call) {
+      calls = calls.filter((one) => one !== call)
       wakeWaiters()
     },
     resolve(call, receipt) {

@@ -40,6 +40,15 @@ export class ReplayUnavailableError extends ReplayContractError {
   }
 }
 
+/** Calls of another face of the session have no outcome yet, and this turn may not settle them. */
+export class CallsWaitingError extends ReplayContractError {
+  override readonly name = 'CallsWaitingError'
+
+  constructor(message: string) {
+    super(message, { outcome: 'blocked', decisions: [], blocked: [] })
+  }
+}
+
 /**
  * An executor throws this where it knows that the tool did nothing, such as one that asks for input first. The call
  * counts as not executed, and what it would have used up is free again.

@@ -18,6 +18,8 @@ export interface CallToRun {
   readonly args?: unknown
   /** Runs the tool in place of the executor in the option `tools`. */
   readonly executor?: ToolExecutor
+  /** Other processes that hold the session may run the call, too: the server says which of them does. */
+  readonly claims?: boolean
 }
 
 /** What became of a call that the program ran itself. */
@@ -51,18 +53,20 @@ export async function executeCall(parts: SessionParts, callId: string, given: Ca
     )
   }
   const args = given.args === undefined ? call.arguments : given.args
-  return runWrapped({ name, executor: executor ?? neverRun, args, callId }, runtime)
+  const { claims = false } = given
+  return runWrapped({ name, executor: executor ?? neverRun, args, callId, claims }, runtime)
 }
 
+/** Whether a call of this tool, under this id, may be the one that somebody makes. */
+export type IsMeant = (toolName: string, callId: string) => boolean
+
 /** Every face of a session sees its calls: one that a model proposed here may be made there, without its id. */
-export function findProposed(
-  { core, verdicts }: SessionParts,
-  isMeant: (toolName: string) => boolean,
-  args: unknown,
-): CallVerdict | null {
+export function findProposed({ core, verdicts }: SessionParts, isMeant: IsMeant, args: unknown): CallVerdict | null {
   const given = jsonOf(args === undefined ? {} : args)
   if (given === undefined) return null
-  const open = core.openCalls.allowed().find((call) => isMeant(call.toolName) && equalValues(call.arguments, given))
+  const open = core.openCalls
+    .allowed()
+    .find((call) => isMeant(call.toolName, call.callId) && equalValues(call.arguments, given))
   return open === undefined ? verdicts.refused(isMeant, given) : allowVerdict(open)
 }
 

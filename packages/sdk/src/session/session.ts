@@ -12,12 +12,14 @@ import type { CallVerdict } from '../turn/verdicts.js'
 import { healthOf } from './core/health.js'
 import { governorOf, type SessionParts } from './core/session-parts.js'
 import type { ShadowDelta } from './core/shadow-delta.js'
+import { type Elsewhere, findElsewhere } from './proposed-elsewhere.js'
 import {
   addExecutors,
   answerQuestion,
   type CallToRun,
   executeCall,
   findProposed,
+  type IsMeant,
   type Settlement,
   settleCall,
 } from './session-calls.js'
@@ -93,8 +95,16 @@ export class Session<Tools = SomeTools> {
    * What was decided about the call of a model's answer that somebody else makes now, known by its tool and its
    * arguments; null where no model has proposed it, or it has run.
    */
-  proposedCall(isMeant: (toolName: string) => boolean, args: unknown): CallVerdict | null {
+  proposedCall(isMeant: IsMeant, args: unknown): CallVerdict | null {
     return findProposed(this.#parts, isMeant, args)
+  }
+
+  /**
+   * The same for a model's answer that came through another process which holds the session. `execute` it with `claims`,
+   * so that one of them runs it. Asks the server, and forgets calls of this process that were settled elsewhere.
+   */
+  proposedElsewhere(isMeant: IsMeant, args: unknown): Promise<Elsewhere> {
+    return findElsewhere(this.#parts, isMeant, args)
   }
 
   /** What was decided about a call; null if the session has not judged it lately. */

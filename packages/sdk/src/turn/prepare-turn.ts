@@ -6,7 +6,7 @@ import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall } from '../authority/open-calls.js'
 import { notExecuted, reportedReceipt } from '../authority/receipts.js'
 import { isInsideTool } from '../authority/running-tools.js'
-import { ReplayConfigError, ReplayContractError } from '../base/errors.js'
+import { CallsWaitingError, ReplayConfigError, ReplayContractError } from '../base/errors.js'
 import type { JsonObject } from '../base/json-object.js'
 import { writtenJson } from '../base/written-json.js'
 import type { Provider, RequestView } from '../providers/provider.js'
@@ -173,11 +173,10 @@ const reportOf =
   }
 
 /** Settling them here would take away what a model was allowed, and what the next request says of it. */
-export function waitsForOthers(): ReplayContractError {
-  return new ReplayContractError(
+export function waitsForOthers(): CallsWaitingError {
+  return new CallsWaitingError(
     "calls of the model's latest answer in this session have no outcome yet: make those first, with the tool and the " +
-      'arguments that the model gave, through the same gateway process, or send the model their results',
-    { outcome: 'blocked', decisions: [], blocked: [] },
+      'arguments that the model gave, or send the model their results',
   )
 }
 

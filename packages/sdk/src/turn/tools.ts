@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { checkExecution } from '@countersign/engine'
 import type { BlockReason, CaptureLevel, Decision } from '@countersign/protocol'
 import type { Authority, DecidedBy } from '../authority/authority.js'
@@ -79,6 +80,8 @@ export function wrapTools(
 
 export interface Invocation extends MeantCall {
   readonly executor: ToolExecutor
+  /** Other processes may run the call, too. */
+  readonly claims?: boolean
 }
 
 /** The tool ran and gave this, or why it did not run. What the tool itself throws is thrown on. */
@@ -108,7 +111,7 @@ export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): 
   if (edited.length > 0) runtime.onArgumentsDiffer({ tool: invocation.name, names: edited, ran: true })
   let problem: ReplayContractError | null
   try {
-    problem = await guard(call, runtime)
+    problem = await guard(call, runtime, invocation.claims === true)
   } catch (error) {
     // Whatever went wrong, nothing ran: a call left running would keep every later turn waiting.
     if (call.state === 'running') openCalls.resolve(call, notExecuted(call))
@@ -139,7 +142,7 @@ const reasonIn = ({ thrown }: Ran): BlockReason | null => (thrown instanceof Not
  * Everything that may have changed since the decision. A call that must not run is resolved as not executed, and why is
  * returned; null for one that may. Throws when nobody can say.
  */
-async function guard(call: OpenCall, runtime: ToolRuntime): Promise<ReplayContractError | null> {
+async function guard(call: OpenCall, runtime: ToolRuntime, claims: boolean): Promise<ReplayContractError | null> {
   const refuse = async (
     reason: BlockReason,
     remedy: string,
@@ -151,7 +154,10 @@ async function guard(call: OpenCall, runtime: ToolRuntime): Promise<ReplayContra
   }
   // A kill stops tools everywhere, also where nothing is enforced.
   if (!runtime.enforcing(call.by)) return runtime.killed() ? refuse('killed', WAS_KILLED) : null
-  if (call.ageMs() > TRUSTED_DECISION_MS) {
+  if (claims) {
+    const notOurs = await claim(call, runtime)
+    if (notOurs !== null) return notOurs
+  } else if (call.ageMs() > TRUSTED_DECISION_MS) {
     try {
       await runtime.authority().confirm(call)
     } catch (error) {
@@ -167,6 +173,25 @@ async function guard(call: OpenCall, runtime: ToolRuntime): Promise<ReplayContra
   if (violated === null) return null
   const { reason, remedy, failures, contract_file } = violated
   return refuse(reason, remedy, { failures, contract_file: contract_file ?? null, reasons: [violated] })
+}
+
+/** Null when the call is this process's to run. Otherwise another may run it, so that nothing is reported of it here. */
+async function claim(call: OpenCall, runtime: ToolRuntime): Promise<ReplayContractError | null> {
+  const { by, pendingCallId, argumentHash } = call
+  call.claimId ??= `clm_${randomUUID()}`
+  try {
+    await runtime.authority().claim({ by, pendingCallId, argumentHash, claimId: call.claimId })
+    return null
+  } catch (error) {
+    if (error instanceof ReplayUnavailableError) {
+      runtime.openCalls.putBack(call)
+      throw error
+    }
+    runtime.openCalls.drop(call)
+    const reason = runtime.killed() ? 'killed' : 'execution_constraint_violated'
+    const remedy = messageOf(error)
+    return blocked(runtime, blockedDecision(call.decision, reason, remedy), remedy)
+  }
 }
 
 const WAS_KILLED = 'the session was killed; start a new one to continue'

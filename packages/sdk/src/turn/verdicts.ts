@@ -75,7 +75,7 @@ export interface Verdicts {
   /** The call that a program means: the one with this id, or one of the latest answer with this name and arguments. */
   meant(call: MeantCall): CallVerdict | null
   /** A call of the latest answer with these arguments that may not run, or not yet. */
-  refused(isMeant: (toolName: string) => boolean, args: JsonValue): CallVerdict | null
+  refused(isMeant: (toolName: string, callId: string) => boolean, args: JsonValue): CallVerdict | null
 }
 
 /** Twice the calls of the largest answer: a verdict holds the arguments, which may be large. */
@@ -96,8 +96,9 @@ export function createVerdicts(): Verdicts {
     },
     of: (callId) => known.get(callId) ?? null,
     refused: (isMeant, args) =>
-      latest.find((one) => one.verdict !== 'allow' && isMeant(one.toolName) && equalValues(one.arguments, args)) ??
-      null,
+      latest.find(
+        (one) => one.verdict !== 'allow' && isMeant(one.toolName, one.callId) && equalValues(one.arguments, args),
+      ) ?? null,
     meant({ name, args, callId }) {
       if (callId !== undefined) {
         const verdict = known.get(callId)

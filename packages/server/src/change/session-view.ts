@@ -42,7 +42,7 @@ export function activityOf({ head: { state, leaseUntil }, now }: SessionRow): Se
 export function pendingCalls({
   fixed: { sessionId },
   head: { state },
-}: SessionRow): Omit<PendingCallView, 'arguments'>[] {
+}: SessionRow): (Omit<PendingCallView, 'arguments' | 'claimed'> & { claimed: boolean })[] {
   return (state.open?.calls ?? [])
     .filter((call) => call.state !== 'resolved')
     .map((call) => ({
@@ -54,6 +54,7 @@ export function pendingCalls({
       checkpoint_required: call.checkpoints.length > 0,
       idempotency_key: sha256Hex(`${sessionId}:${call.pending_call_id}`),
       proposed_at: call.proposed_at,
+      claimed: call.claim !== undefined,
     }))
 }
 

@@ -1,9 +1,10 @@
 import type { Handlers } from '../context/context.js'
+import { exportEvents } from '../ledgers/export-events.js'
 import { listSeals } from '../ledgers/list-seals.js'
 import { addLabel } from './add-label.js'
+import { claimCall } from './claim-call.js'
 import { createSession } from './create-session.js'
 import { endSession } from './end-session.js'
-import { exportEvents } from './export-events.js'
 import { killSession } from './kill-session.js'
 import { findSession, loadSession } from './load-session.js'
 import { preflight } from './preflight.js'
@@ -19,6 +20,7 @@ const onSession = {
   preflight,
   propose,
   submitReceipts,
+  claimCall,
   addLabel,
   setToolFilter,
   reportBypass,

@@ -66,6 +66,7 @@ const DESCRIPTIONS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventSumm
       body.committed ? 'the state advanced' : 'the state did not advance',
     ],
   }),
+  claimed: () => ({ title: 'Call claimed', tone: 'neutral', facts: ['one process runs it, and no other may'] }),
   label: (body) => ({ title: 'Label added', tone: 'accent', facts: [body.label] }),
   tool_filter: (body) => ({
     title: body.tools === null ? 'Tool filter cleared' : 'Tool filter set',

@@ -140,6 +140,10 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     async confirm() {
       if (isKilled()) throw new ReplayKillError()
     },
+    async claim() {
+      if (isKilled()) throw new ReplayKillError()
+    },
+    waiting: async () => null,
     addLabel(label) {
       session.addLabel(label)
       saveSoon(() => session.addLabel(label))

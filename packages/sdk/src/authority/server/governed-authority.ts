@@ -225,6 +225,23 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
       }
       assertRunning()
     },
+    async claim({ by, ...call }) {
+      assertRunning()
+      if (by === 'local') return
+      try {
+        await server.claim(call)
+      } catch (error) {
+        if (error instanceof ServiceRefusal) noteStop(stopReasonIn(error))
+        else outage.failed(error)
+        throw claimError(error)
+      }
+    },
+    async waiting() {
+      if (!(await sync.whenOpened())) return null
+      const { status, pending } = await server.load()
+      noteStop(stopReasonOf(status))
+      return pending
+    },
     addLabel(label) {
       replica.change((session) => session.addLabel(label))
       controls.addLabel(label)
@@ -281,6 +298,13 @@ const gone = (): ReplayContractError =>
     decisions: [],
     blocked: [],
   })
+
+/** A call that the server no longer knows as waiting was settled, as one that another has taken will be. */
+function claimError(error: unknown): Error {
+  if (error instanceof ServiceRefusal) return error.code === 'NOT_FOUND' ? gone() : errorOf(error)
+  const message = `the server could not say whether the call is free to run, so that it did not run: ${messageOf(error)}`
+  return new ReplayUnavailableError(message, { cause: error })
+}
 
 function proposeTo(local: LocalSession, proposal: ProposalRequest): ProposalVerdict {
   return local.propose(proposal, { proposalId: `prp_${randomUUID()}`, pendingCallId: () => `pnd_${randomUUID()}` })

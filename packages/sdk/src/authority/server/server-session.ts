@@ -13,7 +13,7 @@ import {
 } from '@countersign/protocol'
 import { ReplayConfigError, ReplayContractError } from '../../base/errors.js'
 import type { JoinedWorkflow } from '../../options/workflow-settings.js'
-import type { PreflightRequest, ProposalRequest } from '../authority.js'
+import type { ClaimedCall, PreflightRequest, ProposalRequest } from '../authority.js'
 import type { SessionIdentity } from '../local/local-session.js'
 import { type CallLimits, type ReplyOf, ServiceFailure, ServiceRefusal, type Transport } from '../transport.js'
 import { sendResponse } from './send-response.js'
@@ -37,6 +37,7 @@ export interface ServerSession {
   preflight(preparedRequestId: string, request: PreflightRequest, limits?: CallLimits): Promise<PreflightReply>
   propose(proposal: ProposalRequest, usage: ProposalUsage): Promise<ProposalReply>
   submit(receipts: readonly Receipt[], limits?: CallLimits): Promise<ReceiptsReply>
+  claim(call: Omit<ClaimedCall, 'by'>): Promise<void>
   addLabel(label: string, limits?: CallLimits): Promise<void>
   setFilter(tools: readonly string[] | null, limits?: CallLimits): Promise<void>
   kill(): Promise<void>
@@ -149,6 +150,12 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       const { status, state_version, control_revision, ledger } = reply
       learn({ status, stateVersion: state_version, controlRevision: control_revision, ledger })
       return reply
+    },
+    async claim({ pendingCallId, argumentHash, claimId }) {
+      const call = { pending_call_id: pendingCallId, argument_hash: argumentHash }
+      const body = { fence: known.fence, claim_id: claimId, ...call }
+      const { status, control_revision, ledger } = await transport.call('claimCall', { params, body })
+      learn({ status, controlRevision: control_revision, ledger })
     },
     async addLabel(label, limits) {
       await transport.call('addLabel', { params, body: { label } }, limits)

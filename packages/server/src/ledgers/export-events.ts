@@ -1,7 +1,7 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { loadForDecision } from '../change/change-session.js'
 import type { Context } from '../context/context.js'
-import { exportPage } from '../ledgers/export-page.js'
+import { exportPage } from './export-page.js'
 
 /** Exports the ledger page by page; the first page holds the plan and the snapshot, so that it verifies offline. */
 export async function exportEvents(

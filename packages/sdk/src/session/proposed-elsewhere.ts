@@ -1,0 +1,98 @@
+import { saltedHash, triggeredCheckpoints } from '@countersign/engine'
+import type { Decision, JsonObject, PendingCallView } from '@countersign/protocol'
+import type { OpenCall } from '../authority/open-calls.js'
+import { isObject } from '../base/json-object.js'
+import { jsonOf } from '../base/written-json.js'
+import { allowVerdict, type CallVerdict } from '../turn/verdicts.js'
+import type { SessionParts } from './core/session-parts.js'
+import type { IsMeant } from './session-calls.js'
+
+/** What the server knows of calls that wait in the session. */
+export interface Elsewhere {
+  /** The call that is meant; null where none of another process waits, or one waits for a person, or has been claimed. */
+  readonly call: CallVerdict | null
+  /** Calls that this process waited for had been settled by another. */
+  readonly hasSettled: boolean
+}
+
+/** A decision as old as can be: whoever runs the call asks the server once more. */
+const LONG_AGO = (): number => Number.POSITIVE_INFINITY
+
+/** Takes in the call that a model proposed through another process, known by its tool and the hash of its arguments. */
+export async function findElsewhere({ core }: SessionParts, isMeant: IsMeant, args: unknown): Promise<Elsewhere> {
+  const { openCalls } = core
+  const authority = core.authority()
+  // Before the server is asked: what is allowed meanwhile is not yet in its answer.
+  const before = [...openCalls.allowed(), ...openCalls.asking()].filter(({ by }) => by === 'server')
+  const waiting = await authority.waiting()
+  if (waiting === null) return { call: null, hasSettled: false }
+  const ids = new Set(waiting.map(({ pending_call_id }) => pending_call_id))
+  const settled = before.filter((call) => !ids.has(call.pendingCallId) && isOpen(call))
+  for (const call of settled) openCalls.drop(call)
+  const known = new Set([...openCalls.allowed(), ...openCalls.asking(), ...openCalls.running()].map(pendingIdOf))
+  const given = jsonOf(args === undefined ? {} : args)
+  if (!isObject(given)) return { call: null, hasSettled: settled.length > 0 }
+  const hash = saltedHash(authority.saltOf('server'), given)
+  const found = waiting.find(
+    (call) =>
+      isFree(call) &&
+      !known.has(call.pending_call_id) &&
+      isMeant(call.tool_name, call.call_id) &&
+      call.argument_hash === hash,
+  )
+  if (found === undefined || asksPerson(core, found, given)) return { call: null, hasSettled: settled.length > 0 }
+  const call = openCallOf(core, found, given)
+  openCalls.add([call])
+  return { call: allowVerdict(call), hasSettled: settled.length > 0 }
+}
+
+const isOpen = ({ state }: OpenCall): boolean => state === 'allowed' || state === 'asking'
+
+const pendingIdOf = ({ pendingCallId }: OpenCall): string => pendingCallId
+
+const isFree = ({ state, claimed, checkpoint_required }: PendingCallView): boolean =>
+  state === 'pending' && claimed !== true && !checkpoint_required
+
+/** Whoever judged the call asks the person, and knows the answer. */
+const asksPerson = (
+  { authority }: SessionParts['core'],
+  { tool_name: tool, pending_call_id: idPrefix }: PendingCallView,
+  args: JsonObject,
+): boolean => triggeredCheckpoints(authority().plan, { tool, arguments: args, idPrefix }, []).length > 0
+
+function openCallOf({ authority }: SessionParts['core'], call: PendingCallView, args: JsonObject): OpenCall {
+  const { call_id, tool_name, pending_call_id, argument_hash, idempotency_key } = call
+  const contract = authority().plan.contracts.get(tool_name)
+  const decision: Decision = {
+    index: 0,
+    call_id,
+    tool_name,
+    decision: 'allow',
+    pending_call_id,
+    idempotency_key,
+    argument_hash,
+    reason: null,
+    reasons: [],
+    remedy: null,
+    failures: [],
+    contract_file: contract?.file ?? null,
+    checkpoint_required: false,
+    checkpoints: [],
+    output_paths: [...(contract?.outputPaths ?? [])],
+    commit_requirement: contract?.commitRequirement ?? 'executed',
+  }
+  return {
+    callId: call_id,
+    toolName: tool_name,
+    arguments: args,
+    decision,
+    pendingCallId: pending_call_id,
+    argumentHash: argument_hash,
+    by: 'server',
+    ageMs: LONG_AGO,
+    approvals: [],
+    answeredBefore: 0,
+    state: 'allowed',
+    refused: false,
+  }
+}
