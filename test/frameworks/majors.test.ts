@@ -17,6 +17,7 @@ const MAJORS = {
   '@modelcontextprotocol/sdk': '1',
   '@modelcontextprotocol/server': '2',
   '@openai/agents': '0.20',
+  'agents-0.19': '0.19',
   openai: '7',
   zod: '4',
 } as const

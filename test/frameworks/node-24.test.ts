@@ -28,6 +28,9 @@ interface Report {
   readonly success: boolean
   readonly numPassedTests: number
   readonly testResults: readonly {
+    readonly status: string
+    /** Why a file could not be loaded. */
+    readonly message: string
     readonly assertionResults: readonly {
       readonly status: string
       readonly title: string
@@ -49,10 +52,12 @@ proves(
     const options = { cwd: root, env, maxBuffer: 2 ** 26 }
     const { stdout } = await promisify(execFile)(node, args, options).catch((failed: { stdout: string }) => failed)
     const { testResults, numPassedTests, success } = JSON.parse(stdout.slice(stdout.indexOf('{"'))) as Report
-    const failed = testResults.flatMap(({ assertionResults }) =>
-      assertionResults.filter((one) => one.status === 'failed'),
-    )
-    expect(failed.map(({ title, failureMessages }) => `${title}: ${failureMessages.join()}`)).toEqual([])
+    const failures = testResults.flatMap(({ status, message, assertionResults }) => {
+      const failed = assertionResults.filter((one) => one.status === 'failed')
+      const unloaded = status === 'failed' && failed.length === 0 ? [message] : []
+      return [...unloaded, ...failed.map(({ title, failureMessages }) => `${title}: ${failureMessages.join()}`)]
+    })
+    expect(failures).toEqual([])
     expect(success).toBe(true)
     expect(numPassedTests).toBeGreaterThan(50)
   },

@@ -1,20 +1,30 @@
 import type { JsonObject } from '@countersign/protocol'
-import { Agent, Runner, setTracingDisabled, tool } from '@openai/agents'
+import * as agents20 from '@openai/agents'
 import { assistantMessage, functionCall, modelError, modelStream, ScriptedModel } from '@openai/agents-core/testing'
+import * as agents19 from 'agents-0.19'
 import { govern } from '../../packages/sdk/src/adapters/openai-agents/index.js'
 import { openSession } from '../../packages/sdk/src/index.js'
 import type { AgentSession, Face, ModelRequest, ScriptedTurn, Story } from './story.js'
 
-setTracingDisabled(true)
+/** What the supported versions of the SDK have in common. */
+type Sdk = Pick<typeof agents20, 'Agent' | 'Runner' | 'tool' | 'setTracingDisabled'>
+type Agent = agents20.Agent
+
+/** The supported versions, the newest first. */
+export const SDKS: Readonly<Record<string, Sdk>> = {
+  '@openai/agents 0.20': agents20,
+  '@openai/agents 0.19': agents19 as unknown as Sdk,
+}
+for (const sdk of Object.values(SDKS)) sdk.setTracingDisabled(true)
 
 /** An agent of the OpenAI Agents SDK, run by a runner. */
-export const openaiAgentsFace: Face = {
-  name: '@openai/agents',
+const faceOf = (name: string, sdk: Sdk): Face => ({
+  name,
   lacks: { 'reused-id': 'the SDK refuses an answer that uses an id again' },
   open(story) {
     const session = openSession(story.options)
     const model = scripted(story)
-    const agent = govern(session, agentOf(story, model, session))
+    const agent = govern(session, agentOf(story, model, session, sdk))
     // The program passes on other arguments than it was given.
     const getAllTools = agent.getAllTools.bind(agent)
     agent.getAllTools = async (context) =>
@@ -31,20 +41,27 @@ export const openaiAgentsFace: Face = {
       })
     return {
       session,
-      run: () => run(agent, story),
+      run: () => run(sdk, agent, story),
       requests: () => model.calls.map(({ request }) => requestOf(request)),
       close: () => session.close(),
     }
   },
-}
+})
 
-export function agentOf({ tools }: Pick<Story, 'tools'>, model: ScriptedModel, session: AgentSession): Agent {
-  return new Agent({
+export const openaiAgentsFaces: readonly Face[] = Object.entries(SDKS).map(([name, sdk]) => faceOf(name, sdk))
+
+export function agentOf(
+  { tools }: Pick<Story, 'tools'>,
+  model: ScriptedModel,
+  session: AgentSession,
+  sdk: Sdk = agents20,
+): Agent {
+  return new sdk.Agent({
     name: 'frameworks',
     model,
     modelSettings: { retry: { maxRetries: 1, policy: () => true, backoff: { initialDelayMs: 1 } } },
     tools: Object.entries(tools).map(([name, execute]) =>
-      tool({
+      sdk.tool({
         name,
         description: name,
         strict: false,
@@ -55,7 +72,7 @@ export function agentOf({ tools }: Pick<Story, 'tools'>, model: ScriptedModel, s
   })
 }
 
-async function run(agent: Agent, { stream, log }: Story): Promise<void> {
+async function run({ Runner }: Sdk, agent: Agent, { stream, log }: Story): Promise<void> {
   const runner = new Runner()
   if (!stream) return void (await runner.run(agent, 'go on'))
   const streaming = await runner.run(agent, 'go on', { stream: true })

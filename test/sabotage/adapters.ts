@@ -30,6 +30,13 @@ export const adapterSabotages: Bugs = {
       to: '} else if (held.length > 0) held.push(event)',
     },
   ],
+  'packages/sdk/src/adapters/openai-agents/watch-invocation.ts': [
+    {
+      breaks: 'face.openai-agents.versions',
+      from: '(symbolOf(given, PARSED) !== undefined && symbolOf(given, POLICY) !== undefined)',
+      to: '(symbolOf(given, PARSED) !== undefined || symbolOf(given, POLICY) !== undefined)',
+    },
+  ],
   'packages/sdk/src/adapters/openai-agents/index.ts': [
     {
       breaks: 'face.handoffs',

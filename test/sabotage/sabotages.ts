@@ -8,6 +8,7 @@ import { sdkSabotages } from './sdk.js'
 import { serverSabotages } from './server.js'
 import { accountSabotages } from './server-accounts.js'
 import { archiveSabotages } from './server-archives.js'
+import { sessionSabotages } from './session.js'
 
 /** A small, plausible bug that breaks a requirement: `from` stands once in the file and becomes `to`. */
 export interface Bug {
@@ -29,6 +30,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   engineSabotages,
   ruleSabotages,
   sdkSabotages,
+  sessionSabotages,
   adapterSabotages,
   gatewaySabotages,
   serverSabotages,

@@ -95,25 +95,6 @@ export const sdkSabotages: Bugs = {
       to: '',
     },
   ],
-  'packages/sdk/src/session/session.ts': [
-    { breaks: 'session.widen', from: 'this.#parts.core.setFilter(null)', to: 'this.#parts.core.setFilter([])' },
-    {
-      breaks: 'session.flush',
-      from: '[this.#parts.captures.flush(), this.#parts.core.authority().flush()]',
-      to: '[this.#parts.core.authority().flush()]',
-    },
-  ],
-  'packages/sdk/src/session/session-turn.ts': [
-    { breaks: 'open-session.retry-is-one-turn', from: 'if (underWay !== undefined) return underWay', to: '' },
-    {
-      breaks: 'open-session.retry-is-one-turn',
-      from: 'if (retried.size > MOST_RETRIED)',
-      to: 'if (retried.size > 1_000_000)',
-    },
-  ],
-  'packages/sdk/src/session/session-calls.ts': [
-    { breaks: 'open-session.asks', from: '  if (refused === null) {', to: "  if (given.decision !== 'deny') {" },
-  ],
   'packages/sdk/src/options/environment.ts': [
     { breaks: 'option.environment', from: "known ?? 'production'", to: "known ?? 'development'" },
     { breaks: 'environment.disable', from: '/^(true|1|yes|on)$/i', to: '/^(true|1|yes|on)$/' },

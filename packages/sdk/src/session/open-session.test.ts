@@ -95,6 +95,12 @@ describe('a turn of a session without a client', () => {
       expect(verdicts.map(({ verdict }) => verdict)).toEqual(['block', 'block'])
       expect(await session.run('x')).toContain('was blocked')
       expect(await session.run('y')).toContain('was blocked')
+      // Nothing but the request stands against this one.
+      const [unasked] = await (await prepare({ tools: ['find'] })).propose({
+        calls: [call('z', 'pay', { amount: 50 })],
+      })
+      expect(unasked).toMatchObject({ verdict: 'block', decision: { reasons: [{ detail: 'not_offered' }] } })
+      expect(await session.run('z')).toContain('was blocked')
       expect(ran).toEqual([])
     },
   )

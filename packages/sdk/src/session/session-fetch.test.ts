@@ -152,16 +152,29 @@ describe.each(Object.entries(WIRES))('%s through session.fetch', (_, ask) => {
 
 proves('fetch.retry-is-one-turn', 'a client that gave up waiting gets the answer that was judged', async () => {
   const { session } = start()
-  provider.enqueue(calling(['pay', { amount: 5 }, 'p1']))
-  const send = (count: string) =>
-    session.fetch(`${provider.url}/v1/chat/completions`, {
+  const send = async (count: string, content: string) => {
+    const response = await session.fetch(`${provider.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-stainless-retry-count': count },
-      body: JSON.stringify(chat),
+      body: JSON.stringify({ ...chat, messages: [{ role: 'user', content }] }),
     })
-  const [first, again] = [await send('0'), await send('1')]
-  expect(await again.json()).toEqual(await first.json())
-  expect(provider.requests).toHaveLength(1)
+    return ((await response.json()) as OpenAI.ChatCompletion).choices[0]?.message.content
+  }
+  let asked = 0
+  provider.answerWith(() => ({ text: `answer ${++asked}` }))
+  const long = 'go '.repeat(5_000)
+  for (const [short, other] of [
+    ['go', 'stay'],
+    [long, `${long}.`],
+  ] as const) {
+    asked = 0
+    expect(await send('0', short)).toBe('answer 1')
+    expect(await send('1', short)).toBe('answer 1')
+    // Neither another request nor the same one asked anew is a retry.
+    expect(await send('1', other)).toBe('answer 2')
+    expect(await send('0', short)).toBe('answer 3')
+    expect(await send('1', short)).toBe('answer 3')
+  }
 })
 
 proves(

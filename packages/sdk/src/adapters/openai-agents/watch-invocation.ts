@@ -55,8 +55,8 @@ export function requireTelling(tool: FunctionTool, given: InvokeDetails): void {
   if (!isMadeByTool || (symbolOf(given, PARSED) !== undefined && symbolOf(given, POLICY) !== undefined)) return
   throw new ReplayConfigError(
     `${tool.name} did not run: the installed version of @openai/agents does not tell a tool that failed from one that ` +
-      'succeeded, so that a failure would count as done. @countersign/sdk/openai-agents supports @openai/agents 0.20: ' +
-      'install that version, or a version of @countersign/sdk that names yours',
+      'succeeded, so that a failure would count as done. @countersign/sdk/openai-agents supports @openai/agents ' +
+      '0.19 and 0.20: install one of them, or a version of @countersign/sdk that names yours',
     null,
   )
 }

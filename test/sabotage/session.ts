@@ -1,0 +1,214 @@
+import type { Bugs } from './sabotages.js'
+
+/** What a session gives its program: turns, runs, accessors, `fetch` and the governed client. */
+export const sessionSabotages: Bugs = {
+  'packages/sdk/src/session/session-turn.ts': [
+    { breaks: 'open-session.retry-is-one-turn', from: 'if (underWay !== undefined) return underWay', to: '' },
+    {
+      breaks: 'open-session.retry-is-one-turn',
+      from: 'if (retried.size > MOST_RETRIED)',
+      to: 'if (retried.size > 1_000_000)',
+    },
+    {
+      breaks: 'open-session.narrows',
+      from: 'allowed: Object.freeze(toolNames(sendable)),',
+      to: 'allowed: Object.freeze(toolNames(request)),',
+    },
+  ],
+  'packages/sdk/src/session/session-calls.ts': [
+    { breaks: 'open-session.asks', from: '  if (refused === null) {', to: "  if (given.decision !== 'deny') {" },
+    {
+      breaks: 'open-session.settle',
+      from: 'settledReceipt(call, given.outcome, given.result, core.authority().saltOf(call.by))',
+      to: "settledReceipt(call, 'unknown', given.result, core.authority().saltOf(call.by))",
+    },
+    {
+      breaks: 'open-session.settle',
+      from: '    if (parts.verdicts.of(callId) === null) throw unknownCall(callId)\n',
+      to: '',
+    },
+  ],
+  'packages/sdk/src/turn/verdicts.ts': [
+    {
+      breaks: 'open-session.judges',
+      from: 'if (isBlocked(decision)) return blockVerdict(decision, args)',
+      to: "if (isBlocked(decision) && decision.reason !== 'argument_value_mismatch') return blockVerdict(decision, args)",
+    },
+  ],
+  'packages/sdk/src/turn/tools.ts': [
+    {
+      breaks: 'open-session.blocked-run-gives-remedy',
+      from: "    verdict.verdict === 'block' ? decision :",
+      to: "    verdict.verdict === 'allow' ? decision :",
+    },
+    { breaks: 'open-session.runs-once', from: '  openCalls.start(call)\n', to: '' },
+    {
+      breaks: 'session.kill',
+      from: "if (!runtime.enforcing(call.by)) return runtime.killed() ? refuse('killed', WAS_KILLED) : null",
+      to: 'if (!runtime.enforcing(call.by)) return null',
+    },
+  ],
+  'packages/sdk/src/turn/match-call.ts': [
+    {
+      breaks: 'open-session.runs-once',
+      from: 'if (changed.length > 0 || callId === undefined)',
+      to: 'if (callId === undefined)',
+    },
+    {
+      breaks: 'session.tools',
+      from: 'call.toolName === name && (callId === undefined || call.callId === callId)',
+      to: 'call.toolName === name',
+    },
+  ],
+  'packages/sdk/src/authority/local/local-session.ts': [
+    {
+      breaks: 'open-session.hidden-tool-blocked',
+      from: 'offered: proposal.prepared.allowed,',
+      to: 'offered: null,',
+    },
+  ],
+  'packages/sdk/src/authority/running-tools.ts': [
+    {
+      breaks: 'session.ended-cost-nothing',
+      from: '      if (running === 0) storage.disable?.()\n',
+      to: '',
+    },
+    {
+      breaks: 'session.ended-cost-nothing',
+      from: '      running -= 1\n',
+      to: '',
+    },
+  ],
+  'packages/sdk/src/session/session.ts': [
+    { breaks: 'session.widen', from: 'this.#parts.core.setFilter(null)', to: 'this.#parts.core.setFilter([])' },
+    {
+      breaks: 'session.flush',
+      from: '[this.#parts.captures.flush(), this.#parts.core.authority().flush()]',
+      to: '[this.#parts.core.authority().flush()]',
+    },
+    { breaks: 'session.narrow', from: '    checkToolFilter(toolFilter)\n', to: '' },
+    {
+      breaks: 'session.add-label',
+      from: '    this.#parts.core.authority().addLabel(label)\n',
+      to: '',
+    },
+    {
+      breaks: 'session.tools.absent',
+      from: 'const isGiven = settings.tools !== null && !settings.wrapsLater',
+      to: 'const isGiven = true',
+    },
+    {
+      breaks: 'session.get-health',
+      from: 'governed,\n      refusing: refusal !== null,',
+      to: 'governed: false,\n      refusing: refusal !== null,',
+    },
+    {
+      breaks: 'session.get-state',
+      from: 'this.#parts.core.snapshot(this.#parts.notes.narrowingSnapshot())',
+      to: 'this.#parts.core.snapshot(null)',
+    },
+  ],
+  'packages/sdk/src/session/replay-session.ts': [
+    { breaks: 'session.restore', from: '      unwrapClient(this.#original)\n', to: '' },
+  ],
+  'packages/sdk/src/session/core/session-notes.ts': [
+    {
+      breaks: 'session.get-last-narrowing',
+      from: 'narrowing = { allowed, removed }\n',
+      to: 'narrowing ??= { allowed, removed }\n',
+    },
+    { breaks: 'session.get-last-trace', from: '      trace = begun\n', to: '      trace ??= begun\n' },
+    {
+      breaks: 'session.get-last-shadow-delta',
+      from: 'delta = deepFreeze(shadowDelta(plan, core.snapshot(null).currentPhase, removed, decisions))',
+      to: 'delta = deepFreeze(shadowDelta(plan, core.snapshot(null).currentPhase, [], decisions))',
+    },
+    {
+      breaks: 'session.get-last-shadow-delta.shadow-only',
+      from: "if (stance === 'shadow') {",
+      to: "if (stance !== 'log') {",
+    },
+  ],
+  'packages/sdk/src/session/workflow.ts': [
+    {
+      breaks: 'session.handoff',
+      from: '    ...(note !== undefined && { note }),\n',
+      to: '',
+    },
+    {
+      breaks: 'session.get-workflow-state',
+      from: "transport.call('loadWorkflow', { params: { workflow_id: workflowId } })",
+      to: "transport.call('loadWorkflow', { params: { workflow_id: core.settings.sessionId } })",
+    },
+  ],
+  'packages/sdk/src/session/session-fetch.ts': [
+    {
+      breaks: 'fetch.narrows',
+      from: 'body: writtenAs(sent, texts) })',
+      to: 'body: request.body })',
+    },
+    {
+      breaks: 'fetch.judges',
+      from: 'isEventStream(answer) ? readEventStream(answer.body, texts)',
+      to: "isEventStream(answer) && provider.name === 'openai' ? readEventStream(answer.body, texts)",
+    },
+    {
+      breaks: 'fetch.refusal-is-an-answer',
+      from: '    if (isOurs(error)) return { once: refuse(provider, error) }\n',
+      to: '',
+    },
+    {
+      breaks: 'fetch.refusal-is-an-answer',
+      from: 'status: error instanceof ReplayConfigError ? 400 : 403,',
+      to: 'status: 429,',
+    },
+    {
+      breaks: 'fetch.ungovernable-refused',
+      from: "endpoint.as === 'refused' && governor.binds()",
+      to: "endpoint.as === 'refused' && method === 'POST' && governor.binds()",
+    },
+    {
+      breaks: 'face.fetch',
+      from: 'if (!answer.ok || answer.body === null)',
+      to: 'if (answer.body === null)',
+    },
+  ],
+  'packages/sdk/src/session/turn-memory.ts': [
+    {
+      breaks: 'fetch.retry-is-one-turn',
+      from: "'x-stainless-retry-count') ?? 0) > 0",
+      to: "'x-stainless-retry-count') ?? 0) > 1",
+    },
+    { breaks: 'fetch.retry-is-one-turn', from: 'isRetry(request) ? turns.get(key) : undefined', to: 'turns.get(key)' },
+    { breaks: 'fetch.retry-is-one-turn', from: 'const text = `${url}\\n${body}`', to: 'const text = url' },
+  ],
+  'packages/sdk/src/clients/endpoints.ts': [
+    {
+      breaks: 'fetch.ungovernable-refused',
+      from: "'DELETE', ends(`models/${ID}`, `chat/completions/${ID}`, `responses/${ID}`)",
+      to: "'GET DELETE', ends(`models/${ID}`, `chat/completions/${ID}`, `responses/${ID}`)",
+    },
+  ],
+  'packages/sdk/src/clients/govern-client.ts': [
+    {
+      breaks: 'session.client',
+      from: '        if (governor.binds()) throw refusal(path)\n',
+      to: '',
+    },
+    {
+      breaks: 'session.client.no-sockets',
+      from: "if (path === '' && name === 'apiKey' && governor.binds()) throw keyRefusal()",
+      to: '',
+    },
+  ],
+  'packages/sdk/src/clients/clients.ts': [
+    { breaks: 'session.client.beta-messages', from: '    governed(anthropicBeta),\n', to: '' },
+  ],
+  'packages/sdk/src/turn/gate.ts': [
+    {
+      breaks: 'face.replay',
+      from: "const marked = gate === 'answer' ? blocked.filter(stays) : []",
+      to: 'const marked: Decision[] = []',
+    },
+  ],
+}
