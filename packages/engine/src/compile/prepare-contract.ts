@@ -13,7 +13,7 @@ import type {
 import { sourceSteps } from '../contract/source-path.js'
 import type { PreparedSource } from '../contract/source-rule.js'
 import type { CompiledPath } from '../json/json-path.js'
-import { type CompiledSchema, compileSchema } from '../json/schema/json-schema.js'
+import { type CompiledSchema, compileSchemaInSteps } from '../json/schema/json-schema.js'
 import type { Steps } from '../text/steps.js'
 import { FIXES } from './fixes.js'
 import { prepareInvariants, preparePath } from './prepare-invariant.js'
@@ -48,7 +48,7 @@ export function* prepareContract(contract: CompiledContract, around: ContractSur
     tool: contract.tool,
     file: around.file,
     definition: contract,
-    argumentsSchema: prepareSchema(contract.arguments, report),
+    argumentsSchema: yield* prepareSchema(contract.arguments, report),
     inputInvariants: yield* invariants(contract.assertions?.input_invariants, ['assertions', 'input_invariants'], true),
     outputInvariants,
     argumentInvariants,
@@ -115,9 +115,9 @@ function riskOf(
   return effect === 'admin' || effect === 'financial' ? (defaults.destructive ?? 'allow') : 'allow'
 }
 
-function prepareSchema(schema: CompiledContract['arguments'], report: Report): CompiledSchema | null {
+function* prepareSchema(schema: CompiledContract['arguments'], report: Report): Steps<CompiledSchema | null> {
   if (schema === undefined) return null
-  const compiled = compileSchema(schema)
+  const compiled = yield* compileSchemaInSteps(schema)
   if (compiled.ok) return compiled
   report(['arguments'], compiled.problem, FIXES.schema)
   return null

@@ -1,5 +1,5 @@
 import { type Invariant, type JsonValue, OPERATORS as OPERATOR_NAMES } from '@countersign/protocol'
-import { prepareOperator } from '../contract/operators.js'
+import { prepareOperatorInSteps } from '../contract/operators.js'
 import type { PreparedInvariant } from '../contract/plan.js'
 import { type CompiledPath, compilePath } from '../json/json-path.js'
 import type { Steps } from '../text/steps.js'
@@ -15,14 +15,14 @@ export interface InvariantUse {
 }
 
 /** Compiles one `{ path, operator: operand, … }`. Null if a problem was reported. */
-export function prepareInvariant(invariant: Invariant, use: InvariantUse): PreparedInvariant | null {
+function* prepareInvariant(invariant: Invariant, use: InvariantUse): Steps<PreparedInvariant | null> {
   const path = preparePath(invariant.path, [...use.at, 'path'], use.report)
   const tests: PreparedInvariant['tests'][number][] = []
   let sound = path !== null
   for (const operator of OPERATOR_NAMES) {
     const operand = invariant[operator] as JsonValue | undefined
     if (operand === undefined || operator === 'ref') continue
-    const prepared = prepareOperator(operator, operand)
+    const prepared = yield* prepareOperatorInSteps(operator, operand)
     if (!prepared.ok) {
       use.report([...use.at, operator], prepared.problem, fixForOperand(operator))
       sound = false
@@ -54,7 +54,7 @@ export function* prepareInvariants(
 ): Steps<PreparedInvariant[]> {
   const prepared: PreparedInvariant[] = []
   for (const [index, item] of (list ?? []).entries()) {
-    const invariant = prepareInvariant(item, { ...use, at: [...use.at, index] })
+    const invariant = yield* prepareInvariant(item, { ...use, at: [...use.at, index] })
     if (invariant !== null) prepared.push(invariant)
     yield
   }

@@ -47,10 +47,12 @@ export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions =
   const strictProblem = checkStrictValue(compiled)
   if (strictProblem !== null)
     return { ok: false, problems: [`the compiled session is not plain JSON: ${strictProblem}`] }
+  yield
   const shape = compiledSessionSchema.safeParse(compiled)
   if (!shape.success) {
     return { ok: false, problems: shape.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) }
   }
+  yield
   const { plan, problems } = yield* prepareParts(shape.data, options)
   if (problems.length === 0) return { ok: true, plan }
   return {
@@ -96,6 +98,7 @@ function* preparePartsOf(
   if (Buffer.byteLength(canonical) > LIMITS.planBytes) {
     sessionReport([], `the plan is larger than ${LIMITS.planBytes} bytes`, 'split it across several agents')
   }
+  yield
   const { graph, problems: graphProblems } = buildPhaseGraph(session)
   for (const { path, message, fix } of graphProblems) sessionReport(path, message, fix)
 

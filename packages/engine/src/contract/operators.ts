@@ -1,12 +1,13 @@
 import type { JsonValue } from '@countersign/protocol'
 import { equalValues } from '../json/equal-values.js'
-import { compileSchema } from '../json/schema/json-schema.js'
+import { compileSchemaInSteps } from '../json/schema/json-schema.js'
 import { checkStrictValue } from '../json/strict-json.js'
 import { valueSet } from '../json/value-set.js'
 import { codePoints } from '../text/code-points.js'
 import { finder } from '../text/find-text.js'
 import { spendOnJudging } from '../text/judging-budget.js'
 import { compileRegex } from '../text/regex.js'
+import { runToEnd, type Steps } from '../text/steps.js'
 
 /** Judges the value a path found; `undefined` means that the path found none. */
 export type OperatorTest = (found: JsonValue | undefined) => boolean
@@ -29,6 +30,8 @@ export interface Operator {
   /** The types that the operator can judge, if it cannot judge all. */
   readonly types?: readonly string[]
   prepare(operand: JsonValue): PreparedOperator
+  /** Instead of `prepare`, where it can take long. */
+  prepareInSteps?(operand: JsonValue): Steps<PreparedOperator>
 }
 
 const NUMBERS = ['number', 'integer'] as const
@@ -159,10 +162,8 @@ export const OPERATORS = {
     operand: 'a JSON Schema (2020-12)',
     meaning: 'valid against the schema',
     requirement: (shown) => `must be valid against the schema ${shown}`,
-    prepare: (operand) => {
-      const schema = compileSchema(operand)
-      return schema.ok ? ready(present(schema.test)) : schema
-    },
+    prepare: (operand) => runToEnd(prepareSchema(operand)),
+    prepareInSteps: prepareSchema,
   },
   ref: {
     operand: 'the name of a binding',
@@ -184,11 +185,15 @@ export function isOperatorName(name: string): name is OperatorName {
 }
 
 /** Checks an operand and builds its test, once per compiled contract. */
-export function prepareOperator(name: OperatorName, operand: JsonValue): PreparedOperator {
+export const prepareOperator = (name: OperatorName, operand: JsonValue): PreparedOperator =>
+  runToEnd(prepareOperatorInSteps(name, operand))
+
+/** The same in steps, for a process that serves other requests meanwhile. */
+export function* prepareOperatorInSteps(name: OperatorName, operand: JsonValue): Steps<PreparedOperator> {
   const problem = checkStrictValue(operand)
   if (problem !== null) return { ok: false, problem }
-  const { prepare, types }: Operator = OPERATORS[name]
-  const prepared = prepare(operand)
+  const { prepare, prepareInSteps, types }: Operator = OPERATORS[name]
+  const prepared = prepareInSteps === undefined ? prepare(operand) : yield* prepareInSteps(operand)
   if (!prepared.ok || types === undefined) return prepared
   const { test, cannotJudge } = prepared
   return { ok: true, test, cannotJudge: (found) => !types.includes(typeName(found)) || cannotJudge(found) }
@@ -210,6 +215,11 @@ const wrong = (expected: string): PreparedOperator => ({ ok: false, problem: `th
 
 function present(test: (found: JsonValue) => boolean): OperatorTest {
   return (found) => found !== undefined && test(found)
+}
+
+function* prepareSchema(operand: JsonValue): Steps<PreparedOperator> {
+  const schema = yield* compileSchemaInSteps(operand)
+  return schema.ok ? ready(present(schema.test)) : schema
 }
 
 const TYPE_TESTS: ReadonlyMap<string, (value: JsonValue) => boolean> = new Map([

@@ -49,6 +49,22 @@ test('a plan that takes long to prepare lets others in, contract by contract', a
   expect(await compiled).toMatchObject({ value: { ok: true } })
 })
 
+test.each([
+  ['the arguments', (schema: object) => ({ arguments: schema })],
+  ['a rule', (schema: object) => ({ argument_value_invariants: [{ path: '$.a', schema }] })],
+])('a schema of many patterns for %s lets others in, pattern by pattern', (_, rules) => {
+  const patterns = Array.from({ length: 200 }, (_, at) => `[a-d]{1,9}x${at}`)
+  const schema = { properties: Object.fromEntries(patterns.map((pattern, at) => [`p${at}`, { pattern }])) }
+  const fixed = { side_effect: 'read', evidence_class: 'unverifiable', commit_requirement: 'reported' }
+  const contracts = [{ tool: 'act', ...fixed, ...rules(schema) }]
+  const steps = preparePlanInSteps({ plan_version: 1, session: {}, contracts })
+  let taken = 0
+  let step = steps.next()
+  for (; step.done !== true; step = steps.next()) taken++
+  expect(step.value).toMatchObject({ ok: true })
+  expect(taken).toBeGreaterThan(200)
+})
+
 /** Works for `steps` slices, and writes its name down when it is done. */
 function* work(name: string, steps: number, done: string[]): Steps<string> {
   for (let at = 0; at < steps; at++) {

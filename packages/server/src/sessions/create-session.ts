@@ -1,12 +1,4 @@
-import {
-  type CreatedEvent,
-  canonicalJson,
-  chainEvent,
-  hashPlan,
-  initialState,
-  type Plan,
-  saltedHash,
-} from '@countersign/engine'
+import { type CreatedEvent, canonicalJson, chainEvent, initialState, type Plan, saltedHash } from '@countersign/engine'
 import { type Input, type JsonValue, LIMITS, type Reply, type Routes } from '@countersign/protocol'
 import { refuseArchivedId } from '../archives/explain-archived.js'
 import { ApiError } from '../base/api-error.js'
@@ -14,6 +6,7 @@ import { leaseFrom } from '../change/advance.js'
 import { sessionView } from '../change/session-view.js'
 import { stickyOwnerText } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
+import { hashSentPlan } from '../context/prepare-sent-plan.js'
 import { inStatement } from '../context/work.js'
 import { readClock } from '../store/clock.js'
 import { findPlan } from '../store/governance/plans.js'
@@ -159,7 +152,7 @@ async function repeated(ctx: Context, session: SessionRow, body: Body): Promise<
   if (session.head.state.holderId !== body.holder_id) {
     throw new ApiError('SESSION_HELD', { lease_until: session.head.leaseUntil.toISOString() })
   }
-  const sentHash = body.compiled_hash ?? (body.compiled_session && hashPlan(body.compiled_session))
+  const sentHash = body.compiled_hash ?? (body.compiled_session && (await hashSentPlan(ctx, body.compiled_session)))
   if (hashOfBody(body, sentHash ?? session.fixed.compiledHash, session.fixed.hashSalt) !== session.fixed.bodyHash) {
     throw new ApiError('SESSION_EXISTS')
   }

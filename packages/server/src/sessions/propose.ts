@@ -141,6 +141,8 @@ function* judge(
     usage: body.usage ?? response.usage,
   })
   const { decisions, outcome, cost } = verdict
+  yield
+  const content = contentOfProposal(fixed.captureLevel, { proposalId, response, sent: body.response, decisions })
   const at = isoTime(now)
   const proposed = {
     type: 'proposal',
@@ -167,7 +169,7 @@ function* judge(
         cost,
         model: body.model ?? null,
       },
-      content: contentOfProposal(fixed.captureLevel, { proposalId, response, sent: body.response, decisions }),
+      content,
       findBy: body.find_by === undefined ? NO_IDS : [...new Set(body.find_by)].sort(),
       counts: countsOfProposal(session, verdict),
       sticky: stickyLabelsOf(loaded, verdict.event),

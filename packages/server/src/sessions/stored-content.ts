@@ -1,7 +1,7 @@
 import type { Plan, ReadResponse } from '@countersign/engine'
 import { BLOCK_REASONS, type CaptureLevel, type Decision, type JsonValue, type Receipt } from '@countersign/protocol'
 import { storedPath } from '../base/stored-path.js'
-import type { NewContent } from '../store/sessions/content.js'
+import { type NewContent, newContent } from '../store/sessions/content.js'
 
 interface RecordedProposal {
   readonly proposalId: string
@@ -27,11 +27,11 @@ export function contentOfProposal(
     tool_name: call.name,
     arguments: call.arguments ?? call.argumentsText,
   }))
-  if (calls.length > 0) content.push({ kind: 'arguments', ref: proposalId, body: calls })
+  if (calls.length > 0) content.push(newContent('arguments', proposalId, calls))
   if (decisions.some((decision) => decision.reasons.length > 0)) {
-    content.push({ kind: 'decisions', ref: proposalId, body: decisions as unknown as JsonValue })
+    content.push(newContent('decisions', proposalId, decisions as unknown as JsonValue))
   }
-  if (level === 'full') content.push({ kind: 'response', ref: proposalId, body: sent })
+  if (level === 'full') content.push(newContent('response', proposalId, sent))
   return content
 }
 
@@ -43,8 +43,8 @@ export function contentOfReceipts(level: CaptureLevel, receipts: readonly Receip
       reason === undefined ? [] : [{ checkpoint_id, reason }],
     )
     const content: NewContent[] = []
-    if (reasons.length > 0) content.push({ kind: 'approval', ref, body: reasons })
-    if (level === 'full' && result !== undefined) content.push({ kind: 'result', ref, body: result })
+    if (reasons.length > 0) content.push(newContent('approval', ref, reasons))
+    if (level === 'full' && result !== undefined) content.push(newContent('result', ref, result))
     return content
   })
 }

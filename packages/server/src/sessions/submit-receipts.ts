@@ -1,7 +1,6 @@
-import { judgeReceipts } from '@countersign/engine'
+import { judgeReceipts, type Steps } from '@countersign/engine'
 import type { Input, LedgerBody, Receipt, ReceiptsReply, Routes, SessionEvent } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { asOneStep } from '../base/in-turns.js'
 import { isoTime } from '../base/iso-time.js'
 import { advance } from '../change/advance.js'
 import {
@@ -15,7 +14,7 @@ import { judgeInTurn } from '../change/judge-in-turn.js'
 import { sessionProblem } from '../change/session-view.js'
 import { countsOfReceipts, stickyLabelsOf } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
-import { findCalls, type NewReceipt } from '../store/sessions/receipts.js'
+import { findCalls, type KnownCall, type NewReceipt } from '../store/sessions/receipts.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import { holdersAmong, releaseResources } from '../workflows/held-resources.js'
@@ -42,21 +41,21 @@ export async function submitReceipts(
     const isPlain = body.fence === session.head.state.fence && ids.every((id) => awaited.has(id))
     if (!isPlain && !locked) return NEEDS_LOCK
     const calls = isPlain ? [] : await findCalls(sql, session, ids)
-    const judged = () => {
-      const batch = sortReceipts(session, body, new Map(calls.map((call) => [call.pendingCallId, call])))
-      return batch.fresh.length + batch.late.length === 0
-        ? answerAgain(session, body, batch)
-        : record(loaded, body, batch)
-    }
-    return judgeInTurn(ctx, loaded, asOneStep(judged))
+    return judgeInTurn(ctx, loaded, judge(loaded, body, calls))
   })
 }
 
-function record(
-  loaded: LoadedSession,
-  body: Body,
-  batch: ReceiptBatch,
-): ChangeResult<ReceiptsReply> | typeof NEEDS_WORKFLOW_LOCK {
+type Judged = ChangeResult<ReceiptsReply> | typeof NEEDS_WORKFLOW_LOCK
+
+function* judge(loaded: LoadedSession, body: Body, calls: readonly KnownCall[]): Steps<Judged> {
+  const { session } = loaded
+  const batch = yield* sortReceipts(session, body, new Map(calls.map((call) => [call.pendingCallId, call])))
+  if (batch.fresh.length + batch.late.length === 0) return answerAgain(session, body, batch)
+  yield
+  return yield* record(loaded, body, batch)
+}
+
+function* record(loaded: LoadedSession, body: Body, batch: ReceiptBatch): Steps<Judged> {
   const { session, plan, workflow } = loaded
   const { fixed, head: before } = session
   const fresh = batch.fresh.map(({ receipt }) => receipt)
@@ -73,6 +72,7 @@ function record(
     first: judged.state,
   })
   const { committed } = judged.event
+  yield
   const change: SessionChange = {
     session,
     head,

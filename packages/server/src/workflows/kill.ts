@@ -2,7 +2,7 @@ import type { Reply, Routes } from '@countersign/protocol'
 import { changeWorkflow, lockMembers, recordOnSession, recordOnWorkflow } from '../change/change-workflow.js'
 import { audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
-import type { NewContent } from '../store/sessions/content.js'
+import { type NewContent, newContent } from '../store/sessions/content.js'
 import { listSessionsOfWorkflow } from '../store/workflows/workflows.js'
 
 /** Longer than for other writes: a stop must get through. */
@@ -33,7 +33,7 @@ export async function killWorkflow(
       for (const loaded of live) {
         const { session } = loaded
         const storesText = reason !== undefined && session.fixed.captureLevel !== 'metadata'
-        const content: NewContent[] = storesText ? [{ kind: 'reason', ref: 'kill', body: reason }] : []
+        const content: NewContent[] = storesText ? [newContent('reason', 'kill', reason)] : []
         const at = session.now.toISOString()
         await recordOnSession(loaded, [{ type: 'killed', at, body: { by: 'workflow' } }], { content })
       }

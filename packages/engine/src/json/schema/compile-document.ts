@@ -1,6 +1,8 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { suggestName } from '../../text/closest-name.js'
 import { spendOnJudging } from '../../text/judging-budget.js'
+import { compileRegex } from '../../text/regex.js'
+import type { Steps } from '../../text/steps.js'
 import { BRANCH_KEYWORDS } from './branch-keywords.js'
 import { type Keyword, type Operand, type SchemaNode, TAKES } from './keyword.js'
 import { PART_KEYWORDS, UNEVALUATED_KEYWORDS } from './part-keywords.js'
@@ -30,16 +32,23 @@ function named(takes: Operand, names: readonly string[]): [string, Operand][] {
   return names.map((name) => [name, takes])
 }
 
+type Matches = (text: string) => boolean
+
 /** A schema may refer to itself; without end only if it is wrong. Values nest less deeply. */
 const MAX_DEPTH = 1_000
 
-/** Compiles a schema and all it refers to into one check. Throws with what is wrong with it. */
-export function compileDocument(document: SchemaDocument): Check {
+/** Compiles a schema and all it refers to into one check, in steps. Throws with what is wrong with it. */
+export function* compileDocument(document: SchemaDocument): Steps<Check> {
   const compiled = new Map<string, Map<JsonValue, Check>>()
-  // References wait until the rest is compiled: they may form circles, and chains of any length.
+  const patterns = new Map<string, Matches>()
+  // References wait until the rest is compiled: they may form circles, and chains of any length. So do patterns: each
+  // takes up to milliseconds, and a schema may have thousands.
   const waiting: (() => void)[] = []
   const check = compileWithin(document.root)
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) next()
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    yield
+    next()
+  }
   return check
 
   function compileWithin({ schema, base }: Located): Check {
@@ -59,6 +68,7 @@ export function compileDocument(document: SchemaDocument): Check {
       schema,
       compile: (subschema) => compileWithin(document.locate(subschema, base)),
       compileReference: (reference) => follow(reference, base),
+      compilePattern,
     }
     const parts: Counted[] = []
     for (const [name, keyword] of KEYWORDS) {
@@ -68,6 +78,20 @@ export function compileDocument(document: SchemaDocument): Check {
       if (built !== null) parts.push({ check: built, steps: 1 + (keyword.steps?.(operand) ?? 0) })
     }
     return together(parts)
+  }
+
+  function compilePattern(pattern: string): Matches {
+    const known = patterns.get(pattern)
+    if (known !== undefined) return known
+    let test: Matches | null = null
+    waiting.push(() => {
+      const regex = compileRegex(pattern)
+      if (!regex.ok) throw new Error(regex.problem)
+      test = regex.test
+    })
+    const matches: Matches = (text) => (test as Matches)(text)
+    patterns.set(pattern, matches)
+    return matches
   }
 
   function follow(reference: string, base: string): Check {

@@ -1,6 +1,7 @@
 import type { JsonValue } from '@countersign/protocol'
 import { addWeight, spendOnCompiling } from '../../text/compile-budget.js'
 import { withinSomeBudget } from '../../text/judging-budget.js'
+import { runToEnd, type Steps } from '../../text/steps.js'
 import { canonicalJson } from '../canonical-json.js'
 import { checkStrictValue } from '../strict-json.js'
 import { compileDocument } from './compile-document.js'
@@ -24,7 +25,10 @@ export type SchemaCompilation = CompiledSchema | { readonly ok: false; readonly 
  * JSON Schema 2020-12 for untrusted schemas: nothing is fetched, patterns are RE2, every step is counted, and nothing is
  * generated or evaluated as code (docs/decisions/0086-own-json-schema.md).
  */
-export function compileSchema(schema: JsonValue): SchemaCompilation {
+export const compileSchema = (schema: JsonValue): SchemaCompilation => runToEnd(compileSchemaInSteps(schema))
+
+/** The same in steps, for a process that serves other requests meanwhile. */
+export function* compileSchemaInSteps(schema: JsonValue): Steps<SchemaCompilation> {
   // First of all: there may be very many schemas that are refused for their cost.
   const overspent = spendOnCompiling(COST_OF_SCHEMA)
   if (overspent !== null) return { ok: false, problem: overspent }
@@ -38,7 +42,7 @@ export function compileSchema(schema: JsonValue): SchemaCompilation {
   if (tooLong !== null) return { ok: false, problem: tooLong }
   addWeight(WEIGHT_OF_SCHEMA + text.length * WEIGHT_OF_CHARACTER)
   try {
-    return compiledSchema(compileDocument(readDocument(schema)), text.includes('"unevaluated'))
+    return compiledSchema(yield* compileDocument(readDocument(schema)), text.includes('"unevaluated'))
   } catch (error) {
     return { ok: false, problem: `the JSON Schema is invalid: ${error instanceof Error ? error.message : error}` }
   }

@@ -16,6 +16,8 @@ export interface SchemaNode {
   readonly schema: JsonObject
   compile(subschema: JsonValue): Check
   compileReference(reference: string): Check
+  /** Whether a text matches an RE2 pattern. */
+  compilePattern(pattern: string): (text: string) => boolean
 }
 
 export interface Operand {

@@ -1,7 +1,6 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { cutText } from '../../text/cut-text.js'
 import { spendOnJudging } from '../../text/judging-budget.js'
-import { compileRegex } from '../../text/regex.js'
 import { type Keyword, type SchemaNode, TAKES } from './keyword.js'
 import {
   below,
@@ -72,7 +71,7 @@ export const PART_KEYWORDS = {
     takes: TAKES.schema,
     build: (operand, node) => {
       const check = operand === false ? null : node.compile(operand)
-      const isNamed = namedBy(node.schema)
+      const isNamed = namedBy(node)
       return (value, run, place, seen) => {
         if (!isObject(value)) return true
         return everyKey(value, run, (name) => {
@@ -125,9 +124,9 @@ export const PART_KEYWORDS = {
   },
   patternProperties: {
     takes: TAKES.namedSchemas,
-    build: (operand, { compile }) => {
+    build: (operand, { compile, compilePattern }) => {
       const checks = Object.entries(operand as JsonObject).map(([pattern, schema]) => ({
-        matches: matcherOf(pattern),
+        matches: compilePattern(pattern),
         check: compile(schema),
       }))
       return (value, run, place, seen) => {
@@ -228,17 +227,11 @@ function checkExtra(keyword: string, check: Check | null, { value, name, run, pl
 }
 
 /** Whether `properties` or `patternProperties` of a schema name a property. */
-function namedBy({ properties, patternProperties }: JsonObject): (name: string) => boolean {
+function namedBy({ schema: { properties, patternProperties }, compilePattern }: SchemaNode): (name: string) => boolean {
   const names = new Set(properties === undefined ? [] : Object.keys(properties as JsonObject))
   const patterns = patternProperties === undefined ? [] : Object.keys(patternProperties as JsonObject)
-  const matchers = patterns.map(matcherOf)
+  const matchers = patterns.map(compilePattern)
   return (name) => names.has(name) || matchers.some((matches) => matches(name))
-}
-
-function matcherOf(pattern: string): (text: string) => boolean {
-  const regex = compileRegex(pattern)
-  if (!regex.ok) throw new Error(regex.problem)
-  return regex.test
 }
 
 function checkDependents(entries: readonly (readonly [string, JsonValue])[], compile: SchemaNode['compile']): Check {

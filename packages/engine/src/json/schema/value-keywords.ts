@@ -1,6 +1,5 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { spendOnJudging } from '../../text/judging-budget.js'
-import { compileRegex } from '../../text/regex.js'
 import { isMultipleOf } from '../decimal.js'
 import { equalValues } from '../equal-values.js'
 import { countedJson, valueSet } from '../value-set.js'
@@ -63,11 +62,10 @@ export const VALUE_KEYWORDS = {
   },
   pattern: {
     takes: TAKES.string,
-    build: (operand) => {
-      const regex = compileRegex(operand as string)
-      if (!regex.ok) throw new Error(regex.problem)
+    build: (operand, { compilePattern }) => {
+      const matches = compilePattern(operand as string)
       const message = `must match pattern "${operand}"`
-      return checkOf('pattern', operand, message, (value) => typeof value !== 'string' || regex.test(value))
+      return checkOf('pattern', operand, message, (value) => typeof value !== 'string' || matches(value))
     },
   },
   format: {

@@ -7,10 +7,21 @@ export type ContentKind = 'arguments' | 'decisions' | 'response' | 'result' | 'a
 
 /** Something that the session's capture level allows to be stored. `ref` is the proposal or pending call it belongs to. */
 export interface NewContent {
-  kind: ContentKind
-  ref: string
-  body: JsonValue
+  readonly kind: ContentKind
+  readonly ref: string
+  /** The body as JSON: writing megabytes out belongs to the turn that judges them, not to the statement. */
+  readonly text: string
 }
+
+export const newContent = (kind: ContentKind, ref: string, body: JsonValue): NewContent => ({
+  kind,
+  ref,
+  text: JSON.stringify(body),
+})
+
+/** The value of `content` below. */
+export const contentRows = (content: readonly NewContent[]): string =>
+  `[${content.map(({ kind, ref, text }) => `{"kind":"${kind}","ref":${JSON.stringify(ref)},"body":${text}}`).join(',')}]`
 
 /**
  * The CTE `stored`: the content of the value `content`, stored for the session in `changed`. A null, such as the result of a

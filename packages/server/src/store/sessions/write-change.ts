@@ -3,7 +3,7 @@ import type { Queryable } from '../../postgres/sql.js'
 import { SESSION_NOT_ARCHIVED } from '../archives/archived-ledgers.js'
 import { AUDIT, auditOf } from '../audit.js'
 import { STORE_PLAN } from '../governance/plans.js'
-import { type NewContent, STORE_ARGUMENTS, STORE_CONTENT } from './content.js'
+import { contentRows, type NewContent, STORE_ARGUMENTS, STORE_CONTENT } from './content.js'
 import { NOTE_FINDABLE_IDS } from './findable-ids.js'
 import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
 import { appendEvent, appendEvents, type NewEvent } from './ledger.js'
@@ -243,8 +243,8 @@ function addContent(add: Add, content: readonly NewContent[], now: Date): void {
   const [first] = content
   if (first === undefined) return
   const isArguments = content.length === 1 && first.kind === 'arguments'
-  if (isArguments) add('arguments', { content_ref: first.ref, content_body: jsonText(first.body), now })
-  else add('content', { content: jsonText(content), now })
+  if (isArguments) add('arguments', { content_ref: first.ref, content_body: first.text, now })
+  else add('content', { content: contentRows(content), now })
 }
 
 function addFindable(add: Add, { fixed, head, now }: SessionRow, ids: readonly string[]): void {
