@@ -50,7 +50,8 @@ export async function startProvider(): Promise<LoopbackProvider> {
   const queue: Answer[] = []
   let fallback: ((request: RecordedRequest) => Answer | Promise<Answer>) | null = null
 
-  const server = createServer((incoming, outgoing) => {
+  // Longer than a busy machine pauses: a client must not meet a connection that is being closed.
+  const server = createServer({ keepAliveTimeout: 65_000 }, (incoming, outgoing) => {
     serve(incoming, outgoing).catch((error) => outgoing.destroy(error instanceof Error ? error : undefined))
   })
 
