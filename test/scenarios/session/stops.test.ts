@@ -191,6 +191,7 @@ proves(
     expect(session.getHealth()).toMatchObject({ status: 'inactive', bypass_detected: false })
     expect((await onServer(session.sessionId)).session).toMatchObject({ status: 'ACTIVE', activity: 'ended' })
     expect(Object.hasOwn(original.chat.completions, 'create')).toBe(false)
+    await replay(original, { contracts: [], diagnostics: () => {} }).restore()
   },
 )
 

@@ -86,10 +86,12 @@ proves(
 )
 
 proves('session.get-last-shadow-delta.shadow-only', async () => {
-  const { session, ask } = agent.start({ contracts: look })
-  agent.provider.enqueue(calls(['look']))
-  await ask(['look'])
-  expect(session.getLastShadowDelta()).toBeNull()
+  for (const compatEnforcement of ['protective', 'advisory'] as const) {
+    const { session, ask } = agent.start({ contracts: look, mode: 'enforce', compatEnforcement })
+    agent.provider.enqueue(calls(['look']))
+    await ask(['look', 'other'])
+    expect(session.getLastShadowDelta()).toBeNull()
+  }
 })
 
 proves('option.mode.shadow', 'shadow runs tools whatever was judged, and its breaker kills nothing', async () => {
@@ -165,4 +167,7 @@ proves('session.get-last-trace', async () => {
   expect(trace).toContainEqual(expect.objectContaining({ stage: 'gate', verdict: 'block' }))
   expect(JSON.stringify(trace)).not.toContain('secret-place')
   expect(Object.isFrozen(trace)).toBe(true)
+  agent.provider.enqueue(says('done'))
+  await ask(['look'])
+  expect(JSON.stringify(session.getLastTrace())).not.toContain('other')
 })
