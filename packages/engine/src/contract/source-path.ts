@@ -36,6 +36,20 @@ export function coversLocation(steps: readonly SourceStep[], location: readonly 
   return true
 }
 
+/** The same for a general path: all values there are covered. */
+export function coversPath(steps: readonly SourceStep[], path: string): boolean {
+  // A rule at `$` covers everything, also paths that cannot be read.
+  if (steps.length === 0) return true
+  const location = sourceSteps(path)
+  if (location === null) return false
+  const shared = Math.min(steps.length, location.length)
+  for (let at = 0; at < shared; at++) {
+    const step = steps[at] ?? null
+    if (step !== null && step !== location[at]) return false
+  }
+  return true
+}
+
 /** How many values the rule covers, at any depth. */
 export function countCovered(
   value: JsonValue,

@@ -1,7 +1,7 @@
 import type { ResultColumn, SourceOrigin, SourceRule, ValueKind, ValueSource } from '@countersign/protocol'
 import { saltedHash } from '../json/hash.js'
 import { spendOnJudging } from '../text/judging-budget.js'
-import type { SourceStep } from './source-path.js'
+import { coversPath, type SourceStep } from './source-path.js'
 
 /** A rule about where the values of an argument may come from, with its path parsed. */
 export interface PreparedSource {
@@ -15,9 +15,23 @@ export interface PreparedSource {
 export interface SourceContext {
   /** Null for a tool without described results. */
   columnsOf(tool: string): readonly ResultColumn[] | null
-  /** True for a tool whose own arguments have source rules, so that they can vouch for later ones. */
-  isGuarded(tool: string): boolean
+  /** True for an argument that has a source rule itself, so that it can vouch for later ones; by its general path. */
+  isGuarded(tool: string, path: string): boolean
 }
+
+/** Whether what stood in an argument was judged: by the rule that names it, otherwise by the most specific one. */
+export function isGuardedBy(sources: readonly PreparedSource[], path: string): boolean {
+  spendOnJudging(sources.length * STEPS_OF_PATH)
+  let closest: PreparedSource | undefined
+  for (const source of sources) {
+    if (source.rule.path === path) return source.rule.role !== 'choice'
+    if (!coversPath(source.steps, path)) continue
+    if (closest === undefined || source.steps.length > closest.steps.length) closest = source
+  }
+  return closest !== undefined && closest.rule.role !== 'choice'
+}
+
+const STEPS_OF_PATH = 8
 
 const UNJUDGED_KINDS: ReadonlySet<ValueKind> = new Set(['empty', 'boolean', 'number', 'date'])
 

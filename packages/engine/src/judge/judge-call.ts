@@ -1,7 +1,7 @@
 import type { Block, CallFlow, CheckpointTrigger, ContractFailure, JsonObject } from '@countersign/protocol'
 import { checkInvariants } from '../contract/check-invariant.js'
 import type { Plan, PreparedContract } from '../contract/plan.js'
-import type { SourceContext } from '../contract/source-rule.js'
+import { isGuardedBy, type SourceContext } from '../contract/source-rule.js'
 import { saltedHash } from '../json/hash.js'
 import type { ReadResponse } from '../response/read-response.js'
 import { type ResponseView, viewResponse } from '../response/response-view.js'
@@ -137,7 +137,7 @@ function violationsOf(
   if (contract.sources.length === 0) return []
   const context: SourceContext = {
     columnsOf: (tool) => plan.contracts.get(tool)?.definition.columns ?? null,
-    isGuarded: (tool) => (plan.contracts.get(tool)?.sources ?? []).length > 0,
+    isGuarded: (tool, path) => isGuardedBy(plan.contracts.get(tool)?.sources ?? [], path),
   }
   return judgeSources(contract.sources, { arguments: args, flow }, context)
 }

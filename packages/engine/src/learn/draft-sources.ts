@@ -223,7 +223,7 @@ function placesOf(
 /** Trusted without being a habit: the user, a judged argument, an identifier cell. */
 export function vouches([seen, tool, path]: Place, kind: ValueKind, context: SourceContext): boolean {
   if (seen === 'user') return true
-  if (seen === 'argument') return context.isGuarded(tool)
+  if (seen === 'argument') return context.isGuarded(tool, path)
   return isIdentifierCell({ seen, tool, path }, kind, context)
 }
 

@@ -9,7 +9,7 @@ import {
 } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { sourceSteps } from '../../contract/source-path.js'
-import { knownHash, type PreparedSource, type SourceContext } from '../../contract/source-rule.js'
+import { isGuardedBy, knownHash, type PreparedSource, type SourceContext } from '../../contract/source-rule.js'
 import { flowOf } from '../../flows/flows.js'
 import { newTrail, sawResult, sawUser } from '../../flows/trail.js'
 import { kindOf } from '../../json/value-kind.js'
@@ -255,4 +255,25 @@ describe('judgeSources', () => {
       expect(judged('$.body', { body }, { role: 'content' })).toEqual([])
     })
   })
+})
+
+test('an argument vouches for later ones where a rule judged it, the closest one if several do', () => {
+  const rule = (path: string, more: Partial<SourceRule> = {}) =>
+    prepared({ path, from: ['user'], otherwise: 'block', ...more })
+  const one = [rule('$.to[*]'), rule('$.address.city')]
+  expect(['$.to[*]', '$.to', '$.address.city', '$.address.city.name'].map((path) => isGuardedBy(one, path))).toEqual([
+    true,
+    true,
+    true,
+    true,
+  ])
+  expect(['$.body', '$.address.street', '$.toes', '$[*]'].map((path) => isGuardedBy(one, path))).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ])
+  const all = [rule('$'), rule('$.list', { role: 'choice' })]
+  expect(['$.body', '$.list', '$.list[*]'].map((path) => isGuardedBy(all, path))).toEqual([true, false, false])
+  expect(isGuardedBy([], '$.to')).toBe(false)
 })

@@ -134,7 +134,7 @@ const textsOf = (kind: ValueKind, sources: readonly ValueSource[], context: Sour
 /** The user, a field of a result, an argument that was judged, or a place that the rule lists. */
 function isExplained({ from }: SourceRule, part: Pick<Part, 'kind' | 'sources'>, context: SourceContext): boolean {
   return part.sources.some((source) => {
-    if (source.seen === 'argument') return context.isGuarded(source.tool)
+    if (source.seen === 'argument') return context.isGuarded(source.tool, source.path)
     if (!isText(part.kind, source, context)) return true
     return from.some((origin) => typeof origin === 'object' && 'result' in origin && comesFrom(source, origin))
   })
@@ -210,7 +210,7 @@ function allows(
 ): boolean {
   if (origin === 'user') return part.sources.some(({ seen }) => seen === 'user')
   if (origin === 'argument')
-    return part.sources.some((source) => source.seen === 'argument' && context.isGuarded(source.tool))
+    return part.sources.some((source) => source.seen === 'argument' && context.isGuarded(source.tool, source.path))
   if (origin === 'identifier') return part.sources.some((source) => isIdentifierCell(source, part.kind, context))
   if (origin === 'known') return rule.known !== undefined && known.has(knownHash(rule.known.salt, rule.path, part.text))
   if (origin === 'generated') return part.sources.length === 0 && !incomplete
