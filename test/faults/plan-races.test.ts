@@ -1,5 +1,6 @@
 import type { PlanDetail } from '@countersign/protocol'
 import { beforeAll, expect, test } from 'vitest'
+import { proves } from '../support/proves.js'
 import { createMailbox } from '../support/runtime/mailbox.js'
 import { Person } from '../support/runtime/person.js'
 import type { Api } from '../support/runtime/runtime.js'
@@ -63,6 +64,26 @@ test('of two edits of what both windows showed one is saved, and the other gets 
     expect(answers.find(({ status }) => status === 409)?.code).toBe('PLAN_CHANGED')
     const saved = answers.find(({ status }) => status === 200)?.body.plan.compiled_hash
     expect((await windows[0].call('loadPlan', { params: params(draft) })).body.plan.compiled_hash).toBe(saved)
+  }
+})
+
+proves('people.edits.none-lost', 'of two edits that differ in comments only one is saved, too', async () => {
+  const draft = await submit('commented', 5)
+  const save = (person: Person, note: string, files_hash: string) =>
+    person.call('editPlan', { params: params(draft), body: { files: filesOf(5, note), files_hash } })
+  const load = async () => (await windows[0].call('loadPlan', { params: params(draft) })).body
+  for (let round = 0; round < 5; round++) {
+    const { files_hash } = await load()
+    const answers = await Promise.all(windows.map((person, at) => save(person, `round ${round}, ${at}`, files_hash)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
+    const refused = answers.findIndex(({ status }) => status === 409)
+    expect(answers[refused]?.code).toBe('PLAN_CHANGED')
+    // One after the other, whoever comes second saw what is no longer there.
+    const late = await save(windows[0], 'late', files_hash)
+    expect([late.status, late.code]).toEqual([409, 'PLAN_CHANGED'])
+    const saved = await load()
+    expect(saved.files[0]?.text).toContain(`# round ${round}, ${1 - refused}`)
+    expect([saved.plan.compiled_hash, saved.files_hash === files_hash]).toEqual([draft.plan.compiled_hash, false])
   }
 })
 

@@ -329,6 +329,25 @@ describe('agents and limits', () => {
     ])
   })
 
+  proves('people.agents.unnamed', async () => {
+    const one = await join()
+    const load = async () => (await one.person.call('listAgents')).body
+    expect((await load()).unnamed).toBeNull()
+    const named = await openSession(one.api, { agent: 'named' })
+    await named.turn([LOOKUP])
+    expect((await load()).unnamed).toBeNull()
+    const session = await openSession(one.api)
+    await session.turn([LOOKUP])
+    await session.decide([refund(900)])
+    await one.person.call('killSessionByPerson', { params: { session_id: session.sessionId }, body: {} })
+    const { agents, unnamed } = await load()
+    expect(agents.map(({ agent }) => agent)).toEqual(['named'])
+    expect(unnamed).toMatchObject({ sessions: 1, calls: { enforced: 2 } })
+    expect(unnamed?.health).toMatchObject({ status: 'degraded', blocked_calls: 1, killed: 1 })
+    const overview = (await one.person.call('loadOverview', { query: { range: '30d' } })).body
+    expect(overview.agents.find(({ agent }) => agent === null)).toMatchObject({ sessions: 1, allowed: 1, blocked: 1 })
+  })
+
   test('limits show the quota, what is left in the buckets, runs and keys', async () => {
     const one = await join()
     await one.api.loadSession({ params: { session_id: 'none' } })

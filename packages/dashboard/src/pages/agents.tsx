@@ -1,5 +1,6 @@
-import type { AgentRow } from '@countersign/protocol'
+import type { AgentRow, UnnamedAgents } from '@countersign/protocol'
 import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { useApi } from '../api/use-api.js'
 import { Badge } from '../components/basic/badge.js'
 import { Bar } from '../components/basic/bar.js'
@@ -21,7 +22,7 @@ export function AgentsPage() {
     >
       <Loaded reading={agents} rows={4}>
         {(data) =>
-          data.agents.length === 0 ? (
+          data.agents.length === 0 && data.unnamed === null ? (
             <FirstSteps />
           ) : (
             <>
@@ -34,6 +35,7 @@ export function AgentsPage() {
                 {data.agents.map((agent) => (
                   <AgentCard key={agent.agent} agent={agent} />
                 ))}
+                {data.unnamed === null ? null : <UnnamedCard unnamed={data.unnamed} />}
               </div>
             </>
           )
@@ -48,16 +50,7 @@ function AgentCard({ agent }: { agent: AgentRow }) {
   const coverage = coverageWords(agent)
   return (
     <section className="panel agent">
-      <header className="panel-header">
-        <h2>
-          <Text value={agent.agent} />
-        </h2>
-        <Badge tone={HEALTH[agent.health.status].tone}>{HEALTH[agent.health.status].word}</Badge>
-        <span className="panel-aside">
-          {agent.last_seen === null ? 'never seen' : 'last seen '}
-          {agent.last_seen === null ? null : <Ago at={agent.last_seen} />}
-        </span>
-      </header>
+      <CardHeader title={<Text value={agent.agent} />} activity={agent} />
       <p className="agent-coverage">
         <span className="tile-value">{coverage.value}</span>
         <span className="quiet"> {coverage.words}</span>
@@ -89,7 +82,7 @@ function AgentCard({ agent }: { agent: AgentRow }) {
           </dd>
         </div>
       </dl>
-      <Health agent={agent} />
+      <Health whose={{ agent: agent.agent }} activity={agent} />
       <SetAside agent={agent} />
       <ul className="agent-environments">
         {agent.environments.map((entry) => (
@@ -121,6 +114,47 @@ function AgentCard({ agent }: { agent: AgentRow }) {
   )
 }
 
+/** Sessions that were given no name: their calls are counted here, and what they teach under the default name. */
+function UnnamedCard({ unnamed }: { unnamed: UnnamedAgents }) {
+  const period = { ...since(unnamed.since), unnamed: '1' }
+  return (
+    <section className="panel agent">
+      <CardHeader title="Without a name" activity={unnamed} />
+      <p className="quiet">
+        Sessions without the option <code>agent</code>. Their contracts are learned, and their plan is looked up, under
+        the name <code>default</code>.
+      </p>
+      <dl className="agent-calls">
+        <div title="decided before they ran, in the last 30 days">
+          <dt>enforced</dt>
+          <dd className="number">
+            <Link to="/calls" search={period} data-count={unnamed.calls.enforced}>
+              {count(unnamed.calls.enforced)}
+            </Link>
+          </dd>
+        </div>
+      </dl>
+      <Health whose={{ unnamed: '1' }} activity={unnamed} />
+      <p className="agent-links">
+        <Link to="/sessions" search={period} data-count={unnamed.sessions}>
+          {plural(unnamed.sessions, 'session')} in 30 days
+        </Link>
+      </p>
+    </section>
+  )
+}
+
+const CardHeader = ({ title, activity: { health, last_seen } }: { title: ReactNode; activity: UnnamedAgents }) => (
+  <header className="panel-header">
+    <h2>{title}</h2>
+    <Badge tone={HEALTH[health.status].tone}>{HEALTH[health.status].word}</Badge>
+    <span className="panel-aside">
+      {last_seen === null ? 'never seen' : 'last seen '}
+      {last_seen === null ? null : <Ago at={last_seen} />}
+    </span>
+  </header>
+)
+
 /** Coverage is measured on captured calls; decided ones that were not captured are still calls. */
 function coverageWords({ coverage, calls }: AgentRow): { value: string; words: string; share: number } {
   const isSilent = calls.enforced + calls.observed === 0
@@ -132,7 +166,11 @@ function coverageWords({ coverage, calls }: AgentRow): { value: string; words: s
     return { value: percent(coverage), words: 'of its captured calls have a contract', share: coverage }
   return isSilent
     ? { value: 'No calls', words: 'yet', share: 0 }
-    : { value: count(calls.enforced), words: 'calls decided; none was captured, so coverage is not known', share: 0 }
+    : {
+        value: count(calls.enforced),
+        words: `${calls.enforced === 1 ? 'call' : 'calls'} decided; none was captured, so coverage is not known`,
+        share: 0,
+      }
 }
 
 const HEALTH = {
@@ -155,7 +193,8 @@ function SetAside({ agent: { set_aside } }: { agent: AgentRow }) {
 }
 
 /** Problems of the last 30 days, each with a link to its sessions. */
-function Health({ agent: { agent, calls, health, since: from } }: { agent: AgentRow }) {
+function Health({ whose, activity }: { whose: Readonly<Record<string, string>>; activity: UnnamedAgents }) {
+  const { calls, health, since: from } = activity
   const period = since(from)
   const troubles = [
     { status: 'RECOVERING', sessions: health.recovering, words: 'with calls in doubt' },
@@ -167,18 +206,18 @@ function Health({ agent: { agent, calls, health, since: from } }: { agent: Agent
       {calls.enforced === 0 ? (
         'No calls decided'
       ) : (
-        <Link to="/calls" search={{ ...period, agent, decision: 'block' }} data-count={health.blocked_calls}>
+        <Link to="/calls" search={{ ...period, ...whose, decision: 'block' }} data-count={health.blocked_calls}>
           {plural(health.blocked_calls, 'call')} blocked, {percent(health.blocked_calls / calls.enforced)} of those
           decided
         </Link>
       )}
       {health.unanswered_calls === 0 ? null : (
-        <Link to="/calls" search={{ agent, decision: 'unanswered' }} data-count={health.unanswered_calls}>
+        <Link to="/calls" search={{ ...whose, decision: 'unanswered' }} data-count={health.unanswered_calls}>
           {plural(health.unanswered_calls, 'call')} unanswered
         </Link>
       )}
       {troubles.map(({ status, sessions, words }) => (
-        <Link key={status} to="/sessions" search={{ ...period, agent, status }} data-count={sessions}>
+        <Link key={status} to="/sessions" search={{ ...period, ...whose, status }} data-count={sessions}>
           {plural(sessions, 'session')} {words}
         </Link>
       ))}

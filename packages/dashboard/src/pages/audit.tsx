@@ -4,6 +4,7 @@ import { useApi } from '../api/use-api.js'
 import { Badge, type Tone } from '../components/basic/badge.js'
 import { Name, Text } from '../components/basic/text.js'
 import { Freshness, Page } from '../components/layout/page.js'
+import { Pager } from '../components/layout/pager.js'
 import { Empty, Loaded } from '../components/layout/states.js'
 import { fullTime } from '../text/format.js'
 
@@ -48,8 +49,8 @@ export const ACTIONS: Record<AuditEntry['action'], string> = {
 }
 
 export function AuditPage() {
-  const { cursor } = useSearch({ from: '/signed-in/audit' })
-  const audit = useApi('listAudit', { query: { cursor } }, { pollMs: 10_000, keepLast: true })
+  const search = useSearch({ from: '/signed-in/audit' })
+  const audit = useApi('listAudit', { query: { cursor: search.cursor } }, { pollMs: 10_000, keepLast: true })
   return (
     <Page
       title="Audit trail"
@@ -65,22 +66,7 @@ export function AuditPage() {
           ) : (
             <>
               <AuditTable entries={items} />
-              <div className="pager">
-                {cursor === undefined ? (
-                  <span />
-                ) : (
-                  <Link to="/audit" search={{}} className="button button-plain">
-                    Newest
-                  </Link>
-                )}
-                {next === null ? (
-                  <span className="quiet">No older entries</span>
-                ) : (
-                  <Link to="/audit" search={{ cursor: next }} className="button button-plain">
-                    Older entries
-                  </Link>
-                )}
-              </div>
+              <Pager to="/audit" search={search} what="entries" next={next} />
             </>
           )
         }
@@ -165,7 +151,7 @@ function Subject({ entry: { action, subject } }: { entry: AuditEntry }) {
       </Link>
     )
   }
-  if (action.startsWith('plan_')) {
+  if (action.startsWith('plan_') || action === 'run_started') {
     return (
       <Link to="/plans/$planId" params={{ planId: subject }}>
         <Name value={subject} />

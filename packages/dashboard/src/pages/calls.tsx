@@ -7,6 +7,7 @@ import { Name, Text } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
 import { Select } from '../components/form/field.js'
 import { Freshness, Page } from '../components/layout/page.js'
+import { Pager } from '../components/layout/pager.js'
 import { Empty, Loaded } from '../components/layout/states.js'
 import { REASON_OPTIONS, reasonTitle } from '../text/reasons.js'
 import { AgentFilter, ANY, PeriodFilter, type Search, TextFilter } from './sessions/filter-fields.js'
@@ -83,22 +84,7 @@ export function CallsPage() {
           ) : (
             <>
               <CallsTable rows={items} />
-              <div className="pager">
-                {cursor === undefined ? (
-                  <span />
-                ) : (
-                  <Link to="/calls" search={{ ...search, cursor: '' }} className="button button-plain">
-                    Newest
-                  </Link>
-                )}
-                {next === null ? (
-                  <span className="quiet">No older calls</span>
-                ) : (
-                  <Link to="/calls" search={{ ...search, cursor: next }} className="button button-plain">
-                    Older calls
-                  </Link>
-                )}
-              </div>
+              <Pager to="/calls" search={search} what="calls" next={next} />
             </>
           )
         }

@@ -1,4 +1,4 @@
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import type { Answer } from '../api/api.js'
 import { useApi } from '../api/use-api.js'
 import { Badge } from '../components/basic/badge.js'
@@ -6,6 +6,7 @@ import { Button } from '../components/basic/button.js'
 import { Name, Text } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
 import { Freshness, Page } from '../components/layout/page.js'
+import { Pager } from '../components/layout/pager.js'
 import { Empty, Loaded } from '../components/layout/states.js'
 import { AgentFilter, type Search, TextFilter } from './sessions/filter-fields.js'
 
@@ -50,22 +51,7 @@ export function CapturesPage() {
           ) : (
             <>
               <CapturesTable rows={items} />
-              <div className="pager">
-                {cursor === undefined ? (
-                  <span />
-                ) : (
-                  <Link to="/captures" search={{ ...search, cursor: '' }} className="button button-plain">
-                    Newest
-                  </Link>
-                )}
-                {next === null ? (
-                  <span className="quiet">No older captures</span>
-                ) : (
-                  <Link to="/captures" search={{ ...search, cursor: next }} className="button button-plain">
-                    Older captures
-                  </Link>
-                )}
-              </div>
+              <Pager to="/captures" search={search} what="captures" next={next} />
             </>
           )
         }

@@ -2,8 +2,7 @@ import type { ToolPin } from '@countersign/protocol'
 import { useState } from 'react'
 import { useApi, useChange } from '../api/use-api.js'
 import { Button } from '../components/basic/button.js'
-import { CodeBlock } from '../components/basic/code-block.js'
-import { Name } from '../components/basic/text.js'
+import { Name, Text } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
 import { ConfirmDialog } from '../components/form/confirm-dialog.js'
 import { Panel } from '../components/layout/page.js'
@@ -46,8 +45,8 @@ function ChangedTool({ pin }: { pin: ToolPin }) {
         <Button onClick={() => setIsAsking(true)}>Approve the change</Button>
       </div>
       <div className="two-definitions">
-        <CodeBlock title="Approved" code={JSON.stringify(definition, null, 2)} />
-        <CodeBlock title="Now" code={JSON.stringify(changed.definition, null, 2)} />
+        <Definition title="Approved" of={definition} besides={changed.definition} />
+        <Definition title="Now" of={changed.definition} besides={definition} />
       </div>
       {isAsking ? (
         <ConfirmDialog
@@ -65,3 +64,33 @@ function ChangedTool({ pin }: { pin: ToolPin }) {
     </li>
   )
 }
+
+interface DefinitionProps {
+  readonly title: string
+  readonly of: ToolPin['definition']
+  readonly besides: ToolPin['definition']
+}
+
+/** Wrapped, so that nothing stands beyond an edge, and with the lines marked that the other definition has not. */
+function Definition({ title, of, besides }: DefinitionProps) {
+  const other = new Set(linesOf(besides))
+  return (
+    <figure className="code-block">
+      <figcaption>{title}</figcaption>
+      <pre>
+        {linesOf(of).map((line, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: equal lines differ by their place only
+          <code key={at} className={other.has(line) ? undefined : 'line-changed'}>
+            <Text value={line} />
+          </code>
+        ))}
+      </pre>
+    </figure>
+  )
+}
+
+/** Without commas at the ends: a line does not differ because another follows it. */
+const linesOf = (definition: ToolPin['definition']): string[] =>
+  JSON.stringify(definition, null, 2)
+    .split('\n')
+    .map((line) => line.replace(/,$/, ''))

@@ -237,7 +237,7 @@ function Agents({ overview }: { overview: Overview }) {
               </Link>
             </td>
             <td className="right number">{count(entry.sessions)}</td>
-            <td className="right number">
+            <td className="right number nowrap">
               {entry.blocked === 0 ? (
                 '0'
               ) : (

@@ -8,6 +8,7 @@ import { Text } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
 import { Select } from '../components/form/field.js'
 import { Freshness, Page } from '../components/layout/page.js'
+import { Pager } from '../components/layout/pager.js'
 import { Empty, Loaded } from '../components/layout/states.js'
 import { plural } from '../text/format.js'
 import { submitSnippet } from '../text/snippets.js'
@@ -72,14 +73,7 @@ export function PlansPage() {
           ) : (
             <>
               <PlansTable rows={items} />
-              <div className="pager">
-                <span />
-                {next === null ? null : (
-                  <Link to="/plans" search={{ ...search, cursor: next }} className="button button-plain">
-                    Older plans
-                  </Link>
-                )}
-              </div>
+              <Pager to="/plans" search={search} what="plans" next={next} />
             </>
           )
         }

@@ -9,6 +9,7 @@ import { Name, Text } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
 import { FirstSteps } from '../components/layout/first-steps.js'
 import { Freshness, Page } from '../components/layout/page.js'
+import { Pager } from '../components/layout/pager.js'
 import { Empty, Loaded } from '../components/layout/states.js'
 import { count } from '../text/format.js'
 import { reasonTitle } from '../text/reasons.js'
@@ -58,22 +59,7 @@ export function SessionsPage() {
                   })
                 }
               />
-              <div className="pager">
-                {cursor === undefined ? (
-                  <span />
-                ) : (
-                  <Link to="/sessions" search={{ ...search, cursor: '' }} className="button button-plain">
-                    {order === 'newest' ? 'Newest' : 'Oldest'}
-                  </Link>
-                )}
-                {next === null ? (
-                  <span className="quiet">No {order === 'newest' ? 'older' : 'newer'} sessions</span>
-                ) : (
-                  <Link to="/sessions" search={{ ...search, cursor: next }} className="button button-plain">
-                    {order === 'newest' ? 'Older' : 'Newer'} sessions
-                  </Link>
-                )}
-              </div>
+              <Pager to="/sessions" search={search} what="sessions" next={next} order={order} />
             </>
           ) : filtered ? (
             <Empty title="No matching sessions">
@@ -101,7 +87,9 @@ const SessionsTable = ({ rows, order, onOrder }: SessionsTableProps) => (
   <table className="table table-cards">
     <thead>
       <tr>
-        <th scope="col">Session</th>
+        <th scope="col" className="column-id">
+          Session
+        </th>
         <th scope="col">State</th>
         <th scope="col" className="right">
           Allowed

@@ -6,13 +6,14 @@ import { CodeBlock } from '../components/basic/code-block.js'
 import { Name } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
 import { Freshness, Page } from '../components/layout/page.js'
+import { Pager } from '../components/layout/pager.js'
 import { Empty, Loaded } from '../components/layout/states.js'
 import { count } from '../text/format.js'
 import { workflowSnippet } from '../text/snippets.js'
 
 export function WorkflowsPage() {
-  const { cursor } = useSearch({ from: '/signed-in/workflows' })
-  const workflows = useApi('listWorkflows', { query: { cursor } }, { pollMs: 8_000, keepLast: true })
+  const search = useSearch({ from: '/signed-in/workflows' })
+  const workflows = useApi('listWorkflows', { query: { cursor: search.cursor } }, { pollMs: 8_000, keepLast: true })
   const disabled = workflows.error?.code === 'WORKFLOWS_DISABLED'
   return (
     <Page
@@ -36,14 +37,7 @@ export function WorkflowsPage() {
             ) : (
               <>
                 <WorkflowsTable rows={items} />
-                <div className="pager">
-                  <span />
-                  {next === null ? null : (
-                    <Link to="/workflows" search={{ cursor: next }} className="button button-plain">
-                      Older workflows
-                    </Link>
-                  )}
-                </div>
+                <Pager to="/workflows" search={search} what="workflows" next={next} />
               </>
             )
           }

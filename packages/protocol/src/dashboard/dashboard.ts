@@ -98,16 +98,13 @@ export const overviewReply = z.strictObject({
 })
 export type OverviewView = z.infer<typeof overviewReply>
 
-export const agentRowSchema = z.strictObject({
-  agent: z.string(),
+/** What was done under one name, or under none. */
+const agentActivity = {
   /** The numbers count from here on: the last 30 days. */
   since: timeSchema,
   sessions: z.int(),
   last_seen: timeSchema.nullable(),
-  calls: z.strictObject({ enforced: z.int(), observed: z.int(), ungoverned: z.int() }),
-  /** Share of captured calls that a contract judged, or whose tool has an approved one. Null: none was captured. */
-  coverage: z.number().nullable(),
-  /** Over its sessions that started in the last 30 days. */
+  /** Over the sessions that started in the last 30 days. */
   health: z.strictObject({
     /**
      * Degraded: a session was killed or compromised, has calls in doubt or unanswered, or a tenth of the calls is
@@ -120,6 +117,14 @@ export const agentRowSchema = z.strictObject({
     compromised: z.int(),
     killed: z.int(),
   }),
+}
+
+export const agentRowSchema = z.strictObject({
+  agent: z.string(),
+  ...agentActivity,
+  calls: z.strictObject({ enforced: z.int(), observed: z.int(), ungoverned: z.int() }),
+  /** Share of captured calls that a contract judged, or whose tool has an approved one. Null: none was captured. */
+  coverage: z.number().nullable(),
   /** Captures that nobody learns from any more, because learning from them failed again and again; and why, of the last. */
   set_aside: z.strictObject({ captures: z.int(), reason: z.string().nullable() }),
   environments: z.array(
@@ -132,6 +137,13 @@ export const agentRowSchema = z.strictObject({
   ),
 })
 export type AgentRow = z.infer<typeof agentRowSchema>
+
+/** Sessions without an agent's name. What they teach, and the plans that govern them, are those of `default`. */
+export const unnamedAgentsSchema = z.strictObject({
+  ...agentActivity,
+  calls: z.strictObject({ enforced: z.int() }),
+})
+export type UnnamedAgents = z.infer<typeof unnamedAgentsSchema>
 
 export const workflowRowSchema = z.strictObject({
   workflow_id: z.string(),
@@ -193,7 +205,12 @@ export const dashboardRoutes = {
     path: '/api/dashboard/agents',
     summary: 'Agents with coverage and attachment by environment',
     /** `total`: how many agents there are; the list has at most 200, those seen last. */
-    reply: z.strictObject({ agents: z.array(agentRowSchema), total: z.int() }),
+    reply: z.strictObject({
+      agents: z.array(agentRowSchema),
+      total: z.int(),
+      /** Null where every session has a name. */
+      unnamed: unnamedAgentsSchema.nullable(),
+    }),
   },
   listSessions: {
     ...view,

@@ -61,6 +61,8 @@ export const planDetailSchema = z.strictObject({
   plan: planRowSchema,
   /** The contracts as files a person can read and edit. */
   files: z.array(z.strictObject({ file: z.string(), text: z.string() })),
+  /** Names this version of the files to the letter; versions that differ in comments have the same `compiled_hash`. */
+  files_hash: hashSchema,
   running: planRowSchema.nullable(),
   changes: z.array(planChangeSchema),
   blockers: z.array(planRemarkSchema),
@@ -170,8 +172,15 @@ export const governanceRoutes = {
     path: '/api/dashboard/plans/:plan_id/files',
     summary: 'Replace the files of a draft',
     params: planPath,
-    /** Requires the hash of the edited version, so that no concurrent change is lost. */
-    body: z.strictObject({ files: packFiles, compiled_hash: hashSchema.optional() }),
+    /**
+     * Requires the hash of the edited version, so that no concurrent change is lost: `files_hash` to the letter,
+     * `compiled_hash` for what the contracts mean.
+     */
+    body: z.strictObject({
+      files: packFiles,
+      files_hash: hashSchema.optional(),
+      compiled_hash: hashSchema.optional(),
+    }),
     reply: planDetailSchema,
   },
   approvePlan: {

@@ -13,6 +13,7 @@ import {
 import { storePlan } from '../store/governance/plans.js'
 import { asCustomer, customerContracts } from './customer-contracts.js'
 import { detailOf } from './detail-of.js'
+import { hashOfFiles } from './plan-detail.js'
 import { readPack } from './read-pack.js'
 
 /** Replaces the files of a draft. What a person changed is theirs: learning does not touch it again. */
@@ -21,10 +22,11 @@ export async function editPlan(ctx: UserContext, { params, body }: Input<Routes[
   const plan = await findGovernancePlan(ctx.app.database.sql, tenantId, params.plan_id)
   if (plan === null) throw new ApiError('NOT_FOUND')
   if ((body.compiled_hash ?? plan.compiledHash) !== plan.compiledHash) throw refusalOf(plan)
+  if (body.files_hash !== undefined && body.files_hash !== hashOfFiles(plan.files)) throw refusalOf(plan)
   const before = new Map(plan.files.map(({ file, text }) => [file, text]))
   const files = body.files.map((given) => (before.get(given.file) === given.text ? given : asCustomer(given)))
   const pack = await readPack(ctx, files)
-  const { agent, planId, compiledHash: replaces } = plan
+  const { agent, planId, files: replaces } = plan
   const contracts = pack.compiled_session.contracts.length
   const isStored = await inTransaction(ctx, async (tx) => {
     // The draft before the plan, as an approval takes them: in another order each would wait for the other.

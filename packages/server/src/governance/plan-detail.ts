@@ -1,8 +1,10 @@
 import { analyzePlan, describeNote, diffPlans, type Steps } from '@countersign/engine'
 import type { CompiledSession, PlanDetail, PlanRates, PlanRow } from '@countersign/protocol'
+import { sha256 } from '../base/crypto/secrets.js'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../context/work.js'
 import {
+  filesText,
   findPlanBefore,
   findPlansOf,
   type GovernancePlan,
@@ -60,6 +62,7 @@ export function planDetail(
   return {
     plan: planRow(plan),
     files: plan.files,
+    files_hash: hashOfFiles(plan.files),
     running: running === null ? null : planRow(running),
     changes,
     blockers,
@@ -67,6 +70,8 @@ export function planDetail(
     rates,
   }
 }
+
+export const hashOfFiles = (files: readonly PlanFile[]): string => sha256(filesText(files)).toString('hex')
 
 export const planRow = (plan: GovernancePlan): PlanRow => ({
   plan_id: plan.planId,

@@ -48,7 +48,8 @@ export function Backtest({ detail: { plan } }: { detail: PlanDetail }) {
       <FormProblem problem={start.error ?? run.error} />
       {view === null || busy ? null : (
         <p className="quiet">
-          Run <Name value={view.run_id} />, <Ago at={view.created_at} />. An approval cites it.
+          Run <Name value={view.run_id} />, <Ago at={view.created_at} />.
+          {plan.state === 'draft' ? ' An approval cites it.' : ''}
         </p>
       )}
       {busy ? <Loading rows={2} label="The backtest runs" /> : view === null ? null : <Result run={view} />}

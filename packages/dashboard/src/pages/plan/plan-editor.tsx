@@ -18,9 +18,9 @@ interface PlanEditorProps {
 
 /** The files of a draft as text. Edits are kept until they are saved or discarded. */
 export function PlanEditor({ detail, onDone }: PlanEditorProps) {
-  const { plan, files: saved } = detail
+  const { plan, files: saved, files_hash: hash } = detail
   const [draft, setDraft] = useState<UnsavedDraft>(
-    () => loadUnsaved(plan.plan_id) ?? { hash: plan.compiled_hash, base: saved, files: saved },
+    () => loadUnsaved(plan.plan_id) ?? { hash, base: saved, files: saved },
   )
   const edit = useChange('editPlan', ['loadPlan', 'listContracts', 'listAudit'])
   const take = (next: UnsavedDraft) => {
@@ -30,7 +30,7 @@ export function PlanEditor({ detail, onDone }: PlanEditorProps) {
   const setFiles = (files: readonly MergedFile[]) => take({ ...draft, files })
   const merge = () => {
     edit.reset()
-    take({ hash: plan.compiled_hash, base: saved, files: mergeFiles(draft.base, draft.files, saved) })
+    take({ hash, base: saved, files: mergeFiles(draft.base, draft.files, saved) })
   }
   const leave = () => {
     dropUnsaved(plan.plan_id)
@@ -38,20 +38,11 @@ export function PlanEditor({ detail, onDone }: PlanEditorProps) {
   }
   const save = () => {
     const files = draft.files.map(({ file, text }) => ({ file, text }))
-    edit.mutate({ params: { plan_id: plan.plan_id }, body: { files, compiled_hash: draft.hash } }, { onSuccess: leave })
+    edit.mutate({ params: { plan_id: plan.plan_id }, body: { files, files_hash: draft.hash } }, { onSuccess: leave })
   }
   const undecided = draft.files.filter(({ theirs }) => theirs !== undefined).length
   return (
     <div className="form">
-      {draft.hash === plan.compiled_hash ? null : (
-        <div className="strip strip-warn" role="status">
-          <span>
-            This draft was changed by somebody else after you began. Merge their changes into yours to save; files that
-            both of you changed are shown side by side.
-          </span>
-          <Button onClick={merge}>Merge their changes</Button>
-        </div>
-      )}
       {draft.files.map((file, at) => (
         <FileField
           key={file.file}
@@ -68,6 +59,15 @@ export function PlanEditor({ detail, onDone }: PlanEditorProps) {
       ))}
       <AddFile names={draft.files.map(({ file }) => file)} onAdd={(file) => setFiles([...draft.files, file])} />
       <FormProblem problem={problemOf(edit.error)} />
+      {draft.hash === hash ? null : (
+        <div className="strip strip-warn" role="status">
+          <span>
+            This draft was changed by somebody else after you began. Merge their changes into yours to save; files that
+            both of you changed are shown side by side.
+          </span>
+          <Button onClick={merge}>Merge their changes</Button>
+        </div>
+      )}
       <div className="dialog-actions">
         <Button onClick={leave}>Discard</Button>
         <Button
@@ -84,7 +84,7 @@ export function PlanEditor({ detail, onDone }: PlanEditorProps) {
   )
 }
 
-/** A conflict is told by the strip above the files, once the page has loaded what the others saved. */
+/** A conflict is told by the strip above the buttons, once the page has loaded what the others saved. */
 const problemOf = (error: ApiProblem | null): ApiProblem | null => (error?.code === 'PLAN_CHANGED' ? null : error)
 
 interface FileFieldProps {

@@ -60,7 +60,7 @@ function Measured({ measured: { sessions, asked, blocked } }: { measured: NonNul
 }
 
 /** The share of requests with a question about an unusual call is the owner's to choose. */
-function ChooseAlpha({ detail: { plan, files }, rates }: { detail: PlanDetail; rates: Rates }) {
+function ChooseAlpha({ detail: { plan, files, files_hash }, rates }: { detail: PlanDetail; rates: Rates }) {
   const edit = useChange('editPlan', ['loadPlan', 'listAudit'])
   const session = files.find(({ file }) => file === 'session.yaml')
   if (session === undefined || !ALPHA.test(session.text)) return null
@@ -68,7 +68,7 @@ function ChooseAlpha({ detail: { plan, files }, rates }: { detail: PlanDetail; r
     const text = session.text.replace(ALPHA, `$1${alpha}`)
     const body = {
       files: files.map((file) => (file.file === session.file ? { ...file, text } : file)),
-      compiled_hash: plan.compiled_hash,
+      files_hash,
     }
     edit.mutate({ params: { plan_id: plan.plan_id }, body })
   }

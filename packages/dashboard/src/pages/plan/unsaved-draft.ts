@@ -2,7 +2,7 @@ import type { MergedFile, PlanFile } from './merge-files.js'
 
 /** Edits that are not saved yet. They outlast the page, the tab and an expired sign-in, in this browser. */
 export interface UnsavedDraft {
-  /** What was edited: the version by its hash, and its files. */
+  /** What was edited: the version by the hash of its files, and these. */
   readonly hash: string
   readonly base: readonly PlanFile[]
   readonly files: readonly MergedFile[]

@@ -9,7 +9,7 @@ import { Field } from '../../components/form/field.js'
 export function AddLabel({ session }: { session: SessionView }) {
   const [isOpen, setOpen] = useState(false)
   const [label, setLabel] = useState('')
-  const add = useChange('addLabelByPerson', ['loadSessionDetail', 'loadTimeline', 'listSessions'])
+  const add = useChange('addLabelByPerson', ['loadSessionDetail', 'loadTimeline', 'listSessions', 'listAudit'])
   if (session.status === 'KILLED' || session.status === 'COMPROMISED') return null
   const close = () => {
     setOpen(false)

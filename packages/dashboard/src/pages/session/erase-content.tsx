@@ -6,7 +6,7 @@ import { ConfirmDialog } from '../../components/form/confirm-dialog.js'
 /** Deletes arguments and results permanently; the ledger holds only digests, so it can still be verified. */
 export function EraseContent({ sessionId }: { sessionId: string }) {
   const [isOpen, setOpen] = useState(false)
-  const erase = useChange('eraseContent', ['loadSessionDetail', 'loadTimeline'])
+  const erase = useChange('eraseContent', ['loadSessionDetail', 'loadTimeline', 'listAudit'])
   return (
     <>
       <Button kind="quiet" onClick={() => setOpen(true)}>

@@ -5,7 +5,13 @@ import { KillButton } from '../../components/form/kill-button.js'
 
 /** Kills a session after a confirmation. */
 export function KillSession({ session }: { session: SessionView }) {
-  const kill = useChange('killSessionByPerson', ['loadSessionDetail', 'loadTimeline', 'listSessions', 'loadOverview'])
+  const kill = useChange('killSessionByPerson', [
+    'loadSessionDetail',
+    'loadTimeline',
+    'listSessions',
+    'loadOverview',
+    'listAudit',
+  ])
   if (session.status === 'KILLED') return null
   const params = { session_id: session.session_id }
   return (

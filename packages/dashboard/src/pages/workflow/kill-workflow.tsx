@@ -10,6 +10,7 @@ export function KillWorkflow({ workflow }: { workflow: Answer<'loadWorkflowDetai
     'listWorkflows',
     'listSessions',
     'loadOverview',
+    'listAudit',
   ])
   if (workflow.status === 'KILLED') return null
   const params = { workflow_id: workflow.workflow_id }

@@ -49,6 +49,7 @@ export async function countAgents(sql: Queryable, tenantId: string, since: Date)
 }
 
 export interface TroubledSessions {
+  /** '' for none. */
   agent: string
   status: Exclude<SessionStatus, 'ACTIVE'>
   sessions: number
@@ -61,9 +62,9 @@ export async function countTroubledSessions(
   since: Date,
 ): Promise<TroubledSessions[]> {
   return sql<TroubledSessions[]>`
-    select agent, status, count(*)::int as sessions from sessions
-    where tenant_id = ${tenantId} and status <> 'ACTIVE' and created_at >= ${since} and agent is not null
-    group by agent, status`
+    select coalesce(agent, '') as agent, status, count(*)::int as sessions from sessions
+    where tenant_id = ${tenantId} and status <> 'ACTIVE' and created_at >= ${since}
+    group by 1, status`
 }
 
 export interface Attachment {

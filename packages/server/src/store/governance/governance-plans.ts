@@ -8,6 +8,9 @@ export interface PlanFile {
   text: string
 }
 
+/** As the column has them, so that versions are compared to the letter. */
+export const filesText = (files: readonly PlanFile[]): string => JSON.stringify(files)
+
 export interface GovernancePlan {
   planId: string
   agent: string
@@ -48,7 +51,7 @@ export async function insertGovernancePlan(
     insert into governance_plans
       (tenant_id, plan_id, agent, environment, state, compiled_hash, origin, files, contracts, created_at, created_by)
     values (${plan.tenantId}, ${plan.planId}, ${plan.agent}, ${plan.environment}, 'draft', ${plan.compiledHash},
-      ${plan.origin}, ${JSON.stringify(plan.files)}::text::json, ${plan.contracts}, clock_timestamp(), ${plan.createdBy})`
+      ${plan.origin}, ${filesText(plan.files)}::text::json, ${plan.contracts}, clock_timestamp(), ${plan.createdBy})`
 }
 
 /** The id of the oldest draft with these very files; null where none is open. */
@@ -60,7 +63,7 @@ export async function findOpenDraft(
     select plan_id from governance_plans
     where tenant_id = ${plan.tenantId} and agent = ${plan.agent} and environment = ${plan.environment}
       and state = 'draft' and compiled_hash = ${plan.compiledHash} and origin = ${plan.origin}
-      and files::text = ${JSON.stringify(plan.files)}
+      and files::text = ${filesText(plan.files)}
     order by created_at limit 1`
   return row?.planId ?? null
 }
@@ -133,8 +136,7 @@ export async function replaceFiles(
   change: {
     tenantId: string
     planId: string
-    /** Of the files that are replaced. */
-    replaces: string
+    replaces: readonly PlanFile[]
     compiledHash: string
     files: readonly PlanFile[]
     contracts: number
@@ -142,10 +144,10 @@ export async function replaceFiles(
 ): Promise<boolean> {
   const rows = await sql`
     update governance_plans
-    set files = ${JSON.stringify(change.files)}::text::json, compiled_hash = ${change.compiledHash},
+    set files = ${filesText(change.files)}::text::json, compiled_hash = ${change.compiledHash},
       contracts = ${change.contracts}
     where tenant_id = ${change.tenantId} and plan_id = ${change.planId} and state = 'draft'
-      and compiled_hash = ${change.replaces}
+      and files::text = ${filesText(change.replaces)}
     returning 1`
   return rows.length === 1
 }
