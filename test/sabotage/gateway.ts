@@ -156,6 +156,7 @@ export const gatewaySabotages: Bugs = {
       to: 'const batch = waiting.slice(-1)',
     },
   ],
+  'packages/gateway/src/mcp/mcp-sessions.ts': [{ breaks: 'gateway.session.ends', from: '      found.end()\n', to: '' }],
   'packages/gateway/src/mcp/mcp-routes.ts': [
     {
       breaks: 'gateway.session.ends',

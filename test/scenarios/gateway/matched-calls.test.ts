@@ -225,6 +225,9 @@ proves('gateway.claimed', "another tenant's, an ended and a killed session give 
   expect(shop.ran).toEqual([])
 })
 
+const JSON_TYPE = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+const LIST = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+
 /** A host that has only its MCP session to be known by. */
 const mcpHost = (gateway: typeof open, mcpSession: string) => {
   const headers = { authorization: `Bearer ${runtime.key}`, 'mcp-session-id': mcpSession }
@@ -232,6 +235,7 @@ const mcpHost = (gateway: typeof open, mcpSession: string) => {
   return {
     id: `ses_mcp_${createHash('sha256').update([agent, 'shop', mcpSession].join('\n')).digest('hex').slice(0, 32)}`,
     call: plainHost(gateway, { ...by, headers }),
+    list: () => fetch(url, { method: 'POST', headers: { ...headers, ...JSON_TYPE }, body: LIST }),
     end: async (more = {}) => (await fetch(url, { method: 'DELETE', headers: { ...headers, ...more } })).status,
   }
 }
@@ -262,6 +266,34 @@ proves('gateway.session.ends', 'what a host opened ends with it, and what others
   await shared.call('look', {}, null)
   const all = [asked.id, shared.id, 'ses_alone_too']
   expect(await Promise.all(all.map(activityOf))).toEqual(['running', 'running', 'running'])
+})
+
+proves('gateway.session.ends', 'a call that is still running does not open the ended session again', async () => {
+  const asked: string[] = []
+  const counting = await gateways.start(flags, {
+    fetch: (input, init) => {
+      if (String(input).includes('/api/v1/')) asked.push(`${new URL(String(input)).pathname} ${init?.body ?? ''}`)
+      return send(input, init)
+    },
+  })
+  const host = mcpHost(counting, 'four')
+  // The host is to be told what its list becomes, once the call is done.
+  await host.list()
+  let finish = (): void => {}
+  shop.answer = () =>
+    new Promise((done) => {
+      finish = () => done(null)
+    })
+  const [paying, waiting] = [host.call('pay', { amount: 1 }, null), host.call('wipe', {}, null)]
+  await expect.poll(() => shop.ran).toEqual(['pay {"amount":1}'])
+  expect(await host.end()).toBe(200)
+  finish()
+  expect(await paying).toBe('{"done":"pay"}')
+  expect(await waiting).not.toContain('done')
+  await expect.poll(() => activityOf(host.id)).toBe('ended')
+  shop.answer = null
+  expect(shop.ran).toEqual(['pay {"amount":1}'])
+  expect(asked.filter((request) => request.startsWith('/api/v1/replay/sessions {'))).toHaveLength(1)
 })
 
 proves('gateway.session.unknown', 'two gateways on one MCP session', async () => {

@@ -39,6 +39,8 @@ export interface McpSessionsOptions {
 
 /** What the hosts of one session share. */
 interface Hosted {
+  /** Whatever is still running keeps the session that it has: it opens none. */
+  end(): void
   session(): Session<unknown>
   readonly calls: ToolCalls
   readonly servers: Map<string, GovernedServer>
@@ -78,8 +80,12 @@ export function createMcpSessions({
   }
 
   const create = (agent: string, sessionId: string): Hosted => {
-    const session = (): Session<unknown> => open(agent, sessionId)
-    return { session, calls: createToolCalls({ session, requiresProposal }), servers: new Map(), isNamed: false }
+    let ended: Session<unknown> | null = null
+    const session = (): Session<unknown> => ended ?? open(agent, sessionId)
+    const end = (): void => {
+      ended = session()
+    }
+    return { end, session, calls: createToolCalls({ session, requiresProposal }), servers: new Map(), isNamed: false }
   }
 
   return {
@@ -111,7 +117,9 @@ export function createMcpSessions({
       const key = `${clues.agent}\n${sessionId}`
       const found = hosted.get(key)
       hosted.delete(key)
-      if (found?.isNamed === false) endSession(clues.agent, sessionId)
+      if (found?.isNamed !== false) return
+      found.end()
+      endSession(clues.agent, sessionId)
     },
   }
 }
