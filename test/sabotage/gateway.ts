@@ -225,9 +225,21 @@ export const gatewaySabotages: Bugs = {
   'packages/gateway/src/mcp/answer-message.ts': [
     {
       breaks: 'mcp.http-faults',
-      from: 'response.id === id || (response.id === null && response.error !== null)',
-      to: 'response.id !== undefined',
+      from: 'if ((controller.desiredSize ?? 1) > 0 || signal.aborted) return',
+      to: 'return',
     },
+  ],
+  'packages/gateway/src/mcp/passed-answer.ts': [
+    { breaks: 'mcp.http-faults', from: '(id !== null && response.id === id)', to: 'response.id !== undefined' },
+    {
+      breaks: 'mcp.lists',
+      from: 'if (!answers(message, id)) return null',
+      to: 'if (!answers(message, id)) return read.text',
+    },
+    { breaks: 'mcp.lists', from: 'if (!read.ok) return null', to: 'if (!read.ok) return text' },
+  ],
+  'packages/gateway/src/mcp/event-stream.ts': [
+    { breaks: 'mcp.lists', from: '/(?:\\r\\n|\\n|\\r(?!\\n)){2}/', to: '/\\r\\n\\r\\n|\\n\\n|\\r\\r/' },
   ],
   'packages/gateway/src/mcp/tool-catalog.ts': [
     {

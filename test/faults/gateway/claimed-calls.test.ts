@@ -9,6 +9,7 @@ import { ledgerLines } from '../../frameworks/story.js'
 import { root } from '../../support/files/tracked-files.js'
 import { throughRuntime, withGateways } from '../../support/gateway/gateway.js'
 import { plainHost, plainMcpServer } from '../../support/gateway/mcp-server.js'
+import { buildOnce } from '../../support/process/command-line.js'
 import { proves } from '../../support/proves.js'
 import { exportOf } from '../../support/runtime/ledger-export.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
@@ -107,6 +108,7 @@ proves(
   'gateway.claimed',
   'two processes race for the calls of one answer: each runs in one of them, also the one that dies with its process',
   async () => {
+    buildOnce()
     const id = 'ses_race'
     const amounts = Array.from({ length: 12 }, (_, at) => ({ amount: at }))
     await propose(id, [

@@ -71,9 +71,13 @@ proves('gateway.byte-equal', 'recorded streams come as they were sent, with the 
     const through = await bytesOf(fetch, `${gateway.url}/${free}/${PATHS[format]}`, format, events, names)
     expect([id, withoutIds(through)]).toEqual([id, withoutIds(bySdk)])
     if (bySdk.includes('was blocked')) continue
-    expect([id, through]).toEqual([id, direct])
+    expect([id, through]).toEqual([id, isBroken(events) ? 'broken off' : direct])
   }
 })
+
+/** One of the recordings has an event that is no JSON: it breaks every client, and nothing of it is judged. */
+const isBroken = (events: readonly unknown[]): boolean =>
+  events.some((event) => typeof event === 'string' && event !== '[DONE]')
 
 const PROVIDERS = { 'openai-chat': openaiChat, 'openai-responses': openaiResponses, 'anthropic-messages': anthropic }
 

@@ -1,7 +1,7 @@
 import { GatewayProblem } from '../base/problems.js'
 import { readJsonText } from '../http/read-json-text.js'
 import type { GatewayRequest } from '../http/route.js'
-import { messageEvent, readEvents, withMessage } from './event-stream.js'
+import { messageEvent, readEvents, type StreamEvent } from './event-stream.js'
 import type { ServerLink } from './govern-server.js'
 import { type HttpUpstream, LOST_ANSWER, type UpstreamAnswer } from './http-upstream.js'
 import type { GovernedServer } from './mcp-sessions.js'
@@ -15,7 +15,7 @@ import {
   readServerMessage,
   writeMessage,
 } from './message.js'
-import { LIST_CHANGED } from './pass-stream.js'
+import { answers, type Expected, passedAnswer, passedEvent } from './passed-answer.js'
 import { isDisguisedCall } from './read-tool-call.js'
 import { isModernRequest } from './tool-result.js'
 
@@ -32,10 +32,14 @@ export async function answerMessage(
   if (!read.ok) return refuse(errorFor(read.id, read.code, read.problem))
   const { message } = read
   const { headers, signal } = request
-  const pass = async (): Promise<UpstreamAnswer> => upstream.send({ method: 'POST', headers, body: text, signal })
-  if (message.kind === 'response') return whole(await pass())
-  const problem = headerProblem(message.method, headers)
+  const { governor } = governed
   const id = message.kind === 'request' ? message.id : null
+  const pass = async (change: Expected['change'] = null): Promise<Response> => {
+    const answer = await upstream.send({ method: 'POST', headers, body: text, signal })
+    return passedAnswer(answer, { id, governor, change })
+  }
+  if (message.kind === 'response') return pass()
+  const problem = headerProblem(message.method, headers)
   if (problem !== null) return refuse(errorFor(id, HEADER_MISMATCH, problem))
   if (isDisguisedCall(message.method)) return refuse(errorFor(id, INVALID_REQUEST, 'calls of tools are tools/call'))
   if (message.kind === 'notification') {
@@ -44,14 +48,12 @@ export async function answerMessage(
     const isId = typeof requestId === 'string' || typeof requestId === 'number'
     const call = message.method === 'notifications/cancelled' && isId ? governed.calls.get(idKey(requestId)) : undefined
     call?.abort(new DOMException('the host cancelled the call', 'AbortError'))
-    return whole(await pass())
+    return pass()
   }
   if (message.method === 'tools/call') return callTool(message, { request, upstream, governed })
-  const answer = await pass()
-  const { governor } = governed
-  if (message.method === 'tools/list') return changed(answer, (response) => governor.listTools(message, response))
-  if (message.method === 'initialize') return changed(answer, async (response) => governor.initialized(response))
-  return answer.isStream ? changed(answer, null, governor) : whole(answer)
+  if (message.method === 'tools/list') return pass((response) => governor.listTools(message, response))
+  if (message.method === 'initialize') return pass(async (response) => governor.initialized(response))
+  return pass()
 }
 
 interface Exchange {
@@ -95,7 +97,10 @@ async function callTool(message: RpcRequest, { request, upstream, governed }: Ex
         signal: runSignal,
       })
       try {
-        return await responseIn(answer, sent.id, method === 'tools/call' ? said.say : () => {})
+        return await responseIn(answer, sent.id, async (event) => {
+          const passed = await passedEvent(event, { id: null, governor: governed.governor, change: null })
+          if (method === 'tools/call' && passed !== null) await said.say(passed, runSignal)
+        })
       } catch (error) {
         if (error instanceof UpstreamRefusal) refusal = error.answer
         throw error
@@ -115,6 +120,9 @@ async function callTool(message: RpcRequest, { request, upstream, governed }: Ex
 const STREAM = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
+/** What a host has not read yet of what the server says. */
+const MOST_UNREAD = 1024 * 1024
+
 /** What the server says before its answer, as a stream that is there once it has said something. */
 function createSaid() {
   const encoder = new TextEncoder()
@@ -124,20 +132,33 @@ function createSaid() {
     begin = resolve
   })
   let isLeft = false
-  const body = new ReadableStream<Uint8Array>({
-    start(given) {
-      controller = given
+  let goOn = (): void => {}
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(given) {
+        controller = given
+      },
+      pull: () => goOn(),
+      cancel() {
+        isLeft = true
+        goOn()
+      },
     },
-    cancel() {
-      isLeft = true
-    },
-  })
+    new ByteLengthQueuingStrategy({ highWaterMark: MOST_UNREAD }),
+  )
   return {
     body,
     begun,
-    say(raw: string): void {
+    /** Resolves when the host has read enough for more, has left, or the signal is aborted. */
+    async say(raw: string, signal: AbortSignal): Promise<void> {
       begin('begun')
-      if (!isLeft) controller?.enqueue(encoder.encode(raw))
+      if (isLeft || controller === null) return
+      controller.enqueue(encoder.encode(raw))
+      if ((controller.desiredSize ?? 1) > 0 || signal.aborted) return
+      await new Promise<void>((resolve) => {
+        goOn = resolve
+        signal.addEventListener('abort', () => resolve(), { once: true })
+      })
     },
     end(text: string): void {
       if (isLeft) return
@@ -151,7 +172,7 @@ function createSaid() {
 async function responseIn(
   answer: UpstreamAnswer,
   id: RpcRequest['id'],
-  say: (raw: string) => void,
+  say: (event: StreamEvent) => Promise<void>,
 ): Promise<RpcResponse> {
   if (!answer.isStream) {
     const text = await answer.text()
@@ -164,14 +185,10 @@ async function responseIn(
   for await (const event of readEvents(answer.body)) {
     const read = event.data === null ? null : readServerMessage(event.data)
     if (read?.ok && read.message.kind === 'response' && answers(read.message, id)) return read.message
-    say(event.raw)
+    await say(event)
   }
   throw Object.assign(new Error('the MCP server ended its stream without an answer'), { code: 'ECONNRESET' })
 }
-
-/** An answer to another request is none. A server that could not read the id says null, and that something failed. */
-const answers = (response: RpcResponse, id: RpcRequest['id']): boolean =>
-  response.id === id || (response.id === null && response.error !== null)
 
 /** The server routes by headers, too: they say what the body says. */
 function headersOf(given: Headers, method: string, name: unknown): Headers {
@@ -188,52 +205,6 @@ function headersOf(given: Headers, method: string, name: unknown): Headers {
 function headerProblem(method: string, headers: Headers): string | null {
   const said = headers.get('mcp-method')
   return said === null || said === method ? null : 'the header Mcp-Method says another method than the body'
-}
-
-async function whole(answer: UpstreamAnswer): Promise<Response> {
-  const { status, headers } = answer
-  const body = status === 202 || status === 204 ? null : await answer.text()
-  return new Response(body === '' ? null : body, { status, headers })
-}
-
-type Change = (response: RpcResponse) => Promise<RpcResponse>
-
-/** An answer whose result is changed on its way; null where everything passes. */
-async function changed(
-  answer: UpstreamAnswer,
-  change: Change | null,
-  governor?: GovernedServer['governor'],
-): Promise<Response> {
-  const { status, headers } = answer
-  if (!answer.isStream) {
-    const text = await answer.text()
-    return new Response(change === null ? text : await changedText(text, change), { status, headers })
-  }
-  const encoder = new TextEncoder()
-  const events = readEvents(answer.body)
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        const { done, value } = await events.next()
-        if (done) return controller.close()
-        if (value.data?.includes(LIST_CHANGED.method)) governor?.listChanged()
-        const text = value.data === null || change === null ? null : await changedText(value.data, change)
-        controller.enqueue(encoder.encode(text === null || text === value.data ? value.raw : withMessage(value, text)))
-      } catch (error) {
-        controller.error(error)
-      }
-    },
-    async cancel() {
-      await events.return(undefined)
-    },
-  })
-  return new Response(body, { status, headers })
-}
-
-async function changedText(text: string, change: Change): Promise<string> {
-  const read = readServerMessage(text)
-  if (!read.ok || read.message.kind !== 'response') return text
-  return writeMessage(await change(read.message))
 }
 
 const refuse = (response: RpcResponse): Response =>

@@ -8,25 +8,35 @@ export interface StreamEvent {
 /** The largest event that is read. */
 const MAX_EVENT_LENGTH = 32 * 1024 * 1024
 
-/** The events of a body, as they come. */
+/** The events of a body, as they come. Each character is looked at once, however small the pieces of an event are. */
 export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent> {
   const decoder = new TextDecoder()
-  let text = ''
+  let before: string[] = []
+  let length = 0
+  /** The end of what came, which may be the beginning of a blank line. */
+  let last = ''
   for await (const chunk of body) {
-    text += decoder.decode(chunk, { stream: true })
+    let text = last + decoder.decode(chunk, { stream: true })
     for (let end = BLANK_LINE.exec(text); end !== null; end = BLANK_LINE.exec(text)) {
       const at = end.index + end[0].length
-      yield eventIn(text.slice(0, at))
+      yield eventIn([...before, text.slice(0, at)].join(''))
+      before = []
+      length = 0
       text = text.slice(at)
     }
-    if (text.length > MAX_EVENT_LENGTH) throw new Error('the server sent an event above 32 MB')
+    last = text.slice(-LONGEST_END)
+    before.push(text.slice(0, text.length - last.length))
+    length += text.length - last.length
+    if (length > MAX_EVENT_LENGTH) throw new Error('the server sent an event above 32 MB')
   }
 }
 
-const BLANK_LINE = /\r\n\r\n|\n\n|\r\r/
+/** Two line ends of any kind, as clients read them. */
+const BLANK_LINE = /(?:\r\n|\n|\r(?!\n)){2}/
+const LONGEST_END = '\r\n\r\n'.length - 1
 
 function eventIn(raw: string): StreamEvent {
-  const lines = raw.split(/\r\n|\n|\r/).filter((line) => line.startsWith('data:'))
+  const lines = raw.split(/\r\n|\n|\r/).filter((line) => line === 'data' || line.startsWith('data:'))
   return { raw, data: lines.length === 0 ? null : lines.map((line) => line.slice(5).replace(/^ /, '')).join('\n') }
 }
 
@@ -34,6 +44,6 @@ export const messageEvent = (text: string): string => `event: message\ndata: ${t
 
 /** The same event with another message in it: its id, by which clients resume, stays. */
 export function withMessage({ raw }: StreamEvent, text: string): string {
-  const kept = raw.split(/\r\n|\n|\r/).filter((line) => line !== '' && !line.startsWith('data:'))
+  const kept = raw.split(/\r\n|\n|\r/).filter((line) => line !== '' && line !== 'data' && !line.startsWith('data:'))
   return `${[...kept, `data: ${text}`].join('\n')}\n\n`
 }

@@ -6,6 +6,7 @@ import { answerMessage } from './answer-message.js'
 import { createHttpUpstream, type HttpUpstream, type HttpUpstreamOptions } from './http-upstream.js'
 import { createMcpSessions, type McpSessionsOptions } from './mcp-sessions.js'
 import { passStream } from './pass-stream.js'
+import { passedAnswer } from './passed-answer.js'
 
 export interface McpRouteOptions extends McpSessionsOptions, HttpUpstreamOptions {
   readonly servers: McpServers
@@ -36,8 +37,8 @@ export function createMcpRoute(options: McpRouteOptions): Route {
       })
       // A server that keeps its sessions refuses.
       if (method === 'DELETE' && answer.status < 300) sessions.end(clues)
-      if (answer.isStream) return passStream(answer, sessions.find(clues))
-      return new Response(await answer.text(), { status: answer.status, headers: answer.headers })
+      if (method === 'GET' && answer.isStream) return passStream(answer, sessions.find(clues))
+      return passedAnswer(answer, { id: null, governor: null, change: null })
     },
   }
 }
