@@ -123,12 +123,12 @@ export const flowsSchema = z.strictObject({
     .regex(/^[0-9a-f]{32}$/)
     .optional(),
   /**
-   * Which words that request has, as 32 smallest hashes under the same key, a byte each: how many of them agree shows how
-   * much two requests have in common.
+   * Which words that request has, as hashes under the same key, four characters each: how many of them agree shows how
+   * much two requests have in common. Older clients send the smallest of 32 hashes over the words, a byte each.
    */
   request_words: z
     .string()
-    .regex(/^[0-9a-f]{64}$/)
+    .regex(/^(?:[0-9a-f]{64}|w(?:[A-Za-z0-9_-]{4}){0,64})$/)
     .optional(),
 })
 export type Flows = z.infer<typeof flowsSchema>
