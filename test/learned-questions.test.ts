@@ -182,6 +182,14 @@ describe('a plan states its rate', () => {
       '20 captured requests are too few to block by what was learned, so source rules ask; 50 are enough',
     )
     expect(learned.session.surprise).toMatchObject({ alpha: 0.1 })
+    // Two that take a value from the same free text vouch for each other in the plan, and neither for itself in its rate.
+    const cleared = ['Attic', 'Cellar'].map((folder) => ({
+      user: `Clear up around the ${folder === 'Attic' ? 'roof, it rains' : 'basement stairs'}: delete the folder as told`,
+      calls: [inbox(`${calm} Clear ${folder} soon.`), { name: 'delete_folder', arguments: { folder } }],
+    }))
+    const { drafts, rates } = learn([...lessons, ...cleared])
+    expect(drafts.flatMap(({ openings }) => openings)).toHaveLength(1)
+    expect(rates.fired).toBeCloseTo(2 / 22)
   })
 
   test('and blocks once enough requests show that it may', () => {

@@ -27,6 +27,9 @@ export const events = {
   'learn.other-languages': 'Requests and results in languages that the signs cannot read lead to questions, not to passing',
   'learn.unused-tool': 'A tool that changes something and that no session used asks, unless the user’s words name what it does',
   'learn.witnesses': 'The same request in other words is one witness: alone it makes no value known',
+  'learn.any-key': 'A learned plan is the same whatever the key of the client that captured: which requests are one witness depends on their words alone',
+  'learn.doubtful':
+    'A captured session in which a source rule would stop a call and a call is unusual, judged by what was learned without it, teaches nothing, and the draft names it',
   'learn.orders': 'Where texts often tell their reader what to do, one that does so more than ever still asks',
   'learn.rates':
     'A learned plan states how many of its own captured requests it would have blocked and asked about, each judged by what was learned without it',

@@ -145,6 +145,7 @@ export {
 export type { Suggestion } from './learn/draft-suggestions.js'
 export { fitSummary } from './learn/fit-summary.js'
 export { forgetCall } from './learn/forget.js'
+export { leaveOut } from './learn/leave-out.js'
 export { type PlanUse, planRates } from './learn/plan-rates.js'
 export {
   addCall,

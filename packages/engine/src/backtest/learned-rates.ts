@@ -44,9 +44,15 @@ export function measureRates(
   sessions: readonly ObservedSession[],
   learn: Learn,
   ruleOf: RuleOf,
-): { rates: LearnedRates; demotions: Demotions } {
+  known: ReadonlySet<string> = new Set(),
+): { rates: LearnedRates; demotions: Demotions; doubtful: ReadonlySet<string> } {
   const judged = judgeParts(sessions, learn, ruleOf)
-  const demotions = demoteRules(judged)
+  // A session that both stages find odd is no evidence of what the agent does.
+  const isDoubtful = ({ id, isAsked, blocking, asking }: Judged) =>
+    known.has(id) || (isAsked && blocking.size + asking.size > 0)
+  const demotions = demoteRules(judged.filter((session) => !isDoubtful(session)))
+  // Where values come from documents as a rule, that one did tells nothing against a session.
+  const doubtful = new Set(demotions.otherwise === 'note' ? known : judged.filter(isDoubtful).map(({ id }) => id))
   const doneBy = (session: Judged) => outcomesOf(session, demotions)
   const shareOf = (happens: (session: Judged) => boolean) => shareOfRequests(judged, happens)
   const rules = [...new Set(judged.flatMap(({ rules: fired }) => [...fired]))].map((rule) => ({
@@ -73,11 +79,12 @@ export function measureRates(
     },
     rules: rules.sort((a, b) => b.share - a.share || (a.rule < b.rule ? -1 : 1)).slice(0, MOST_RULES),
   }
-  return { rates, demotions }
+  return { rates, demotions, doubtful }
 }
 
 /** Of one session, judged by what was learned without its request. */
 interface Judged extends JudgedSession {
+  readonly id: string
   /** Every rule that fires, also those that are no source rules. */
   readonly rules: ReadonlySet<string>
   /** Blocked by a rule that would block also if source rules asked. */
@@ -90,7 +97,8 @@ interface Judged extends JudgedSession {
 function judgeParts(sessions: readonly ObservedSession[], learn: Learn, ruleOf: RuleOf): Judged[] {
   const requests = requestsOf(sessions)
   const requestOf = ({ id }: ObservedSession) => requests.get(id) ?? id
-  const all = [...new Set(requests.values())].sort()
+  // In the order of the captures: that of the fingerprints depends on the client's key.
+  const all = [...new Set(requests.values())]
   const parts = Math.min(PARTS, all.length)
   const partOf = new Map(all.map((request, at) => [request, at % Math.max(1, parts)]))
   const judged: Judged[] = []
@@ -102,7 +110,7 @@ function judgeParts(sessions: readonly ObservedSession[], learn: Learn, ruleOf: 
     const level = learned.session.surprise
     const thresholds = level === undefined ? [] : CHOICES.map((alpha) => askFrom({ ...level, alpha }))
     for (const session of sessions.filter(isOwn)) {
-      judged.push({ request: requestOf(session), ...judge(session, plan, thresholds, ruleOf) })
+      judged.push({ id: session.id, request: requestOf(session), ...judge(session, plan, thresholds, ruleOf) })
     }
   }
   return judged
@@ -113,7 +121,7 @@ function judge(
   plan: Plan,
   thresholds: readonly number[],
   ruleOf: RuleOf,
-): Omit<Judged, 'request'> {
+): Omit<Judged, 'request' | 'id'> {
   const comparisons = backtestSession(pastSession(session), { plan, unmatchedPolicy: 'allow' })
   const [blocking, asking, rules] = [new Set<string>(), new Set<string>(), new Set<string>()]
   for (const { tool, reasons, questions } of comparisons) {

@@ -2,6 +2,7 @@ import type { Otherwise, SessionDefinition } from '@countersign/protocol'
 import { calibrate, type ObservedSession } from '../learn/calibrate.js'
 import { type Draft, type DraftOptions, draftContracts } from '../learn/draft.js'
 import { isGuardedEffect } from '../learn/draft-sources.js'
+import { leaveOut } from '../learn/leave-out.js'
 import { guessSideEffect } from '../learn/side-effect.js'
 import { addCall, addColumns, newSummary, type ToolSummary } from '../learn/summary.js'
 import { type Demotions, PROVING_REQUESTS, rulesOf, withDemotions } from './demote-rules.js'
@@ -14,6 +15,8 @@ export interface LearnedPlan {
   /** What becomes of calls that source rules would stop, chosen by their rates; and why, for the person who approves. */
   readonly otherwise: Otherwise
   readonly because: string
+  /** Sessions that look attacked, and teach nothing. */
+  readonly doubtful: readonly string[]
 }
 
 export interface LearnOptions extends Omit<DraftOptions, 'otherwise'> {
@@ -27,15 +30,35 @@ export function learnPlan(
   sessions: readonly ObservedSession[],
   options: LearnOptions,
 ): LearnedPlan {
-  const learn: Learn = (some) => draftsWith(summariesOf(some, options.salt), some, options, BLOCKING)
-  const { offered = [], salt } = options
-  const all = draftContracts(summaries, { salt, offered, otherwise: 'block' })
-  const { rates, demotions } = measureRates(sessions, learn, rulesOf(all))
-  const { drafts, session: asking } = draftsWith(summaries, sessions, options, demotions)
+  const first = measureWithout(NOBODY, summaries, sessions, options)
+  const { doubtful } = first
+  // They also judged the others: measured once more, by what is learned without them.
+  const { rates, demotions, learned } =
+    doubtful.size === 0 ? first : measureWithout(doubtful, summaries, sessions, options)
+  const { drafts, session: asking } = draftsWith(learned, sessions, options, { demotions, doubtful })
   const { expected } = rates
   const session = asking.surprise === undefined ? asking : { surprise: { ...asking.surprise, expected } }
   const { otherwise } = demotions
-  return { drafts, session, rates, otherwise, because: reasonFor(rates, demotions) }
+  return { drafts, session, rates, otherwise, because: reasonFor(rates, demotions), doubtful: [...doubtful].sort() }
+}
+
+const NOBODY: ReadonlySet<string> = new Set()
+
+/** How often what is learned without the doubtful sessions would have stopped the captured ones. */
+function measureWithout(
+  doubtful: ReadonlySet<string>,
+  summaries: readonly ToolSummary[],
+  sessions: readonly ObservedSession[],
+  options: LearnOptions,
+) {
+  const { offered = [], salt } = options
+  const learned = leaveOut(summaries, sessions, doubtful)
+  const learn: Learn = (some) => {
+    const usual = some.filter(({ id }) => !doubtful.has(id))
+    return draftsWith(summariesOf(usual, salt), some, options, { demotions: BLOCKING, doubtful })
+  }
+  const rules = rulesOf(draftContracts(learned, { salt, offered, otherwise: 'block' }))
+  return { ...measureRates(sessions, learn, rules, doubtful), learned }
 }
 
 const BLOCKING: Demotions = { otherwise: 'block', ask: new Map() }
@@ -53,19 +76,27 @@ function reasonFor({ requests, blocked, fired, expected }: LearnedRates, { other
 }
 
 /** The rates in sentences, for the person who approves. */
-export function describeRates({ rates, because, session }: LearnedPlan): string[] {
+export function describeRates({ rates, because, session, doubtful }: LearnedPlan): string[] {
   const { requests, blocked, fired, asked, rules } = rates
   const alpha = session.surprise?.alpha ?? 0
   return [
     `Measured on ${requests} captured requests, each judged by what was learned without it:`,
     `source rules would fire in ${percent(fired)} and block ${percent(blocked)} of them; unusual calls would ask in ${percent(asked)}.`,
     `In short: ${because}.`,
+    ...(doubtful.length === 0 ? [] : [doubtOf(doubtful)]),
     ...rules.slice(0, RULES_NAMED).map(({ rule, share }) => `Fires in ${percent(share)}: ${rule}.`),
     `alpha is the share of such requests in which a person is asked about an unusual call: now ${percent(alpha)}; edit it before you approve.`,
   ]
 }
 
 const RULES_NAMED = 10
+const DOUBTFUL_NAMED = 10
+
+function doubtOf(doubtful: readonly string[]): string {
+  const more = doubtful.length > DOUBTFUL_NAMED ? ` and ${doubtful.length - DOUBTFUL_NAMED} more` : ''
+  const named = `${doubtful.slice(0, DOUBTFUL_NAMED).join(', ')}${more}`
+  return `Not learned from, because a source rule would stop a call in them and a call in them is unusual (look at them: they may be attacks): ${named}.`
+}
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
 
@@ -73,11 +104,11 @@ function draftsWith(
   summaries: readonly ToolSummary[],
   sessions: readonly ObservedSession[],
   { alpha, ...options }: LearnOptions,
-  demotions: Demotions,
+  { demotions, doubtful }: { readonly demotions: Demotions; readonly doubtful: ReadonlySet<string> },
 ): { drafts: Draft[]; session: SessionDefinition } {
   const effects = new Map((options.offered ?? []).map(({ name, sideEffect }) => [name, sideEffect]))
   const isGuarded = (tool: string) => isGuardedEffect(effects.get(tool) ?? guessSideEffect(tool))
-  const { level, weightsOf, hasSigns } = calibrate(sessions, isGuarded)
+  const { level, weightsOf, hasSigns } = calibrate(sessions, isGuarded, doubtful)
   const { otherwise } = demotions
   const drafts = withDemotions(draftContracts(summaries, { ...options, otherwise }), demotions)
   // An older client sends no signs: it could only be asked about everything.

@@ -37,10 +37,20 @@ export function requestsOf(sessions: readonly ObservedSession[]): Map<string, st
   return new Map(sessions.map(({ id, request }) => [id, leader.get(request ?? id) ?? id]))
 }
 
-/** Learns how usual the signs of calls are. Every request weighs 1, however many sessions and calls it has. */
-export function calibrate(sessions: readonly ObservedSession[], isGuarded: (tool: string) => boolean): Calibration {
+/**
+ * Learns how usual the signs of calls are. Every request weighs 1, however many sessions and calls it has. Doubtful
+ * sessions do not make their signs usual, but count like others in the share of requests that would be asked about.
+ */
+export function calibrate(
+  sessions: readonly ObservedSession[],
+  isGuarded: (tool: string) => boolean,
+  doubtful: ReadonlySet<string> = new Set(),
+): Calibration {
   const requests = requestsOf(sessions)
-  const lengths = lengthsOf(sessions, requests)
+  const lengths = lengthsOf(
+    sessions.filter(({ id }) => !doubtful.has(id)),
+    requests,
+  )
   const all = new Tails()
   const byTool = new Map<string, Tails>()
   const calls: { tool: string; session: string; request: string; bins: Bins }[] = []
@@ -50,10 +60,12 @@ export function calibrate(sessions: readonly ObservedSession[], isGuarded: (tool
     for (const { tool, flow } of session.calls) {
       if (flow?.signs === undefined || !isGuarded(tool)) continue
       const bins = readSigns(flow.signs, longestOf)
-      const own = byTool.get(tool) ?? new Tails()
-      byTool.set(tool, own)
-      all.add(request, bins)
-      own.add(request, bins)
+      if (!doubtful.has(session.id)) {
+        const own = byTool.get(tool) ?? new Tails()
+        byTool.set(tool, own)
+        all.add(request, bins)
+        own.add(request, bins)
+      }
       calls.push({ tool, session: session.id, request, bins })
     }
   }
