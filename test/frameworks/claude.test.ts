@@ -29,13 +29,24 @@ const contracts = [
 function govern(options: ReplayOptions = {}) {
   const session = openSession({ contracts, apiKey: runtime.key, fetch: runtime.fetch, agent: 'claude', ...options })
   const hooks = claudeHooks(session)
-  /** What the runtime does with one call: asks the hook, runs it unless that denies it, tells the outcome. */
-  const call = async (id: string, tool_name: string, tool_input: object): Promise<string> => {
+  /**
+   * What the runtime does with one call: asks the hook, runs it unless that denies it, tells the outcome and what it has
+   * run. `ended` differs from the input where somebody has changed that; null where the runtime is lost.
+   */
+  const call = async (
+    id: string,
+    tool_name: string,
+    tool_input: object,
+    ended: { input?: object; event?: 'PostToolUse' | 'PostToolUseFailure' } | null = {},
+  ): Promise<string> => {
     const about = { tool_name, tool_input, tool_use_id: id }
     const [{ hooks: [before] = [] } = { hooks: [] }] = hooks.PreToolUse
     const said = JSON.stringify(await before?.({ hook_event_name: 'PreToolUse', ...about }, id))
     if (said.includes('"deny"')) return said
-    await hooks.PostToolUse[0]?.hooks[0]?.({ hook_event_name: 'PostToolUse', ...about, tool_response: 'ok' }, id)
+    if (ended === null) return 'lost'
+    const { input = tool_input, event = 'PostToolUse' } = ended
+    const told = event === 'PostToolUse' ? { tool_response: 'ok' } : { error: 'exit code 1' }
+    await hooks[event][0]?.hooks[0]?.({ hook_event_name: event, ...about, tool_input: input, ...told }, id)
     return 'ran'
   }
   const lines = async () => {
@@ -69,6 +80,50 @@ proves('face.claude', 'calls side by side cannot together pass a limit, and MCP 
     'receipt c1 succeeded reported',
     'ended',
   ])
+})
+
+proves('face.claude', 'of two calls side by side one is denied, and a tool that failed has failed', async () => {
+  const { call, lines } = govern()
+  const ends = await Promise.all([
+    call('c1', 'Bash', { command: 'rm -rf x' }),
+    call('c2', 'Bash', { command: 'echo hi > /nowhere/x' }, { event: 'PostToolUseFailure' }),
+  ])
+  expect(ends).toEqual([expect.stringContaining('argument_value_mismatch'), 'ran'])
+  expect(await lines()).toEqual([
+    'proposed c1 Bash block argument_value_mismatch',
+    'proposed c2 Bash allow',
+    'receipt c2 failed reported',
+    'ended',
+  ])
+})
+
+proves('face.claude', 'a call that ran with another input than was judged is unknown', async () => {
+  const { call, lines } = govern()
+  await call('c1', 'Bash', { command: 'echo hi', timeout: 5 }, { input: { timeout: 5, command: 'echo hi' } })
+  await call('c2', 'Bash', { command: 'echo hi' }, { input: { command: 'rm -rf x' } })
+  expect(await lines()).toEqual([
+    'proposed c1 Bash allow',
+    'receipt c1 succeeded reported',
+    'proposed c2 Bash allow',
+    'receipt c2 unknown reported',
+    'ended',
+  ])
+})
+
+proves('face.claude', 'a run of which the runtime told nobody is unknown, never succeeded', async () => {
+  const { session, call } = govern()
+  expect(await call('c1', 'Bash', { command: 'echo hi' }, null)).toBe('lost')
+  const next = govern({ sessionId: session.sessionId, takeover: true })
+  await next.call('c2', 'Bash', { command: 'echo again' })
+  expect(await next.lines()).toEqual([
+    'proposed c1 Bash allow',
+    'recovered',
+    'receipt c1 unknown reported',
+    'proposed c2 Bash allow',
+    'receipt c2 succeeded reported',
+    'ended',
+  ])
+  await session.close()
 })
 
 proves('face.claude', 'nothing runs while the server is down', async () => {

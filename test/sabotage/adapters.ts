@@ -47,6 +47,11 @@ export const adapterSabotages: Bugs = {
   'packages/sdk/src/adapters/claude/index.ts': [
     {
       breaks: 'face.claude',
+      from: "const outcome = isOther ? 'unknown' : hook_event_name",
+      to: 'const outcome = hook_event_name',
+    },
+    {
+      breaks: 'face.claude',
       from: "if (verdict.verdict === 'block') return output('deny', verdict.result)",
       to: "if (verdict.verdict === 'block') return output('ask', verdict.result)",
     },

@@ -1,4 +1,6 @@
+import { equalValues } from '@countersign/engine'
 import { messageOf } from '../../base/diagnostics.js'
+import { jsonOf } from '../../base/written-json.js'
 import type { GovernedSession } from '../governed-session.js'
 import { type BatchedCall, createCallBatches } from './call-batches.js'
 
@@ -53,13 +55,16 @@ export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {
   }
 
   const after: Hook = async (input, toolUseId) => {
-    const { hook_event_name, tool_use_id, tool_response } = input as HookInput
+    const { hook_event_name, tool_input, tool_use_id, tool_response } = input as HookInput
     const callId = tool_use_id ?? toolUseId ?? ''
     const verdict = session.verdictOf(callId)
     // The runtime has asked a person: it runs no call that was not approved.
     if (verdict?.verdict === 'ask') await session.answer(verdict.id, { decision: 'approve', decided_by: approver })
-    if (session.verdictOf(callId)?.verdict === 'allow') {
-      const outcome = hook_event_name === 'PostToolUse' ? 'succeeded' : 'failed'
+    const allowed = session.verdictOf(callId)
+    if (allowed?.verdict === 'allow') {
+      // Another hook, or the person who was asked, may have changed what runs: then the judged call did not.
+      const isOther = tool_input !== undefined && !equalValues(allowed.arguments, jsonOf(tool_input) ?? null)
+      const outcome = isOther ? 'unknown' : hook_event_name === 'PostToolUse' ? 'succeeded' : 'failed'
       await session.settle(callId, { outcome, ...(tool_response !== undefined && { result: tool_response }) })
     }
     batches.ended(callId)
