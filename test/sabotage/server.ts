@@ -154,6 +154,16 @@ export const serverSabotages: Bugs = {
       to: 'learned.samples / learned.samples',
     },
   ],
+  'packages/server/src/store/dashboard/unanswered-calls.ts': [
+    {
+      breaks: 'scale.flat',
+      from: "r.pending_call_id = d ->> 'pending_call_id' offset 0",
+      to: "r.pending_call_id = d ->> 'pending_call_id'",
+    },
+  ],
+  'packages/server/src/store/dashboard/agents.ts': [
+    { breaks: 'scale.flat', from: '${since > until ? since : until}', to: '${since}' },
+  ],
   'packages/server/src/process/start-server.ts': [
     {
       breaks: 'scale.drain',

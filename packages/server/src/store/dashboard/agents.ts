@@ -1,5 +1,6 @@
 import type { Environment, SessionStatus } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
+import { countedUntil } from './decision-counts.js'
 
 export interface KnownAgent {
   agent: string
@@ -36,11 +37,14 @@ export async function listKnownAgents(sql: Queryable, tenantId: string): Promise
     order by l.seen desc nulls last, agent limit 200`
 }
 
-/** How many agents began a session since, were learned from, or were given a plan. */
+/** How many agents began a session since, were learned from, or were given a plan. `since` is the start of an hour. */
 export async function countAgents(sql: Queryable, tenantId: string, since: Date): Promise<number> {
+  const until = await countedUntil(sql)
   const [row] = await sql<{ agents: number }[]>`
     select count(*)::int as agents from (
-      select agent from sessions where tenant_id = ${tenantId} and created_at >= ${since} and agent is not null
+      select agent from session_counts where tenant_id = ${tenantId} and hour >= ${since} and agent <> ''
+      union select agent from sessions
+        where tenant_id = ${tenantId} and created_at >= ${since > until ? since : until} and agent is not null
       union select agent from learned_tools where tenant_id = ${tenantId}
       union select agent from governance_plans where tenant_id = ${tenantId}
       union select agent from set_aside_captures where tenant_id = ${tenantId}

@@ -1,6 +1,9 @@
 import type { Queryable, Tx } from '../../postgres/sql.js'
 
-/** Notes the allowed calls of a period that have no receipt yet, and drops those noted before that got one. */
+/**
+ * Notes the allowed calls of a period that have no receipt yet. `offset 0`, here and below, has receipts looked up by their
+ * key: PostgreSQL expects far more calls than there are, and would read all receipts that are stored.
+ */
 export async function noteUnansweredCalls(tx: Tx, range: { since: Date; until: Date }): Promise<void> {
   await tx`
     insert into unanswered_calls (tenant_id, at, session_id, seq, call_index, pending_call_id)
@@ -9,7 +12,7 @@ export async function noteUnansweredCalls(tx: Tx, range: { since: Date; until: D
     where p.proposed_at >= ${range.since} and p.proposed_at < ${range.until} and d ->> 'pending_call_id' is not null
       and not exists (
         select 1 from receipts r where r.tenant_id = p.tenant_id and r.session_id = p.session_id
-          and r.pending_call_id = d ->> 'pending_call_id'
+          and r.pending_call_id = d ->> 'pending_call_id' offset 0
       )
     on conflict do nothing`
 }
@@ -17,8 +20,10 @@ export async function noteUnansweredCalls(tx: Tx, range: { since: Date; until: D
 /** Drops the calls that got their receipt since. */
 export async function dropAnsweredCalls(tx: Tx): Promise<void> {
   await tx`
-    delete from unanswered_calls u using receipts r
-    where r.tenant_id = u.tenant_id and r.session_id = u.session_id and r.pending_call_id = u.pending_call_id`
+    delete from unanswered_calls u where exists (
+      select 1 from receipts r where r.tenant_id = u.tenant_id and r.session_id = u.session_id
+        and r.pending_call_id = u.pending_call_id offset 0
+    )`
 }
 
 /**
@@ -32,7 +37,7 @@ export const unanswered = (sql: Queryable, tenantId: string) => sql`
   where u.tenant_id = ${tenantId} and (s.status <> 'ACTIVE' or s.ended_at is not null or h.lease_until <= statement_timestamp())
     and not exists (
       select 1 from receipts r where r.tenant_id = u.tenant_id and r.session_id = u.session_id
-        and r.pending_call_id = u.pending_call_id
+        and r.pending_call_id = u.pending_call_id offset 0
     )`
 
 /** How many calls nobody answered, and since when the oldest of them waits. */

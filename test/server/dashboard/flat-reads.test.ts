@@ -1,0 +1,96 @@
+import { expect } from 'vitest'
+import type { Tx } from '../../../packages/server/src/postgres/sql.js'
+import { countAgents } from '../../../packages/server/src/store/dashboard/agents.js'
+import { countDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
+import { listSessions, type SessionFilter } from '../../../packages/server/src/store/dashboard/session-list.js'
+import { proves } from '../../support/proves.js'
+import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
+
+const { runtime, api } = await withRuntime()
+const { database } = runtime.instances[0].parts
+
+/** Far more than anything here asks for, and enough that reading all of it seems the better plan. */
+const STORED = 6_000
+/** More than a search looks up one by one begin with the same letters. */
+const SESSIONS = 20_400
+
+/** Jobs write, and have the plans of writes; pages are read by plans for the values at hand. */
+const begin = {
+  job: <T>(work: (tx: Tx) => Promise<T>) => database.transaction('test', work),
+  page: <T>(work: (tx: Tx) => Promise<T>) => database.sql.begin(work) as Promise<T>,
+}
+
+/** The rows that something reads of a table, by its indexes or without. */
+const rowsRead = (table: string, as: keyof typeof begin, work: (tx: Tx) => Promise<unknown>): Promise<number> =>
+  begin[as](async (tx) => {
+    await work(tx)
+    const [row] = await tx<{ rows: number }[]>`
+      select sum(pg_stat_get_xact_tuples_returned(id))::int as rows from (
+        select ${table}::regclass as id
+        union all select indexrelid from pg_index where indrelid = ${table}::regclass
+      ) as read`
+    return row?.rows ?? Number.NaN
+  })
+
+/** A month of turns of a session, and of sessions like it. `offset 0`: a record is made once, not once for each column. */
+async function storeMuch(): Promise<void> {
+  const { sql } = runtime
+  await sql`
+    insert into session_events
+    select (e.x).* from (
+      select jsonb_populate_record(e, jsonb_build_object('seq', 100 + n, 'request_id', 'old-' || n,
+        'at', now() - interval '30 days' + interval '6 minutes' * n)) as x
+      from session_events e, generate_series(1, ${STORED}) n where e.session_id = 'much' and e.request_id is not null offset 0
+    ) as e`
+  await sql`
+    insert into receipts
+    select tenant_id, session_id, 'old-' || n, seq, record from receipts, generate_series(1, ${STORED}) n
+    where session_id = 'much'`
+  await sql`
+    insert into sessions
+    select (s.x).* from (
+      select jsonb_populate_record(s, jsonb_build_object('session_id', case when n <= 300 then 'old-' else 'new-' end || n,
+        'created_at', now() - interval '30 days' + interval '2 minutes' * n)) as x
+      from sessions s, generate_series(1, ${SESSIONS}) n where s.session_id = 'much' offset 0
+    ) as s`
+  // Those of the pages that are asked for are enough.
+  await sql`
+    insert into session_heads
+    select (h.x).* from (
+      select jsonb_populate_record(h, jsonb_build_object('session_id', p.id)) as x
+      from session_heads h, (
+        select 'old-' || n as id from generate_series(200, 300) n
+        union all select 'new-' || ${SESSIONS} - n from generate_series(0, 60) n
+      ) as p where h.session_id = 'much' offset 0
+    ) as h`
+  await sql`
+    insert into session_counts
+    select tenant_id, date_trunc('hour', created_at), agent, count(*) from sessions group by 1, 2, 3`
+  await sql`analyze session_events, receipts, sessions`
+}
+
+proves('scale.flat', 'a minute, the agents and a search are found without reading all that is stored', async () => {
+  const session = await openSession(api, { session_id: 'much', agent: 'desk' })
+  await session.turn([LOOKUP])
+  await storeMuch()
+  const [{ tenantId } = { tenantId: '' }] = await runtime.sql<
+    { tenantId: string }[]
+  >`select tenant_id from sessions limit 1`
+  await session.turn([LOOKUP])
+  await runtime.sql`update session_events set at = now() - interval '2 minutes' where session_id = 'much' and seq in (4, 5)`
+  await runtime.sql`update decision_counts_until set until = date_trunc('minute', now()) - interval '3 minutes'`
+
+  expect(await rowsRead('receipts', 'job', countDecisions)).toBeLessThan(100)
+  const since = new Date(Math.floor(Date.now() / 3_600_000 - 30 * 24) * 3_600_000)
+  expect(await rowsRead('sessions', 'page', (tx) => countAgents(tx, tenantId, since))).toBeLessThan(100)
+  const anything: Omit<SessionFilter, 'tenantId' | 'search'> = {
+    ...{ agent: null, status: null, activity: null, workflowId: null, reason: null, label: null },
+    ...{ from: null, to: null, below: null, oldestFirst: false, limit: 50 },
+  }
+  const search = (text: string) => (tx: Tx) => listSessions(tx, { ...anything, tenantId, search: text })
+  const first = async (text: string) => (await begin.page(search(text)))[0]?.sessionId
+  expect([await first('old-'), await first('new-')]).toEqual(['old-300', `new-${SESSIONS}`])
+  // The 300 that begin so: counted, listed and looked up, and their page.
+  expect(await rowsRead('sessions', 'page', search('old-'))).toBeLessThan(3_000)
+})
