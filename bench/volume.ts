@@ -80,9 +80,12 @@ async function storedCopies({ tenantId }: BenchAgent): Promise<number> {
 /** Without waiting for the disk: a crash while loading costs a new run, nothing else. */
 async function load({ tenantId }: BenchAgent, copies: { first: number; count: number }): Promise<void> {
   await setLoading({ fsync: 'off', full_page_writes: 'off', max_wal_size: "'8GB'" })
-  await storeCopies(sql, { tenantId, ...copies })
-  await vacuum()
-  await setLoading({ fsync: 'default', full_page_writes: 'default', max_wal_size: 'default' })
+  try {
+    await storeCopies(sql, { tenantId, ...copies })
+    await vacuum()
+  } finally {
+    await setLoading({ fsync: 'default', full_page_writes: 'default', max_wal_size: 'default' })
+  }
 }
 
 async function setLoading(settings: Readonly<Record<string, string>>): Promise<void> {

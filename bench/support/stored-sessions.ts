@@ -45,7 +45,11 @@ export async function storeCopies(sql: Sql, { tenantId, first, count }: Copies):
       await countCopies(tx, tenantId)
     })
   }
-  await sql`update decision_counts_until set until = date_trunc('minute', now() - interval '1 minute')`
+  await sql.begin(async (tx) => {
+    // The job that counts may have begun with what was loaded.
+    await tx`set local lock_timeout = 0`
+    await tx`update decision_counts_until set until = date_trunc('minute', now() - interval '1 minute')`
+  })
 }
 
 async function copyTable(tx: TransactionSql, table: string, times: readonly string[], tenantId: string) {
