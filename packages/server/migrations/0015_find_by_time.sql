@@ -1,8 +1,11 @@
--- Sessions are stored in the order of their time, as events are: a summary of their pages finds those of a period, which
--- the job that counts them asks for whatever their tenant.
-create index sessions_by_creation on sessions using brin (created_at) with (pages_per_range = 32, autosummarize = on);
+-- Events and sessions of a period, whatever their tenant, for the job that counts them and for lists of calls. The summary
+-- of pages by which events were found (BRIN) grows with them, and one entry that a stopped summarizing leaves unfinished
+-- makes every later page match (decision 0147).
+drop index session_events_by_time;
+create index session_events_by_time on session_events (at);
+create index sessions_by_creation on sessions (created_at);
 
--- A look at the summary of all events costs as much as it has entries, and every page of the dashboard takes some. Eight
--- times fewer are enough.
-alter index session_events_by_time set (pages_per_range = 128);
-reindex index session_events_by_time;
+-- The page of agents counts them by agent, from the index alone.
+drop index sessions_by_trouble;
+create index sessions_by_trouble on sessions (tenant_id, status, created_at desc, session_id desc) include (agent)
+  where status <> 'ACTIVE';

@@ -48,10 +48,10 @@ export async function listCalls(sql: Queryable, filter: CallFilter): Promise<Lis
 
 async function listWithin(sql: Queryable, filter: CallFilter, periods: readonly Period[]): Promise<ListedCall[]> {
   if (periods.length === 0) return []
-  // A row for each period, so that the summary of the events' pages leaves all other pages out.
+  // A row for each period, so that each is found by the index on the time.
   return sql<ListedCall[]>`
     select ${columns(sql)}
-    from json_to_recordset(${JSON.stringify(joined(periods))}::text::json) as m (since timestamptz, until timestamptz)
+    from json_to_recordset(${JSON.stringify(periods)}::text::json) as m (since timestamptz, until timestamptz)
     cross join lateral (
       select * from proposals e
       where e.tenant_id = ${filter.tenantId} and e.proposed_at >= m.since and e.proposed_at < m.until offset 0
@@ -131,22 +131,6 @@ async function periodsOf(sql: Queryable, filter: CallFilter): Promise<Periods> {
   })
   return { all, enough: last < 0 ? all : all.slice(0, all.length - minutes.length + last + 1) }
 }
-
-/**
- * Each period costs a look at the summary of all events, which grows with them. So neighbours are read as one, with what
- * lies between them.
- */
-function joined(periods: readonly Period[]): Period[] {
-  const read: Period[] = []
-  for (const { since, until } of periods) {
-    const later = read.at(-1)
-    if (later !== undefined && later.since.getTime() - until.getTime() <= GAP_MS) later.since = since
-    else read.push({ since, until })
-  }
-  return read
-}
-
-const GAP_MS = 10 * 60_000
 
 const MINUTE_MS = 60_000
 const FOREVER = new Date('9999-01-01T00:00:00Z')
