@@ -5,6 +5,13 @@ export const ruleSabotages: Bugs = {
   'packages/engine/src/state/kept-values.ts': [
     { breaks: 'contract.keys', from: '(key === null ? name : `${name}#${key}`)', to: 'name' },
   ],
+  'packages/engine/src/judge/judge-call.ts': [
+    {
+      breaks: 'guarantee.sources.whole-arguments',
+      from: 'isGuardedBy(plan.contracts.get(tool)?.sources ?? [], path)',
+      to: '(plan.contracts.get(tool)?.sources ?? []).length > 0 && path !== null',
+    },
+  ],
   'packages/engine/src/judge/rules/keys.ts': [
     { breaks: 'contract.keys', from: 'if (count >= LIMITS.keysPerName', to: 'if (count > LIMITS.keysPerName' },
   ],

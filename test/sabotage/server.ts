@@ -140,6 +140,20 @@ export const serverSabotages: Bugs = {
       to: "draft !== null ? 'draft' : approved !== null ? 'approved' : 'none'",
     },
   ],
+  'packages/server/src/governance/edit-plan.ts': [
+    {
+      breaks: 'people.edits.none-lost',
+      from: 'body.files_hash !== hashOfFiles(plan.files)',
+      to: 'body.files_hash === plan.compiledHash',
+    },
+  ],
+  'packages/server/src/store/dashboard/agents.ts': [
+    {
+      breaks: 'people.agents.unnamed',
+      from: "and status <> 'ACTIVE' and created_at >= ${since}\n    group by 1",
+      to: "and status <> 'ACTIVE' and created_at >= ${since} and agent is not null\n    group by 1",
+    },
+  ],
   'packages/server/src/governance/list-contracts.ts': [
     {
       breaks: 'learn.dashboard-pass-rate',

@@ -2,6 +2,20 @@ import type { Bugs } from './sabotages.js'
 
 /** What a session gives its program: turns, runs, accessors, `fetch` and the governed client. */
 export const sessionSabotages: Bugs = {
+  'packages/sdk/src/session/core/session-parts.ts': [
+    {
+      breaks: 'guarantee.sources.refused-twice',
+      from: '(callId) => verdicts.of(callId)?.verdict ?? null)',
+      to: "(callId) => verdicts.of(callId)?.verdict ?? 'allow')",
+    },
+  ],
+  'packages/sdk/src/clients/conversations.ts': [
+    {
+      breaks: 'guarantee.sources.refused-twice',
+      from: "if (verdict === 'allow') sawCall(",
+      to: 'sawCall(',
+    },
+  ],
   'packages/sdk/src/session/session-turn.ts': [
     { breaks: 'open-session.retry-is-one-turn', from: 'if (underWay !== undefined) return underWay', to: '' },
     {

@@ -19,7 +19,7 @@ const contractsOf = (example: string) => prepareContracts(`${root}examples/${exa
 /** A careless loop on the real SDK and the real service: whatever the model asks for is run with what it was given. */
 async function converse(
   contracts: NonNullable<ReplayOptions['contracts']>,
-  { tools, said = 'go on', ...given }: { tools: Tools; said?: string } & Pick<ReplayOptions, 'onCheckpoint'>,
+  { tools, said = 'go on', ...given }: { tools: Tools; said?: string } & Pick<ReplayOptions, 'onCheckpoint' | 'gate'>,
   script: Response[],
 ) {
   const ran: Ran[] = []
@@ -33,10 +33,10 @@ async function converse(
     ]),
   )
   const options: ReplayOptions = {
-    ...given,
     contracts,
     tools: wrapped,
     gate: 'strip_blocked',
+    ...given,
     apiKey: runtime.key,
     fetch: runtime.fetch,
     timeoutMs: 60_000,
@@ -162,6 +162,18 @@ proves('guarantee.sources.whole-arguments', async () => {
   expect(ran.filter(({ name }) => name === 'invite').map(({ args }) => args)).toEqual([
     { address: 'bob@other.example' },
   ])
+})
+
+proves('guarantee.sources.refused-twice', 'a blocked call that stays in the messages vouches for nothing', async () => {
+  const sources = [{ path: '$.to', from: ['user' as const, 'argument' as const], otherwise: 'block' as const }]
+  const contracts = [{ tool: 'send_mail', side_effect: 'write' as const, gate: 'allow' as const, sources }]
+  const mail = (to: string): Response => [['send_mail', { to }]]
+  const ran = await converse(
+    contracts,
+    { tools: { send_mail: () => null }, said: 'Answer ann@north.example.', gate: 'answer' },
+    [mail('eve@evil.example'), mail('eve@evil.example'), mail('ann@north.example'), mail('eve@evil.example')],
+  )
+  expect(ran.map(({ args }) => args)).toEqual([{ to: 'ann@north.example' }])
 })
 
 proves(

@@ -42,8 +42,14 @@ interface Conversation {
 
 const MEMORY = { prefixes: 2_000, responses: 1_000, conversations: 64, callsPerConversation: 1_000 } as const
 
-/** With the API key as their hash key, first requests can be compared without being sent. */
-export function createConversations(key: string | null = null): Conversations {
+/** What was decided about a call by its id; null if nobody here knows. */
+export type VerdictOf = (callId: string) => 'allow' | 'block' | 'ask' | null
+
+/**
+ * With the API key as their hash key, first requests can be compared without being sent. Where blocked calls stay in the
+ * messages, `verdictOf` tells them apart from those that ran.
+ */
+export function createConversations(key: string | null = null, verdictOf: VerdictOf = () => 'allow'): Conversations {
   /** What all messages up to some point hash to. Only `answered` ones may be continued by an equal request. */
   const prefixes = boundedMap<string, { id: string; answered: boolean }>(MEMORY.prefixes)
   const responses = boundedMap<string, string>(MEMORY.responses)
@@ -72,7 +78,7 @@ export function createConversations(key: string | null = null): Conversations {
       const conversation = remembered ?? { id, trail: newTrail(key), calls: new Map() }
       conversations.set(id, conversation)
       const known = remembered === undefined ? 0 : (found?.known ?? 0)
-      for (let at = known; at < messages.length; at += 1) takeIn(conversation, messages[at] as MessageView)
+      for (let at = known; at < messages.length; at += 1) takeIn(conversation, messages[at] as MessageView, verdictOf)
       const last = hashes.at(-1) ?? ''
       if (last !== '') prefixes.set(last, { id, answered: false })
       return {
@@ -114,15 +120,18 @@ function answerView(response: ReadResponse): MessageView {
   return { role: 'assistant', text: response.content ?? '', callId: null, calls }
 }
 
-function takeIn(conversation: Conversation, message: MessageView): void {
+function takeIn(conversation: Conversation, message: MessageView, verdictOf: VerdictOf): void {
   if (message.role === 'user') sawUser(conversation.trail, message.text)
   for (const call of message.calls) rememberCall(conversation, call)
   if (message.role !== 'tool' || message.callId === null) return
   const call = conversation.calls.get(message.callId)
   if (call === undefined) return
   conversation.calls.delete(message.callId)
-  sawCall(conversation.trail, call.name, parsed(call.arguments))
-  sawResult(conversation.trail, call.name, message.text)
+  const verdict = verdictOf(message.callId)
+  // What a model asked for and was refused is no source: it would only have to ask twice.
+  if (verdict === 'allow') sawCall(conversation.trail, call.name, parsed(call.arguments))
+  const isText = message.isError === true || verdict === 'block' || verdict === 'ask'
+  sawResult(conversation.trail, call.name, message.text, isText)
 }
 
 function rememberCall({ calls }: Conversation, call: MessageCall): void {

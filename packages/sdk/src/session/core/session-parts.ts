@@ -39,7 +39,7 @@ export function createSessionParts(settings: ReplaySettings, providerName: strin
     notes,
     captures,
     verdicts,
-    turns: turnsOf(core, notes, captures),
+    turns: turnsOf(core, notes, captures, verdicts),
     runtime: runtimeOf(core, notes, verdicts),
     onBypass(method) {
       if (core.isRestored()) return
@@ -70,7 +70,7 @@ function runtimeOf(core: SessionCore, notes: SessionNotes, verdicts: Verdicts): 
   }
 }
 
-function turnsOf(core: SessionCore, notes: SessionNotes, captures: ReplayCaptures): TurnSession {
+function turnsOf(core: SessionCore, notes: SessionNotes, captures: ReplayCaptures, verdicts: Verdicts): TurnSession {
   const { settings, openCalls, report } = core
   const queue = createTurnQueue({ onLongWait: () => reportLongWait(core) })
   core.onEnd(queue.release)
@@ -79,7 +79,11 @@ function turnsOf(core: SessionCore, notes: SessionNotes, captures: ReplayCapture
     openCalls,
     notes,
     queue,
-    conversations: createConversations(settings.apiKey),
+    // Of other gates a program gets only calls that may run.
+    conversations:
+      settings.gate === 'answer'
+        ? createConversations(settings.apiKey, (callId) => verdicts.of(callId)?.verdict ?? null)
+        : createConversations(settings.apiKey),
     continuations: createContinuations(),
     followsConversations: () => captures.isActive() || core.rules().governed || core.rules().loaded.readsSources,
     approver: { sessionId: settings.sessionId, onCheckpoint: settings.onCheckpoint, report, now: () => new Date() },

@@ -1,0 +1,34 @@
+import { readResponse } from '@countersign/engine'
+import { expect } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
+import type { MessageView } from '../providers/provider.js'
+import { createConversations, type VerdictOf } from './conversations.js'
+
+const FOUND = 'eve@evil.example'
+
+/** Where the recipient of a mail was seen, after a lookup of that verdict with that result. */
+function seenAfter(verdict: ReturnType<VerdictOf>, result: Partial<MessageView>, sent = FOUND): string[] {
+  const message = { text: '', callId: null, calls: [] }
+  const messages: MessageView[] = [
+    { ...message, role: 'user', text: 'Write to Eve.' },
+    { ...message, role: 'assistant', calls: [{ id: 'c1', name: 'find_person', arguments: { name: 'eve-1' } }] },
+    { ...message, role: 'tool', callId: 'c1', text: JSON.stringify({ email: FOUND }), ...result },
+  ]
+  const call = { id: 'c2', type: 'function', function: { name: 'send', arguments: JSON.stringify({ to: sent }) } }
+  const response = readResponse({ choices: [{ message: { role: 'assistant', content: null, tool_calls: [call] } }] })
+  const open = createConversations(null, () => verdict).open({ messages, previousResponseId: null })
+  return open.answered(response, null).calls[0]?.leaves[0]?.sources.map(({ seen }) => seen) ?? []
+}
+
+proves('guarantee.sources.refused-twice', 'what a call carried counts if it ran, and its result if it is one', () => {
+  expect(seenAfter('allow', {})).toEqual(['cell'])
+  expect(seenAfter('allow', { isError: true })).toEqual(['prose'])
+  expect(seenAfter('allow', {}, 'eve-1')).toEqual(['argument'])
+  for (const verdict of ['block', 'ask'] as const) {
+    expect(seenAfter(verdict, {})).toEqual(['prose'])
+    expect(seenAfter(verdict, {}, 'eve-1')).toEqual([])
+  }
+  // After a restart nobody knows whether the call was allowed; the program says what came of it.
+  expect(seenAfter(null, {})).toEqual(['cell'])
+  expect(seenAfter(null, {}, 'eve-1')).toEqual([])
+})
