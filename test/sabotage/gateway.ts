@@ -36,6 +36,11 @@ export const gatewaySabotages: Bugs = {
       from: 'if (response.status >= 300 && response.status < 400) throw redirected(response.status)',
       to: '',
     },
+    {
+      breaks: 'gateway.faults',
+      from: '(isStream ? lineBytes : bytes) > maxBytes',
+      to: '!isStream && bytes > maxBytes',
+    },
   ],
   'packages/gateway/src/wire/which-session.ts': [
     { breaks: 'gateway.session.found', from: 'if (named !== null) return named', to: "if (named === '') return named" },

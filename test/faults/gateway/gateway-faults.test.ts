@@ -82,6 +82,37 @@ proves('gateway.faults', 'an upstream that hangs, before its answer or in its mi
   expect(await linesOf('ses_hung')).toEqual([])
 })
 
+proves(
+  'gateway.faults',
+  'a stream that is one line without an end is given up before it fills the memory',
+  async () => {
+    let sent = 0
+    const endless = () =>
+      new ReadableStream<Uint8Array>({
+        pull(controller) {
+          if (++sent > 256) controller.close()
+          else controller.enqueue(new TextEncoder().encode('data: '.padEnd(64 * 1024, 'x')))
+        },
+      })
+    const small = await gateways.start(
+      { 'max-body-mb': '1' },
+      {
+        fetch: async (input, init) =>
+          String(input).includes('/api/v1/')
+            ? runtime.fetch(input, init)
+            : new Response(endless(), { headers: { 'content-type': 'text/event-stream' } }),
+      },
+    )
+    const reply = await fetch(`${small.openai(agent)}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...chat, stream: true }),
+    })
+    expect(await reply.text().catch(() => 'broken off')).not.toContain('xxx')
+    expect(sent).toBeLessThan(32)
+  },
+)
+
 proves('gateway.faults', 'a stream that breaks off in a call releases nothing of it', async () => {
   const chunk = { choices: [{ index: 0, delta: { tool_calls: [{ index: 0, id: 'c', function: { name: 'look' } }] } }] }
   provider.enqueue({ events: [chunk, chunk, chunk], hangUpAfter: 2 })

@@ -3,7 +3,7 @@ import { GatewayProblem } from '../base/problems.js'
 export interface UpstreamLimits {
   /** How long an upstream may send nothing. */
   readonly idleMs: number
-  /** Of an answer that does not stream. */
+  /** Of an answer that does not stream, and of a line of one that does. */
   readonly maxBytes: number
 }
 
@@ -52,6 +52,8 @@ function boundedBody(
   const isStream = (response.headers.get('content-type') ?? '').includes('text/event-stream')
   const reader = (response.body as ReadableStream<Uint8Array<ArrayBuffer>>).getReader()
   let bytes = 0
+  /** Of a line that has not ended. */
+  let lineBytes = 0
   return new ReadableStream(
     {
       async pull(controller) {
@@ -64,7 +66,8 @@ function boundedBody(
             return
           }
           bytes += value.length
-          if (!isStream && bytes > maxBytes) throw tooLarge(maxBytes)
+          lineBytes = lineBytesAfter(value, lineBytes)
+          if ((isStream ? lineBytes : bytes) > maxBytes) throw tooLarge(maxBytes)
           controller.enqueue(value)
         } catch (error) {
           watch.stop()
@@ -81,10 +84,17 @@ function boundedBody(
   )
 }
 
+/** Nothing of a line can be judged before it has ended, so that it is kept. */
+function lineBytesAfter(chunk: Uint8Array, before: number): number {
+  const newline = chunk.lastIndexOf(0x0a)
+  const end = newline === -1 ? chunk.lastIndexOf(0x0d) : newline
+  return end === -1 ? before + chunk.length : chunk.length - end - 1
+}
+
 const tooLarge = (maxBytes: number): GatewayProblem =>
   new GatewayProblem(
     'upstream_invalid',
-    `the answer of the upstream is larger than ${maxBytes / 1024 / 1024} MB: raise --max-body-mb`,
+    `the answer of the upstream, or a line of its stream, is larger than ${maxBytes / 1024 / 1024} MB: raise --max-body-mb`,
   )
 
 /** A redirect would carry the provider's key to another address. */

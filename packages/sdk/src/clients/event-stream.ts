@@ -91,10 +91,13 @@ function dataIn(lines: readonly string[]): string | null {
 /** Each line with what ends it. */
 async function* linesIn(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<[line: string, end: string]> {
   const decoder = new TextDecoder()
-  let rest = ''
+  let held: string[] = []
   for (;;) {
     const { value, done } = await reader.read()
-    rest += done ? decoder.decode() : decoder.decode(value, { stream: true })
+    held.push(done ? decoder.decode() : decoder.decode(value, { stream: true }))
+    // A line that comes in many pieces is not looked through again with each.
+    if (!done && !held.slice(-2).some((piece) => /[\r\n]/.test(piece))) continue
+    const rest = held.join('')
     // A carriage return at the end may be half of a line end.
     const whole = done ? rest : rest.replace(/\r$/, '')
     let at = 0
@@ -102,9 +105,9 @@ async function* linesIn(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncG
       yield [whole.slice(at, index), end]
       at = index + end.length
     }
-    rest = rest.slice(at)
+    held = [rest.slice(at)]
     if (!done) continue
-    if (rest !== '') yield [rest, '']
+    if (held[0] !== '') yield [held[0] ?? '', '']
     return
   }
 }

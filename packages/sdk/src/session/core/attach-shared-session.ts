@@ -2,7 +2,7 @@ import { createBodyOf } from '../../authority/server/server-session.js'
 import { type ReplyOf, ServiceFailure, ServiceRefusal, type Transport } from '../../authority/transport.js'
 import { messageOf } from '../../base/diagnostics.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
-import { type Attachment, DEFAULT_AGENT } from './attachment.js'
+import { type Attachment, DEFAULT_AGENT, noPlan } from './attachment.js'
 import { checkPlanUse, readApprovedPlan } from './load-plan.js'
 
 export interface AttachedSession {
@@ -37,7 +37,7 @@ export async function attachSharedSession(
     if (error instanceof ServiceFailure) return failed('fetch_failed', `the server cannot be reached: ${error.message}`)
     if (!(error instanceof ServiceRefusal)) return failed('attachment_failed', messageOf(error))
     if (error.code === 'PLAN_UNKNOWN') {
-      return failed('no_plan', `agent ${agent} has no approved plan in ${settings.environment}`)
+      return failed('no_plan', noPlan(agent, settings.environment))
     }
     return failed('attachment_failed', WHY[error.code] ?? messageOf(error))
   }

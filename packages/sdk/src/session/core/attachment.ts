@@ -30,6 +30,10 @@ export const ATTACHED_AS: Readonly<Record<Environment, { readonly mode: Mode; re
   production: { mode: 'enforce', compat: 'protective' },
 }
 
+export const noPlan = (agent: string, environment: Environment): string =>
+  `agent ${agent} has no approved plan in ${environment}: approve one in the dashboard, where countersign plan submit ` +
+  'puts your contracts as a draft'
+
 /** Looks up the approved plan of the agent and prepares it. Failures are part of the state, never thrown. */
 export async function attachPlan(settings: ReplaySettings, transport: Transport): Promise<Attachment> {
   const agent = settings.agent ?? DEFAULT_AGENT
@@ -38,7 +42,7 @@ export async function attachPlan(settings: ReplaySettings, transport: Transport)
   try {
     const lookup = await transport.call('lookupPlan', { query: { agent, environment } })
     if (lookup.status !== 'approved') {
-      return failed('no_plan', `agent ${agent} has no approved plan in ${environment}`)
+      return failed('no_plan', noPlan(agent, environment))
     }
     const read = readApprovedPlan(lookup)
     if (!read.ok) return failed('artifact_invalid', read.problem)
