@@ -34,6 +34,13 @@ const server = createServer(async (request, response) => {
   response.setHeader('content-type', 'application/json')
   response.end(JSON.stringify(renderResponse(api, { model, ...reply(messages ?? input) })))
 })
+server.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EADDRINUSE') throw error
+  console.error(
+    `port ${process.env.PORT ?? PORT} is in use: stop what listens there, or choose another one with PORT=4321`,
+  )
+  process.exitCode = 1
+})
 server.listen(Number(process.env.PORT ?? PORT), '127.0.0.1', () => {
   const address = server.address()
   console.log(`the scripted model listens at http://127.0.0.1:${typeof address === 'object' ? address?.port : PORT}/v1`)
