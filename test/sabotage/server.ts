@@ -148,6 +148,7 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/store/dashboard/agents.ts': [
+    { breaks: 'scale.flat', from: '${since > until ? since : until}', to: '${since}' },
     {
       breaks: 'people.agents.unnamed',
       from: "and status <> 'ACTIVE' and created_at >= ${since}\n    group by 1",
@@ -174,9 +175,6 @@ export const serverSabotages: Bugs = {
       from: "r.pending_call_id = d ->> 'pending_call_id' offset 0",
       to: "r.pending_call_id = d ->> 'pending_call_id'",
     },
-  ],
-  'packages/server/src/store/dashboard/agents.ts': [
-    { breaks: 'scale.flat', from: '${since > until ? since : until}', to: '${since}' },
   ],
   'packages/server/src/process/start-server.ts': [
     {
