@@ -110,7 +110,7 @@ proves(
   async () => {
     buildOnce()
     const id = 'ses_race'
-    const amounts = Array.from({ length: 12 }, (_, at) => ({ amount: at }))
+    const amounts = Array.from({ length: 6 }, (_, at) => ({ amount: at }))
     await propose(id, [
       ...amounts.map((args, at) => ({ id: `c${at}`, name: 'shop__pay', arguments: args })),
       { id: 'last', name: 'shop__hang', arguments: {} },
