@@ -1,7 +1,7 @@
 // npm run bench -- cycle [ROUNDS]: what does a governed turn cost, compared with the cheapest durable turn?
 // The floor is three hand-written single-statement commits per turn with the same driver and without HTTP. A governed
 // turn is preflight, proposal and receipt over HTTP from another process. Both alternate on one PostgreSQL in one run.
-// The ratio is governed turns per second divided by floor turns per second.
+// The ratio is governed turns per second divided by floor turns per second. Beside it: processor time a governed turn.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { startPostgresProxy } from '../test/support/postgres/postgres-proxy.js'
 import { startBenchServer, startCycleClient } from './support/bench-server.js'
 import { openFloor } from './support/floor.js'
 import { measure } from './support/governed-cycles.js'
+import { processorMs } from './support/processor-time.js'
 
 /** Enough for a noisy machine: the median round gives the ratio. */
 const ROUNDS = Number(process.argv[2] ?? 7)
@@ -31,9 +32,15 @@ try {
     await measure(floor.workers, 1)
     await governed(1)
     const rounds: { floor: number; governed: number; p50Ms: number }[] = []
+    const spent = { server: 0, postgres: 0, cycles: 0 }
     for (let round = 0; round < ROUNDS; round++) {
       const bare = await measure(floor.workers, SECONDS)
+      const before = processorTimes()
       const full = await governed(SECONDS)
+      const after = processorTimes()
+      spent.server += after.server - before.server
+      spent.postgres += after.postgres - before.postgres
+      spent.cycles += full.cycles
       rounds.push({ floor: bare.perSecond, governed: full.perSecond, p50Ms: full.p50Ms })
     }
     await floor.close()
@@ -41,6 +48,8 @@ try {
     if (middle === undefined) throw new Error('no rounds were run')
     figures[`ratio_${level}`] = middle.governed / middle.floor
     if (level === 1) figures.p50_ms_1 = middle.p50Ms
+    figures[`server_ms_${level}`] = spent.server / spent.cycles
+    figures[`postgres_ms_${level}`] = spent.postgres / spent.cycles
     const [governedRate, floorRate] = [middle.governed, middle.floor].map((rate) => rate.toFixed(0))
     console.log(`${level} sessions: ${governedRate} governed and ${floorRate} floor cycles a second`)
   }
@@ -52,6 +61,11 @@ try {
   await server.stop()
   await postgres.stop()
   await rm(folder, { recursive: true, force: true })
+}
+
+/** Those of a turn are the difference divided by the turns; both processes also do what is due in the background. */
+function processorTimes(): { server: number; postgres: number } {
+  return { server: processorMs(server.pid), postgres: processorMs(postgres.pid(), { andChildren: true }) }
 }
 
 /** Counts the executed statements through a proxy, with one session and everything warm. */

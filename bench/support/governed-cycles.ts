@@ -67,6 +67,7 @@ async function post(connection: HttpConnection, path: string, expected: number, 
 }
 
 export interface Measured {
+  cycles: number
   perSecond: number
   p50Ms: number
 }
@@ -88,5 +89,9 @@ export async function measure(workers: readonly (() => Promise<void>)[], seconds
   )
   const elapsed = (performance.now() - startedAt) / 1_000
   times.sort((a, b) => a - b)
-  return { perSecond: times.length / elapsed, p50Ms: times[Math.floor(times.length / 2)] ?? Number.NaN }
+  return {
+    cycles: times.length,
+    perSecond: times.length / elapsed,
+    p50Ms: times[Math.floor(times.length / 2)] ?? Number.NaN,
+  }
 }
