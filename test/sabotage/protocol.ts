@@ -19,6 +19,12 @@ export const protocolSabotages: Bugs = {
       from: 'samples >= LIMITS.highConfidenceSamples',
       to: 'samples > LIMITS.highConfidenceSamples',
     },
+    {
+      breaks: 'learn.confidence.medium',
+      from: 'samples >= LIMITS.mediumConfidenceSamples',
+      to: 'samples > LIMITS.mediumConfidenceSamples',
+    },
+    { breaks: 'learn.confidence.low', from: "? 'medium' : 'low'", to: "? 'medium' : 'medium'" },
   ],
   'packages/protocol/src/routes.ts': [
     { breaks: 'version.account-unversioned', from: "path: '/api/auth/login'", to: "path: '/api/auth/v1/login'" },

@@ -2,6 +2,7 @@ import type { RequirementId } from '../requirements.js'
 import { adapterSabotages } from './adapters.js'
 import { engineSabotages } from './engine.js'
 import { gatewaySabotages } from './gateway.js'
+import { learnSabotages } from './learn.js'
 import { protocolSabotages } from './protocol.js'
 import { ruleSabotages } from './rules.js'
 import { sdkSabotages } from './sdk.js'
@@ -28,6 +29,7 @@ export interface Sabotage extends Bug {
 export const SABOTAGES: readonly Sabotage[] = [
   protocolSabotages,
   engineSabotages,
+  learnSabotages,
   ruleSabotages,
   sdkSabotages,
   sessionSabotages,

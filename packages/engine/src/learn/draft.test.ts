@@ -1,5 +1,6 @@
 import type { JsonObject } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
 import { flowOf } from '../flows/flows.js'
 import { newTrail, sawCall, sawResult, sawUser, takeColumns } from '../flows/trail.js'
 import { runToEnd } from '../text/steps.js'
@@ -32,6 +33,28 @@ const draftOf = (summaries: ToolSummary[], schema?: unknown) =>
   )
 
 const fieldsOf = (draft: Draft | undefined) => (draft?.contract.arguments as JsonObject | undefined)?.properties
+
+proves(
+  ['learn.from-captures', 'learn.generates-contracts', 'learn.scores-confidence', 'learn.updates-confidence'],
+  'a tool that was called has a contract of what was seen, and more calls make it surer',
+  () => {
+    const drafts = [4, 8, 12].map((requests) =>
+      draftContracts(learned({ requests }), { salt: 'salt', otherwise: 'ask' }).find(
+        ({ contract }) => contract.tool === 'send_form',
+      ),
+    )
+    expect(drafts.map((draft) => [draft?.samples, draft?.confidence])).toEqual([
+      [4, 'low'],
+      [8, 'medium'],
+      [12, 'high'],
+    ])
+    expect(drafts[1]?.contract.arguments).toMatchObject({
+      required: ['count', 'kind', 'token'],
+      properties: { count: { type: 'number' }, kind: { type: 'string' }, token: { type: 'string' } },
+      additionalProperties: false,
+    })
+  },
+)
 
 describe('an agent of many tools', () => {
   test('is drafted tool by tool, so that others are served in between', () => {
