@@ -176,6 +176,18 @@ proves('guarantee.sources.refused-twice', 'a blocked call that stays in the mess
   expect(ran.map(({ args }) => args)).toEqual([{ to: 'ann@north.example' }])
 })
 
+proves('guarantee.sources.refused-twice', 'nor does a retry, which shows the model its call', async () => {
+  const sources = [{ path: '$.to', from: ['user' as const, 'argument' as const], otherwise: 'block' as const }]
+  const contracts = [{ tool: 'send_mail', side_effect: 'write' as const, gate: 'allow' as const, sources }]
+  const connection = { apiKey: runtime.key, fetch: runtime.fetch, timeoutMs: 60_000 }
+  const { session, ask } = agent.start({ contracts, ...connection, maxRetries: 2, tools: { send_mail: () => null } })
+  const evil = () => calls(['send_mail', { to: 'eve@evil.example' }])
+  agent.provider.enqueue(evil(), evil(), evil())
+  await expect(ask(['send_mail'])).rejects.toThrow('was blocked (argument_value_mismatch)')
+  expect(session.getState().totalBlockCount).toBe(3)
+  await session.restore()
+})
+
 proves(
   'guarantee.shown-rules.through-service',
   'a second payer does not pay an invoice that another is paying',

@@ -6,6 +6,12 @@ import { createConversations, type VerdictOf } from './conversations.js'
 
 const FOUND = 'eve@evil.example'
 
+const sending = (to: string) => {
+  const call = { id: 'c2', type: 'function', function: { name: 'send', arguments: JSON.stringify({ to }) } }
+  return readResponse({ choices: [{ message: { role: 'assistant', content: null, tool_calls: [call] } }] })
+}
+const SENDING = sending(FOUND)
+
 /** Where the recipient of a mail was seen, after a lookup of that verdict with that result. */
 function seenAfter(verdict: ReturnType<VerdictOf>, result: Partial<MessageView>, sent = FOUND): string[] {
   const message = { text: '', callId: null, calls: [] }
@@ -14,11 +20,26 @@ function seenAfter(verdict: ReturnType<VerdictOf>, result: Partial<MessageView>,
     { ...message, role: 'assistant', calls: [{ id: 'c1', name: 'find_person', arguments: { name: 'eve-1' } }] },
     { ...message, role: 'tool', callId: 'c1', text: JSON.stringify({ email: FOUND }), ...result },
   ]
-  const call = { id: 'c2', type: 'function', function: { name: 'send', arguments: JSON.stringify({ to: sent }) } }
-  const response = readResponse({ choices: [{ message: { role: 'assistant', content: null, tool_calls: [call] } }] })
   const open = createConversations(null, () => verdict).open({ messages, previousResponseId: null })
-  return open.answered(response, null).calls[0]?.leaves[0]?.sources.map(({ seen }) => seen) ?? []
+  return open.answered(sending(sent), null).calls[0]?.leaves[0]?.sources.map(({ seen }) => seen) ?? []
 }
+
+proves(
+  'guarantee.sources.refused-twice',
+  'what the SDK says in a message of the user is not what the user said',
+  () => {
+    const conversations = createConversations()
+    const remedy = `No contract covers the tool "${FOUND}".`
+    conversations.wrote(remedy)
+    const seen = (text: string) => {
+      const messages: MessageView[] = [{ role: 'user', text, callId: null, calls: [] }]
+      const flows = conversations.open({ messages, previousResponseId: null }).answered(SENDING, null)
+      return flows.calls[0]?.leaves[0]?.sources.map((source) => source.seen)
+    }
+    expect(seen(`Answer Ann.\n${remedy}`)).toEqual([])
+    expect(seen(`Answer ${FOUND}.\n${remedy}`)).toEqual(['user'])
+  },
+)
 
 proves('guarantee.sources.refused-twice', 'what a call carried counts if it ran, and its result if it is one', () => {
   expect(seenAfter('allow', {})).toEqual(['cell'])

@@ -22,6 +22,8 @@ import type { MessageCall, MessageView, Provider, RequestView } from '../provide
 export interface Conversations {
   /** Finds the conversation of a request, or starts one, and takes in what the request brings that is new. */
   open(request: ConversationRequest): OpenRequest
+  /** A text that the SDK adds to a message of the user: it quotes the model, and is not what the user said. */
+  wrote(text: string): void
 }
 
 export interface ConversationRequest extends Pick<RequestView, 'previousResponseId'> {
@@ -32,15 +34,25 @@ export interface OpenRequest {
   readonly conversationId: string
   /** Takes in the answer, so that the request that extends it is known; gives where its arguments came from. */
   answered(response: ReadResponse, responseId: string | null): Flows
+  /** Calls of the answer do not run. A retry shows them to the model, with the refusal in place of a result. */
+  refused(callIds: Iterable<string>): void
 }
 
 interface Conversation {
   id: string
   trail: Trail
   calls: Map<string, MessageCall>
+  /** Ids of remembered calls that do not run. */
+  refused: Set<string>
 }
 
-const MEMORY = { prefixes: 2_000, responses: 1_000, conversations: 64, callsPerConversation: 1_000 } as const
+const MEMORY = {
+  prefixes: 2_000,
+  responses: 1_000,
+  conversations: 64,
+  callsPerConversation: 1_000,
+  ownTexts: 16,
+} as const
 
 /** What was decided about a call by its id; null if nobody here knows. */
 export type VerdictOf = (callId: string) => 'allow' | 'block' | 'ask' | null
@@ -54,6 +66,7 @@ export function createConversations(key: string | null = null, verdictOf: Verdic
   const prefixes = boundedMap<string, { id: string; answered: boolean }>(MEMORY.prefixes)
   const responses = boundedMap<string, string>(MEMORY.responses)
   const conversations = boundedMap<string, Conversation>(MEMORY.conversations)
+  let ownTexts: readonly string[] = []
   const newId = createIds()
 
   /** Null when the request continues nothing that is known. */
@@ -67,7 +80,17 @@ export function createConversations(key: string | null = null, verdictOf: Verdic
     return null
   }
 
+  const withoutOwn = (message: MessageView): MessageView => {
+    if (message.role !== 'user' || ownTexts.length === 0) return message
+    let { text } = message
+    for (const own of ownTexts) text = text.replaceAll(own, '')
+    return { ...message, text }
+  }
+
   return {
+    wrote: (text) => {
+      if (text !== '' && !ownTexts.includes(text)) ownTexts = [...ownTexts, text].slice(-MEMORY.ownTexts)
+    },
     open: (request) => {
       // The system text often changes from call to call in one conversation.
       const messages = request.messages.filter(({ role }) => role !== 'system')
@@ -75,10 +98,12 @@ export function createConversations(key: string | null = null, verdictOf: Verdic
       const found = find(request, hashes)
       const remembered = found === null ? undefined : conversations.get(found.id)
       const id = found?.id ?? newId()
-      const conversation = remembered ?? { id, trail: newTrail(key), calls: new Map() }
+      const conversation = remembered ?? { id, trail: newTrail(key), calls: new Map(), refused: new Set<string>() }
       conversations.set(id, conversation)
       const known = remembered === undefined ? 0 : (found?.known ?? 0)
-      for (let at = known; at < messages.length; at += 1) takeIn(conversation, messages[at] as MessageView, verdictOf)
+      for (let at = known; at < messages.length; at += 1) {
+        takeIn(conversation, withoutOwn(messages[at] as MessageView), verdictOf)
+      }
       const last = hashes.at(-1) ?? ''
       if (last !== '') prefixes.set(last, { id, answered: false })
       return {
@@ -87,8 +112,14 @@ export function createConversations(key: string | null = null, verdictOf: Verdic
           const said = answerView(response)
           prefixes.set(nextHash(last, said), { id, answered: true })
           if (responseId !== null) responses.set(responseId, id)
-          for (const call of said.calls) rememberCall(conversation, call)
+          for (const call of said.calls) {
+            rememberCall(conversation, call)
+            conversation.refused.delete(call.id)
+          }
           return flowsOf(conversation.trail, response)
+        },
+        refused: (callIds) => {
+          for (const callId of callIds) if (conversation.calls.has(callId)) conversation.refused.add(callId)
         },
       }
     },
@@ -127,7 +158,7 @@ function takeIn(conversation: Conversation, message: MessageView, verdictOf: Ver
   const call = conversation.calls.get(message.callId)
   if (call === undefined) return
   conversation.calls.delete(message.callId)
-  const verdict = verdictOf(message.callId)
+  const verdict = conversation.refused.delete(message.callId) ? 'block' : verdictOf(message.callId)
   // What a model asked for and was refused is no source: it would only have to ask twice.
   if (verdict === 'allow') sawCall(conversation.trail, call.name, parsed(call.arguments))
   const isText = message.isError === true || verdict === 'block' || verdict === 'ask'

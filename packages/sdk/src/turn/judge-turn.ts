@@ -178,11 +178,17 @@ export function passThroughGate(context: AnswerContext, decisions: readonly Deci
   const enforcement = enforcementOf(decisions, gate)
   const isReadable = gate === 'answer' && isReadInOneWay(context)
   const result = passGate(gate, decisions, ({ tool_name }) => isReadable && tools?.has(tool_name) === true)
-  if (enforcement.blocked.length > 0) session.notes.blocked(enforcement)
+  if (enforcement.blocked.length > 0) {
+    session.notes.blocked(enforcement)
+    const stopped = result.action === 'refuse' ? context.response.calls.map(({ id }) => id) : idsOf(enforcement.blocked)
+    asked.opened?.refused(stopped)
+  }
   asked.trace.add('gate', result.action === 'refuse' ? 'block' : 'pass', { reason: result.action })
   if (result.action !== 'refuse') return result
   return { action: 'refuse', error: new ReplayContractError(explain(enforcement.blocked), enforcement) }
 }
+
+const idsOf = (decisions: readonly Decision[]): string[] => decisions.map(({ call_id }) => call_id)
 
 /** Whoever reads the answer finds the calls that were judged, each under an id of its own. */
 function isReadInOneWay(context: AnswerContext): boolean {

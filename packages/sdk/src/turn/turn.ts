@@ -5,6 +5,7 @@ import type { JsonObject } from '../base/json-object.js'
 import { type Steps, wait } from '../base/steps.js'
 import type { Provider, RequestView } from '../providers/provider.js'
 import { checkConstraints } from './check-constraints.js'
+import { explainToModel } from './gate.js'
 import { requestAgain } from './judge-answer.js'
 import {
   type AnswerContext,
@@ -244,6 +245,7 @@ function conclude(turn: Turn, { asked, answer }: AnswerContext, result: AnswerRe
   }
   if (turn.retriesLeft === 0) throw result.error
   turn.retriesLeft--
+  session.conversations.wrote(explainToModel(result.error.decision.blocked))
   return { action: 'retry', request: requestAgain(provider, asked, answer, result.error.decision.blocked) }
 }
 
