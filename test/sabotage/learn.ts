@@ -32,6 +32,7 @@ export const learnSabotages: Bugs = {
       from: 'if (!isUnnamed && scoreOf(read, weights) < threshold - EPSILON) return null',
       to: 'if (!isUnnamed) return null',
     },
+    { breaks: 'learn.unused-tool', from: 'weights.unused === true && read.mandate > 0', to: 'weights.unused === true' },
     {
       breaks: 'learn.orders',
       from: 'const IMPERATIVE_FROM = [1, 2, 4] as const',
@@ -97,7 +98,6 @@ export const learnSabotages: Bugs = {
       from: 'doubtful.size === 0 ? first : measureWithout(doubtful, summaries, sessions, options)',
       to: 'first',
     },
-    { breaks: 'learn.unused-tool', from: 'const unused = samples === 0 &&', to: 'const unused = samples < 0 &&' },
   ],
   'packages/engine/src/backtest/demote-rules.ts': [
     { breaks: 'learn.demoted.rule', from: '      return asking(rule)\n', to: '      return rule\n' },

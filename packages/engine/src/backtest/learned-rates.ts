@@ -44,12 +44,14 @@ export function measureRates(
   sessions: readonly ObservedSession[],
   learn: Learn,
   ruleOf: RuleOf,
-  known: ReadonlySet<string> = new Set(),
+  { alpha, known }: { readonly alpha: number; readonly known: ReadonlySet<string> },
 ): { rates: LearnedRates; demotions: Demotions; doubtful: ReadonlySet<string> } {
   const judged = judgeParts(sessions, learn, ruleOf)
   // A session that both stages find odd is no evidence of what the agent does.
+  // Of fewer requests than one in such a share, every one is odd.
+  const tells = new Set(judged.map(({ request }) => request)).size * alpha >= 1
   const isDoubtful = ({ id, isAsked, blocking, asking }: Judged) =>
-    known.has(id) || (isAsked && blocking.size + asking.size > 0)
+    known.has(id) || (tells && isAsked && blocking.size + asking.size > 0)
   const demotions = demoteRules(judged.filter((session) => !isDoubtful(session)))
   // Where values come from documents as a rule, that one did tells nothing against a session.
   const doubtful = new Set(demotions.otherwise === 'note' ? known : judged.filter(isDoubtful).map(({ id }) => id))

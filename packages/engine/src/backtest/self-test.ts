@@ -58,7 +58,7 @@ function measureWithout(
     return draftsWith(summariesOf(usual, salt), some, options, { demotions: BLOCKING, doubtful })
   }
   const rules = rulesOf(draftContracts(learned, { salt, offered, otherwise: 'block' }))
-  return { ...measureRates(sessions, learn, rules, doubtful), learned }
+  return { ...measureRates(sessions, learn, rules, { alpha: options.alpha, known: doubtful }), learned }
 }
 
 const BLOCKING: Demotions = { otherwise: 'block', ask: new Map() }
