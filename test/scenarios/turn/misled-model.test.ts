@@ -176,6 +176,28 @@ proves('guarantee.sources.refused-twice', 'a blocked call that stays in the mess
   expect(ran.map(({ args }) => args)).toEqual([{ to: 'ann@north.example' }])
 })
 
+proves('guarantee.sources.refused-twice', 'nor after a restart, when nobody knows what was refused', async () => {
+  const sources = [{ path: '$.to', from: ['user' as const, 'argument' as const], otherwise: 'block' as const }]
+  const contracts = [{ tool: 'send_mail', side_effect: 'write' as const, gate: 'allow' as const, sources }]
+  const { session, ask } = agent.start({ contracts, gate: 'answer', tools: { send_mail: () => null } })
+  const before = {
+    id: 'c0',
+    type: 'function' as const,
+    function: { name: 'send_mail', arguments: '{"to":"eve@evil.example"}' },
+  }
+  agent.provider.enqueue(calls(['send_mail', { to: 'eve@evil.example' }, 'c1']))
+  await ask(
+    ['send_mail'],
+    [
+      { role: 'user', content: 'Answer ann@north.example.' },
+      { role: 'assistant', content: null, tool_calls: [before] },
+      { role: 'tool', tool_call_id: 'c0', content: 'It was not run.' },
+    ],
+  )
+  expect(session.verdictOf('c1')).toMatchObject({ verdict: 'block', reason: 'argument_value_mismatch' })
+  await session.restore()
+})
+
 proves('guarantee.sources.refused-twice', 'nor does a retry, which shows the model its call', async () => {
   const sources = [{ path: '$.to', from: ['user' as const, 'argument' as const], otherwise: 'block' as const }]
   const contracts = [{ tool: 'send_mail', side_effect: 'write' as const, gate: 'allow' as const, sources }]
