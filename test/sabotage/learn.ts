@@ -107,11 +107,4 @@ export const learnSabotages: Bugs = {
       to: 'if (shareOfRequests(all, fires) > 1)',
     },
   ],
-  'packages/engine/src/explain/diff-sources.ts': [
-    {
-      breaks: 'learn.widening-shown',
-      from: "say('allows', `${path} may come from ${describeOrigin(origin)}`)",
-      to: "say('blocks', `${path} may come from ${describeOrigin(origin)}`)",
-    },
-  ],
 }
