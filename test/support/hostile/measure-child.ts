@@ -6,7 +6,8 @@ import {
   evaluateProposal,
   initialState,
   preparePlanInSteps,
-  readResponse,
+  readResponseInSteps,
+  type Steps,
 } from '@countersign/engine'
 import { createdEvent } from '../data/created-event.js'
 import { FAMILIES } from './families.js'
@@ -18,8 +19,8 @@ export interface Question {
 }
 
 /**
- * Milliseconds of one synchronous piece: the longest step of preparing the plan, and judging the response. Of processor
- * time, so that a busy machine finds the same as an idle one.
+ * Milliseconds of one synchronous piece: the longest step of preparing the plan or reading the response, and judging it.
+ * Of processor time, so that a busy machine finds about the same as an idle one.
  */
 export interface Measured {
   readonly bytes: number
@@ -51,35 +52,45 @@ function measure(request: HostileRequest): Measured {
   })
   if (!compiled.ok)
     return { bytes, stepMs: 0, prepareMs: 0, judgeMs: 0, refused: compiled.errors[0]?.message ?? 'refused' }
-  const steps = preparePlanInSteps(compiled.compiled_session, { policy })
-  let stepMs = 0
-  let prepareMs = 0
+  const prepared = inSteps(preparePlanInSteps(compiled.compiled_session, { policy }))
+  const { ms: prepareMs } = prepared
+  if (!prepared.value.ok) {
+    const refused = prepared.value.problems[0] ?? 'refused'
+    return { bytes, stepMs: prepared.longestMs, prepareMs, judgeMs: 0, refused }
+  }
+  const { plan } = prepared.value
+  const state = initialState(plan, createdEvent(plan.hash, { has_principal: request.principal !== undefined }))
+  const read = inSteps(readResponseInSteps(responseOf(request)))
+  const start = processorMs()
+  evaluateProposal({
+    plan,
+    state,
+    response: read.value,
+    gate: 'reject_all',
+    unmatchedPolicy: 'block',
+    principal: request.principal,
+    agent: null,
+    salt: 'salt',
+    nowMs: 0,
+    offered: null,
+    toolless: false,
+    flows: request.flows,
+    ids: { sessionId: 's', proposalId: 'p', pendingCallId: String },
+  })
+  const judgeMs = processorMs() - start
+  return { bytes, stepMs: Math.max(prepared.longestMs, read.longestMs), prepareMs, judgeMs, refused: null }
+}
+
+/** As the server does it, with other requests between the steps. */
+function inSteps<Result>(steps: Steps<Result>): { value: Result; ms: number; longestMs: number } {
+  let ms = 0
+  let longestMs = 0
   for (;;) {
     const before = processorMs()
     const step = steps.next()
-    const ms = processorMs() - before
-    stepMs = Math.max(stepMs, ms)
-    prepareMs += ms
-    if (step.done !== true) continue
-    if (!step.value.ok) return { bytes, stepMs, prepareMs, judgeMs: 0, refused: step.value.problems[0] ?? 'refused' }
-    const { plan } = step.value
-    const state = initialState(plan, createdEvent(plan.hash, { has_principal: request.principal !== undefined }))
-    const start = processorMs()
-    evaluateProposal({
-      plan,
-      state,
-      response: readResponse(responseOf(request)),
-      gate: 'reject_all',
-      unmatchedPolicy: 'block',
-      principal: request.principal,
-      agent: null,
-      salt: 'salt',
-      nowMs: 0,
-      offered: null,
-      toolless: false,
-      flows: request.flows,
-      ids: { sessionId: 's', proposalId: 'p', pendingCallId: String },
-    })
-    return { bytes, stepMs, prepareMs, judgeMs: processorMs() - start, refused: null }
+    const took = processorMs() - before
+    ms += took
+    longestMs = Math.max(longestMs, took)
+    if (step.done === true) return { value: step.value, ms, longestMs }
   }
 }

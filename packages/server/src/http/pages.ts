@@ -8,6 +8,15 @@ import type { Router } from './router.js'
 
 const READY_TIMEOUT_MS = 2_000
 
+const openApi = once(() => Buffer.from(JSON.stringify(openApiDocument())))
+const reference = once(() => Buffer.from(referencePage()))
+
+/** Makes what takes a tenth of a second before anybody waits for it. */
+export function warmPages(): void {
+  openApi()
+  reference()
+}
+
 /** What is no operation: health, readiness, metrics, the reference for programs and for people. */
 export function registerPages(router: Router<Serve>, services: Services, frame: Frame): void {
   const page = (path: string, answer: () => Reply | Promise<Reply>) =>
@@ -32,21 +41,10 @@ export function registerPages(router: Router<Serve>, services: Services, frame: 
     body: await services.metricsPage(),
     headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
   }))
-  const document = once(() => Buffer.from(JSON.stringify(openApiDocument())))
-  page('/openapi.json', () => json(document()))
+  page('/openapi.json', () => json(openApi()))
   const keys = JSON.stringify({ keys: services.ledgerSigner?.keys ?? [] })
   page(LEDGER_KEYS_PATH, () => json(keys))
-  const reference = once(() => Buffer.from(referencePage()))
   page('/docs', () => ({ status: 200, body: reference(), headers: REFERENCE_HEADERS }))
-}
-
-/** Made at the first look, since it takes a moment and never changes; as bytes, which all replies share. */
-function once(make: () => Buffer): () => Buffer {
-  let made: Buffer | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
 }
 
 /** Why no traffic should come here now, or null. */
@@ -63,4 +61,13 @@ async function unreadiness({ database, isReady, stopReason }: Services): Promise
     () => 'the database cannot be reached',
   )
   return Promise.race([asked, late]).finally(() => clearTimeout(timer))
+}
+
+/** Made once, since it takes a moment and never changes; as bytes, which all replies share. */
+function once(make: () => Buffer): () => Buffer {
+  let made: Buffer | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
 }

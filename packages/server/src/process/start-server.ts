@@ -16,6 +16,7 @@ import { type ByteCount, createByteQuota } from '../entry/byte-quota.js'
 import { createKeyUsage } from '../entry/key-usage.js'
 import { type AppParts, createApp } from '../http/app.js'
 import { createHttpServer } from '../http/http-server.js'
+import { warmPages } from '../http/pages.js'
 import { createDatabase, type Database } from '../postgres/database.js'
 import { makeDriverFast } from '../postgres/fast-driver.js'
 import { codeVersion, migrate } from '../postgres/migrate.js'
@@ -81,7 +82,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
       undo.push(postgres.stop)
       databaseUrl = postgres.url
     }
-    const [applied] = await Promise.all([migrate(databaseUrl), warmPolicies()])
+    const [applied] = await Promise.all([migrate(databaseUrl), warmPolicies(), warmPages()])
     if (applied.length > 0) say(`the database schema is now at version ${applied.at(-1)}`)
     const runtime = createRuntime(config, databaseUrl, { ...options, log })
     undo.push(runtime.close)
