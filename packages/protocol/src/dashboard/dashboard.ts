@@ -98,25 +98,27 @@ export const overviewReply = z.strictObject({
 })
 export type OverviewView = z.infer<typeof overviewReply>
 
+/** Over the sessions that started in the last 30 days. */
+export const agentHealthSchema = z.strictObject({
+  /**
+   * Degraded: a session was killed or compromised, has calls in doubt or unanswered, or a tenth of the calls is
+   * blocked. Inactive: no activity for a week.
+   */
+  status: z.enum(['healthy', 'degraded', 'inactive']),
+  blocked_calls: z.int(),
+  unanswered_calls: z.int(),
+  recovering: z.int(),
+  compromised: z.int(),
+  killed: z.int(),
+})
+
 /** What was done under one name, or under none. */
 const agentActivity = {
   /** The numbers count from here on: the last 30 days. */
   since: timeSchema,
   sessions: z.int(),
   last_seen: timeSchema.nullable(),
-  /** Over the sessions that started in the last 30 days. */
-  health: z.strictObject({
-    /**
-     * Degraded: a session was killed or compromised, has calls in doubt or unanswered, or a tenth of the calls is
-     * blocked. Inactive: no activity for a week.
-     */
-    status: z.enum(['healthy', 'degraded', 'inactive']),
-    blocked_calls: z.int(),
-    unanswered_calls: z.int(),
-    recovering: z.int(),
-    compromised: z.int(),
-    killed: z.int(),
-  }),
+  health: agentHealthSchema,
 }
 
 export const agentRowSchema = z.strictObject({
