@@ -14,7 +14,10 @@ afterAll(() => meter.close())
 
 const describe = ({ family, genes, stallMs }: Trial) => `${stallMs.toFixed(0)} ms: ${family} ${JSON.stringify(genes)}`
 
-test.each([...KNOWN, ...FOUND])('comes to an end: $family $genes', async (question) => {
+// Each was found because it took seconds; a quarter of them is enough to see that the budget is there.
+const some = rounds(4, 1)
+
+test.each([...KNOWN, ...FOUND.filter((_, at) => at % some === 0)])('comes to an end: $family $genes', async (question) => {
   expect(await meter.measure(question)).toMatchObject({ measured: { bytes: expect.any(Number) } })
 })
 
