@@ -18,6 +18,7 @@ import {
   takeColumns,
 } from '@countersign/engine'
 import type { Contract, Flows, SessionDefinition } from '@countersign/protocol'
+import { createdEvent } from '../test/support/data/created-event.js'
 
 const ROUNDS = 200
 const CALLS_PER_ROUND = 100
@@ -128,25 +129,7 @@ function judge(plan: Plan): void {
   if (outcome !== 'allowed') throw new Error(decisions[0]?.remedy ?? outcome)
 }
 
-const stateOf = (plan: Plan) =>
-  initialState(plan, {
-    type: 'created',
-    at: '2026-01-01T00:00:00.000Z',
-    body: {
-      agent: 'bench',
-      environment: null,
-      holder_id: 'h',
-      compiled_hash: plan.hash,
-      plan_source: 'client',
-      unmatched_policy: 'block',
-      capture_level: 'redacted',
-      labels: [],
-      has_principal: false,
-      initial_phase: null,
-      fence: 1,
-      workflow: null,
-    },
-  })
+const stateOf = (plan: Plan) => initialState(plan, createdEvent(plan.hash, { agent: 'bench' }))
 const states = new Map([whole, floor].map((plan) => [plan, stateOf(plan)]))
 
 const times = { whole: [] as number[], floor: [] as number[] }

@@ -3,22 +3,15 @@ import {
   type CallComparison,
   compilePlan,
   diffPlans,
-  flowOf,
   learnPlan,
-  newTrail,
-  type ObservedSession,
   type Plan,
   type PlanChange,
-  sawCall,
-  sawResult,
-  sawUser,
   summariesOf,
-  takeColumns,
 } from '@countersign/engine'
 import type { CompiledSession, JsonObject } from '@countersign/protocol'
 import fc from 'fast-check'
 import { describe } from 'vitest'
-import type { Conversation } from './support/data/learned-agent.js'
+import { type Conversation, observed } from './support/data/learned-agent.js'
 import { PATIENCE_MS, rounds, testSeed } from './support/data/rounds.js'
 import { proves } from './support/proves.js'
 
@@ -76,18 +69,6 @@ const crafted: fc.Arbitrary<Conversation> = fc.record({
     )
     .map(([reads, writes]) => [...reads, ...writes]),
 })
-
-function observed({ user, calls }: Conversation, id: string): ObservedSession {
-  const trail = newTrail('key')
-  sawUser(trail, user)
-  const made = calls.map(({ name, arguments: args, result: answer = 'ok' }) => {
-    const flow = flowOf(trail, { id: '', tool: name, arguments: args })
-    sawCall(trail, name, args)
-    sawResult(trail, name, answer)
-    return { session: id, request: user, tool: name, arguments: args, flow }
-  })
-  return { id, request: user, requestWords: trail.requestWords ?? undefined, calls: made, columns: takeColumns(trail) }
-}
 
 function learned(conversations: readonly Conversation[]): { plan: Plan; compiled: CompiledSession } {
   const sessions = conversations.map((conversation, at) => observed(conversation, `s${at}`))

@@ -3,19 +3,12 @@ import {
   compilePlan,
   describeRates,
   draftContracts,
-  flowOf,
   learnPlan,
   leaveOut,
-  newTrail,
-  type ObservedSession,
-  sawCall,
-  sawResult,
-  sawUser,
   summariesOf,
-  takeColumns,
 } from '@countersign/engine'
 import { describe, expect } from 'vitest'
-import type { Conversation } from './support/data/learned-agent.js'
+import { type Conversation, observed } from './support/data/learned-agent.js'
 import { proves } from './support/proves.js'
 
 const tools = [
@@ -25,22 +18,8 @@ const tools = [
 ] as const
 const SALT = 'salt'
 
-/** A session as a client with this key captures it. */
-function captured({ user, calls }: Conversation, id: string, key: string): ObservedSession {
-  const trail = newTrail(key)
-  sawUser(trail, user)
-  const request = trail.request ?? undefined
-  const made = calls.map(({ name, arguments: given, result = 'ok' }) => {
-    const flow = flowOf(trail, { id: '', tool: name, arguments: given })
-    sawCall(trail, name, given)
-    sawResult(trail, name, result)
-    return { session: id, request, tool: name, arguments: given, flow }
-  })
-  return { id, request, requestWords: trail.requestWords ?? undefined, calls: made, columns: takeColumns(trail) }
-}
-
 const learnFrom = (conversations: readonly Conversation[], key = 'key') => {
-  const sessions = conversations.map((conversation, at) => captured(conversation, `s${at}`, key))
+  const sessions = conversations.map((conversation, at) => observed(conversation, `s${at}`, key))
   const summaries = summariesOf(sessions, SALT)
   return { ...learnPlan(summaries, sessions, { salt: SALT, offered: tools, alpha: 0.1 }), sessions, summaries }
 }

@@ -1,19 +1,6 @@
-import {
-  compilePlan,
-  type Draft,
-  flowOf,
-  learnPlan,
-  newTrail,
-  type ObservedSession,
-  sawCall,
-  sawResult,
-  sawUser,
-  summariesOf,
-  takeColumns,
-  writeContract,
-} from '@countersign/engine'
+import { compilePlan, type Draft, learnPlan, summariesOf, writeContract } from '@countersign/engine'
 import { describe, expect, test } from 'vitest'
-import { type Conversation, lastComparison, lastDecision } from './support/data/learned-agent.js'
+import { type Conversation, lastComparison, lastDecision, observed } from './support/data/learned-agent.js'
 import { proves } from './support/proves.js'
 
 const tools = [
@@ -29,18 +16,6 @@ const inbox = (text: string) => ({
 })
 const send = (to: string, body = 'Thanks!') => ({ name: 'send_message', arguments: { to, body } })
 const calm = 'The weather was fine on our trip, and we saw a lot of birds. It was a good week for all of us.'
-
-function observed({ user, calls }: Conversation, id: string): ObservedSession {
-  const trail = newTrail('key')
-  sawUser(trail, user)
-  const made = calls.map(({ name, arguments: given, result = 'ok' }) => {
-    const flow = flowOf(trail, { id: '', tool: name, arguments: given })
-    sawCall(trail, name, given)
-    sawResult(trail, name, result)
-    return { session: id, request: user, tool: name, arguments: given, flow }
-  })
-  return { id, request: user, requestWords: trail.requestWords ?? undefined, calls: made, columns: takeColumns(trail) }
-}
 
 const learn = (conversations: readonly Conversation[], alpha = 0.1) => {
   const sessions = conversations.map((conversation, at) => observed(conversation, `s${at}`))

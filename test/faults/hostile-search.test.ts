@@ -17,9 +17,12 @@ const describe = ({ family, genes, stallMs }: Trial) => `${stallMs.toFixed(0)} m
 // Each was found because it took seconds; a quarter of them is enough to see that the budget is there.
 const some = rounds(4, 1)
 
-test.each([...KNOWN, ...FOUND.filter((_, at) => at % some === 0)])('comes to an end: $family $genes', async (question) => {
-  expect(await meter.measure(question)).toMatchObject({ measured: { bytes: expect.any(Number) } })
-})
+test.each([...KNOWN, ...FOUND.filter((_, at) => at % some === 0)])(
+  'comes to an end: $family $genes',
+  async (question) => {
+    expect(await meter.measure(question)).toMatchObject({ measured: { bytes: expect.any(Number) } })
+  },
+)
 
 // Short, it shows that the search works; long, that it finds nothing.
 test(

@@ -8,6 +8,7 @@ import {
   flowOf,
   newSummary,
   newTrail,
+  type ObservedSession,
   type OfferedTool,
   type Plan,
   sawCall,
@@ -25,6 +26,20 @@ export interface Conversation {
 }
 
 const SALT = 'salt'
+
+/** A conversation as a client with this key captures it. */
+export function observed({ user, calls }: Conversation, id: string, key = 'key'): ObservedSession {
+  const trail = newTrail(key)
+  sawUser(trail, user)
+  const request = trail.request ?? undefined
+  const made = calls.map(({ name, arguments: given, result = 'ok' }) => {
+    const flow = flowOf(trail, { id: '', tool: name, arguments: given })
+    sawCall(trail, name, given)
+    sawResult(trail, name, result)
+    return { session: id, request, tool: name, arguments: given, flow }
+  })
+  return { id, request, requestWords: trail.requestWords ?? undefined, calls: made, columns: takeColumns(trail) }
+}
 
 /** What is learned of conversations, observed as the SDK observes them. */
 export function learnedFrom(conversations: readonly Conversation[]): ToolSummary[] {
