@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
 import { checkSession } from '../support/model/session-checker.js'
+import { proves } from '../support/proves.js'
 import { closeRace, expectBoth } from '../support/runtime/close-race.js'
 import { attachSession, LOOKUP, openSession, reserve, succeeded } from '../support/runtime/governed-session.js'
 import { exportOf } from '../support/runtime/ledger-export.js'
@@ -9,7 +10,8 @@ import { withRuntime } from '../support/runtime/with-runtime.js'
 
 const { runtime } = await withRuntime({ instances: 2 })
 
-test(
+proves(
+  'guarantee.kill-wins',
   'a kill that races proposals: what was allowed was allowed before, and nothing after',
   async () => {
     const race = closeRace()
@@ -41,7 +43,8 @@ test(
   PATIENCE_MS,
 )
 
-test(
+proves(
+  'guarantee.kill-wins',
   'a kill between a lost answer and its retry: no allow comes back, on any instance',
   async () => {
     for (let round = 0; round < rounds(20, 200); round++) {
@@ -60,7 +63,8 @@ test(
   PATIENCE_MS,
 )
 
-test(
+proves(
+  'guarantee.kill-wins',
   'a kill that races receipts: every receipt is stored, the step commits before the kill or not at all',
   async () => {
     const race = closeRace()

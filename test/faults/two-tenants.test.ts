@@ -1,73 +1,111 @@
 import { randomUUID } from 'node:crypto'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
 import { handlers } from '../../packages/server/src/http/handlers.js'
+import { proves } from '../support/proves.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../support/runtime/governed-session.js'
-import { routeRequest, type TestTenant } from '../support/runtime/runtime.js'
-import { VALID_BODIES } from '../support/runtime/valid-bodies.js'
-import { withRuntime } from '../support/runtime/with-runtime.js'
+import { PERSONS_BODIES, VALID_BODIES } from '../support/runtime/valid-bodies.js'
+import { withOwnedRuntime } from '../support/runtime/with-runtime.js'
+import { offer, openWorkflow } from '../support/runtime/workflow.js'
 
-let stranger: TestTenant
+/** The stranger has an account and a key; everything that is asked about belongs to the runtime's own tenant. */
+const { runtime, owner: stranger, api: strangers } = await withOwnedRuntime()
 let owned: GovernedSession
 let pendingCallId: string
 let preparedRequestId: string
-const { runtime } = await withRuntime()
+/** A real object of the other tenant for every name of a path. */
+let theirs: Readonly<Record<string, string>>
 beforeAll(async () => {
-  stranger = await runtime.createTenant()
   const api = runtime.api()
   owned = await openSession(api)
   const { decisions } = await owned.decide([LOOKUP])
   pendingCallId = decisions[0]!.pending_call_id!
   preparedRequestId = randomUUID()
   await owned.preflight({ prepared_request_id: preparedRequestId, tools: [] })
+  const root = await openWorkflow(api)
+  const submitted = await api.submitPlan({ body: VALID_BODIES.submitPlan as never })
+  const run = await api.createRun({ body: VALID_BODIES.createRun as never })
+  theirs = {
+    session_id: owned.sessionId,
+    workflow_id: root.workflowId,
+    handoff_id: (await offer(root)).handoff_id,
+    plan_id: submitted.body.plan.plan_id,
+    run_id: run.body.run.run_id,
+    key_id: runtime.keyId,
+  }
 })
 
-/** Every route under /api/v1/ that names something in its path. New ones are covered by being in the table. */
-const namingRoutes = (Object.entries(ROUTES) as [RouteName, Route][]).filter(
-  ([name, route]) => route.auth === 'api_key' && route.params !== undefined && name in handlers,
+const routes = (Object.entries(ROUTES) as [RouteName, Route][]).filter(
+  ([name, { auth }]) => auth !== 'none' && name in handlers,
 )
+/** Every route that names something in its path. New ones are covered by being in the table. */
+const namingRoutes = routes.filter(([, { params }]) => params !== undefined)
+const lists = routes.filter(([, { method, params }]) => method === 'GET' && params === undefined)
 
-async function answerTo(name: RouteName, key: string, params: Record<string, string>, body: unknown) {
-  const response = await runtime.fetch(
-    routeRequest(name, { key, params, ...(body === undefined ? {} : { body }) } as never),
-  )
-  return { status: response.status, body: await response.text() }
+/** What the stranger gets, by key or signed in. */
+async function answerTo(name: RouteName, params: Record<string, string>) {
+  const body = VALID_BODIES[name] ?? PERSONS_BODIES[name]
+  const given = { params, ...(body === undefined ? {} : { body }) } as never
+  if (ROUTES[name].auth === 'cookie') {
+    const { status, text } = await stranger.call(name, given)
+    return { status, text }
+  }
+  const { status, body: text } = await strangers[name](given)
+  return { status, text: JSON.stringify(text) }
 }
 
 describe("another tenant's ids in the path", () => {
-  test.each(namingRoutes.map(([name, route]) => [name, route] as const))(
-    '%s: 404, equal to an unknown id',
-    async (name, route) => {
+  for (const [name, route] of namingRoutes) {
+    proves('guarantee.tenants-apart', `${name}: 404, equal to an unknown id`, async () => {
       const names = Object.keys(route.params?.shape ?? {})
-      const body = VALID_BODIES[name]
-      if (route.body !== undefined) expect(body, `add a valid body for ${name}`).toBeDefined()
+      const known = VALID_BODIES[name] ?? PERSONS_BODIES[name]
+      if (route.body !== undefined) expect(known, `add a valid body for ${name}`).toBeDefined()
       for (const param of names) {
-        const real = param === 'session_id' ? owned.sessionId : 'of-the-other'
+        const real = theirs[param]
+        if (real === undefined) throw new Error(`make one of ${param}`)
         const fill = (id: string) => ({ ...Object.fromEntries(names.map((one) => [one, 'unknown-id'])), [param]: id })
-        const foreign = await answerTo(name, stranger.key, fill(real), body)
-        const unknown = await answerTo(name, stranger.key, fill('no-such-thing'), body)
-        expect(foreign).toEqual(unknown)
+        const foreign = await answerTo(name, fill(real))
+        expect(foreign).toEqual(await answerTo(name, fill('no-such-thing')))
         expect(foreign.status).toBe(404)
       }
-    },
-  )
+    })
+  }
 
-  test('and nothing of it was changed', async () => {
+  proves('guarantee.tenants-apart', 'and nothing of it was changed', async () => {
     const view = await owned.load()
     expect(view.session).toMatchObject({ status: 'ACTIVE', labels: [], control_revision: 0, fence: 1 })
     expect(view.pending).toHaveLength(1)
+    const { body: workflow } = await runtime.api().loadWorkflow({ params: { workflow_id: theirs.workflow_id! } })
+    expect([workflow.status, workflow.handoffs.map(({ state }) => state)]).toEqual(['ACTIVE', ['offered']])
+    const kept = await runtime.sql`
+      select p.state, k.revoked_at from governance_plans p join api_keys k using (tenant_id)
+      where p.plan_id = ${theirs.plan_id!} and k.key_id = ${theirs.key_id!}`
+    expect([...kept]).toEqual([{ state: 'draft', revokedAt: null }])
   })
 })
 
+describe('lists', () => {
+  for (const [name, { auth }] of lists) {
+    proves('guarantee.tenants-apart', `${name} by ${auth} shows nothing of another tenant`, async () => {
+      const query = name === 'lookupPlan' ? { agent: 'support', environment: 'staging' } : {}
+      const answer =
+        auth === 'cookie'
+          ? (await stranger.call(name, { query })).text
+          : JSON.stringify((await strangers[name]({ query })).body)
+      expect([...Object.values(theirs), runtime.tenantId].filter((id) => answer.includes(id))).toEqual([])
+    })
+  }
+})
+
 describe("another tenant's ids in the body", () => {
-  test('a prepared request', async () => {
-    const mine = await openSession(runtime.api(stranger.key))
+  proves('guarantee.tenants-apart', 'a prepared request', async () => {
+    const mine = await openSession(strangers)
     const [foreign, unknown] = [await mine.propose(preparedRequestId, []), await mine.propose('no-such-request', [])]
     expect([foreign.status, foreign.problem]).toEqual([404, unknown.problem])
   })
 
-  test('a pending call', async () => {
-    const mine = await openSession(runtime.api(stranger.key))
+  proves('guarantee.tenants-apart', 'a pending call', async () => {
+    const mine = await openSession(strangers)
     const { decisions } = await mine.decide([LOOKUP])
     const receipt = (id: string) => receiptFor({ ...decisions[0]!, pending_call_id: id })
     const [foreign, unknown] = [
@@ -77,10 +115,14 @@ describe("another tenant's ids in the body", () => {
     expect([foreign.status, foreign.problem]).toEqual([404, unknown.problem])
   })
 
-  test('a session id that the other tenant uses is free here, and the two never meet', async () => {
-    const mine = await openSession(runtime.api(stranger.key), { session_id: owned.sessionId, labels: ['mine'] })
-    await mine.turn([LOOKUP])
-    expect((await owned.load()).session).toMatchObject({ labels: [], state_version: 0 })
-    expect((await mine.load()).session).toMatchObject({ labels: ['mine'], state_version: 1 })
-  })
+  proves(
+    'guarantee.tenants-apart',
+    'a session id that is used there is free here, and the two never meet',
+    async () => {
+      const mine = await openSession(strangers, { session_id: owned.sessionId, labels: ['mine'] })
+      await mine.turn([LOOKUP])
+      expect((await owned.load()).session).toMatchObject({ labels: [], state_version: 0 })
+      expect((await mine.load()).session).toMatchObject({ labels: ['mine'], state_version: 1 })
+    },
+  )
 })

@@ -15,6 +15,12 @@ export const proof = {
   'content.forged-not-shown': 'Stored content that does not match its hash in the ledger is not shown and not verified',
   'ledger.proof-bounded': 'A ledger is verified in batches: proofs of big ledgers hold little memory and others are served',
   'ledger.pages-by-bytes': 'Exports and timelines come in pages that are bounded by bytes, and all of them come',
+  'guarantee.tenants-apart':
+    "The id of another tenant's object gets the same response as an unknown one, by key and signed in, in a path and in a body, and no list shows it",
+  'guarantee.kill-wins': 'However a kill races proposals, receipts and retries of lost answers, nothing is allowed after it, on any instance',
+  'guarantee.approval-bound':
+    'An approval counts for one call with exactly the arguments that were allowed: for another call, other arguments or an earlier question it opens nothing',
+  'guarantee.one-open-proposal': 'While allowed calls wait for their receipts no other proposal is accepted: two calls never both use the last of a limit',
   'guarantee.runs-once': 'A wrapped tool runs only for an allowed call that is open, once, with the value that was hashed',
   'guarantee.no-silent-path': 'Every method of a governed client that reaches a model is governed or refused',
   'guarantee.streams-held': 'No part of a tool call is released from a stream before the call is judged',

@@ -2,6 +2,7 @@ import type { RequirementId } from '../requirements.js'
 import { adapterSabotages } from './adapters.js'
 import { engineSabotages } from './engine.js'
 import { gatewaySabotages } from './gateway.js'
+import { guaranteeSabotages } from './guarantees.js'
 import { learnSabotages } from './learn.js'
 import { protocolSabotages } from './protocol.js'
 import { ruleSabotages } from './rules.js'
@@ -38,4 +39,5 @@ export const SABOTAGES: readonly Sabotage[] = [
   serverSabotages,
   accountSabotages,
   archiveSabotages,
+  guaranteeSabotages,
 ].flatMap((bugs: Bugs) => Object.entries(bugs).flatMap(([file, rows]) => rows.map((row) => ({ ...row, file }))))

@@ -70,39 +70,74 @@ proves(
   },
 )
 
-proves(
-  'state.checkpoint.approve',
-  'without the approval the same receipt resolves the call and commits nothing',
-  async () => {
-    const { session, ask } = governed(decide('approve'))
-    agent.provider.enqueue(calls(['pay', { amount: 300 }, 'p1']))
-    await ask(['pay'])
-    const { pending = [], session: before } = await onServer(session.sessionId)
-    const [call] = pending
-    if (call === undefined) throw new Error('nothing is pending')
-    const at = new Date().toISOString()
-    const { status, body } = await runtime.api().submitReceipts({
-      params: { session_id: session.sessionId },
-      body: {
-        fence: before.fence,
-        receipts: [
-          {
-            pending_call_id: call.pending_call_id,
-            argument_hash: call.argument_hash,
-            outcome: 'succeeded',
-            evidence_level: 'executed',
-            result_hash: 'a'.repeat(64),
-            started_at: at,
-            finished_at: at,
-          },
-        ],
-      },
-    })
-    expect(status).toBe(200)
-    expect(body.state_version).toBe(0)
-    expect((await onServer(session.sessionId)).pending).toEqual([])
-  },
-)
+interface Question {
+  readonly checkpoint_id: string
+  readonly argument_hash: string
+}
+
+/** What comes with the receipt in place of the approval, from the question at hand and one that was answered before. */
+const NO_APPROVALS: readonly [string, (own: Question, earlier: Question) => readonly object[]][] = [
+  ['without the approval', () => []],
+  ['with an approval of other arguments', (own) => [{ ...own, decision: 'approve', argument_hash: 'b'.repeat(64) }]],
+  ['with the approval of an earlier call', (_, earlier) => [{ ...earlier, decision: 'approve' }]],
+  [
+    'with the answer to an earlier question for these arguments',
+    (own, earlier) => [{ ...own, decision: 'approve', checkpoint_id: earlier.checkpoint_id }],
+  ],
+  ['with a denial', (own) => [{ ...own, decision: 'deny' }]],
+  ['with nobody having answered in time', (own) => [{ ...own, decision: 'timeout' }]],
+]
+
+for (const [what, approvalsOf] of NO_APPROVALS) {
+  proves(
+    ['guarantee.approval-bound', 'state.checkpoint.approve'],
+    `${what} the same receipt resolves the call and commits nothing`,
+    async () => {
+      const asked: string[] = []
+      const { session, ask } = governed((request) => {
+        asked.push(request.checkpoint_id)
+        return decide('approve')(request)
+      })
+      agent.provider.enqueue(calls(['pay', { amount: 300 }, 'p1']), calls(['pay', { amount: 301 }, 'p2']))
+      const first = await ask(['pay'])
+      const [{ argument_hash: earlierHash } = missing()] = (await onServer(session.sessionId)).pending ?? []
+      await session.tools?.pay?.({ amount: 300 }, { callId: 'p1' })
+      await ask(['pay'], results(first))
+      const { pending: [call = missing()] = [], session: before } = await onServer(session.sessionId)
+      const { pending_call_id, argument_hash } = call
+      const [earlier = '', own = ''] = asked
+      const at = new Date().toISOString()
+      const { status, body } = await runtime.api().submitReceipts({
+        params: { session_id: session.sessionId },
+        body: {
+          fence: before.fence,
+          receipts: [
+            {
+              pending_call_id,
+              argument_hash,
+              outcome: 'succeeded',
+              evidence_level: 'executed',
+              result_hash: 'a'.repeat(64),
+              started_at: at,
+              finished_at: at,
+              approvals: approvalsOf(
+                { checkpoint_id: own, argument_hash },
+                { checkpoint_id: earlier, argument_hash: earlierHash },
+              ) as never,
+            },
+          ],
+        },
+      })
+      expect(status).toBe(200)
+      expect([before.state_version, body.state_version]).toEqual([1, 1])
+      expect((await onServer(session.sessionId)).pending).toEqual([])
+    },
+  )
+}
+
+function missing(): never {
+  throw new Error('nothing is pending')
+}
 
 proves(
   ['state.checkpoint.deny', 'block.checkpoint-denied'],

@@ -432,7 +432,7 @@ test('responses in the shapes of OpenAI and Anthropic are read', async () => {
   }
 })
 
-test('a second proposal cannot slip in while calls wait', async () => {
+proves('guarantee.one-open-proposal', 'a second proposal cannot slip in while calls wait', async () => {
   const session = await openSession(api)
   const { decisions } = await session.decide([reserve(60)])
   expect((await session.preflight()).problem.code).toBe('PENDING_CALLS')

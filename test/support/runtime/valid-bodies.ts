@@ -66,3 +66,13 @@ export const VALID_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
     unmatched_policy: 'block',
   },
 }
+
+/** The same for routes of the dashboard that name something in their path. */
+export const PERSONS_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
+  editPlan: { files: pack.files, files_hash: hash },
+  approvePlan: { why: 'it is right' },
+  rejectPlan: { why: 'it is wrong' },
+  killSessionByPerson: { reason: 'enough' },
+  killWorkflowByPerson: { reason: 'enough' },
+  addLabelByPerson: { label: 'tainted' },
+}

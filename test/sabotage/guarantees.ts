@@ -1,0 +1,228 @@
+import type { Bugs } from './sabotages.js'
+
+/** What docs/guarantees.md promises of kills, keys, tenants, approvals, receipts, ledgers and quotas. */
+export const guaranteeSabotages: Bugs = {
+  'packages/server/src/store/sessions/key-proof.ts': [
+    {
+      breaks: 'auth.key.revoked-at-once',
+      from: 'and k.revoked_at is null and k.tenant_id',
+      to: 'and k.tenant_id',
+    },
+  ],
+  'packages/server/src/entry/authenticate.ts': [
+    {
+      breaks: 'auth.unverified',
+      from: "  if (!holder.verified) throw new ApiError('EMAIL_NOT_VERIFIED')\n",
+      to: '',
+    },
+  ],
+  'packages/server/src/store/sessions/sessions.ts': [
+    {
+      breaks: 'guarantee.tenants-apart',
+      from: 'where s.tenant_id = ${tenantId} and s.session_id = :session_id::text`',
+      to: 'where s.session_id = :session_id::text`',
+    },
+  ],
+  'packages/server/src/store/governance/governance-plans.ts': [
+    {
+      breaks: 'guarantee.tenants-apart',
+      from: 'files from governance_plans where tenant_id = ${tenantId} and plan_id',
+      to: 'files from governance_plans where plan_id',
+    },
+  ],
+  'packages/server/src/change/guards.ts': [
+    {
+      breaks: 'control.kill.held-by-server',
+      from: "if (status === 'KILLED') throw",
+      to: "if (status === 'KILLED' && session.head.state.open !== null) throw",
+    },
+  ],
+  'packages/server/src/sessions/propose.ts': [
+    {
+      breaks: 'guarantee.kill-wins',
+      from: "const isHolder = state.status === 'ACTIVE' &&",
+      to: "const isHolder = state.status !== 'RECOVERING' &&",
+    },
+  ],
+  'packages/server/src/store/sessions/write-change.ts': [
+    {
+      breaks: 'guarantee.kill-wins',
+      from: ' and h.revision = :known_revision::text',
+      to: ' and :known_revision::text is not null',
+    },
+  ],
+  'packages/server/src/sessions/preflight.ts': [
+    {
+      breaks: 'guarantee.one-open-proposal',
+      from: 'if (body.tools.length > 0) requireNothingPending(session)',
+      to: 'if (body.tools.length > 1_000) requireNothingPending(session)',
+    },
+  ],
+  'packages/engine/src/judge/checkpoint.ts': [
+    {
+      breaks: 'guarantee.approval-bound',
+      from: '        approval.argument_hash === call.argument_hash &&\n',
+      to: '',
+    },
+    {
+      breaks: 'guarantee.approval-bound',
+      from: '        approval.checkpoint_id === id &&\n',
+      to: '',
+    },
+    {
+      breaks: 'people.acts.approver-hashed',
+      from: 'if (decided_by !== undefined) record.decided_by_hash = saltedHash(salt, decided_by)',
+      to: '',
+    },
+  ],
+  'packages/engine/src/judge/receipts.ts': [
+    {
+      breaks: 'turn.receipt.advances-on-commit',
+      from: "    receipt.evidence_level === 'executed' &&\n",
+      to: '',
+    },
+  ],
+  'packages/engine/src/judge/provider-run.ts': [
+    { breaks: 'guarantee.provider-run', from: 'adds_labels: labelsOf(contracts),', to: 'adds_labels: [],' },
+  ],
+  'packages/engine/src/state/apply-event.ts': [
+    {
+      breaks: 'label.never-removed',
+      from: 'labels: [...new Set([...state.labels, ...added])]',
+      to: 'labels: [...added]',
+    },
+  ],
+  'packages/engine/src/state/apply-proposal.ts': [
+    {
+      breaks: 'turn.proposal.no-advance',
+      from: '  next.open = {\n',
+      to: '  next.stateVersion += 1\n  next.open = {\n',
+    },
+  ],
+  'packages/engine/src/ledger/verify-links.ts': [
+    {
+      breaks: 'guarantee.ledger-folds',
+      from: "  if (event.prev_hash !== expected.prevHash) return 'prev_hash is not the hash of the previous event'\n",
+      to: '',
+    },
+  ],
+  'packages/engine/src/ledger/signatures.ts': [
+    {
+      breaks: 'ledger.rewritten-fails-verify',
+      from: 'if (hashAt !== signed.hash) return',
+      to: 'if (hashAt === null) return',
+    },
+    {
+      breaks: 'ledger.rollback-fails-verify',
+      from: 'if (head.seq < signed.seq)',
+      to: 'if (head.seq === 0)',
+    },
+    {
+      breaks: 'ledger.verify-pinned-keys',
+      from: "return isRight ? null : 'the signature does not match'",
+      to: "return isRight || key_id !== '' ? null : 'the signature does not match'",
+    },
+  ],
+  'packages/engine/src/ledger/seals.ts': [
+    {
+      breaks: 'ledger.seals-checked',
+      from: 'if (same === undefined || sealDigest(same) === sealDigest(kept)) return null',
+      to: 'if (same === undefined || same.number === kept.number) return null',
+    },
+  ],
+  'packages/server/src/process/jobs/sign-heads.ts': [
+    {
+      breaks: 'ledger.signing-refuses-contradiction',
+      from: 'if (problem !== null || signed.seq === head?.seq) return null',
+      to: 'if (signed.seq === head?.seq) return null',
+    },
+    {
+      breaks: 'ledger.seals-chain',
+      from: 'prev_digest: before === null ? GENESIS_HASH : sealDigest(before),',
+      to: 'prev_digest: GENESIS_HASH,',
+    },
+    {
+      breaks: 'ledger.deleted-session-alarms',
+      from: 'contradictionOf(signed, { head: head ?? { seq: 0, hash: ',
+      to: 'contradictionOf(signed, { head: head ?? { seq: signed.seq, hash: ',
+    },
+  ],
+  'packages/server/src/ledgers/content-check.ts': [
+    {
+      breaks: 'content.forged-not-shown',
+      from: "return argument_hash === null ? typeof value === 'string' : hashOrNull(salt, value) === argument_hash",
+      to: "return argument_hash !== null || typeof value === 'string'",
+    },
+  ],
+  'packages/server/src/store/days-ago.ts': [
+    {
+      breaks: 'clock.database-deletes',
+      from: 'sql`statement_timestamp() - ${days}',
+      to: 'sql`${new Date(Date.now())}::timestamptz - ${days}',
+    },
+  ],
+  'packages/server/src/entry/byte-quota.ts': [
+    {
+      breaks: 'limit.bytes.per-day',
+      from: 'if (missing > 0) throw exceeded',
+      to: 'if (missing > count.perDay) throw exceeded',
+    },
+    {
+      breaks: 'limit.bytes.stop-and-evidence',
+      from: "if (throttle === 'stop') return Number.NEGATIVE_INFINITY",
+      to: "if (throttle === 'stop') return -perDay",
+    },
+  ],
+  'packages/server/src/sessions/stop-agent.ts': [
+    {
+      breaks: 'endpoint.agent-stop',
+      from: '        failed.push({ session_id: sessionId, problem })\n',
+      to: '',
+    },
+  ],
+  'packages/server/src/captures/strip-capture.ts': [
+    {
+      breaks: 'capture.metadata.nothing-else',
+      from: '(withArguments ? call : { ...call, arguments: null })',
+      to: '({ ...call, arguments: call.arguments })',
+    },
+  ],
+  'packages/sdk/src/authority/server/outage.ts': [
+    {
+      breaks: 'state.unguarded.auto-kill',
+      from: 'if (unguarded <= maxUnguardedCalls) return',
+      to: 'if (unguarded <= maxUnguardedCalls + 1) return',
+    },
+    {
+      breaks: 'option.on-error.allow',
+      from: "if (onError === 'block' || client.now().replica === 'behind') throw",
+      to: "if (onError !== 'block' || client.now().replica === 'behind') throw",
+    },
+  ],
+  'packages/sdk/src/turn/run-tool.ts': [
+    {
+      breaks: 'guarantee.runs-once',
+      from: 'isCustomInput(args, judged) ? args : structuredClone(judged)',
+      to: 'args',
+    },
+  ],
+  'packages/sdk/src/turn/judge-stream.ts': [
+    {
+      breaks: 'guarantee.streams-held',
+      from: 'else if (join === null) yield* free',
+      to: 'else if (join === null) yield event',
+    },
+  ],
+  'packages/engine/src/explain/diff-sources.ts': [
+    {
+      breaks: 'learn.widening-shown',
+      from: "      say('allows', `${path} may come from ${describeOrigin(origin)}`),",
+      to: "      say('changes', `${path} may come from ${describeOrigin(origin)}`),",
+    },
+    {
+      breaks: 'learn.widening-shown',
+      from: "if (added > 0) changes.push(say('allows', `${added} more known values of ${path}`))",
+      to: '',
+    },
+  ],
+}
