@@ -102,7 +102,7 @@ export {
 } from './json/strict-json.js'
 export { checkExecution } from './judge/check-execution.js'
 export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './judge/checkpoint.js'
-export { evaluateProposal } from './judge/evaluate-proposal.js'
+export { evaluateProposal, evaluateProposalInSteps } from './judge/evaluate-proposal.js'
 export { LADDER, REASONS_AFTER_THE_DECISION } from './judge/ladder.js'
 export { type Narrowing, narrowTools } from './judge/narrow.js'
 export {

@@ -6,7 +6,8 @@ import type { ReadResponse } from '../response/read-response.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { SessionState } from '../state/state.js'
 import { type Tally, tallyCall } from '../state/tally.js'
-import { JUDGING_STEPS, withinJudgingBudget } from '../text/judging-budget.js'
+import { JUDGING_STEPS, JudgingBudget } from '../text/judging-budget.js'
+import { runToEnd, type Steps } from '../text/steps.js'
 import { drawRecords } from './call-effects.js'
 import { judgeCall, type LadderResult, responseContext } from './judge-call.js'
 import type { Proposal, TakenDraw, Verdict } from './proposal.js'
@@ -18,12 +19,15 @@ import { NO_NEW_KEYS, newKeys } from './rules/keys.js'
 import { tripsOnBlock } from './trips-on-block.js'
 
 /** Judges every call of a response by all rules. Each call sees what the calls allowed before it have narrowed. */
-export function evaluateProposal(proposal: Proposal): Verdict {
+export const evaluateProposal = (proposal: Proposal): Verdict => runToEnd(evaluateProposalInSteps(proposal))
+
+/** The same with a step for each call: what it takes is the same, whatever else is judged in between. */
+export function* evaluateProposalInSteps(proposal: Proposal): Steps<Verdict> {
   const { response, gate } = proposal
   const cost = costOfResponse(proposal)
   const runs = response.providerRun.length === 0 ? NO_RUNS : countProviderRuns(proposal)
   const spends = proposal.shared === undefined ? NO_SPENDS : costDraws(proposal.plan, proposal.shared, cost)
-  const results = withinJudgingBudget(JUDGING_STEPS.whole, () => judgeCalls(proposal, cost, runs.tally, spends))
+  const results = yield* judgeCalls(proposal, cost, runs.tally, spends)
   let blocked = 0
   for (const { blocks } of results) if (blocks.length > 0) blocked++
   const outcome = outcomeOf(results.length, blocked, gate)
@@ -82,18 +86,21 @@ function drawsTaken(happened: readonly Draw[], results: readonly LadderResult[],
 
 const NOTHING_HELD: Verdict['resources'] = new Map()
 
-function judgeCalls(proposal: Proposal, cost: string, before: Tally, spends: readonly Draw[]): LadderResult[] {
+function* judgeCalls(proposal: Proposal, cost: string, before: Tally, spends: readonly Draw[]): Steps<LadderResult[]> {
   const { state, response } = proposal
   const shared = responseContext(proposal)
   const calls = callsToJudge(response)
   const spent = cost === '0' ? state.actualCost : addDecimals(state.actualCost, cost)
+  const budget = new JudgingBudget(JUDGING_STEPS.whole)
   const results: LadderResult[] = []
   let tally = before
   for (const call of calls) {
     const after = calls.length - results.length - 1
-    const result = judgeCall(proposal, shared, call, { tally, spent, spends, after })
+    const situation = { tally, spent, spends, after }
+    const result = budget.within(() => judgeCall(proposal, shared, call, situation))
     results.push(result)
     if (after > 0 && result.blocks.length === 0) tally = tallyWith(tally, result, state)
+    yield
   }
   return results
 }

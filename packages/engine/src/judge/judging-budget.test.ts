@@ -16,7 +16,8 @@ import {
   TooCostlyError,
   withinJudgingBudget,
 } from '../text/judging-budget.js'
-import { evaluateProposal } from './evaluate-proposal.js'
+import { runToEnd } from '../text/steps.js'
+import { evaluateProposalInSteps } from './evaluate-proposal.js'
 
 function planOf({ contracts }: HostileShape): Plan {
   const sources = contracts.map((contract, at) => ({ file: `${at}.json`, text: JSON.stringify(contract) }))
@@ -25,10 +26,12 @@ function planOf({ contracts }: HostileShape): Plan {
   return compiled.plan
 }
 
-function judge(shape: HostileShape, plan = planOf(shape)) {
+const judge = (shape: HostileShape, plan = planOf(shape)) => runToEnd(judgeInSteps(shape, plan))
+
+function judgeInSteps(shape: HostileShape, plan: Plan) {
   const state = initialState(plan, createdEvent(plan.hash))
   const calls = shape.calls.map((args, at) => ({ id: `c${at}`, name: 'act', arguments: JSON.stringify(args) }))
-  return evaluateProposal({
+  return evaluateProposalInSteps({
     plan,
     state,
     response: readResponse({ tool_calls: calls, content: shape.content ?? null }),
@@ -78,6 +81,29 @@ describe('a response that would take long to judge', () => {
     expect(decisions).toMatchObject([{ decision: 'block', reason: 'response_format_invalid', pending_call_id: null }])
     expect(decisions[0]?.remedy).toContain('the one on $..x')
     expect(decisions[0]?.remedy).toContain('send less at once')
+  })
+
+  proves('limit.judging.steps', 'takes the same steps, whatever is judged between its calls', () => {
+    const texts = ['abcabcab', 'bcabcabc', 'cabcabca', 'x1y2z3']
+    const shape: HostileShape = {
+      name: 'a pattern that learns from each text',
+      contracts: [
+        { tool: 'act', argument_value_invariants: [{ path: '$.text', regex: '(a|b|c|[x-z][0-9])*d?$' }] },
+      ] as unknown as HostileShape['contracts'],
+      calls: texts.map((text) => ({ text })),
+    }
+    const plan = planOf(shape)
+    const stepsOf = (between: () => void): number => {
+      const steps = judgeInSteps(shape, plan)
+      for (let total = 0; ; between()) {
+        const [taken, { done }] = judgingStepsTaken(() => steps.next())
+        total += taken
+        if (done === true) return total
+      }
+    }
+    const alone = stepsOf(() => {})
+    expect(alone).toBeGreaterThan(0)
+    expect(stepsOf(() => void judge({ ...shape, calls: [...shape.calls].reverse() }, plan))).toBe(alone)
   })
 
   test('leaves steps to the calls after it', () => {

@@ -39,22 +39,31 @@ export function spendOnJudging(steps: number): void {
 }
 
 /** Does work that may take so many steps. Inside another budget, the steps are taken from that one as well. */
-export function withinJudgingBudget<Result>(steps: number, work: () => Result): Result {
-  const outer = left
-  const granted = Math.min(steps, Math.max(outer, 0))
-  if (granted === Number.POSITIVE_INFINITY) return work()
-  if (outer === Number.POSITIVE_INFINITY) budgets++
-  left = granted
-  try {
-    return work()
-  } finally {
-    const spent = granted - Math.max(left, 0)
-    left = outer - spent
-    if (outer === Number.POSITIVE_INFINITY) taken += spent
+export const withinJudgingBudget = <Result>(steps: number, work: () => Result): Result =>
+  new JudgingBudget(steps).within(work)
+
+/** Steps for several pieces of work, with other work in between: each may take what those before it left. */
+export class JudgingBudget {
+  constructor(private rest: number) {}
+
+  within<Result>(work: () => Result): Result {
+    const outer = left
+    const granted = Math.min(this.rest, Math.max(outer, 0))
+    if (granted === Number.POSITIVE_INFINITY) return work()
+    if (outer === Number.POSITIVE_INFINITY) budgets++
+    left = granted
+    try {
+      return work()
+    } finally {
+      const spent = granted - Math.max(left, 0)
+      this.rest -= spent
+      left = outer - spent
+      if (outer === Number.POSITIVE_INFINITY) taken += spent
+    }
   }
 }
 
-/** Which outermost budget this is: what is kept from one use to the next must cost the same whoever made it. */
+/** Which outermost piece of work this is: what is kept from one to the next must cost the same whoever made it. */
 export const judgingBudgetNumber = (): number => budgets
 
 /** How many steps some work took, with its result. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import {
   compilePlanInSteps,
   createSharedMemory,
-  evaluateProposal,
+  evaluateProposalInSteps,
   initialState,
   narrowTools,
   type Plan,
@@ -83,7 +83,7 @@ function* judgeInSteps(plan: Plan, body: Body, now: Date): Steps<Judged> {
     shared,
   }
   const names = new Set([...plan.contracts.keys(), ...response.calls.map(({ name }) => name)])
-  const { decisions } = evaluateProposal({
+  const { decisions } = yield* evaluateProposalInSteps({
     ...asked,
     response,
     gate: 'strip_partial',

@@ -1,10 +1,11 @@
 import {
-  evaluateProposal,
+  evaluateProposalInSteps,
   type ReadResponse,
   readResponse,
   readResponseInSteps,
   type Steps,
   saltedHash,
+  type Verdict,
 } from '@countersign/engine'
 import type {
   Block,
@@ -119,7 +120,7 @@ function* judge(
   // Hashing megabytes takes as long as judging them.
   yield
   const proposalId = makeId(random, 'prp')
-  const verdict = evaluateProposal({
+  const verdict = yield* evaluateProposalInSteps({
     plan,
     state: before,
     response,
@@ -256,7 +257,7 @@ async function decisionsOf(sql: Queryable, { fixed }: SessionRow, seq: number): 
 
 /** Field by field: a spread of so many takes ten times as long. */
 const eventBody = (
-  event: ReturnType<typeof evaluateProposal>['event'],
+  event: Verdict['event'],
   request: PreparedRequest,
   decisions_hash: string | undefined,
 ): LedgerBody<'proposal'> => ({
