@@ -83,7 +83,7 @@ export {
 } from './json/decimal.js'
 export { doubtfulJson } from './json/doubtful-json.js'
 export { equalValues } from './json/equal-values.js'
-export { hashValue, saltedHash, sha256Hex } from './json/hash.js'
+export { hashValue, saltedHash, saltedHashInSteps, sha256Hex } from './json/hash.js'
 export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json/json-path.js'
 export { leavesOf } from './json/leaves.js'
 export {
@@ -100,6 +100,7 @@ export {
   parseStrictJsonInSteps,
   type StrictJson,
 } from './json/strict-json.js'
+export { stringifyInSteps } from './json/write-in-steps.js'
 export { checkExecution } from './judge/check-execution.js'
 export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './judge/checkpoint.js'
 export { evaluateProposal, evaluateProposalInSteps } from './judge/evaluate-proposal.js'

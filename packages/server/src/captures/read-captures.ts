@@ -1,3 +1,4 @@
+import { runToEnd } from '@countersign/engine'
 import { type CaptureItem, captureItemSchema, type JsonValue, LIMITS, ROUTES } from '@countersign/protocol'
 import { sha256 } from '../base/crypto/secrets.js'
 import { checked, parsedBytes, readJson } from '../context/json-body.js'
@@ -19,8 +20,8 @@ export function readCaptures({
   readonly tenantId: string
 }): ReadCaptures {
   const route = ROUTES.ingestCaptures
-  parsedBytes(body)
-  const { captures } = checked(route.body, readJson(body, route), 'body') as { captures: JsonValue[] }
+  runToEnd(parsedBytes(body))
+  const { captures } = checked(route.body, runToEnd(readJson(body, route)), 'body') as { captures: JsonValue[] }
   const items = new Map<string, CaptureItem>()
   const rejected: Rejected[] = []
   let repeated = 0

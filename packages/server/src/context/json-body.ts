@@ -1,17 +1,11 @@
-import { holdsNul, parseStrictJson, parseStrictJsonInSteps, type Steps, type StrictJson } from '@countersign/engine'
+import { holdsNul, parseStrictJsonInSteps, type Steps, type StrictJson } from '@countersign/engine'
 import { type JsonValue, LIMITS, type Route } from '@countersign/protocol'
 import { z } from 'zod'
 import { ApiError } from '../base/api-error.js'
 import { measureJson } from './measure-json.js'
 
 /** The value of a body, or 400. */
-export function readJson(bytes: Uint8Array, route: JsonRules = {}): JsonValue {
-  const text = decode(bytes)
-  return storable(text, parseStrictJson(text, limitsOf(route)))
-}
-
-/** The same for a long body, with other work in between. */
-export function* readJsonInSteps(bytes: Uint8Array, route: JsonRules = {}): Steps<JsonValue> {
+export function* readJson(bytes: Uint8Array, route: JsonRules = {}): Steps<JsonValue> {
   const text = decode(bytes)
   yield
   const json = yield* parseStrictJsonInSteps(text, limitsOf(route))
@@ -26,9 +20,9 @@ const UNMEASURED_BYTES = 256 * 1024
 const MOST_PER_BYTE = 20
 
 /** About what a body takes in memory once it is parsed. 400 where it has too many values. */
-export function parsedBytes(body: Uint8Array): number {
+export function* parsedBytes(body: Uint8Array): Steps<number> {
   if (body.length <= UNMEASURED_BYTES) return body.length * MOST_PER_BYTE
-  const { values, bytes } = measureJson(body)
+  const { values, bytes } = yield* measureJson(body)
   if (values > LIMITS.bodyValues)
     throw new ApiError('INVALID_REQUEST', {
       detail: `body: it has more than ${LIMITS.bodyValues} values; send them in several requests`,

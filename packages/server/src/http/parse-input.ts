@@ -1,8 +1,9 @@
+import { runToEnd, type Steps } from '@countersign/engine'
 import { type Input, LIMITS, type Route } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { asOneStep } from '../base/in-turns.js'
 import type { HttpRequest } from '../context/http-request.js'
-import { checked, parsedBytes, readJson, readJsonInSteps } from '../context/json-body.js'
+import { checked, parsedBytes, readJson } from '../context/json-body.js'
 import { inOwedTurns, isLong } from '../context/work.js'
 import { type HeldBodies, SMALL_BODY_BYTES } from './held-bodies.js'
 import { hasBody, readBody } from './read-body.js'
@@ -49,13 +50,14 @@ function readInput(route: Route, request: HttpRequest, sender: Sender): Promise<
 
 async function readValue(route: Route, request: HttpRequest, sender: Sender): Promise<unknown> {
   const { owner, bodies, read } = sender
+  const work = <Result>(steps: Steps<Result>) => (isLong(request) ? inOwedTurns(owner, steps) : runToEnd(steps))
   const bytes = await readBody(request, { maxBytes: maxBodyBytes(route), owner, bodies })
   if (bytes.length > SMALL_BODY_BYTES) {
-    const held = read ? bytes.length * BYTES_PER_BYTE : parsedBytes(bytes)
+    const held = read ? bytes.length * BYTES_PER_BYTE : await work(parsedBytes(bytes))
     await bodies.beforeParsing(request.incoming, owner, held)
   }
   if (read) return read(bytes)
-  return isLong(request) ? inOwedTurns(owner, readJsonInSteps(bytes, route)) : readJson(bytes, route)
+  return work(readJson(bytes, route))
 }
 
 function nullWhereUnreadable(error: unknown): null {

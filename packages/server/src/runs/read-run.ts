@@ -1,4 +1,4 @@
-import { hashPlan, saltedHash } from '@countersign/engine'
+import { hashPlan, runToEnd, saltedHash } from '@countersign/engine'
 import { type Input, type JsonValue, ROUTES, type Routes } from '@countersign/protocol'
 import { checked, parsedBytes, readJson } from '../context/json-body.js'
 import type { ReadRun } from '../context/tasks.js'
@@ -8,8 +8,8 @@ type Body = Input<Routes['createRun']>['body']
 /** What a body that starts a run says. A large one is read in a thread: fixtures and plan come out as text. */
 export function readRun({ body: bytes, tenantId }: { readonly body: Uint8Array; readonly tenantId: string }): ReadRun {
   const route = ROUTES.createRun
-  parsedBytes(bytes)
-  const body = checked(route.body, readJson(bytes), 'body') as Body
+  runToEnd(parsedBytes(bytes))
+  const body = checked(route.body, runToEnd(readJson(bytes)), 'body') as Body
   const { against, plan, unmatched_policy: unmatchedPolicy } = body
   const compiledHash = 'compiled_hash' in plan ? plan.compiled_hash : hashPlan(plan.compiled_session)
   const content = { against, unmatchedPolicy, plan: compiledHash } as unknown as JsonValue

@@ -5,6 +5,7 @@ import {
   readResponseInSteps,
   type Steps,
   saltedHash,
+  saltedHashInSteps,
   type Verdict,
 } from '@countersign/engine'
 import type {
@@ -108,7 +109,7 @@ interface Proposal {
 }
 
 function* judge(
-  { app: { random } }: Context,
+  { app: { random }, request: { http } }: Context,
   loaded: LoadedSession,
   { body, response, request, workflow, heldResources, shared }: Proposal,
 ): Steps<ChangeResult<Proposed>> {
@@ -116,8 +117,8 @@ function* judge(
   const { fixed, now } = session
   const { state: before } = session.head
   yield
-  const bodyHash = hashOfBody(fixed.hashSalt, body)
   // Hashing megabytes takes as long as judging them.
+  const bodyHash = isLong(http) ? yield* hashInSteps(fixed.hashSalt, body) : hashOfBody(fixed.hashSalt, body)
   yield
   const proposalId = makeId(random, 'prp')
   const verdict = yield* evaluateProposalInSteps({
@@ -143,7 +144,7 @@ function* judge(
   })
   const { decisions, outcome, cost } = verdict
   yield
-  const content = contentOfProposal(fixed.captureLevel, { proposalId, response, sent: body.response, decisions })
+  const content = yield* contentOfProposal(fixed.captureLevel, { proposalId, response, sent: body.response, decisions })
   const at = isoTime(now)
   const proposed = {
     type: 'proposal',
@@ -279,3 +280,4 @@ const eventBody = (
 })
 
 const hashOfBody = (salt: string, body: Body): string => saltedHash(salt, body as unknown as JsonValue)
+const hashInSteps = (salt: string, body: Body) => saltedHashInSteps(salt, body as unknown as JsonValue)

@@ -1,4 +1,4 @@
-import type { Plan, ReadResponse } from '@countersign/engine'
+import { type Plan, type ReadResponse, type Steps, stringifyInSteps } from '@countersign/engine'
 import { BLOCK_REASONS, type CaptureLevel, type Decision, type JsonValue, type Receipt } from '@countersign/protocol'
 import { storedPath } from '../base/stored-path.js'
 import { type NewContent, newContent } from '../store/sessions/content.js'
@@ -15,38 +15,38 @@ interface RecordedProposal {
  * What a capture level lets us store of a proposal. `metadata`: nothing. `redacted`: arguments, and what was found
  * where a call was blocked. `full`: the whole response besides.
  */
-export function contentOfProposal(
+export function* contentOfProposal(
   level: CaptureLevel,
   { proposalId, response, sent, decisions }: RecordedProposal,
-): NewContent[] {
+): Steps<NewContent[]> {
   if (level === 'metadata') return []
   const content: NewContent[] = []
-  const calls = response.calls.map((call) => ({
-    index: call.index,
-    call_id: call.id,
-    tool_name: call.name,
-    arguments: call.arguments ?? call.argumentsText,
-  }))
-  if (calls.length > 0) content.push(newContent('arguments', proposalId, calls))
+  const calls: string[] = []
+  for (const { index, id, name, arguments: parsed, argumentsText } of response.calls) {
+    calls.push(JSON.stringify({ index, call_id: id, tool_name: name, arguments: parsed ?? argumentsText }))
+    yield
+  }
+  if (calls.length > 0) content.push({ kind: 'arguments', ref: proposalId, text: `[${calls.join(',')}]` })
   if (decisions.some((decision) => decision.reasons.length > 0)) {
     content.push(newContent('decisions', proposalId, decisions as unknown as JsonValue))
   }
-  if (level === 'full') content.push(newContent('response', proposalId, sent))
+  if (level === 'full') content.push({ kind: 'response', ref: proposalId, text: yield* stringifyInSteps(sent) })
   return content
 }
 
 /** What a capture level lets us store of receipts: what approvers wrote, and at `full` the results. */
-export function contentOfReceipts(level: CaptureLevel, receipts: readonly Receipt[]): NewContent[] {
-  if (level === 'metadata') return []
-  return receipts.flatMap(({ pending_call_id: ref, approvals = [], result }) => {
+export function* contentOfReceipts(level: CaptureLevel, receipts: readonly Receipt[]): Steps<NewContent[]> {
+  const content: NewContent[] = []
+  if (level === 'metadata') return content
+  for (const { pending_call_id: ref, approvals = [], result } of receipts) {
     const reasons = approvals.flatMap(({ checkpoint_id, reason }) =>
       reason === undefined ? [] : [{ checkpoint_id, reason }],
     )
-    const content: NewContent[] = []
     if (reasons.length > 0) content.push(newContent('approval', ref, reasons))
     if (level === 'full' && result !== undefined) content.push(newContent('result', ref, result))
-    return content
-  })
+    yield
+  }
+  return content
 }
 
 /** Decisions without values, names and sentences of the model's: the part that is no content. */

@@ -77,7 +77,7 @@ function* record(loaded: LoadedSession, body: Body, batch: ReceiptBatch): Steps<
     session,
     head,
     events,
-    content: contentOfReceipts(fixed.captureLevel, fresh),
+    content: yield* contentOfReceipts(fixed.captureLevel, fresh),
     receipts: batch.fresh.map(({ receipt, bodyHash }) =>
       newReceipt(receipt, resultOf(judged.results, receipt), {
         body_hash: bodyHash,

@@ -1,0 +1,34 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { runToEnd } from '../text/steps.js'
+import { canonicalJson } from './canonical-json.js'
+import { saltedHash, saltedHashInSteps } from './hash.js'
+import { canonicalJsonInSteps, stringifyInSteps } from './write-in-steps.js'
+
+const json = fc.jsonValue({ stringUnit: 'binary' })
+
+test('a value is written in steps as it is written at once', () => {
+  fc.assert(
+    fc.property(json, (value) => {
+      const plain = JSON.parse(JSON.stringify(value))
+      expect(runToEnd(stringifyInSteps(plain))).toBe(JSON.stringify(plain))
+      expect(runToEnd(canonicalJsonInSteps(plain))).toBe(canonicalJson(plain))
+      expect(runToEnd(saltedHashInSteps('salt', plain))).toBe(saltedHash('salt', plain))
+    }),
+  )
+})
+
+test('a property that is undefined is left out', () => {
+  const value = { a: undefined, b: [{ c: undefined }], d: 1 } as never
+  expect(runToEnd(stringifyInSteps(value))).toBe('{"b":[{}],"d":1}')
+})
+
+test('no step writes much more than 64 KB, however the value is made', () => {
+  const part = 'x'.repeat(10_000)
+  for (const value of [Array(100).fill(part), Object.fromEntries(Array.from({ length: 100 }, (_, at) => [at, part]))]) {
+    const steps = stringifyInSteps(value)
+    let taken = 0
+    while (steps.next().done !== true) taken++
+    expect(taken).toBeGreaterThanOrEqual(14)
+  }
+})
