@@ -23,6 +23,7 @@ export { type CompileResult, compilePlan, compilePlanInSteps, type PlanSources }
 export { compileWorkflow, type WorkflowCompilation } from './compile/compile-workflow.js'
 export {
   hashPlan,
+  hashPlanInSteps,
   type Preparation,
   type PrepareOptions,
   preparePlan,
@@ -105,7 +106,7 @@ export { checkExecution } from './judge/check-execution.js'
 export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './judge/checkpoint.js'
 export { evaluateProposal, evaluateProposalInSteps } from './judge/evaluate-proposal.js'
 export { LADDER, REASONS_AFTER_THE_DECISION } from './judge/ladder.js'
-export { type Narrowing, narrowTools } from './judge/narrow.js'
+export { type Narrowed, type Narrowing, narrowTools, narrowToolsInSteps } from './judge/narrow.js'
 export {
   checkPreflight,
   judgeInputInvariants,

@@ -12,6 +12,7 @@ import { askFrom } from '../contract/surprise.js'
 import { canonicalJson } from '../json/canonical-json.js'
 import { hashValue, sha256Hex } from '../json/hash.js'
 import { checkStrictValue } from '../json/strict-json.js'
+import { canonicalJsonInSteps } from '../json/write-in-steps.js'
 import { beginContract, weightSoFar, withinCompileBudget } from '../text/compile-budget.js'
 import { runToEnd, type Steps } from '../text/steps.js'
 import { checkReferences } from './check-references.js'
@@ -67,6 +68,11 @@ export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions =
 /** The hash that names a compiled session: SHA-256 over its canonical JSON. */
 export function hashPlan(compiled: CompiledSession): string {
   return hashValue(compiled as unknown as JsonValue)
+}
+
+/** The same for a large one, with other work in between. */
+export function* hashPlanInSteps(compiled: CompiledSession): Steps<string> {
+  return sha256Hex(yield* canonicalJsonInSteps(compiled as unknown as JsonValue))
 }
 
 /** A problem in a compiled session, by the contract's tool; null for the session definition. */

@@ -2,7 +2,8 @@ import type { Block, JsonValue, NarrowedTool, NarrowingReason, UnmatchedPolicy }
 import type { Plan } from '../contract/plan.js'
 import type { SessionState } from '../state/state.js'
 import { EMPTY_TALLY } from '../state/tally.js'
-import { JUDGING_STEPS, withinJudgingBudget } from '../text/judging-budget.js'
+import { JUDGING_STEPS, JudgingBudget } from '../text/judging-budget.js'
+import { runToEnd, type Steps } from '../text/steps.js'
 import {
   forbiddenByCall,
   labelGate,
@@ -35,13 +36,16 @@ export interface Narrowing {
 }
 
 /** Removes every tool from a request whose calls would be blocked whatever their arguments. */
-export function narrowTools(narrowing: Narrowing): { allowed: string[]; removed: NarrowedTool[] } {
-  return narrowing.plan.usesPolicy
-    ? withinJudgingBudget(JUDGING_STEPS.narrowing, () => narrow(narrowing))
-    : narrow(narrowing)
+export const narrowTools = (narrowing: Narrowing): Narrowed => runToEnd(narrowToolsInSteps(narrowing))
+
+export interface Narrowed {
+  readonly allowed: string[]
+  readonly removed: NarrowedTool[]
 }
 
-function narrow(narrowing: Narrowing): { allowed: string[]; removed: NarrowedTool[] } {
+/** The same with a step for each tool that a policy is asked about. */
+export function* narrowToolsInSteps(narrowing: Narrowing): Steps<Narrowed> {
+  const budget = narrowing.plan.usesPolicy ? new JudgingBudget(JUDGING_STEPS.narrowing) : null
   const allowed: string[] = []
   const removed: NarrowedTool[] = []
   for (const { name } of narrowing.tools) {
@@ -58,9 +62,10 @@ function narrow(narrowing: Narrowing): { allowed: string[]; removed: NarrowedToo
       isTimed: narrowing.isTimed !== false,
       shared: narrowing.shared ?? null,
     }
-    const gone = removal(context)
+    const gone = budget === null ? removal(context) : budget.within(() => removal(context))
     if (gone === null) allowed.push(name)
     else removed.push(gone)
+    if (budget !== null) yield
   }
   return { allowed, removed }
 }

@@ -1,6 +1,6 @@
-import { hashPlan, type Plan, preparePlanInSteps } from '@countersign/engine'
+import { hashPlan, hashPlanInSteps, type Plan, preparePlanInSteps } from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
-import { asOneStep, turns, type WorkOwner } from '../base/in-turns.js'
+import { turns, type WorkOwner } from '../base/in-turns.js'
 import type { Cache } from '../base/memory/cache.js'
 import { loadPolicyEvaluator } from '../base/policy.js'
 import type { Queryable } from '../postgres/sql.js'
@@ -55,10 +55,7 @@ export function createPlanCache(plans: Cache<Plan>): PlanCache {
     const compiled = await findPlan(sql, session.tenantId, session.compiledHash)
     if (compiled === null) throw new Error(`the plan ${session.compiledHash} of a session is gone`)
     const by = { tenantId: session.tenantId, isOwed: true }
-    const { value: hash } = await turns.run(
-      by,
-      asOneStep(() => hashPlan(compiled)),
-    )
+    const { value: hash } = await turns.run(by, hashPlanInSteps(compiled))
     const prepared = await prepare(compiled, { hash, by })
     // Fails the request: a session is judged by the plan it was created with, or not at all.
     if (!prepared.ok) throw new Error(`a stored plan cannot be used: ${prepared.problems.join('; ')}`)

@@ -1,6 +1,5 @@
-import { hashPlan, type Plan } from '@countersign/engine'
+import { hashPlan, hashPlanInSteps, type Plan } from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
-import { asOneStep } from '../base/in-turns.js'
 import type { Context } from './context.js'
 import { refusePlan, requireNotRefused } from './refuse-plan.js'
 import { inOwedTurns, isLong, workOwner } from './work.js'
@@ -18,9 +17,4 @@ export async function prepareSentPlan(ctx: Context, compiled: CompiledSession, k
 
 /** The hash of a plan that a request brought. That of a large one takes tens of milliseconds, and waits for its turn. */
 export const hashSentPlan = async ({ tenant, request }: Context, compiled: CompiledSession): Promise<string> =>
-  isLong(request.http)
-    ? inOwedTurns(
-        tenant.tenantId,
-        asOneStep(() => hashPlan(compiled)),
-      )
-    : hashPlan(compiled)
+  isLong(request.http) ? inOwedTurns(tenant.tenantId, hashPlanInSteps(compiled)) : hashPlan(compiled)

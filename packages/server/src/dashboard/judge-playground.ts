@@ -4,7 +4,7 @@ import {
   createSharedMemory,
   evaluateProposalInSteps,
   initialState,
-  narrowTools,
+  narrowToolsInSteps,
   type Plan,
   readResponseInSteps,
   type Steps,
@@ -93,7 +93,7 @@ function* judgeInSteps(plan: Plan, body: Body, now: Date): Steps<Judged> {
     ids: { sessionId: 'playground', proposalId: 'playground', pendingCallId: String },
   })
   yield
-  const narrowing = narrowTools({ ...asked, tools: [...names].map((name) => ({ name })) })
+  const narrowing = yield* narrowToolsInSteps({ ...asked, tools: [...names].map((name) => ({ name })) })
   return {
     narrowing,
     calls: decisions.map((decision) => ({

@@ -1,8 +1,9 @@
 import {
   checkPreflight,
   judgeInputInvariants,
-  narrowTools,
+  narrowToolsInSteps,
   type SharedCounts,
+  type Steps,
   saltedHash,
   tripsOnBlock,
 } from '@countersign/engine'
@@ -17,7 +18,6 @@ import {
   type SessionEvent,
 } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { asOneStep } from '../base/in-turns.js'
 import { isoTime } from '../base/iso-time.js'
 import { advance, leaseFrom } from '../change/advance.js'
 import { type ChangeResult, changeSession, type LoadedSession } from '../change/change-session.js'
@@ -52,11 +52,7 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
     const shared = loaded.plan.shared === null ? undefined : await loadSharedCounts(loaded, null)
     const { blocked, remaining } = check(loaded, body, shared)
     if (blocked !== null) return blockTurn(loaded, body, { ...blocked, remaining })
-    const request = await judgeInTurn(
-      ctx,
-      loaded,
-      asOneStep(() => prepare(loaded, body, shared)),
-    )
+    const request = await judgeInTurn(ctx, loaded, prepare(loaded, body, shared))
     const head = headWith(request, loaded)
     return {
       change: {
@@ -157,11 +153,16 @@ const check = ({ session, plan }: LoadedSession, { provider, model, tools }: Bod
     shared,
   })
 
-function prepare({ session, plan }: LoadedSession, body: Body, shared: SharedCounts | undefined): PreparedRequest {
+function* prepare(
+  { session, plan }: LoadedSession,
+  body: Body,
+  shared: SharedCounts | undefined,
+): Steps<PreparedRequest> {
+  yield
   const { fixed, head, now } = session
   const { state } = head
   const { hashSalt } = fixed
-  const { allowed, removed } = narrowTools({
+  const { allowed, removed } = yield* narrowToolsInSteps({
     plan,
     state,
     tools: body.tools,
@@ -171,11 +172,14 @@ function prepare({ session, plan }: LoadedSession, body: Body, shared: SharedCou
     nowMs: now.getTime(),
     shared,
   })
+  yield
+  const requestHash = hashOfRequest(hashSalt, body)
+  yield
   const request: Omit<PreparedRequest, 'digest'> & { digest?: string } = {
     id: body.prepared_request_id,
     bound: { state_version: state.stateVersion, control_revision: state.controlRevision, fence: state.fence },
     compiledHash: fixed.compiledHash,
-    requestHash: hashOfRequest(hashSalt, body),
+    requestHash,
     withTools: body.tools.length > 0,
     allowed,
     removed,
