@@ -3,7 +3,7 @@ import * as cedar from '@cedar-policy/cedar-wasm/nodejs'
 import {
   compilePlan,
   createPolicyEvaluator,
-  evaluateProposal,
+  evaluateProposalInSteps,
   initialState,
   preparePlanInSteps,
   readResponseInSteps,
@@ -18,15 +18,13 @@ export interface Question {
   readonly genes: Genes
 }
 
-/**
- * Milliseconds of one synchronous piece: the longest step of preparing the plan or reading the response, and judging it.
- * Of processor time, so that a busy machine finds about the same as an idle one.
- */
 export interface Measured {
   readonly bytes: number
+  /**
+   * Milliseconds of the longest step of preparing the plan, reading the response and judging it. Of processor time, so
+   * that a busy machine finds about the same as an idle one.
+   */
   readonly stepMs: number
-  readonly prepareMs: number
-  readonly judgeMs: number
   /** Why the plan cannot be used. */
   readonly refused: string | null
 }
@@ -50,47 +48,41 @@ function measure(request: HostileRequest): Measured {
     contracts: request.contracts.map((value) => ({ file: `${value.tool}.yaml`, value })),
     session: { file: 'session.yaml', value: request.session ?? {} },
   })
-  if (!compiled.ok)
-    return { bytes, stepMs: 0, prepareMs: 0, judgeMs: 0, refused: compiled.errors[0]?.message ?? 'refused' }
+  if (!compiled.ok) return { bytes, stepMs: 0, refused: compiled.errors[0]?.message ?? 'refused' }
   const prepared = inSteps(preparePlanInSteps(compiled.compiled_session, { policy }))
-  const { ms: prepareMs } = prepared
   if (!prepared.value.ok) {
-    const refused = prepared.value.problems[0] ?? 'refused'
-    return { bytes, stepMs: prepared.longestMs, prepareMs, judgeMs: 0, refused }
+    return { bytes, stepMs: prepared.longestMs, refused: prepared.value.problems[0] ?? 'refused' }
   }
   const { plan } = prepared.value
   const state = initialState(plan, createdEvent(plan.hash, { has_principal: request.principal !== undefined }))
   const read = inSteps(readResponseInSteps(responseOf(request)))
-  const start = processorMs()
-  evaluateProposal({
-    plan,
-    state,
-    response: read.value,
-    gate: 'reject_all',
-    unmatchedPolicy: 'block',
-    principal: request.principal,
-    agent: null,
-    salt: 'salt',
-    nowMs: 0,
-    offered: null,
-    toolless: false,
-    flows: request.flows,
-    ids: { sessionId: 's', proposalId: 'p', pendingCallId: String },
-  })
-  const judgeMs = processorMs() - start
-  return { bytes, stepMs: Math.max(prepared.longestMs, read.longestMs), prepareMs, judgeMs, refused: null }
+  const judged = inSteps(
+    evaluateProposalInSteps({
+      plan,
+      state,
+      response: read.value,
+      gate: 'reject_all',
+      unmatchedPolicy: 'block',
+      principal: request.principal,
+      agent: null,
+      salt: 'salt',
+      nowMs: 0,
+      offered: null,
+      toolless: false,
+      flows: request.flows,
+      ids: { sessionId: 's', proposalId: 'p', pendingCallId: String },
+    }),
+  )
+  return { bytes, stepMs: Math.max(prepared.longestMs, read.longestMs, judged.longestMs), refused: null }
 }
 
 /** As the server does it, with other requests between the steps. */
-function inSteps<Result>(steps: Steps<Result>): { value: Result; ms: number; longestMs: number } {
-  let ms = 0
+function inSteps<Result>(steps: Steps<Result>): { value: Result; longestMs: number } {
   let longestMs = 0
   for (;;) {
     const before = processorMs()
     const step = steps.next()
-    const took = processorMs() - before
-    ms += took
-    longestMs = Math.max(longestMs, took)
-    if (step.done === true) return { value: step.value, ms, longestMs }
+    longestMs = Math.max(longestMs, processorMs() - before)
+    if (step.done === true) return { value: step.value, longestMs }
   }
 }
