@@ -13,7 +13,7 @@ import { declaredDependencies, operationsApart, packageDirections } from './supp
 import { lockfileHosts, lockfilePlatforms } from './support/tidy/lockfile.js'
 import { BOUNDED_OTHERWISE, longLived } from './support/tidy/long-lived.js'
 import { machineTraces } from './support/tidy/machine-traces.js'
-import { commandFiles, deadLinks, pinnedDependencies, readmeCommands } from './support/tidy/manifests.js'
+import { commandFiles, deadLinks, decisionList, pinnedDependencies, readmeCommands } from './support/tidy/manifests.js'
 import { type Check, projectOf, readProject } from './support/tidy/project.js'
 import { enginePurity, environmentReaders } from './support/tidy/purity.js'
 import { crowdedFolders, importCircles, ROOMS, roomDirections, roomSentences } from './support/tidy/rooms.js'
@@ -33,6 +33,11 @@ const inRooms = (files: Record<string, string> = {}) => ({
 const roomsPage = (engine: string) => ({ 'ARCHITECTURE.md': `# A\n\n## Rooms\n\n### engine\n\n${engine}\n\n## Next\n` })
 const lock = (packages: object) => ({ 'package-lock.json': JSON.stringify({ packages }) })
 const binary = (os: string, cpu: string, libc?: string) => ({ os: [os], cpu: [cpu], ...(libc ? { libc: [libc] } : {}) })
+const decisions = (...rows: string[]) => ({
+  'docs/decisions/0001-a.md': '# 0001: A\n\nState: accepted\n',
+  'docs/decisions/0002-b.md': '# 0002: B\n\nState: accepted; adds to 0001\n',
+  'docs/decisions/README.md': rows.join('\n'),
+})
 const path = (...parts: string[]) => ['', ...parts].join('/')
 
 interface CheckWithSamples {
@@ -345,6 +350,16 @@ const CHECKS: Record<string, CheckWithSamples> = {
     check: deadLinks,
     good: { 'a.md': '[b](docs/b.md#part) [d](docs/) [x](https://x.test) [y](#here)', 'docs/b.md': '[a](../a.md)' },
     bad: [{ 'a.md': '[b](b.md)' }, { 'docs/a.md': '[b](docs/a.md)' }],
+  },
+  'decisions are listed in order, each by its title and state': {
+    check: decisionList,
+    good: decisions('| [0001](0001-a.md) | A | accepted |', '| [0002](0002-b.md) | B | accepted |'),
+    bad: [
+      decisions('| [0002](0002-b.md) | B | accepted |', '| [0001](0001-a.md) | A | accepted |'),
+      decisions('| [0001](0001-a.md) | A | accepted |'),
+      decisions('| [0001](0001-a.md) | A | accepted |', '| [0002](0002-b.md) | B | superseded by 0003 |'),
+      decisions('| [0001](0001-a.md) | A | accepted |', '| [0002](0002-b.md) | B | accepted |', '| [0003](c.md) | C |'),
+    ],
   },
 }
 

@@ -47,6 +47,24 @@ export const deadLinks: Check = (project) => {
     )
 }
 
+const DECISIONS = 'docs/decisions/'
+
+/** The list of decisions names each page once, by its number, its title and its state, in the order of the numbers. */
+export const decisionList: Check = (project) => {
+  const pages = [...project.files.keys()].filter((path) => /^docs\/decisions\/\d{4}-/.test(path)).sort()
+  const listed = (project.files.get(`${DECISIONS}README.md`) ?? '').split('\n').filter((line) => line.startsWith('| ['))
+  const rows = pages
+    .filter((path) => !path.endsWith('-template.md'))
+    .map((path) => {
+      const [, number, title] = /^# (\d{4}): (.*)/.exec(project.files.get(path) ?? '') ?? []
+      const [, state] = /^State: (\w+)/m.exec(project.files.get(path) ?? '') ?? []
+      return `| [${number}](${path.slice(DECISIONS.length)}) | ${title} | ${state}`
+    })
+  const wrong = rows.findIndex((row, at) => !listed[at]?.startsWith(row))
+  if (wrong >= 0) return [`${DECISIONS}README.md: row ${wrong + 1} should be ${rows[wrong]}, and is ${listed[wrong]}`]
+  return listed.slice(rows.length).map((row) => `${DECISIONS}README.md: ${row} is one row too many`)
+}
+
 function parentsOf(path: string): string[] {
   const parts = path.split('/').slice(0, -1)
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
