@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { SessionStatus } from '@countersign/protocol'
-import { messageOf, type Report } from '../../base/diagnostics.js'
-import { ReplayContractError, ReplayUnavailableError } from '../../base/errors.js'
+import type { Report } from '../../base/diagnostics.js'
 import type { Authority, KillCause, ProposalRequest, ProposalVerdict } from '../authority.js'
 import { blockedDecision } from '../blocked-decision.js'
 import type { LocalSession, LocalSessionOptions } from '../local/local-session.js'
-import { errorOf, type StopReason, stopError, stopReasonIn, stopReasonOf } from '../refusals.js'
+import { type StopReason, stopError, stopReasonIn, stopReasonOf } from '../refusals.js'
 import { snapshotWith } from '../snapshot-with.js'
 import { type CallLimits, ServiceFailure, ServiceRefusal, ServiceThrottled } from '../transport.js'
 import { type ClientEvent, type ClientState, createClientState } from './client-state.js'
@@ -17,6 +16,7 @@ import { createReceiptOutbox } from './receipt-outbox.js'
 import type { ServerSession } from './server-session.js'
 import { createServerSync } from './server-sync.js'
 import { createSessionReplica } from './session-replica.js'
+import { createWaitingCalls } from './waiting-calls.js'
 
 export interface GovernedOptions {
   readonly server: ServerSession
@@ -96,6 +96,8 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     opened: sync.whenOpened,
     mayExist: sync.mayExist,
   })
+
+  const waiting = createWaitingCalls({ server, onError: options.onError, onFailure: outage.failed, noteStop })
 
   /** The session takes no more calls, where a reason was found. The first kill ends it for good. */
   function noteStop(found: StopReason | null, cause: KillCause = 'server'): void {
@@ -210,38 +212,14 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     async confirm({ by, pendingCallId }) {
       assertRunning()
       if (by === 'local') return
-      try {
-        const { status, pending } = await server.load()
-        noteStop(stopReasonOf(status))
-        if (!pending.some((call) => call.pending_call_id === pendingCallId && call.state === 'pending')) throw gone()
-      } catch (error) {
-        if (error instanceof ServiceRefusal) throw errorOf(error)
-        if (error instanceof ReplayContractError) throw error
-        outage.failed(error)
-        if (options.onError === 'block') {
-          const message = `the server could not confirm that the call may still run: ${messageOf(error)}`
-          throw new ReplayUnavailableError(message, { cause: error })
-        }
-      }
+      await waiting.confirm(pendingCallId)
       assertRunning()
     },
     async claim({ by, ...call }) {
       assertRunning()
-      if (by === 'local') return
-      try {
-        await server.claim(call)
-      } catch (error) {
-        if (error instanceof ServiceRefusal) noteStop(stopReasonIn(error))
-        else outage.failed(error)
-        throw claimError(error)
-      }
+      if (by !== 'local') await waiting.claim(call)
     },
-    async waiting() {
-      if (!(await sync.whenOpened())) return null
-      const { status, pending } = await server.load()
-      noteStop(stopReasonOf(status))
-      return pending
-    },
+    waiting: async () => ((await sync.whenOpened()) ? waiting.load() : null),
     addLabel(label) {
       replica.change((session) => session.addLabel(label))
       controls.addLabel(label)
@@ -290,21 +268,6 @@ const NONE: ReadonlyMap<string, string> = new Map()
 /** The answer to an accepted proposal was lost. Where nothing was called, there was nothing to learn from it. */
 const isConsumed = (error: unknown): boolean =>
   error instanceof ServiceRefusal && error.code === 'PREPARED_REQUEST_CONSUMED'
-
-/** Another holder has taken the session over, or the call has an outcome: it may have run already. */
-const gone = (): ReplayContractError =>
-  new ReplayContractError('the call is no longer pending for this client', {
-    outcome: 'blocked',
-    decisions: [],
-    blocked: [],
-  })
-
-/** A call that the server no longer knows as waiting was settled, as one that another has taken will be. */
-function claimError(error: unknown): Error {
-  if (error instanceof ServiceRefusal) return error.code === 'NOT_FOUND' ? gone() : errorOf(error)
-  const message = `the server could not say whether the call is free to run, so that it did not run: ${messageOf(error)}`
-  return new ReplayUnavailableError(message, { cause: error })
-}
 
 function proposeTo(local: LocalSession, proposal: ProposalRequest): ProposalVerdict {
   return local.propose(proposal, { proposalId: `prp_${randomUUID()}`, pendingCallId: () => `pnd_${randomUUID()}` })
