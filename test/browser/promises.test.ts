@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core'
+import type { Browser, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import {
   DASHBOARD_FOLDER,
@@ -222,5 +222,26 @@ describe.skipIf(trouble !== null)(`what pages say${trouble === null ? '' : ` (sk
     server.use(dashboardFixtures(new Date()))
     await visit(`/sessions/${MAIN_SESSION}`)
     await page.getByText('in the currency of your pricing').waitFor()
+  })
+
+  proves('people.frame-stays', 'also where the service is gone, and not even the code of a page comes', async () => {
+    // A page of its own: it has loaded the code of one page only.
+    const { page } = await openPage(browser)
+    await page.goto(`${server.url}/sessions`)
+    await settled(page)
+    const gone = (route: Route) => route.abort('connectionrefused')
+    await page.route('**/*', gone)
+    await page.getByRole('link', { name: MAIN_SESSION }).first().click()
+    await page.getByRole('alert').getByText('The server cannot be reached').waitFor()
+    expect(page.url()).toContain(`/sessions/${MAIN_SESSION}`)
+    expect(await page.getByRole('navigation').first().getByRole('link', { name: 'Overview' }).count()).toBe(1)
+    const again = page.getByRole('button', { name: 'Try again' })
+    await again.click()
+    await page.getByRole('alert').getByText('The server cannot be reached').waitFor()
+    await page.unroute('**/*', gone)
+    // It would come back by itself, some seconds later.
+    await again.click()
+    await page.getByText('in the currency of your pricing').waitFor()
+    await page.context().close()
   })
 })

@@ -1,6 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { ApiProblem } from './api/api.js'
+import { pageCode } from './api/page-code.js'
 import { reading } from './api/use-api.js'
 import { Crash, CrashedPage } from './components/layout/crash.js'
 import { Frame } from './components/layout/frame.js'
@@ -36,104 +37,110 @@ export function newRouter(queries: QueryClient) {
     createRoute({
       ...inside,
       path: '/',
-      component: lazyRouteComponent(() => import('./pages/overview.js'), 'OverviewPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/overview.js')), 'OverviewPage'),
     }),
     createRoute({
       ...inside,
       path: '/sessions',
-      component: lazyRouteComponent(() => import('./pages/sessions.js'), 'SessionsPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/sessions.js')), 'SessionsPage'),
     }),
     createRoute({
       ...inside,
       path: '/calls',
-      component: lazyRouteComponent(() => import('./pages/calls.js'), 'CallsPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/calls.js')), 'CallsPage'),
     }),
     createRoute({
       ...inside,
       path: '/captures',
-      component: lazyRouteComponent(() => import('./pages/captures.js'), 'CapturesPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/captures.js')), 'CapturesPage'),
     }),
     createRoute({
       ...inside,
       path: '/sessions/$sessionId',
-      component: lazyRouteComponent(() => import('./pages/session.js'), 'SessionPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/session.js')), 'SessionPage'),
     }),
     createRoute({
       ...inside,
       path: '/agents',
-      component: lazyRouteComponent(() => import('./pages/agents.js'), 'AgentsPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/agents.js')), 'AgentsPage'),
     }),
     createRoute({
       ...inside,
       path: '/workflows',
-      component: lazyRouteComponent(() => import('./pages/workflows.js'), 'WorkflowsPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/workflows.js')), 'WorkflowsPage'),
     }),
     createRoute({
       ...inside,
       path: '/workflows/$workflowId',
-      component: lazyRouteComponent(() => import('./pages/workflow.js'), 'WorkflowPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/workflow.js')), 'WorkflowPage'),
     }),
     createRoute({
       ...inside,
       path: '/contracts',
-      component: lazyRouteComponent(() => import('./pages/contracts.js'), 'ContractsPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/contracts.js')), 'ContractsPage'),
     }),
     createRoute({
       ...inside,
       path: '/plans',
-      component: lazyRouteComponent(() => import('./pages/plans.js'), 'PlansPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/plans.js')), 'PlansPage'),
     }),
     createRoute({
       ...inside,
       path: '/plans/$planId',
-      component: lazyRouteComponent(() => import('./pages/plan.js'), 'PlanPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/plan.js')), 'PlanPage'),
     }),
     createRoute({
       ...inside,
       path: '/playground',
-      component: lazyRouteComponent(() => import('./pages/playground.js'), 'PlaygroundPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/playground.js')), 'PlaygroundPage'),
     }),
     createRoute({
       ...inside,
       path: '/keys',
-      component: lazyRouteComponent(() => import('./pages/keys.js'), 'KeysPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/keys.js')), 'KeysPage'),
     }),
     createRoute({
       ...inside,
       path: '/audit',
-      component: lazyRouteComponent(() => import('./pages/audit.js'), 'AuditPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/audit.js')), 'AuditPage'),
     }),
     createRoute({
       ...inside,
       path: '/limits',
-      component: lazyRouteComponent(() => import('./pages/limits.js'), 'LimitsPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/limits.js')), 'LimitsPage'),
     }),
   ]
   const doors = [
     createRoute({
       ...open,
       path: '/sign-in',
-      component: lazyRouteComponent(() => import('./pages/account/sign-in.js'), 'SignInPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/account/sign-in.js')), 'SignInPage'),
     }),
     createRoute({
       ...open,
       path: '/sign-up',
-      component: lazyRouteComponent(() => import('./pages/account/sign-up.js'), 'SignUpPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/account/sign-up.js')), 'SignUpPage'),
     }),
     createRoute({
       ...open,
       path: '/verify-email',
-      component: lazyRouteComponent(() => import('./pages/account/verify-email.js'), 'VerifyEmailPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/account/verify-email.js')), 'VerifyEmailPage'),
     }),
     createRoute({
       ...open,
       path: '/forgot-password',
-      component: lazyRouteComponent(() => import('./pages/account/forgot-password.js'), 'ForgotPasswordPage'),
+      component: lazyRouteComponent(
+        () => pageCode(() => import('./pages/account/forgot-password.js')),
+        'ForgotPasswordPage',
+      ),
     }),
     createRoute({
       ...open,
       path: '/reset-password',
-      component: lazyRouteComponent(() => import('./pages/account/reset-password.js'), 'ResetPasswordPage'),
+      component: lazyRouteComponent(
+        () => pageCode(() => import('./pages/account/reset-password.js')),
+        'ResetPasswordPage',
+      ),
     }),
   ]
   return createRouter({

@@ -22,7 +22,7 @@ export async function call<N extends Callable>(name: N, input: CallInput<N>, sig
     signal: signal ?? null,
   }).catch((cause: unknown) => {
     if (signal?.aborted === true) throw cause
-    throw new ApiProblem({ status: 0, code: 'UNREACHABLE', title: 'the server cannot be reached' })
+    throw new ApiProblem(unreachable)
   })
   if (!response.ok) throw await problemOf(response)
   return (await response.json()) as Answer<N>
@@ -100,6 +100,8 @@ function addressOf(path: string, { params, query }: Sent): string {
   }
   return search.size === 0 ? filled : `${filled}?${search}`
 }
+
+export const unreachable: ProblemFacts = { status: 0, code: 'UNREACHABLE', title: 'the server cannot be reached' }
 
 interface ProblemFacts {
   readonly status: number

@@ -1,6 +1,7 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { ApiProblem } from '../../api/api.js'
+import { MissingCode, reloadIfServed, reloadOnceServed } from '../../api/page-code.js'
 import { Failure } from './states.js'
 
 const AGAIN_MS = 5_000
@@ -15,11 +16,14 @@ export const Crash = ({ error }: ErrorComponentProps) => (
 /** In place of a page that cannot be displayed; the navigation stays. Where the server was unreachable it tries again. */
 export function CrashedPage({ error }: Pick<ErrorComponentProps, 'error'>) {
   const router = useRouter()
-  const unanswered = error instanceof ApiProblem
+  const isCodeMissing = error instanceof MissingCode
+  const unanswered = error instanceof ApiProblem && !isCodeMissing
   useEffect(() => {
-    const timer = unanswered ? setInterval(() => void router.invalidate(), AGAIN_MS) : undefined
+    if (isCodeMissing) void reloadOnceServed()
+    const again = isCodeMissing ? reloadOnceServed : unanswered ? () => router.invalidate() : null
+    const timer = again === null ? undefined : setInterval(() => void again(), AGAIN_MS)
     return () => clearInterval(timer)
-  }, [unanswered, router])
+  }, [isCodeMissing, unanswered, router])
   const problem =
     error instanceof ApiProblem
       ? error
@@ -32,7 +36,7 @@ export function CrashedPage({ error }: Pick<ErrorComponentProps, 'error'>) {
   return (
     <>
       <title>Error · Countersign</title>
-      <Failure problem={problem} onRetry={() => (unanswered ? router.invalidate() : location.reload())} />
+      <Failure problem={problem} onRetry={() => (unanswered ? router.invalidate() : reloadIfServed())} />
     </>
   )
 }
