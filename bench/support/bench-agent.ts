@@ -5,9 +5,15 @@ import type { Sql } from 'postgres'
 /** A person with a verified account, and the agent that works with their key. */
 export interface BenchAgent {
   readonly tenantId: string
-  open(sessionId: string, given: { agent: string; labels: readonly string[] }): Promise<AgentSession>
+  open(sessionId: string, given: NewSession): Promise<AgentSession>
   /** Reads a page of the dashboard. */
   read(path: string): Promise<void>
+}
+
+export interface NewSession {
+  readonly agent: string
+  readonly labels: readonly string[]
+  readonly capture_level?: 'full'
 }
 
 export interface AgentSession {
@@ -31,12 +37,8 @@ export interface Credentials {
   readonly cookie: string
 }
 
-export async function signUp(url: string, sql: Sql): Promise<Credentials> {
-  const signedUp = await sendJson(
-    `${url}/api/auth/signup`,
-    { email: 'bench@example.test', password: 'a password of some length' },
-    {},
-  )
+export async function signUp(url: string, sql: Sql, email = 'bench@example.test'): Promise<Credentials> {
+  const signedUp = await sendJson(`${url}/api/auth/signup`, { email, password: 'a password of some length' }, {})
   const { user, api_key: key } = (await signedUp.json()) as { user: { tenant_id: string }; api_key: string }
   await sql`update tenants set verified_at = now() where tenant_id = ${user.tenant_id}`
   const cookie = signedUp.headers
@@ -59,10 +61,7 @@ export function agentOf(url: string, { tenantId, key, cookie }: Credentials): Be
       await sendJson(`${url}/api/v1/replay/sessions${path}`, body, { authorization: `Bearer ${key}` })
     ).json() as Promise<Answered>
 
-  const open = async (
-    session_id: string,
-    given: { agent: string; labels: readonly string[] },
-  ): Promise<AgentSession> => {
+  const open = async (session_id: string, given: NewSession): Promise<AgentSession> => {
     const { fence } = await api('', { session_id, holder_id: 'bench', compiled_session, compiled_hash, ...given })
     let state_version = 0
     return {

@@ -8,6 +8,18 @@ export const archiveSabotages: Bugs = {
       from: '  await onWritten?.(file, batch.sessionIds.length)\n',
       to: '  await removeRows(sql, batch, checked, name)\n  await onWritten?.(file, batch.sessionIds.length)\n',
     },
+    {
+      breaks: 'archive.interrupted',
+      from: `  await publish(draft, file)
+  await onWritten?.(file, batch.sessionIds.length)
+  if (await removeRows(sql, batch, checked, \`\${folderOf(batch.tenantId)}/\${name}\`)) return 'removed'
+`,
+      to: `  const isRemoved = await removeRows(sql, batch, checked, \`\${folderOf(batch.tenantId)}/\${name}\`)
+  await publish(draft, file)
+  await onWritten?.(file, batch.sessionIds.length)
+  if (isRemoved) return 'removed'
+`,
+    },
     { breaks: 'archive.unchanged-rows-only', from: '!== digest) throw', to: "=== '') throw" },
     { breaks: 'archive.two-runs', from: 'if (!(await isFileNeeded(', to: 'if ((await isFileNeeded(' },
     { breaks: 'archive.broken-stays', from: 'if (broken.length > 0) {', to: 'if (broken.length > 1_000) {' },
@@ -19,6 +31,9 @@ export const archiveSabotages: Bugs = {
       to: 'if (known !== undefined) continue',
     },
     { breaks: 'archive.refused', from: 'if (migration > newest) {', to: 'if (migration > 10_000) {' },
+  ],
+  'packages/server/src/ledgers/still-stored.ts': [
+    { breaks: 'archive.read-meanwhile', from: "throw new ApiError('NOT_FOUND')", to: 'return' },
   ],
   'packages/server/src/archives/archive-file.ts': [
     { breaks: 'archive.refused', from: " || end.sha256 !== hash.digest('hex')", to: '' },

@@ -9,6 +9,10 @@ export const archive = {
   'archive.workflow-whole': 'A workflow is archived with all its sessions, or not at all',
   'archive.nothing-lost':
     'A run that fails once the file is written removes nothing, and the next run archives the same sessions into the same file',
+  'archive.interrupted':
+    'An archive or restore that is killed or loses the database, at any moment, leaves each session whole, in the database or in a file that verifies; the next run finishes it',
+  'archive.read-meanwhile':
+    'Whoever reads a ledger, its proof or its timeline while it is archived gets all of it, or is told that it was archived; nobody takes it for broken',
   'archive.unchanged-rows-only':
     'A session that is written to, or whose content is erased, while it is archived is not removed as it was before, and no file that holds what was erased is left',
   'archive.two-runs': 'Two runs at once archive each session once, and no request waits for them',

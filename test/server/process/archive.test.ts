@@ -353,6 +353,16 @@ proves('archive.refused', async () => {
       code: 1,
       said: expect.stringContaining('broken'),
     })
+  expect(await run(verify, file, join(folder, 'edited.copy'))).toEqual({
+    code: 1,
+    said: expect.stringMatching(
+      /\.gz: 1 of 1 ledgers .*\nbroken: .*edited\.copy was changed .*\n1 of 2 files are intact/,
+    ),
+  })
+  expect(await run(verify, folder)).toMatchObject({
+    code: 0,
+    said: expect.stringMatching(/(\d+) of \1 files are intact/),
+  })
   expect(await run(restore, join(folder, 'edited.copy'), file, ...database)).toEqual({
     code: 1,
     said: expect.stringMatching(/restored 1 sessions from 1 files; 1 files were refused$/),

@@ -5,6 +5,8 @@ export interface PostgresProxy {
   url: string
   /** Statements that clients had executed so far. */
   executed(): number
+  /** Does something as soon as so many more statements were sent, before the last of them reaches PostgreSQL. */
+  after(statements: number, act: () => void): void
   /** Breaks every connection and refuses new ones, until `resume`. */
   cut(): void
   resume(): void
@@ -23,6 +25,7 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
   let executed = 0
   let isCut = false
   let losing = false
+  let awaited: { readonly executed: number; readonly act: () => void } | null = null
   const server = createServer((client) => {
     if (isCut) {
       client.destroy()
@@ -48,6 +51,11 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     client.on('data', (chunk) => {
       const before = executed
       count(chunk)
+      if (awaited !== null && executed >= awaited.executed) {
+        const { act } = awaited
+        awaited = null
+        act()
+      }
       if (losing && executed > before) {
         losing = false
         isDeaf = true
@@ -69,6 +77,9 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
   return {
     url: url.href,
     executed: () => executed,
+    after: (statements, act) => {
+      awaited = { executed: executed + statements, act }
+    },
     cut: () => {
       isCut = true
       breakAll()

@@ -21,12 +21,14 @@ import { fetchLedger } from '../api/fetch-ledger.js'
 import { fetchLedgerKeys, readLedgerKeys } from '../api/ledger-keys.js'
 import { BrokenEvent, firstBrokenEvent } from '../report/broken-event.js'
 import { reportSignature, type SignedLedger, type TrustedKeys } from '../report/signature-report.js'
+import { archivesIn, isFolder } from '../terminal/archives-in.js'
 import { type Command, type Terminal, Unreadable, UsageError } from '../terminal/command.js'
 
 export const verify: Command = {
   usage: [
     'verify [--workflow] ID --url URL [--key KEY] [--keys FILE] [--save FILE] [--head SEQ:HASH]',
     'verify FILE [--keys FILE] [--head SEQ:HASH]',
+    'verify ARCHIVE|FOLDER... [--keys FILE]',
   ],
   summary:
     'check the ledger of a session or workflow: its hash chain, its events, its signed head and a head you saved',
@@ -36,7 +38,8 @@ export const verify: Command = {
       '--key or COUNTERSIGN_API_KEY. --save writes it to a file, which can be checked later without the server.',
       'Without --url and --key, the argument is such a FILE, of a session or a workflow; if there is none of that name,',
       'COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY say which server to read from.',
-      'FILE may also be an archive (countersign archive): each of its ledgers is checked, and that the file is unchanged.',
+      'ARCHIVE is a file that `archive` wrote, and FOLDER holds such files, also in folders of its own: each of their ledgers',
+      'is checked, and that no file was changed. Of several files only broken ledgers are named.',
       'The events of a session must add up to its stored state. In a workflow, each handoff has one winner, no two calls',
       'hold resources that exclude each other, and a kill is final.',
       '--head is a head you saved earlier, such as 12:9f86d0…; a ledger that was truncated before it fails.',
@@ -51,17 +54,18 @@ export const verify: Command = {
     const options = { url: text, key: text, keys: text, save: text, head: text, workflow: { type: 'boolean' } } as const
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     const [subject, ...rest] = positionals
-    if (subject === undefined || rest.length > 0) throw new UsageError('expected one session id, workflow id or file')
+    if (subject === undefined) throw new UsageError('expected one session id, workflow id or file, or archives')
     const head = values.head === undefined ? null : readHead(values.head)
     try {
       const from = { ...values, isFile: isFile(subject, values) }
-      if (from.isFile && (await isPacked(subject))) {
+      if (from.isFile && (rest.length > 0 || isFolder(subject) || (await isPacked(subject)))) {
         if (head !== null || values.save !== undefined)
           throw new UsageError('--head and --save are for one ledger: restore the archive, and name the session')
         // With it comes the server's code, which no other file needs.
-        const { reportArchive } = await import('../report/archive-report.js')
-        return await reportArchive(subject, await keysFor(from), terminal)
+        const { reportArchives } = await import('../report/archive-report.js')
+        return await reportArchives(await archivesIn(positionals), await keysFor(from), terminal)
       }
+      if (rest.length > 0) throw new UsageError('expected one session id or workflow id; only archives may be several')
       const ledger = await readLedger(subject, from)
       const trusted = await keysFor(from)
       if (values.save !== undefined) await writeFile(values.save, `${JSON.stringify(ledger.exported, null, 2)}\n`)

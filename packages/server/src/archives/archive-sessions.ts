@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { makeFolder, NoFolder } from '../base/make-folder.js'
+import { begin } from '../postgres/begin.js'
 import { takeTime } from '../postgres/database.js'
 import { codeVersion } from '../postgres/migrate.js'
-import type { Sql } from '../postgres/sql.js'
+import type { Sql, Tx } from '../postgres/sql.js'
 import {
   type ArchivePosition,
   listArchivableSessions,
@@ -150,10 +151,11 @@ async function archiveBatch(
   const into = join(folder, folderOf(batch.tenantId))
   makeOwnFolder(into)
   const draft = join(into, `${randomUUID()}.draft`)
-  await sql.begin('isolation level repeatable read read only', async (tx) => {
+  const writeRows = async (tx: Tx) => {
     await takeTime(tx)
     await writeDraft(draft, archiveLines(header, readArchivedRows(tx, batch)))
-  })
+  }
+  await begin(sql, writeRows, 'isolation level repeatable read read only')
   let checked: CheckedArchive
   try {
     checked = await checkArchive(draft)
@@ -222,19 +224,19 @@ async function removeRows(
   file: string,
 ): Promise<boolean> {
   const { tenantId, sessionIds, workflowIds } = batch
+  const remove = async (tx: Tx) => {
+    await takeTime(tx, LOCK_TIMEOUT_MS)
+    if (!ledgers.every(isSigned)) await holdSigning(tx)
+    if ((await lockBatch(tx, batch)) !== ledgers.length) throw new Changed()
+    if ((await digestOf(archiveLines(header, readArchivedRows(tx, batch)))) !== digest) throw new Changed()
+    await deleteArchivedRows(tx, batch)
+    await insertArchivedLedgers(tx, { tenantId, file, digest }, ledgers)
+    const detail = `${sessionIds.length} sessions${workflowIds.length === 0 ? '' : `, ${workflowIds.length} workflows`}: ${file}`
+    await insertAuditEntry(tx, { tenantId, action: 'sessions_archived', actor: 'operator', detail })
+    return true
+  }
   try {
-    return await sql.begin('isolation level repeatable read', async (tx) => {
-      await takeTime(tx, LOCK_TIMEOUT_MS)
-      if (!ledgers.every(isSigned)) await holdSigning(tx)
-      if ((await lockBatch(tx, batch)) !== ledgers.length) throw new Changed()
-      if ((await digestOf(archiveLines(header, readArchivedRows(tx, batch)))) !== digest) throw new Changed()
-      await deleteArchivedRows(tx, batch)
-      await insertArchivedLedgers(tx, { tenantId, file, digest }, ledgers)
-      const workflows = workflowIds.length === 0 ? '' : `, ${workflowIds.length} workflows`
-      const detail = `${sessionIds.length} sessions${workflows}: ${file}`
-      await insertAuditEntry(tx, { tenantId, action: 'sessions_archived', actor: 'operator', detail })
-      return true
-    })
+    return await begin(sql, remove, 'isolation level repeatable read')
   } catch (error) {
     if (error instanceof Changed || CHANGED_MEANWHILE.has(String((error as { code?: unknown }).code))) return false
     throw error

@@ -1,3 +1,4 @@
+import { begin } from '../postgres/begin.js'
 import { takeTime } from '../postgres/database.js'
 import { codeVersion } from '../postgres/migrate.js'
 import type { Sql, Tx } from '../postgres/sql.js'
@@ -33,7 +34,7 @@ export async function restoreArchive(sql: Sql, file: string): Promise<Restored> 
   const { tenantId, ledgers, digest } = checked
   const count = (kind: 'session' | 'workflow') => ledgers.filter(({ ledger }) => ledger === kind).length
   const restored = { tenantId, sessions: count('session'), workflows: count('workflow') }
-  await sql.begin(async (tx) => {
+  await begin(sql, async (tx) => {
     await takeTime(tx)
     if (!(await keepTenant(tx, tenantId))) {
       throw new ArchiveError(`${file} belongs to the tenant ${tenantId}, which this database does not have`)

@@ -4,6 +4,7 @@ import { loadForDecision } from '../change/change-session.js'
 import type { UserContext } from '../context/context.js'
 import { inTurns } from '../context/work.js'
 import { changedParts, checkContent } from '../ledgers/content-check.js'
+import { requireStillStored } from '../ledgers/still-stored.js'
 import { reportChanged } from '../ledgers/verify-ledger.js'
 import { loadEvents, loadEventsAt, PAGE_BYTES } from '../store/sessions/ledger.js'
 import type { FixedSession } from '../store/sessions/session-row.js'
@@ -28,6 +29,7 @@ export async function loadTimeline(
   const { turns, cutAt } = await loadTurns(sql, fixed, proposals, PAGE_BYTES)
   const events = cutAt === null ? read : read.filter(({ seq }) => seq < cutAt)
   const receipts = await receiptsOf(ctx, fixed, events)
+  await requireStillStored(sql, fixed)
   const items = await inTurns(ctx, itemsInSteps({ ctx, fixed, plan, state, turns, receipts }, events))
   const last = events.at(-1)?.seq ?? scope.upTo
   return { items, next: last < scope.upTo ? last : null, head: head.ledger }

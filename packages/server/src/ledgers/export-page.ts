@@ -5,6 +5,7 @@ import { findSignedHead } from '../store/ledgers/signed-heads.js'
 import { loadEvents, PAGE_BYTES } from '../store/sessions/ledger.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import { loadSession } from '../store/sessions/sessions.js'
+import { requireStillStored } from './still-stored.js'
 
 /** One page of a session's export, bounded by events and bytes, up to where its ledger stands now. */
 export async function exportPage(
@@ -47,6 +48,7 @@ async function laterPage(
   const { tenantId, sessionId, compiledHash } = fixed
   const page = { tenantId, sessionId, after, upTo: ledger.seq, limit, maxBytes: PAGE_BYTES }
   const events = await loadEvents(sql, page)
+  if (events.length === 0 && after < ledger.seq) await requireStillStored(sql, fixed)
   const last = events.at(-1)?.seq ?? ledger.seq
   return {
     session_id: sessionId,

@@ -10,6 +10,7 @@ import type { FixedSession, SessionRow } from '../store/sessions/session-row.js'
 import { loadTurns, type StoredTurn } from '../store/sessions/stored-turns.js'
 import { changedParts, checkContent } from './content-check.js'
 import { withSignedHead } from './export-page.js'
+import { requireStillStored } from './still-stored.js'
 
 /** What one verification holds at a time: so much of the events, and of the content beside them; one of each at least. */
 const BATCH = { limit: 1_000, maxBytes: 262_144 }
@@ -41,9 +42,10 @@ async function verify(ctx: Context, { session: known, plan }: LoadedSession): Pr
   const { ledger: head, state } = session.head
   const compiled_session = await findPlan(sql, tenantId, compiledHash)
   const check = createExportCheck({ session_id: sessionId, compiled_hash: compiledHash, compiled_session }, plan)
-  const verdict = (events: number, problem: string | null) => ({
-    ...{ verified: problem === null, events, head, problem, signed },
-  })
+  const verdict = async (events: number, problem: string | null): Promise<LedgerVerdict> => {
+    if (problem !== null) await requireStillStored(sql, session.fixed)
+    return { verified: problem === null, events, head, problem, signed }
+  }
   let read = 0
   let hashAt: string | null = null
   let changed: string | null = null
@@ -99,6 +101,7 @@ async function changedContent(
     const page = await loadTurns(ctx.app.database.sql, fixed, left.map(seqOf), BATCH.maxBytes)
     const read = left.filter(({ seq }) => page.cutAt === null || seq < page.cutAt)
     const found = await inTurns(ctx, firstChange(fixed, read, page.turns))
+    if (found !== null) await requireStillStored(ctx.app.database.sql, fixed)
     if (found !== null) return `event ${found.seq}: ${reportChanged(ctx, fixed, found.seq, found.parts)}`
     from = page.cutAt
   }

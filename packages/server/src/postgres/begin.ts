@@ -8,8 +8,9 @@ import type { Sql, Tx } from './sql.js'
  *
  * The driver sends ROLLBACK after every failure, and whatever else `fn` asks for, also over a connection that has closed:
  * there its write fails where nobody can catch it, and the process ends. So nothing reaches it from then on.
+ * `mode` is what BEGIN says of the transaction, such as its isolation level.
  */
-export async function begin<T>(pool: Sql, fn: (tx: Tx) => Promise<T>): Promise<T> {
+export async function begin<T>(pool: Sql, fn: (tx: Tx) => Promise<T>, mode = ''): Promise<T> {
   let result: { value: T } | undefined
   let isOver = false
   const work = async (tx: Tx): Promise<void> => {
@@ -25,7 +26,7 @@ export async function begin<T>(pool: Sql, fn: (tx: Tx) => Promise<T>): Promise<T
     }
   }
   try {
-    await pool.begin(work)
+    await pool.begin(mode, work)
   } finally {
     isOver = true
   }

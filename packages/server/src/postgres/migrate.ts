@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { begin } from './begin.js'
 import { connect, takeTime } from './database.js'
 import { firstAnswer } from './first-answer.js'
 import type { Queryable, Tx } from './sql.js'
@@ -35,7 +36,7 @@ export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.PO
   try {
     await firstAnswer(sql)
     const applied: number[] = []
-    await sql.begin(async (tx) => {
+    await begin(sql, async (tx) => {
       await takeTime(tx, MIGRATION_LOCK_WAIT_MS)
       await tx`select pg_advisory_xact_lock(${MIGRATION_LOCK})`
       await createMigrationTable(tx)

@@ -3,6 +3,7 @@ import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { gunzippedLines, isUnpackable, write } from '../base/gzip-lines.js'
+import { begin } from '../postgres/begin.js'
 import { connect, takeTime } from '../postgres/database.js'
 import { firstAnswer } from '../postgres/first-answer.js'
 import { MIGRATIONS, migrate, readMigrations } from '../postgres/migrate.js'
@@ -48,14 +49,15 @@ export async function backUp(url: string, file: string): Promise<number> {
   try {
     await firstAnswer(sql)
     let rows = 0
-    await sql.begin('isolation level repeatable read read only', async (tx) => {
+    const writeRows = async (tx: Tx) => {
       await takeTime(tx)
       await write(
         packed,
         `${JSON.stringify({ format: FORMAT, migration: await newestMigration(tx) } satisfies Header)}\n`,
       )
       for (const table of await listTables(tx)) rows += await copyOut(tx, table, packed)
-    })
+    }
+    await begin(sql, writeRows, 'isolation level repeatable read read only')
     packed.end()
     await written
     await chmod(draft, 0o600)
@@ -101,7 +103,7 @@ async function restoreLines(
   const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
   try {
     let rows = 0
-    await sql.begin(async (tx) => {
+    await begin(sql, async (tx) => {
       await takeTime(tx)
       await requireEmpty(tx)
       // Migrations put first rows into some tables; those of the backup take their place.

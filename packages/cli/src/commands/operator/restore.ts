@@ -1,8 +1,6 @@
-import { statSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { configOf, type Flags, isArchive, restoreArchives, restoreFrom } from '@countersign/server'
+import { archivesIn, isFolder } from '../../terminal/archives-in.js'
 import { type Command, type Terminal, UsageError } from '../../terminal/command.js'
 import { DATABASE_USAGE, SETTING_FLAGS } from '../start.js'
 
@@ -57,21 +55,3 @@ async function restoreSessions(files: readonly string[], flags: Flags, { print, 
   print(`restored ${sessions} sessions from ${restored} files${refused === 0 ? '' : `; ${refused} files were refused`}`)
   return refused === 0 ? 0 : 1
 }
-
-/** The files themselves, and those in the folders. */
-async function archivesIn(paths: readonly string[]): Promise<string[]> {
-  const found = await Promise.all(paths.map(async (path) => (isFolder(path) ? archivesBelow(path) : [path])))
-  const files = found.flat()
-  if (files.length === 0) throw new UsageError(`no archives (*${ENDING}) are in ${paths.join(', ')}`)
-  return files
-}
-
-const ENDING = '.archive.gz'
-
-const archivesBelow = async (folder: string): Promise<string[]> =>
-  (await readdir(folder, { recursive: true }))
-    .filter((name) => name.endsWith(ENDING))
-    .sort()
-    .map((name) => join(folder, name))
-
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
