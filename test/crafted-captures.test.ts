@@ -105,8 +105,11 @@ function explains({ tool, text }: PlanChange, stopped: CallComparison, read: rea
   ]
   if (tool !== null && read.includes(tool) && /fields at|texts at/.test(text)) return true
   if (stopped.questions.some(({ reason }) => reason.includes('unusual call')) && /unusual/.test(text)) return true
+  // That an argument may be there, or may be left out, explains no question about where its value came from.
+  const isBlocked = stopped.decision === 'block'
   return (
-    tool === stopped.tool && paths.some((path) => text.includes(path) || text.includes(`argument ${path.slice(2)} `))
+    tool === stopped.tool &&
+    paths.some((path) => text.includes(path) || (isBlocked && text.includes(`argument ${path.slice(2)} `)))
   )
 }
 

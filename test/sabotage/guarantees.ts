@@ -40,8 +40,8 @@ export const guaranteeSabotages: Bugs = {
   'packages/server/src/sessions/propose.ts': [
     {
       breaks: 'guarantee.kill-wins',
-      from: "const isHolder = state.status === 'ACTIVE' &&",
-      to: "const isHolder = state.status !== 'RECOVERING' &&",
+      from: '    requireAuthority(session)\n    if (found.consumedAt',
+      to: '    if (found.consumedAt',
     },
   ],
   'packages/server/src/store/sessions/write-change.ts': [
@@ -77,9 +77,14 @@ export const guaranteeSabotages: Bugs = {
   ],
   'packages/engine/src/judge/receipts.ts': [
     {
-      breaks: 'turn.receipt.advances-on-commit',
+      breaks: 'turn.receipt.weak-evidence',
       from: "    receipt.evidence_level === 'executed' &&\n",
       to: '',
+    },
+    {
+      breaks: 'turn.receipt.advances-on-commit',
+      from: "if (call.commit_requirement === 'reported') return true",
+      to: "if (call.commit_requirement === 'reported') return false",
     },
   ],
   'packages/engine/src/judge/provider-run.ts': [
@@ -104,6 +109,13 @@ export const guaranteeSabotages: Bugs = {
       breaks: 'guarantee.ledger-folds',
       from: "  if (event.prev_hash !== expected.prevHash) return 'prev_hash is not the hash of the previous event'\n",
       to: '',
+    },
+  ],
+  'packages/engine/src/ledger/chain.ts': [
+    {
+      breaks: 'guarantee.ledger-folds',
+      from: 'return state !== null && sameState(state, stored.state)',
+      to: 'return state !== null',
     },
   ],
   'packages/engine/src/ledger/signatures.ts': [
@@ -158,7 +170,7 @@ export const guaranteeSabotages: Bugs = {
     {
       breaks: 'clock.database-deletes',
       from: 'sql`statement_timestamp() - ${days}',
-      to: 'sql`${new Date(Date.now())}::timestamptz - ${days}',
+      to: 'sql`statement_timestamp() - ${days - 100}',
     },
   ],
   'packages/server/src/entry/byte-quota.ts': [
@@ -216,13 +228,13 @@ export const guaranteeSabotages: Bugs = {
   'packages/engine/src/explain/diff-sources.ts': [
     {
       breaks: 'learn.widening-shown',
-      from: "      say('allows', `${path} may come from ${describeOrigin(origin)}`),",
-      to: "      say('changes', `${path} may come from ${describeOrigin(origin)}`),",
+      from: 'return diffSource(before, { ...after, path }, say)',
+      to: 'return []',
     },
     {
       breaks: 'learn.widening-shown',
-      from: "if (added > 0) changes.push(say('allows', `${added} more known values of ${path}`))",
-      to: '',
+      from: 'const STRENGTH = { none: 0, note: 1, ask: 2, block: 3 } as const',
+      to: 'const STRENGTH = { none: 0, note: 3, ask: 2, block: 1 } as const',
     },
   ],
 }

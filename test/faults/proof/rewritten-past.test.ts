@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { applyEvent, chainEvent, foldEvents, preparePlan, type SessionState } from '@countersign/engine'
+import { applyEvent, chainEvent, foldEvents, preparePlan, type SessionState, sealDigest } from '@countersign/engine'
 import type { ChainedEvent, LedgerHead, SessionEvent } from '@countersign/protocol'
 import { afterAll, describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../../packages/cli/src/commands.js'
@@ -102,6 +102,8 @@ describe('a wholly recomputed chain', () => {
       ...(await pastOf(session)).slice(0, 4),
       { type: 'label', at: '2026-01-01T00:00:00.000Z', body: { label: 'harmless' } },
     ])
+    // It goes on behind the head that was signed, where there would be something new to sign.
+    await session.api.addLabel({ params: { session_id: session.sessionId }, body: { label: 'goes_on' } })
     await runtime.sql`update ledger_signing set last_tenant = '', last_id = ''`
     await sign()
     expect(await signed()).toEqual({ ...before, problem: expect.stringContaining('rewritten') })
@@ -137,8 +139,10 @@ describe('a ledger that was set back', () => {
 
   proves('ledger.seals-chain', 'as a whole shows in the seals that were kept', async () => {
     await signedSession()
+    await signedSession()
     const { seals: kept } = (await api.listSeals({})).body
     const last = kept.at(-1)!
+    expect(kept.slice(1).map(({ prev_digest }) => prev_digest)).toEqual(kept.slice(0, -1).map(sealDigest))
     await runtime.sql`delete from ledger_seals where number = ${last.number}`
     await runtime.sql`delete from signed_heads where id = (select id from signed_heads where ledger = 'session' limit 1)`
     await signedSession()

@@ -34,7 +34,7 @@ describe('arguments that a schema has edited', () => {
   ]
   for (const [name, given, names] of edits) {
     proves(
-      ['session.tools', 'turn.receipt.argument-hash'],
+      ['session.tools', 'turn.receipt.argument-hash', 'guarantee.runs-once'],
       `${name}: the call runs by its id with the judged value`,
       async () => {
         const { session, ask, diagnostics, got } = start()

@@ -26,14 +26,17 @@ proves(
   async () => {
     const tenant = await runtime.createTenant({ quota: 'team' })
     const instances = runtime.instances.map((instance) => runtime.api(tenant.key, instance))
+    const body = captures(BODY)
+    // What counts is what is sent, which is somewhat more than the texts.
+    const size = JSON.stringify(body).length
     let accepted = 0
     let refusals = 0
     for (let sent = 0; sent < 60; sent++) {
       const api = instances[sent % 2]
-      const answer = await api?.ingestCaptures({ body: captures(BODY) })
+      const answer = await api?.ingestCaptures({ body })
       if (answer?.status !== 429) {
         expect(answer?.status).toBe(200)
-        accepted += BODY
+        accepted += size
         continue
       }
       refusals += 1
@@ -45,9 +48,9 @@ proves(
       expect(answer.headers.get('ratelimit-policy')).toBe(`"bytes";q=${PER_DAY};w=86400`)
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
     }
-    expect(accepted).toBeGreaterThanOrEqual(PER_DAY - 2 * BODY)
+    expect(accepted).toBeGreaterThanOrEqual(PER_DAY - 2 * size)
     // Each instance may not know yet what the other has taken.
-    expect(accepted).toBeLessThanOrEqual(PER_DAY + 2 * (UNWRITTEN_BYTES + BODY))
+    expect(accepted).toBeLessThanOrEqual(PER_DAY + 2 * (UNWRITTEN_BYTES + size))
     expect(refusals).toBeGreaterThan(0)
   },
 )
@@ -69,6 +72,8 @@ proves(
     const api = runtime.api(tenant.key)
     const session = await openSession(api)
     const decided = await session.decide([LOOKUP])
+    const [second, third] = [await openSession(api), await openSession(api)]
+    const late = await third.decide([LOOKUP])
     await runtime.instances[0].parts.byteQuota.flush()
     await runtime.sql`update buckets set tokens = -1e6 where owner = ${tenant.tenantId} and bucket = 'bytes'`
     // The next write learns of it.
@@ -77,7 +82,16 @@ proves(
     expect((await session.preflight()).problem).toMatchObject({ code: 'RATE_LIMITED', limit_bytes: PER_DAY })
     const receipts = decided.decisions.map((decision) => receiptFor(decision))
     expect((await session.receipts(receipts)).status).toBe(200)
-    expect((await api.killSession({ params: { session_id: session.sessionId }, body: {} })).status).toBe(200)
+    const kill = async ({ sessionId }: typeof session) =>
+      (await api.killSession({ params: { session_id: sessionId }, body: {} })).status
+    expect(await kill(session)).toBe(200)
+    // Where another day's bytes are used up evidence has to wait. A stop never has.
+    await runtime.sql`update buckets set tokens = ${-3 * PER_DAY} where owner = ${tenant.tenantId} and bucket = 'bytes'`
+    await runtime.instances[0].parts.byteQuota.flush()
+    expect(await kill(second)).toBe(200)
+    await runtime.instances[0].parts.byteQuota.flush()
+    expect((await third.receipts(late.decisions.map((decision) => receiptFor(decision)))).status).toBe(429)
+    expect(await kill(third)).toBe(200)
   },
 )
 

@@ -5,6 +5,7 @@ import { createMemories } from '../../../packages/server/src/base/memory/memorie
 import { createPrepaidTokens } from '../../../packages/server/src/entry/prepaid-tokens.js'
 import { handlers } from '../../../packages/server/src/http/handlers.js'
 import { type PostgresProxy, startPostgresProxy } from '../../support/postgres/postgres-proxy.js'
+import { proves } from '../../support/proves.js'
 import { type GovernedSession, LOOKUP, openSession, receiptFor } from '../../support/runtime/governed-session.js'
 import { NOTHING_BESIDE } from '../../support/runtime/nothing-beside.js'
 import { type Runtime, routeRequest, startRuntime, type TestTenant } from '../../support/runtime/runtime.js'
@@ -70,27 +71,33 @@ describe('a key that was revoked a moment ago', () => {
   })
   const revoke = () => runtime.sql`update api_keys set revoked_at = clock_timestamp() where key_id = ${tenant.keyId}`
 
-  test.each(Object.keys(attempts))('%s: 401, and nothing is written', async (name) => {
-    const before = await events()
-    await revoke()
-    expect((await attempts[name]!()).status).toBe(401)
-    expect(await events()).toBe(before)
-  })
+  for (const [name, attempt] of Object.entries(attempts)) {
+    proves('auth.key.revoked-at-once', `${name}: 401, and nothing is written`, async () => {
+      const before = await events()
+      await revoke()
+      expect((await attempt()).status).toBe(401)
+      expect(await events()).toBe(before)
+    })
+  }
 
-  test('in the middle of a turn: neither its proposal nor its receipts count', async () => {
-    const { body } = await session.preflight()
-    const id = body.outcome === 'prepared' ? body.prepared_request_id : ''
-    await revoke()
-    expect((await send('propose', proposalBody(id))).status).toBe(401)
-    await runtime.sql`update api_keys set revoked_at = null where key_id = ${tenant.keyId}`
-    const { decisions } = (await session.propose(id, [LOOKUP])).body
-    const before = await events()
-    await revoke()
-    expect((await send('submitReceipts', { fence: session.fence, receipts: [receiptFor(decisions[0]!)] })).status).toBe(
-      401,
-    )
-    expect(await events()).toBe(before)
-  })
+  proves(
+    'auth.key.revoked-at-once',
+    'in the middle of a turn: neither its proposal nor its receipts count',
+    async () => {
+      const { body } = await session.preflight()
+      const id = body.outcome === 'prepared' ? body.prepared_request_id : ''
+      await revoke()
+      expect((await send('propose', proposalBody(id))).status).toBe(401)
+      await runtime.sql`update api_keys set revoked_at = null where key_id = ${tenant.keyId}`
+      const { decisions } = (await session.propose(id, [LOOKUP])).body
+      const before = await events()
+      await revoke()
+      expect(
+        (await send('submitReceipts', { fence: session.fence, receipts: [receiptFor(decisions[0]!)] })).status,
+      ).toBe(401)
+      expect(await events()).toBe(before)
+    },
+  )
 
   test('of another tenant does not open a session that this process knows', async () => {
     const other = await runtime.createTenant()

@@ -73,9 +73,11 @@ describe('labels', () => {
         expect([404, 405]).toContain(response.status)
       }
       await session.turn([LOOKUP])
+      await api.addLabel({ params, body: { label: 'seen' } })
+      await api.addLabel({ params, body: { label: 'tainted' } })
       await api.recoverSession({ params, body: { holder_id: 'other' } })
       await api.killSession({ params, body: {} })
-      expect((await session.load()).session.labels).toEqual(['tainted'])
+      expect((await session.load()).session.labels).toEqual(['tainted', 'seen'])
     },
   )
 

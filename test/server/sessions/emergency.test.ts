@@ -61,6 +61,23 @@ describe('countersign agent stop', () => {
     expect(json).toEqual({ agent: 'idler', killed: [old], failed: [], idle: 0, error: null })
   })
 
+  proves(
+    ['endpoint.agent-stop', 'cli.agent-stop'],
+    'one that cannot be written is named, and the others are killed',
+    async () => {
+      const [stuck = '', free = ''] = await opened('stuck', 2)
+      await runtime.sql.unsafe(`
+      create function hold_row() returns trigger language plpgsql as
+        $$ begin if new.session_id = '${stuck}' then raise exception 'held' using errcode = 'lock_not_available'; end if; return new; end $$;
+      create trigger hold_row before update on session_heads for each row execute function hold_row()`)
+      const { code, printed, noted } = await execute(agent, 'stop', 'stuck')
+      await runtime.sql.unsafe('drop trigger hold_row on session_heads; drop function hold_row()')
+      expect([code, printed]).toEqual([1, 'killed 1 session of stuck'])
+      expect(noted).toContain(`error ${stuck} could not be killed: `)
+      expect([await statusOf(stuck), await statusOf(free)]).toEqual(['ACTIVE', 'KILLED'])
+    },
+  )
+
   // Long, because a kill waits ten seconds for a lock.
   test.runIf(process.env.COUNTERSIGN_TEST_ROUNDS === 'long')(
     'one that cannot be killed is named, and the others are killed',

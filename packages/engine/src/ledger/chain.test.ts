@@ -1,5 +1,6 @@
 import type { ChainedEvent, LedgerExport, LedgerHead, SessionEvent } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
 import { compilePlan } from '../compile/compile-plan.js'
 import { foldEvents } from '../state/apply-event.js'
 import { chainEvent, verifyChain, verifyExport } from './chain.js'
@@ -99,7 +100,7 @@ describe('the chain', () => {
     ])
   })
 
-  test('shows another event put in its place with a right hash', () => {
+  proves('guarantee.ledger-folds', 'shows another event put in its place with a right hash', () => {
     const other = chainEvent(good[0] ?? null, 's', { type: 'label', at: AT, body: { label: 'other' } })
     expect(verifyChain([good[0]!, other, ...good.slice(2)])).toMatchObject({ ok: false, brokenAt: 3 })
   })
