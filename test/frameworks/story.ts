@@ -53,6 +53,13 @@ export interface Face {
   readonly name: string
   /** Why a case cannot be had here, by the id of the case. */
   readonly lacks: Readonly<Record<string, string>>
+  /**
+   * Why it judges calls but not requests, where that is so: then the model is asked in any case and offered every tool,
+   * and reads of a server that is down in place of a tool's result.
+   */
+  readonly judgesOnlyCalls?: string
+  /** Why each call of an answer is proposed and run before the next one is known, where that is so. */
+  readonly seesOneCallAtATime?: string
   /** Makes the agent of a story, with a session of its own. */
   open(story: Story): Agent | Promise<Agent>
 }

@@ -14,8 +14,39 @@ export function tellCases(face: Face, runtime: Runtime, prove: Prove): void {
   for (const item of CASES) {
     const lack = face.lacks[item.id]
     const name = `${face.name}: ${item.name}${lack === undefined ? '' : ` (${lack})`}`
-    prove(name, () => tellCase(face, runtime, item), { skip: lack !== undefined })
+    prove(name, () => tellCase(face, runtime, itemFor(face, item)), { skip: lack !== undefined })
   }
+}
+
+/** The case as it goes through a face that sees less of an agent than the others do. */
+function itemFor({ judgesOnlyCalls, seesOneCallAtATime }: Face, item: Case): Case {
+  const { expected, subAgent, turns } = item
+  const inOrder = (ledger: readonly string[]) => (seesOneCallAtATime === undefined ? ledger : oneByOne(ledger))
+  const everything = expected.offered.at(-1) ?? ['look', 'pay']
+  const requests = turns.reduce((sum, { failures = 0 }) => sum + failures + 1, 0)
+  return {
+    ...item,
+    ...(subAgent !== undefined && { subAgent: { ...subAgent, ledger: inOrder(subAgent.ledger) } }),
+    expected: {
+      ...expected,
+      ...(judgesOnlyCalls !== undefined && { offered: Array.from({ length: requests }, () => everything) }),
+      ledger: inOrder(expected.ledger),
+    },
+  }
+}
+
+/** The receipt of a call of an answer stands before the next proposal. */
+function oneByOne(ledger: readonly string[]): string[] {
+  const idOf = (line: string) => line.split(' ')[1]
+  const lines: string[] = []
+  for (const line of ledger) {
+    const isReceipt = line.startsWith('receipt') && /^(proposed|receipt)/.test(lines.at(-1) ?? '')
+    const proposal = isReceipt
+      ? lines.findLastIndex((one) => one.startsWith('proposed') && idOf(one) === idOf(line))
+      : -1
+    lines.splice(proposal < 0 ? lines.length : proposal + 1, 0, line)
+  }
+  return lines
 }
 
 async function tellCase(face: Face, runtime: Runtime, item: Case): Promise<void> {
@@ -29,12 +60,13 @@ async function tellCase(face: Face, runtime: Runtime, item: Case): Promise<void>
   )
   if (item.subAgent !== undefined) await expectHandedOver(agent.session)
   await agent.close()
-  if (item.serverIsDown) expect(String(error)).toMatch(/server|unavailable|reach/i)
-  else if (!item.diesAfterRun) expect(error).toBeNull()
-  expect(told.ran.sort()).toEqual([...expected.ran].sort())
   const requests = agent.requests()
-  expect(requests.map(({ offered }) => [...offered].sort())).toEqual(expected.offered)
   const results = Object.assign({}, ...requests.map((request) => request.results))
+  const reported = face.judgesOnlyCalls === undefined ? String(error) : JSON.stringify(results)
+  if (item.serverIsDown) expect(reported).toMatch(/server|unavailable|reach/i)
+  if (face.judgesOnlyCalls !== undefined || !(item.serverIsDown || item.diesAfterRun)) expect(error).toBeNull()
+  expect(told.ran.sort()).toEqual([...expected.ran].sort())
+  expect(requests.map(({ offered }) => [...offered].sort())).toEqual(expected.offered)
   for (const [id, words] of Object.entries(expected.told)) expect(results[id]).toContain(words)
   expect(seenTooEarly(item, told.log)).toEqual([])
   if (item.serverIsDown) return

@@ -38,7 +38,8 @@ export const clientSession = {
   'face.openai-agents': 'an agent of the OpenAI Agents SDK comes to the verdicts and the ledger that every face comes to',
   'face.openai-agents.versions':
     'under a version of the OpenAI Agents SDK that does not tell failures from results no tool runs, and the error names the versions',
-  'face.claude': 'a call of the Claude Agent SDK is judged before the runtime runs it, and denied when nobody can judge it',
+  'face.claude':
+    'a call of the Claude Agent SDK is judged before the runtime runs it, and denied when nobody can judge it; its agents come to the verdicts and the ledger that every face comes to',
   'face.approvals': "a call that needs a person is asked about in the framework's own way, and runs only as it was shown",
   'face.handoffs': 'a handoff of the OpenAI Agents SDK is one of the workflow, and handing work back completes it',
   'mcp.passes':

@@ -55,6 +55,52 @@ export const adapterSabotages: Bugs = {
       from: "if (verdict.verdict === 'block') return output('deny', verdict.result)",
       to: "if (verdict.verdict === 'block') return output('ask', verdict.result)",
     },
+    {
+      breaks: 'face.claude',
+      from: "return output('deny', `${call.name} did not run",
+      to: "return output('ask', `${call.name} did not run",
+    },
+    {
+      breaks: 'face.claude',
+      from: 'if (!batches.isOpen(callId)) continue',
+      to: 'if (batches.isOpen(callId)) continue',
+    },
+    {
+      breaks: 'face.claude',
+      from: 'const isToldHere = !wasHandled(session, callId) && batches.isOpen(callId)',
+      to: 'const isToldHere = batches.isOpen(callId)',
+    },
+  ],
+  'packages/sdk/src/adapters/claude/call-batches.ts': [
+    {
+      breaks: 'face.claude',
+      from: 'if (isPassedBy) running.delete(id)',
+      to: 'if (!isPassedBy) running.delete(id)',
+    },
+    {
+      breaks: 'face.claude',
+      from: 'while (mustWait()) await changed.promise',
+      to: 'if (isJudging) await changed.promise',
+    },
+  ],
+  'packages/sdk/src/adapters/claude/claude-server.ts': [
+    {
+      breaks: 'face.claude',
+      from: 'return run.ran && result !== null ? result : failedResult(String(run.result))',
+      to: 'return run.ran && result !== null ? result : tool.handler(args as never, given)',
+    },
+    {
+      breaks: 'face.claude',
+      from: 'isDeepStrictEqual(args, judged) ? args : await parsed(tool.inputSchema, judged)',
+      to: 'args',
+    },
+  ],
+  'packages/sdk/src/adapters/claude/tool-result.ts': [
+    {
+      breaks: 'face.claude',
+      from: 'if (result.isError === true) throw new ToolFailed(result)',
+      to: 'if (result.isError === false) throw new ToolFailed(result)',
+    },
   ],
   'packages/sdk/src/session/workflow.ts': [
     {

@@ -5,13 +5,17 @@ export interface BatchedCall {
   readonly id: string
   readonly name: string
   readonly arguments: unknown
+  /** The query that made it. */
+  readonly query: string
+  /** The sub-agent of the query that made it; empty where it is none. */
+  readonly agent: string
 }
 
 /** Judges calls that a runtime shows one by one. */
 export interface CallBatches {
   judge(call: BatchedCall): Promise<CallVerdict>
-  /** The calls that may run and have no outcome yet. */
-  running(): readonly string[]
+  /** The call may run, and has no outcome yet. */
+  isOpen(callId: string): boolean
   /** The runtime has told the outcome of a call. */
   ended(callId: string): void
 }
@@ -27,64 +31,115 @@ interface Waiting {
   reject(error: unknown): void
 }
 
+interface RunningCall {
+  readonly query: string
+  /** It may be the one that started a sub-agent, and ends only after that: nobody waits for it. */
+  isPassedBy: boolean
+}
+
 /**
- * The calls that arrive together are proposed together, as one turn, so that they cannot pass a limit side by side. The
- * next ones wait until these have an outcome: what they led to decides about the next.
+ * The calls of one agent that arrive together are proposed together, as one turn, so that they cannot pass a limit side
+ * by side. The next ones wait until these have an outcome: what they led to decides about the next.
  */
 export function createCallBatches(session: GovernedSession, model: string): CallBatches {
-  let waiting: Waiting[] = []
-  let running = new Set<string>()
-  let wake = (): void => {}
-  let turns: Promise<void> = Promise.resolve()
+  const waiting = new Map<string, Waiting[]>()
+  const running = new Map<string, RunningCall>()
+  const agents = new Set<string>()
+  let isJudging = false
+  let changed = whenChanged()
 
-  const whenEnded = async (): Promise<void> => {
-    let timer: NodeJS.Timeout | undefined
-    const timeUp = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, LONGEST_RUN_MS)
-      timer.unref()
-    })
-    while (running.size > 0) {
-      const ended = new Promise<'ended'>((resolve) => {
-        wake = () => resolve('ended')
-      })
-      if ((await Promise.race([ended, timeUp])) !== 'ended') running = new Set()
-    }
+  const change = (): void => {
+    changed.now()
+    changed = whenChanged()
+  }
+
+  const mustWait = (): boolean => isJudging || [...running.values()].some(({ isPassedBy }) => !isPassedBy)
+
+  /** One batch at a time, and none before the calls that run have an outcome. */
+  const takeTurn = async (): Promise<void> => {
+    const timer = setTimeout(() => {
+      running.clear()
+      change()
+    }, LONGEST_RUN_MS)
+    timer.unref()
+    while (mustWait()) await changed.promise
+    isJudging = true
     clearTimeout(timer)
   }
 
-  const judgeBatch = async (): Promise<void> => {
-    await whenEnded()
-    const batch = waiting
-    waiting = []
+  const judgeBatch = async (key: string): Promise<void> => {
+    await new Promise((gathered) => setTimeout(gathered, GATHER_MS))
+    await takeTurn()
+    const batch = waiting.get(key) ?? []
+    waiting.delete(key)
+    // A session gives every call an outcome before its next turn: that of these is unknown.
+    for (const [id, { isPassedBy }] of running) if (isPassedBy) running.delete(id)
     try {
-      const tools = [...new Set(batch.map(({ call }) => call.name))]
-      const turn = await session.prepare({ provider: 'anthropic', model, tools })
-      if (turn.refusal !== null) throw new Error(turn.refusal.remedy)
-      const verdicts = await turn.propose({ calls: batch.map(({ call }) => call), finishReason: 'tool_calls' })
+      const verdicts = await propose(
+        session,
+        model,
+        batch.map(({ call }) => call),
+      )
       for (const [at, { call, resolve, reject }] of batch.entries()) {
         const verdict = verdicts[at]
-        if (verdict === undefined) reject(new Error(`nothing was decided about ${call.name}`))
-        else {
-          if (verdict.verdict !== 'block') running.add(call.id)
-          resolve(verdict)
+        if (verdict === undefined) {
+          reject(new Error(`nothing was decided about ${call.name}`))
+          continue
         }
+        if (verdict.verdict !== 'block') running.set(call.id, { query: call.query, isPassedBy: false })
+        resolve(verdict)
       }
     } catch (error) {
       for (const { reject } of batch) reject(error)
     }
+    isJudging = false
+    change()
+  }
+
+  /** A call of a sub-agent that waited for the one that started it would wait for ever. */
+  const passByStarters = ({ query, agent }: BatchedCall): void => {
+    if (agent === '' || agents.has(agent)) return
+    agents.add(agent)
+    for (const call of running.values()) if (call.query === query) call.isPassedBy = true
+    change()
   }
 
   return {
     judge: (call) =>
       new Promise((resolve, reject) => {
-        waiting.push({ call, resolve, reject })
-        if (waiting.length > 1) return
-        turns = turns.then(() => new Promise((gathered) => setTimeout(gathered, GATHER_MS))).then(judgeBatch)
+        passByStarters(call)
+        const key = JSON.stringify([call.query, call.agent])
+        const batch = waiting.get(key)
+        if (batch !== undefined) return void batch.push({ call, resolve, reject })
+        waiting.set(key, [{ call, resolve, reject }])
+        void judgeBatch(key)
       }),
-    running: () => [...running],
+    isOpen: (callId) => running.has(callId),
     ended(callId) {
       running.delete(callId)
-      wake()
+      change()
     },
   }
+}
+
+async function propose(
+  session: GovernedSession,
+  model: string,
+  calls: readonly BatchedCall[],
+): Promise<readonly CallVerdict[]> {
+  const tools = [...new Set(calls.map(({ name }) => name))]
+  const turn = await session.prepare({ provider: 'anthropic', model, tools })
+  if (turn.refusal !== null) throw new Error(turn.refusal.remedy)
+  return turn.propose({
+    calls: calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })),
+    finishReason: 'tool_calls',
+  })
+}
+
+function whenChanged(): { readonly promise: Promise<void>; now(): void } {
+  let now = (): void => {}
+  const promise = new Promise<void>((resolve) => {
+    now = resolve
+  })
+  return { promise, now: () => now() }
 }

@@ -3,6 +3,11 @@ import { messageOf } from '../../base/diagnostics.js'
 import { jsonOf } from '../../base/written-json.js'
 import type { GovernedSession } from '../governed-session.js'
 import { type BatchedCall, createCallBatches } from './call-batches.js'
+import { canonicalName } from './canonical-name.js'
+import { wasHandled } from './claude-server.js'
+import { textOf } from './tool-result.js'
+
+export { type ClaudeServerOptions, claudeServer, type ServerTool, type ToolServer } from './claude-server.js'
 
 export interface ClaudeOptions {
   /**
@@ -29,6 +34,12 @@ interface HookInput {
   readonly tool_input?: unknown
   readonly tool_use_id?: string
   readonly tool_response?: unknown
+  /** Of the query. */
+  readonly session_id?: string
+  /** Of the sub-agent, where one made the call. */
+  readonly agent_id?: string
+  /** All calls of an answer, when they are over. */
+  readonly tool_calls?: readonly { readonly tool_use_id: string }[]
 }
 
 type Hook = (input: object, toolUseId: string | undefined) => Promise<object>
@@ -42,39 +53,46 @@ interface Matcher {
 /**
  * Governs an agent of the Claude Agent SDK: `query({ prompt, options: { hooks: claudeHooks(session) } })`. Each call is
  * judged before the runtime runs it; a blocked one is denied, and the model is told why. The runtime runs the tools
- * itself, so that receipts are its report, not evidence of a wrapped tool.
+ * itself, so that receipts are its report, but for tools of a `claudeServer`.
  */
 export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {}) {
   const { model = 'claude', approver = 'user', toolName = canonicalName } = options
   const batches = createCallBatches(session, model)
 
   const before: Hook = async (input, toolUseId) => {
-    const { tool_name = '', tool_input, tool_use_id } = input as HookInput
-    const call = { id: tool_use_id ?? toolUseId ?? '', name: toolName(tool_name), arguments: tool_input ?? {} }
-    return decisionOn(batches.judge, call)
+    const { tool_name = '', tool_input, tool_use_id, session_id, agent_id } = input as HookInput
+    return decisionOn(batches.judge, {
+      id: tool_use_id ?? toolUseId ?? '',
+      name: toolName(tool_name),
+      arguments: tool_input ?? {},
+      query: session_id ?? '',
+      agent: agent_id ?? '',
+    })
   }
 
   const after: Hook = async (input, toolUseId) => {
     const { hook_event_name, tool_input, tool_use_id, tool_response } = input as HookInput
     const callId = tool_use_id ?? toolUseId ?? ''
-    const verdict = session.verdictOf(callId)
+    const isToldHere = !wasHandled(session, callId) && batches.isOpen(callId)
+    const verdict = isToldHere ? session.verdictOf(callId) : null
     // The runtime has asked a person: it runs no call that was not approved.
     if (verdict?.verdict === 'ask') await session.answer(verdict.id, { decision: 'approve', decided_by: approver })
-    const allowed = session.verdictOf(callId)
+    const allowed = isToldHere ? session.verdictOf(callId) : null
     if (allowed?.verdict === 'allow') {
       // Another hook, or the person who was asked, may have changed what runs: then the judged call did not.
       const isOther = tool_input !== undefined && !equalValues(allowed.arguments, jsonOf(tool_input) ?? null)
       const outcome = isOther ? 'unknown' : hook_event_name === 'PostToolUse' ? 'succeeded' : 'failed'
-      await session.settle(callId, { outcome, ...(tool_response !== undefined && { result: tool_response }) })
+      await session.settle(callId, { outcome, ...(tool_response !== undefined && { result: textOf(tool_response) }) })
     }
     batches.ended(callId)
     return {}
   }
 
   /** All calls of an answer are over; those of which nothing was heard did not run. */
-  const afterBatch: Hook = async () => {
-    for (const callId of batches.running()) {
-      const verdict = session.verdictOf(callId)
+  const afterBatch: Hook = async (input) => {
+    for (const { tool_use_id: callId } of (input as HookInput).tool_calls ?? []) {
+      if (!batches.isOpen(callId)) continue
+      const verdict = wasHandled(session, callId) ? null : session.verdictOf(callId)
       if (verdict?.verdict === 'ask') await session.answer(verdict.id, { decision: 'deny', decided_by: approver })
       if (verdict?.verdict === 'allow') await session.settle(callId, { outcome: 'not_executed' })
       batches.ended(callId)
@@ -90,9 +108,6 @@ export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {
     PostToolBatch: matcher(afterBatch),
   }
 }
-
-/** Clients put a prefix before the names of MCP tools; the name of the server stays, since two may have one tool. */
-const canonicalName = (name: string): string => name.replace(/^mcp__/, '')
 
 type Decision = 'deny' | 'ask'
 
