@@ -211,6 +211,7 @@ describe('a plan', () => {
       /^20 of the newest 20 sessions were asked about, where at most 20 % were expected: the agent does other work/,
     )
     const { parts } = runtime.instances[0]
+    await approveManyMore(params.plan_id)
     expect(await runJob(watchRatesJob, parts)).toBe(true)
     expect(await parts.metrics.render()).toMatch(/^countersign_plan_drifts_total(\{\})? 1$/m)
     const drifting = async () => (await ada.call('loadOverview', { query: {} })).body.drifting_plans
@@ -221,6 +222,19 @@ describe('a plan', () => {
     expect(await parts.metrics.render()).toMatch(/^countersign_plan_drifts_total(\{\})? 1$/m)
     expect(await drifting()).toHaveLength(1)
   })
+
+  /** More plans in force, approved later, than a job looks at in one turn. */
+  async function approveManyMore(planId: string): Promise<void> {
+    await runtime.sql`
+      insert into approved_plans (tenant_id, agent, environment, compiled_hash)
+      select tenant_id, 'later-' || k, environment, compiled_hash
+      from governance_plans, generate_series(1, 250) k where plan_id = ${planId}`
+    await runtime.sql`
+      insert into governance_plans
+        (tenant_id, plan_id, agent, environment, state, compiled_hash, origin, files, contracts, created_at)
+      select tenant_id, plan_id || k, 'later-' || k, environment, state, compiled_hash, origin, files, contracts, created_at
+      from governance_plans, generate_series(1, 250) k where plan_id = ${planId}`
+  }
 
   test('is made of tools whatever they are called, also like the file of a session', async () => {
     const turns = ['session', 'Session', 'workflow'].map((name) => ({ name, args: { id: 'A-1' } }))

@@ -1,6 +1,6 @@
 import { planRates } from '@countersign/engine'
 import { surpriseLevelSchema } from '@countersign/protocol'
-import { countPlanUse, listLearnedApprovals, setPlanDrift } from '../../store/governance/plan-use.js'
+import { countPlanUse, setPlanDrift, takeLearnedApprovals } from '../../store/governance/plan-use.js'
 import type { Job } from './job.js'
 
 /** Plans looked at in one turn. */
@@ -11,7 +11,7 @@ export const watchRatesJob: Job = {
   name: 'watch-rates',
   everySeconds: 600,
   run: async (tx, { log, metrics }) => {
-    for (const plan of await listLearnedApprovals(tx, MOST_PLANS)) {
+    for (const plan of await takeLearnedApprovals(tx, MOST_PLANS)) {
       const level = surpriseLevelSchema.safeParse(plan.surprise)
       if (!level.success) continue
       const rates = planRates(level.data, { ...(await countPlanUse(tx, plan)), since: plan.since })

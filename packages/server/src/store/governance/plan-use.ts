@@ -2,8 +2,9 @@ import type { PlanUse } from '@countersign/engine'
 import type { Environment } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
 
-/** Sessions that are looked at: enough to tell a rate, and few enough for a page. */
+/** Sessions that are looked at, and proposals of each: enough to tell a rate, and few enough for a page. */
 const NEWEST = 500
+const PROPOSALS = 100
 
 /** What a plan did in the newest sessions with calls since then. */
 export async function countPlanUse(
@@ -19,7 +20,11 @@ export async function countPlanUse(
     ), judged as (
       select p.session_id, bool_or((d ->> 'checkpoint_required')::boolean) as asked,
         bool_or(d ->> 'decision' = 'block') as blocked
-      from governed g join proposals p on p.tenant_id = ${plan.tenantId} and p.session_id = g.session_id
+      from governed g
+      cross join lateral (
+        select session_id, decisions from proposals
+        where tenant_id = ${plan.tenantId} and session_id = g.session_id limit ${PROPOSALS}
+      ) p
       cross join lateral json_array_elements(p.decisions) d
       group by 1
     )
@@ -42,17 +47,28 @@ export interface LearnedApproval {
   drift: string | null
 }
 
-/** Learned plans in force that state their rates, of all tenants, those approved last first. */
-export function listLearnedApprovals(sql: Queryable, limit: number): Promise<LearnedApproval[]> {
+/**
+ * Takes some of the learned plans in force that state their rates, of all tenants: those that nobody looked at for longest,
+ * so that each has its turn however many there are.
+ */
+export function takeLearnedApprovals(sql: Queryable, limit: number): Promise<LearnedApproval[]> {
   return sql<LearnedApproval[]>`
+    with longest as (
+      select a.tenant_id, a.agent, a.environment
+      from approved_plans a join plans p using (tenant_id, compiled_hash)
+      where p.compiled_session #> '{session,surprise,expected}' is not null
+      order by a.rates_watched_at nulls first, a.approved_at limit ${limit}
+    ), taken as (
+      update approved_plans a set rates_watched_at = clock_timestamp() from longest l
+      where a.tenant_id = l.tenant_id and a.agent = l.agent and a.environment = l.environment
+      returning a.*
+    )
     select a.tenant_id, g.plan_id, a.agent, a.environment, a.compiled_hash, a.approved_at as since, a.drift,
       p.compiled_session #> '{session,surprise}' as surprise
-    from approved_plans a
+    from taken a
     join plans p using (tenant_id, compiled_hash)
     join governance_plans g on g.tenant_id = a.tenant_id and g.agent = a.agent and g.environment = a.environment
-      and g.compiled_hash = a.compiled_hash and g.state = 'approved'
-    where p.compiled_session #> '{session,surprise,expected}' is not null
-    order by a.approved_at desc limit ${limit}`
+      and g.compiled_hash = a.compiled_hash and g.state = 'approved'`
 }
 
 /** Keeps why a plan in force does not keep its rates; null while it does. Nothing if another one is in force by now. */
