@@ -18,6 +18,7 @@ const SAMPLE_MS = 5_000
 /** What the last quarter may have above the second: garbage is collected when it pays, not at once. */
 const MAY_GROW_MB = 32
 const AGENTS = 4
+const MOST_TRIES = 10
 
 /** What was done since the service started. */
 type Done = Record<'turns' | 'sessions' | 'kills' | 'captures' | 'pages', number>
@@ -47,10 +48,16 @@ async function startService() {
     await database.drop()
   })
   const [, origin = ''] = await command.says(/is running at (http\S+)/)
-  const send: typeof fetch = (input, init) => {
+  const send: typeof fetch = async (input, init) => {
     const request = new Request(input, init)
     const { pathname, search } = new URL(request.url)
-    return fetch(new Request(new URL(pathname + search, origin), request), { signal: AbortSignal.timeout(60_000) })
+    // Like any client: a service on a busy machine may ask it to come again.
+    for (let tries = 1; ; tries += 1) {
+      const again = new Request(new URL(pathname + search, origin), request.clone())
+      const response = await fetch(again, { signal: AbortSignal.timeout(60_000) })
+      if ((response.status !== 503 && response.status !== 429) || tries === MOST_TRIES) return response
+      await sleep(250 * tries)
+    }
   }
   const person = new Person(send)
   const { body } = expectPerson(await person.signup())
