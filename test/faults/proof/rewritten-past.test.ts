@@ -6,6 +6,7 @@ import type { ChainedEvent, LedgerHead, SessionEvent } from '@countersign/protoc
 import { afterAll, describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../../packages/cli/src/commands.js'
 import { signHeads } from '../../../packages/server/src/process/jobs/sign-heads.js'
+import { listMovedLedgers } from '../../../packages/server/src/store/ledgers/signed-heads.js'
 import { proves } from '../../support/proves.js'
 import { type GovernedSession, LOOKUP, openSession } from '../../support/runtime/governed-session.js'
 import { exportOf } from '../../support/runtime/ledger-export.js'
@@ -74,6 +75,17 @@ const pastOf = async (session: GovernedSession): Promise<SessionEvent[]> =>
   (await exportOf(api, session.sessionId)).events.map(
     ({ type, at, body }) => ({ type, at, body }) as unknown as SessionEvent,
   )
+
+proves('limit.fair.signing', async () => {
+  const other = await runtime.createTenant()
+  for (let at = 0; at < 3; at++) await openSession(api)
+  const single = await openSession(runtime.api(other.key))
+  const names = await listMovedLedgers(runtime.sql, new Date(0), 2)
+  expect(new Set(names.map(({ tenantId }) => tenantId)).size).toBe(2)
+  expect(names.map(({ id }) => id)).toContain(single.sessionId)
+  // So that the tests below find everything signed.
+  await sign()
+})
 
 describe('a wholly recomputed chain', () => {
   proves('ledger.rewritten-fails-verify', async () => {

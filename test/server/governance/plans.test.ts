@@ -188,7 +188,7 @@ describe('a plan', () => {
     expect(edited.body.rates).toMatchObject({ alpha: 0.2, promised: { asked: 0.2 } })
   })
 
-  proves('learn.rates.kept', async () => {
+  proves(['learn.rates.kept', 'limit.fair.watched-rates'], async () => {
     const [draft] = (await ada.call('listPlans', { query: { agent: 'rated', state: 'draft' } })).body.items
     const params = { plan_id: draft?.plan_id ?? '' }
     const approved = await ada.call('approvePlan', { params, body: { why: 'a rate I can bear' } })

@@ -28,7 +28,10 @@ export async function saveSigning(tx: Tx, { until, lastTenant, lastId }: Omit<Si
   await tx`update ledger_signing set until = ${until}, last_tenant = ${lastTenant}, last_id = ${lastId}`
 }
 
-/** Sessions with events since a time that are newer than their signed head, and the workflows they are in. */
+/**
+ * Sessions with events since a time that are newer than their signed head, and the workflows they are in; in turn between
+ * the tenants, so that one that moves more than a round signs does not keep the others waiting.
+ */
 export async function listMovedLedgers(sql: Queryable, since: Date, limit: number): Promise<LedgerName[]> {
   const rows = await sql<{ tenantId: string; sessionId: string; workflowId: string | null }[]>`
     select e.tenant_id, e.session_id, s.workflow_id
@@ -38,6 +41,7 @@ export async function listMovedLedgers(sql: Queryable, since: Date, limit: numbe
     join sessions s on s.tenant_id = e.tenant_id and s.session_id = e.session_id
     left join signed_heads h on h.ledger = 'session' and h.tenant_id = e.tenant_id and h.id = e.session_id
     where h.seq is null or (h.seq < e.seq and h.problem is null)
+    order by row_number() over (partition by e.tenant_id order by e.seq - coalesce(h.seq, 0) desc, e.session_id)
     limit ${limit}`
   const names: LedgerName[] = rows.map(({ tenantId, sessionId: id }) => ({ ledger: 'session', tenantId, id }))
   const workflows = new Map<string, LedgerName>()
