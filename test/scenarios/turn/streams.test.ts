@@ -337,8 +337,9 @@ proves(
     const chunks: unknown[] = []
     for await (const chunk of data) chunks.push(chunk)
     expect(chunks.length).toBeGreaterThan(1)
-    expect(JSON.stringify(chunks)).toContain('look')
-    expect(JSON.stringify(chunks)).not.toContain('501.875')
+    // A number may come in pieces; the name of a tool does not.
+    expect(JSON.stringify(chunks)).toContain('"look"')
+    expect(JSON.stringify(chunks)).not.toContain('"pay"')
     await session.restore()
   },
 )

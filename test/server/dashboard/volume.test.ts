@@ -26,3 +26,10 @@ test('a seeded month holds every state of a session, over thirty days, and every
     1,
   )
 })
+
+test('its audit trail is listed in the order of its times', async () => {
+  const { items } = (await owner.call('listAudit', { query: { limit: '200' } })).body
+  const times = items.map(({ at }) => at)
+  expect(new Set(times.map((at) => at.slice(0, 10))).size).toBeGreaterThan(3)
+  expect(times).toEqual(times.toSorted().reverse())
+})

@@ -123,7 +123,6 @@ describe('an export', () => {
   })
 
   test.each<[string, Partial<LedgerExport>, string]>([
-    ['another state', { state: { ...state, labels: [] } }, 'do not fold'],
     ['a state of another status', { state: { ...state, status: 'ACTIVE' } }, 'do not fold'],
     ['another plan', { compiled_session: { ...compiled_session, contracts: [] } }, 'does not match its hash'],
     ['no state', { state: null }, 'do not fold'],
@@ -139,6 +138,11 @@ describe('an export', () => {
   ])('shows %s', (_, change, problem) => {
     const checked = verifyExport({ ...exported, ...change })
     expect(checked.ok ? '' : checked.problem).toContain(problem)
+  })
+
+  proves('guarantee.ledger-folds', 'shows a state that the events do not fold to', () => {
+    const problem = 'the events do not fold to the stored state'
+    expect(verifyExport({ ...exported, state: { ...state, labels: [] } })).toEqual({ ok: false, brokenAt: 5, problem })
   })
 
   test('names the event that cannot have happened, not the last one', () => {
