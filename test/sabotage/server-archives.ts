@@ -36,6 +36,7 @@ export const archiveSabotages: Bugs = {
     { breaks: 'archive.read-meanwhile', from: "throw new ApiError('NOT_FOUND')", to: 'return' },
   ],
   'packages/server/src/archives/archive-file.ts': [
+    { breaks: 'archive.full-disk', from: "    await lines.return('')\n", to: '' },
     { breaks: 'archive.refused', from: " || end.sha256 !== hash.digest('hex')", to: '' },
   ],
   'packages/server/src/archives/check-archive.ts': [

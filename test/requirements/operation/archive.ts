@@ -9,6 +9,8 @@ export const archive = {
   'archive.workflow-whole': 'A workflow is archived with all its sessions, or not at all',
   'archive.nothing-lost':
     'A run that fails once the file is written removes nothing, and the next run archives the same sessions into the same file',
+  'archive.full-disk':
+    'A disk that fills up while a file is written ends the run at once, with why, and removes nothing',
   'archive.interrupted':
     'An archive or restore that is killed or loses the database, at any moment, leaves each session whole, in the database or in a file that verifies; the next run finishes it',
   'archive.read-meanwhile':

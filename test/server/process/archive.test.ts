@@ -1,4 +1,6 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -6,11 +8,13 @@ import { afterAll, expect, test } from 'vitest'
 import { archive } from '../../../packages/cli/src/commands/operator/archive.js'
 import { restore } from '../../../packages/cli/src/commands/operator/restore.js'
 import { verify } from '../../../packages/cli/src/commands/verify.js'
+import { archiveLines, writeDraft } from '../../../packages/server/src/archives/archive-file.js'
 import { type ArchiveOptions, archiveSessions } from '../../../packages/server/src/archives/archive-sessions.js'
 import { restoreArchive } from '../../../packages/server/src/archives/restore-archive.js'
-import { connect } from '../../../packages/server/src/postgres/database.js'
+import { begin } from '../../../packages/server/src/postgres/begin.js'
+import { connect, takeTime } from '../../../packages/server/src/postgres/database.js'
 import { signHeads } from '../../../packages/server/src/process/jobs/sign-heads.js'
-import { ARCHIVED_TABLES } from '../../../packages/server/src/store/archives/archived-rows.js'
+import { ARCHIVED_TABLES, readArchivedRows } from '../../../packages/server/src/store/archives/archived-rows.js'
 import { proves } from '../../support/proves.js'
 import { type GovernedSession, openSession } from '../../support/runtime/governed-session.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
@@ -226,6 +230,31 @@ proves('archive.nothing-lost', async () => {
   expect(await rowsOf('lost')).toEqual(before)
   await archiveOne()
 })
+
+const FULL = '/dev/full'
+proves(
+  'archive.full-disk',
+  async () => {
+    await ended('large', { acts: false })
+    // More than is read at once, and more than is compressed before anything is written.
+    const noise = randomBytes(60_000).toString('base64')
+    await runtime.sql`
+      insert into content (tenant_id, session_id, kind, ref, body, created_at)
+      select ${tenantId}, 'large', 'response', n::text, to_json(${noise}::text || n), now() from generate_series(1, 20) n`
+    const before = await rowsOf('large')
+    const draft = join(folder, 'no-room.draft')
+    await symlink(FULL, draft)
+    const batch = { tenantId, sessionIds: ['large'], workflowIds: [] }
+    const writing = begin(operator, async (tx) => {
+      await takeTime(tx)
+      await writeDraft(draft, archiveLines({ migration: 1, tenantId }, readArchivedRows(tx, batch)))
+    })
+    await expect(writing).rejects.toThrow(/no-room\.draft cannot be written: the disk is full; nothing was removed/)
+    expect([await rowsOf('large'), await drafts()]).toEqual([before, []])
+    await archiveOne()
+  },
+  { skip: !existsSync(FULL) },
+)
 
 proves('archive.unchanged-rows-only', async () => {
   const session = await ended('touched', { acts: false })

@@ -77,6 +77,8 @@ export async function writeDraft(draft: string, lines: AsyncGenerator<string, st
     packed.destroy()
     await written.catch(() => {})
     await rm(draft, { force: true })
+    // Closes the cursor: the transaction cannot end before it.
+    await lines.return('')
     throw isOfDisk(error)
       ? new ArchiveError(`${draft} cannot be written: ${whyNot(error)}; nothing was removed`)
       : error

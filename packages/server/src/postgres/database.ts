@@ -82,7 +82,7 @@ export function createDatabase(options: DatabaseOptions): Database {
  * Writes find their rows by key, so one plan serves every value and is made once. Without the second setting a plan made
  * while a table was small would read that table from end to end until statistics are gathered again.
  */
-const FIXED_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off' }
+const FIXED_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' }
 
 /** For a transaction that takes as long as it takes, whatever the connection was set to. */
 export async function takeTime(tx: Tx, lockTimeoutMs = 0): Promise<void> {
@@ -122,6 +122,8 @@ export function connect(
         statement_timeout: statementTimeoutMs,
         lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
         idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+        // Pages read little, but PostgreSQL may expect much and compile the statement first, which takes longer than to run it.
+        jit: 'off',
         ...connection,
       }),
     },

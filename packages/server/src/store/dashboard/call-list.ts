@@ -41,9 +41,11 @@ export async function listCalls(sql: Queryable, filter: CallFilter): Promise<Lis
   if (filter.unanswered) return listUnanswered(sql, filter)
   if (filter.sessionId !== null) return listOfSession(sql, filter)
   const { enough, all } = await periodsOf(sql, filter)
-  const found = await listWithin(sql, filter, enough)
-  // A call that was stopped after it had been counted may leave a page short of its rows.
-  return found.length >= filter.limit || enough.length === all.length ? found : listWithin(sql, filter, all)
+  // A call that was stopped after it had been counted may leave a page short of its rows: then twice as far back.
+  for (let count = enough.length; ; count *= 2) {
+    const found = await listWithin(sql, filter, all.slice(0, count))
+    if (found.length >= filter.limit || count >= all.length) return found
+  }
 }
 
 async function listWithin(sql: Queryable, filter: CallFilter, periods: readonly Period[]): Promise<ListedCall[]> {

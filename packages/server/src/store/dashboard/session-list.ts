@@ -96,7 +96,11 @@ interface Found {
   readonly isAgent: boolean
 }
 
-/** What a text is the beginning of, and whether an agent has it as its name. */
+/**
+ * What a text is the beginning of, and whether an agent has it as its name: the first name from there on, in the order of
+ * their index. Asked for the name itself, PostgreSQL expects it in many sessions once it no longer plans for the text at hand
+ * (after five searches of a connection), and reads them all where it is in none.
+ */
 async function look(sql: Queryable, tenantId: string, text: string): Promise<Found> {
   const [found] = await sql<Found[]>`
     select (
@@ -104,7 +108,9 @@ async function look(sql: Queryable, tenantId: string, text: string): Promise<Fou
           select 1 from sessions s where s.tenant_id = ${tenantId} and ${beginsWith(sql, text)} limit ${FEW + 1}
         ) as begins
       ) as is_few,
-      exists (select 1 from sessions where tenant_id = ${tenantId} and agent = ${text}) as is_agent`
+      coalesce((
+        select agent = ${text} from sessions where tenant_id = ${tenantId} and agent >= ${text} order by agent limit 1
+      ), false) as is_agent`
   return found ?? { isFew: true, isAgent: false }
 }
 
