@@ -33,6 +33,22 @@ const draftThat = (fits: (detail: PlanDetail) => boolean): string =>
 export const DRAFT = draftThat(({ blockers }) => blockers.length === 0)
 export const BLOCKED_DRAFT = draftThat(({ blockers }) => blockers.length > 0)
 
+/** A learned plan in force, with the rates that it promised. */
+export const RATED_PLAN = plans.find(({ plan_id }) => planDetails[plan_id]?.rates != null)?.plan_id ?? ''
+
+/** As the service says it once the newest sessions asked more often than was promised. */
+function letDrift({ planDetails: details, overview }: RecordedReplies): void {
+  const detail = details[RATED_PLAN]
+  if (detail?.rates == null || detail.rates.measured === null) throw new Error('no learned plan in force was recorded')
+  const { agent, environment } = detail.plan
+  const drift =
+    '9 of the newest 20 sessions asked a person, where at most 10 % were expected: the agent does other work than was captured, or is under attack; look at those sessions, and draft the plan again if they are good'
+  const measured = { ...detail.rates.measured, sessions: 20, asked: 9, blocked: 1 }
+  Object.assign(detail.rates, { drift, measured, demoted: [{ rule: 'send_mail $.body', share: 0.125 }] })
+  for (const range of Object.values(overview))
+    range.drifting_plans.push({ plan_id: RATED_PLAN, agent, environment, drift })
+}
+
 type Asked<N extends RouteName> = Partial<Input<Routes[N]>>
 export type Fixtures = { [N in RouteName]?: (asked: Asked<N>) => Answer<Routes[N]> | number }
 
@@ -41,6 +57,8 @@ interface Options {
   readonly empty?: boolean
   readonly signedIn?: boolean
   readonly verified?: boolean
+  /** A learned plan asks more than it promised, and one of its rules was demoted. */
+  readonly drifting?: boolean
 }
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g
@@ -58,9 +76,10 @@ function repliesAt(now: Date): RecordedReplies {
  */
 export function dashboardFixtures(
   now: Date,
-  { empty = false, signedIn = true, verified = true }: Options = {},
+  { empty = false, signedIn = true, verified = true, drifting = false }: Options = {},
 ): Fixtures {
   const replies = repliesAt(now)
+  if (drifting) letDrift(replies)
   const held = { signedIn, verified, killed: new Set<string>(), workflowsKilled: new Set<string>() }
   const user = () => ({ ...replies.me.user, quota: 'team' as const, email_verified: held.verified })
   const rows: SessionRow[] = empty ? [] : [hostileRow(mainRow(replies), HOSTILE_SESSION), ...replies.sessions]

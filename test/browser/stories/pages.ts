@@ -6,6 +6,7 @@ import {
   HOSTILE_SESSION,
   KEYS_SESSION,
   MAIN_SESSION,
+  RATED_PLAN,
   SOURCES_SESSION,
   UNANSWERED_SESSION,
 } from './fixtures.js'
@@ -41,6 +42,7 @@ export const PAGES: readonly PageCase[] = [
   { name: 'verify-email', path: '/verify-email#token=good-token-0123456789', options: OUT },
   { name: 'verify-email-bad', path: '/verify-email#token=used-token-0123456789', options: OUT, refused: 400 },
   { name: 'overview', path: '/' },
+  { name: 'overview-drifting', path: '/', options: { drifting: true } },
   { name: 'overview-empty', path: '/', options: { empty: true, verified: false } },
   { name: 'sessions', path: '/sessions' },
   { name: 'sessions-between', path: '/sessions?since=between&from=2020-01-01T00%3A00&to=2099-01-01T00%3A00' },
@@ -99,6 +101,7 @@ export const PAGES: readonly PageCase[] = [
       await page.getByRole('button', { name: 'Save draft' }).waitFor()
     },
   },
+  { name: 'plan-drifting', path: `/plans/${RATED_PLAN}`, options: { drifting: true } },
   { name: 'plan-blocked', path: `/plans/${BLOCKED_DRAFT}` },
   {
     name: 'playground',

@@ -208,7 +208,7 @@ describe('a plan', () => {
     expect(await rates()).toMatchObject({ measured: { sessions: 3, asked: 3, blocked: 0 }, drift: null })
     await run(17)
     expect((await rates())?.drift).toMatch(
-      /^20 of the newest 20 sessions were asked about, where at most 20 % were expected: the agent does other work/,
+      /^20 of the newest 20 sessions asked a person, where at most 20 % were expected: the agent does other work/,
     )
     const { parts } = runtime.instances[0]
     await approveManyMore(params.plan_id)

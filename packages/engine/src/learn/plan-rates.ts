@@ -38,13 +38,13 @@ function driftOf(promised: PlanRates['promised'], requests: number, use: PlanUse
   // Of so many requests without a block, this many blocks would be no surprise.
   const blocked = upperBound(Math.round(promised.blocked * requests), requests)
   const drifts = [
-    { what: 'asked about', seen: use.asked, promised: promised.asked },
-    { what: 'blocked in', seen: use.blocked, promised: blocked },
+    { what: 'asked a person', seen: use.asked, promised: promised.asked },
+    { what: 'had a blocked call', seen: use.blocked, promised: blocked },
   ].filter(({ seen, promised }) => lowerBound(seen, use.sessions) > promised)
   if (drifts.length === 0) return null
   const words = drifts.map(
     ({ what, seen, promised }) =>
-      `${seen} of the newest ${use.sessions} sessions were ${what}, where at most ${percent(promised)} were expected`,
+      `${seen} of the newest ${use.sessions} sessions ${what}, where at most ${percent(promised)} were expected`,
   )
   return `${words.join('; ')}: the agent does other work than was captured, or is under attack; look at those sessions, and draft the plan again if they are good`
 }

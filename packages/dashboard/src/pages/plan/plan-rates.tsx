@@ -1,4 +1,5 @@
 import type { PlanDetail, PlanRates as Rates } from '@countersign/protocol'
+import { Link } from '@tanstack/react-router'
 import { useChange } from '../../api/use-api.js'
 import { Button } from '../../components/basic/button.js'
 import { Name } from '../../components/basic/text.js'
@@ -13,19 +14,21 @@ export function PlanRates({ detail }: { detail: PlanDetail }) {
   if (rates === null) return null
   return (
     <Panel title="How often it asks and blocks" aside={`measured on ${plural(rates.requests, 'captured request')}`}>
-      {rates.drift === null ? null : (
-        <p className="strip strip-warn" role="status">
-          {rates.drift.charAt(0).toUpperCase()}
-          {rates.drift.slice(1)}.
+      <div className="rates">
+        {rates.drift === null ? null : (
+          <p className="strip strip-warn" role="status">
+            {rates.drift.charAt(0).toUpperCase()}
+            {rates.drift.slice(1)}.
+          </p>
+        )}
+        <p>
+          Of sessions like those captured, a person is asked in about {percent(rates.promised.asked)}, and{' '}
+          {percent(rates.promised.blocked)} are blocked. session.yaml names the rules that fire.
         </p>
-      )}
-      <p>
-        Of sessions like those captured, a person is asked in about {percent(rates.promised.asked)}, and{' '}
-        {percent(rates.promised.blocked)} are blocked. session.yaml names the rules that fire.
-      </p>
-      {rates.demoted.length === 0 ? null : <Demoted demoted={rates.demoted} />}
-      {rates.measured === null ? null : <Measured measured={rates.measured} />}
-      {detail.plan.state === 'draft' ? <ChooseAlpha detail={detail} rates={rates} /> : null}
+        {rates.demoted.length === 0 ? null : <Demoted demoted={rates.demoted} />}
+        {rates.measured === null ? null : <Measured agent={detail.plan.agent} measured={rates.measured} />}
+        {detail.plan.state === 'draft' ? <ChooseAlpha detail={detail} rates={rates} /> : null}
+      </div>
     </Panel>
   )
 }
@@ -38,7 +41,7 @@ function Demoted({ demoted }: { demoted: Rates['demoted'] }) {
         {demoted.length === 1 ? 'One rule asks instead of blocking' : `${demoted.length} rules ask instead of blocking`}
         ,{demoted.length === 1 ? ' because it' : ' because they'} would wrongly block too many of the captured requests:
       </p>
-      <ul>
+      <ul className="remarks">
         {demoted.map(({ rule, share }) => (
           <li key={rule}>
             <Name value={rule} /> ({percent(share)})
@@ -49,12 +52,16 @@ function Demoted({ demoted }: { demoted: Rates['demoted'] }) {
   )
 }
 
-function Measured({ measured: { sessions, asked, blocked } }: { measured: NonNullable<Rates['measured']> }) {
+function Measured({ agent, measured }: { agent: string; measured: NonNullable<Rates['measured']> }) {
+  const { sessions, asked, blocked } = measured
   if (sessions === 0) return <p className="quiet">No session has called a tool since its approval.</p>
   return (
     <p>
       Since its approval, of {sessions === 1 ? 'one session' : `the newest ${plural(sessions, 'session')}`}: asked in{' '}
-      {percent(asked / sessions)}, blocked in {percent(blocked / sessions)}.
+      {percent(asked / sessions)}, blocked in {percent(blocked / sessions)}.{' '}
+      <Link to="/sessions" search={{ agent }}>
+        Sessions of this agent
+      </Link>
     </p>
   )
 }
