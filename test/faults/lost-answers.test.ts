@@ -71,6 +71,19 @@ const WRITES: Record<string, () => Promise<Attempt>> = {
   ),
   bypass: control((session) => api.reportBypass({ params: paramsOf(session), body: {} })),
   kill: control((session) => api.killSession({ params: paramsOf(session), body: { reason: 'why' } })),
+  claim: async () => {
+    const session = await openSession(api)
+    const { decisions } = await session.decide([LOOKUP])
+    const { pending_call_id, argument_hash } = decisions[0]!
+    const body = {
+      fence: 1,
+      claim_id: 'clm-1',
+      pending_call_id: pending_call_id ?? '',
+      argument_hash: argument_hash ?? '',
+    }
+    return { id: session.sessionId, send: () => api.claimCall({ params: paramsOf(session), body }) }
+  },
+  end: control((session) => api.endSession({ params: paramsOf(session), body: { fence: 1 } })),
   recover: control((session) => api.recoverSession({ params: paramsOf(session), body: { holder_id: 'b' } })),
 }
 

@@ -1,7 +1,10 @@
 import type { PlanDetail } from '@countersign/protocol'
 import { beforeAll, expect, test } from 'vitest'
+import { faultyDatabase } from '../support/postgres/faulty-database.js'
 import { proves } from '../support/proves.js'
+import { openSession } from '../support/runtime/governed-session.js'
 import { createMailbox } from '../support/runtime/mailbox.js'
+import { NOTHING_BESIDE } from '../support/runtime/nothing-beside.js'
 import { Person } from '../support/runtime/person.js'
 import type { Api } from '../support/runtime/runtime.js'
 import { withRuntime } from '../support/runtime/with-runtime.js'
@@ -10,7 +13,13 @@ let api: Api
 /** The same person at two instances. */
 let windows: [Person, Person]
 const mailbox = createMailbox()
-const { runtime } = await withRuntime({ instances: 2, mailer: mailbox })
+const store = faultyDatabase()
+const { runtime } = await withRuntime({
+  instances: 2,
+  mailer: mailbox,
+  wrapDatabase: store.wrap,
+  parts: NOTHING_BESIDE,
+})
 beforeAll(async () => {
   const [first, second] = runtime.instances
   const ada = new Person(first.fetch)
@@ -113,6 +122,49 @@ test('two drafts approved at once: one is in force, the other was', async () => 
     const found = await api.lookupPlan({ query: { agent, environment: 'production' } })
     expect(found.body.compiled_hash).toBe(inForce[0]?.compiled_hash)
   }
+})
+
+/** What a person does about a plan or a session, as a request whose answer gets lost. */
+const ACTS: Record<string, () => Promise<{ subject: string; send: () => Promise<{ status: number }> }>> = {
+  approval: async () => {
+    const draft = await submit('lost-approval', 5)
+    return { subject: draft.plan.plan_id, send: () => approve(windows[0], draft) }
+  },
+  rejection: async () => {
+    const draft = await submit('lost-rejection', 5)
+    const given = { params: params(draft), body: { why: 'no' } }
+    return { subject: draft.plan.plan_id, send: () => windows[0].call('rejectPlan', given) }
+  },
+  kill: async () => {
+    const { sessionId } = await openSession(api)
+    const given = { params: { session_id: sessionId }, body: { reason: 'enough' } }
+    return { subject: sessionId, send: () => windows[0].call('killSessionByPerson', given) }
+  },
+  label: async () => {
+    const { sessionId } = await openSession(api)
+    const given = { params: { session_id: sessionId }, body: { label: 'tainted' } }
+    return { subject: sessionId, send: () => windows[0].call('addLabelByPerson', given) }
+  },
+}
+
+test.each(Object.entries(ACTS))('%s: an act whose answer was lost is done and audited once', async (_, act) => {
+  const { subject, send } = await act()
+  store.failNext('after')
+  expect((await send()).status).toBe(503)
+  expect((await send()).status).toBe(200)
+  const audited =
+    await runtime.sql`select action from audit_entries where subject = ${subject} and action <> 'plan_submitted'`
+  expect(audited).toHaveLength(1)
+})
+
+test('an approval that is sent again after a newer plan was approved does not bring the older one back', async () => {
+  const [older, newer] = [await submit('lost-then-newer', 5), await submit('lost-then-newer', 6)]
+  store.failNext('after')
+  expect((await approve(windows[0], older)).status).toBe(503)
+  expect((await approve(windows[1], newer)).status).toBe(200)
+  expect((await approve(windows[0], older)).body).toMatchObject({ code: 'PLAN_DECIDED', state: 'superseded' })
+  const found = await api.lookupPlan({ query: { agent: 'lost-then-newer', environment: 'production' } })
+  expect(found.body.compiled_hash).toBe(newer.plan.compiled_hash)
 })
 
 test('the last run of a budget, started twice at once under one id, is one run for both', async () => {
