@@ -143,3 +143,44 @@ inRuntime('a sub-agent of the real runtime is judged while the call that started
     'ended',
   ])
 })
+
+inRuntime('a query goes on after one that was given up, of whose call the real runtime tells nothing', async () => {
+  const provider = await startProvider()
+  onTestFinished(() => provider.close())
+  const home = await mkdtemp(join(tmpdir(), 'countersign-claude-'))
+  onTestFinished(() => rm(home, { recursive: true, force: true }))
+  provider.enqueue({ calls: [{ id: 'toolu_1', name: 'Bash', arguments: { command: 'echo hi; sleep 30' } }] })
+  const session = openSession({ contracts: [bash], apiKey: runtime.key, fetch: runtime.fetch, agent: 'claude' })
+  const { query } = await loadClaude()
+  const abortController = new AbortController()
+  let resume = ''
+  const watch = async (input: object) => {
+    resume = (input as { session_id: string }).session_id
+    setTimeout(() => abortController.abort(), 2_000)
+    return {}
+  }
+  const hooks = claudeHooks(session)
+  const options = {
+    cwd: home,
+    tools: ['Bash'],
+    allowedTools: ['Bash'],
+    settingSources: [],
+    env: runtimeEnv(home, provider),
+  }
+  const watched = { ...hooks, PreToolUse: [...hooks.PreToolUse, { hooks: [watch] }] }
+  const givenUp = async () => {
+    for await (const _ of query({ prompt: 'go on', options: { ...options, hooks: watched, abortController } }));
+  }
+  await expect(givenUp()).rejects.toThrow('aborted')
+  provider.enqueue({ calls: [{ id: 'toolu_2', name: 'Bash', arguments: { command: 'echo again' } }] })
+  provider.answerWith(() => ({ text: 'done' }))
+  for await (const _ of query({ prompt: 'go on again', options: { ...options, hooks, resume } }));
+  await session.close()
+  expect(ledgerLines((await exportOf(runtime.api(), session.sessionId)).events)).toEqual([
+    'proposed toolu_1 Bash allow',
+    'receipt toolu_1 unknown reported',
+    'proposed toolu_2 Bash allow',
+    'receipt toolu_2 succeeded reported',
+    'ended',
+  ])
+})

@@ -160,6 +160,21 @@ proves('face.claude', 'a sub-agent of the runtime does not wait for the call tha
   expect(ledger).toContain('receipt c2 succeeded reported')
 })
 
+proves('face.claude', 'nobody waits for a call of a prompt that was interrupted', async () => {
+  const { hooks, lines } = govern()
+  const call = { session_id: 'q1', tool_name: 'Bash', tool_input: { command: 'echo hi' } }
+  await tell(hooks, 'PreToolUse', { ...call, prompt_id: 'p1', tool_use_id: 'c1' })
+  expect(await tell(hooks, 'PreToolUse', { ...call, prompt_id: 'p2', tool_use_id: 'c2' })).toEqual({})
+  await tell(hooks, 'PostToolUse', { ...call, prompt_id: 'p2', tool_use_id: 'c2', tool_response: 'hi' })
+  expect(await lines()).toEqual([
+    'proposed c1 Bash allow',
+    'receipt c1 unknown reported',
+    'proposed c2 Bash allow',
+    'receipt c2 succeeded reported',
+    'ended',
+  ])
+})
+
 proves('face.claude', 'the end of an answer settles no call of another query', async () => {
   const { hooks, lines } = govern()
   const call = { session_id: 'q1', tool_name: 'Bash', tool_input: { command: 'echo hi' }, tool_use_id: 'c1' }

@@ -9,6 +9,8 @@ export interface BatchedCall {
   readonly query: string
   /** The sub-agent of the query that made it; empty where it is none. */
   readonly agent: string
+  /** The prompt of the query that led to it. */
+  readonly prompt: string
 }
 
 /** Judges calls that a runtime shows one by one. */
@@ -33,7 +35,8 @@ interface Waiting {
 
 interface RunningCall {
   readonly query: string
-  /** It may be the one that started a sub-agent, and ends only after that: nobody waits for it. */
+  readonly prompt: string
+  /** Nobody waits for it: it ends later than the next call, or nothing will be heard of it. */
   isPassedBy: boolean
 }
 
@@ -86,7 +89,10 @@ export function createCallBatches(session: GovernedSession, model: string): Call
           reject(new Error(`nothing was decided about ${call.name}`))
           continue
         }
-        if (verdict.verdict !== 'block') running.set(call.id, { query: call.query, isPassedBy: false })
+        if (verdict.verdict !== 'block') {
+          const { query, prompt } = call
+          running.set(call.id, { query, prompt, isPassedBy: false })
+        }
         resolve(verdict)
       }
     } catch (error) {
@@ -96,18 +102,24 @@ export function createCallBatches(session: GovernedSession, model: string): Call
     change()
   }
 
-  /** A call of a sub-agent that waited for the one that started it would wait for ever. */
-  const passByStarters = ({ query, agent }: BatchedCall): void => {
-    if (agent === '' || agents.has(agent)) return
-    agents.add(agent)
-    for (const call of running.values()) if (call.query === query) call.isPassedBy = true
+  /**
+   * A sub-agent that waited for the call which started it would wait for ever. The runtime says nothing of a call that
+   * was interrupted: it is over when the agent makes one for a later prompt.
+   */
+  const passBy = ({ query, agent, prompt }: BatchedCall): void => {
+    const isNewAgent = agent !== '' && !agents.has(agent)
+    if (isNewAgent) agents.add(agent)
+    for (const call of running.values()) {
+      if (call.query !== query) continue
+      if (isNewAgent || (agent === '' && call.prompt !== prompt)) call.isPassedBy = true
+    }
     change()
   }
 
   return {
     judge: (call) =>
       new Promise((resolve, reject) => {
-        passByStarters(call)
+        passBy(call)
         const key = JSON.stringify([call.query, call.agent])
         const batch = waiting.get(key)
         if (batch !== undefined) return void batch.push({ call, resolve, reject })

@@ -36,6 +36,7 @@ interface HookInput {
   readonly tool_response?: unknown
   /** Of the query. */
   readonly session_id?: string
+  readonly prompt_id?: string
   /** Of the sub-agent, where one made the call. */
   readonly agent_id?: string
   /** All calls of an answer, when they are over. */
@@ -60,13 +61,14 @@ export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {
   const batches = createCallBatches(session, model)
 
   const before: Hook = async (input, toolUseId) => {
-    const { tool_name = '', tool_input, tool_use_id, session_id, agent_id } = input as HookInput
+    const { tool_name = '', tool_input, tool_use_id, session_id, agent_id, prompt_id } = input as HookInput
     return decisionOn(batches.judge, {
       id: tool_use_id ?? toolUseId ?? '',
       name: toolName(tool_name),
       arguments: tool_input ?? {},
       query: session_id ?? '',
       agent: agent_id ?? '',
+      prompt: prompt_id ?? '',
     })
   }
 
