@@ -1,4 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
+import { countedKeys } from '../json/look-up.js'
 import { spendOnJudging } from '../text/judging-budget.js'
 
 /** One step of a source path: a name, an index, or null for any. */
@@ -70,6 +71,6 @@ export function countCovered(
   // Looked up, not looked for: an object may have thousands of members, and each rule would pass them all.
   if (step !== null) return typeof step === 'string' && Object.hasOwn(value, step) ? below(value[step] as JsonValue) : 0
   let count = 0
-  for (const key of Object.keys(value)) count += below(value[key] as JsonValue)
+  for (const key of countedKeys(value)) count += below(value[key] as JsonValue)
   return count
 }

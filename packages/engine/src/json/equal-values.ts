@@ -1,5 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import { spendOnJudging } from '../text/judging-budget.js'
+import { countedKeys } from './look-up.js'
 
 /** Equal as JSON values: numbers by value (1 equals 1.0), strings by code units, keys in any order. */
 export function equalValues(a: JsonValue, b: JsonValue): boolean {
@@ -20,9 +21,9 @@ export function equalValues(a: JsonValue, b: JsonValue): boolean {
       for (let at = 0; at < left.length; at++) open.push(left[at] as JsonValue, other[at] as JsonValue)
       continue
     }
-    const keys = Object.keys(left)
+    const keys = countedKeys(left)
     spendOnJudging(1 + keys.length * 2)
-    if (keys.length !== Object.keys(right).length) return false
+    if (keys.length !== countedKeys(right).length) return false
     for (const key of keys) {
       if (!Object.hasOwn(right, key)) return false
       open.push(

@@ -4,6 +4,7 @@ import { codePoints } from '../text/code-points.js'
 import { spendOnJudging } from '../text/judging-budget.js'
 import { equalValues } from './equal-values.js'
 import { patternTest } from './json-path-regex.js'
+import { countedKeys } from './look-up.js'
 
 /** One evaluation of a path. `location` is where the walk stands and changes while it goes on. */
 export interface Walk {
@@ -178,7 +179,7 @@ function lengthOf(value: JsonValue | undefined): number | undefined {
   if (typeof value === 'string') return codePoints(value)
   if (typeof value !== 'object' || value === null) return undefined
   if (Array.isArray(value)) return value.length
-  const { length } = Object.keys(value)
+  const { length } = countedKeys(value)
   spendOnJudging(length)
   return length
 }

@@ -1,6 +1,7 @@
 import type { JsonValue } from '@countersign/protocol'
 import { type JSONPathQuery, jsonpath } from 'json-p3'
 import { spendOnJudging } from '../text/judging-budget.js'
+import { countedKeys } from './look-up.js'
 import { compileFilter, type Follow, type Found, type Walk } from './path-filter.js'
 
 /**
@@ -91,7 +92,7 @@ function eachChild(next: Follow): Follow {
       }
       return false
     }
-    for (const key of Object.keys(value)) {
+    for (const key of countedKeys(value)) {
       if (enter(walk, key, value[key] as JsonValue, next, found)) return true
     }
     return false

@@ -75,6 +75,26 @@ describe('a response that would take long to judge', () => {
     expect(reads).toBe(0)
   })
 
+  test('takes steps for all keys of a large object, also where a walk ends at the first of them', () => {
+    const many = Object.fromEntries(Array.from({ length: 12_000 }, (_, at) => [`k${at}`, 0]))
+    const shape: HostileShape = {
+      name: 'conditions that hold at the first of many keys',
+      contracts: [
+        {
+          tool: 'act',
+          checkpoint: Array.from({ length: 100 }, () => ({
+            when: [{ path: '$.v[*]', exists: true }],
+            reason: 'asked',
+          })),
+        },
+      ] as unknown as HostileShape['contracts'],
+      calls: [{ v: many }],
+    }
+    const plan = planOf(shape)
+    const [taken] = judgingStepsTaken(() => judge(shape, plan))
+    expect(taken).toBeGreaterThan(150_000)
+  })
+
   test('is blocked with the rule that took the last steps, and what to do', () => {
     const shape = JUDGING_SHAPES.find(({ name }) => name === 'descents × nodes') as HostileShape
     const { decisions } = judge(shape)

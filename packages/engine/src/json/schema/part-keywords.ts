@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { cutText } from '../../text/cut-text.js'
 import { spendOnJudging } from '../../text/judging-budget.js'
+import { countedKeys } from '../look-up.js'
 import { type Keyword, type SchemaNode, TAKES } from './keyword.js'
 import {
   below,
@@ -200,7 +201,7 @@ function everyItem(value: readonly JsonValue[], run: Run, place: Place, { from, 
 
 function everyKey(value: JsonObject, run: Run, test: (name: string) => boolean): boolean {
   let isValid = true
-  for (const name of Object.keys(value)) {
+  for (const name of countedKeys(value)) {
     spendOnJudging(4)
     if (test(name)) continue
     isValid = false

@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { spendOnJudging } from '../../text/judging-budget.js'
 import { isMultipleOf } from '../decimal.js'
 import { equalValues } from '../equal-values.js'
+import { countedKeys } from '../look-up.js'
 import { countedJson, valueSet } from '../value-set.js'
 import { FORMATS } from './formats.js'
 import { type Keyword, TAKES } from './keyword.js'
@@ -230,8 +231,8 @@ function charactersOf(text: string): number {
 }
 
 function propertiesOf(value: JsonObject): number {
-  const { length } = Object.keys(value)
-  spendOnJudging(length * 2)
+  const { length } = countedKeys(value)
+  spendOnJudging(length)
   return length
 }
 

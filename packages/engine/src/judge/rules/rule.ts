@@ -7,6 +7,7 @@ import {
   type UnmatchedPolicy,
 } from '@countersign/protocol'
 import type { Plan, PreparedContract } from '../../contract/plan.js'
+import { countedKeys } from '../../json/look-up.js'
 import type { ReadResponse } from '../../response/read-response.js'
 import type { ResponseView } from '../../response/response-view.js'
 import type { ToolCall } from '../../response/tool-call.js'
@@ -131,7 +132,7 @@ function isLong(value: JsonValue): boolean {
       left -= 2 + next.length
       if (left >= 0) open.push(...next)
     } else {
-      const keys = Object.keys(next)
+      const keys = countedKeys(next)
       left -= 2 + keys.length
       for (const key of left >= 0 ? keys : []) {
         left -= key.length + 3
