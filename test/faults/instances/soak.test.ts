@@ -35,6 +35,8 @@ async function startService() {
     COUNTERSIGN_SCRYPT_COST: '10',
     COUNTERSIGN_LOG_LEVEL: 'error',
     COUNTERSIGN_DEMO: 'off',
+    // Its caches are full within minutes: what they still have room for is no leak.
+    COUNTERSIGN_MEMORY_MB: '256',
     COUNTERSIGN_QUOTAS: JSON.stringify({
       scale: { write: 1e8, read: 1e8, evidence: 1e8, proposal: 1e8, capture: 1e8 },
     }),
