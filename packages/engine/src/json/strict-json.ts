@@ -1,6 +1,6 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
 import { plainText } from '../text/cut-text.js'
-import { runToEnd, type Steps } from '../text/steps.js'
+import type { Steps } from '../text/steps.js'
 
 /** A parsed value, or why the text was refused. */
 export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: string }
@@ -11,14 +11,14 @@ export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: 
  */
 export function parseStrictJson(text: string, limits: JsonLimits = {}): StrictJson {
   const value = parse(text)
-  return value === undefined ? NOT_JSON : runToEnd(checkInSteps(text, value, limits))
+  return value === undefined ? NOT_JSON : checkParsed(text, value, limits)
 }
 
 /** The same for a long text, with other work in between. */
 export function* parseStrictJsonInSteps(text: string, limits: JsonLimits = {}): Steps<StrictJson> {
   const value = parse(text)
   yield
-  return value === undefined ? NOT_JSON : yield* checkInSteps(text, value, limits)
+  return value === undefined ? NOT_JSON : checkParsed(text, value, limits)
 }
 
 interface JsonLimits {
@@ -37,13 +37,12 @@ function parse(text: string): JsonValue | undefined {
   }
 }
 
-function* checkInSteps(text: string, value: JsonValue, limits: JsonLimits): Steps<StrictJson> {
+function checkParsed(text: string, value: JsonValue, limits: JsonLimits): StrictJson {
   if (!text.isWellFormed()) return { ok: false, problem: LONE_SURROGATE_PROBLEM }
   // Otherwise half a surrogate can only come from an escape, so most texts need no check of each string.
   const checks = { strings: text.includes('\\u'), data: limits.anyData !== true }
   const walk = walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, checks)
   if (walk.problem !== null) return { ok: false, problem: walk.problem }
-  yield
   // JSON.parse keeps the last of two equal keys: the text then has more pairs than the value.
   if (countPairs(text) !== walk.pairs) return { ok: false, problem: duplicateKeyProblem(text) }
   return { ok: true, value }

@@ -99,7 +99,8 @@ function* judgeCalls(proposal: Proposal, cost: string, before: Tally, spends: re
     const situation = { tally, spent, spends, after }
     const result = budget.within(() => judgeCall(proposal, shared, call, situation))
     results.push(result)
-    if (after > 0 && result.blocks.length === 0) tally = tallyWith(tally, result, state)
+    if (after === 0) break
+    if (result.blocks.length === 0) tally = tallyWith(tally, result, state)
     yield
   }
   return results

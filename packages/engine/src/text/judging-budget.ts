@@ -38,27 +38,34 @@ export function spendOnJudging(steps: number): void {
   if (left < 0) throw new TooCostlyError()
 }
 
+/** What the budget that ended last has spent. */
+let spentLast = 0
+
 /** Does work that may take so many steps. Inside another budget, the steps are taken from that one as well. */
-export const withinJudgingBudget = <Result>(steps: number, work: () => Result): Result =>
-  new JudgingBudget(steps).within(work)
+export function withinJudgingBudget<Result>(steps: number, work: () => Result): Result {
+  const outer = left
+  const granted = Math.min(steps, Math.max(outer, 0))
+  if (granted === Number.POSITIVE_INFINITY) return work()
+  if (outer === Number.POSITIVE_INFINITY) budgets++
+  left = granted
+  try {
+    return work()
+  } finally {
+    spentLast = granted - Math.max(left, 0)
+    left = outer - spentLast
+    if (outer === Number.POSITIVE_INFINITY) taken += spentLast
+  }
+}
 
 /** Steps for several pieces of work, with other work in between: each may take what those before it left. */
 export class JudgingBudget {
   constructor(private rest: number) {}
 
   within<Result>(work: () => Result): Result {
-    const outer = left
-    const granted = Math.min(this.rest, Math.max(outer, 0))
-    if (granted === Number.POSITIVE_INFINITY) return work()
-    if (outer === Number.POSITIVE_INFINITY) budgets++
-    left = granted
     try {
-      return work()
+      return withinJudgingBudget(this.rest, work)
     } finally {
-      const spent = granted - Math.max(left, 0)
-      this.rest -= spent
-      left = outer - spent
-      if (outer === Number.POSITIVE_INFINITY) taken += spent
+      this.rest -= spentLast
     }
   }
 }
