@@ -155,6 +155,23 @@ export const serverSabotages: Bugs = {
       to: "and status <> 'ACTIVE' and created_at >= ${since} and agent is not null\n    group by 1",
     },
   ],
+  'packages/server/src/store/dashboard/session-list.ts': [
+    {
+      breaks: 'scale.flat',
+      from: `coalesce((
+        select agent = \${text} from sessions where tenant_id = \${tenantId} and agent >= \${text} order by agent limit 1
+      ), false) as is_agent`,
+      to: 'exists (select 1 from sessions where tenant_id = ${tenantId} and agent = ${text}) as is_agent',
+    },
+  ],
+  'packages/server/src/store/dashboard/call-list.ts': [
+    { breaks: 'scale.flat', from: 'count *= 2) {', to: 'count = all.length) {' },
+    {
+      breaks: 'scale.flat',
+      from: "r.pending_call_id = d ->> 'pending_call_id' offset 0",
+      to: "r.pending_call_id = d ->> 'pending_call_id'",
+    },
+  ],
   'packages/server/src/governance/list-contracts.ts': [
     {
       breaks: 'learn.dashboard-pass-rate',
