@@ -1,14 +1,23 @@
-// npm run bench -- dashboard [SESSIONS]: do the dashboard's reads get slower for a tenant with 100,000 sessions and
-// 1,000,000 events?
-// The ratio is to a tenant with 1,000 sessions on the same server; requests alternate.
-import { compilePlan } from '@countersign/engine'
+// npm run bench -- dashboard [SESSIONS] [--folder DIR]: do the dashboard's reads get slower for a tenant with 100,000
+// sessions and 1,100,000 events?
+// The ratio is to a tenant with 1,000 sessions on the same server; requests alternate. What is stored stays in the folder,
+// if one is given, and the next run measures another build on the same rows.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import type { TransactionSql } from 'postgres'
+import { agentOf, type Credentials, signUp } from './support/bench-agent.js'
+import { loadFast } from './support/load-fast.js'
 import { startOwnServer } from './support/own-server.js'
 
+const { values: options, positionals } = parseArgs({
+  options: { folder: { type: 'string' } },
+  allowPositionals: true,
+})
 const SMALL = 1_000
-const LARGE = Number(process.argv[2] ?? 100_000)
+const LARGE = Number(positionals[0] ?? 100_000)
 const ROUNDS = 60
-const server = await startOwnServer()
+const server = await startOwnServer(options.folder)
 const { sql } = server.parts.database
 
 const READS = {
@@ -20,19 +29,13 @@ const READS = {
   list_killed: '/api/dashboard/sessions?limit=50&status=KILLED',
   search: '/api/dashboard/sessions?limit=50&q=copy-77',
   timeline: '/api/dashboard/sessions/original/timeline',
+  agents: '/api/dashboard/agents',
+  calls: '/api/dashboard/calls?decision=block',
 } as const
 type Read = keyof typeof READS
 
 try {
-  const small = await signUp('small@example.test')
-  const large = await signUp('large@example.test')
-  await fill(small.tenantId, SMALL)
-  await fill(large.tenantId, LARGE)
-  // Autovacuum has run long before a tenant has this many sessions.
-  const maintenance = await sql.reserve()
-  await maintenance`set statement_timeout = 0`
-  await maintenance`vacuum analyze`
-  maintenance.release()
+  const { small, large } = await tenants()
   const times = { small: timesOf(), large: timesOf() }
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const name of Object.keys(READS) as Read[]) {
@@ -73,53 +76,25 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
-async function post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
-  const response = await fetch(`${server.url}${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
+/** Two tenants with their sessions, new or from the folder. */
+async function tenants(): Promise<{ small: Credentials; large: Credentials }> {
+  const file = options.folder === undefined ? null : join(options.folder, 'bench-tenants.json')
+  if (file !== null && existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'))
+  const accounts = { small: await account('small@example.test'), large: await account('large@example.test') }
+  await loadFast(sql, async () => {
+    await fill(accounts.small.tenantId, SMALL)
+    await fill(accounts.large.tenantId, LARGE)
   })
-  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`)
-  return response
+  if (file !== null) writeFileSync(file, JSON.stringify(accounts), { mode: 0o600 })
+  return accounts
 }
 
 /** An account whose tenant has one real session: a blocked and an allowed proposal. */
-async function signUp(email: string): Promise<{ tenantId: string; cookie: string }> {
-  const response = await post('/api/auth/signup', { email, password: 'a password of some length' })
-  const { user, api_key: key } = (await response.json()) as { user: { tenant_id: string }; api_key: string }
-  await sql`update tenants set verified_at = now() where tenant_id = ${user.tenant_id}`
-  const compiled = compilePlan({
-    contracts: [
-      { file: 'refund.yaml', value: { tool: 'refund', argument_value_invariants: [{ path: '$.amount', lte: 500 }] } },
-    ],
-  })
-  if (!compiled.ok) throw new Error('the plan does not compile')
-  const { compiled_session, compiled_hash } = compiled
-  const api = (path: string, body: unknown) =>
-    post(`/api/v1/replay/sessions${path}`, body, { authorization: `Bearer ${key}` })
-  await api('', {
-    session_id: 'original',
-    holder_id: 'bench',
-    agent: 'support',
-    compiled_session,
-    compiled_hash,
-    labels: ['money_moved'],
-  })
-  for (const amount of [900, 50]) {
-    await api('/original/preflight', {
-      prepared_request_id: `p${amount}`,
-      fence: 1,
-      state_version: 0,
-      tools: [{ name: 'refund' }],
-    })
-    const call = { id: 'call_1', name: 'refund', arguments: JSON.stringify({ amount }) }
-    await api('/original/proposals', { prepared_request_id: `p${amount}`, fence: 1, response: { tool_calls: [call] } })
-  }
-  const cookie = response.headers
-    .getSetCookie()
-    .map((line) => line.split(';')[0])
-    .join('; ')
-  return { tenantId: user.tenant_id, cookie }
+async function account(email: string): Promise<Credentials> {
+  const credentials = await signUp(server.url, sql, email)
+  const session = await agentOf(server.url, credentials).open('original', { agent: 'support', labels: ['money_moved'] })
+  for (const amount of [900, 50]) await session.turn(amount)
+  return credentials
 }
 
 /** Copies of the original session over 30 days, each with ten events; one in fifty has a reason, a label, a kill. */
@@ -161,7 +136,7 @@ async function copySessions(tx: TransactionSql, tenantId: string, sessions: numb
     select s.tenant_id, s.session_id, 11, e.type, s.created_at, e.body, e.prev_hash, e.hash, e.request_id, e.proposal_id, e.outcome, e.record
     from sessions s, session_events e
     where s.tenant_id = ${tenant} and s.session_id like 'copy-%'
-      and e.tenant_id = ${tenant} and e.session_id = 'original' and e.request_id = 'p900'`)
+      and e.tenant_id = ${tenant} and e.session_id = 'original' and e.outcome = 'blocked'`)
   await tx.unsafe(`insert into blocked_proposals (tenant_id, at, session_id, seq)
     select tenant_id, at, session_id, seq from session_events
     where tenant_id = ${tenant} and session_id like 'copy-%' and outcome in ('blocked', 'partial')`)

@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util'
 import { runJob } from '../packages/server/src/process/jobs/job.js'
 import { JOBS } from '../packages/server/src/process/jobs/jobs.js'
 import { agentOf, type BenchAgent, type Credentials, signUp } from './support/bench-agent.js'
+import { loadFast } from './support/load-fast.js'
 import { startOwnServer } from './support/own-server.js'
 import { storeCopies } from './support/stored-sessions.js'
 
@@ -45,7 +46,7 @@ try {
   for (const size of SIZES) {
     const count = Math.max(0, Math.ceil(size / EVENTS_OF_SESSION) - stored)
     const startedMs = performance.now()
-    if (count > 0) await load(agent, { first: stored, count })
+    if (count > 0) await loadFast(sql, () => storeCopies(sql, { tenantId: agent.tenantId, first: stored, count }))
     stored += count
     console.log(`${size} events: loaded in ${Math.round((performance.now() - startedMs) / 1_000)} s`)
     note(size, 'stored_mb', await storedMb())
@@ -77,22 +78,6 @@ async function storedCopies({ tenantId }: BenchAgent): Promise<number> {
   return row?.count ?? 0
 }
 
-/** Without waiting for the disk: a crash while loading costs a new run, nothing else. */
-async function load({ tenantId }: BenchAgent, copies: { first: number; count: number }): Promise<void> {
-  await setLoading({ fsync: 'off', full_page_writes: 'off', max_wal_size: "'8GB'" })
-  try {
-    await storeCopies(sql, { tenantId, ...copies })
-    await vacuum()
-  } finally {
-    await setLoading({ fsync: 'default', full_page_writes: 'default', max_wal_size: 'default' })
-  }
-}
-
-async function setLoading(settings: Readonly<Record<string, string>>): Promise<void> {
-  for (const [name, value] of Object.entries(settings)) await sql.unsafe(`alter system set ${name} = ${value}`)
-  await sql`select pg_reload_conf()`
-}
-
 /** A session with a blocked call and `TURNS` allowed ones; one in ten has a label, one in ten is killed. */
 async function makeOriginal(agent: BenchAgent, number: number): Promise<void> {
   const labels = number % 10 === 1 ? ['money_moved'] : []
@@ -101,14 +86,6 @@ async function makeOriginal(agent: BenchAgent, number: number): Promise<void> {
   for (let turn = 0; turn < TURNS; turn += 1) await session.turn(50)
   if (number % 10 === 2) await session.kill()
   else await session.end()
-}
-
-/** Autovacuum has run long before a tenant is this large. */
-async function vacuum(): Promise<void> {
-  const maintenance = await sql.reserve()
-  await maintenance`set statement_timeout = 0`
-  await maintenance`vacuum analyze`
-  maintenance.release()
 }
 
 async function storedMb(): Promise<number> {
