@@ -9,8 +9,7 @@ import type { PolicyEvaluator } from '../contract/cedar.js'
 import type { Plan, PreparedContract, PreparedPrecondition, Provision } from '../contract/plan.js'
 import { asksBySource } from '../contract/source-rule.js'
 import { askFrom } from '../contract/surprise.js'
-import { canonicalJson } from '../json/canonical-json.js'
-import { hashValue, sha256Hex } from '../json/hash.js'
+import { hashValue, hashValueInSteps, sha256Hex } from '../json/hash.js'
 import { checkStrictValue } from '../json/strict-json.js'
 import { canonicalJsonInSteps } from '../json/write-in-steps.js'
 import { beginContract, weightSoFar, withinCompileBudget } from '../text/compile-budget.js'
@@ -49,12 +48,10 @@ export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions =
   if (strictProblem !== null)
     return { ok: false, problems: [`the compiled session is not plain JSON: ${strictProblem}`] }
   yield
-  const shape = compiledSessionSchema.safeParse(compiled)
-  if (!shape.success) {
-    return { ok: false, problems: shape.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) }
-  }
+  const shape = yield* checkShape(compiled)
+  if (!shape.ok) return shape
   yield
-  const { plan, problems } = yield* prepareParts(shape.data, options)
+  const { plan, problems } = yield* prepareParts(shape.compiled, options)
   if (problems.length === 0) return { ok: true, plan }
   return {
     ok: false,
@@ -65,14 +62,44 @@ export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions =
   }
 }
 
+type Shape = { ok: true; compiled: CompiledSession } | { ok: false; problems: string[] }
+
+/** Contract by contract, with other work in between: a megabyte of them takes tens of milliseconds. */
+function* checkShape(compiled: unknown): Steps<Shape> {
+  const listed = (compiled as { contracts?: unknown } | null)?.contracts
+  const sent: readonly unknown[] = Array.isArray(listed) ? listed : []
+  const whole = compiledSessionSchema.safeParse(
+    sent.length === 0 ? compiled : { ...(compiled as object), contracts: [] },
+  )
+  const problems = problemsOf(whole.error?.issues, [])
+  const contracts: CompiledContract[] = []
+  for (const [index, contract] of sent.entries()) {
+    yield
+    const one = compiledSessionSchema.shape.contracts.element.safeParse(contract)
+    problems.push(...problemsOf(one.error?.issues, ['contracts', index]))
+    if (one.success) contracts.push(one.data)
+  }
+  return problems.length > 0 || !whole.success
+    ? { ok: false, problems }
+    : { ok: true, compiled: { ...whole.data, contracts } }
+}
+
+interface Issue {
+  readonly path: readonly PropertyKey[]
+  readonly message: string
+}
+
+const problemsOf = (issues: readonly Issue[] | undefined, at: readonly (string | number)[]): string[] =>
+  (issues ?? []).map(({ path, message }) => `${[...at, ...path].join('.')}: ${message}`)
+
 /** The hash that names a compiled session: SHA-256 over its canonical JSON. */
 export function hashPlan(compiled: CompiledSession): string {
   return hashValue(compiled as unknown as JsonValue)
 }
 
 /** The same for a large one, with other work in between. */
-export function* hashPlanInSteps(compiled: CompiledSession): Steps<string> {
-  return sha256Hex(yield* canonicalJsonInSteps(compiled as unknown as JsonValue))
+export function hashPlanInSteps(compiled: CompiledSession): Steps<string> {
+  return hashValueInSteps(compiled as unknown as JsonValue)
 }
 
 /** A problem in a compiled session, by the contract's tool; null for the session definition. */
@@ -100,7 +127,7 @@ function* preparePartsOf(
   }
   const { session } = compiled
   const sessionReport = reportTo(null, null)
-  const canonical = canonicalJson(compiled as unknown as JsonValue)
+  const canonical = yield* canonicalJsonInSteps(compiled as unknown as JsonValue)
   if (Buffer.byteLength(canonical) > LIMITS.planBytes) {
     sessionReport([], `the plan is larger than ${LIMITS.planBytes} bytes`, 'split it across several agents')
   }

@@ -1,9 +1,9 @@
-import { hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import type { JsonValue } from '@countersign/protocol'
 import { spendOnJudging } from '../text/judging-budget.js'
 import type { Steps } from '../text/steps.js'
 import { canonicalBytes } from './canonical-json.js'
-import { canonicalJsonInSteps } from './write-in-steps.js'
+import { canonicalPartsInSteps } from './write-in-steps.js'
 
 /** SHA-256 of text, in hex. */
 export function sha256Hex(text: string): string {
@@ -24,9 +24,16 @@ export function saltedHash(salt: string, value: JsonValue): string {
 
 /** The same for a large value, with other work in between. It takes no steps of a budget. */
 export function* saltedHashInSteps(salt: string, value: JsonValue): Steps<string> {
-  const text = yield* canonicalJsonInSteps(value)
-  yield
-  return sha256Hex(`${salt.length}:${salt}:${text}`)
+  return yield* hashInSteps(`${salt.length}:${salt}:`, value)
+}
+
+/** `hashValue` for a large value, with other work in between. */
+export const hashValueInSteps = (value: JsonValue): Steps<string> => hashInSteps('', value)
+
+function* hashInSteps(prefix: string, value: JsonValue): Steps<string> {
+  const whole = createHash('sha256').update(prefix)
+  yield* canonicalPartsInSteps(value, (part) => whole.update(part))
+  return whole.digest('hex')
 }
 
 const STEPS_OF_HASH = 16
