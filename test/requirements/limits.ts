@@ -30,6 +30,7 @@ export const limits = {
   'limit.confidence': 'Confidence turns medium at 5 samples and high at 10',
   'limit.fair.plans': 'Expensive work of one tenant leaves the turns and plans of another tenant alone',
   'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
+  'limit.fair.threads': 'Where cores are scarce, long work beside requests waits for the thread that answers them',
   'limit.fair.refused': 'Expensive work beyond a share is refused before it is begun, with a time to try again',
   'limit.fair.refused-plan': 'A plan that was refused is not prepared again, and its cost counts as further requests',
   'limit.fair.signing': 'A tenant with more ledgers to sign than one round takes does not keep those of others unsigned',

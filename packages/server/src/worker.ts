@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import { ApiError } from './base/api-error.js'
+import { giveWay } from './base/give-way.js'
 import type { TaskReply } from './base/worker-thread.js'
 import { forgetBatch } from './captures/forget-batch.js'
 import { learnBatch, learnedTools } from './captures/learn-batch.js'
@@ -23,6 +24,8 @@ const TASKS: { readonly [Name in keyof Tasks]: (input: Tasks[Name]['input']) => 
 }
 
 type Output<Name extends keyof Tasks> = Tasks[Name]['output'] | Promise<Tasks[Name]['output']>
+
+giveWay()
 
 parentPort?.on('message', async ({ name, input }: { name: keyof Tasks; input: never }) => {
   parentPort?.postMessage(await replyTo(name, input))

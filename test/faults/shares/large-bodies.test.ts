@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { getPriority } from 'node:os'
 import type { JsonValue } from '@countersign/protocol'
 import { afterAll, expect, test } from 'vitest'
 import { TaskFailed } from '../../../packages/server/src/base/worker-thread.js'
@@ -82,3 +84,23 @@ test('a body that takes too long to read is refused, and the next one is read', 
   gate = Promise.resolve()
   expect((await api.ingestCaptures({ body: largeBatch() })).status).toBe(200)
 })
+
+/** The priorities of this process's threads, as Linux counts them: 0 is normal, more is less urgent. */
+const threadPriorities = () =>
+  readdirSync('/proc/self/task').map((thread) => {
+    const stat = readFileSync(`/proc/self/task/${thread}/stat`, 'utf8')
+    // After the name, which may hold spaces and brackets.
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16])
+  })
+
+proves(
+  'limit.fair.threads',
+  async () => {
+    const thread = createTaskThread()
+    const before = threadPriorities().filter((priority) => priority >= 10).length
+    await thread.run('tenant', 'learnedTools', { summaries: [] } as never).catch(() => {})
+    expect(threadPriorities().filter((priority) => priority >= 10)).toHaveLength(before + 1)
+    await thread.close()
+  },
+  { skip: process.platform !== 'linux' || getPriority() >= 10 },
+)
