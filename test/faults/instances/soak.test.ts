@@ -19,6 +19,8 @@ const SAMPLE_MS = 5_000
 const MAY_GROW_MB = 32
 const AGENTS = 4
 const MOST_TRIES = 10
+/** Too slow to send a request on a busy machine, too many of them, or too busy. */
+const COME_AGAIN = new Set([408, 429, 503])
 
 /** What was done since the service started. */
 type Done = Record<'turns' | 'sessions' | 'kills' | 'captures' | 'pages', number>
@@ -57,7 +59,7 @@ async function startService() {
     for (let tries = 1; ; tries += 1) {
       const again = new Request(new URL(pathname + search, origin), request.clone())
       const response = await fetch(again, { signal: AbortSignal.timeout(60_000) })
-      if ((response.status !== 503 && response.status !== 429) || tries === MOST_TRIES) return response
+      if (!COME_AGAIN.has(response.status) || tries === MOST_TRIES) return response
       await sleep(250 * tries)
     }
   }
