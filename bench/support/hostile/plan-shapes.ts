@@ -92,6 +92,25 @@ export const PLAN_SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: 'turns: a large proposal that comes again and again',
+    build: () => {
+      const compiled = compiledOf({ contracts: [{ tool: 'act', ...FIXED }] })
+      const args = { rows: many(4_000, (at) => ({ id: `row-${at}`, n: at })) }
+      const response = responseOf({ contracts: [], calls: many(24, () => ({ name: 'act', args })) })
+      return async (attacker) => {
+        const session = await createSession(attacker, compiled)
+        if (session === null) return
+        const { session_id, fence } = session
+        const prepared_request_id = randomUUID()
+        const asked = { prepared_request_id, fence, state_version: 0, tools: [{ name: 'act' }] }
+        await attacker.post('preflight', asked, { session_id })
+        const body = JSON.stringify({ prepared_request_id, fence, response })
+        await attacker.post('propose', body, { session_id })
+        await Promise.all(many(14, () => attacker.post('propose', body, { session_id })))
+      }
+    },
+  },
+  {
     name: 'plans: ten that are refused late',
     build: () => {
       const plans = many(10, (plan) =>

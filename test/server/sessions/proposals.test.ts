@@ -247,12 +247,17 @@ describe('a prepared request that may not be used', () => {
 })
 
 describe('after a lost answer', () => {
-  test('the very same proposal gets its decisions with the refusal while its calls wait', async () => {
+  test.each([
+    ['small', []],
+    // 180 kB in all: what is this long is hashed in steps.
+    ['long', ['x', 'y', 'z'].map((letter) => ({ ...LOOKUP, args: { ...LOOKUP.args, note: letter.repeat(60_000) } }))],
+  ])('the very same proposal, a %s one, gets its decisions with the refusal while its calls wait', async (_, more) => {
     const session = await openSession(api)
     const id = await prepared(session)
     const given = { gate: 'strip_partial' } as const
-    const { body } = await session.propose(id, [LOOKUP, refund(50)], given)
-    const again = await session.propose(id, [LOOKUP, refund(50)], given)
+    const calls = [LOOKUP, refund(50), ...more]
+    const { body } = await session.propose(id, calls, given)
+    const again = await session.propose(id, calls, given)
     expect([again.status, again.problem.code]).toEqual([409, 'PREPARED_REQUEST_CONSUMED'])
     expect(again.problem.proposal).toEqual(body)
   })

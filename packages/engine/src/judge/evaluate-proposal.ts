@@ -21,7 +21,7 @@ import { tripsOnBlock } from './trips-on-block.js'
 /** Judges every call of a response by all rules. Each call sees what the calls allowed before it have narrowed. */
 export const evaluateProposal = (proposal: Proposal): Verdict => runToEnd(evaluateProposalInSteps(proposal))
 
-/** The same with a step for each call: what it takes is the same, whatever else is judged in between. */
+/** The same with a step for each call, and one for its record: what it takes is the same, whatever else is judged in between. */
 export function* evaluateProposalInSteps(proposal: Proposal): Steps<Verdict> {
   const { response, gate } = proposal
   const cost = costOfResponse(proposal)
@@ -38,6 +38,8 @@ export function* evaluateProposalInSteps(proposal: Proposal): Steps<Verdict> {
   const records: LedgerCall[] = []
   let resources = NOTHING_HELD
   for (const result of results) {
+    // What was not hashed while it was judged is hashed here: a millisecond for the largest arguments.
+    if (decisions.length > 0) yield
     const { decision, record, holds } = recordDecision(proposal, result, registers, isHashed)
     decisions.push(decision)
     records.push(record)

@@ -62,12 +62,13 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
   const response = isLong(ctx.request.http)
     ? await inOwedTurns(ctx.tenant.tenantId, readResponseInSteps(body.response))
     : readResponse(body.response)
+  const hashOfSent = hashOnce(ctx, body)
   const { reply, capture } = await changeSession<Proposed>(ctx, params.session_id, async (loaded) => {
     const { session, plan } = loaded
     const found = await preparedRequest(loaded, body.prepared_request_id)
     if (found === null) throw new ApiError('NOT_FOUND')
     requireAuthority(session)
-    if (found.consumedAt !== null) return alreadyProposed(loaded, body)
+    if (found.consumedAt !== null) return alreadyProposed(loaded, body, hashOfSent)
     const { request } = found
     requireFence(session, body.fence)
     requireRecovered(session)
@@ -218,11 +219,16 @@ async function preparedRequest({ session, sql }: LoadedSession, id: string): Pro
  * accepted, the same holder asks, and either its calls still wait or nothing has happened since: then its reply was
  * lost and the holder can go on.
  */
-async function alreadyProposed({ session, sql, locked }: LoadedSession, body: Body): Promise<typeof NEEDS_LOCK> {
+async function alreadyProposed(
+  loaded: LoadedSession,
+  body: Body,
+  hashOfSent: (loaded: LoadedSession) => Promise<string>,
+): Promise<typeof NEEDS_LOCK> {
+  const { session, sql, locked } = loaded
   const refusal = (extras: Record<string, JsonValue> = {}) =>
     new ApiError('PREPARED_REQUEST_CONSUMED', { ...sessionProblem(session), ...extras })
   const accepted = await findProposal(sql, session, body.prepared_request_id)
-  if (accepted === null || accepted.bodyHash !== hashOfBody(session.fixed.hashSalt, body)) throw refusal()
+  if (accepted === null || accepted.bodyHash !== (await hashOfSent(loaded))) throw refusal()
   // A kill may have come since the row was read.
   if (!locked) return NEEDS_LOCK
   const { state } = session.head
@@ -278,6 +284,18 @@ const eventBody = (
   ...(event.blocks_before !== undefined && { blocks_before: event.blocks_before }),
   ...(decisions_hash !== undefined && { decisions_hash }),
 })
+
+/** The hash of what was sent, made once. That of a long body waits for its turn, but not while it holds the lock. */
+function hashOnce({ tenant, request }: Context, body: Body): (loaded: LoadedSession) => Promise<string> {
+  let known: string | undefined
+  return async ({ session: { fixed }, locked }) => {
+    known ??=
+      isLong(request.http) && !locked
+        ? await inOwedTurns(tenant.tenantId, hashInSteps(fixed.hashSalt, body))
+        : hashOfBody(fixed.hashSalt, body)
+    return known
+  }
+}
 
 const hashOfBody = (salt: string, body: Body): string => saltedHash(salt, body as unknown as JsonValue)
 const hashInSteps = (salt: string, body: Body) => saltedHashInSteps(salt, body as unknown as JsonValue)
