@@ -21,7 +21,8 @@ export const DIAGNOSTIC_MEANINGS: Readonly<Record<DiagnosticType, string>> = {
   replay_judgement_failed: 'A call could not be evaluated. It was not blocked, because the session does not enforce.',
   replay_policy_error:
     'A Cedar policy failed on a call, which is blocked like one that it denies; reported once for each tool.',
-  replay_control_refused: 'The server rejected a label or a tool filter.',
+  replay_control_refused:
+    'A label, a tool filter or a stop was not taken: the server refused it, or this process never held the session.',
   replay_throttled: "The tenant's quota is used up for now. The call waits and is sent again.",
   replay_turn_waiting:
     'A call has waited long for the previous one, which is probably a stream that is not being read.',

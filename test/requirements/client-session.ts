@@ -8,6 +8,8 @@ export const clientSession = {
   'session.flush': 'flush() sends the buffered captures to the server',
   'session.restore': 'restore() releases the wrapper and ends the session',
   'session.kill': 'kill() stops the session at once',
+  'session.kill.not-held': 'kill() in a process that was refused the session does not stop it for its holder, and a diagnostic says so',
+  'session.other-contracts': 'a process whose contracts are others than those of a session is refused it, and does not take it from its holder',
   'session.add-label': 'addLabel() adds a label that stays',
   'session.get-state': 'getState() returns the state snapshot',
   'session.get-health': 'getHealth() returns the health snapshot',

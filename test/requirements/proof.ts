@@ -22,6 +22,14 @@ export const proof = {
     'An approval counts for one call with exactly the arguments that were allowed: for another call, other arguments or an earlier question it opens nothing',
   'guarantee.one-open-proposal': 'While allowed calls wait for their receipts no other proposal is accepted: two calls never both use the last of a limit',
   'guarantee.runs-once': 'A wrapped tool runs only for an allowed call that is open, once, with the value that was hashed',
+  'guarantee.processes.one-holder':
+    'However many processes with the SDK open one session at once, on any instance, one of them holds it: the others are allowed nothing, and no allowed call runs in two of them',
+  'guarantee.processes.lost-holder':
+    'A call of a process that stopped or died in the middle of its tool is in doubt for the next holder, and nobody runs it again; what the process reports later is kept as late evidence and changes nothing',
+  'guarantee.processes.fresh-word':
+    'A tool starts only on a decision, a confirmation or a claim that was asked for at most five seconds ago, also where the process stood still while the answer was on its way: a kill or a takeover before that stops it',
+  'guarantee.processes.known-stop':
+    'A process that has heard that its session was killed, compromised or taken over starts no tool of it any more, however fresh the decision',
   'guarantee.no-silent-path': 'Every method of a governed client that reaches a model is governed or refused',
   'guarantee.streams-held': 'No part of a tool call is released from a stream before the call is judged',
   'guarantee.streams-contradicting': 'A stream of which a program could read other calls than those judged releases none of them',

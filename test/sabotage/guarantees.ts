@@ -232,4 +232,68 @@ export const guaranteeSabotages: Bugs = {
       to: '',
     },
   ],
+  'packages/server/src/sessions/recover-session.ts': [
+    {
+      breaks: 'guarantee.processes.one-holder',
+      from: 'session.head.leaseUntil > session.now && !body.takeover',
+      to: 'session.head.leaseUntil < session.now && !body.takeover',
+    },
+    {
+      breaks: 'guarantee.processes.lost-holder',
+      from: 'if (pending.length > 0 && session.head.leaseUntil > session.now && !body.takeover) {',
+      to: 'if (pending.length > 1 && !body.takeover) {',
+    },
+  ],
+  'packages/sdk/src/turn/turn.ts': [
+    {
+      breaks: 'guarantee.processes.fresh-word',
+      from: 'proposedCalls(context, ageMs), approver',
+      to: 'proposedCalls(context, startAge()), approver',
+    },
+  ],
+  'packages/sdk/src/turn/tools.ts': [
+    {
+      breaks: 'guarantee.processes.fresh-word',
+      from: 'if (ageMs() <= TRUSTED_DECISION_MS) return',
+      to: 'if (asked === 0) return',
+    },
+    {
+      breaks: 'guarantee.processes.fresh-word',
+      from: 'if (ageMs() > TRUSTED_DECISION_MS) await confirm',
+      to: 'if (!claims && ageMs() > TRUSTED_DECISION_MS) await confirm',
+    },
+    {
+      breaks: 'guarantee.processes.known-stop',
+      from: '    runtime.authority().assertRunning()\n',
+      to: '',
+    },
+  ],
+  'packages/sdk/src/authority/server/governed-authority.ts': [
+    {
+      breaks: 'guarantee.processes.known-stop',
+      from: "?? (results.some(({ late }) => late) ? 'lost' : null)",
+      to: '',
+    },
+  ],
+  'packages/sdk/src/authority/local/local-authority.ts': [
+    {
+      breaks: 'guarantee.processes.fresh-word',
+      from: '      await lookForKill()\n',
+      to: '',
+    },
+  ],
+  'packages/sdk/src/authority/server/server-session.ts': [
+    {
+      breaks: 'session.other-contracts',
+      from: "if (held.session.compiled_hash !== options.compiled.hash) throw otherPlan(identity.sessionId)\n      const recovered = await transport.call('recoverSession', { params, body }, limits)",
+      to: "const recovered = await transport.call('recoverSession', { params, body }, limits)\n      if (held.session.compiled_hash !== options.compiled.hash) throw otherPlan(identity.sessionId)",
+    },
+  ],
+  'packages/sdk/src/authority/server/controls.ts': [
+    {
+      breaks: 'session.kill.not-held',
+      from: "session === 'open' || session === 'unanswered'",
+      to: "session !== 'unopened'",
+    },
+  ],
 }

@@ -14,6 +14,7 @@ import { proves } from '../../support/proves.js'
 import { exportOf } from '../../support/runtime/ledger-export.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
 
+buildOnce()
 const { runtime, api } = await withRuntime()
 const apiUrl = await runtime.instances[0].listen()
 const gateways = await withGateways(runtime)
@@ -47,13 +48,20 @@ const tools = ['pay', 'hang'].map((name) => ({
   type: 'function' as const,
   function: { name: `shop__${name}`, parameters: {} },
 }))
+// The request says what the model answers: no test depends on what another left of a script.
+provider.answerWith(({ body }) => {
+  const [said] = (body?.messages ?? []) as { content: string }[]
+  return { calls: JSON.parse(said?.content ?? '[]') }
+})
 async function propose(sessionId: string, calls: { id: string; name: string; arguments: object }[]) {
-  provider.enqueue({ calls })
   const client = new OpenAI({ apiKey: 'sk', baseURL: gateway.openai(agent), maxRetries: 0 })
-  const messages = [{ role: 'user' as const, content: 'go' }]
+  const messages = [{ role: 'user' as const, content: JSON.stringify(calls) }]
   const headers = { 'x-countersign-session': sessionId }
   await client.chat.completions.create({ model: 'm', messages, tools }, { headers })
 }
+/** Which calls with these amounts the shop has run. */
+const ranWith = (...amounts: number[]) =>
+  shop.ran.filter((ran) => amounts.some((amount) => ran === `pay {"amount":${amount}}`))
 const linesOf = async (sessionId: string) => ledgerLines((await exportOf(api, sessionId)).events)
 
 /** Writes down each call before it answers; `hang` is never answered. */
@@ -108,7 +116,6 @@ proves(
   'gateway.claimed',
   'two processes race for the calls of one answer: each runs in one of them, also the one that dies with its process',
   async () => {
-    buildOnce()
     const id = 'ses_race'
     const amounts = Array.from({ length: 6 }, (_, at) => ({ amount: at }))
     await propose(id, [
@@ -144,20 +151,45 @@ proves('gateway.claimed', 'killed between claim and run: nobody runs the call', 
     if (sleeping.mock.calls.length === 0) await sleeping()
     return reply
   })
-  await propose(id, [{ id: 'c1', name: 'shop__pay', arguments: { amount: 1 } }])
-  const late = call(dying)('pay', { amount: 1 }, id)
+  await propose(id, [{ id: 'c1', name: 'shop__pay', arguments: { amount: 21 } }])
+  const late = call(dying)('pay', { amount: 21 }, id)
   await vi.waitFor(() => expect(sleeping).toHaveBeenCalled(), { interval: 5, timeout: 60_000 })
   // The gateway that judged it, and one that never heard of it.
-  expect(await call(gateway)('pay', { amount: 1 }, id)).toContain('taken by another process')
-  expect(await call(await gatewayWith(through))('pay', { amount: 1 }, id)).toContain('have no outcome yet')
+  expect(await call(gateway)('pay', { amount: 21 }, id)).toContain('taken by another process')
+  expect(await call(await gatewayWith(through))('pay', { amount: 21 }, id)).toContain('have no outcome yet')
   await propose(id, [])
-  expect(shop.ran).toEqual([])
+  expect(ranWith(21)).toEqual([])
   expect(await linesOf(id)).toEqual(['proposed c1 shop__pay allow', 'receipt c1 unknown reported'])
   // It was only paused: the call counts as one that may have run, and now it has, once.
   wake()
   expect(await late).toBe('{"done":"pay"}')
-  expect(shop.ran.splice(0)).toEqual(['pay {"amount":1}'])
+  expect(ranWith(21)).toHaveLength(1)
 })
+
+proves(
+  'guarantee.processes.fresh-word',
+  'killed while the answer to a claim was on its way: it does not run',
+  async () => {
+    const id = 'ses_stale_claim'
+    let clockMs = 0
+    const slow = await gatewayWith(async (input, init) => {
+      const reply = await through(input, init)
+      await api.killSession({ params: { session_id: id }, body: {} })
+      clockMs = 5_001
+      return reply
+    })
+    await propose(id, [{ id: 'c1', name: 'shop__pay', arguments: { amount: 31 } }])
+    const real = Date.now.bind(Date)
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => real() + clockMs)
+    try {
+      expect(await call(slow)('pay', { amount: 31 }, id)).toContain('killed')
+    } finally {
+      clock.mockRestore()
+    }
+    expect(ranWith(31)).toEqual([])
+    expect(await linesOf(id)).toEqual(['proposed c1 shop__pay allow', 'killed', 'receipt c1 not_executed reported'])
+  },
+)
 
 proves('gateway.claimed', 'a lost answer to a claim costs nothing, and without the service nothing runs', async () => {
   const id = 'ses_lost_claim'
@@ -169,14 +201,14 @@ proves('gateway.claimed', 'a lost answer to a claim costs nothing, and without t
     throw new TypeError('fetch failed')
   })
   await propose(id, [
-    { id: 'c1', name: 'shop__pay', arguments: { amount: 1 } },
-    { id: 'c2', name: 'shop__pay', arguments: { amount: 2 } },
+    { id: 'c1', name: 'shop__pay', arguments: { amount: 41 } },
+    { id: 'c2', name: 'shop__pay', arguments: { amount: 42 } },
   ])
-  expect(await call(flaky)('pay', { amount: 1 }, id)).toBe('{"done":"pay"}')
+  expect(await call(flaky)('pay', { amount: 41 }, id)).toBe('{"done":"pay"}')
   fault = 'away'
-  expect(await call(flaky)('pay', { amount: 2 }, id)).toContain('so that it did not run')
-  expect(shop.ran).toEqual(['pay {"amount":1}'])
+  expect(await call(flaky)('pay', { amount: 42 }, id)).toContain('so that it did not run')
+  expect(ranWith(41, 42)).toEqual(['pay {"amount":41}'])
   fault = null
-  expect(await call(flaky)('pay', { amount: 2 }, id)).toBe('{"done":"pay"}')
-  expect(shop.ran).toEqual(['pay {"amount":1}', 'pay {"amount":2}'])
+  expect(await call(flaky)('pay', { amount: 42 }, id)).toBe('{"done":"pay"}')
+  expect(ranWith(41, 42)).toEqual(['pay {"amount":41}', 'pay {"amount":42}'])
 })

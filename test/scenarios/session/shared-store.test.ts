@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { SessionStore, StoredSession } from '../../../packages/sdk/src/index.js'
+import { proves } from '../../support/proves.js'
 import { type Agent, calls, results, says, startAgent } from '../../support/runtime/agent.js'
 
 let agent: Agent
@@ -82,3 +83,25 @@ test('the receipt of a tool is stored although another process saved while it ra
   expect(state()).toMatchObject({ stateVersion: 1, labels: ['seen'], open: null })
   await one.ask(['look'], results(first))
 })
+
+proves(
+  'guarantee.processes.fresh-word',
+  'a kill by another process reaches the store, and a call that waits there',
+  async () => {
+    const { join } = share()
+    const [one, other] = [join(), join()]
+    agent.provider.enqueue(calls(['look', {}]), calls(['look', {}]))
+    await one.ask(['look'])
+    other.session.kill()
+    await other.session.flush()
+    const real = Date.now.bind(Date)
+    const later = vi.spyOn(Date, 'now').mockImplementation(() => real() + 5_001)
+    try {
+      const blocked = { decision: { blocked: [{ reason: 'killed' }] } }
+      await expect(one.session.tools?.look?.({})).rejects.toMatchObject(blocked)
+    } finally {
+      later.mockRestore()
+    }
+    expect(one.diagnostics).toContainEqual(expect.objectContaining({ type: 'replay_killed', cause: 'store' }))
+  },
+)

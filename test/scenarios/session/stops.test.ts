@@ -104,7 +104,7 @@ proves('state.kill.propagates', 'a kill reaches a session whose create was never
   expect((await onServer(session.sessionId)).session.status).toBe('KILLED')
 })
 
-proves('session.kill', 'a kill does not reach a session that another holder has and this one never had', async () => {
+proves('session.kill.not-held', async () => {
   const held = governed()
   agent.provider.enqueue(calls(['look', {}]))
   await held.ask(['look'])
@@ -113,6 +113,9 @@ proves('session.kill', 'a kill does not reach a session that another holder has 
   second.session.kill()
   await second.session.flush()
   expect((await onServer(held.session.sessionId)).session.status).toBe('ACTIVE')
+  expect(second.diagnostics.find(({ type }) => type === 'replay_control_refused')).toMatchObject({
+    detail: expect.stringContaining('the kill stays in this process, which never held the session'),
+  })
 })
 
 proves('state.kill.later-calls-throw', 'a kill on the server reaches the client at its next turn', async () => {

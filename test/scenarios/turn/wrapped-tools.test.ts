@@ -252,6 +252,112 @@ for (const [why, clock] of CLOCKS) {
   })
 }
 
+/** A request whose answer the program reads only five seconds later, and what happens on the server meanwhile. */
+const SLOW_ANSWERS: [string, RegExp, number][] = [
+  ['to the proposal', /\/proposals$/, 0],
+  ['to the question whether it may still run', /include=pending$/, 5_001],
+]
+for (const [what, slow, waitedMs] of SLOW_ANSWERS) {
+  proves(
+    'guarantee.processes.fresh-word',
+    `a kill while the answer ${what} was on its way stops the tool`,
+    async () => {
+      let ran = 0
+      let clockMs = 0
+      const real = Date.now.bind(Date)
+      const clock = vi.spyOn(Date, 'now').mockImplementation(() => real() + clockMs)
+      const { session, ask } = withTools(
+        { look: () => ++ran, pay: () => null },
+        {
+          async fetch(input, init) {
+            const reply = await runtime.fetch(input, init)
+            if (slow.test(String(input)) && clockMs === waitedMs) {
+              await runtime.api().killSession({ params: { session_id: session.sessionId }, body: {} })
+              clockMs += 5_001
+            }
+            return reply
+          },
+        },
+      )
+      agent.provider.enqueue(calls(['look', {}]))
+      try {
+        await ask(['look'])
+        clockMs = Math.max(clockMs, waitedMs)
+        await expect(session.tools?.look?.({})).rejects.toMatchObject({ decision: { blocked: [{ reason: 'killed' }] } })
+      } finally {
+        clock.mockRestore()
+      }
+      expect(ran).toBe(0)
+    },
+  )
+}
+
+proves(
+  'guarantee.processes.fresh-word',
+  'a server whose every answer takes longer than that starts no tool, and the call can be tried again',
+  async () => {
+    let clockMs = 0
+    let isSlow = true
+    const real = Date.now.bind(Date)
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => real() + clockMs)
+    const { session, ask } = withTools(
+      { look: () => 'seen', pay: () => null },
+      {
+        async fetch(input, init) {
+          const reply = await runtime.fetch(input, init)
+          if (isSlow && String(input).endsWith('include=pending')) clockMs += 5_001
+          return reply
+        },
+      },
+    )
+    agent.provider.enqueue(calls(['look', {}]))
+    try {
+      await ask(['look'])
+      clockMs = 5_001
+      await expect(session.tools?.look?.({})).rejects.toThrow('took longer than 5 s to confirm')
+      isSlow = false
+      expect(await session.tools?.look?.({})).toBe('seen')
+    } finally {
+      clock.mockRestore()
+    }
+  },
+)
+
+for (const stop of ['compromised', 'taken over'] as const) {
+  proves(
+    'guarantee.processes.known-stop',
+    `no second call of an answer starts once the first brought: ${stop}`,
+    async () => {
+      const ran: unknown[] = []
+      const tools = { look: ({ at }: { at: number }) => ran.push(at), pay: () => null }
+      const { session, ask } = withTools(tools)
+      const { sessionId } = session
+      agent.provider.enqueue(calls(['look', { at: 1 }, 'c1'], ['look', { at: 2 }, 'c2']), says('hello'))
+      await ask(['look'])
+      if (stop === 'compromised') {
+        await runtime.api().reportBypass({ params: { session_id: sessionId }, body: { method: 'm' } })
+      } else await withTools(tools, { sessionId, takeover: true }).ask(['look'])
+      await session.tools?.look?.({ at: 1 })
+      await session.flush()
+      await expect(session.tools?.look?.({ at: 2 })).rejects.toThrow(
+        stop === 'compromised' ? 'the session is compromised' : 'another holder has recovered this session',
+      )
+      expect(ran).toEqual([1])
+    },
+  )
+}
+
+proves('session.other-contracts', 'the next turn of the holder is as ever', async () => {
+  const tools = { look: () => null, pay: () => null }
+  const { session, ask } = withTools(tools)
+  agent.provider.enqueue(says('hello'), says('again'))
+  await ask(['look'])
+  const { sessionId } = session
+  const other = withTools(tools, { sessionId, takeover: true, contracts: contracts.slice(0, 1) })
+  await expect(other.ask(['look'])).rejects.toThrow('was created with different contracts')
+  await ask(['look'])
+})
+
 proves(
   ['health.unresolved-receipt-count', 'health.authority-state', 'option.on-in-doubt.arguments'],
   'calls that a lost holder left behind are asked about, and the session goes on',

@@ -23,7 +23,8 @@ export const session: Command = {
   help: () =>
     [
       `STATUS is one of ${SESSION_STATUSES.join(', ')}. --running lists those that a program holds now. N is 50 if not given.`,
-      'A killed session cannot go on: its next request is refused, and its wrapped tools do not run any more.',
+      'A killed session cannot go on: its next request is refused, and its wrapped tools start no more,',
+      'but for calls that were allowed within the last five seconds. A tool that runs is not stopped.',
       'To kill all sessions of an agent: countersign agent stop NAME.',
       'Without --url and --key, COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY are used.',
       'Exit codes: 0 done; 1 unknown session, or the server refused or cannot be reached; 2 wrong usage.',

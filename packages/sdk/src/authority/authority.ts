@@ -31,6 +31,8 @@ export interface Authority {
   abandon(prepared: PreparedTurn): void
   /** Takes evidence. Never throws: what cannot be delivered now is delivered later. */
   submit(by: DecidedBy, evidence: readonly Evidence[]): KnownOrPromised<void>
+  /** Throws when the session takes no more calls, as far as this process knows. */
+  assertRunning(): void
   /** Throws when a call that was allowed some time ago may no longer run, or when nobody can say. */
   confirm(call: DecidedCall): Promise<void>
   /**
@@ -67,7 +69,7 @@ export interface ClaimedCall extends DecidedCall {
 
 /** The server where it could be asked; otherwise this process. */
 export type DecidedBy = 'server' | 'local'
-export type KillCause = 'client' | 'breaker' | 'unguarded' | 'server'
+export type KillCause = 'client' | 'breaker' | 'unguarded' | 'server' | 'store'
 
 export interface PreflightRequest {
   readonly tools: readonly Pick<OfferedTool, 'name' | 'kind'>[]

@@ -34,7 +34,7 @@ export interface DiagnosticEvents {
   replay_judgement_failed: { session_id: string; detail: string }
   /** A Cedar policy failed on a call, which is blocked like one that it denies; reported once for each tool. */
   replay_policy_error: { session_id: string; tool_name: string; contract_file: string | null; detail: string }
-  /** The server rejected a label or a tool filter. */
+  /** A label, a tool filter or a stop was not taken: the server refused it, or this process never held the session. */
   replay_control_refused: { session_id: string; detail: string }
   /** The tenant's quota is used up for now. The call waits and is sent again. */
   replay_throttled: { session_id: string; wait_ms: number; detail: string }

@@ -6,6 +6,7 @@ import type { OpenCall } from '../authority/open-calls.js'
 import { notExecuted } from '../authority/receipts.js'
 import { ServiceRefusal } from '../authority/transport.js'
 import { ReplayContractError } from '../base/errors.js'
+import { startAge } from '../base/start-age.js'
 import { type KnownOrPromised, runSteps, type Steps, wait } from '../base/steps.js'
 import { writtenJson } from '../base/written-json.js'
 import { responseIdOf } from '../clients/conversations.js'
@@ -46,9 +47,10 @@ export function readAnswer(
   return { session, provider, asked, answer, response, flows }
 }
 
-export const proposedCalls = ({ asked, response }: AnswerContext): ProposedCalls => ({
+export const proposedCalls = ({ asked, response }: AnswerContext, ageMs: () => number): ProposedCalls => ({
   calls: response.calls,
   answeredIds: asked.view.answeredCallIds,
+  ageMs,
 })
 
 export function noteAnswer(
@@ -160,9 +162,10 @@ export function* watchAnswer(context: AnswerContext, prepared: PreparedTurn, sta
   const { session, asked } = context
   let watched: readonly Decision[] = []
   try {
+    const ageMs = startAge()
     const verdict = yield* wait(proposeAnswer(context, prepared, 'strip_blocked'))
     asked.trace.decided(verdict.decisions)
-    const { open, decisions } = yield* wait(registerCalls(verdict, proposedCalls(context), null))
+    const { open, decisions } = yield* wait(registerCalls(verdict, proposedCalls(context, ageMs), null))
     session.openCalls.add(open)
     session.notes.watched(stance, prepared.removed, decisions)
     watched = decisions

@@ -20,6 +20,8 @@ export interface ProposedCalls {
   readonly calls: readonly ToolCall[]
   /** The calls whose results were in the request. */
   readonly answeredIds: readonly string[]
+  /** Since they were sent to be judged: nobody knows when the answer was written. */
+  readonly ageMs: () => number
 }
 
 /** Registers the calls that were allowed, and asks people about those that need it: now, later, or never. */
@@ -28,11 +30,10 @@ export function registerCalls(
   proposed: ProposedCalls,
   approver: Approver | 'later' | null,
 ): KnownOrPromised<RegisteredCalls> {
-  const ageMs = startAge()
   const open: OpenCall[] = []
   const stopped: OpenCall[] = []
   for (const decision of verdict.decisions) {
-    const call = openCall(decision, proposed, verdict, ageMs)
+    const call = openCall(decision, proposed, verdict)
     if (call !== null) (decision.decision === 'block' ? stopped : open).push(call)
   }
   const needsPerson = approver !== null && open.some(({ decision }) => decision.checkpoint_required)
@@ -83,9 +84,8 @@ async function askAboutCalls(
 
 function openCall(
   decision: Decision,
-  { calls, answeredIds }: ProposedCalls,
+  { calls, answeredIds, ageMs }: ProposedCalls,
   { by }: ProposalVerdict,
-  ageMs: () => number,
 ): OpenCall | null {
   const args = calls.find(({ index }) => index === decision.index)?.arguments ?? null
   if (decision.pending_call_id === null || args === null) return null
@@ -103,13 +103,6 @@ function openCall(
     state: 'allowed',
     refused: false,
   }
-}
-
-/** By whichever clock shows more time: one of them stops while a machine sleeps, the other can be set. */
-function startAge(): () => number {
-  const sinceMs = performance.now()
-  const sinceWallMs = Date.now()
-  return () => Math.max(performance.now() - sinceMs, Date.now() - sinceWallMs)
 }
 
 export function timesIn(ids: readonly string[], id: string): number {

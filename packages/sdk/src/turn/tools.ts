@@ -12,6 +12,7 @@ import {
   ReplayContractError,
   ReplayUnavailableError,
 } from '../base/errors.js'
+import { startAge } from '../base/start-age.js'
 import type { KnownOrPromised } from '../base/steps.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { enforcementOf, explainToModel } from './gate.js'
@@ -60,6 +61,7 @@ export interface ArgumentDifference {
 
 /** A decision older than this is confirmed before the tool runs, so that a kill reaches queued calls. */
 const TRUSTED_DECISION_MS = 5_000
+const CONFIRMATIONS = 3
 
 /** The program's tools, each running only for a call that was allowed, and leaving a receipt. */
 export function wrapTools(
@@ -154,25 +156,39 @@ async function guard(call: OpenCall, runtime: ToolRuntime, claims: boolean): Pro
   }
   // A kill stops tools everywhere, also where nothing is enforced.
   if (!runtime.enforcing(call.by)) return runtime.killed() ? refuse('killed', WAS_KILLED) : null
+  let ageMs = call.ageMs
   if (claims) {
+    ageMs = startAge()
     const notOurs = await claim(call, runtime)
     if (notOurs !== null) return notOurs
-  } else if (call.ageMs() > TRUSTED_DECISION_MS) {
-    try {
-      await runtime.authority().confirm(call)
-    } catch (error) {
-      if (error instanceof ReplayUnavailableError) {
-        runtime.openCalls.putBack(call)
-        throw error
-      }
-      return refuse(runtime.killed() ? 'killed' : 'precondition_not_met', messageOf(error))
+  }
+  try {
+    if (ageMs() > TRUSTED_DECISION_MS) await confirm(call, runtime)
+    runtime.authority().assertRunning()
+  } catch (error) {
+    if (error instanceof ReplayUnavailableError) {
+      runtime.openCalls.putBack(call)
+      throw error
     }
+    return refuse(runtime.killed() ? 'killed' : 'precondition_not_met', messageOf(error))
   }
   if (runtime.killed()) return refuse('killed', WAS_KILLED)
   const violated = checkExecution(runtime.authority().plan, call.toolName, call.arguments)
   if (violated === null) return null
   const { reason, remedy, failures, contract_file } = violated
   return refuse(reason, remedy, { failures, contract_file: contract_file ?? null, reasons: [violated] })
+}
+
+/** Asks until an answer is fresh: one that came while this process was stopped says nothing about now. */
+async function confirm(call: OpenCall, runtime: ToolRuntime): Promise<void> {
+  for (let asked = 0; asked < CONFIRMATIONS; asked++) {
+    const ageMs = startAge()
+    await runtime.authority().confirm(call)
+    if (ageMs() <= TRUSTED_DECISION_MS) return
+  }
+  throw new ReplayUnavailableError(
+    `the server took longer than ${TRUSTED_DECISION_MS / 1_000} s to confirm that the call may still run`,
+  )
 }
 
 /** Null when the call is this process's to run. Otherwise another may run it, so that nothing is reported of it here. */

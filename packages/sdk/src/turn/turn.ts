@@ -2,6 +2,7 @@ import { readResponse } from '@countersign/engine'
 import type { NarrowedTool } from '@countersign/protocol'
 import type { ProposalVerdict } from '../authority/authority.js'
 import type { JsonObject } from '../base/json-object.js'
+import { startAge } from '../base/start-age.js'
 import { type Steps, wait } from '../base/steps.js'
 import type { Provider, RequestView } from '../providers/provider.js'
 import { checkConstraints } from './check-constraints.js'
@@ -192,6 +193,7 @@ function* judge(turn: Turn, answer: ModelAnswer): Steps<TurnResult> {
       noteDecided(turn, context, NOT_ENFORCED)
       return conclude(turn, context, { action: 'release' })
     }
+    const ageMs = startAge()
     let verdict: ProposalVerdict
     try {
       verdict = yield* wait(proposeAnswer(context, prepared, session.settings.gate))
@@ -200,7 +202,7 @@ function* judge(turn: Turn, answer: ModelAnswer): Steps<TurnResult> {
     }
     asked.trace.decided(verdict.decisions)
     const approver = turn.options.asksLater && session.approver.onCheckpoint === undefined ? 'later' : session.approver
-    const registered = yield* wait(registerCalls(verdict, proposedCalls(context), approver))
+    const registered = yield* wait(registerCalls(verdict, proposedCalls(context, ageMs), approver))
     const calls = session.settings.shared === null ? registered : checkConstraints(session, registered)
     noteAnswer(context, 'enforce', calls.decisions, verdict.by)
     try {

@@ -225,6 +225,8 @@ async function alreadyProposed(
   hashOfSent: (loaded: LoadedSession) => Promise<string>,
 ): Promise<typeof NEEDS_LOCK> {
   const { session, sql, locked } = loaded
+  // Whoever has lost the session hears that first: another preflight would not help.
+  if (body.fence !== session.head.state.fence) throw new ApiError('FENCE_STALE', sessionProblem(session))
   const refusal = (extras: Record<string, JsonValue> = {}) =>
     new ApiError('PREPARED_REQUEST_CONSUMED', { ...sessionProblem(session), ...extras })
   const accepted = await findProposal(sql, session, body.prepared_request_id)

@@ -1,5 +1,6 @@
 import { createIds } from '../../base/create-ids.js'
-import { ReplayConfigError, ReplayContractError, ReplayKillError } from '../../base/errors.js'
+import { messageOf } from '../../base/diagnostics.js'
+import { ReplayConfigError, ReplayContractError, ReplayKillError, ReplayUnavailableError } from '../../base/errors.js'
 import type { SessionStore, StoredSession } from '../../options/session-store.js'
 import type { Authority, KillCause, PreflightRequest, PreflightResult, ProposalVerdict } from '../authority.js'
 import { snapshotWith } from '../snapshot-with.js'
@@ -96,8 +97,27 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
 
   const isKilled = (): boolean => session.state().status === 'KILLED'
 
-  function preflight(request: PreflightRequest): PreflightResult {
+  function assertRunning(): void {
     if (isKilled()) throw new ReplayKillError()
+  }
+
+  /** Another process may have killed the session meanwhile. */
+  async function lookForKill(): Promise<void> {
+    if (store === undefined || isKilled()) return
+    let stored: StoredSession | null
+    try {
+      stored = await store.load(sessionId)
+    } catch (cause) {
+      const message = `the store could not say whether the call may still run: ${messageOf(cause)}`
+      throw new ReplayUnavailableError(message, { cause })
+    }
+    if (stored?.state.status !== 'KILLED' || isKilled()) return
+    session.kill('client')
+    onKilled('store')
+  }
+
+  function preflight(request: PreflightRequest): PreflightResult {
+    assertRunning()
     const result = session.preflight(request, `prq_${newId()}`)
     if (isKilled()) onKilled('breaker')
     return result
@@ -137,12 +157,12 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
       if (!wasKilled && isKilled()) onKilled('breaker')
       if (store !== undefined) return save(receive).catch(() => {})
     },
+    assertRunning,
     async confirm() {
-      if (isKilled()) throw new ReplayKillError()
+      await lookForKill()
+      assertRunning()
     },
-    async claim() {
-      if (isKilled()) throw new ReplayKillError()
-    },
+    claim: async () => assertRunning(),
     waiting: async () => null,
     addLabel(label) {
       session.addLabel(label)

@@ -3,8 +3,8 @@
  * from one mode to the next.
  */
 export interface ClientState {
-  /** `unanswered`: the server did not answer the create, so the session may exist there. */
-  readonly session: 'unopened' | 'unanswered' | 'open'
+  /** `unanswered`: the server did not answer the create, so the session may exist there. `refused`: it is not ours. */
+  readonly session: 'unopened' | 'unanswered' | 'refused' | 'open'
   /** `away`: the server did not answer last time. `alone`: calls are decided here until it answers again. */
   readonly server: 'reachable' | 'away' | 'alone'
   /** `behind`: the server may know more than the replica, which must catch up before it is trusted. */
@@ -51,7 +51,7 @@ type Moves<Mode extends string> = Readonly<Record<Mode, Readonly<Partial<Record<
 
 const OPENING = {
   create_unanswered: 'unanswered',
-  create_refused: 'unopened',
+  create_refused: 'refused',
   opened_fresh: 'open',
   opened_with_history: 'open',
 } as const
@@ -64,7 +64,7 @@ const KNOWING = {
 
 /** An event that an aspect knows at all must be listed for the mode that the aspect is in. */
 export const MOVES: { readonly [Aspect in keyof ClientState]: Moves<ClientState[Aspect]> } = {
-  session: { unopened: OPENING, unanswered: OPENING, open: {} },
+  session: { unopened: OPENING, unanswered: OPENING, refused: OPENING, open: {} },
   server: {
     reachable: { server_failed: 'away', server_decided: 'reachable' },
     away: { server_failed: 'away', decided_here: 'alone', server_decided: 'reachable' },

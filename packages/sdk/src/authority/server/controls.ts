@@ -2,6 +2,7 @@ import { messageOf, type Report } from '../../base/diagnostics.js'
 import { singleFlight } from '../../base/single-flight.js'
 import type { LocalSession } from '../local/local-session.js'
 import { type CallLimits, ServiceRefusal } from '../transport.js'
+import type { ClientState } from './client-state.js'
 import type { ServerSession } from './server-session.js'
 
 /** Labels, filter, kill and bypass reports on their way to the server. They take effect here at once, and there for good. */
@@ -27,8 +28,8 @@ export interface ControlsOptions {
   readonly server: ServerSession
   /** Resolves to true once the session exists on the server, to false when it could not be opened. */
   readonly opened: () => Promise<boolean>
-  /** The same, and true where nobody knows. */
-  readonly mayExist: () => Promise<boolean>
+  /** What has become of opening the session. */
+  readonly outcome: () => Promise<ClientState['session']>
   readonly limits: () => CallLimits | undefined
   readonly report: Report
   readonly sessionId: string
@@ -39,7 +40,7 @@ const MUST_BE_SENT_AGAIN: ReadonlySet<number> = new Set([401, 403, 429])
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 30_000
 
-export function createControls({ server, opened, mayExist, limits, report, sessionId }: ControlsOptions): Controls {
+export function createControls({ server, opened, outcome, limits, report, sessionId }: ControlsOptions): Controls {
   let labels: string[] = []
   let filter: { tools: readonly string[] | null } | null = null
   let held = 0
@@ -88,7 +89,12 @@ export function createControls({ server, opened, mayExist, limits, report, sessi
   /** True when the server has answered, whatever the answer. */
   async function tryStop(what: string, send: () => Promise<void>): Promise<boolean> {
     try {
-      if (await mayExist()) await send()
+      const session = await outcome()
+      if (session === 'open' || session === 'unanswered') await send()
+      else if (session === 'refused') {
+        const detail = `${what} stays in this process, which never held the session; countersign session kill stops it for its holder`
+        report({ type: 'replay_control_refused', session_id: sessionId, detail })
+      }
       return true
     } catch (error) {
       if (error instanceof ServiceRefusal && !MUST_BE_SENT_AGAIN.has(error.status)) return true

@@ -69,9 +69,10 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
   })
   const outbox = createReceiptOutbox({
     async send(receipts) {
-      const { status } = await server.submit(receipts, limits())
+      const { status, results } = await server.submit(receipts, limits())
       replica.follow((mirror) => mirror.receive(receipts))
-      noteStop(stopReasonOf(status))
+      // Evidence of a session that still takes calls is late only where it comes from a former holder.
+      noteStop(stopReasonOf(status) ?? (results.some(({ late }) => late) ? 'lost' : null))
     },
     onFailure: outage.failed,
     onRefusal: (error) => noteStop(stopReasonIn(error)),
@@ -94,7 +95,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     sessionId,
     limits,
     opened: sync.whenOpened,
-    mayExist: sync.mayExist,
+    outcome: sync.outcome,
   })
 
   const waiting = createWaitingCalls({ server, onError: options.onError, onFailure: outage.failed, noteStop })
@@ -209,6 +210,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
       outbox.add(receipts)
       await outbox.deliver()
     },
+    assertRunning,
     async confirm({ by, pendingCallId }) {
       assertRunning()
       if (by === 'local') return

@@ -103,8 +103,10 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
         return { salt: created.hash_salt, startedAt: created.session.created_at, fresh, inDoubt: [] }
       }
       const body = { holder_id: identity.holderId, takeover: options.takeover }
+      // Before it is taken from its holder: the plan of a session never changes.
+      const held = await transport.call('loadSession', { params, query: {} }, limits)
+      if (held.session.compiled_hash !== options.compiled.hash) throw otherPlan(identity.sessionId)
       const recovered = await transport.call('recoverSession', { params, body }, limits)
-      if (recovered.session.compiled_hash !== options.compiled.hash) throw otherPlan(identity.sessionId)
       learnSession(recovered)
       const { hash_salt: salt, session, in_doubt: inDoubt } = recovered
       return { salt, startedAt: session.created_at, fresh: false, inDoubt }

@@ -4,7 +4,7 @@ import { messageOf, type Report } from '../../base/diagnostics.js'
 import { singleFlight } from '../../base/single-flight.js'
 import type { PreflightRequest, PreflightResult } from '../authority.js'
 import { type CallLimits, ServiceFailure, ServiceRefusal, ServiceThrottled } from '../transport.js'
-import type { ClientStateHolder } from './client-state.js'
+import type { ClientState, ClientStateHolder } from './client-state.js'
 import type { Controls } from './controls.js'
 import { type OnInDoubt, receiptInDoubt, resolveInDoubt } from './in-doubt.js'
 import type { ReceiptOutbox } from './receipt-outbox.js'
@@ -17,8 +17,8 @@ export interface ServerSync {
   open(): Promise<void>
   /** Resolves to true once the session exists on the server, to false when it could not be opened. */
   whenOpened(): Promise<boolean>
-  /** Resolves to true unless the server has no such session, as far as this client knows: the answer to its create may be lost. */
-  mayExist(): Promise<boolean>
+  /** What has become of the opening, once none is under way. */
+  outcome(): Promise<ClientState['session']>
   /** Catches up with the server, then has the request prepared. Throws what the transport throws. */
   preflight(request: PreflightRequest): Promise<PreflightResult>
   /** Calls that an earlier holder left behind, and whose outcome is not known. */
@@ -153,9 +153,9 @@ export function createServerSync(options: ServerSyncOptions): ServerSync {
       await opening.underWay()?.catch(() => {})
       return isOpen()
     },
-    async mayExist() {
+    async outcome() {
       await opening.underWay()?.catch(() => {})
-      return client.now().session !== 'unopened'
+      return client.now().session
     },
     async preflight(request) {
       for (let caughtUp = 0; ; caughtUp++) {
