@@ -66,7 +66,7 @@ export const serverSabotages: Bugs = {
     },
     {
       breaks: 'state.prepared-request.repeated',
-      from: '    if (found.consumedAt !== null) return alreadyProposed(loaded, body)\n',
+      from: '    if (found.consumedAt !== null) return alreadyProposed(loaded, body, hashOfSent)\n',
       to: '',
     },
   ],
