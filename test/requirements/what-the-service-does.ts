@@ -47,6 +47,8 @@ export const whatTheServiceDoes = {
   'scale.rolling-upgrade':
     'Instances can be replaced one after another under load: the retries of the SDK cure whatever fails meanwhile, and nothing is lost or done twice',
   'scale.drain': 'An instance that gets SIGTERM serves on for COUNTERSIGN_DRAIN_SECONDS while /readyz says that it is not ready, and closes its port only then',
+  'scale.index-ahead':
+    'The service goes on writing while an upgrade builds an index of a table in use; a build that was interrupted is done again by the next start',
   'scale.flat': 'Counting a minute, counting agents, searching sessions and listing calls read what they are about, not all that is stored',
   'scale.soak': 'A service that runs turns, kills, captures, pages and jobs for hours has as much memory in the last quarter as in the second',
   'scale.pgbouncer': 'The service works behind PgBouncer in transaction mode, with fewer connections to PostgreSQL than it opens',

@@ -155,6 +155,12 @@ export const serverSabotages: Bugs = {
       to: "and status <> 'ACTIVE' and created_at >= ${since} and agent is not null\n    group by 1",
     },
   ],
+  'packages/server/src/postgres/indexes-ahead.ts': [
+    { breaks: 'scale.index-ahead', from: '`create index concurrently if', to: '`create index if' },
+  ],
+  'packages/server/src/postgres/migrate.ts': [
+    { breaks: 'scale.index-ahead', from: '  await dropUnfinishedIndexes(tx, text)\n', to: '' },
+  ],
   'packages/server/src/store/dashboard/session-list.ts': [
     {
       breaks: 'scale.flat',

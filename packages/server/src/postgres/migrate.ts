@@ -1,16 +1,21 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { isPooled } from '../base/database-address.js'
 import { begin } from './begin.js'
 import { connect, takeTime } from './database.js'
 import { firstAnswer } from './first-answer.js'
-import type { Queryable, Tx } from './sql.js'
+import { buildIndexesAhead, dropUnfinishedIndexes, hasIndexesAhead } from './indexes-ahead.js'
+import type { Queryable, Sql, Tx } from './sql.js'
 
 export interface Migration {
   number: number
   name: string
   text: string
   checksum: string
+  /** Of an earlier text that made the same tables, in a line `-- replaces …`. */
+  replaces: string | null
 }
 
 /** Why a database cannot be used with this code. The message says what to do. */
@@ -21,20 +26,23 @@ export class MigrationError extends Error {
 /** An arbitrary number: the lock that only one migrating instance holds. */
 const MIGRATION_LOCK = 4_319_001
 const MIGRATION_LOCK_WAIT_MS = 120_000
+const LOCK_RETRY_MS = 200
 
 /** The folder of this code's migrations. */
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
 /**
- * Brings the database to the version of this code, in one transaction, and returns the numbers it applied.
- * Instances that start at once wait for each other. A database newer than the code is refused. `upTo` stops at an
- * earlier version, to restore a backup that it made.
+ * Brings the database to the version of this code, in one transaction, and returns the numbers it applied. Indexes of
+ * tables in use are built before it. Instances that start at once wait for each other. A database newer than the code is
+ * refused. `upTo` stops at an earlier version, to restore a backup that it made.
  */
 export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.POSITIVE_INFINITY): Promise<number[]> {
   const migrations = (await readMigrations(folder)).filter(({ number }) => number <= upTo)
   const sql = connect({ url, statementTimeoutMs: 0, lockTimeoutMs: MIGRATION_LOCK_WAIT_MS }, { max: 1 })
   try {
     await firstAnswer(sql)
+    // PgBouncer keeps no lock beyond a transaction: behind it, migrations build their indexes themselves.
+    if (!isPooled(url) && !(await holdsNothing(sql))) await prepare(sql, migrations)
     const applied: number[] = []
     await begin(sql, async (tx) => {
       await takeTime(tx, MIGRATION_LOCK_WAIT_MS)
@@ -49,6 +57,27 @@ export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.PO
     return applied
   } finally {
     await sql.end({ timeout: 5 })
+  }
+}
+
+/** Builds what can be built while others write. Another instance may have done so before this one has the lock. */
+async function prepare(sql: Sql, migrations: readonly Migration[]): Promise<void> {
+  const pending = async () => pendingMigrations(migrations, await loadApplied(sql))
+  if (!hasIndexesAhead(await pending())) return
+  await lockAlone(sql)
+  await buildIndexesAhead(sql, await pending())
+}
+
+/**
+ * Until the connection ends. Asked again and again: an index that is built beside writes waits for every statement that
+ * has begun before, and so would wait for one that waits for this lock.
+ */
+async function lockAlone(sql: Sql): Promise<void> {
+  await sql`set lock_timeout = 0`
+  for (;;) {
+    const [row] = await sql<{ held: boolean }[]>`select pg_try_advisory_lock(${MIGRATION_LOCK}) as held`
+    if (row?.held) return
+    await setTimeout(LOCK_RETRY_MS)
   }
 }
 
@@ -84,7 +113,9 @@ async function readMigration(folder: string, file: string): Promise<Migration> {
   const match = /^([0-9]{4})_([a-z0-9_]+)\.sql$/.exec(file)
   if (!match?.[1] || !match[2]) throw new MigrationError(`${file}: a migration is named 0001_what_it_makes.sql`)
   const text = await readFile(`${folder}/${file}`, 'utf8')
-  return { number: Number(match[1]), name: match[2], text, checksum: createHash('sha256').update(text).digest('hex') }
+  const checksum = createHash('sha256').update(text).digest('hex')
+  const replaces = /^-- replaces ([0-9a-f]{64})$/m.exec(text)?.[1] ?? null
+  return { number: Number(match[1]), name: match[2], text, checksum, replaces }
 }
 
 interface AppliedMigration {
@@ -110,7 +141,7 @@ export function pendingMigrations(known: readonly Migration[], applied: readonly
           `and the newest known here is ${known.at(-1)?.number ?? 0}. Start the newer version, or restore a backup.`,
       )
     }
-    if (migration.checksum !== row.checksum) {
+    if (migration.checksum !== row.checksum && migration.replaces !== row.checksum) {
       throw new MigrationError(
         `migration ${row.number} (${row.name}) was changed after it was applied to this database. ` +
           'Restore the file as it was released, and put the change into a new migration.',
@@ -131,11 +162,12 @@ async function createMigrationTable(tx: Tx): Promise<void> {
     )`
 }
 
-async function loadApplied(tx: Tx): Promise<AppliedMigration[]> {
+async function loadApplied(tx: Queryable): Promise<AppliedMigration[]> {
   return tx<AppliedMigration[]>`select number, name, checksum from schema_migrations order by number`
 }
 
 async function apply(tx: Tx, { number, name, text, checksum }: Migration): Promise<void> {
+  await dropUnfinishedIndexes(tx, text)
   await tx.unsafe(text)
   await tx`insert into schema_migrations (number, name, checksum) values (${number}, ${name}, ${checksum})`
 }
