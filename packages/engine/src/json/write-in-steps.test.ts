@@ -5,11 +5,17 @@ import { canonicalJson } from './canonical-json.js'
 import { saltedHash, saltedHashInSteps } from './hash.js'
 import { canonicalJsonInSteps, stringifyInSteps } from './write-in-steps.js'
 
-const json = fc.jsonValue({ stringUnit: 'binary' })
+const small = fc.jsonValue({ stringUnit: 'binary' })
+/** Lists and objects that are too long to be written at once, and texts as long as a step. */
+const large = fc.record({
+  list: fc.array(small, { minLength: 60, maxLength: 200 }),
+  object: fc.dictionary(fc.string({ unit: 'binary' }), small, { minKeys: 60, maxKeys: 100 }),
+  text: fc.string({ minLength: 1, maxLength: 20 }).map((text) => text.repeat(5_000)),
+})
 
 test('a value is written in steps as it is written at once', () => {
   fc.assert(
-    fc.property(json, (value) => {
+    fc.property(fc.oneof({ arbitrary: small, weight: 9 }, large), (value) => {
       const plain = JSON.parse(JSON.stringify(value))
       expect(runToEnd(stringifyInSteps(plain))).toBe(JSON.stringify(plain))
       expect(runToEnd(canonicalJsonInSteps(plain))).toBe(canonicalJson(plain))
