@@ -1,5 +1,5 @@
 import { holdsNul, parseStrictJsonInSteps, type Steps, type StrictJson } from '@countersign/engine'
-import { type JsonValue, LIMITS, type Route } from '@countersign/protocol'
+import { type JsonValue, LIMITS, ROUTES, type Route } from '@countersign/protocol'
 import { z } from 'zod'
 import { ApiError } from '../base/api-error.js'
 import { measureJson } from './measure-json.js'
@@ -59,6 +59,12 @@ export function checked(schema: z.ZodType, value: unknown, where: 'path' | 'quer
   }))
   const first = errors[0]
   throw new ApiError('INVALID_REQUEST', { detail: `${first?.path}: ${first?.message}`, errors })
+}
+
+/** A large shape takes a tenth of a second to compile. At the start, nobody waits for it. */
+export function warmShapes(): void {
+  const routes: readonly Route[] = Object.values(ROUTES)
+  for (const { body } of routes) if (body !== undefined) compiled(body)
 }
 
 /** Code made from each shape when it is first asked for: what it refuses, the shape itself is asked about. */

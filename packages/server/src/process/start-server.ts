@@ -9,6 +9,7 @@ import { createMetrics, type Metrics } from '../base/metrics.js'
 import { warmPolicies } from '../base/policy.js'
 import { createCaptureRecorder } from '../captures/capture-recorder.js'
 import { createOfferedMemory } from '../captures/offered-memory.js'
+import { warmShapes } from '../context/json-body.js'
 import { createPlanCache } from '../context/plan-cache.js'
 import { createSessionCache } from '../context/session-cache.js'
 import { createTaskThread, REQUEST_THREAD_LIMITS } from '../context/tasks.js'
@@ -82,7 +83,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
       undo.push(postgres.stop)
       databaseUrl = postgres.url
     }
-    const [applied] = await Promise.all([migrate(databaseUrl), warmPolicies(), warmPages()])
+    const [applied] = await Promise.all([migrate(databaseUrl), warmPolicies(), warmPages(), warmShapes()])
     if (applied.length > 0) say(`the database schema is now at version ${applied.at(-1)}`)
     const runtime = createRuntime(config, databaseUrl, { ...options, log })
     undo.push(runtime.close)
