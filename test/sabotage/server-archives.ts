@@ -2,6 +2,21 @@ import type { Bugs } from './sabotages.js'
 
 /** How sessions are moved into files, and back. */
 export const archiveSabotages: Bugs = {
+  'packages/server/src/archives/unfinished-files.ts': [
+    {
+      breaks: 'archive.leftover-replaced',
+      from: "    if (fate === 'replaced') await rm(file, { force: true })\n",
+      to: '',
+    },
+    {
+      breaks: 'archive.leftover-replaced',
+      from: 'if (found === null) isReplaced = false',
+      to: 'if (found === null) continue',
+    },
+  ],
+  'packages/cli/src/api/fetch-ledger.ts': [
+    { breaks: 'archive.answer', from: 'status !== 404 || isArchived', to: 'status !== 404' },
+  ],
   'packages/server/src/archives/archive-sessions.ts': [
     {
       breaks: 'archive.nothing-lost',
@@ -12,12 +27,12 @@ export const archiveSabotages: Bugs = {
       breaks: 'archive.interrupted',
       from: `  await publish(draft, file)
   await onWritten?.(file, batch.sessionIds.length)
-  if (await removeRows(sql, batch, checked, \`\${folderOf(batch.tenantId)}/\${name}\`)) return 'removed'
+  if (await removeRows(sql, batch, checked, \`\${folderOf(batch.tenantId)}/\${name}\`)) {
 `,
       to: `  const isRemoved = await removeRows(sql, batch, checked, \`\${folderOf(batch.tenantId)}/\${name}\`)
   await publish(draft, file)
   await onWritten?.(file, batch.sessionIds.length)
-  if (isRemoved) return 'removed'
+  if (isRemoved) {
 `,
     },
     { breaks: 'archive.unchanged-rows-only', from: '!== digest) throw', to: "=== '') throw" },

@@ -17,6 +17,8 @@ export const archive = {
     'Whoever reads a ledger, its proof or its timeline while it is archived gets all of it, or is told that it was archived; nobody takes it for broken',
   'archive.unchanged-rows-only':
     'A session that is written to, or whose content is erased, while it is archived is not removed as it was before, and no file that holds what was erased is left',
+  'archive.leftover-replaced':
+    'The file of a killed run, whose sessions were changed or erased before the next run, is gone after that run; a file that a session is in, or that somebody else put there, stays',
   'archive.two-runs': 'Two runs at once archive each session once, and no request waits for them',
   'archive.broken-stays':
     'A session whose ledger does not hold stays in the database and is named; those beside it are archived',

@@ -20,7 +20,7 @@ import { type GovernedSession, openSession } from '../../support/runtime/governe
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
 import { join as joinWorkflow, offer, openWorkflow, PAYMENTS, pay, settle } from '../../support/runtime/workflow.js'
 
-const { runtime, owner, api } = await withOwnedRuntime()
+const { runtime, owner, key, api } = await withOwnedRuntime()
 const [{ parts }] = runtime.instances
 const tenantId = (await owner.call('me', {})).body.user.tenant_id
 const folder = await mkdtemp(join(tmpdir(), 'countersign-archive-'))
@@ -285,6 +285,35 @@ proves('archive.unchanged-rows-only', async () => {
   expect(/\["content",\{[^\n]*"session_id":"beside"/.test(text)).toBe(true)
 })
 
+proves('archive.leftover-replaced', async () => {
+  await ended('left')
+  await ended('left-beside', { acts: false })
+  const inFolder = async () => (await readdir(join(folder, tenantId)).catch(() => [])).sort()
+  const had = await inFolder()
+  const stop = () => Promise.reject(new Error('killed'))
+  await expect(archiveSessions(operator, what({ onWritten: stop }))).rejects.toThrow('killed')
+  const [leftover = '', ...marks] = (await inFolder()).filter((name) => !had.includes(name))
+  expect(marks).toEqual([`${leftover}.unfinished`])
+  const text = async (name: string) => gunzipSync(await readFile(join(folder, tenantId, name))).toString()
+  expect(await text(leftover)).toMatch(/\["content",\{[^\n]*"session_id":"left"/)
+  expect((await owner.call('eraseContent', { params: { session_id: 'left' } })).status).toBe(200)
+  // Nothing is old enough: the sessions are still in the database, and the file waits.
+  await archiveSessions(operator, what({ before: new Date('2019-01-01T00:00:00Z') }))
+  expect(await inFolder()).toEqual([...had, leftover, ...marks].sort())
+  await archiveOne()
+  const left = (await inFolder()).filter((name) => !had.includes(name))
+  expect([left.length, left.includes(leftover)]).toEqual([1, false])
+  expect(await text(left[0] ?? '')).not.toMatch(/\["content",\{[^\n]*"session_id":"left"/)
+})
+
+proves('archive.nothing-lost', 'a mark beside a file that is needed goes, and the file stays', async () => {
+  await ended('marked', { acts: false })
+  const file = await archiveOne()
+  await writeFile(`${file}.unfinished`, '')
+  await archiveSessions(operator, what())
+  expect([existsSync(file), existsSync(`${file}.unfinished`)]).toEqual([true, false])
+})
+
 proves('archive.two-runs', async () => {
   for (const id of ['t-1', 't-2', 't-3']) await ended(id, { acts: false })
   const live = await openSession(api, { session_id: 'live' })
@@ -419,6 +448,9 @@ proves('archive.answer', async () => {
   expect((await owner.call('loadProof', { params })).body).toMatchObject(says)
   expect((await api.killSession({ params, body: {} })).problem).toMatchObject(says)
   await expect(openSession(api, { session_id: 'asked' })).rejects.toThrow(/409.*SESSION_EXISTS.*archived on/)
+  const url = await runtime.instances[0].listen()
+  const reading = verify.run(['asked', '--url', url, '--key', key], { print: () => {}, note: () => {} })
+  await expect(reading).rejects.toThrow(/archived on .* countersign restore with the file \S+$/)
   const stranger = await runtime.api(runtime.key).loadSession({ params })
   expect(stranger.problem).toEqual(expect.not.objectContaining({ archived_at: expect.anything() }))
 })

@@ -31,6 +31,8 @@ export async function withAgentAndRuntime(
 interface WithOwnedRuntime extends WithRuntime {
   /** Signed up, verified and signed in, with the highest quota. `api` calls by the owner's key. */
   readonly owner: Person
+  /** The owner's. */
+  readonly key: string
 }
 
 /** The same with the account of one person. */
@@ -42,5 +44,5 @@ export async function withOwnedRuntime(options: RuntimeOptions = {}): Promise<Wi
   await runtime.sql`update tenants set quota = 'scale' where tenant_id = ${body.user.tenant_id}`
   await runtime.instances[0].parts.accounts.mail.idle()
   await owner.call('verifyEmail', { body: { token: mailbox.tokenFor(owner.email) } })
-  return { runtime, owner, api: runtime.api(body.api_key) }
+  return { runtime, owner, key: body.api_key, api: runtime.api(body.api_key) }
 }

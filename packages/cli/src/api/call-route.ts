@@ -23,11 +23,14 @@ export class RefusedError extends Error {
   readonly problems: readonly string[]
   /** Null when there was no answer. */
   readonly status: number | null
+  /** What was asked for is in a file, which the message names. */
+  readonly isArchived: boolean
 
-  constructor(message: string, problems: readonly string[], status: number | null = null) {
+  constructor(message: string, problems: readonly string[], status: number | null = null, isArchived = false) {
     super(message)
     this.problems = problems
     this.status = status
+    this.isArchived = isArchived
   }
 }
 
@@ -92,14 +95,19 @@ export async function askRoute<Name extends RouteName>(
 }
 
 function refusal(url: string, status: number, body: unknown): RefusedError {
-  const { code, title, detail, problems } = (typeof body === 'object' && body !== null ? body : {}) as Record<
-    string,
-    unknown
-  >
+  const { code, title, detail, problems, archived_at } = (
+    typeof body === 'object' && body !== null ? body : {}
+  ) as Record<string, unknown>
   const why = [title, detail].filter((part) => typeof part === 'string').join(': ') || 'the answer could not be read'
   const list = Array.isArray(problems) ? problems.filter((problem) => typeof problem === 'string') : []
-  const fix = fixFor(status, code)
-  return new RefusedError(`${url} answered ${status}: ${why}${fix === null ? '' : `: ${fix}`}`, list, status)
+  const isArchived = archived_at !== undefined
+  const fix = isArchived ? null : fixFor(status, code)
+  return new RefusedError(
+    `${url} answered ${status}: ${why}${fix === null ? '' : `: ${fix}`}`,
+    list,
+    status,
+    isArchived,
+  )
 }
 
 /** The error for a host with several addresses has no message of its own. */

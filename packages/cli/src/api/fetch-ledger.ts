@@ -49,9 +49,13 @@ async function fetchPage<Name extends keyof Exports>(
   }
 }
 
-/** A 404 also means that the id is of the other kind, or of another tenant than the key. */
-function hintFor404({ status }: RefusedError, route: keyof Exports, params: Record<string, string>): string {
-  if (status !== 404) return ''
+/** A 404 also means that the id is of the other kind, or of another tenant than the key. Of what was archived it says enough. */
+function hintFor404(
+  { status, isArchived }: RefusedError,
+  route: keyof Exports,
+  params: Record<string, string>,
+): string {
+  if (status !== 404 || isArchived) return ''
   return route === 'exportEvents'
     ? `. This tenant has no session ${params.session_id}; for a workflow, add --workflow`
     : `. This tenant has no workflow ${params.workflow_id}; for a session, leave out --workflow`

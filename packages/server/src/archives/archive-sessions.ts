@@ -25,6 +25,7 @@ import { insertAuditEntry } from '../store/audit.js'
 import { readClock } from '../store/clock.js'
 import { ArchiveError, type ArchiveHeader, archiveLines, digestOf, publish, writeDraft } from './archive-file.js'
 import { type CheckedArchive, type CheckedLedger, checkArchive } from './check-archive.js'
+import { finish, mark, removeReplaced } from './unfinished-files.js'
 
 /**
  * Sessions that ended later stay: the dashboard counts and lists the last 30 days from their rows, and what else refers to a
@@ -66,7 +67,7 @@ export async function archiveSessions(sql: Sql, options: ArchiveOptions): Promis
   let after: ArchivePosition | null = null
   for (let tries = 1; ; ) {
     const page = await nextBatch(sql, options, { after, skipped })
-    if (page === null) return done
+    if (page === null) break
     const { batch } = page
     if (batch.sessionIds.length > 0) {
       const outcome = await archiveBatch(sql, batch, { ...options, header })
@@ -90,6 +91,8 @@ export async function archiveSessions(sql: Sql, options: ArchiveOptions): Promis
     after = page.last
     tries = 1
   }
+  await removeReplaced(sql, options.tenantId, join(options.folder, folderOf(options.tenantId)))
+  return done
 }
 
 function requireOld(before: Date, now: Date): void {
@@ -170,12 +173,17 @@ async function archiveBatch(
   }
   const name = `${checked.digest.slice(0, 32)}.archive.gz`
   const file = join(into, name)
+  await mark(file)
   await publish(draft, file)
   await onWritten?.(file, batch.sessionIds.length)
-  if (await removeRows(sql, batch, checked, `${folderOf(batch.tenantId)}/${name}`)) return 'removed'
+  if (await removeRows(sql, batch, checked, `${folderOf(batch.tenantId)}/${name}`)) {
+    await finish(file)
+    return 'removed'
+  }
   // Another run may have written the same file, and removed the rows.
   if (!(await isFileNeeded(sql, { ...batch, ids: idsOf(batch), digest: checked.digest })))
     await rm(file, { force: true })
+  await finish(file)
   return 'changed'
 }
 
