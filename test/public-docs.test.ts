@@ -7,7 +7,8 @@ import type {
   Decision,
   ReplayOptions,
 } from '@countersign/sdk'
-import { describe, expect, expectTypeOf, test } from 'vitest'
+import { describe, expect, expectTypeOf } from 'vitest'
+import { proves } from './support/proves.js'
 
 const SDK = 'packages/sdk/src'
 
@@ -21,12 +22,14 @@ const exported = [
 
 describe.each(exported)('$file', ({ file, names }) => {
   const lines = readFileSync(file, 'utf8').split('\n')
-  test.each(names)('%s and its members have TSDoc', (name) => {
-    expect(undocumented(lines, name)).toEqual([])
-  })
+  for (const name of names) {
+    proves('sdk.types.documented', `${name} and its members have TSDoc`, () => {
+      expect(undocumented(lines, name)).toEqual([])
+    })
+  }
 })
 
-test('the types that options and errors are made of can be imported from the SDK', () => {
+proves('sdk.types.exported', () => {
   type Ask = NonNullable<ReplayOptions['onCheckpoint']>
   expectTypeOf<Parameters<Ask>[0]>().toEqualTypeOf<ApprovalRequest>()
   expectTypeOf<Awaited<ReturnType<Ask>>>().toEqualTypeOf<ApprovalResponse>()

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
-import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, type TestContext } from 'vitest'
 import { root } from '../support/files/tracked-files.js'
 import { buildOnce } from '../support/process/command-line.js'
+import { proves } from '../support/proves.js'
 import { exportOf } from '../support/runtime/ledger-export.js'
 import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
 
@@ -110,20 +111,20 @@ describe.skipIf(skipped !== null)(
 console.log(await main(${JSON.stringify({ url, key: runtime.key })}))\n`,
       )
 
-    test('Bun', async (context) => {
+    proves('sdk.runtimes', 'Bun', async (context) => {
       const bun = install('bun', context)
       writeMain()
       await expectGoverned((await run(bun, ['main.mjs'], { cwd: folder })).stdout)
     })
 
-    test('Deno', async (context) => {
+    proves('sdk.runtimes', 'Deno', async (context) => {
       const deno = install('deno', context)
       writeMain()
       const args = ['run', '--allow-all', '--no-lock', 'main.mjs']
       await expectGoverned((await run(deno, args, { cwd: folder })).stdout)
     })
 
-    test('Workers, where no code may be generated', async (context) => {
+    proves('sdk.runtimes', 'Workers, where no code may be generated', async (context) => {
       const workerd = install('workerd', context)
       const port = await freePort()
       writeFileSync(
