@@ -1,12 +1,13 @@
 // npm run bench -- growth [STEPS] [SESSIONS]: does a turn cost more in a long session, or in a large database?
 // `step_ratio` is the time of a turn at step 10,000 divided by the time of the first steps of a session.
 // `sessions_ratio` is the time on a database with 100,000 sessions divided by the time on one with a few.
-// `rss_growth_mb` is the growth of the server's memory from step 2,000, when everything is warm, to step 10,000. What
-// is compared alternates, so that noise affects both sides alike.
+// `rss_growth_mb` is the growth of the server's memory from step 2,000, when everything is warm, to step 10,000, without
+// garbage. What is compared alternates, so that noise affects both sides alike.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { startEmbeddedPostgres } from '@countersign/server'
 import postgres from 'postgres'
 import { startBenchServer } from './support/bench-server.js'
@@ -118,7 +119,10 @@ async function storeSessions(count: number): Promise<void> {
   await sql.end()
 }
 
+/** Without garbage, which V8 leaves for minutes: it gives the memory back in the seconds after it has collected it. */
 async function rssMb(pid: number): Promise<number> {
+  process.kill(pid, 'SIGUSR2')
+  await setTimeout(5_000)
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024
 }

@@ -5,6 +5,7 @@ import type { Order } from './cycle-client.js'
 import type { Measured } from './governed-cycles.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
+const COLLECT = new URL('./collect-garbage.mjs', import.meta.url).href
 const HIGH = JSON.stringify({ scale: { write: 1e8, read: 1e8, evidence: 1e8 } })
 
 export interface BenchServer {
@@ -14,13 +15,17 @@ export interface BenchServer {
   stop(): Promise<void>
 }
 
-/** The service as a user starts it, in its own process, with limits that are never reached. */
+/** The service as a user starts it, in its own process, with limits that are never reached. SIGUSR2 collects its garbage. */
 export async function startBenchServer(databaseUrl: string): Promise<BenchServer> {
   const { key } = await createTenant('bench', 'scale', readConfig({ DATABASE_URL: databaseUrl }))
-  const child = spawn(process.execPath, [`${root}packages/cli/dist/main.js`, 'start', '--port', '0'], {
-    env: { ...process.env, DATABASE_URL: databaseUrl, COUNTERSIGN_QUOTAS: HIGH, COUNTERSIGN_LOG_LEVEL: 'warn' },
-    stdio: ['ignore', 'inherit', 'pipe'],
-  })
+  const child = spawn(
+    process.execPath,
+    ['--import', COLLECT, `${root}packages/cli/dist/main.js`, 'start', '--port', '0'],
+    {
+      env: { ...process.env, DATABASE_URL: databaseUrl, COUNTERSIGN_QUOTAS: HIGH, COUNTERSIGN_LOG_LEVEL: 'warn' },
+      stdio: ['ignore', 'inherit', 'pipe'],
+    },
+  )
   const url = await new Promise<string>((done, fail) => {
     let output = ''
     child.stderr.on('data', (chunk: Buffer) => {
