@@ -1,6 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import { afterAll, expect } from 'vitest'
-import { TaskFailed } from '../../../packages/server/src/base/worker-thread.js'
+import { TaskFailed } from '../../../packages/server/src/base/work/worker-thread.js'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
 import { createTaskThread, type TaskThread } from '../../../packages/server/src/context/tasks.js'
 import { batchOf, capturesOf, mailConversation } from '../../support/data/captures.js'

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { TaskFailed } from '../../../packages/server/src/base/worker-thread.js'
+import { TaskFailed } from '../../../packages/server/src/base/work/worker-thread.js'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
 import { createTaskThread, type TaskThread } from '../../../packages/server/src/context/tasks.js'
 import { JOBS } from '../../../packages/server/src/process/jobs/jobs.js'

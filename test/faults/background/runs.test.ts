@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, expect, test } from 'vitest'
-import { TaskFailed } from '../../../packages/server/src/base/worker-thread.js'
+import { TaskFailed } from '../../../packages/server/src/base/work/worker-thread.js'
 import { createTaskThread, type TaskThread } from '../../../packages/server/src/context/tasks.js'
 import { judgeWaitingRun } from '../../../packages/server/src/runs/judge-run.js'
 import { batchOf, mailConversation } from '../../support/data/captures.js'

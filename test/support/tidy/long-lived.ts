@@ -2,12 +2,12 @@ import { type Check, isTest, type Source, shipped } from './project.js'
 
 /** Files that keep something beyond a request outside of the table of memories, and what bounds it there. */
 export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
-  'base/fair-queue.ts': 'by the number of works that may wait, in all and for one owner',
+  'base/work/fair-queue.ts': 'by the number of works that may wait, in all and for one owner',
   'base/iso-time.ts': '256 minutes',
   'base/lasting-trouble.ts': 'one text for each of the jobs',
   'base/metrics.ts': '1,000 series for each metric',
   'base/stored-path.ts': 'goes with the plan that it belongs to',
-  'base/in-turns.ts': 'owners of works since the thread was last free, which have a share of it each',
+  'base/work/in-turns.ts': 'owners of works since the thread was last free, which have a share of it each',
   'change/judge-in-turn.ts': 'a number for each plan in memory: it holds its keys weakly',
   'captures/capture-recorder.ts': 'counted in the memory captures',
   'captures/learn-captures.ts': 'one name for each database',

@@ -1,7 +1,7 @@
 import { LIMITS } from '@countersign/protocol'
 import { makeId } from '../base/crypto/secrets.js'
-import { JOBS_SHARE, MAX_ATTEMPTS, whileRenewing } from '../base/piece-of-work.js'
-import { TaskFailed } from '../base/worker-thread.js'
+import { JOBS_SHARE, MAX_ATTEMPTS, whileRenewing } from '../base/work/piece-of-work.js'
+import { TaskFailed } from '../base/work/worker-thread.js'
 import type { Services } from '../context/context.js'
 import {
   countLearnedTools,

@@ -1,8 +1,8 @@
 import { hashPlan, hashPlanInSteps, type Plan, preparePlanInSteps } from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
-import { turns, type WorkOwner } from '../base/in-turns.js'
 import type { Cache } from '../base/memory/cache.js'
 import { loadPolicyEvaluator } from '../base/policy.js'
+import { turns, type WorkOwner } from '../base/work/in-turns.js'
 import type { Queryable } from '../postgres/sql.js'
 import { findPlan } from '../store/governance/plans.js'
 

@@ -1,5 +1,5 @@
 import type { Outcome, Reply, Routes, RunReport, UnmatchedPolicy } from '@countersign/protocol'
-import { createWorkerThread, type ThreadLimits, type WorkerThread } from '../base/worker-thread.js'
+import { createWorkerThread, type ThreadLimits, type WorkerThread } from '../base/work/worker-thread.js'
 import type { CaptureTexts } from '../store/captures/captures.js'
 import type { LearnedToolChange, StoredOffer } from '../store/captures/learned-tools.js'
 import type { CapturedScope } from '../store/runs/runs.js'

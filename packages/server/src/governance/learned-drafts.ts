@@ -1,6 +1,6 @@
 import type { Draft, Steps } from '@countersign/engine'
 import { ApiError } from '../base/api-error.js'
-import { TaskFailed } from '../base/worker-thread.js'
+import { TaskFailed } from '../base/work/worker-thread.js'
 import type { Context } from '../context/context.js'
 import type { DraftedTools, ToolsToDraft } from '../context/tasks.js'
 import { inTurns } from '../context/work.js'

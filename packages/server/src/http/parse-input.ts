@@ -1,7 +1,7 @@
 import { runToEnd, type Steps } from '@countersign/engine'
 import { type Input, LIMITS, type Route } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { asOneStep } from '../base/in-turns.js'
+import { asOneStep } from '../base/work/in-turns.js'
 import type { HttpRequest } from '../context/http-request.js'
 import { checked, parsedBytes, readJson } from '../context/json-body.js'
 import { inOwedTurns, isLong } from '../context/work.js'

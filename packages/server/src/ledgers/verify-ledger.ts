@@ -1,6 +1,6 @@
 import { contradictionOf, createExportCheck, type Steps, signedHeadProblem } from '@countersign/engine'
 import type { ChainedEvent, JsonValue, LedgerBody, LedgerHead, SignedHead } from '@countersign/protocol'
-import { createFairGate } from '../base/fair-gate.js'
+import { createFairGate } from '../base/work/fair-gate.js'
 import type { LoadedSession } from '../change/change-session.js'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../context/work.js'

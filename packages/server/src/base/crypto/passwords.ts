@@ -1,5 +1,5 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
-import { createFairQueue, type Waiting } from '../fair-queue.js'
+import { createFairQueue, type Waiting } from '../work/fair-queue.js'
 
 export interface PasswordOptions {
   /** log2 of scrypt's N. 17 is today's recommendation (0.4 s, 128 MiB); tests use less. */

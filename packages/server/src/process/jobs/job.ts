@@ -1,4 +1,4 @@
-import { JOBS_SHARE } from '../../base/piece-of-work.js'
+import { JOBS_SHARE } from '../../base/work/piece-of-work.js'
 import type { Services } from '../../context/context.js'
 import type { Tx } from '../../postgres/sql.js'
 import { claimJob } from '../../store/jobs.js'

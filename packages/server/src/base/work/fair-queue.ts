@@ -1,4 +1,4 @@
-import { ApiError } from './api-error.js'
+import { ApiError } from '../api-error.js'
 
 export interface FairQueueOptions {
   /** What waits, for the person who is refused: "plans and drafts of this tenant". */

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { ApiError } from './api-error.js'
+import { ApiError } from '../api-error.js'
 import { createFairQueue, type Waiting } from './fair-queue.js'
 
 /** A task did not come to an end: it threw, took too long, or needed too much memory. The message says which. */
