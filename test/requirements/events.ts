@@ -31,6 +31,9 @@ export const events = {
   'learn.doubtful':
     'A captured session in which a source rule would stop a call and a call is unusual, judged by what was learned without it, teaches nothing, and the draft names it',
   'learn.orders': 'Where texts often tell their reader what to do, one that does so more than ever still asks',
+  'learn.passages': 'Turns of phrase that tell a reader what to do count by the passage in which they stand together, not by the length of a text',
+  'learn.spelling': 'What the user’s words name does not depend on how the name of a tool is spelled, nor on the server that a host writes before it',
+  'learn.formats': 'What is seen in a result does not depend on the format in which it is written, among those that are read',
   'learn.rates':
     'A learned plan states how many of its own captured requests it would have blocked and asked about, each judged by what was learned without it',
   'learn.rates.shown': 'A draft made of captures shows the rates that it measured and takes the share of questions that the person chooses',

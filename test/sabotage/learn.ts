@@ -52,7 +52,12 @@ export const learnSabotages: Bugs = {
       from: 'return known < READABLE_SHARE * (words.length + unspaced / 2) ? UNREADABLE : count',
       to: 'return count',
     },
+    { breaks: 'learn.passages', from: 'const PASSAGE = 1_000', to: 'const PASSAGE = 1_000_000' },
   ],
+  'packages/engine/src/flows/argument-words.ts': [
+    { breaks: 'learn.spelling', from: "parts.slice(parts[0] === 'mcp' ? 2 : 1)", to: 'parts.slice(0)' },
+  ],
+  'packages/engine/src/flows/result-text.ts': [{ breaks: 'learn.formats', from: 'parseJsonLines(text) ?? ', to: '' }],
   'packages/engine/src/flows/request-words.ts': [
     { breaks: 'learn.witnesses', from: 'const SAME_REQUEST = 0.7', to: 'const SAME_REQUEST = 1.1' },
     { breaks: 'learn.any-key', from: '^ seeds[2])) >>> 8', to: '^ seeds[2])) >>> 28' },

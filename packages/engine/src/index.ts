@@ -69,7 +69,7 @@ export { describeContract } from './explain/describe-contract.js'
 export { diffPlans } from './explain/diff-plans.js'
 export type { PlanChange } from './explain/plan-change.js'
 export { flowOf } from './flows/flows.js'
-export { parseResultText } from './flows/read-result.js'
+export { parseResultText } from './flows/result-text.js'
 export { newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './flows/trail.js'
 export { canonicalJson } from './json/canonical-json.js'
 export {

@@ -8,6 +8,13 @@ export const wordsOf = (name: string): string[] =>
     .split(/[^a-z0-9]+/)
     .filter((word) => word !== '')
 
+/** The words of a tool's name, without the server that serves it: hosts write `mcp__server__tool` or `server__tool`. */
+export const toolWords = (tool: string): string[] => {
+  const parts = tool.split('__').filter((part) => part !== '')
+  const named = parts.slice(parts[0] === 'mcp' ? 2 : 1).join('_')
+  return wordsOf(named === '' ? tool : named)
+}
+
 /** Words in names of arguments that the model writes rather than looks up. */
 const WRITTEN = new Set(
   (

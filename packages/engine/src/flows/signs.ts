@@ -1,4 +1,4 @@
-import { wordsOf } from './argument-words.js'
+import { toolWords } from './argument-words.js'
 
 /** Words in a form that `delete`, `deletes`, `deleted` and `deleting` share. */
 export const stemOf = (word: string): string =>
@@ -79,27 +79,38 @@ issue bug problem ticket
 collaborator member people user person
 `)
 
-function synonyms(table: string): ReadonlyMap<string, readonly string[]> {
+/** The first word of a line by the others; any other word by all lines in which it stands. */
+function synonyms(table: string): {
+  readonly firsts: ReadonlySet<string>
+  readonly of: ReadonlyMap<string, Set<string>>
+} {
   const lines = table
     .trim()
     .split('\n')
     .map((line) => line.split(' ').map(stemOf))
-  return new Map(lines.map(([word, ...others]) => [word ?? '', others]))
+  const firsts = new Set(lines.map(([word = '']) => word))
+  const of = new Map(lines.map(([word = '', ...others]) => [word, new Set(others)]))
+  for (const line of lines) {
+    for (const word of line.filter((other) => !firsts.has(other)))
+      of.set(word, new Set([...(of.get(word) ?? []), ...line]))
+  }
+  return { firsts, of }
 }
 
 const LITTLE_WORDS = new Set('a an and by for from in into of on or the to through via with direct all'.split(' '))
 
 /** 0 if the user's words name the tool's deed and half of its objects, 1 for one of the two, 2 for neither. */
 export function mandateOf(tool: string, said: ReadonlySet<string>): 0 | 1 | 2 {
-  const words = wordsOf(tool).map(stemOf)
-  const at = Math.max(
-    0,
-    words.findIndex((word) => DEEDS.has(word)),
-  )
+  const words = toolWords(tool).map(stemOf)
+  const [first, known] = [
+    words.findIndex((word) => DEEDS.firsts.has(word)),
+    words.findIndex((word) => DEEDS.of.has(word)),
+  ]
+  const at = Math.max(0, first === -1 ? known : first)
   const deed = words[at]
   const objects = words.filter((word, index) => index !== at && !LITTLE_WORDS.has(word))
-  const isNamed = (word: string, table: ReadonlyMap<string, readonly string[]>) =>
-    said.has(word) || (table.get(word) ?? []).some((other) => said.has(other))
+  const isNamed = (word: string, { of }: ReturnType<typeof synonyms>) =>
+    said.has(word) || [...(of.get(word) ?? [])].some((other) => said.has(other))
   const namesDeed = deed !== undefined && isNamed(deed, DEEDS)
   const named = objects.filter((word) => isNamed(word, THINGS)).length
   const namesObject = named * 2 >= objects.length
@@ -141,11 +152,14 @@ const UNREADABLE = 3
 /** Looked at of one text, from its beginning and from its end. */
 const LOOKED_AT = 16_384
 
-/** How many turns of phrase tell the reader what to do. A long text in another language counts as full of them. */
+/**
+ * How many turns of phrase in one passage tell the reader what to do: a long text has some of them here and there. A
+ * long text in another language counts as full of them.
+ */
 export function imperativesIn(text: string): number {
   const seen = text.length <= 2 * LOOKED_AT ? text : `${text.slice(0, LOOKED_AT)} ${text.slice(-LOOKED_AT)}`
   const lower = seen.toLowerCase()
-  const count = IMPERATIVES.filter((phrase) => lower.includes(phrase)).length
+  const count = mostInPassage(lower)
   if (count >= UNREADABLE) return count
   if (!isLanguage(lower)) return count
   const words = lower.match(LETTERS) ?? []
@@ -153,6 +167,35 @@ export function imperativesIn(text: string): number {
   if (words.length + unspaced / 2 < READABLE_WORDS) return count
   const known = words.filter((word) => FUNCTION_WORDS.has(word)).length
   return known < READABLE_SHARE * (words.length + unspaced / 2) ? UNREADABLE : count
+}
+
+/** Characters that are read together: what one writer tells another stands in a few paragraphs. */
+const PASSAGE = 1_000
+
+/** The most distinct turns of phrase that begin within one passage. */
+function mostInPassage(text: string): number {
+  const found = IMPERATIVES.flatMap((phrase) => placesOf(phrase, text))
+  if (text.length <= PASSAGE) return new Set(found.map(({ phrase }) => phrase)).size
+  found.sort((a, b) => a.at - b.at)
+  const inside = new Map<string, number>()
+  let [most, first] = [0, 0]
+  for (const { phrase, at } of found) {
+    inside.set(phrase, (inside.get(phrase) ?? 0) + 1)
+    for (let left = found[first]; left !== undefined && left.at <= at - PASSAGE; left = found[++first]) {
+      const count = (inside.get(left.phrase) ?? 1) - 1
+      if (count > 0) inside.set(left.phrase, count)
+      else inside.delete(left.phrase)
+    }
+    most = Math.max(most, inside.size)
+  }
+  return most
+}
+
+function placesOf(phrase: string, text: string): { phrase: string; at: number }[] {
+  const places: { phrase: string; at: number }[] = []
+  for (let at = text.indexOf(phrase); at !== -1; at = text.indexOf(phrase, at + phrase.length))
+    places.push({ phrase, at })
+  return places
 }
 
 /** Listings, code and keys are no language, and tell nobody anything. */

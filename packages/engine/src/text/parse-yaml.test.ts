@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { compilePlan } from '../compile/compile-plan.js'
-import { parseResultText } from '../flows/read-result.js'
+import { parseResultText } from '../flows/result-text.js'
 import { parseYaml } from './parse-yaml.js'
 
 const DEEP: Readonly<Record<string, string>> = {
