@@ -13,7 +13,7 @@ import type { RecordedReplies } from '../../support/volume/record-replies.js'
 import { hostileRow, hostileTimeline } from './hostile.js'
 
 const RECORDED = readFileSync(new URL('recorded-replies.json', import.meta.url), 'utf8')
-const { at: RECORDED_AT, mainSession, details, plans, planDetails } = JSON.parse(RECORDED) as RecordedReplies
+const { at: RECORDED_AT, mainSession, details, plans, planDetails, learned } = JSON.parse(RECORDED) as RecordedReplies
 
 export const MAIN_SESSION = mainSession
 export const HOSTILE_SESSION = 'ses_hostile'
@@ -33,21 +33,8 @@ const draftThat = (fits: (detail: PlanDetail) => boolean): string =>
 export const DRAFT = draftThat(({ blockers }) => blockers.length === 0)
 export const BLOCKED_DRAFT = draftThat(({ blockers }) => blockers.length > 0)
 
-/** A learned plan in force, with the rates that it promised. */
-export const RATED_PLAN = plans.find(({ plan_id }) => planDetails[plan_id]?.rates != null)?.plan_id ?? ''
-
-/** As the service says it once the newest sessions asked more often than was promised. */
-function letDrift({ planDetails: details, overview }: RecordedReplies): void {
-  const detail = details[RATED_PLAN]
-  if (detail?.rates == null || detail.rates.measured === null) throw new Error('no learned plan in force was recorded')
-  const { agent, environment } = detail.plan
-  const drift =
-    '9 of the newest 20 sessions asked a person, where at most 10 % were expected: the agent does other work than was captured, or is under attack; look at those sessions, and draft the plan again if they are good'
-  const measured = { ...detail.rates.measured, sessions: 20, asked: 9, blocked: 1 }
-  Object.assign(detail.rates, { drift, measured, demoted: [{ rule: 'send_mail $.body', share: 0.125 }] })
-  for (const range of Object.values(overview))
-    range.drifting_plans.push({ plan_id: RATED_PLAN, agent, environment, drift })
-}
+/** A learned plan: a draft, and with `drifting` in force, after its sessions asked more often than it had promised. */
+export const LEARNED_PLAN = learned.draft.plan.plan_id
 
 type Asked<N extends RouteName> = Partial<Input<Routes[N]>>
 export type Fixtures = { [N in RouteName]?: (asked: Asked<N>) => Answer<Routes[N]> | number }
@@ -57,7 +44,7 @@ interface Options {
   readonly empty?: boolean
   readonly signedIn?: boolean
   readonly verified?: boolean
-  /** A learned plan asks more than it promised, and one of its rules was demoted. */
+  /** The learned plan was approved, and asks more than it promised. */
   readonly drifting?: boolean
 }
 
@@ -79,7 +66,8 @@ export function dashboardFixtures(
   { empty = false, signedIn = true, verified = true, drifting = false }: Options = {},
 ): Fixtures {
   const replies = repliesAt(now)
-  if (drifting) letDrift(replies)
+  replies.planDetails[LEARNED_PLAN] = drifting ? replies.learned.drifting : replies.learned.draft
+  if (drifting) Object.assign(replies.overview, replies.learned.overview)
   const held = { signedIn, verified, killed: new Set<string>(), workflowsKilled: new Set<string>() }
   const user = () => ({ ...replies.me.user, quota: 'team' as const, email_verified: held.verified })
   const rows: SessionRow[] = empty ? [] : [hostileRow(mainRow(replies), HOSTILE_SESSION), ...replies.sessions]

@@ -5,8 +5,8 @@ import {
   type dashboardFixtures,
   HOSTILE_SESSION,
   KEYS_SESSION,
+  LEARNED_PLAN,
   MAIN_SESSION,
-  RATED_PLAN,
   SOURCES_SESSION,
   UNANSWERED_SESSION,
 } from './fixtures.js'
@@ -101,7 +101,8 @@ export const PAGES: readonly PageCase[] = [
       await page.getByRole('button', { name: 'Save draft' }).waitFor()
     },
   },
-  { name: 'plan-drifting', path: `/plans/${RATED_PLAN}`, options: { drifting: true } },
+  { name: 'plan-learned', path: `/plans/${LEARNED_PLAN}` },
+  { name: 'plan-drifting', path: `/plans/${LEARNED_PLAN}`, options: { drifting: true } },
   { name: 'plan-blocked', path: `/plans/${BLOCKED_DRAFT}` },
   {
     name: 'playground',

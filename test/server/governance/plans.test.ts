@@ -236,6 +236,23 @@ describe('a plan', () => {
       from governance_plans, generate_series(1, 250) k where plan_id = ${planId}`
   }
 
+  test('has a note for a whole field that a rule trusts if sentences stood in it too, and for no other', async () => {
+    const files = [
+      {
+        file: 'contracts/read_note.yaml',
+        text: 'tool: read_note\nside_effect: read\ncolumns:\n  - { path: $.body, holds: [id, prose] }\n  - { path: $.owner, holds: [email] }\n',
+      },
+      {
+        file: 'contracts/send.yaml',
+        text: 'tool: send\nside_effect: write\nsources:\n  - { path: $.to, from: [{ result: read_note, path: $.body }, { result: read_note, path: $.owner }] }\n',
+      },
+    ]
+    const { body } = await api.submitPlan({ body: { ...scope('noted'), files } })
+    expect(body.advisories.filter(({ code }) => code === 'open_flow').map(({ message }) => message)).toEqual([
+      'send: $.to may be taken from cell $.body of the results of read_note, which whoever writes that text can choose',
+    ])
+  })
+
   test('is made of tools whatever they are called, also like the file of a session', async () => {
     const turns = ['session', 'Session', 'workflow'].map((name) => ({ name, args: { id: 'A-1' } }))
     await api.ingestCaptures(batchOf(capturesOf('odd-names', 'begin', turns)))

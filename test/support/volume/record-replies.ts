@@ -1,9 +1,10 @@
 import type { Answer, Input, RequestBody, RouteName, Routes } from '@countersign/protocol'
 import { EXAMPLE } from '../../../packages/dashboard/src/pages/playground/example.js'
 import type { Person } from '../runtime/person.js'
+import type { LearnedReplies } from './learned-plan.js'
 import { PAYEE } from './stories.js'
 
-type ReplyOf<N extends RouteName> = Answer<Routes[N]>
+export type ReplyOf<N extends RouteName> = Answer<Routes[N]>
 type Overviews = Record<NonNullable<Input<Routes['loadOverview']>['query']>['range'], ReplyOf<'loadOverview'>>
 
 /** What the service answered to the pages of the dashboard, for the page tests. */
@@ -37,13 +38,15 @@ export interface RecordedReplies {
   readonly proof: ReplyOf<'loadProof'>
   readonly exported: ReplyOf<'exportEventsByPerson'>
   readonly playground: ReplyOf<'judgePlayground'>
+  readonly learned: LearnedReplies
 }
 
 const RANGES = ['1h', '24h', '7d', '30d'] as const
 
-/** Asks for everything that the pages show. */
-export async function recordReplies(person: Person, mainSession: string): Promise<RecordedReplies> {
-  const ask = async <N extends RouteName>(
+/** Asks as a person does, and throws if that is refused. */
+export const askAs =
+  (person: Person) =>
+  async <N extends RouteName>(
     name: N,
     given: { params?: Record<string, string>; query?: Record<string, string>; body?: RequestBody<Routes[N]> } = {},
   ): Promise<ReplyOf<N>> => {
@@ -51,6 +54,18 @@ export async function recordReplies(person: Person, mainSession: string): Promis
     if (status >= 300) throw new Error(`${name} answered ${status}: ${text}`)
     return body as ReplyOf<N>
   }
+
+export async function loadOverviews(person: Person): Promise<Overviews> {
+  const found = RANGES.map(async (range) => [range, await askAs(person)('loadOverview', { query: { range } })])
+  return Object.fromEntries(await Promise.all(found)) as Overviews
+}
+
+/** Asks for everything that the pages show, but for a learned plan. */
+export async function recordReplies(
+  person: Person,
+  mainSession: string,
+): Promise<Omit<RecordedReplies, 'learned' | 'at'>> {
+  const ask = askAs(person)
   const all = async <N extends 'listSessions' | 'listCalls' | 'listAudit' | 'listWorkflows' | 'listPlans' | 'listRuns'>(
     name: N,
     query: Record<string, string> = {},
@@ -77,10 +92,9 @@ export async function recordReplies(person: Person, mainSession: string): Promis
   const plans = await all('listPlans')
   const runs = await all('listRuns')
   return {
-    at: new Date().toISOString(),
     mainSession,
     me: await ask('me'),
-    overview: (await byId(RANGES, (range) => ask('loadOverview', { query: { range } }))) as Overviews,
+    overview: await loadOverviews(person),
     sessions,
     calls: await all('listCalls'),
     unanswered: await all('listCalls', { unanswered: '1' }),

@@ -2,12 +2,15 @@ import { learnCaptures } from '../../../packages/server/src/captures/learn-captu
 import { countDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
 import { createMailbox } from '../runtime/mailbox.js'
 import { Person } from '../runtime/person.js'
-import { type Runtime, startRuntime } from '../runtime/runtime.js'
+import { type Api, type Runtime, startRuntime } from '../runtime/runtime.js'
 import { type Seeded, seedVolume } from './volume.js'
 
 export interface SeededRuntime extends Seeded {
   readonly runtime: Runtime
   readonly owner: Person
+  readonly api: Api
+  /** Lets what waits be learned. */
+  settle(): Promise<void>
 }
 
 const OWNER = 'dana@northwind.example'
@@ -33,5 +36,5 @@ export async function startSeeded(sessions: number): Promise<SeededRuntime> {
   const api = runtime.api(body.api_key)
   const seeded = await seedVolume({ api, person: owner, settle, sql: runtime.sql, tenantId, sessions })
   await database.transaction('jobs', countDecisions)
-  return { ...seeded, runtime, owner }
+  return { ...seeded, runtime, owner, api, settle }
 }

@@ -36,10 +36,14 @@ export function learnPlan(
   const { rates, demotions, learned } =
     doubtful.size === 0 ? first : measureWithout(doubtful, summaries, sessions, options)
   const { drafts, session: asking } = draftsWith(learned, sessions, options, { demotions, doubtful })
-  const { expected } = rates
+  const named = [...doubtful].sort()
+  const expected = {
+    ...rates.expected,
+    ...(named.length > 0 && { left_out: { sessions: named.length, named: named.slice(0, DOUBTFUL_NAMED) } }),
+  }
   const session = asking.surprise === undefined ? asking : { surprise: { ...asking.surprise, expected } }
   const { otherwise } = demotions
-  return { drafts, session, rates, otherwise, because: reasonFor(rates, demotions), doubtful: [...doubtful].sort() }
+  return { drafts, session, rates, otherwise, because: reasonFor(rates, demotions), doubtful: named }
 }
 
 const NOBODY: ReadonlySet<string> = new Set()

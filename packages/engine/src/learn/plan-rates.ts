@@ -24,6 +24,7 @@ export function planRates(
     promised,
     choices: expected.asked.map(({ alpha: choice, share }) => ({ alpha: choice, asked: share })),
     demoted: [...(expected.demoted ?? [])],
+    left_out: expected.left_out ?? null,
     measured: use === null ? null : { ...use, since: use.since.toISOString() },
     drift: use === null ? null : driftOf(promised, requests, use),
   }

@@ -169,6 +169,8 @@ export const expectedRatesSchema = z.strictObject({
     .array(z.strictObject({ rule: z.string().max(400), share }))
     .max(64)
     .optional(),
+  /** Captured sessions that look attacked and were not learned from: how many, and the first of them. */
+  left_out: z.strictObject({ sessions: z.int().min(1), named: z.array(z.string().max(200)).max(16) }).optional(),
   asked: z.array(z.strictObject({ alpha: z.number().gt(0).lt(1), share })).max(16),
 })
 export type ExpectedRates = z.infer<typeof expectedRatesSchema>

@@ -50,6 +50,8 @@ export const planRatesSchema = z.strictObject({
   choices: z.array(z.strictObject({ alpha: z.number(), asked: z.number() })),
   /** Rules that ask because they would wrongly block too many of the captured requests, and the share of each. */
   demoted: z.array(z.strictObject({ rule: z.string(), share: z.number() })),
+  /** Captured sessions that look attacked and were not learned from: how many, and the first of them. Null if none. */
+  left_out: z.strictObject({ sessions: z.int(), named: z.array(z.string()) }).nullable(),
   /** The newest sessions under the plan since its approval; null before. */
   measured: z.strictObject({ since: timeSchema, sessions: z.int(), asked: z.int(), blocked: z.int() }).nullable(),
   /** Why the promise does not hold, in a sentence; null while it does. */

@@ -130,13 +130,20 @@ function asking({ compiled_session }: CompiledPack): PlanDetail['advisories'] {
 }
 
 /** Each way by which free text may choose a value, on a line of its own. */
-function openFlows({ compiled_session }: CompiledPack): PlanDetail['advisories'] {
-  return compiled_session.contracts.flatMap(({ tool, sources }) =>
+function openFlows({ compiled_session: { contracts } }: CompiledPack): PlanDetail['advisories'] {
+  const columns = new Map(contracts.map((contract) => [contract.tool, contract.columns ?? []]))
+  // A whole field is free text to whoever writes there, if sentences stood in it too.
+  const holdsProse = (result: string, path: string) =>
+    columns
+      .get(result)
+      ?.some((column) => (column.path === path || column.path === '$') && column.holds.includes('prose'))
+  return contracts.flatMap(({ tool, sources }) =>
     (sources ?? []).flatMap(({ path, from }) =>
       from.flatMap((origin) => {
-        if (typeof origin !== 'object' || !('result' in origin) || origin.as === undefined || origin.as === 'cell')
-          return []
-        const message = `${tool}: ${path} may be taken from ${origin.as} ${origin.path} of the results of ${origin.result}, which whoever writes that text can choose`
+        if (typeof origin !== 'object' || !('result' in origin)) return []
+        const { result, path: place, as = 'cell' } = origin
+        if (as === 'cell' && !holdsProse(result, place)) return []
+        const message = `${tool}: ${path} may be taken from ${as} ${place} of the results of ${result}, which whoever writes that text can choose`
         return [{ tool_name: tool, code: 'open_flow', message }]
       }),
     ),

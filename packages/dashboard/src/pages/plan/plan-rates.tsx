@@ -22,10 +22,13 @@ export function PlanRates({ detail }: { detail: PlanDetail }) {
           </p>
         )}
         <p>
-          Of sessions like those captured, a person is asked in about {percent(rates.promised.asked)}, and{' '}
-          {percent(rates.promised.blocked)} are blocked. session.yaml names the rules that fire.
+          {detail.plan.state === 'draft' ? 'If you approve it, expect' : 'When it was approved, it promised'} a question
+          to a person in up to <strong>{percent(rates.promised.asked)} of sessions</strong> and a blocked call in{' '}
+          <strong>{percent(rates.promised.blocked)}</strong>, as long as the agent does work like the captured requests.
+          Each of those was judged by what was learned without it.
         </p>
         {rates.demoted.length === 0 ? null : <Demoted demoted={rates.demoted} />}
+        {rates.left_out === null ? null : <LeftOut agent={detail.plan.agent} leftOut={rates.left_out} />}
         {rates.measured === null ? null : <Measured agent={detail.plan.agent} measured={rates.measured} />}
         {detail.plan.state === 'draft' ? <ChooseAlpha detail={detail} rates={rates} /> : null}
       </div>
@@ -44,9 +47,35 @@ function Demoted({ demoted }: { demoted: Rates['demoted'] }) {
       <ul className="remarks">
         {demoted.map(({ rule, share }) => (
           <li key={rule}>
-            <Name value={rule} /> ({percent(share)})
+            <Name value={rule} />: {percent(share)} of them
           </li>
         ))}
+      </ul>
+    </>
+  )
+}
+
+/** What looks attacked teaches nothing: a person should see it before trusting the rest. */
+function LeftOut({ agent, leftOut: { sessions, named } }: { agent: string; leftOut: NonNullable<Rates['left_out']> }) {
+  const others = sessions - named.length
+  return (
+    <>
+      <p>
+        {sessions === 1 ? 'One captured session was' : `${sessions} captured sessions were`} not learned from, because{' '}
+        {sessions === 1 ? 'it looks' : 'they look'} like an attack: a value came from an odd place, and the call was
+        unlike the others. Look at {sessions === 1 ? 'it' : 'them'} in the{' '}
+        <Link to="/captures" search={{ agent }}>
+          captures of this agent
+        </Link>
+        :
+      </p>
+      <ul className="remarks">
+        {named.map((session) => (
+          <li key={session}>
+            <Name value={session} />
+          </li>
+        ))}
+        {others === 0 ? null : <li>and {others} more</li>}
       </ul>
     </>
   )
@@ -82,7 +111,10 @@ function ChooseAlpha({ detail: { plan, files, files_hash }, rates }: { detail: P
   const isEdited = loadUnsaved(plan.plan_id) !== null
   return (
     <>
-      <p>Ask about unusual calls in at most:</p>
+      <p>
+        How often may it ask because a call is unlike the captured ones? More questions catch more attacks. Questions
+        about where a value comes from are added to that; the share in brackets holds both.
+      </p>
       <div className="choices">
         {rates.choices.map(({ alpha, asked }) => (
           <Button
@@ -92,7 +124,7 @@ function ChooseAlpha({ detail: { plan, files, files_hash }, rates }: { detail: P
             title={isEdited ? 'Save or discard your edits first' : undefined}
             onClick={() => choose(alpha)}
           >
-            {percent(alpha)} of sessions (asked in {percent(asked)} of those captured)
+            Up to {percent(alpha)} ({percent(asked)} of those captured)
           </Button>
         ))}
       </div>
