@@ -34,6 +34,13 @@ test('a long line with a fault in every word is refused without showing it for e
   expect(process.cpuUsage(started).user / 1_000).toBeLessThan(12_000)
 })
 
+test('no stack is made for each of the faults that a text may hold, and other errors have theirs', () => {
+  const document = parseYaml(`[${']'.repeat(1_000)}`, { logLevel: 'silent' })
+  expect(document?.errors.length).toBeGreaterThan(900)
+  expect(document?.errors.filter(({ stack }) => stack?.includes('\n    at '))).toEqual([])
+  expect(new Error('another').stack).toContain('\n    at ')
+})
+
 test('a second document is refused in a contract and ignored in a result', () => {
   const text = 'tool: a\n---\ntool: b\n'
   expect(compilePlan({ contracts: [{ file: 'two.yaml', text }] })).toMatchObject({
