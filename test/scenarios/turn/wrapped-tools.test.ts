@@ -332,11 +332,14 @@ for (const stop of ['compromised', 'taken over'] as const) {
       const tools = { look: ({ at }: { at: number }) => ran.push(at), pay: () => null }
       const { session, ask } = withTools(tools)
       const { sessionId } = session
-      agent.provider.enqueue(calls(['look', { at: 1 }, 'c1'], ['look', { at: 2 }, 'c2']), says('hello'))
+      agent.provider.enqueue(calls(['look', { at: 1 }, 'c1'], ['look', { at: 2 }, 'c2']))
       await ask(['look'])
       if (stop === 'compromised') {
         await runtime.api().reportBypass({ params: { session_id: sessionId }, body: { method: 'm' } })
-      } else await withTools(tools, { sessionId, takeover: true }).ask(['look'])
+      } else {
+        agent.provider.enqueue(says('hello'))
+        await withTools(tools, { sessionId, takeover: true }).ask(['look'])
+      }
       await session.tools?.look?.({ at: 1 })
       await session.flush()
       await expect(session.tools?.look?.({ at: 2 })).rejects.toThrow(

@@ -107,7 +107,7 @@ export const retries = fc.record({ client: fc.nat(1), back: weighted({ 0: 6, 1: 
     const { id, calls, body, reply } = accepted
     const { ledger } = await session.load()
     const { problem } = await session.propose(id, calls, body)
-    expect(problem.code).toBe(refusalOf(model, model.fence) ?? 'PREPARED_REQUEST_CONSUMED')
+    expect(problem.code).toBe(refusalOf(model, body.fence) ?? 'PREPARED_REQUEST_CONSUMED')
     const isHolder = model.status === 'ACTIVE' && body.fence === model.fence
     const ids = new Set(reply.decisions.map((decision) => decision.pending_call_id))
     const isWaiting = waiting(model).some(({ decision }) => ids.has(decision.pending_call_id))
@@ -138,8 +138,8 @@ function proposalRefusal(model: Model, request: ModelRequest | undefined, fence:
   if (request === undefined) return 'NOT_FOUND'
   const stopped = refusalOf(model, model.fence)
   if (stopped !== null) return stopped
-  if (request.isUsed) return 'PREPARED_REQUEST_CONSUMED'
   if (fence !== model.fence) return 'FENCE_STALE'
+  if (request.isUsed) return 'PREPARED_REQUEST_CONSUMED'
   if (model.status === 'RECOVERING') return 'SESSION_RECOVERING'
   const isCurrent =
     request.version === model.version && request.control === model.control && request.fence === model.fence
