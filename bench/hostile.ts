@@ -25,7 +25,7 @@ const FROZEN_MS = 10_000
 const SHAPE_SECONDS = Number(process.argv[3] ?? 25)
 
 /** What the project holds itself to. The memory is explained in decision 0083. */
-const BARS = { kill_ms: 250, turn_ratio: 5, rss_mb: 1_150, fell: 0 } as const
+const BARS = { kill_ms: 250, turn_ratio: 5, rss_mb: 1_278, fell: 0 } as const
 
 const wanted = process.argv[2] ?? ''
 const root = fileURLToPath(new URL('..', import.meta.url))

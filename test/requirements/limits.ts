@@ -29,6 +29,7 @@ export const limits = {
   'limit.refresh-retention': 'Dead refresh tokens are kept for 30 days',
   'limit.confidence': 'Confidence turns medium at 5 samples and high at 10',
   'limit.fair.plans': 'Expensive work of one tenant leaves the turns and plans of another tenant alone',
+  'limit.fair.packs': 'The plans that people write are read, compared and tried beside the requests of others, who do not wait for it',
   'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
   'limit.fair.threads': 'Where cores are scarce, long work beside requests waits for the thread that answers them',
   'limit.fair.refused': 'Expensive work beyond a share is refused before it is begun, with a time to try again',

@@ -7,6 +7,11 @@ import { learnBatch, learnedTools } from './captures/learn-batch.js'
 import { readCaptures } from './captures/read-captures.js'
 import type { Tasks } from './context/tasks.js'
 import { draftTools } from './governance/draft-tools.js'
+import { comparePlans } from './packs/compare-plans.js'
+import { compilePack } from './packs/compile-pack.js'
+import { describePack } from './packs/describe-pack.js'
+import { findDrift } from './packs/find-drift.js'
+import { judgePlayground } from './packs/judge-playground.js'
 import { judgeFixtures, judgePage, reportRun } from './runs/judge-page.js'
 import { readRun } from './runs/read-run.js'
 
@@ -21,6 +26,11 @@ const TASKS: { readonly [Name in keyof Tasks]: (input: Tasks[Name]['input']) => 
   judgePage,
   reportRun,
   judgeFixtures,
+  compilePack,
+  comparePlans,
+  describePack,
+  findDrift,
+  judgePlayground,
 }
 
 type Output<Name extends keyof Tasks> = Tasks[Name]['output'] | Promise<Tasks[Name]['output']>

@@ -51,7 +51,7 @@ proves('background.drafts', async () => {
     1,
   ])
   before = () => {
-    throw new TaskFailed('draftTools failed: it took longer than 10 seconds')
+    throw new TaskFailed('draftTools', 'it took longer than 10 seconds')
   }
   const failed = await owner.call('listContracts', { query: { agent: 'mailer' } })
   before = () => {}

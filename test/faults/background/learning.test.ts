@@ -73,7 +73,7 @@ describe('a capture that cannot be learned from', () => {
   const failing = (name: string, input: unknown) => {
     if (name !== 'learnBatch' || !isPoison(input)) return
     tried.push((input as { captures: unknown[] }).captures.length)
-    throw new TaskFailed('learnBatch failed: it took longer than 10 seconds')
+    throw new TaskFailed('learnBatch', 'it took longer than 10 seconds')
   }
 
   proves('background.set-aside', async () => {

@@ -15,7 +15,7 @@ let isFailing = true
 const thread: TaskThread = {
   run: async (tenantId, name, input) => {
     tried.push(name)
-    if (isFailing && name === 'judgePage') throw new TaskFailed('judgePage failed: it took longer than 10 seconds')
+    if (isFailing && name === 'judgePage') throw new TaskFailed('judgePage', 'it took longer than 10 seconds')
     return real.run(tenantId, name, input)
   },
   close: () => real.close(),

@@ -76,7 +76,7 @@ test('what is wrong with a large body is said as it is said of a small one', asy
 })
 
 test('a body that takes too long to read is refused, and the next one is read', async () => {
-  gate = Promise.reject(new TaskFailed('readCaptures failed: it took longer than 10 seconds'))
+  gate = Promise.reject(new TaskFailed('readCaptures', 'it took longer than 10 seconds'))
   gate.catch(() => {})
   const refused = await api.ingestCaptures({ body: largeBatch() })
   expect(refused.status).toBe(400)

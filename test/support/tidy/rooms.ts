@@ -59,6 +59,7 @@ export const ROOMS: Rooms = {
     'archives',
     'accounts',
     'captures',
+    'packs',
     'workflows',
     'sessions',
     'governance',

@@ -1,7 +1,19 @@
-import type { Outcome, Reply, Routes, RunReport, UnmatchedPolicy } from '@countersign/protocol'
+import type { CompileNote, Draft } from '@countersign/engine'
+import type {
+  Input,
+  Outcome,
+  PlanDetail,
+  PlaygroundView,
+  Reply,
+  Routes,
+  RunReport,
+  SurpriseLevel,
+  UnmatchedPolicy,
+} from '@countersign/protocol'
 import { createWorkerThread, type ThreadLimits, type WorkerThread } from '../base/work/worker-thread.js'
 import type { CaptureTexts } from '../store/captures/captures.js'
 import type { LearnedToolChange, StoredOffer } from '../store/captures/learned-tools.js'
+import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { CapturedScope } from '../store/runs/runs.js'
 
 /**
@@ -24,6 +36,14 @@ export type Tasks = {
   /** The report of a run, as JSON. */
   reportRun: { input: Pick<PageToJudge, 'plan' | 'tally'>; output: string }
   judgeFixtures: { input: { plan: RunPlan; fixtures: string }; output: RunReport }
+  compilePack: { input: readonly PlanFile[]; output: PackCompilation }
+  /** What a plan changes of another, what stands in its way, and what to look at. */
+  comparePlans: { input: PlansToCompare; output: Pick<PlanDetail, 'changes' | 'blockers' | 'advisories'> }
+  /** The contracts that people wrote, in words. Null for one that does not compile by itself. */
+  describePack: { input: readonly PlanFile[]; output: readonly (readonly string[] | null)[] }
+  /** What the learned contracts would change by now in the plan in force, by tool. */
+  findDrift: { input: PackAndPlan; output: ReadonlyMap<string, string[]> }
+  judgePlayground: { input: Playground; output: PlaygroundView }
 }
 
 export type TaskThread = WorkerThread<Tasks>
@@ -36,6 +56,9 @@ const PROGRAM = new URL(
 
 /** One body at a time, which as objects takes twenty times its length at most. The memory `parsed_bodies` bounds how many wait. */
 export const REQUEST_THREAD_LIMITS: ThreadLimits = { timeLimitMs: 10_000, memoryMb: 128, waitingPerTenant: 256 }
+
+/** Reading YAML takes a hundred times the memory of its text. `inPlanThread` bounds how many packs wait. */
+export const PLAN_THREAD_LIMITS: ThreadLimits = { timeLimitMs: 10_000, memoryMb: 128, waitingPerTenant: 256 }
 
 /** One task at a time; it starts with the first. */
 export const createTaskThread = (limits?: ThreadLimits): TaskThread => createWorkerThread<Tasks>(PROGRAM, limits)
@@ -70,6 +93,48 @@ export interface ReadRun {
   readonly unmatchedPolicy: UnmatchedPolicy
   /** Fixtures are JSON. */
   readonly against: CapturedScope | { readonly fixtures: string }
+}
+
+/** A refused one with how long it took to find out. */
+export type PackCompilation =
+  | CompiledPack
+  | { readonly ok: false; readonly errors: readonly CompileNote[]; readonly ms: number }
+
+/** A pack that compiles. */
+export interface CompiledPack {
+  readonly ok: true
+  readonly hash: string
+  /** The plan as JSON. */
+  readonly compiled: string
+  /** The file of each tool's contract. */
+  readonly contractFiles: readonly (readonly [tool: string, file: string])[]
+  readonly contracts: number
+  /** How often the plan asks about unusual calls, if it says so. */
+  readonly surprise: SurpriseLevel | undefined
+  readonly warnings: readonly CompileNote[]
+}
+
+export interface PlansToCompare {
+  readonly pack: Pick<CompiledPack, 'compiled' | 'warnings'>
+  /** The other plan as JSON; null if there is none. */
+  readonly running: string | null
+  /** What is known of the agent's tools; empty for an agent that was never observed. */
+  readonly learned: readonly LearnedDraft[]
+}
+
+export interface LearnedDraft extends Pick<Draft, 'samples' | 'confidence'> {
+  readonly tool: string
+}
+
+export interface PackAndPlan {
+  readonly files: readonly PlanFile[]
+  /** The plan in force, as JSON. */
+  readonly running: string
+}
+
+export interface Playground {
+  readonly body: Input<Routes['judgePlayground']>['body']
+  readonly now: Date
 }
 
 export interface RunPlan {

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Steps } from '@countersign/engine'
 import { ApiError, unauthenticated } from '../base/api-error.js'
+import { createFairGate } from '../base/work/fair-gate.js'
 import { turns, type WorkOwner } from '../base/work/in-turns.js'
 import { TaskFailed } from '../base/work/worker-thread.js'
 import type { WorkOptions } from '../postgres/database.js'
@@ -72,6 +73,37 @@ export async function readBeside<Name extends Reading>(
   } catch (error) {
     if (!(error instanceof TaskFailed)) throw error
     app.log.warn({ tenant_id: tenantId, bytes: bytes.length, error }, 'a body could not be read')
-    throw new ApiError('INVALID_REQUEST', { detail: `body: ${error.message}; send less in one request` })
+    throw new ApiError('INVALID_REQUEST', {
+      detail: `body: it could not be read: ${error.why}; send less in one request`,
+    })
+  }
+}
+
+type PlanTask = 'compilePack' | 'comparePlans' | 'describePack' | 'findDrift' | 'judgePlayground'
+
+const planGate = createFairGate({
+  what: 'plans, drafts and comparisons of this tenant',
+  atOnce: 1,
+  perOwner: 8,
+  inAll: 64,
+})
+
+/**
+ * Reads, compiles or compares what people wrote, in the thread for that: a file of 200 kB takes a second, and nothing
+ * divides it. Tenants take turns. Throws 429 or 503 before anything is done, and 400 where it is too much for the thread.
+ */
+export async function inPlanThread<Name extends PlanTask>(
+  ctx: Context,
+  name: Name,
+  input: Tasks[Name]['input'],
+): Promise<Tasks[Name]['output']> {
+  const { tenantId, isOwed } = workOwner(ctx)
+  try {
+    return await planGate.run(tenantId, () => ctx.app.planThread.run(tenantId, name, input), isOwed)
+  } catch (error) {
+    if (!(error instanceof TaskFailed)) throw error
+    ctx.app.log.warn({ tenant_id: tenantId, error }, 'a plan was too much for the thread that reads plans')
+    const detail = `the plan could not be read or compared: ${error.why}; write fewer or shorter files and rules`
+    throw new ApiError('PLAN_INVALID', { detail, problems: [detail] })
   }
 }

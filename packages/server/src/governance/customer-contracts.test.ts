@@ -6,7 +6,7 @@ const toolsOf = async (texts: readonly string[]) => {
   const files = texts.map((text, at) => ({ file: `contracts/${at}.yaml`, text }))
   const pack = compilePlan({ contracts: files })
   if (!pack.ok) throw new Error('the files do not compile')
-  return customerContracts(files, pack).map(({ toolName }) => toolName)
+  return customerContracts(files, { contractFiles: [...pack.contractFiles] }).map(({ toolName }) => toolName)
 }
 
 test("a contract that says that it was inferred is not a person's, however it is written", async () => {

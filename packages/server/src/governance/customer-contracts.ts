@@ -1,11 +1,14 @@
+import type { CompiledPack } from '../context/tasks.js'
 import type { CustomerContract } from '../store/captures/learned-tools.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
-import type { CompiledPack } from './read-pack.js'
 
 /** The contracts of a pack that a person wrote: all that do not say that they were inferred. */
-export function customerContracts(files: readonly PlanFile[], pack: CompiledPack): CustomerContract[] {
+export function customerContracts(
+  files: readonly PlanFile[],
+  { contractFiles }: Pick<CompiledPack, 'contractFiles'>,
+): CustomerContract[] {
   const texts = new Map(files.map(({ file, text }) => [file, text]))
-  return [...pack.contractFiles].flatMap(([toolName, file]) => {
+  return contractFiles.flatMap(([toolName, file]) => {
     const text = texts.get(file)
     return text === undefined || isInferred(text) ? [] : [{ toolName, file, text }]
   })

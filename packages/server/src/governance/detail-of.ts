@@ -15,7 +15,7 @@ export async function detailOf(ctx: Context, planId: string): Promise<PlanDetail
   const wasApproved = plan.state === 'approved' || plan.state === 'superseded'
   const comparison = await comparePlan(ctx, plan, pack, wasApproved ? plan.decidedAt : null)
   const use = plan.state === 'approved' && plan.decidedAt !== null ? await useOf(ctx, plan, plan.decidedAt) : null
-  return planDetail(plan, comparison, planRates(pack.compiled_session.session.surprise, use))
+  return planDetail(plan, comparison, planRates(pack.surprise, use))
 }
 
 async function useOf(ctx: Context, { agent, environment, compiledHash }: GovernancePlan, since: Date) {

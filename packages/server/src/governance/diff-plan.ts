@@ -8,5 +8,5 @@ export async function diffPlan(ctx: Context, { body }: Input<Routes['diffPlan']>
   const pack = await readPack(ctx, body.files)
   const { agent, environment } = body
   const { running, ...comparison } = await comparePlan(ctx, { agent, environment }, pack)
-  return { compiled_hash: pack.compiled_hash, running_hash: running?.compiledHash ?? null, ...comparison }
+  return { compiled_hash: pack.hash, running_hash: running?.compiledHash ?? null, ...comparison }
 }

@@ -27,12 +27,12 @@ export async function editPlan(ctx: UserContext, { params, body }: Input<Routes[
   const files = body.files.map((given) => (before.get(given.file) === given.text ? given : asCustomer(given)))
   const pack = await readPack(ctx, files)
   const { agent, planId, files: replaces } = plan
-  const contracts = pack.compiled_session.contracts.length
+  const { hash: compiledHash, compiled, contracts } = pack
   const isStored = await inTransaction(ctx, async (tx) => {
     // The draft before the plan, as an approval takes them: in another order each would wait for the other.
-    const change = { tenantId, planId, replaces, compiledHash: pack.compiled_hash, files, contracts }
+    const change = { tenantId, planId, replaces, compiledHash, files, contracts }
     if (!(await replaceFiles(tx, change))) return false
-    await storePlan(tx, { tenantId, compiledHash: pack.compiled_hash, compiledSession: pack.compiled_session })
+    await storePlan(tx, { tenantId, compiledHash, compiled })
     await storeCustomerContracts(tx, { tenantId, agent, planId, by: email }, customerContracts(files, pack))
     await audit(tx, ctx, { action: 'plan_edited', subject: planId, detail: editWords(plan.files, files) })
     return true

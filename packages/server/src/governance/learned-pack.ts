@@ -1,10 +1,11 @@
 import type { Draft } from '@countersign/engine'
 import type { Context } from '../context/context.js'
-import { inTurns } from '../context/work.js'
+import type { CompiledPack } from '../context/tasks.js'
+import { inPlanThread, inTurns } from '../context/work.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { AgentLearning } from './learned-drafts.js'
 import { packOf } from './pack-of.js'
-import { type CompiledPack, compilePack, refusal } from './read-pack.js'
+import { refusal } from './read-pack.js'
 
 export interface LearnedPack {
   readonly files: PlanFile[]
@@ -21,7 +22,7 @@ export async function learnedPack(ctx: Context, { drafts, written, session }: Ag
   for (const lighten of [onlyFaulty, allOfThem, theCalled, null]) {
     const named = await inTurns(ctx, packOf({ drafts: remaining, written, session }))
     const files = named.map(({ file, text }) => ({ file, text }))
-    const compiled = await compilePack(ctx, files)
+    const compiled = await inPlanThread(ctx, 'compilePack', files)
     if (compiled.ok) return { files, pack: compiled }
     const wrong = new Set(compiled.errors.map(({ file }) => file))
     const faulty = new Set(named.filter(({ file }) => wrong.has(file)).flatMap(({ tool }) => tool ?? []))

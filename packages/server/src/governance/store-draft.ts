@@ -2,6 +2,7 @@ import type { Environment, PlanDetail } from '@countersign/protocol'
 import { makeId } from '../base/crypto/secrets.js'
 import { audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
+import type { CompiledPack } from '../context/tasks.js'
 import { inTransaction } from '../context/work.js'
 import { storeCustomerContracts } from '../store/captures/learned-tools.js'
 import {
@@ -13,7 +14,6 @@ import {
 import { storeAndLockPlan } from '../store/governance/plans.js'
 import { customerContracts } from './customer-contracts.js'
 import { detailOf } from './detail-of.js'
-import type { CompiledPack } from './read-pack.js'
 
 export interface NewDraft {
   readonly agent: string
@@ -29,14 +29,13 @@ export interface NewDraft {
 export async function storeDraft(ctx: Context, draft: NewDraft): Promise<PlanDetail> {
   const { agent, environment, files, pack, origin, createdBy } = draft
   const { tenantId } = ctx.tenant
-  const { compiled_hash: compiledHash, compiled_session: compiledSession } = pack
+  const { hash: compiledHash, compiled, contracts } = pack
   const planId = await inTransaction(ctx, async (tx) => {
     // A reply may have been lost: what is sent again waits here for the first to be stored, and then finds it.
-    await storeAndLockPlan(tx, { tenantId, compiledHash, compiledSession })
+    await storeAndLockPlan(tx, { tenantId, compiledHash, compiled })
     const open = await findOpenDraft(tx, { tenantId, agent, environment, compiledHash, origin, files })
     if (open !== null) return open
     const planId = makeId(ctx.app.random, 'plan')
-    const contracts = compiledSession.contracts.length
     const scope = { tenantId, planId, agent, environment }
     await insertGovernancePlan(tx, { ...scope, compiledHash, origin, files, contracts, createdBy })
     if (origin === 'submitted') {

@@ -12,7 +12,7 @@ import { createOfferedMemory } from '../captures/offered-memory.js'
 import { warmShapes } from '../context/json-body.js'
 import { createPlanCache } from '../context/plan-cache.js'
 import { createSessionCache } from '../context/session-cache.js'
-import { createTaskThread, REQUEST_THREAD_LIMITS } from '../context/tasks.js'
+import { createTaskThread, PLAN_THREAD_LIMITS, REQUEST_THREAD_LIMITS } from '../context/tasks.js'
 import { type ByteCount, createByteQuota } from '../entry/byte-quota.js'
 import { createKeyUsage } from '../entry/key-usage.js'
 import { type AppParts, createApp } from '../http/app.js'
@@ -131,6 +131,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const captures = createCaptureRecorder({ database, random, log }, memories.budget('captures'))
   const thread = createTaskThread()
   const requestThread = createTaskThread(REQUEST_THREAD_LIMITS)
+  const planThread = createTaskThread(PLAN_THREAD_LIMITS)
   metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
   metrics.gauge('countersign_pool_waiting', 'Requests that wait for a connection', () => database.load().waiting)
   metrics.gauge('countersign_pool_size', 'Working connections there may be', () => database.load().size)
@@ -180,6 +181,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     offeredTools: createOfferedMemory(memories.cache('offered_tools')),
     thread,
     requestThread,
+    planThread,
     clock,
     random,
     publicUrl,
@@ -211,6 +213,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
       await captures.close()
       await thread.close()
       await requestThread.close()
+      await planThread.close()
       await runsAtRest(database)
       await opened.close()
     },

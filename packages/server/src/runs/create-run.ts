@@ -38,7 +38,6 @@ async function requirePlan(ctx: Context, { compiledHash, compiled }: ReadRun): P
     await ctx.app.plans.ofSession(ctx.app.database.sql, { tenantId, compiledHash })
     return
   }
-  const compiledSession = JSON.parse(compiled) as CompiledSession
-  await prepareSentPlan(ctx, compiledSession, compiledHash)
-  await inStatement(ctx, async (sql) => storePlan(sql, { tenantId, compiledHash, compiledSession }))
+  await prepareSentPlan(ctx, JSON.parse(compiled) as CompiledSession, compiledHash)
+  await inStatement(ctx, async (sql) => storePlan(sql, { tenantId, compiledHash, compiled }))
 }

@@ -1,8 +1,8 @@
 import { createFairQueue, type FairQueueOptions, type Waiting } from './fair-queue.js'
 
 export interface FairGate {
-  /** Does an owner's work when it is its turn. Throws 429 or 503 when too many wait. */
-  run<Result>(owner: string, work: () => Promise<Result>): Promise<Result>
+  /** Does an owner's work when it is its turn. Throws 429 or 503 when too many wait, unless it was accepted already. */
+  run<Result>(owner: string, work: () => Promise<Result>, isOwed?: boolean): Promise<Result>
 }
 
 interface Waiter extends Waiting {
@@ -13,13 +13,13 @@ interface Waiter extends Waiting {
 export function createFairGate({ atOnce, ...options }: FairQueueOptions & { readonly atOnce: number }): FairGate {
   const queue = createFairQueue<Waiter>(options)
   let underWay = 0
-  const enter = (owner: string): Promise<void> => {
+  const enter = (owner: string, isOwed: boolean): Promise<void> => {
     if (underWay < atOnce) {
       underWay += 1
       return Promise.resolve()
     }
-    queue.requireRoom(owner)
-    return new Promise((begin, refuse) => queue.add({ owner, begin, refuse }))
+    if (!isOwed) queue.requireRoom(owner)
+    return new Promise((begin, refuse) => queue.add({ owner, begin, refuse: isOwed ? null : refuse }))
   }
   /** Whoever waits takes the place over. */
   const leave = () => {
@@ -28,8 +28,8 @@ export function createFairGate({ atOnce, ...options }: FairQueueOptions & { read
     else next.begin()
   }
   return {
-    run: async (owner, work) => {
-      await enter(owner)
+    run: async (owner, work, isOwed = false) => {
+      await enter(owner, isOwed)
       try {
         return await work()
       } finally {

@@ -2,9 +2,17 @@ import { Worker } from 'node:worker_threads'
 import { ApiError } from '../api-error.js'
 import { createFairQueue, type Waiting } from './fair-queue.js'
 
-/** A task did not come to an end: it threw, took too long, or needed too much memory. The message says which. */
+/** A task did not come to an end: it threw, took too long, or needed too much memory. */
 export class TaskFailed extends Error {
   override name = 'TaskFailed'
+
+  constructor(
+    task: string,
+    /** In words that whoever sent it can read: "it took longer than 10 seconds". */
+    readonly why: string,
+  ) {
+    super(`${task} failed: ${why}`)
+  }
 }
 
 /** The process stops. Whose task was interrupted is not to blame. */
@@ -96,7 +104,7 @@ export function createWorkerThread<Tasks extends TaskTypes>(
   const drop = (why: string) => {
     void thread?.terminate()
     thread = undefined
-    settle((task) => task.refuse(new TaskFailed(`${task.name} failed: ${why}`)))
+    settle((task) => task.refuse(new TaskFailed(task.name, why)))
   }
 
   const start = (): Worker => {
@@ -112,7 +120,7 @@ export function createWorkerThread<Tasks extends TaskTypes>(
       settle((task) => {
         if (reply.ok) task.done(reply.output as never)
         else if ('refusal' in reply) task.refuse(new ApiError(reply.refusal.code, reply.refusal.extras))
-        else task.refuse(new TaskFailed(`${task.name} failed: ${reply.error}`))
+        else task.refuse(new TaskFailed(task.name, reply.error))
       })
     })
     started.on('error', (error: NodeJS.ErrnoException) => {

@@ -47,15 +47,15 @@ const keep = fixedStatement(`
     values (:tenant_id::text, :compiled_hash::text, :compiled_session::text::json)
     on conflict (tenant_id, compiled_hash) do update set used_at = clock_timestamp() where not plans.permanent`)
 
-/** Stores the plan of a draft or a run. Storing it again changes nothing but when it was used: the hash is its content. */
+/** Stores the plan of a draft or a run, given as JSON. Storing it again changes nothing but when it was used: the hash is its content. */
 export async function storePlan(
   sql: Queryable,
-  plan: { tenantId: string; compiledHash: string; compiledSession: CompiledSession },
+  plan: { tenantId: string; compiledHash: string; compiled: string },
 ): Promise<void> {
   await keep(sql, {
     tenant_id: plan.tenantId,
     compiled_hash: plan.compiledHash,
-    compiled_session: JSON.stringify(plan.compiledSession),
+    compiled_session: plan.compiled,
   })
 }
 
@@ -106,11 +106,16 @@ export async function findApprovedHash(
   return row?.compiledHash ?? null
 }
 
-/** The plans in force for an agent, production first. */
-export async function findApprovedPlans(sql: Queryable, tenantId: string, agent: string): Promise<CompiledSession[]> {
-  const rows = await sql<{ compiledSession: CompiledSession }[]>`
-    select compiled_session from approved_plans join plans using (tenant_id, compiled_hash)
+/** The plans in force for an agent as JSON, production first, with the tools that each has a contract for. */
+export function findApprovedPlans(
+  sql: Queryable,
+  tenantId: string,
+  agent: string,
+): Promise<{ compiled: string; tools: string[] }[]> {
+  return sql<{ compiled: string; tools: string[] }[]>`
+    select compiled_session::text as compiled,
+      array(select contract->>'tool' from json_array_elements(compiled_session->'contracts') contract) as tools
+    from approved_plans join plans using (tenant_id, compiled_hash)
     where tenant_id = ${tenantId} and agent = ${agent}
     order by array_position(array['production', 'staging', 'development'], environment)`
-  return rows.map(({ compiledSession }) => compiledSession)
 }

@@ -1,0 +1,108 @@
+import { afterAll, expect, test } from 'vitest'
+import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
+import { createTaskThread, PLAN_THREAD_LIMITS, type TaskThread } from '../../../packages/server/src/context/tasks.js'
+import { batchOf, mailConversation } from '../../support/data/captures.js'
+import { proves } from '../../support/proves.js'
+import { expectStatus, LOOKUP, openSession } from '../../support/runtime/governed-session.js'
+import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
+
+/** The thread that reads packs, held up while a test wants it; and one with little patience. */
+const patient = createTaskThread(PLAN_THREAD_LIMITS)
+const impatient = createTaskThread({ ...PLAN_THREAD_LIMITS, timeLimitMs: 500 })
+let thread = patient
+let gate: Promise<void> = Promise.resolve()
+let begun: string[] = []
+const planThread: TaskThread = {
+  run: async (tenantId, name, input, transfer) => {
+    begun.push(name)
+    await gate
+    return thread.run(tenantId, name, input, transfer)
+  },
+  close: async () => {},
+}
+afterAll(async () => {
+  await patient.close()
+  await impatient.close()
+})
+
+const { runtime, api, owner } = await withOwnedRuntime({ parts: { planThread } })
+const [{ parts }] = runtime.instances
+
+const REFUND = { file: 'refund.yaml', text: 'tool: refund\nside_effect: financial\n' }
+const pack = (files = [REFUND]) => ({ body: { agent: 'desk', environment: 'staging' as const, files } })
+
+/** Does something that needs the thread, and shows that others do not wait for it. Returns what the thread was asked. */
+async function beside<Answer>(work: () => Promise<Answer>): Promise<{ answer: Answer; asked: string[] }> {
+  let open = () => {}
+  gate = new Promise((done) => {
+    open = done
+  })
+  begun = []
+  const working = work()
+  const other = await runtime.createTenant()
+  const session = await openSession(runtime.api(other.key))
+  await session.turn([LOOKUP])
+  expectStatus(await session.api.killSession({ params: { session_id: session.sessionId }, body: {} }), 200)
+  await expect.poll(() => begun.length).toBe(1)
+  open()
+  return { answer: await working, asked: begun }
+}
+
+proves('limit.fair.packs', 'a pack is read and compared beside the turns and kills of others', async () => {
+  const compared = await beside(() => api.diffPlan(pack()))
+  expect(compared.asked).toEqual(['compilePack', 'comparePlans'])
+  expect(compared.answer).toMatchObject({ status: 200, body: { running_hash: null } })
+  const submitted = await beside(() => api.submitPlan(pack()))
+  expect(submitted.asked).toEqual(['compilePack', 'compilePack', 'comparePlans'])
+  const { plan_id } = expectStatus(submitted.answer, 201).body.plan
+  const why = 'reviewed'
+  const approved = await beside(() => owner.call('approvePlan', { params: { plan_id }, body: { why } }))
+  expect([approved.answer.status, new Set(approved.asked)]).toEqual([200, new Set(['compilePack', 'comparePlans'])])
+})
+
+proves('limit.fair.packs', 'a pack is tried on a response beside the turns and kills of others', async () => {
+  const body = { contracts: [REFUND], response: { tool_calls: [] } }
+  const { answer, asked } = await beside(() => owner.call('judgePlayground', { body }))
+  expect([answer.status, asked]).toEqual([200, ['judgePlayground']])
+})
+
+proves('limit.fair.packs', 'contracts are listed with their drift beside the turns and kills of others', async () => {
+  expectStatus(await api.ingestCaptures(batchOf(mailConversation('desk', 'Ann'))), 200)
+  while ((await learnCaptures(parts)) > 0) {
+    // Until nothing is left.
+  }
+  const { answer, asked } = await beside(() => owner.call('listContracts', { query: { agent: 'desk' } }))
+  expect([answer.status, asked]).toEqual([200, ['findDrift', 'describePack']])
+})
+
+/** As many files of 200 kB as a body may have: as YAML each takes about a second. */
+const longFiles = Array.from({ length: 5 }, (_, file) => {
+  const list = Array.from({ length: 65_000 }, (_, at) => at % 10).join(', ')
+  return {
+    file: `t${file}.yaml`,
+    text: `{tool: t${file}, argument_value_invariants: [{path: $.a, one_of: [${list}]}]}`,
+  }
+})
+
+test('a pack that takes too long to read is refused, and the next one is read', async () => {
+  thread = impatient
+  const refused = await api.diffPlan(pack(longFiles))
+  thread = patient
+  expect([refused.status, refused.problem.code]).toEqual([400, 'PLAN_INVALID'])
+  expect(refused.problem.detail).toBe(
+    'the plan could not be read or compared: it took longer than 0.5 seconds; write fewer or shorter files and rules',
+  )
+  expect((await api.diffPlan(pack())).status).toBe(200)
+})
+
+proves(
+  'limit.fair.refused',
+  'packs beyond those that may wait are refused, and one that was begun is not',
+  async () => {
+    const answers = await Promise.all(Array.from({ length: 14 }, () => api.submitPlan(pack())))
+    const refused = answers.filter(({ status }) => status === 429)
+    expect(refused.length).toBeGreaterThanOrEqual(3)
+    for (const { problem } of refused) expect(problem.detail).toContain('plans, drafts and comparisons of this tenant')
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(14 - refused.length)
+  },
+)
