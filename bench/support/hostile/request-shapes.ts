@@ -1,5 +1,5 @@
 import { pathOf, ROUTES } from '@countersign/protocol'
-import { many, type Shape } from './shape.js'
+import { FIXED, many, type Shape } from './shape.js'
 
 /** Requests and connections of tenants and of strangers without a key. */
 export const REQUEST_SHAPES: readonly Shape[] = [
@@ -14,6 +14,24 @@ export const REQUEST_SHAPES: readonly Shape[] = [
       ]
       return async (attacker) => {
         await Promise.all(many(24, (at) => attacker.post('ingestCaptures', bodies[at % bodies.length])))
+      }
+    },
+  },
+  {
+    name: 'bodies: plans that are wrong everywhere',
+    build: () => {
+      const named = { session_id: 's', holder_id: 'h' }
+      const planOf = (contracts: object[]) =>
+        JSON.stringify({ ...named, compiled_session: { plan_version: 1, session: {}, contracts } })
+      const ruled = (rules: object) => planOf([{ tool: 't', ...FIXED, ...rules }])
+      const bodies = [
+        planOf(many(340_000, () => ({}))),
+        ruled({ argument_value_invariants: many(340_000, () => ({})) }),
+        ruled({ preconditions: many(340_000, () => ({})) }),
+        ruled(Object.fromEntries(many(90_000, (at) => [`k${at}`, 1]))),
+      ]
+      return async (attacker) => {
+        await Promise.all(many(24, (at) => attacker.post('createSession', bodies[at % bodies.length])))
       }
     },
   },

@@ -1,7 +1,8 @@
 import { runToEnd } from '@countersign/engine'
 import { type CaptureItem, captureItemSchema, type JsonValue, LIMITS, ROUTES } from '@countersign/protocol'
 import { sha256 } from '../base/crypto/secrets.js'
-import { checked, parsedBytes, readJson } from '../context/json-body.js'
+import { firstFaults } from '../context/first-faults.js'
+import { checked, parsedBytes, REFUSED, readJson, shaped } from '../context/json-body.js'
 import type { OfferedTool, ReadCaptures } from '../context/tasks.js'
 import { captureTexts } from '../store/captures/captures.js'
 import { offeredIn, stripCapture } from './strip-capture.js'
@@ -51,19 +52,20 @@ type ReadItem = { ok: true; item: CaptureItem } | { ok: false; problem: Pick<Rej
 const MAX_ITEM_BYTES = LIMITS.bodyBytes
 
 function readItem(raw: JsonValue, mayBeLarge: boolean): ReadItem {
-  const read = captureItemSchema.safeParse(raw)
-  if (!read.success) {
-    const [issue] = read.error.issues
-    return refuse('INVALID_CAPTURE', `${issue?.path.join('.') || 'item'}: ${issue?.message ?? 'not a capture'}`)
+  const read = shaped(captureItemSchema, raw)
+  if (read === REFUSED) {
+    const [fault] = runToEnd(firstFaults(captureItemSchema, raw, 1))
+    return refuse('INVALID_CAPTURE', `${fault?.path.join('.') || 'item'}: ${fault?.message ?? 'not a capture'}`)
   }
-  const large = read.data.response.tool_calls.find(
+  const item = read as CaptureItem
+  const large = item.response.tool_calls.find(
     (call) => Buffer.byteLength(call.arguments ?? '') > LIMITS.argumentBytesPerCall,
   )
   if (large !== undefined)
     return refuse('TOO_LARGE', `arguments of a call are above ${LIMITS.argumentBytesPerCall} bytes`)
   if (mayBeLarge && Buffer.byteLength(JSON.stringify(raw)) > MAX_ITEM_BYTES)
     return refuse('TOO_LARGE', `above ${MAX_ITEM_BYTES} bytes`)
-  return { ok: true, item: read.data }
+  return { ok: true, item }
 }
 
 const refuse = (code: Rejected['code'], message: string): ReadItem => ({

@@ -1,7 +1,8 @@
-import { holdsNul, parseStrictJsonInSteps, type Steps, type StrictJson } from '@countersign/engine'
+import { holdsNul, parseStrictJsonInSteps, runToEnd, type Steps, type StrictJson } from '@countersign/engine'
 import { type JsonValue, LIMITS, ROUTES, type Route } from '@countersign/protocol'
 import { z } from 'zod'
 import { ApiError } from '../base/api-error.js'
+import { firstFaults } from './first-faults.js'
 import { measureJson } from './measure-json.js'
 
 /** The value of a body, or 400. */
@@ -20,9 +21,13 @@ const UNMEASURED_BYTES = 256 * 1024
 const MOST_PER_BYTE = 20
 
 /** About what a body takes in memory once it is parsed. 400 where it has too many values. */
-export function* parsedBytes(body: Uint8Array): Steps<number> {
+export function* parsedBytes(body: Uint8Array, mostMembers = Number.POSITIVE_INFINITY): Steps<number> {
   if (body.length <= UNMEASURED_BYTES) return body.length * MOST_PER_BYTE
-  const { values, bytes } = yield* measureJson(body)
+  const { values, members, bytes } = yield* measureJson(body)
+  if (members > mostMembers)
+    throw new ApiError('INVALID_REQUEST', {
+      detail: `body: an object has more than ${mostMembers} members; send them as a list, or in several requests`,
+    })
   if (values > LIMITS.bodyValues)
     throw new ApiError('INVALID_REQUEST', {
       detail: `body: it has more than ${LIMITS.bodyValues} values; send them in several requests`,
@@ -49,17 +54,19 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** What a shape makes of a part of a request, or 400. */
-export function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
-  const result = compiled(schema).safeParse(value)
-  if (result.success) return result.data
-  const errors = result.error.issues.slice(0, 20).map((issue) => ({
-    path: [where, ...issue.path.map(String)].join('.'),
-    message: issue.message,
-  }))
+/** What a shape makes of a part of a request, or 400 with its first faults. */
+export function* checkedInSteps(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): Steps<unknown> {
+  const read = shaped(schema, value)
+  if (read !== REFUSED) return read
+  const faults = yield* firstFaults(schema, value)
+  const errors = faults.map(({ path, message }) => ({ path: [where, ...path].join('.'), message }))
   const first = errors[0]
   throw new ApiError('INVALID_REQUEST', { detail: `${first?.path}: ${first?.message}`, errors })
 }
+
+/** The same in one piece, for what is small or read in a thread. */
+export const checked = (schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown =>
+  runToEnd(checkedInSteps(schema, value, where))
 
 /** A large shape takes a tenth of a second to compile. At the start, nobody waits for it. */
 export function warmShapes(): void {
@@ -67,13 +74,19 @@ export function warmShapes(): void {
   for (const { body } of routes) if (body !== undefined) compiled(body)
 }
 
-/** Code made from each shape when it is first asked for: what it refuses, the shape itself is asked about. */
-const COMPILED = new WeakMap<z.ZodType, z.ZodType>()
+export const REFUSED = z.core.INVALID
 
-function compiled(schema: z.ZodType): z.ZodType {
+/** What a shape makes of a value, or `REFUSED`. */
+export const shaped = (schema: z.ZodType, value: unknown): unknown => compiled(schema)(value)
+
+/** Code made from each shape when it is first asked for. It says what a value becomes, or that it is refused. */
+const COMPILED = new WeakMap<z.ZodType, Shaping>()
+type Shaping = (value: unknown) => unknown
+
+function compiled(schema: z.ZodType): Shaping {
   const known = COMPILED.get(schema)
   if (known !== undefined) return known
-  const made = z.compile(schema)
+  const made = z.core.compileFn(schema)
   COMPILED.set(schema, made)
   return made
 }

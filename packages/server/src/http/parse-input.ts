@@ -1,14 +1,13 @@
 import { runToEnd, type Steps } from '@countersign/engine'
 import { type Input, LIMITS, type Route } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { asOneStep } from '../base/work/in-turns.js'
 import type { HttpRequest } from '../context/http-request.js'
-import { checked, parsedBytes, readJson } from '../context/json-body.js'
+import { checked, checkedInSteps, parsedBytes, readJson } from '../context/json-body.js'
 import { inOwedTurns, isLong } from '../context/work.js'
 import { type HeldBodies, SMALL_BODY_BYTES } from './held-bodies.js'
 import { hasBody, readBody } from './read-body.js'
 
-/** What the route's shapes make of the request, or 400 with every fault by its path. */
+/** What the route's shapes make of the request, or 400 with the first faults by their paths. */
 export async function parseInput(
   route: Route,
   request: HttpRequest,
@@ -17,13 +16,21 @@ export async function parseInput(
 ): Promise<Input<Route>> {
   const value = route.body === undefined ? noBody(request) : await readInput(route, request, sender)
   const shape = route.body === undefined || sender.read ? null : route.body
-  const check = () => (shape === null ? value : checked(shape, value, 'body'))
   return {
     params: route.params === undefined ? {} : checked(route.params, params, 'path'),
     query:
       route.query === undefined && request.query === '' ? {} : checkedQuery(route, new URLSearchParams(request.query)),
-    body: isLong(request) && shape !== null ? await inOwedTurns(sender.owner, asOneStep(check)) : check(),
+    body: shape === null ? value : await checkedBody(shape, value, { request, owner: sender.owner }),
   } as Input<Route>
+}
+
+/** A long body, or one that is refused, is checked in turns with the work of others. */
+async function checkedBody(
+  shape: NonNullable<Route['body']>,
+  value: unknown,
+  { request, owner }: { readonly request: HttpRequest; readonly owner: string },
+): Promise<unknown> {
+  return isLong(request) ? inOwedTurns(owner, checkedInSteps(shape, value, 'body')) : checked(shape, value, 'body')
 }
 
 /** Whose body it is, and what counts it. */
@@ -53,7 +60,7 @@ async function readValue(route: Route, request: HttpRequest, sender: Sender): Pr
   const work = <Result>(steps: Steps<Result>) => (isLong(request) ? inOwedTurns(owner, steps) : runToEnd(steps))
   const bytes = await readBody(request, { maxBytes: maxBodyBytes(route), owner, bodies })
   if (bytes.length > SMALL_BODY_BYTES) {
-    const held = read ? bytes.length * BYTES_PER_BYTE : await work(parsedBytes(bytes))
+    const held = read ? bytes.length * BYTES_PER_BYTE : await work(parsedBytes(bytes, LIMITS.objectMembers))
     await bodies.beforeParsing(request.incoming, owner, held)
   }
   if (read) return read(bytes)

@@ -1,0 +1,102 @@
+import { type JsonValue, ROUTES } from '@countersign/protocol'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { proves } from '../../../../test/support/proves.js'
+import { ApiError } from '../base/api-error.js'
+import { firstFaults } from './first-faults.js'
+import { checkedInSteps } from './json-body.js'
+
+const many = <Item>(count: number, make: (at: number) => Item): Item[] =>
+  Array.from({ length: count }, (_, at) => make(at))
+
+/** What a body is refused with, and how many steps that took. */
+function refusal(body: z.ZodType, value: unknown) {
+  const steps = checkedInSteps(body, value, 'body')
+  let taken = 0
+  try {
+    while (steps.next().done !== true) taken += 1
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return { taken, detail: error.extras.detail, errors: error.extras.errors as { path: string; message: string }[] }
+  }
+  throw new Error('the body was not refused')
+}
+
+const contract = { tool: 't', side_effect: 'read', evidence_class: 'unverifiable', commit_requirement: 'reported' }
+const sessionWith = (contracts: JsonValue[], session: JsonValue = {}) => ({
+  session_id: 's',
+  holder_id: 'h',
+  compiled_session: { plan_version: 1, contracts, session },
+})
+const COUNT = 30_000
+
+proves('limit.fair.refused-bodies', () => {
+  const createSession = ROUTES.createSession.body
+  const rules = (rule: JsonValue) => sessionWith([{ ...contract, argument_value_invariants: many(COUNT, () => rule) }])
+  const bodies: [string, z.ZodType, unknown][] = [
+    ['contracts.0.tool', createSession, sessionWith(many(COUNT, () => ({})))],
+    ['contracts.0.argument_value_invariants.0', createSession, rules({})],
+    [
+      'contracts.0.preconditions.0',
+      createSession,
+      sessionWith([{ ...contract, preconditions: many(COUNT, () => ({})) }]),
+    ],
+    ['contracts.0.checkpoint', createSession, sessionWith([{ ...contract, checkpoint: many(COUNT, () => ({})) }])],
+    [
+      'session.pricing.k0',
+      createSession,
+      sessionWith([], { pricing: Object.fromEntries(many(COUNT, (at) => [`k${at}`, 1])) }),
+    ],
+    ['body.receipts', ROUTES.submitReceipts.body, { fence: 1, receipts: many(COUNT, () => ({})) }],
+  ]
+  for (const [where, body, value] of bodies) {
+    const { taken, errors } = refusal(body, value)
+    expect(errors[0]?.path).toContain(where)
+    expect(errors.length).toBeLessThanOrEqual(20)
+    // What comes after the twentieth fault is not looked at.
+    expect(taken).toBeLessThan(300)
+  }
+})
+
+test('one fault at the end of a long body is found, and others go first between its parts', () => {
+  const good = many(5_000, (at) => ({ ...contract, tool: `t${at}` }))
+  const { taken, errors } = refusal(ROUTES.createSession.body, sessionWith([...good, { ...contract, gate: 'maybe' }]))
+  expect(errors.map(({ path }) => path)).toEqual(['body.compiled_session.contracts.5000.gate'])
+  expect(taken).toBeGreaterThan(5_000)
+})
+
+test('members that a shape does not have are named, some of them', () => {
+  const surplus = Object.fromEntries(many(5_000, (at) => [`surplus_${at}`, 1]))
+  const { errors } = refusal(ROUTES.stopAgent.body, { agent: 'a', ...surplus })
+  expect(errors.map(({ path }) => path)).toEqual(['body'])
+  expect(errors[0]?.message).toContain('"surplus_0"')
+  expect(errors[0]?.message.length).toBeLessThan(600)
+  const long = refusal(ROUTES.stopAgent.body, { agent: 'a', ['y'.repeat(500_000)]: 1 })
+  expect(JSON.stringify(long.errors).length).toBeLessThan(2_000)
+})
+
+const wide = { rows: many(500, (at) => at) }
+const shape = z
+  .strictObject({
+    either: z.union([z.strictObject({ rows: z.array(z.number()) }), z.array(z.string())]),
+    named: z.record(z.string().max(3), z.array(z.number())).optional(),
+    from: z.number().default(0),
+    to: z.number().optional(),
+  })
+  .refine(({ from, to }) => to === undefined || from <= to, { path: ['to'], error: 'ends before it begins' })
+
+test.each<[string, unknown, string[]]>([
+  ['what fits', { either: wide }, []],
+  ['no option of a union', { either: { rows: [...wide.rows, 'x'] } }, ['either']],
+  ['the name of an entry', { either: wide, named: { long_name: wide.rows } }, ['named.long_name']],
+  ['a part of an entry', { either: wide, named: { a: [...wide.rows, null] } }, ['named.a.500']],
+  ['members that do not fit each other', { either: wide, from: 2, to: 1 }, ['to']],
+  ['another kind of value', { either: wide, named: many(500, () => 1) }, ['named']],
+  ['a member that is missing', { named: { a: wide.rows } }, ['either']],
+])('in a large value: %s', (_, value, paths) => {
+  const steps = firstFaults(shape, value)
+  let step = steps.next()
+  while (step.done !== true) step = steps.next()
+  expect(step.value.map(({ path }) => path.join('.'))).toEqual(paths)
+  expect(shape.safeParse(value).success).toBe(paths.length === 0)
+})
