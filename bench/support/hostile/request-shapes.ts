@@ -1,5 +1,6 @@
 import { pathOf, ROUTES } from '@countersign/protocol'
-import { FIXED, many, type Shape } from './shape.js'
+import { createSession } from './attacker.js'
+import { compiledOf, FIXED, many, type Shape } from './shape.js'
 
 /** Requests and connections of tenants and of strangers without a key. */
 export const REQUEST_SHAPES: readonly Shape[] = [
@@ -32,6 +33,20 @@ export const REQUEST_SHAPES: readonly Shape[] = [
       ]
       return async (attacker) => {
         await Promise.all(many(24, (at) => attacker.post('createSession', bodies[at % bodies.length])))
+      }
+    },
+  },
+  {
+    name: 'workflows: names that nothing declares',
+    build: () => {
+      const tools = (letter: string) => many(512, (at) => `${letter}${at}_`.padEnd(256, letter))
+      const definition = {
+        roles: { a: {}, b: { tools: tools('x') } },
+        handoffs: [{ from: 'a', to: 'b', tools: tools('y') }],
+      }
+      const plan = compiledOf({ contracts: [{ tool: 'act', ...FIXED }] })
+      return async (attacker) => {
+        await createSession(attacker, plan, { workflow: { workflow_id: 'w', role: 'a', definition } })
       }
     },
   },

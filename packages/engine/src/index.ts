@@ -30,7 +30,7 @@ export {
   preparePlanInSteps,
 } from './compile/prepare-plan.js'
 export type { ContractSource } from './compile/read-source.js'
-export { workflowProblems } from './compile/workflow-problems.js'
+export { firstWorkflowProblem, workflowProblems } from './compile/workflow-problems.js'
 export {
   createPolicyEvaluator,
   type PolicyEvaluator,

@@ -7,51 +7,61 @@ import type { Problem } from './problem.js'
 type Edge = NonNullable<WorkflowDefinition['handoffs']>[number]
 
 /** What is wrong with a workflow definition beyond its shape; empty if it can be used. */
-export function workflowProblems(definition: WorkflowDefinition): Problem[] {
-  const roles = Object.keys(definition.roles)
-  const count = roles.length
-  if (count === 0) return [{ path: ['roles'], message: 'the workflow has no roles', fix: 'declare at least one role' }]
+export const workflowProblems = (definition: WorkflowDefinition): Problem[] => [...problemsOf(definition)]
+
+/** The first of them, or null. A definition may have many, and each takes time to be put into words. */
+export const firstWorkflowProblem = (definition: WorkflowDefinition): Problem | null =>
+  problemsOf(definition).next().value ?? null
+
+function* problemsOf(definition: WorkflowDefinition): Generator<Problem, undefined> {
+  const count = Object.keys(definition.roles).length
+  if (count === 0) {
+    yield { path: ['roles'], message: 'the workflow has no roles', fix: 'declare at least one role' }
+    return
+  }
   if (count > LIMITS.rolesPerWorkflow) {
-    return [
-      {
-        path: ['roles'],
-        message: `the workflow has ${count} roles`,
-        fix: `declare at most ${LIMITS.rolesPerWorkflow}`,
-      },
-    ]
+    const fix = `declare at most ${LIMITS.rolesPerWorkflow}`
+    yield { path: ['roles'], message: `the workflow has ${count} roles`, fix }
+    return
   }
-  const problems = (definition.handoffs ?? []).flatMap((edge, index) => edgeProblems(definition, edge, index))
-  if (problems.length === 0 && rootRoles(definition).size === 0) {
+  let isSound = true
+  const declared = new Set<string>()
+  for (const [index, edge] of (definition.handoffs ?? []).entries()) {
+    for (const problem of edgeProblems(definition, edge, { index, declared })) {
+      isSound = false
+      yield problem
+    }
+  }
+  if (isSound && rootRoles(definition).size === 0) {
     const message = 'every role is the target of a handoff, so no session can start'
-    problems.push({ path: ['roles'], message, fix: 'mark the starting role with `root: true`' })
+    yield { path: ['roles'], message, fix: 'mark the starting role with `root: true`' }
   }
-  return problems
 }
 
-function edgeProblems(definition: WorkflowDefinition, edge: Edge, index: number): Problem[] {
-  const roles = Object.keys(definition.roles)
+function* edgeProblems(
+  definition: WorkflowDefinition,
+  edge: Edge,
+  { index, declared }: { readonly index: number; readonly declared: Set<string> },
+): Generator<Problem, undefined> {
   const path = ['handoffs', index]
-  const unknown = (['from', 'to'] as const)
-    .filter((end) => !Object.hasOwn(definition.roles, edge[end]))
-    .map((end) => ({
-      path: [...path, end],
-      message: `there is no role "${edge[end]}"`,
-      fix: suggestName(edge[end], roles),
-    }))
-  if (unknown.length > 0) return unknown
-  const problems: Problem[] = []
-  const first = (definition.handoffs ?? []).findIndex(({ from, to }) => from === edge.from && to === edge.to)
-  if (first !== index) {
-    problems.push({
-      path,
-      message: `the handoff from "${edge.from}" to "${edge.to}" is declared twice`,
-      fix: FIXES.repeated,
-    })
+  const unknown = (['from', 'to'] as const).filter((end) => !Object.hasOwn(definition.roles, edge[end]))
+  for (const end of unknown) {
+    const fix = suggestName(edge[end], Object.keys(definition.roles))
+    yield { path: [...path, end], message: `there is no role "${edge[end]}"`, fix }
   }
+  if (unknown.length > 0) return
+  const ends = JSON.stringify([edge.from, edge.to])
+  if (declared.has(ends)) {
+    const message = `the handoff from "${edge.from}" to "${edge.to}" is declared twice`
+    yield { path, message, fix: FIXES.repeated }
+  }
+  declared.add(ends)
   const known = definition.roles[edge.to]?.tools
-  for (const tool of known === undefined ? [] : (edge.tools ?? []).filter((name) => !known.includes(name))) {
+  if (known === undefined) return
+  const has = new Set(known)
+  for (const tool of edge.tools ?? []) {
+    if (has.has(tool)) continue
     const message = `the role "${edge.to}" does not have the tool "${tool}"`
-    problems.push({ path: [...path, 'tools'], message, fix: suggestName(tool, known ?? []) })
+    yield { path: [...path, 'tools'], message, fix: suggestName(tool, known) }
   }
-  return problems
 }

@@ -4,9 +4,10 @@ export function closestName(written: string, known: Iterable<string>): string | 
   // With two of four letters changed it is another word.
   const farthest = written.length <= 4 ? 1 : Math.min(3, Math.floor(written.length / 3) + 1)
   let bestDistance = farthest + 1
+  const letters = written.toLowerCase()
   for (const name of known) {
     if (Math.abs(name.length - written.length) >= bestDistance) continue
-    const distance = editDistance(written.toLowerCase(), name.toLowerCase())
+    const distance = editDistance(letters, name.toLowerCase(), bestDistance - 1)
     if (distance < bestDistance) {
       best = name
       bestDistance = distance
@@ -23,20 +24,34 @@ export function suggestName(written: string, known: Iterable<string>): string {
   return names.length === 0 ? 'none is declared' : `use one of ${names.slice(0, 40).join(', ')}`
 }
 
-/** How many letters must be added, removed, changed or swapped with their neighbour. */
-function editDistance(a: string, b: string): number {
+/**
+ * How many letters must be added, removed, changed or swapped with their neighbour, counted up to `most`. Only places that
+ * few changes can reach are compared: names may be long, and a definition may hold hundreds of them.
+ */
+function editDistance(a: string, b: string, most: number): number {
+  const tooMany = most + 1
+  // Of each row the places around the diagonal: the letter of `b` is as far from that of `a` as the index from `most`.
+  const places = Array.from({ length: 2 * most + 1 }, (_, place) => place)
   let beforeLast: number[] = []
-  let last = Array.from({ length: b.length + 1 }, (_, index) => index)
+  let last = places.map((place) => (place < most ? tooMany : place - most))
   for (let row = 1; row <= a.length; row++) {
-    const current = [row]
-    for (let column = 1; column <= b.length; column++) {
-      const substitution = (last[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1)
-      const isSwap = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
-      const swap = isSwap ? (beforeLast[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY
-      current.push(Math.min((last[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1, substitution, swap))
+    const current: number[] = []
+    for (const place of places) {
+      const column = row + place - most
+      if (column < 1 || column > b.length) {
+        current.push(column === 0 ? row : tooMany)
+        continue
+      }
+      const substitution = (last[place] ?? tooMany) + (a[row - 1] === b[column - 1] ? 0 : 1)
+      const isSwap = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
+      const swap = isSwap ? (beforeLast[place] ?? tooMany) + 1 : tooMany
+      const added = (current[place - 1] ?? tooMany) + 1
+      const removed = (last[place + 1] ?? tooMany) + 1
+      current.push(Math.min(added, removed, substitution, swap, tooMany))
     }
+    if (current.every((distance) => distance > most)) return tooMany
     beforeLast = last
     last = current
   }
-  return last[b.length] ?? 0
+  return last[b.length - a.length + most] ?? tooMany
 }

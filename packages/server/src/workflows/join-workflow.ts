@@ -1,4 +1,4 @@
-import { hashValue, rootRoles, toolsOfRole, workflowProblems } from '@countersign/engine'
+import { firstWorkflowProblem, hashValue, rootRoles, toolsOfRole } from '@countersign/engine'
 import {
   type HandoffState,
   type Input,
@@ -67,8 +67,8 @@ class SessionIdTaken extends Error {}
 /** True when this create opened the workflow. */
 async function openWorkflow(ctx: Context, tx: Tx, { workflow_id: workflowId, definition }: Join): Promise<boolean> {
   if (definition === undefined) return false
-  const [problem] = workflowProblems(definition)
-  if (problem !== undefined) {
+  const problem = firstWorkflowProblem(definition)
+  if (problem !== null) {
     const where = ['body.workflow.definition', ...problem.path].join('.')
     throw new ApiError('INVALID_REQUEST', { detail: `${where}: ${problem.message}; ${problem.fix}` })
   }
