@@ -154,6 +154,38 @@ export const PLAN_SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: 'plans: packs of long YAML',
+    build: () => {
+      const list = many(65_000, (at) => at % 10).join(', ')
+      const texts = [
+        `{tool: t, argument_value_invariants: [{path: $.a, one_of: [${list}]}]}`,
+        `tool: t\n${'}'.repeat(190_000)}`,
+        `tool: t\n${'a: 1\n'.repeat(39_000)}`,
+      ]
+      const bodies = texts.map((text) => ({
+        agent: 'hostile',
+        environment: 'staging',
+        files: [{ file: 't.yaml', text }],
+      }))
+      return async (attacker) => {
+        await Promise.all(many(12, (at) => attacker.post('diffPlan', bodies[at % bodies.length])))
+      }
+    },
+  },
+  {
+    name: 'plans: a chain of 512 contracts to analyse',
+    build: () => {
+      const files = many(512, (at) => ({
+        file: `t${at}.yaml`,
+        text: `tool: t${at}\nside_effect: read\npreconditions:\n${many(40, (step) => `  - requires_prior_tool: t${(at + step + 1) % 512}`).join('\n')}\n`,
+      }))
+      const body = JSON.stringify({ agent: 'hostile', environment: 'staging', files })
+      return async (attacker) => {
+        await Promise.all(many(8, () => attacker.post('diffPlan', body)))
+      }
+    },
+  },
+  {
     name: 'sessions: large rows',
     build: () => {
       const bindings = many(60, (at) => ({ name: `b${at}`, from: 'argument' as const, path: `$.p${at}` }))

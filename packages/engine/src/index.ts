@@ -22,6 +22,7 @@ export { type CompileNote, describeNote } from './compile/compile-note.js'
 export { type CompileResult, compilePlan, compilePlanInSteps, type PlanSources } from './compile/compile-plan.js'
 export { compileWorkflow, type WorkflowCompilation } from './compile/compile-workflow.js'
 export {
+  CONTRACT_SHAPE,
   hashPlan,
   hashPlanInSteps,
   type Preparation,

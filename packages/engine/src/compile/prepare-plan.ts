@@ -29,7 +29,12 @@ export interface PrepareOptions {
   /** Without it a plan with policies can be prepared, but every call that a policy covers is denied. */
   readonly policy?: PolicyEvaluator | undefined
   readonly contractFiles?: ReadonlyMap<string, string> | undefined
+  /** `CONTRACT_SHAPE` made into code, which checks a large contract five times as fast. */
+  readonly contractShape?: Pick<typeof CONTRACT_SHAPE, 'safeParse'> | undefined
 }
+
+/** What every contract of a compiled session looks like. */
+export const CONTRACT_SHAPE = compiledSessionSchema.shape.contracts.element
 
 /** A prepared plan, or every problem found. */
 export type Preparation = { ok: true; plan: Plan } | { ok: false; problems: string[] }
@@ -48,7 +53,7 @@ export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions =
   if (strictProblem !== null)
     return { ok: false, problems: [`the compiled session is not plain JSON: ${strictProblem}`] }
   yield
-  const shape = yield* checkShape(compiled)
+  const shape = yield* checkShape(compiled, options.contractShape ?? CONTRACT_SHAPE)
   if (!shape.ok) return shape
   yield
   const { plan, problems } = yield* prepareParts(shape.compiled, options)
@@ -65,7 +70,7 @@ export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions =
 type Shape = { ok: true; compiled: CompiledSession } | { ok: false; problems: string[] }
 
 /** Contract by contract, with other work in between: a megabyte of them takes tens of milliseconds. */
-function* checkShape(compiled: unknown): Steps<Shape> {
+function* checkShape(compiled: unknown, contractShape: Pick<typeof CONTRACT_SHAPE, 'safeParse'>): Steps<Shape> {
   const listed = (compiled as { contracts?: unknown } | null)?.contracts
   const sent: readonly unknown[] = Array.isArray(listed) ? listed : []
   const whole = compiledSessionSchema.safeParse(
@@ -75,7 +80,7 @@ function* checkShape(compiled: unknown): Steps<Shape> {
   const contracts: CompiledContract[] = []
   for (const [index, contract] of sent.entries()) {
     yield
-    const one = compiledSessionSchema.shape.contracts.element.safeParse(contract)
+    const one = contractShape.safeParse(contract)
     problems.push(...problemsOf(one.error?.issues, ['contracts', index]))
     if (one.success) contracts.push(one.data)
   }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { compilePlan } from '../compile/compile-plan.js'
-import { saltedHash } from '../json/hash.js'
+import { saltedHash, sha256Hex } from '../json/hash.js'
 import { readResponse } from '../response/read-response.js'
 import { applyProposal } from '../state/apply-proposal.js'
 import { type CreatedEvent, initialState } from '../state/session-start.js'
-import { evaluateProposal } from './evaluate-proposal.js'
+import { evaluateProposal, evaluateProposalInSteps } from './evaluate-proposal.js'
 
 const AT = '2026-01-01T00:00:00.000Z'
 
@@ -35,23 +35,25 @@ function openSession(limits: object) {
   return { plan, state: initialState(plan, { type: 'created', at: AT, body: created }) }
 }
 
-/** The calls of one response, judged in a session that keeps no hashes. */
-function judge({ plan, state }: ReturnType<typeof openSession>, ...names: string[]) {
+/** A response in a session that keeps no hashes. */
+const proposalOf = ({ plan, state }: ReturnType<typeof openSession>, response: object) => ({
+  plan,
+  state,
+  response: readResponse(response),
+  gate: 'strip_blocked' as const,
+  unmatchedPolicy: 'block' as const,
+  agent: 'a',
+  salt: 's',
+  nowMs: Date.parse(AT),
+  offered: null,
+  toolless: false,
+  ids: { sessionId: 'S', proposalId: 'p', pendingCallId: (index: number) => `p.${index}` },
+  keepsHashes: false,
+})
+
+function judge(session: ReturnType<typeof openSession>, ...names: string[]) {
   const calls = names.map((name, at) => ({ id: `c${at}`, name, arguments: '{"a":1}' }))
-  return evaluateProposal({
-    plan,
-    state,
-    response: readResponse({ tool_calls: calls }),
-    gate: 'strip_blocked',
-    unmatchedPolicy: 'block',
-    agent: 'a',
-    salt: 's',
-    nowMs: Date.parse(AT),
-    offered: null,
-    toolless: false,
-    ids: { sessionId: 'S', proposalId: 'p', pendingCallId: (index) => `p.${index}` },
-    keepsHashes: false,
-  })
+  return evaluateProposal(proposalOf(session, { tool_calls: calls }))
 }
 
 const HASH = saltedHash('s', { a: 1 })
@@ -78,5 +80,26 @@ describe('a session that keeps no hashes', () => {
     const session = openSession({ loop_detection: { window: 5, threshold: 3 } })
     const { decisions } = judge(session, 'look', 'look', 'look')
     expect(decisions.map(({ reason }) => reason)).toEqual([null, null, 'loop_detected'])
+  })
+})
+
+describe('the hash of a response whose arguments nobody hashed', () => {
+  const responseOf = (length: number) => ({
+    content: 'See "these":',
+    finish_reason: 'tool_calls',
+    tool_calls: ['a', 'b', 'c'].map((id) => ({ id, name: 'look', arguments: `{"text":"${'é'.repeat(length)}"}` })),
+  })
+
+  test.each([10, 40_000])('is over what was read, also if it is hashed in parts: %d characters', (length) => {
+    const response = responseOf(length)
+    const calls = response.tool_calls.map(({ id, name, arguments: text }) => [id, name, text])
+    const { event } = evaluateProposal(proposalOf(openSession({}), response))
+    const read = JSON.stringify([response.finish_reason, response.content, calls])
+    expect(event.response_hash).toBe(sha256Hex(`1:s:${read}`))
+  })
+
+  test('takes a step for each call of a long one', () => {
+    const stepsOf = (length: number) => [...evaluateProposalInSteps(proposalOf(openSession({}), responseOf(length)))]
+    expect(stepsOf(40_000)).toHaveLength(stepsOf(10).length + 3)
   })
 })

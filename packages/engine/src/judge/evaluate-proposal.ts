@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Decision, Gate, LedgerCall } from '@countersign/protocol'
 import { costOf } from '../contract/pricing.js'
 import { addDecimals } from '../json/decimal.js'
@@ -45,13 +46,14 @@ export function* evaluateProposalInSteps(proposal: Proposal): Steps<Verdict> {
     records.push(record)
     if (holds.length > 0) resources = new Map(resources).set(result.pendingCallId, holds)
   }
+  const response_hash = proposal.responseHash ?? (yield* hashOfReading(proposal.salt, response, results))
   return {
     outcome,
     decisions,
     cost,
     event: {
       proposal_id: proposal.ids.proposalId,
-      response_hash: proposal.responseHash ?? hashOfReading(proposal.salt, response, results),
+      response_hash,
       gate,
       model: proposal.model ?? response.model,
       usage: proposal.usage ?? response.usage,
@@ -108,14 +110,31 @@ function* judgeCalls(proposal: Proposal, cost: string, before: Tally, spends: re
   return results
 }
 
-/** Hash of what was read: the calls by the hashes of their arguments, and the rest of the response. */
-function hashOfReading(
+/** What is hashed in one step. A longer response is hashed call by call. */
+const HASHED_AT_ONCE = 65_536
+
+/**
+ * Hash of what was read: the calls by the hashes of their arguments, or by their arguments where these were not hashed,
+ * and the rest of the response.
+ */
+function* hashOfReading(
   salt: string,
   { finishReason, content }: ReadResponse,
   results: readonly LadderResult[],
-): string {
-  const calls = results.map(({ call, argumentHash }) => [call.id, call.name, argumentHash ?? call.argumentsText])
-  return sha256Hex(`${salt.length}:${salt}:${JSON.stringify([finishReason, content, calls])}`)
+): Steps<string> {
+  const calls = results.map(
+    ({ call, argumentHash }) => [call.id, call.name, argumentHash ?? call.argumentsText] as const,
+  )
+  const length = calls.reduce((sum, [, , text]) => sum + text.length, 0)
+  if (length <= HASHED_AT_ONCE)
+    return sha256Hex(`${salt.length}:${salt}:${JSON.stringify([finishReason, content, calls])}`)
+  const whole = createHash('sha256')
+  whole.update(`${salt.length}:${salt}:[${JSON.stringify(finishReason)},${JSON.stringify(content)},[`)
+  for (const [at, call] of calls.entries()) {
+    yield
+    whole.update(`${at === 0 ? '' : ','}${JSON.stringify(call)}`)
+  }
+  return whole.update(']]').digest('hex')
 }
 
 function tallyWith(tally: Tally, allowed: LadderResult, state: SessionState): Tally {

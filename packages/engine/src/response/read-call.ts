@@ -1,6 +1,13 @@
 import { type JsonObject, type JsonValue, LIMITS, type Usage } from '@countersign/protocol'
-import { checkStrictValue, holdsNul, parseStrictJson } from '../json/strict-json.js'
+import {
+  checkStrictValue,
+  holdsNul,
+  parseStrictJson,
+  parseStrictJsonInSteps,
+  type StrictJson,
+} from '../json/strict-json.js'
 import { cutText } from '../text/cut-text.js'
+import type { Steps } from '../text/steps.js'
 import type { FinishReason, ProviderRun, ToolCall } from './tool-call.js'
 
 /** A call as the provider's format gives it; nothing is validated yet. */
@@ -42,8 +49,17 @@ export interface RawResponse {
   readonly problems?: string[]
 }
 
-export function toCall(raw: RawCall, index: number, isRepeated: boolean): ToolCall {
-  const read = readArguments(raw.arguments)
+export const toCall = (raw: RawCall, index: number, isRepeated: boolean): ToolCall =>
+  callWith(raw, index, isRepeated, readArguments(raw.arguments))
+
+/** The same for a call with long arguments, with other work in between. */
+export function* toCallInSteps(raw: RawCall, index: number, isRepeated: boolean): Steps<ToolCall> {
+  const given = raw.arguments
+  if (typeof given !== 'string' || given === '' || isTooLong(given)) return toCall(raw, index, isRepeated)
+  return callWith(raw, index, isRepeated, argumentsOf(given, yield* parseStrictJsonInSteps(given)))
+}
+
+function callWith(raw: RawCall, index: number, isRepeated: boolean, read: ReadArguments): ToolCall {
   const problem = raw.problem ?? nameProblem(raw, isRepeated) ?? read.problem
   return {
     // A longer one blocks the call, and the ledger stores this text for good.
@@ -73,11 +89,15 @@ function readArguments(raw: unknown): ReadArguments {
   if (typeof raw !== 'string') return readArgumentValue(raw)
   if (isTooLong(raw)) return { text: '', value: null, problem: TOO_LONG }
   // Providers stream a call without arguments as empty text.
-  const parsed = raw === '' ? { ok: true as const, value: {} } : parseStrictJson(raw)
-  if (!parsed.ok) return { text: raw, value: null, problem: `the arguments are refused: ${parsed.problem}` }
-  if (holdsNul(raw)) return { text: raw, value: null, problem: HAS_NUL }
-  if (!isObject(parsed.value)) return { text: raw, value: null, problem: NOT_AN_OBJECT }
-  return { text: raw === '' ? '{}' : raw, value: parsed.value, problem: null }
+  return raw === '' ? { text: '{}', value: {}, problem: null } : argumentsOf(raw, parseStrictJson(raw))
+}
+
+function argumentsOf(text: string, parsed: StrictJson): ReadArguments {
+  if (!parsed.ok) return { text, value: null, problem: `the arguments are refused: ${parsed.problem}` }
+  if (holdsNul(text)) return { text, value: null, problem: HAS_NUL }
+  return isObject(parsed.value)
+    ? { text, value: parsed.value, problem: null }
+    : { text, value: null, problem: NOT_AN_OBJECT }
 }
 
 function readArgumentValue(raw: unknown): ReadArguments {

@@ -2,7 +2,17 @@ import { type JsonObject, LIMITS, type Usage } from '@countersign/protocol'
 import { cutText } from '../text/cut-text.js'
 import type { Steps } from '../text/steps.js'
 import { readAnthropic } from './read-anthropic.js'
-import { asRecord, asText, type RawCall, type RawResponse, type RawRun, readUsage, toCall, toRun } from './read-call.js'
+import {
+  asRecord,
+  asText,
+  type RawCall,
+  type RawResponse,
+  type RawRun,
+  readUsage,
+  toCall,
+  toCallInSteps,
+  toRun,
+} from './read-call.js'
 import { readOpenAiChat, readOpenAiResponses } from './read-openai.js'
 import type { FinishReason, ProviderRun, ToolCall } from './tool-call.js'
 
@@ -39,7 +49,7 @@ export function* readResponseInSteps(response: unknown): Steps<ReadResponse> {
   const { calls, repeated } = callsIn(found)
   const read: ToolCall[] = []
   for (const call of calls) {
-    read.push(toCall(call, read.length, repeated.has(call.id)))
+    read.push(yield* toCallInSteps(call, read.length, repeated.has(call.id)))
     yield
   }
   return toReadResponse(found, read)

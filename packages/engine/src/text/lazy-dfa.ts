@@ -33,7 +33,7 @@ const LATIN_1 = 256
 
 interface State {
   /** The instructions that it stands at, sorted. */
-  readonly threads: Int32Array
+  readonly threads: readonly number[]
   /** The assertions that hold here, those that some thread asks about, and whether a word character came last. */
   readonly holds: number
   readonly asks: number
@@ -43,7 +43,7 @@ interface State {
   /** By class of character. */
   readonly next: (State | undefined)[]
   /** The budget that used a transition last, by class, and the one that used the state. */
-  readonly used: Float64Array
+  readonly used: number[]
   usedBy: number
 }
 
@@ -162,7 +162,7 @@ class Automaton {
     return this.stateOf(out, rune === NEW_LINE ? AT.beginLine : 0, isWord, matched)
   }
 
-  private stateOf(from: ArrayLike<number>, holding: number, afterWord: boolean, matched: boolean): State {
+  private stateOf(from: readonly number[], holding: number, afterWord: boolean, matched: boolean): State {
     const { threads, asks } = this.closure(from, holding)
     // What no thread asks about does not tell states apart.
     const holds = asks === 0 ? 0 : holding
@@ -179,7 +179,7 @@ class Automaton {
       matched,
       bytes: BYTES_OF_STATE + threads.length * BYTES_OF_THREAD + this.endClass * BYTES_OF_CLASS,
       next: [],
-      used: new Float64Array(this.endClass + 1).fill(-1),
+      used: [],
       usedBy: -1,
     }
     this.bytes += state.bytes
@@ -188,9 +188,9 @@ class Automaton {
   }
 
   /** Follows every instruction that takes no character; an assertion only if it holds. */
-  private closure(from: ArrayLike<number>, holds: number): { threads: Int32Array; asks: number } {
+  private closure(from: readonly number[], holds: number): { threads: number[]; asks: number } {
     const mark = ++this.mark
-    const open = Array.from(from)
+    const open = [...from]
     const threads: number[] = []
     let asks = 0
     for (let at = open.pop(); at !== undefined; at = open.pop()) {
@@ -205,9 +205,11 @@ class Automaton {
         if ((arg & ~holds) === 0) open.push(out)
       }
     }
-    return { threads: Int32Array.from(threads).sort(), asks }
+    return { threads: threads.length > 1 ? threads.sort(ascending) : threads, asks }
   }
 }
+
+const ascending = (a: number, b: number): number => a - b
 
 const STEPS_OF_TRANSITION = 8
 const BYTES_OF_STATE = 300

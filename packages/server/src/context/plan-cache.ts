@@ -1,5 +1,6 @@
-import { hashPlan, hashPlanInSteps, type Plan, preparePlanInSteps } from '@countersign/engine'
+import { CONTRACT_SHAPE, hashPlan, hashPlanInSteps, type Plan, preparePlanInSteps } from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
+import { z } from 'zod'
 import type { Cache } from '../base/memory/cache.js'
 import { loadPolicyEvaluator } from '../base/policy.js'
 import { turns, type WorkOwner } from '../base/work/in-turns.js'
@@ -26,6 +27,7 @@ export type Prepared = { ok: true; plan: Plan } | { ok: false; problems: string[
 
 /** A plan counts against the share of the tenant that it was prepared for first, whoever uses it later. */
 export function createPlanCache(plans: Cache<Plan>): PlanCache {
+  const contractShape = z.compile(CONTRACT_SHAPE)
   /** By tenant and hash: requests that need the same plan at once wait for one preparation. */
   const preparing = new Map<string, Promise<Prepared>>()
 
@@ -44,7 +46,7 @@ export function createPlanCache(plans: Cache<Plan>): PlanCache {
 
   const prepareNow = async (compiled: CompiledSession, by: WorkOwner): Promise<Prepared> => {
     const policy = hasPolicy(compiled) ? await loadPolicyEvaluator() : undefined
-    const { value: prepared, ms } = await turns.run(by, preparePlanInSteps(compiled, { policy }))
+    const { value: prepared, ms } = await turns.run(by, preparePlanInSteps(compiled, { policy, contractShape }))
     if (!prepared.ok) return { ...prepared, ms }
     const { plan } = prepared
     plans.remember(plan.hash, plan, { owner: by.tenantId, bytes: plan.weight })
