@@ -3,8 +3,11 @@ import { PLAN_SHAPES } from './plan-shapes.js'
 import { REQUEST_SHAPES } from './request-shapes.js'
 import type { Shape } from './shape.js'
 
+/** What the machine does by itself is seen here. */
+const NOTHING: Shape = { name: 'nobody: nothing is sent', lingerSeconds: 8, build: () => async () => {} }
+
 /** Every way to attack, in the order in which they are tried. */
-export const SHAPES: readonly Shape[] = [...PLAN_SHAPES, ...CAPTURE_SHAPES, ...REQUEST_SHAPES]
+export const SHAPES: readonly Shape[] = [NOTHING, ...PLAN_SHAPES, ...CAPTURE_SHAPES, ...REQUEST_SHAPES]
 
 export function shapeOf(name: string): Shape {
   const shape = SHAPES.find((other) => other.name === name)
