@@ -1,4 +1,5 @@
 import type { CompiledContract, CompiledSession } from '@countersign/protocol'
+import { NumberSet, reachOf } from './reach.js'
 
 /** A rule that cannot do what it seems to do, or less than it seems, given the other rules of the plan. */
 export interface PlanRemark {
@@ -9,18 +10,83 @@ export interface PlanRemark {
 
 /** Finds rules that never fire, contradict each other or open too easily, beyond what compilation refuses or warns about. */
 export function analyzePlan(plan: CompiledSession): PlanRemark[] {
-  const byTool = new Map(plan.contracts.map((contract) => [contract.tool, contract]))
-  const remarks = plan.contracts.flatMap((contract) => CHECKS.flatMap((check) => check(contract, byTool, plan)))
-  return remarks.sort(
-    (a, b) => compare(a.tool ?? '', b.tool ?? '') || compare(a.code, b.code) || compare(a.message, b.message),
-  )
+  const around = aroundOf(plan)
+  const remarks = plan.contracts.map((contract) => CHECKS.flatMap((check) => check(contract, around)))
+  for (const ofOne of remarks) ofOne.sort((a, b) => compare(a.code, b.code) || compare(a.message, b.message))
+  return remarks.flat().sort((a, b) => compare(a.tool ?? '', b.tool ?? ''))
 }
 
-type Check = (
-  contract: CompiledContract,
-  byTool: ReadonlyMap<string, CompiledContract>,
-  plan: CompiledSession,
-) => PlanRemark[]
+/** What the checks of one contract look up about all of them. Tools go by their number, in the order of their names. */
+interface Around {
+  readonly session: CompiledSession['session']
+  readonly byTool: ReadonlyMap<string, CompiledContract>
+  readonly tools: readonly string[]
+  readonly numberOf: ReadonlyMap<string, number>
+  /** By number: the tools that must have been called before, directly or through others. */
+  readonly neededBy: readonly NumberSet[]
+  readonly gated: NumberSet
+  setOf(tools: Iterable<string>): NumberSet
+  /** By tool: the tools after which it is forbidden. */
+  readonly forbiddenBy: ReadonlyMap<string, ReadonlySet<string>>
+  /** By label, of those that deny a tool: the tools that add it. */
+  readonly addersOf: ReadonlyMap<string, NumberSet>
+  /** By binding, of those that are compared with: the tools without which no call sets it. */
+  readonly neededToBind: ReadonlyMap<string, NumberSet>
+}
+
+function aroundOf({ session, contracts }: CompiledSession): Around {
+  const byTool = new Map(contracts.map((contract) => [contract.tool, contract]))
+  const tools = [...byTool.keys()].sort()
+  const numberOf = new Map(tools.map((tool, at) => [tool, at]))
+  const numbers = (names: Iterable<string>) => [...names].flatMap((name) => numberOf.get(name) ?? [])
+  const all = tools.map((tool) => byTool.get(tool) as CompiledContract)
+  const neededBy = reachOf(all.map((contract) => numbers(requiredBy(contract))))
+  const forbiddenBy = grouped(all.flatMap(({ tool, forbids_after = [] }) => forbids_after.map((name) => [name, tool])))
+  const denying = new Set(all.flatMap(({ labels }) => labels?.deny_when ?? []))
+  const adders = grouped(
+    all.flatMap(({ tool, labels }) =>
+      (labels?.adds ?? []).flatMap((name) => (denying.has(name) ? [[name, tool]] : [])),
+    ),
+  )
+  const compared = new Set(all.flatMap(({ refs }) => (refs ?? []).map(({ ref }) => ref)))
+  const binders = grouped(
+    all.flatMap(({ tool, binds }) => (binds ?? []).flatMap(({ name }) => (compared.has(name) ? [[name, tool]] : []))),
+  )
+  const setOf = (names: Iterable<string>) => NumberSet.of(tools.length, numbers(names))
+  return {
+    session,
+    byTool,
+    tools,
+    numberOf,
+    neededBy,
+    setOf,
+    gated: setOf(tools.filter((tool) => byTool.get(tool)?.gate === 'block')),
+    forbiddenBy,
+    addersOf: new Map([...adders].map(([label, names]) => [label, setOf(names)])),
+    neededToBind: new Map([...binders].map(([name, binding]) => [name, neededByAll(numbers(binding), neededBy)])),
+  }
+}
+
+const requiredBy = ({ preconditions = [] }: CompiledContract): Set<string> =>
+  new Set(preconditions.flatMap((item) => ('requires_prior_tool' in item ? [item.requires_prior_tool] : [])))
+
+function grouped(entries: readonly (readonly string[])[]): Map<string, Set<string>> {
+  const groups = new Map<string, Set<string>>()
+  for (const [name = '', item = ''] of entries) groups.set(name, (groups.get(name) ?? new Set()).add(item))
+  return groups
+}
+
+function neededByAll(tools: readonly number[], neededBy: readonly NumberSet[]): NumberSet {
+  const needed = NumberSet.below(neededBy.length)
+  tools.forEach((tool, at) => {
+    const own = neededBy[tool] as NumberSet
+    if (at === 0) needed.addAll(own)
+    else needed.keepOnly(own)
+  })
+  return needed
+}
+
+type Check = (contract: CompiledContract, around: Around) => PlanRemark[]
 
 const neverCallable = (tool: string, why: string): PlanRemark => ({
   tool,
@@ -28,54 +94,64 @@ const neverCallable = (tool: string, why: string): PlanRemark => ({
   message: `${tool} can never be called: ${why}`,
 })
 
-/** Tools that must have been called before, directly or through others. */
-function neededBy(contract: CompiledContract, byTool: ReadonlyMap<string, CompiledContract>): Set<string> {
-  const needed = new Set<string>()
-  const waiting = [contract]
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    for (const precondition of next.preconditions ?? []) {
-      if (!('requires_prior_tool' in precondition) || needed.has(precondition.requires_prior_tool)) continue
-      needed.add(precondition.requires_prior_tool)
-      const other = byTool.get(precondition.requires_prior_tool)
-      if (other !== undefined) waiting.push(other)
-    }
-  }
-  return needed
+/** Of the tools that make one tool uncallable for one reason, so many are named: the first by name. */
+const MOST_NAMED = 5
+
+/** A remark for each tool that the contract needs and that is in the set. */
+function neededAmong(
+  { tool }: CompiledContract,
+  { tools, numberOf, neededBy }: Around,
+  among: NumberSet,
+  words: { why(needed: string): string; others: string },
+): PlanRemark[] {
+  const found = neededBy[numberOf.get(tool) as number]?.common(among, MOST_NAMED + 1) ?? []
+  const named = found.slice(0, MOST_NAMED).map((at) => neverCallable(tool, words.why(tools[at] as string)))
+  return found.length <= MOST_NAMED ? named : [...named, neverCallable(tool, words.others)]
 }
 
-const needsWhatIsBlocked: Check = (contract, byTool) =>
-  [...neededBy(contract, byTool)]
-    .filter((tool) => byTool.get(tool)?.gate === 'block')
-    .map((tool) => neverCallable(contract.tool, `it requires a call of ${tool}, which is gated`))
+const needsWhatIsBlocked: Check = (contract, around) =>
+  neededAmong(contract, around, around.gated, {
+    why: (needed) => `it requires a call of ${needed}, which is gated`,
+    others: 'it requires calls of other tools that are gated',
+  })
 
 /** Compilation warns about the direct case. */
-const forbiddenByWhatItNeeds: Check = (contract, byTool) =>
-  [...neededBy(contract, byTool)]
-    .filter(
-      (tool) =>
-        !contract.preconditions?.some((item) => 'requires_prior_tool' in item && item.requires_prior_tool === tool),
-    )
-    .filter((tool) => byTool.get(tool)?.forbids_after?.includes(contract.tool))
-    .map((tool) => neverCallable(contract.tool, `it requires a call of ${tool}, after which it is forbidden`))
-
-const deniedByWhatItNeeds: Check = (contract, byTool) =>
-  [...neededBy(contract, byTool)].flatMap((tool) => {
-    const added = byTool.get(tool)?.labels?.adds ?? []
-    const label = contract.labels?.deny_when?.find((name) => added.includes(name))
-    if (label === undefined) return []
-    return [neverCallable(contract.tool, `it requires a call of ${tool}, which adds the label ${label} that denies it`)]
+const forbiddenByWhatItNeeds: Check = (contract, around) => {
+  const direct = requiredBy(contract)
+  const forbidding = [...(around.forbiddenBy.get(contract.tool) ?? [])].filter((tool) => !direct.has(tool))
+  if (forbidding.length === 0) return []
+  return neededAmong(contract, around, around.setOf(forbidding), {
+    why: (needed) => `it requires a call of ${needed}, after which it is forbidden`,
+    others: 'it requires calls of other tools after which it is forbidden',
   })
+}
 
-const boundByWhatNeedsIt: Check = (contract, byTool) =>
-  (contract.refs ?? []).flatMap(({ ref }) => {
-    const binders = [...byTool.values()].filter(({ binds }) => binds?.some(({ name }) => name === ref))
-    const stuck = binders.length > 0 && binders.every((binder) => neededBy(binder, byTool).has(contract.tool))
-    return stuck
+const deniedByWhatItNeeds: Check = (contract, around) => {
+  const added = (contract.labels?.deny_when ?? []).flatMap((label) => {
+    const tools = around.addersOf.get(label)
+    return tools === undefined ? [] : [{ label, tools }]
+  })
+  if (added.length === 0) return []
+  const adders = NumberSet.below(around.tools.length)
+  for (const { tools } of added) adders.addAll(tools)
+  return neededAmong(contract, around, adders, {
+    why: (needed) => {
+      const number = around.numberOf.get(needed) as number
+      const label = added.find(({ tools }) => tools.has(number))?.label
+      return `it requires a call of ${needed}, which adds the label ${label} that denies it`
+    },
+    others: 'it requires calls of other tools that add labels that deny it',
+  })
+}
+
+const boundByWhatNeedsIt: Check = (contract, { numberOf, neededToBind }) =>
+  (contract.refs ?? []).flatMap(({ ref }) =>
+    neededToBind.get(ref)?.has(numberOf.get(contract.tool) as number) === true
       ? [neverCallable(contract.tool, `the binding ${ref} is only set by calls that require this one first`)]
-      : []
-  })
+      : [],
+  )
 
-const limitedToNothing: Check = ({ tool }, _, { session }) =>
+const limitedToNothing: Check = ({ tool }, { session }) =>
   session.session_limits?.max_calls_per_tool?.[tool] === 0 ? [neverCallable(tool, 'max_calls_per_tool is 0')] : []
 
 const rulesBehindAGate: Check = (contract) => {
@@ -109,40 +185,42 @@ const rulesOnAbsentFields: Check = (contract) => {
 }
 
 /** A sum that is kept per key starts anew with another spelling of the key. */
-const keyedSums: Check = (contract) =>
-  (contract.aggregates ?? []).flatMap(({ name, key, lte, lt }) => {
-    if (key === undefined || typeof lte === 'object' || typeof lt === 'object') return []
-    if (isPinned(contract, key)) return []
+const keyedSums: Check = (contract) => {
+  const keyed = (contract.aggregates ?? []).filter(({ lte, lt }) => typeof lte !== 'object' && typeof lt !== 'object')
+  if (keyed.length === 0) return []
+  const isPinned = pinnedIn(contract)
+  return keyed.flatMap(({ name, key }) => {
+    if (key === undefined || isPinned(key)) return []
     const message =
       `"${name}" of ${contract.tool} starts anew with every way to write ${key}: ` +
       `bound its form with a pattern or list, or compare it with \`refs\``
     return [{ tool: contract.tool, code: 'key_not_bounded', message }]
   })
+}
 
-/** True if something other than the sum bounds what the key may be. */
-function isPinned(
-  { arguments: schema, refs, sources, argument_value_invariants: rules }: CompiledContract,
-  key: string,
-) {
-  const field = /^\$\.([A-Za-z_]\w*)$/.exec(key)?.[1]
-  const properties = typeof schema === 'object' ? schema.properties : undefined
-  const described =
-    field !== undefined && typeof properties === 'object' && properties !== null && !Array.isArray(properties)
-      ? properties[field]
-      : undefined
-  const isTyped =
-    typeof described === 'object' &&
-    described !== null &&
-    !Array.isArray(described) &&
-    ['pattern', 'enum', 'const'].some((word) => described[word] !== undefined)
-  const names = (list: readonly { readonly path: string }[] | undefined) =>
-    (list ?? []).some(({ path }) => path === key)
+/** Whether something other than a sum bounds what its key may be. */
+function pinnedIn({ arguments: schema, refs, sources, argument_value_invariants: rules }: CompiledContract) {
   const compared = (rules ?? []).filter(({ regex, one_of, equals }) => (regex ?? one_of ?? equals) !== undefined)
-  return isTyped || names(refs) || names(sources) || names(compared)
+  const paths = new Set([...(refs ?? []), ...(sources ?? []), ...compared].map(({ path }) => path))
+  const properties = typeof schema === 'object' ? schema.properties : undefined
+  return (key: string): boolean => {
+    if (paths.has(key)) return true
+    const field = /^\$\.([A-Za-z_]\w*)$/.exec(key)?.[1]
+    const described =
+      field !== undefined && typeof properties === 'object' && properties !== null && !Array.isArray(properties)
+        ? properties[field]
+        : undefined
+    return (
+      typeof described === 'object' &&
+      described !== null &&
+      !Array.isArray(described) &&
+      ['pattern', 'enum', 'const'].some((word) => described[word] !== undefined)
+    )
+  }
 }
 
 /** The program's word opens the tool: an error that it reports as a result would do. */
-const opensOnReport: Check = (contract, byTool) =>
+const opensOnReport: Check = (contract, { byTool }) =>
   (contract.preconditions ?? []).flatMap((precondition) => {
     if (!('requires_prior_tool' in precondition)) return []
     const prior = precondition.requires_prior_tool

@@ -1,4 +1,5 @@
 import type { CompiledContract, Invariant } from '@countersign/protocol'
+import type { Comparison } from './comparison.js'
 import { pairs } from './plan-change.js'
 import { conditionsImply, type Strength, same, strengthOf } from './rule-strength.js'
 
@@ -9,16 +10,20 @@ export type RuleOf<K extends keyof CompiledContract> = Extract<
 >[number]
 
 /** Budgets over the same values: the lower one is narrower, and one for all keys together than one for each. */
-export function compareAggregates(was: RuleOf<'aggregates'>, is: RuleOf<'aggregates'>): Strength {
+export function compareAggregates(
+  was: RuleOf<'aggregates'>,
+  is: RuleOf<'aggregates'>,
+  comparison: Comparison,
+): Strength {
   if (was.key !== is.key && was.key !== undefined && is.key !== undefined) return 'different'
   const implies = (given: typeof was, wanted: typeof was) =>
-    (given.key === wanted.key || given.key === undefined) && boundsImply(given, wanted)
+    (given.key === wanted.key || given.key === undefined) && boundsImply(given, wanted, comparison)
   return strengthOf(implies(is, was), implies(was, is))
 }
 
 /** Of an established value nothing is known before a session, so that only the same one is comparable. */
-const boundsImply = (given: RuleOf<'aggregates'>, wanted: RuleOf<'aggregates'>): boolean =>
-  same(refsOf(given), refsOf(wanted)) && conditionsImply([boundOf(given)], [boundOf(wanted)])
+const boundsImply = (given: RuleOf<'aggregates'>, wanted: RuleOf<'aggregates'>, comparison: Comparison): boolean =>
+  same(refsOf(given), refsOf(wanted)) && conditionsImply([boundOf(given)], [boundOf(wanted)], comparison)
 
 const refsOf = ({ lte, lt }: RuleOf<'aggregates'>) => [lte, lt].map((bound) => (typeof bound === 'object' ? bound : 0))
 
@@ -32,16 +37,20 @@ const boundOf = ({ lte, lt }: RuleOf<'aggregates'>): Invariant => ({
   ...(typeof lt === 'number' && { lt }),
 })
 
-export function comparePreconditions(was: RuleOf<'preconditions'>, is: RuleOf<'preconditions'>): Strength {
+export function comparePreconditions(
+  was: RuleOf<'preconditions'>,
+  is: RuleOf<'preconditions'>,
+  comparison: Comparison,
+): Strength {
   if ('requires_step_count' in was || 'requires_step_count' in is) {
     const steps = (item: RuleOf<'preconditions'>) => ('requires_step_count' in item ? item.requires_step_count.gte : 0)
     return strengthOf(steps(is) >= steps(was), steps(was) >= steps(is))
   }
   const implies = (given: typeof was, wanted: typeof was) =>
     (given.consumes === true || wanted.consumes !== true) &&
-    (wanted.same ?? []).every((item) => (given.same ?? []).some((other) => same(item, other))) &&
+    comparison.missing(wanted.same ?? [], given.same ?? []).length === 0 &&
     pairs(given.with_output ?? [], wanted.with_output ?? [], ({ path }) => path).every(({ before, after }) =>
-      conditionsImply(before, after),
+      conditionsImply(before, after, comparison),
     )
   return strengthOf(implies(is, was), implies(was, is))
 }
@@ -55,9 +64,15 @@ export function compareEnvelopes(was: RuleOf<'envelopes'>, is: RuleOf<'envelopes
 }
 
 /** More conditions ask less often; a timeout that allows asks for less. */
-export function compareCheckpoints(was: RuleOf<'checkpoint'>, is: RuleOf<'checkpoint'>): Strength {
+export function compareCheckpoints(
+  was: RuleOf<'checkpoint'>,
+  is: RuleOf<'checkpoint'>,
+  comparison: Comparison,
+): Strength {
   const asksWhenever = (given: typeof was, wanted: typeof was) =>
-    pairs(wanted.when, given.when, ({ path }) => path).every(({ before, after }) => conditionsImply(before, after)) &&
+    pairs(wanted.when, given.when, ({ path }) => path).every(({ before, after }) =>
+      conditionsImply(before, after, comparison),
+    ) &&
     (given.on_timeout === wanted.on_timeout || given.on_timeout === 'deny')
   const strength = strengthOf(asksWhenever(is, was), asksWhenever(was, is))
   return strength === 'same' && (was.timeout_seconds !== is.timeout_seconds || !same(was.context, is.context))

@@ -3,28 +3,41 @@ import { describeOrigin } from '../contract/source-rule.js'
 
 /** A contract in sentences for a reviewer, one for each rule. */
 export function describeContract(contract: Contract): string[] {
-  return [
-    describeRisk(contract),
-    ...describeArguments(contract.arguments),
-    ...rulesOn('', contract.argument_value_invariants),
-    ...rulesOn('In the request, ', contract.assertions?.input_invariants),
-    ...rulesOn('In the response, ', contract.assertions?.output_invariants),
-    ...(contract.preconditions ?? []).map(describePrecondition),
-    ...describeOrder(contract),
-    ...(contract.sources ?? []).flatMap(describeSourceRule),
-    ...(contract.surprise === undefined ? [] : [SURPRISE_WORDS[contract.surprise.unused === true ? 'unused' : 'used']]),
-    ...(contract.refs ?? []).map(({ path, ref, key }) => `${path} equals the value bound as ${ref}${forKey(key)}.`),
-    ...describeBudgets(contract),
-    ...describeLabels(contract),
-    ...(contract.resources ?? []).map(
-      ({ key, mode }) => `Holds ${key} ${mode === 'shared' ? 'shared' : 'exclusively'}.`,
-    ),
-    ...rulesOn('Right before it runs, ', contract.execution_constraints?.arguments),
-    ...describeCheckpoints(contract),
-    ...(contract.policy === undefined ? [] : ['Its policy must allow the call.']),
-    ...describeHours(contract.hours),
-  ]
+  return [describeRisk(contract), ...PARTS.flatMap((part) => DESCRIBE[part](contract))]
 }
+
+/** The rules of one part of a contract, as `describeContract` words them. */
+export const describePart = (part: Part, rules: Partial<Contract>): string[] => DESCRIBE[part](rules)
+
+/** What a contract can say, in the order of its description. */
+const DESCRIBE = {
+  arguments: ({ arguments: schema }) => describeArguments(schema),
+  argument_value_invariants: (contract) => rulesOn('', contract.argument_value_invariants),
+  'assertions.input_invariants': ({ assertions }) => rulesOn('In the request, ', assertions?.input_invariants),
+  'assertions.output_invariants': ({ assertions }) => rulesOn('In the response, ', assertions?.output_invariants),
+  preconditions: ({ preconditions }) => (preconditions ?? []).map(describePrecondition),
+  transitions: ({ transitions }) => describePhases(transitions),
+  forbids_after: ({ forbids_after: tools = [] }) =>
+    tools.length === 0 ? [] : [`After it, ${tools.join(', ')} may not be called.`],
+  sources: ({ sources }) => (sources ?? []).flatMap(describeSourceRule),
+  surprise: ({ surprise }) =>
+    surprise === undefined ? [] : [SURPRISE_WORDS[surprise.unused === true ? 'unused' : 'used']],
+  refs: ({ refs }) =>
+    (refs ?? []).map(({ path, ref, key }) => `${path} equals the value bound as ${ref}${forKey(key)}.`),
+  aggregates: ({ aggregates }) => (aggregates ?? []).map(describeAggregate),
+  envelopes: ({ envelopes }) => (envelopes ?? []).map(describeEnvelope),
+  labels: describeLabels,
+  resources: ({ resources }) =>
+    (resources ?? []).map(({ key, mode }) => `Holds ${key} ${mode === 'shared' ? 'shared' : 'exclusively'}.`),
+  'execution_constraints.arguments': ({ execution_constraints: constraints }) =>
+    rulesOn('Right before it runs, ', constraints?.arguments),
+  checkpoint: describeCheckpoints,
+  policy: ({ policy }) => (policy === undefined ? [] : ['Its policy must allow the call.']),
+  hours: ({ hours }) => describeHours(hours),
+} as const satisfies Record<string, (contract: Partial<Contract>) => string[]>
+
+export type Part = keyof typeof DESCRIBE
+const PARTS = Object.keys(DESCRIBE) as Part[]
 
 const SURPRISE_WORDS = {
   used: 'A person is asked about a call that is unlike those learned from.',
@@ -89,10 +102,13 @@ function describeArguments(schema: Contract['arguments']): string[] {
   const needed = new Set(Array.isArray(required) ? required : [])
   const fields = isObject(properties) ? Object.entries(properties) : []
   return [
-    ...fields.map(([name, field]) => `${name} is ${describeField(field)}${needed.has(name) ? '' : ' (optional)'}.`),
+    ...fields.map(([name, field]) => `${describeArgument(name, field)}${needed.has(name) ? '' : ' (optional)'}.`),
     ...(additionalProperties === false ? ['No other arguments are allowed.'] : []),
   ]
 }
+
+/** One argument as the description of a contract words it, without a full stop. */
+export const describeArgument = (name: string, schema: JsonValue): string => `${name} is ${describeField(schema)}`
 
 function describeField(field: JsonValue): string {
   if (!isObject(field)) return field === false ? 'never allowed' : 'anything'
@@ -161,13 +177,12 @@ function describePrecondition(precondition: Precondition): string {
   ].join('')
 }
 
-function describeOrder({ transitions, forbids_after = [] }: Contract): string[] {
+function describePhases(transitions: Contract['transitions']): string[] {
   return [
     ...(transitions?.valid_in_phases === undefined
       ? []
       : [`Allowed in the phase ${transitions.valid_in_phases.join(' or ')}.`]),
     ...(transitions?.advances_to === undefined ? [] : [`Moves to the phase ${transitions.advances_to}.`]),
-    ...(forbids_after.length === 0 ? [] : [`After it, ${forbids_after.join(', ')} may not be called.`]),
   ]
 }
 
@@ -178,28 +193,26 @@ const boundWords = (bound: AggregateBound, key: string | undefined): string =>
 
 const DIRECTIONS = { at_most: 'at most', at_least: 'at least', within: 'as much as' } as const
 
-function describeBudgets({ aggregates = [], envelopes = [] }: Contract): string[] {
-  return [
-    ...aggregates.map((item) => {
-      const what =
-        item.function === 'count'
-          ? 'The number of calls'
-          : `The ${item.function === 'max' ? 'highest' : 'sum'} of ${item.path}`
-      const where = item.key === undefined ? 'in a session' : `for each ${item.key} in a session`
-      const limits = [
-        ...(item.lte === undefined ? [] : [`at most ${boundWords(item.lte, item.key)}`]),
-        ...(item.lt === undefined ? [] : [`below ${boundWords(item.lt, item.key)}`]),
-      ]
-      return `${what} ${where} is ${limits.join(' and ')}.`
-    }),
-    ...envelopes.map(({ name, key, path, direction, tolerance_percent = 0 }) => {
-      const tolerance = tolerance_percent === 0 ? '' : `, give or take ${tolerance_percent} %`
-      return `${path} is ${DIRECTIONS[direction]} the value established as ${name}${forKey(key)}${tolerance}.`
-    }),
+type Aggregate = NonNullable<Contract['aggregates']>[number]
+
+function describeAggregate({ function: sum, path, key, lte, lt }: Aggregate): string {
+  const what = sum === 'count' ? 'The number of calls' : `The ${sum === 'max' ? 'highest' : 'sum'} of ${path}`
+  const where = key === undefined ? 'in a session' : `for each ${key} in a session`
+  const limits = [
+    ...(lte === undefined ? [] : [`at most ${boundWords(lte, key)}`]),
+    ...(lt === undefined ? [] : [`below ${boundWords(lt, key)}`]),
   ]
+  return `${what} ${where} is ${limits.join(' and ')}.`
 }
 
-function describeLabels({ labels }: Contract): string[] {
+type Envelope = NonNullable<Contract['envelopes']>[number]
+
+function describeEnvelope({ name, key, path, direction, tolerance_percent = 0 }: Envelope): string {
+  const tolerance = tolerance_percent === 0 ? '' : `, give or take ${tolerance_percent} %`
+  return `${path} is ${DIRECTIONS[direction]} the value established as ${name}${forKey(key)}${tolerance}.`
+}
+
+function describeLabels({ labels }: Partial<Contract>): string[] {
   const { deny_when = [], adds = [], sticks_to } = labels ?? {}
   const also = sticks_to === undefined ? '' : ', and every new session of the same principal'
   return [
@@ -208,7 +221,7 @@ function describeLabels({ labels }: Contract): string[] {
   ]
 }
 
-function describeCheckpoints({ checkpoint = [] }: Contract): string[] {
+function describeCheckpoints({ checkpoint = [] }: Partial<Contract>): string[] {
   return (Array.isArray(checkpoint) ? checkpoint : [checkpoint]).map(({ when = [], reason }) =>
     when.length === 0
       ? `A person is asked: ${reason}.`

@@ -1,4 +1,4 @@
-import type { CompiledContract, CompiledSession, Invariant } from '@countersign/protocol'
+import type { CompiledContract, CompiledSession, Contract, Invariant } from '@countersign/protocol'
 import {
   compareAggregates,
   compareCheckpoints,
@@ -7,11 +7,12 @@ import {
   compareResources,
   type RuleOf,
 } from './compare-rules.js'
-import { describeContract } from './describe-contract.js'
+import type { Comparison } from './comparison.js'
+import { describePart, type Part } from './describe-contract.js'
 import { diffArguments } from './diff-arguments.js'
 import { diffColumns, diffSurprise } from './diff-learned.js'
 import { diffSources } from './diff-sources.js'
-import { EFFECT_OF, type PlanChange, pairs, type Say } from './plan-change.js'
+import { EFFECT_OF, namesApart, type PlanChange, pairs, type Say } from './plan-change.js'
 import { compareConditions, type Strength, same } from './rule-strength.js'
 
 type Risks = NonNullable<CompiledSession['session']['risk_defaults']>
@@ -21,19 +22,19 @@ export function diffContracts(
   was: CompiledContract,
   is: CompiledContract,
   risks: { readonly was: Risks; readonly is: Risks },
+  comparison: Comparison,
 ): PlanChange[] {
   const { tool } = is
   const say: Say = (effect, text) => ({ tool, effect, text: `${tool}: ${text}` })
-  const words = (rule: object) => describeRule(tool, rule)
-  const bounds = (key: string, before: readonly Invariant[] = [], after: readonly Invariant[] = []) =>
-    diffBounds(before, after, (list) => words(nest(key, list)), say)
+  const bounds = (part: Part, before: readonly Invariant[] = [], after: readonly Invariant[] = []) =>
+    diffBounds(before, after, (list) => wordsOf(part, nest(part, list)), { say, comparison })
   return [
     ...diffRisk(riskOf(was, risks.was), riskOf(is, risks.is), say),
-    ...diffArguments(was.arguments, is.arguments, say),
-    ...diffSources(was.sources ?? [], is.sources ?? [], say),
+    ...diffArguments(was.arguments, is.arguments, say, comparison),
+    ...diffSources(was.sources ?? [], is.sources ?? [], say, comparison),
     ...diffColumns(was.columns, is.columns, say),
     ...diffSurprise(was.surprise, is.surprise, say),
-    ...RULES.flatMap(({ key, name, keyOf, compare }) => diffRules(was, is, { key, name, keyOf, compare }, say, words)),
+    ...RULES.flatMap((list) => diffRules(was, is, list, { say, comparison })),
     ...bounds('argument_value_invariants', was.argument_value_invariants, is.argument_value_invariants),
     ...bounds(
       'execution_constraints.arguments',
@@ -51,15 +52,14 @@ export function diffContracts(
   ]
 }
 
-/** One rule of a contract in words, without a full stop. */
-const describeRule = (tool: string, rule: object): string =>
-  describeContract({ tool, ...rule })
-    .slice(1)
-    .join(' ')
-    .replace(/\.$/, '')
+/** Rules of one part of a contract in words, without a full stop at the end. */
+function wordsOf(part: Part, rules: Partial<Contract>): string {
+  const words = describePart(part, rules).join(' ')
+  return words.endsWith('.') ? words.slice(0, -1) : words
+}
 
-const nest = (key: string, value: unknown): object =>
-  key.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as object
+const nest = (part: Part, value: unknown): Partial<Contract> =>
+  part.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Partial<Contract>
 
 /** What happens to a call that breaks no other rule. */
 export type Risk = 'allow' | 'checkpoint' | 'block'
@@ -83,17 +83,22 @@ function diffRisk(was: Risk, is: Risk, say: Say): PlanChange[] {
   return [say(effect, was === 'block' ? `no longer gated: ${RISK_WORDS[is]}` : RISK_WORDS[is])]
 }
 
+interface Telling {
+  readonly say: Say
+  readonly comparison: Comparison
+}
+
 /** All conditions on one path together, before and after. */
 function diffBounds(
   was: readonly Invariant[],
   is: readonly Invariant[],
   words: (list: readonly Invariant[]) => string,
-  say: Say,
+  { say, comparison }: Telling,
 ): PlanChange[] {
   return pairs(was, is, ({ path }) => path).flatMap(({ before, after }) => {
     if (before.length === 0) return [say('blocks', `new bound: ${words(after)}`)]
     if (after.length === 0) return [say('allows', `removed bound: ${words(before)}`)]
-    const strength = compareConditions(before, after)
+    const strength = compareConditions(before, after, comparison)
     if (strength === 'same') return []
     return [say(EFFECT_OF[strength], `bound: ${words(after)} (was: ${words(before)})`)]
   })
@@ -105,14 +110,14 @@ interface ListRule {
   readonly name: string
   /** Two rules with the same key are about the same thing, so that one replaces the other. */
   keyOf(item: never): string
-  compare(was: never, is: never): Strength
+  compare(was: never, is: never, comparison: Comparison): Strength
 }
 
 const rule = <T>(
   key: ListKey,
   name: string,
   keyOf: (item: T) => string,
-  compare: (was: T, is: T) => Strength = (was, is) => (same(was, is) ? 'same' : 'different'),
+  compare: (was: T, is: T, comparison: Comparison) => Strength = (was, is) => (same(was, is) ? 'same' : 'different'),
 ): ListRule => ({ key, name, keyOf, compare })
 
 /** Lists of rules: adding one narrows, removing one widens, and a changed one is compared by meaning. */
@@ -140,22 +145,19 @@ function diffRules(
   was: CompiledContract,
   is: CompiledContract,
   { key, name, keyOf, compare }: ListRule,
-  say: Say,
-  words: (rule: object) => string,
+  { say, comparison }: Telling,
 ): PlanChange[] {
   const list = (contract: CompiledContract) => [contract[key] ?? []].flat() as never[]
   return pairs(list(was), list(is), keyOf).flatMap(({ before, after }) => {
     const [old, next] = [before[0], after[0]]
-    const tell = (item: never) => words({ [key]: [item] })
+    const tell = (item: never) => wordsOf(key, { [key]: [item] })
     if (before.length === 1 && after.length === 1 && old !== undefined && next !== undefined) {
-      const strength = compare(old, next)
+      const strength = compare(old, next, comparison)
       return strength === 'same' ? [] : [say(EFFECT_OF[strength], `${name}: ${tell(next)} (was: ${tell(old)})`)]
     }
-    const only = (items: readonly never[], others: readonly never[]) =>
-      items.filter((item) => !others.some((other) => same(item, other)))
     return [
-      ...only(after, before).map((item) => say('blocks', `new ${name}: ${tell(item)}`)),
-      ...only(before, after).map((item) => say('allows', `removed ${name}: ${tell(item)}`)),
+      ...comparison.missing(after, before).map((item) => say('blocks', `new ${name}: ${tell(item)}`)),
+      ...comparison.missing(before, after).map((item) => say('allows', `removed ${name}: ${tell(item)}`)),
     ]
   })
 }
@@ -178,8 +180,7 @@ function diffNames(
   if (same(was, is)) return []
   if (was === undefined) return [say('blocks', `only ${verb} the ${name} ${is?.join(' or ')}`)]
   if (is === undefined) return [say('allows', `${verb} every ${name}`)]
-  const added = is.filter((item) => !was.includes(item))
-  const gone = was.filter((item) => !is.includes(item))
+  const { added, gone } = namesApart(was, is)
   return [
     ...(added.length === 0 ? [] : [say('allows', `also ${verb} the ${name} ${added.join(', ')}`)]),
     ...(gone.length === 0 ? [] : [say('blocks', `no longer ${verb} the ${name} ${gone.join(', ')}`)]),
@@ -187,8 +188,7 @@ function diffNames(
 }
 
 function diffDenials(was: readonly string[], is: readonly string[], say: Say): PlanChange[] {
-  const added = is.filter((label) => !was.includes(label))
-  const gone = was.filter((label) => !is.includes(label))
+  const { added, gone } = namesApart(was, is)
   return [
     ...(added.length === 0 ? [] : [say('blocks', `not allowed in a session labelled ${added.join(' or ')}`)]),
     ...(gone.length === 0 ? [] : [say('allows', `the label ${gone.join(' or ')} no longer denies it`)]),
@@ -206,7 +206,7 @@ function diffPolicy(was: unknown, is: unknown, say: Say): PlanChange[] {
 /** Whether other hours are more or fewer is not compared: both are shown. */
 export function diffHours(was: CompiledContract['hours'], is: CompiledContract['hours'], say: Say): PlanChange[] {
   if (same(was, is)) return []
-  const words = (hours: CompiledContract['hours']) => describeRule('', { hours })
+  const words = (hours: CompiledContract['hours']) => wordsOf('hours', hours === undefined ? {} : { hours })
   if (is === undefined) return [say('allows', `its hours are gone (was: ${words(was)})`)]
   return [
     say(

@@ -1,6 +1,6 @@
 import type { CompiledSession, ResultColumn, Surprise, ValueKind } from '@countersign/protocol'
 import { askFrom, SIGNS } from '../contract/surprise.js'
-import { type PlanChange, pairs, type Say } from './plan-change.js'
+import { namesApart, type PlanChange, pairs, type Say } from './plan-change.js'
 import { same } from './rule-strength.js'
 
 type Columns = readonly ResultColumn[]
@@ -8,14 +8,13 @@ type Columns = readonly ResultColumn[]
 /** Which fields of a tool's results vouch for their values, and from which length on their texts are odd. */
 export function diffColumns(was: Columns = [], is: Columns = [], say: Say): PlanChange[] {
   const isText = (columns: Columns) => columns.some(({ path, holds }) => path === '$' && holds.includes('prose'))
-  const vouching = (columns: Columns, column: ResultColumn | undefined): readonly ValueKind[] =>
-    column === undefined || column.holds.includes('prose') || isText(columns) ? [] : column.holds
+  const [wasText, isNowText] = [isText(was), isText(is)]
+  const vouching = (column: ResultColumn | undefined, areTexts: boolean): readonly ValueKind[] =>
+    column === undefined || column.holds.includes('prose') || areTexts ? [] : column.holds
   return pairs([...was], [...is], ({ path, place }) => JSON.stringify([path, place])).flatMap((pair) => {
     const [before, after] = [pair.before[0], pair.after[0]]
     const path = after?.path ?? before?.path ?? '$'
-    const [had, has] = [vouching(was, before), vouching(is, after)]
-    const gained = has.filter((kind) => !had.includes(kind))
-    const lost = had.filter((kind) => !has.includes(kind))
+    const { added: gained, gone: lost } = namesApart(vouching(before, wasText), vouching(after, isNowText))
     return [
       ...(gained.length === 0
         ? []

@@ -1,4 +1,5 @@
 import type { CompiledContract, CompiledSession } from '@countersign/protocol'
+import { Comparison } from './comparison.js'
 import { diffContracts, type Risk, riskOf } from './diff-contracts.js'
 import { diffSessions } from './diff-sessions.js'
 import type { PlanChange } from './plan-change.js'
@@ -12,13 +13,14 @@ export function diffPlans(before: CompiledSession | null, after: CompiledSession
   const old = new Map((before?.contracts ?? []).map((contract) => [contract.tool, contract]))
   const next = new Map(after.contracts.map((contract) => [contract.tool, contract]))
   const risks = { was: before?.session.risk_defaults ?? {}, is: after.session.risk_defaults ?? {} }
+  const comparison = new Comparison()
   const changes: PlanChange[] = []
   for (const tool of [...new Set([...old.keys(), ...next.keys()])].sort()) {
     const was = old.get(tool)
     const is = next.get(tool)
     if (is === undefined) changes.push({ tool, effect: 'blocks', text: `${tool} no longer has a contract` })
     else if (was === undefined) changes.push(newContract(is, { isFirst: before === null, risk: riskOf(is, risks.is) }))
-    else changes.push(...diffContracts(was, is, risks))
+    else for (const change of diffContracts(was, is, risks, comparison)) changes.push(change)
   }
   return [...changes, ...diffSessions(before === null ? null : before.session, after.session)]
 }

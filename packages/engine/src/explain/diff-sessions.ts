@@ -1,7 +1,7 @@
 import { type CompiledSession, type SharedLimit, windowMs } from '@countersign/protocol'
 import { diffHours } from './diff-contracts.js'
 import { diffSurpriseLevel } from './diff-learned.js'
-import type { PlanChange, Say } from './plan-change.js'
+import { namesApart, type PlanChange, type Say } from './plan-change.js'
 import { same } from './rule-strength.js'
 
 type Session = CompiledSession['session']
@@ -124,8 +124,7 @@ function diffPresence(name: string, was: unknown, is: unknown): PlanChange[] {
 }
 
 function diffSet(name: string, was: readonly string[] = [], is: readonly string[] = []): PlanChange[] {
-  const added = is.filter((item) => !was.includes(item))
-  const gone = was.filter((item) => !is.includes(item))
+  const { added, gone } = namesApart(was, is)
   return [
     ...(added.length === 0 ? [] : [say('blocks', `new ${name}: ${added.join(', ')}`)]),
     ...(gone.length === 0 ? [] : [say('allows', `no longer ${name}: ${gone.join(', ')}`)]),
@@ -137,9 +136,7 @@ function diffTransitions(was: Session, is: Session): PlanChange[] {
   if (was.phases === undefined || is.phases === undefined) return []
   const ways = ({ transitions = {} }: Session) =>
     Object.entries(transitions).flatMap(([start, ends]) => ends.map((end) => `${start} to ${end}`))
-  const [old, next] = [ways(was), ways(is)]
-  const added = next.filter((way) => !old.includes(way))
-  const gone = old.filter((way) => !next.includes(way))
+  const { added, gone } = namesApart(ways(was), ways(is))
   return [
     ...(added.length === 0 ? [] : [say('allows', `new transitions: ${added.join(', ')}`)]),
     ...(gone.length === 0 ? [] : [say('blocks', `no more transitions: ${gone.join(', ')}`)]),

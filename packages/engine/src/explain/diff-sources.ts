@@ -1,41 +1,64 @@
 import type { SourceOrigin, SourceRule } from '@countersign/protocol'
 import { describeOrigin } from '../contract/source-rule.js'
+import type { Comparison } from './comparison.js'
 import type { PlanChange, Say } from './plan-change.js'
-import { same } from './rule-strength.js'
 
 /** Where the values of arguments may come from, path by path. */
-export function diffSources(was: readonly SourceRule[], is: readonly SourceRule[], say: Say): PlanChange[] {
+export function diffSources(
+  was: readonly SourceRule[],
+  is: readonly SourceRule[],
+  say: Say,
+  comparison: Comparison,
+): PlanChange[] {
   const old = new Map(was.map((item) => [item.path, item]))
   const next = new Map(is.map((item) => [item.path, item]))
-  return [...new Set([...old.keys(), ...next.keys()])].sort().flatMap((path) => {
+  const paths = [...new Set([...old.keys(), ...next.keys()])].sort()
+  const [coveredBefore, coveredAfter] = [covering(was, paths), covering(is, paths)]
+  return paths.flatMap((path) => {
     // An argument without a rule of its own is judged by one that covers it: a new rule may allow more than that.
-    const [before, after] = [old.get(path) ?? covering(was, path), next.get(path) ?? covering(is, path)]
+    const [before, after] = [old.get(path) ?? coveredBefore.get(path), next.get(path) ?? coveredAfter.get(path)]
     if (before === undefined) return [say('blocks', `${path} must come from ${originsOf(after)}`)]
     if (after === undefined) return [say('allows', `${path} may come from anywhere`)]
-    return diffSource(before, { ...after, path }, say)
+    return diffSource(before, { ...after, path }, say, comparison)
   })
 }
 
-/** The most specific rule for what lies above a path. */
-function covering(rules: readonly SourceRule[], path: string): SourceRule | undefined {
-  const above = rules.filter((rule) => path.startsWith(rule.path) && /^$|^[.[]/.test(path.slice(rule.path.length)))
-  return above.reduce<SourceRule | undefined>(
-    (closest, rule) => (closest === undefined || rule.path.length > closest.path.length ? rule : closest),
-    undefined,
-  )
+/**
+ * For each path, the most specific rule for what lies above it. The paths are sorted and include those of the rules:
+ * whatever begins like a path follows it directly, so the rules that a path begins with are those last seen.
+ */
+export function covering(rules: readonly SourceRule[], paths: readonly string[]): Map<string, SourceRule> {
+  const firstOf = new Map<string, SourceRule>()
+  for (const rule of rules) if (!firstOf.has(rule.path)) firstOf.set(rule.path, rule)
+  const covered = new Map<string, SourceRule>()
+  const above: SourceRule[] = []
+  for (const path of paths) {
+    for (let last = above.at(-1); last !== undefined && !path.startsWith(last.path); last = above.at(-1)) above.pop()
+    const closest = above.findLast((rule) => /[.[]/.test(path.charAt(rule.path.length)))
+    if (closest !== undefined) covered.set(path, closest)
+    const own = firstOf.get(path)
+    if (own !== undefined) above.push(own)
+  }
+  return covered
 }
 
-function diffSource(before: SourceRule, after: SourceRule, say: Say): PlanChange[] {
+/** More sources of one argument that come or go are counted: one rule may cover thousands of arguments. */
+const MOST_SOURCES = 20
+
+function diffSource(before: SourceRule, after: SourceRule, say: Say, comparison: Comparison): PlanChange[] {
   const { path } = after
-  const missing = (from: readonly SourceOrigin[], among: readonly SourceOrigin[]) =>
-    from.filter((origin) => !among.some((other) => same(origin, other)))
+  const tell = (
+    from: readonly SourceOrigin[],
+    among: readonly SourceOrigin[],
+    say: (origins: string) => PlanChange,
+  ) => {
+    const count = comparison.countMissing(from, among)
+    if (count > MOST_SOURCES) return [say(`${count} sources that are not listed here`)]
+    return comparison.missing([...comparison.itemsOf(from).values()], among).map((item) => say(describeOrigin(item)))
+  }
   const changes = [
-    ...missing(after.from, before.from).map((origin) =>
-      say('allows', `${path} may come from ${describeOrigin(origin)}`),
-    ),
-    ...missing(before.from, after.from).map((origin) =>
-      say('blocks', `${path} may not come from ${describeOrigin(origin)}`),
-    ),
+    ...tell(after.from, before.from, (origins) => say('allows', `${path} may come from ${origins}`)),
+    ...tell(before.from, after.from, (origins) => say('blocks', `${path} may not come from ${origins}`)),
   ]
   if (before.otherwise !== after.otherwise) {
     const effect = STRENGTH[after.otherwise] > STRENGTH[before.otherwise] ? 'blocks' : 'allows'
@@ -56,13 +79,14 @@ function diffSource(before: SourceRule, after: SourceRule, say: Say): PlanChange
       say(effect, `numbers in ${path} are ${after.numbers === true ? 'now' : 'no longer'} judged by their source`),
     )
   }
-  const [had, has] = [new Set(before.known?.hashes), new Set(after.known?.hashes)]
-  const added = [...has].filter((hash) => !had.has(hash)).length
-  const gone = [...had].filter((hash) => !has.has(hash)).length
+  const [had, has] = [before.known?.hashes ?? NONE, after.known?.hashes ?? NONE]
+  const [added, gone] = [comparison.countMissing(has, had), comparison.countMissing(had, has)]
   if (added > 0) changes.push(say('allows', `${added} more known values of ${path}`))
   if (gone > 0) changes.push(say('blocks', `${gone} known values of ${path} are removed`))
   return changes
 }
+
+const NONE: readonly string[] = []
 
 /** How much of a value is judged: nothing, what it mentions, free text only by that, all of it. */
 const JUDGED = { choice: 0, content: 1, shape: 2, reference: 3 } as const

@@ -34,3 +34,12 @@ export function pairs<T>(
   for (const item of was) under(item).before.push(item)
   return [...found.values()]
 }
+
+/** The names that only one of two lists has. */
+export function namesApart<Name extends string>(
+  was: readonly Name[],
+  is: readonly Name[],
+): { readonly added: Name[]; readonly gone: Name[] } {
+  const [had, has] = [new Set(was), new Set(is)]
+  return { added: is.filter((name) => !had.has(name)), gone: was.filter((name) => !has.has(name)) }
+}

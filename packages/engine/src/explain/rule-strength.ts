@@ -1,6 +1,10 @@
 import type { Invariant, JsonValue, Operator } from '@countersign/protocol'
 import { prepareOperator } from '../contract/operators.js'
 import { canonicalJson } from '../json/canonical-json.js'
+import { compilingCost } from '../text/compile-budget.js'
+import { finder } from '../text/find-text.js'
+import { spendOnJudging } from '../text/judging-budget.js'
+import type { Comparison } from './comparison.js'
 import { schemaImplies } from './schema-strength.js'
 
 /** How a rule relates to the one it replaces: it lets less through, or more, or other things. */
@@ -13,44 +17,86 @@ export function strengthOf(newImpliesOld: boolean, oldImpliesNew: boolean): Stre
 }
 
 /** Compares all conditions on one path before and now. */
-export const compareConditions = (was: readonly Invariant[], is: readonly Invariant[]): Strength =>
-  strengthOf(conditionsImply(is, was), conditionsImply(was, is))
+export function compareConditions(
+  was: readonly Invariant[],
+  is: readonly Invariant[],
+  comparison: Comparison,
+): Strength {
+  const [old, next] = [read(was, comparison), read(is, comparison)]
+  return strengthOf(allImplied(next, old, comparison), allImplied(old, next, comparison))
+}
+
+/** True if every value that passes `given` surely passes `wanted`. Both are conditions on the same path. */
+export const conditionsImply = (
+  given: readonly Invariant[],
+  wanted: readonly Invariant[],
+  comparison: Comparison,
+): boolean => allImplied(read(given, comparison), read(wanted, comparison), comparison)
 
 type Condition = readonly [Operator, JsonValue]
 
-/** True if every value that passes `given` surely passes `wanted`. Both are conditions on the same path. */
-export function conditionsImply(given: readonly Invariant[], wanted: readonly Invariant[]): boolean {
-  const known = given.flatMap(conditionsOf)
-  return wanted.flatMap(conditionsOf).every((condition) => implied(known, condition))
+/** The conditions under a key that equal ones share. */
+type Conditions = ReadonlyMap<string, Condition>
+
+function read(invariants: readonly Invariant[], comparison: Comparison): Conditions {
+  const found = new Map<string, Condition>()
+  for (const invariant of invariants) {
+    for (const condition of conditionsOf(invariant)) {
+      found.set(`${condition[0]} ${comparison.numberOf(condition[1])}`, condition)
+    }
+  }
+  return found
 }
 
-function conditionsOf({ path: _, message: __, ...operators }: Invariant): Condition[] {
-  return (Object.entries(operators) as [Operator, JsonValue | undefined][]).flatMap(([operator, operand]) =>
-    operand === undefined ? [] : [[operator, operand] as const],
-  )
+/** Conditions that `given` has itself are looked up; only others are compared with each of it. */
+function allImplied(given: Conditions, wanted: Conditions, comparison: Comparison): boolean {
+  const others = [...wanted].flatMap(([key, condition]) => (given.has(key) ? [] : [condition]))
+  if (others.length === 0) return true
+  const known = [...given.values()]
+  return comparison.closely(() => others.every((condition) => implied(known, condition, comparison)))
 }
 
-function implied(known: readonly Condition[], wanted: Condition): boolean {
-  if (known.some((condition) => sameCondition(condition, wanted) || impliesByKind(condition, wanted))) return true
-  return known.some((condition) => everyValuePasses(condition, wanted))
+function conditionsOf(invariant: Invariant): Condition[] {
+  const found: Condition[] = []
+  for (const [operator, operand] of Object.entries(invariant)) {
+    if (operator === 'path' || operator === 'message' || operand === undefined) continue
+    found.push([operator as Operator, operand as JsonValue])
+  }
+  return found
 }
 
-const sameCondition = (a: Condition, b: Condition): boolean => a[0] === b[0] && same(a[1], b[1])
+function implied(known: readonly Condition[], wanted: Condition, comparison: Comparison): boolean {
+  spendOnJudging(1 + known.length)
+  if (known.some((condition) => impliesByKind(condition, wanted, comparison))) return true
+  const lists = known.flatMap(listedBy)
+  const test = lists.length === 0 ? null : testOf(wanted)
+  return test !== null && lists.some((values) => values.every(test))
+}
 
 /** A list of values is as narrow as what each of them passes; longer ones are compared as they are. */
 const MOST_VALUES = 1_000
 
-function everyValuePasses([operator, operand]: Condition, [wanted, bound]: Condition): boolean {
+function listedBy([operator, operand]: Condition): (readonly JsonValue[])[] {
   const values = operator === 'equals' ? [operand] : operator === 'one_of' ? operand : null
-  if (!Array.isArray(values) || values.length > MOST_VALUES || wanted === 'schema') return false
-  const prepared = prepareOperator(wanted, bound)
-  if (!prepared.ok || prepared.test === null) return false
-  const { test } = prepared
-  return values.every(test)
+  return Array.isArray(values) && values.length <= MOST_VALUES ? [values] : []
 }
 
+const STEPS_PER_MICROSECOND = 10
+
+function testOf([wanted, bound]: Condition): ((value: JsonValue) => boolean) | null {
+  if (wanted === 'schema') return null
+  spendOnJudging(Array.isArray(bound) ? bound.length : typeof bound === 'string' ? bound.length >> 4 : 0)
+  const [microseconds, prepared] = compilingCost(() => prepareOperator(wanted, bound))
+  spendOnJudging(microseconds * STEPS_PER_MICROSECOND)
+  if (!prepared.ok || prepared.test === null) return null
+  const { test } = prepared
+  return (value) => {
+    spendOnJudging(typeof value === 'string' ? 1 + (value.length >> 6) : 1)
+    return test(value)
+  }
+}
 /** Whether the first, alone, implies the second, by what their operators mean. Equal ones are compared before. */
-function impliesByKind([has, given]: Condition, [wants, bound]: Condition): boolean {
+function impliesByKind([has, given]: Condition, [wants, bound]: Condition, comparison: Comparison): boolean {
   switch (wants) {
     case 'exists':
       // Every condition but `exists: false` requires the value.
@@ -73,15 +119,15 @@ function impliesByKind([has, given]: Condition, [wants, bound]: Condition): bool
       return has === 'length_gte' && Number(given) >= Number(bound)
     case 'not_equals':
     case 'not_one_of':
-      return excludes(has, given, wants === 'not_equals' ? [bound] : bound)
+      return excludes(has, given, wants === 'not_equals' ? [bound] : bound, comparison)
     case 'starts_with':
       return has === 'starts_with' && String(given).startsWith(String(bound))
     case 'ends_with':
       return has === 'ends_with' && String(given).endsWith(String(bound))
     case 'contains':
-      return typeof bound === 'string' && PARTS.has(has) && typeof given === 'string' && given.includes(bound)
+      return typeof bound === 'string' && PARTS.has(has) && typeof given === 'string' && finder(bound)(given)
     case 'schema':
-      return has === 'schema' && schemaImplies(given, bound)
+      return has === 'schema' && schemaImplies(given, bound, comparison)
     default:
       return false
   }
@@ -99,15 +145,14 @@ const isAbove = (has: Operator, given: JsonValue, wants: 'gte' | 'gt', bound: Js
   (has === 'gt' && Number(given) >= Number(bound)) ||
   (has === 'gte' && (wants === 'gte' ? Number(given) >= Number(bound) : Number(given) > Number(bound)))
 
-function excludes(has: Operator, given: JsonValue, wanted: JsonValue): boolean {
+function excludes(has: Operator, given: JsonValue, wanted: JsonValue, comparison: Comparison): boolean {
   const excluded = has === 'not_equals' ? [given] : has === 'not_one_of' ? given : null
-  if (!Array.isArray(excluded) || !Array.isArray(wanted)) return false
-  const known = new Set(excluded.map((value) => canonicalJson(value)))
-  return wanted.every((value) => known.has(canonicalJson(value)))
+  if (!Array.isArray(excluded) || !Array.isArray(wanted) || excluded.length === 0) return false
+  return comparison.allIn(wanted, excluded)
 }
 
 /** Equal as JSON; absent equals only absent. */
 export function same(a: unknown, b: unknown): boolean {
-  if (a === undefined || b === undefined) return a === b
+  if (a === b || a === undefined || b === undefined) return a === b
   return canonicalJson(a as JsonValue) === canonicalJson(b as JsonValue)
 }

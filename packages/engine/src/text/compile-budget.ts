@@ -49,6 +49,23 @@ export function* withinCompileBudget<Result>(steps: Steps<Result>): Steps<Result
   }
 }
 
+/** What some work costs to compile, in microseconds, with its result. It may cost what one contract may. */
+export function compilingCost<Result>(work: () => Result): [microseconds: number, result: Result] {
+  const before = left
+  left = {
+    planCost: CONTRACT_COST,
+    contractCost: CONTRACT_COST,
+    planWeight: CONTRACT_WEIGHT,
+    contractWeight: CONTRACT_WEIGHT,
+  }
+  try {
+    const result = work()
+    return [CONTRACT_COST - left.planCost, result]
+  } finally {
+    left = before
+  }
+}
+
 /** Gives the contract that is prepared from now on what one contract may cost. */
 export function beginContract(): void {
   if (left.planCost === UNLIMITED) return

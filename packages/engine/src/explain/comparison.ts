@@ -1,0 +1,100 @@
+import type { JsonValue } from '@countersign/protocol'
+import { JudgingBudget, spendOnJudging, unlessTooCostly } from '../text/judging-budget.js'
+
+/**
+ * What two plans may take to be compared closely, in steps of about a tenth of a microsecond. Rules that are equal are
+ * found without it. Beyond it a rule that is not equal is called a change, and nothing more is said of what it does:
+ * docs/decisions/0155-what-is-compared-closely.md.
+ */
+const CLOSE_STEPS = 300_000
+
+/** One comparison of two plans: which of their values are equal, and what may still be compared closely. */
+export class Comparison {
+  private readonly budget = new JudgingBudget(CLOSE_STEPS)
+  private readonly scalars = new Map<JsonValue, number>()
+  private readonly containers = new Map<string, number>()
+  private readonly known = new Map<object, number>()
+  private readonly lists = new Map<object, ReadonlyMap<number, unknown>>()
+  private isUsedUp = false
+  private last = 0
+
+  /** The same number for values that are equal as JSON. Each part of a value is read once, however often it is asked for. */
+  numberOf(value: JsonValue): number {
+    if (typeof value !== 'object' || value === null) return this.numberIn(this.scalars, value)
+    const known = this.known.get(value)
+    if (known !== undefined) return known
+    const number = this.numberIn(this.containers, this.partsOf(value))
+    this.known.set(value, number)
+    return number
+  }
+
+  /** The items of a list by their numbers, listed once. */
+  itemsOf<Item>(list: readonly Item[]): ReadonlyMap<number, Item> {
+    const known = this.lists.get(list)
+    if (known !== undefined) return known as ReadonlyMap<number, Item>
+    const items = new Map(list.map((item) => [this.numberOf(item as JsonValue), item]))
+    this.lists.set(list, items)
+    return items
+  }
+
+  /** Equal as JSON; absent equals only absent. */
+  same(a: unknown, b: unknown): boolean {
+    if (a === b || a === undefined || b === undefined) return a === b
+    return this.numberOf(a as JsonValue) === this.numberOf(b as JsonValue)
+  }
+
+  /** Items of a list that equal none of another. */
+  missing<Item>(from: readonly Item[], among: readonly Item[]): Item[] {
+    if (from.length === 0 || among.length === 0) return [...from]
+    const known = this.itemsOf(among)
+    return from.filter((item) => !known.has(this.numberOf(item as JsonValue)))
+  }
+
+  /** How many different items of a list equal none of another, in the time that the shorter one takes. */
+  countMissing(from: readonly unknown[], among: readonly unknown[]): number {
+    const [own, others] = [this.itemsOf(from), this.itemsOf(among)]
+    const [shorter, longer] = own.size < others.size ? [own, others] : [others, own]
+    return own.size - [...shorter.keys()].filter((number) => longer.has(number)).length
+  }
+
+  /** Whether a list has all values of another. To be asked within `closely`. */
+  allIn(values: readonly JsonValue[], list: readonly JsonValue[]): boolean {
+    const known = this.itemsOf(list)
+    return values.every((value) => {
+      spendOnJudging(1)
+      return known.has(this.numberOf(value))
+    })
+  }
+
+  /** What some work shows; false if it would take more than is left, and from then on. */
+  closely(work: () => boolean): boolean {
+    if (this.isUsedUp) return false
+    return unlessTooCostly(
+      () => this.budget.within(work),
+      () => {
+        this.isUsedUp = true
+        return false
+      },
+    )
+  }
+
+  private partsOf(value: object): string {
+    if (Array.isArray(value)) return `[${value.map((item) => this.numberOf(item)).join()}]`
+    const object = value as Record<string, JsonValue | undefined>
+    const keys = Object.keys(object)
+    let parts = '{'
+    for (const key of keys.length > 1 ? keys.sort() : keys) {
+      const part = object[key]
+      if (part !== undefined) parts += `${this.numberOf(key)}:${this.numberOf(part)},`
+    }
+    return parts
+  }
+
+  private numberIn<Key>(numbers: Map<Key, number>, key: Key): number {
+    const known = numbers.get(key)
+    if (known !== undefined) return known
+    this.last++
+    numbers.set(key, this.last)
+    return this.last
+  }
+}
