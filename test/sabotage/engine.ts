@@ -15,6 +15,12 @@ export const engineSabotages: Bugs = {
       to: 'return [...state.recent, ...added].slice(-Math.ceil(window / 2))',
     },
   ],
+  'packages/engine/src/explain/comparison.ts': [
+    { breaks: 'limit.plan-review', from: 'const CLOSE_STEPS = 300_000', to: 'const CLOSE_STEPS = 300_000_000' },
+  ],
+  'packages/engine/src/explain/analyze-plan.ts': [
+    { breaks: 'limit.plan-review', from: 'const MOST_NAMED = 5', to: 'const MOST_NAMED = 50' },
+  ],
   'packages/engine/src/state/apply-receipts.ts': [
     {
       breaks: 'turn.receipt.weak-evidence',

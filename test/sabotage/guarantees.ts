@@ -228,7 +228,7 @@ export const guaranteeSabotages: Bugs = {
   'packages/engine/src/explain/diff-contracts.ts': [
     {
       breaks: 'learn.widening-shown',
-      from: '    ...diffArguments(was.arguments, is.arguments, say),\n',
+      from: '    ...diffArguments(was.arguments, is.arguments, say, comparison),\n',
       to: '',
     },
   ],

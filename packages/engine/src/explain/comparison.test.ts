@@ -1,6 +1,7 @@
 import type { JsonValue, SourceRule } from '@countersign/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
 import { componentsOf, inCycles } from '../contract/components.js'
 import { canonicalJson } from '../json/canonical-json.js'
 import { spendOnJudging } from '../text/judging-budget.js'
@@ -41,7 +42,7 @@ describe('Comparison', () => {
     )
   })
 
-  test('compares closely until its steps are used up, and no more from then on', () => {
+  proves('limit.plan-review', 'compares closely until its steps are used up, and no more from then on', () => {
     const comparison = new Comparison()
     const takes = (steps: number) =>
       comparison.closely(() => {
