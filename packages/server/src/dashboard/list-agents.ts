@@ -16,13 +16,19 @@ const MOST = 200
 export async function listAgents(ctx: UserContext): Promise<Reply<Routes['listAgents']>> {
   const { sql } = ctx.app.database
   const { tenantId } = ctx.tenant
-  const [activity, known, attachments, aside] = await Promise.all([
-    loadAgentActivity(ctx),
+  const nowMs = ctx.app.clock().getTime()
+  const since = new Date(Math.floor(nowMs / HOUR_MS) * HOUR_MS - WINDOW_HOURS * HOUR_MS)
+  const [begun, known, aside] = await Promise.all([
+    sumSessions(sql, { tenantId, since }),
     listKnownAgents(sql, tenantId),
-    listAttachments(sql, tenantId),
     countCapturesAside(sql, tenantId),
   ])
-  const names = new Set([...activity.names, ...[...known, ...aside].map(({ agent }) => agent)])
+  // A tenant may have a new agent with each session: all that follows is asked for these alone.
+  const names = new Set([...begun, ...known, ...aside].map(({ agent }) => agent))
+  const [activity, attachments] = await Promise.all([
+    loadAgentActivity(ctx, { nowMs, since, begun, agents: [...names, ''] }),
+    listAttachments(sql, tenantId, [...names]),
+  ])
   names.delete('')
   const agents = [...names].map((agent) => {
     const learned = known.find((row) => row.agent === agent)
@@ -48,7 +54,7 @@ export async function listAgents(ctx: UserContext): Promise<Reply<Routes['listAg
   const unnamed = activity.of('', null)
   return {
     agents: newestFirst.slice(0, MOST),
-    total: await countAgents(sql, tenantId, activity.since),
+    total: await countAgents(sql, tenantId, since),
     unnamed: unnamed.sessions + unnamed.calls.enforced + unnamed.health.unanswered_calls === 0 ? null : unnamed,
   }
 }
@@ -59,28 +65,31 @@ const setAsideIn = (aside: Awaited<ReturnType<typeof countCapturesAside>>, agent
 }
 
 interface AgentActivity {
-  readonly since: Date
-  /** Who began a session; '' stands for those without a name. */
-  readonly names: readonly string[]
   /** What was done under a name, or under ''. */
   of(agent: string, learnedAt: Date | null): UnnamedAgents
 }
 
+interface AskedAgents {
+  readonly nowMs: number
+  readonly since: Date
+  readonly begun: Awaited<ReturnType<typeof sumSessions>>
+  /** '' stands for those without a name. */
+  readonly agents: readonly string[]
+}
+
 /** What agents did in the last 30 days. */
-async function loadAgentActivity(ctx: UserContext): Promise<AgentActivity> {
+async function loadAgentActivity(
+  ctx: UserContext,
+  { nowMs, since, begun, agents }: AskedAgents,
+): Promise<AgentActivity> {
   const { sql } = ctx.app.database
   const { tenantId } = ctx.tenant
-  const nowMs = ctx.app.clock().getTime()
-  const since = new Date(Math.floor(nowMs / HOUR_MS) * HOUR_MS - WINDOW_HOURS * HOUR_MS)
-  const [begun, decided, troubled, unanswered] = await Promise.all([
-    sumSessions(sql, { tenantId, since }),
-    sumDecisions(sql, { tenantId, since, spanSeconds: (2 * WINDOW_HOURS * HOUR_MS) / 1_000 }),
-    countTroubledSessions(sql, tenantId, since),
-    countUnansweredByAgent(sql, tenantId),
+  const [{ byAgent: decided }, troubled, unanswered] = await Promise.all([
+    sumDecisions(sql, { tenantId, since, spanSeconds: (2 * WINDOW_HOURS * HOUR_MS) / 1_000, agents }),
+    countTroubledSessions(sql, { tenantId, since, agents }),
+    countUnansweredByAgent(sql, tenantId, agents),
   ])
   return {
-    since,
-    names: begun.map(({ agent }) => agent),
     of(agent, learnedAt) {
       const own = begun.find((row) => row.agent === agent)
       const seenMs = Math.max(learnedAt?.getTime() ?? 0, own?.lastSeen.getTime() ?? 0)

@@ -1,6 +1,6 @@
 import type { BlockReason, Input, OverviewView, Reply, Routes } from '@countersign/protocol'
 import type { UserContext } from '../context/context.js'
-import { type Span, sumDecisions, sumSessions } from '../store/dashboard/decision-counts.js'
+import { sumDecisions, sumSessions } from '../store/dashboard/decision-counts.js'
 import { listRecentBlocks } from '../store/dashboard/recent-blocks.js'
 import { countTroubles } from '../store/dashboard/session-list.js'
 import { countUnansweredCalls } from '../store/dashboard/unanswered-calls.js'
@@ -29,10 +29,11 @@ export async function loadOverview(
   const since = new Date((Math.floor(ctx.app.clock().getTime() / spanMs) - spans + 1) * spanMs)
   const { tenantId } = ctx.tenant
   const { sql } = ctx.app.database
-  const [decisions, troubles, agents, blocks, unanswered, drifting] = await Promise.all([
-    sumDecisions(sql, { tenantId, since, spanSeconds }),
+  const busiest = sumSessions(sql, { tenantId, since })
+  const [agents, { bySpan, byAgent }, troubles, blocks, unanswered, drifting] = await Promise.all([
+    busiest,
+    busiest.then((rows) => sumDecisions(sql, { tenantId, since, spanSeconds, agents: rows.map(({ agent }) => agent) })),
     countTroubles(sql, { tenantId, since }),
-    sumSessions(sql, { tenantId, since }),
     listRecentBlocks(sql, tenantId, RECENT_BLOCKS),
     countUnansweredCalls(sql, tenantId),
     listDriftingPlans(sql, tenantId, DRIFTING_PLANS),
@@ -42,10 +43,10 @@ export async function loadOverview(
     span_seconds: spanSeconds,
     spans: Array.from({ length: spans }, (_, index) => ({
       at: new Date(since.getTime() + index * spanMs).toISOString(),
-      ...tally(decisions.filter(({ span }) => span === index)),
+      ...tally(bySpan.filter(({ span }) => span === index)),
     })),
     totals: {
-      ...pick(tally(decisions)),
+      ...pick(tally(bySpan)),
       sessions: agents[0]?.allSessions ?? 0,
       active_sessions: troubles.activeSessions,
       calls_in_doubt: troubles.callsInDoubt,
@@ -56,13 +57,13 @@ export async function loadOverview(
     oldest_unanswered: unanswered.oldest?.toISOString() ?? null,
     drifting_plans: drifting.map(({ planId, ...plan }) => ({ plan_id: planId, ...plan })),
     agents_total: agents[0]?.allAgents ?? 0,
-    reasons: Object.entries(tally(decisions).by_reason)
+    reasons: Object.entries(tally(bySpan).by_reason)
       .map(([reason, count]) => ({ reason: reason as BlockReason, count }))
       .sort((a, b) => b.count - a.count),
     agents: agents.map(({ agent, sessions, lastSeen }) => ({
       agent: agent === '' ? null : agent,
       sessions,
-      ...pick(tally(decisions.filter((decision) => decision.agent === agent))),
+      ...pick(tally(byAgent.filter((decision) => decision.agent === agent))),
       last_seen: lastSeen.toISOString(),
     })),
     recent_blocks: blocks.map(({ at, sessionId, agent, seq, index, toolName, reason }) => ({
@@ -73,7 +74,9 @@ export async function loadOverview(
 
 const pick = ({ allowed, blocked }: { allowed: number; blocked: number }) => ({ allowed, blocked })
 
-function tally(decisions: readonly Span[]): Omit<OverviewView['spans'][number], 'at'> {
+function tally(
+  decisions: readonly { readonly reason: string; readonly calls: number }[],
+): Omit<OverviewView['spans'][number], 'at'> {
   const byReason = new Map<string, number>()
   let allowed = 0
   let blocked = 0

@@ -31,7 +31,7 @@ export async function loadTimeline(
   const receipts = await receiptsOf(ctx, fixed, events)
   await requireStillStored(sql, fixed)
   const items = await inTurns(ctx, itemsInSteps({ ctx, fixed, plan, state, turns, receipts }, events))
-  const last = events.at(-1)?.seq ?? scope.upTo
+  const last = items.at(-1)?.seq ?? scope.upTo
   return { items, next: last < scope.upTo ? last : null, head: head.ledger }
 }
 
@@ -99,23 +99,30 @@ interface Page {
   readonly receipts: ReceiptEvents
 }
 
+/** As many as fit into a page. */
 function* itemsInSteps(page: Page, events: readonly ChainedEvent[]): Steps<TimelineItem[]> {
   const items: TimelineItem[] = []
   let { state } = page
+  let size = 0
   for (const event of events) {
+    // What an event left is larger than the event: names of tools, labels, what was offered.
+    if (size >= PAGE_BYTES) break
     state = next(state, event, page.plan)
-    items.push(itemOf(page, event, state))
+    const item = yield* itemOf(page, event, state)
+    items.push(item)
+    yield
+    size += JSON.stringify(item).length
     yield
   }
   return items
 }
 
 /** What contradicts its hash in the ledger is named and not shown. */
-function itemOf(page: Page, event: ChainedEvent, state: SessionState): TimelineItem {
+function* itemOf(page: Page, event: ChainedEvent, state: SessionState): Steps<TimelineItem> {
   const { ctx, fixed, plan, turns, receipts } = page
   const turn = turns.get(event.seq)
   const body = event.body as unknown as LedgerBody<'proposal'>
-  const check = turn === undefined ? null : checkContent(fixed.hashSalt, body, turn)
+  const check = turn === undefined ? null : yield* checkContent(fixed.hashSalt, body, turn)
   const request = turn === undefined || check?.request ? null : turn.request
   const beside = { turn, check, receipts, salt: fixed.hashSalt }
   const changed = isProposal(event)

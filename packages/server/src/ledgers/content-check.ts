@@ -1,4 +1,4 @@
-import { saltedHash } from '@countersign/engine'
+import { runToEnd, type Steps, saltedHashInSteps } from '@countersign/engine'
 import type { Decision, JsonValue, LedgerBody, LedgerCall } from '@countersign/protocol'
 import type { FixedSession, PreparedRequest } from '../store/sessions/session-row.js'
 import type { StoredTurn } from '../store/sessions/stored-turns.js'
@@ -12,12 +12,16 @@ export interface ContentCheck {
 }
 
 /** Content lies outside of the chain, but its hashes do not: what was changed in the database does not fit them. */
-export function checkContent(salt: string, event: LedgerBody<'proposal'>, turn: StoredTurn): ContentCheck {
-  const changed = event.calls.filter((call) => turn.arguments !== null && !argumentsFit(salt, call, turn.arguments))
+export function* checkContent(salt: string, event: LedgerBody<'proposal'>, turn: StoredTurn): Steps<ContentCheck> {
+  const changed = new Set<number>()
+  for (const call of event.calls) {
+    if (turn.arguments !== null && !(yield* argumentsFit(salt, call, turn.arguments))) changed.add(call.index)
+    yield
+  }
   return {
-    arguments: new Set(changed.map(({ index }) => index)),
-    decisions: !decisionsFit(salt, event, turn),
-    request: !requestFits(salt, event.prepared_digest, turn.request),
+    arguments: changed,
+    decisions: !(yield* decisionsFit(salt, event, turn)),
+    request: !(yield* requestFits(salt, event.prepared_digest, turn.request)),
   }
 }
 
@@ -28,7 +32,7 @@ export function decisionsHash(
 ): string | undefined {
   if (captureLevel === 'metadata' || decisions.every(({ reasons }) => reasons.length === 0)) return undefined
   // As they are read back from the database.
-  return hashOrNull(hashSalt, JSON.parse(JSON.stringify(decisions)) as JsonValue) ?? undefined
+  return runToEnd(hashOrNull(hashSalt, JSON.parse(JSON.stringify(decisions)) as JsonValue)) ?? undefined
 }
 
 /** The changed parts for people; empty: everything fits. */
@@ -49,19 +53,20 @@ export function storedArguments(stored: JsonValue, index: number): JsonValue | u
   return undefined
 }
 
-function argumentsFit(salt: string, { index, argument_hash }: LedgerCall, stored: JsonValue): boolean {
+function* argumentsFit(salt: string, { index, argument_hash }: LedgerCall, stored: JsonValue): Steps<boolean> {
   const value = storedArguments(stored, index)
   if (value === undefined) return false
-  // What could not be read has no hash and is stored as the text it was.
-  return argument_hash === null ? typeof value === 'string' : hashOrNull(salt, value) === argument_hash
+  // What could not be read, or took too long to judge, has no hash: nothing says what it was.
+  return argument_hash === null || (yield* hashOrNull(salt, value)) === argument_hash
 }
 
-function decisionsFit(salt: string, event: LedgerBody<'proposal'>, turn: StoredTurn): boolean {
+/** Whether the stored decisions are those of the ledger. */
+export function* decisionsFit(salt: string, event: LedgerBody<'proposal'>, turn: StoredTurn): Steps<boolean> {
   const { fullDecisions, decisions } = turn
   if (!sameVerdicts(event, decisions) || (fullDecisions !== null && !sameVerdicts(event, fullDecisions))) return false
   // Ledgers of older versions hash no decisions.
   if (fullDecisions === null || event.decisions_hash === undefined) return true
-  return hashOrNull(salt, fullDecisions as unknown as JsonValue) === event.decisions_hash
+  return (yield* hashOrNull(salt, fullDecisions as unknown as JsonValue)) === event.decisions_hash
 }
 
 const sameVerdicts = ({ calls }: LedgerBody<'proposal'>, decisions: readonly Decision[]): boolean =>
@@ -80,14 +85,14 @@ const sameVerdicts = ({ calls }: LedgerBody<'proposal'>, decisions: readonly Dec
     )
   })
 
-function requestFits(salt: string, digest: string, { digest: _, ...request }: PreparedRequest): boolean {
-  return hashOrNull(salt, request as unknown as JsonValue) === digest
+function* requestFits(salt: string, digest: string, { digest: _, ...request }: PreparedRequest): Steps<boolean> {
+  return (yield* hashOrNull(salt, request as unknown as JsonValue)) === digest
 }
 
 /** What has no canonical form was never hashed. */
-function hashOrNull(salt: string, value: JsonValue): string | null {
+function* hashOrNull(salt: string, value: JsonValue): Steps<string | null> {
   try {
-    return saltedHash(salt, value)
+    return yield* saltedHashInSteps(salt, value)
   } catch {
     return null
   }

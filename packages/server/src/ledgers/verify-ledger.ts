@@ -119,7 +119,8 @@ function* firstChange(
   for (const { seq, body } of proposals) {
     const turn = turns.get(seq)
     const proposal = body as unknown as LedgerBody<'proposal'>
-    const parts = turn === undefined ? ['its record'] : changedParts(proposal, checkContent(hashSalt, proposal, turn))
+    const check = turn === undefined ? null : yield* checkContent(hashSalt, proposal, turn)
+    const parts = check === null ? ['its record'] : changedParts(proposal, check)
     if (parts.length > 0) return { seq, parts }
     yield
   }

@@ -3,6 +3,7 @@ import {
   type ReadResponse,
   readResponse,
   readResponseInSteps,
+  runToEnd,
   type Steps,
   saltedHash,
   saltedHashInSteps,
@@ -37,7 +38,7 @@ import { pendingCalls, sessionProblem } from '../change/session-view.js'
 import { countsOfProposal, loadSharedCounts, stickyLabelsOf } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
 import { inOwedTurns, isLong } from '../context/work.js'
-import { checkContent, decisionsHash } from '../ledgers/content-check.js'
+import { decisionsFit, decisionsHash } from '../ledgers/content-check.js'
 import type { Queryable } from '../postgres/sql.js'
 import { loadEventsAt } from '../store/sessions/ledger.js'
 import { findPreparedRequest, type StoredRequest } from '../store/sessions/prepared-requests.js'
@@ -260,8 +261,8 @@ async function decisionsOf(sql: Queryable, { fixed }: SessionRow, seq: number): 
   const [event] = await loadEventsAt(sql, fixed, [seq])
   const turn = (await loadTurns(sql, fixed, [seq], 1)).turns.get(seq)
   if (event === undefined || turn === undefined) return null
-  const check = checkContent(fixed.hashSalt, event.body as unknown as LedgerBody<'proposal'>, turn)
-  return check.decisions ? null : (turn.fullDecisions ?? turn.decisions)
+  const fit = runToEnd(decisionsFit(fixed.hashSalt, event.body as unknown as LedgerBody<'proposal'>, turn))
+  return fit ? (turn.fullDecisions ?? turn.decisions) : null
 }
 
 /** Field by field: a spread of so many takes ten times as long. */

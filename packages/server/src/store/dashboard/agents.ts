@@ -59,15 +59,15 @@ export interface TroubledSessions {
   sessions: number
 }
 
-/** Sessions since then that are not active any more, by agent. */
+/** Sessions since then that are not active any more, by those of the agents that have any; '' for none. */
 export async function countTroubledSessions(
   sql: Queryable,
-  tenantId: string,
-  since: Date,
+  { tenantId, since, agents }: { tenantId: string; since: Date; agents: readonly string[] },
 ): Promise<TroubledSessions[]> {
   return sql<TroubledSessions[]>`
     select coalesce(agent, '') as agent, status, count(*)::int as sessions from sessions
     where tenant_id = ${tenantId} and status <> 'ACTIVE' and created_at >= ${since}
+      and coalesce(agent, '') = any (${[...agents]}::text[])
     group by 1, status`
 }
 
@@ -79,15 +79,20 @@ export interface Attachment {
   approvedAt: Date | null
 }
 
-/** Where each agent stands: the plan in force, or that a draft waits. */
-export async function listAttachments(sql: Queryable, tenantId: string): Promise<Attachment[]> {
+/** Where each of the agents stands: the plan in force, or that a draft waits. */
+export async function listAttachments(
+  sql: Queryable,
+  tenantId: string,
+  agents: readonly string[],
+): Promise<Attachment[]> {
   return sql<Attachment[]>`
     select distinct on (agent, environment) agent, environment, status, compiled_hash, approved_at from (
       select agent, environment, 'approved' as status, compiled_hash, approved_at, 0 as rank
-      from approved_plans where tenant_id = ${tenantId}
+      from approved_plans where tenant_id = ${tenantId} and agent = any (${[...agents]}::text[])
       union all
       select agent, environment, 'draft', null, null, 1
-      from governance_plans where tenant_id = ${tenantId} and state = 'draft'
+      from governance_plans
+      where tenant_id = ${tenantId} and state = 'draft' and agent = any (${[...agents]}::text[])
     ) as standing
     order by agent, environment, rank`
 }

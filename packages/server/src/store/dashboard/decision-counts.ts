@@ -1,11 +1,16 @@
 import type { Queryable, Tx } from '../../postgres/sql.js'
 import { dropAnsweredCalls, noteUnansweredCalls } from './unanswered-calls.js'
 
-export interface Span {
+export interface SpanCount {
   /** Which of the equal spans, counted from the start. */
   span: number
-  agent: string
   /** '' for allowed calls. */
+  reason: string
+  calls: number
+}
+
+export interface AgentCount {
+  agent: string
   reason: string
   calls: number
 }
@@ -76,28 +81,49 @@ async function countSlice(tx: Tx, range: Range): Promise<number> {
   return count
 }
 
-/** Calls of one tenant from `since` on, by span of time, agent and reason. Spans of hours begin with an hour. */
+interface DecisionSums {
+  /** Of all agents. */
+  readonly bySpan: readonly SpanCount[]
+  readonly byAgent: readonly AgentCount[]
+}
+
+/**
+ * Calls of one tenant from `since` on, by span of time and by agent, each with the reason. Spans of hours begin with an
+ * hour. A tenant may have a new agent with each session, so only those that are asked for come back.
+ */
 export async function sumDecisions(
   sql: Queryable,
-  { tenantId, since, spanSeconds }: { tenantId: string; since: Date; spanSeconds: number },
-): Promise<Span[]> {
+  {
+    tenantId,
+    since,
+    spanSeconds,
+    agents,
+  }: { tenantId: string; since: Date; spanSeconds: number; agents: readonly string[] },
+): Promise<DecisionSums> {
   const grain = spanSeconds % HOUR_SECONDS === 0 ? 'hour' : 'minute'
   // Asked first: the planner then knows how little of the proposals is left to count.
   const until = await countedUntil(sql)
-  return sql<Span[]>`
-    select floor(extract(epoch from at - ${since}::timestamptz) / ${spanSeconds})::int as span, agent, reason,
-      sum(calls)::int as calls
+  const rows = await sql<{ span: number | null; agent: string | null; reason: string; calls: number }[]>`
+    select span, agent, reason, sum(calls)::int as calls
     from (
-      select at, agent, reason, calls from decision_counts
-      where tenant_id = ${tenantId} and grain = ${grain} and at >= ${since}
-      union all
-      select proposed_at, agent, reason, 1
-      from (${decisionsBetween(sql, { tenantId, since: since > until ? since : until, until: null })}) as decided
-      union all
-      select proposed_at, agent, reason, calls
-      from (${stopsBetween(sql, { tenantId, since: until, until: null })}) as stopped where proposed_at >= ${since}
-    ) as decisions
-    group by 1, 2, 3`
+      select floor(extract(epoch from at - ${since}::timestamptz) / ${spanSeconds})::int as span, agent, reason, calls
+      from (
+        select at, agent, reason, calls from decision_counts
+        where tenant_id = ${tenantId} and grain = ${grain} and at >= ${since}
+        union all
+        select proposed_at, agent, reason, 1
+        from (${decisionsBetween(sql, { tenantId, since: since > until ? since : until, until: null })}) as decided
+        union all
+        select proposed_at, agent, reason, calls
+        from (${stopsBetween(sql, { tenantId, since: until, until: null })}) as stopped where proposed_at >= ${since}
+      ) as decisions
+    ) as placed
+    group by grouping sets ((span, reason), (agent, reason))
+    having grouping(agent) = 1 or agent = any (${[...agents]}::text[])`
+  return {
+    bySpan: rows.flatMap(({ span, reason, calls }) => (span === null ? [] : [{ span, reason, calls }])),
+    byAgent: rows.flatMap(({ agent, reason, calls }) => (agent === null ? [] : [{ agent, reason, calls }])),
+  }
 }
 
 /** The time up to which everything is counted. */

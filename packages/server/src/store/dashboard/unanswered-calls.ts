@@ -50,9 +50,14 @@ export async function countUnansweredCalls(
   return row ?? { calls: 0, oldest: null }
 }
 
-/** The same by agent; agent '' stands for none. */
-export function countUnansweredByAgent(sql: Queryable, tenantId: string): Promise<{ agent: string; calls: number }[]> {
+/** The same by those of the agents that have any; agent '' stands for none. */
+export function countUnansweredByAgent(
+  sql: Queryable,
+  tenantId: string,
+  agents: readonly string[],
+): Promise<{ agent: string; calls: number }[]> {
   return sql<{ agent: string; calls: number }[]>`
     select coalesce(s.agent, '') as agent, count(*)::int as calls
-    from (${unanswered(sql, tenantId)}) as waiting join sessions s using (tenant_id, session_id) group by 1`
+    from (${unanswered(sql, tenantId)}) as waiting join sessions s using (tenant_id, session_id)
+    where coalesce(s.agent, '') = any (${[...agents]}::text[]) group by 1`
 }

@@ -64,12 +64,24 @@ export async function findPinnedHashes(
   return new Map(rows.map(({ toolName, hash }) => [toolName, hash]))
 }
 
-/** Those that wait for a person, the newest first. */
+/** Characters of the definitions that are shown at once, and of one pin more. */
+const SHOWN_SIZE = 1024 * 1024
+
+/** Those that wait for a person, the newest first. Fewer than the limit where they are long. */
 export function listChangedPins(sql: Queryable, tenantId: string, limit: number): Promise<ToolPinRow[]> {
   return sql<ToolPinRow[]>`
     select agent, environment, server, tool_name, hash, definition, pinned_at, approved_by,
       changed_hash, changed_definition, changed_at
-    from tool_pins where tenant_id = ${tenantId} and changed_hash is not null order by changed_at desc limit ${limit}`
+    from (
+      select *, sum(size) over (order by changed_at desc, agent, environment, server, tool_name) - size as size_before
+      from (
+        select *, length(definition::text) + length(changed_definition::text) as size from tool_pins
+        where tenant_id = ${tenantId} and changed_hash is not null
+        order by changed_at desc, agent, environment, server, tool_name limit ${limit}
+      ) newest
+    ) measured
+    where size_before < ${SHOWN_SIZE}
+    order by changed_at desc, agent, environment, server, tool_name`
 }
 
 /** Null where this difference does not wait (any more). */

@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest'
+import { sumDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
+import { listChangedPins } from '../../../packages/server/src/store/governance/tool-pins.js'
+import { proves } from '../../support/proves.js'
+import { openSession } from '../../support/runtime/governed-session.js'
+import { planOf } from '../../support/runtime/plans.js'
+import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
+
+const { runtime, owner, api } = await withOwnedRuntime()
+const { sql } = runtime.instances[0].parts.database
+const { tenant_id: tenantId } = (await owner.call('me')).body.user
+const many = <Item>(count: number, make: (at: number) => Item): Item[] =>
+  Array.from({ length: count }, (_, at) => make(at))
+
+const PAGE = 1024 * 1024
+
+proves('limit.pages.timeline', async () => {
+  const name = (at: number) => `t${at}_`.padEnd(256, 'x')
+  const plan = planOf(many(256, (at) => ({ tool: name(at), side_effect: 'read', gate: 'allow' })))
+  const session = await openSession(api, { plan })
+  for (let turn = 0; turn < 4; turn++) await session.turn(many(64, (at) => ({ name: name(turn * 64 + at), args: {} })))
+  const params = { session_id: session.sessionId }
+  // Small events, each of which leaves a state of 65 kB.
+  for (let at = 0; at < 25; at++) await api.addLabel({ params, body: { label: `label_${at}` } })
+  const seen: number[] = []
+  const page = (after: number) => owner.call('loadTimeline', { params, query: { after: String(after), limit: '200' } })
+  for (let after: number | null = 0; after !== null; ) {
+    const { text, body }: Awaited<ReturnType<typeof page>> = await page(after)
+    expect(text.length).toBeLessThan(1.5 * PAGE)
+    seen.push(...body.items.map(({ seq }) => seq))
+    after = body.next
+  }
+  const { ledger } = await session.load()
+  expect(seen).toEqual(many(ledger.seq, (at) => at + 1))
+})
+
+proves('limit.pages.tool-pins', async () => {
+  const tools = (text: string) => many(4, (at) => ({ name: `t${at}`, definition: { at, text: text.repeat(200_000) } }))
+  const pin = (server: string, text: string) =>
+    api.pinTools({ body: { agent: 'a', environment: 'staging', server, tools: tools(text) } })
+  for (const server of ['one', 'two']) for (const text of ['x', 'y']) await pin(server, text)
+  // Eight wait, of 400 kB each: three of them begin within a megabyte.
+  expect(await listChangedPins(sql, tenantId, 100)).toHaveLength(3)
+  const { body, text } = await owner.call('listToolPins')
+  expect(text.length).toBeLessThan(2 * PAGE)
+  for (const { changed, tool_name, ...pinned } of body.pins) {
+    const { agent, environment, server } = pinned
+    const hash = changed?.hash ?? ''
+    await owner.call('approveToolPin', { body: { agent, environment, server, tool_name, hash } })
+  }
+  // Who decides on those sees the next.
+  expect((await owner.call('listToolPins')).body.pins).toHaveLength(3)
+})
+
+proves('limit.pages.agents', async () => {
+  const since = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000 - 24 * 3_600_000)
+  const names = many(500, (at) => `agent-${at}`)
+  await sql`
+    insert into decision_counts (tenant_id, grain, at, agent, reason, calls)
+    select ${tenantId}, 'hour', ${since}, agent, reason, 1
+    from unnest(${names}::text[]) as agent cross join (values (''), ('forbidden_tool')) as r (reason)`
+  const span = { tenantId, since, spanSeconds: 3_600 }
+  const { bySpan, byAgent } = await sumDecisions(sql, { ...span, agents: ['agent-7', 'agent-8', 'none'] })
+  // As many rows as there are spans, reasons and agents that are shown, however many agents the tenant has.
+  expect(bySpan.filter(({ span }) => span === 0).toSorted((a, b) => (a.reason < b.reason ? -1 : 1))).toEqual([
+    { span: 0, reason: '', calls: 500 },
+    { span: 0, reason: 'forbidden_tool', calls: 500 },
+  ])
+  expect(byAgent.map(({ agent }) => agent).sort()).toEqual(['agent-7', 'agent-7', 'agent-8', 'agent-8'])
+})
+
+test('a call that took too many steps to judge does not make its ledger look changed', async () => {
+  const session = await openSession(api, { plan: planOf([{ tool: 'act', side_effect: 'read', gate: 'allow' }]) })
+  const args = (call: number) => ({ rows: many(3_000, (at) => ({ id: `r${call}-${at}`, n: at })) })
+  const { decisions } = await session.decide(many(12, (call) => ({ name: 'act', args: args(call) })))
+  expect(decisions.some(({ argument_hash }) => argument_hash === null)).toBe(true)
+  const params = { session_id: session.sessionId }
+  expect((await owner.call('loadProof', { params })).body).toMatchObject({ verified: true, problem: null })
+  const { items } = (await owner.call('loadTimeline', { params })).body
+  expect(items.flatMap(({ changed = [] }) => changed)).toEqual([])
+})
