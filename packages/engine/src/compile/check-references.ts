@@ -8,11 +8,12 @@ import {
 import type { PhaseGraph } from '../contract/plan.js'
 import { FORBIDDEN_KEYS } from '../json/strict-json.js'
 import { suggestName } from '../text/closest-name.js'
+import type { Steps } from '../text/steps.js'
 import { FIXES } from './fixes.js'
 import type { Report, ReportTo } from './problem.js'
 
 /** Reports every name that is used but not declared, and what a contract's side effect does not permit. */
-export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | null, reportTo: ReportTo): void {
+export function* checkReferences(compiled: CompiledSession, graph: PhaseGraph | null, reportTo: ReportTo): Steps<void> {
   const declared = {
     tools: new Set(compiled.contracts.map(({ tool }) => tool)),
     bindings: namesOf(compiled.contracts, 'binds'),
@@ -25,7 +26,8 @@ export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | n
   })
   const bindings = names('binds')
   const envelopes = names('establishes')
-  compiled.contracts.forEach((contract, index) => {
+  for (const [index, contract] of compiled.contracts.entries()) {
+    yield
     const report = reportTo(contract.tool, index)
     checkTools(contract, declared.tools, report)
     checkBindings(contract, bindings, report)
@@ -38,7 +40,8 @@ export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | n
     if (contract.labels?.sticks_to !== undefined && (contract.labels.adds ?? []).length === 0) {
       report(['labels', 'sticks_to'], 'the call adds no label that could stick', 'add `adds`, or remove `sticks_to`')
     }
-  })
+  }
+  yield
   checkAggregates(compiled.contracts, reportTo)
   const report = reportTo(null, null)
   for (const tool of Object.keys(compiled.session.session_limits?.max_calls_per_tool ?? {})) {
@@ -70,7 +73,7 @@ function undeclared(
   path: (string | number)[],
   report: Report,
 ): void {
-  report(path, `the ${kind} "${name}" is not declared`, suggestName(name, known))
+  report(path, `the ${kind} "${name}" is not declared`, () => suggestName(name, known))
 }
 
 function checkTools(contract: CompiledContract, tools: ReadonlySet<string>, report: Report): void {

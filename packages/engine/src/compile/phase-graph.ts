@@ -1,20 +1,21 @@
 import type { CompiledSession } from '@countersign/protocol'
 import type { PhaseGraph } from '../contract/plan.js'
+import type { Steps } from '../text/steps.js'
 import { FIXES } from './fixes.js'
-import type { Problem, Report } from './problem.js'
+import type { Report } from './problem.js'
 
-/** Builds the phase graph of a session and reports what is wrong with it. The graph is null without phases. */
-export function buildPhaseGraph(session: CompiledSession['session']): {
-  graph: PhaseGraph | null
-  problems: Problem[]
-} {
-  const problems: Problem[] = []
-  const problem: Report = (path, message, fix) => problems.push({ path, message, fix })
+/** Builds the phase graph of a session and reports what is wrong with it. Null without phases. */
+export function* buildPhaseGraph(session: CompiledSession['session'], report: Report): Steps<PhaseGraph | null> {
+  let isSound = true
+  const problem: Report = (...found) => {
+    isSound = false
+    report(...found)
+  }
   if (session.phases === undefined) {
     if (session.transitions !== undefined) {
       problem(['transitions'], '`transitions` needs `phases`', 'list the phases under `phases`')
     }
-    return { graph: null, problems }
+    return null
   }
   const names = new Set<string>()
   session.phases.forEach(({ name }, index) => {
@@ -30,21 +31,22 @@ export function buildPhaseGraph(session: CompiledSession['session']): {
     problem(['phases'], found, 'mark exactly one phase with `initial: true`')
   }
   if (terminal.size === 0) problem(['phases'], 'no phase is terminal', 'mark at least one phase with `terminal: true`')
+  yield
   const moves = readMoves(session, names, problem)
   const graph: PhaseGraph = { names, initial: initial[0] ?? '', terminal, moves }
-  if (problems.length === 0) checkReach(graph, session.phases, problem)
-  return { graph, problems }
+  if (isSound) yield* checkReach(graph, session.phases, problem)
+  return graph
 }
 
 function readMoves(session: CompiledSession['session'], names: ReadonlySet<string>, problem: Report) {
   const moves = new Map<string, Set<string>>()
   for (const [from, targets] of Object.entries(session.transitions ?? {})) {
     if (!names.has(from)) {
-      problem(['transitions', from], `the phase "${from}" is not declared`, declareOneOf(names))
+      problem(['transitions', from], `the phase "${from}" is not declared`, () => declareOneOf(names))
     }
     targets.forEach((to, index) => {
       if (!names.has(to)) {
-        problem(['transitions', from, index], `the phase "${to}" is not declared`, declareOneOf(names))
+        problem(['transitions', from, index], `the phase "${to}" is not declared`, () => declareOneOf(names))
       }
     })
     moves.set(from, new Set(targets))
@@ -53,21 +55,25 @@ function readMoves(session: CompiledSession['session'], names: ReadonlySet<strin
 }
 
 const declareOneOf = (names: ReadonlySet<string>) =>
-  `declare it under \`phases\`, or use one of ${[...names].join(', ')}`
+  `declare it under \`phases\`, or use one of ${[...names].slice(0, 40).join(', ')}`
 
-function checkReach(graph: PhaseGraph, phases: readonly { readonly name: string }[], problem: Report): void {
+function* checkReach(graph: PhaseGraph, phases: readonly { readonly name: string }[], problem: Report): Steps<void> {
+  yield
   const reachable = closure([graph.initial], graph.moves)
+  yield
   const ending = closure(graph.terminal, reversed(graph.moves))
+  yield
   phases.forEach(({ name }, index) => {
     if (!reachable.has(name)) {
       const message = `the phase "${name}" cannot be reached from "${graph.initial}"`
       problem(['phases', index], message, 'add a transition that leads to it, or remove it')
     }
     if (ending.has(name)) return
-    const isInCycle = closure(graph.moves.get(name) ?? [], graph.moves).has(name)
-    const message = isInCycle
-      ? `the phase "${name}" is part of a cycle that never reaches a terminal phase`
-      : `no terminal phase can be reached from "${name}"`
+    const isInCycle = () => closure(graph.moves.get(name) ?? [], graph.moves).has(name)
+    const message = () =>
+      isInCycle()
+        ? `the phase "${name}" is part of a cycle that never reaches a terminal phase`
+        : `no terminal phase can be reached from "${name}"`
     problem(['phases', index], message, 'add a transition towards a terminal phase, or mark it `terminal: true`')
   })
 }

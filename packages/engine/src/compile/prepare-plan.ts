@@ -22,7 +22,7 @@ import { keyedEnvelopes } from './prepare-kept.js'
 import { preparePrecondition } from './prepare-precondition.js'
 import { preparePricing } from './prepare-pricing.js'
 import { prepareSharedLimits } from './prepare-shared-limits.js'
-import type { Problem, ReportTo } from './problem.js'
+import { type Problem, Problems, type ReportTo } from './problem.js'
 
 /** Options of `preparePlan`. */
 export interface PrepareOptions {
@@ -114,7 +114,7 @@ export interface PlanProblem extends Problem {
   readonly index: number | null
 }
 
-/** For a compiled session of valid shape: the plan and its problems. With any problem the plan must not be used. */
+/** For a compiled session of valid shape: the plan and its first problems. With any problem the plan must not be used. */
 export function prepareParts(
   compiled: CompiledSession,
   options: PrepareOptions,
@@ -126,9 +126,9 @@ function* preparePartsOf(
   compiled: CompiledSession,
   options: PrepareOptions,
 ): Steps<{ plan: Plan; problems: PlanProblem[] }> {
-  const problems: PlanProblem[] = []
+  const problems = new Problems<PlanProblem>()
   const reportTo: ReportTo = (tool, index) => (path, message, fix) => {
-    problems.push({ tool, index, path, message, fix })
+    problems.add({ tool, index, path }, message, fix)
   }
   const { session } = compiled
   const sessionReport = reportTo(null, null)
@@ -137,8 +137,7 @@ function* preparePartsOf(
     sessionReport([], `the plan is larger than ${LIMITS.planBytes} bytes`, 'split it across several agents')
   }
   yield
-  const { graph, problems: graphProblems } = buildPhaseGraph(session)
-  for (const { path, message, fix } of graphProblems) sessionReport(path, message, fix)
+  const graph = yield* buildPhaseGraph(session, sessionReport)
 
   const { demands, provisions } = yield* collectPreconditions(compiled.contracts, reportTo)
   const contracts = new Map<string, PreparedContract>()
@@ -163,7 +162,7 @@ function* preparePartsOf(
     contracts.set(contract.tool, prepared)
   }
   yield
-  checkReferences(compiled, graph, reportTo)
+  yield* checkReferences(compiled, graph, reportTo)
   const plan: Plan = {
     hash: sha256Hex(canonical),
     weight: weightSoFar() + contracts.size * WEIGHT_OF_CONTRACT + canonical.length * WEIGHT_OF_CHARACTER,
@@ -177,8 +176,17 @@ function* preparePartsOf(
     priceOf: preparePricing(session.pricing, sessionReport),
     longestTimeoutMs: (tools) => longestTimeout(contracts, tools),
   }
-  return { plan, problems }
+  const { kept, more } = problems
+  return { plan, problems: more === 0 ? kept : [...kept, notListed(more)] }
 }
+
+const notListed = (more: number): PlanProblem => ({
+  tool: null,
+  index: null,
+  path: [],
+  message: more === 1 ? 'one more problem is not listed' : `${more} more problems are not listed`,
+  fix: 'correct the others first',
+})
 
 /** Beside what was compiled: the tables of a contract, and the plan itself as values. As measured, in bytes. */
 const WEIGHT_OF_CONTRACT = 2_048

@@ -16,10 +16,13 @@ export function closestName(written: string, known: Iterable<string>): string | 
   return best
 }
 
+/** What is compared for a suggestion at most, in letters: a plan may declare thousands of names. */
+const LETTERS_COMPARED = 16_384
+
 /** A fix for an unknown name: `did you mean "x"?`, or the known names. */
 export function suggestName(written: string, known: Iterable<string>): string {
   const names = [...known]
-  const closest = closestName(written, names)
+  const closest = closestName(written, names.slice(0, LETTERS_COMPARED / (written.length || 1)))
   if (closest !== null) return `did you mean "${closest}"?`
   return names.length === 0 ? 'none is declared' : `use one of ${names.slice(0, 40).join(', ')}`
 }
