@@ -41,6 +41,8 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   rolesPerWorkflow: 'roles in one workflow',
   sessionsPerWorkflow: 'sessions in one workflow',
   handoffsPerWorkflow: 'handoffs in one workflow',
+  workflowBytes:
+    'bytes of the handoffs of one workflow and of the tools of its sessions: once it has so many, none is added',
   checkpointTriggersPerSession: 'approvals that one session may ask for',
   checkpointTimeoutMinSeconds: 'shortest time to wait for an approval; shorter values are raised to it',
   checkpointTimeoutMaxSeconds: 'longest time to wait for an approval',

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import { sumDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
 import { listChangedPins } from '../../../packages/server/src/store/governance/tool-pins.js'
+import { listRuns } from '../../../packages/server/src/store/runs/runs.js'
 import { proves } from '../../support/proves.js'
 import { openSession } from '../../support/runtime/governed-session.js'
 import { planOf } from '../../support/runtime/plans.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
+import { openWorkflow, tryJoin } from '../../support/runtime/workflow.js'
 
 const { runtime, owner, api } = await withOwnedRuntime()
 const { sql } = runtime.instances[0].parts.database
@@ -67,6 +69,46 @@ proves('limit.pages.agents', async () => {
     { span: 0, reason: 'forbidden_tool', calls: 500 },
   ])
   expect(byAgent.map(({ agent }) => agent).sort()).toEqual(['agent-7', 'agent-7', 'agent-8', 'agent-8'])
+})
+
+proves('limit.pages.runs', async () => {
+  const report = JSON.stringify({ text: 'x'.repeat(400_000) })
+  await sql`
+    insert into runs (tenant_id, run_id, status, compiled_hash, body_hash, report, created_at)
+    select ${tenantId}, 'long-' || at, 'done', repeat('a', 64), repeat('b', 64), ${report}::text::json, clock_timestamp()
+    from generate_series(1, 7) as at`
+  const ids: string[] = []
+  const sizes: number[] = []
+  for (let below: Parameters<typeof listRuns>[1]['below'] = null; ids.length < 7; ) {
+    const page = await listRuns(sql, { tenantId, compiledHash: null, below, limit: 51 })
+    const last = page.at(-1)
+    if (last === undefined) break
+    ids.push(...page.map(({ runId }) => runId))
+    sizes.push(page.length)
+    expect(page[0]?.inPage).toBe(7 - (ids.length - page.length))
+    below = { at: last.pageAt, id: last.runId }
+  }
+  expect(sizes).toEqual([3, 3, 1])
+  expect(new Set(ids).size).toBe(7)
+  await sql`delete from runs where tenant_id = ${tenantId}`
+})
+
+proves('limit.workflow-bytes', async () => {
+  const tools = many(512, (at) => `t${at}_`.padEnd(256, 'x'))
+  const definition = { roles: { giver: { root: true }, taker: {} }, handoffs: [{ from: 'giver', to: 'taker' }] }
+  const giver = await openWorkflow(api, { role: 'giver', definition })
+  const params = { session_id: giver.sessionId }
+  const offer = (at: number) =>
+    api.offerHandoff({ params, body: { handoff_id: `h${at}`, fence: giver.fence, to_role: 'taker', tools } })
+  let offered = 0
+  // Each has 133 kB.
+  while (offered < 30 && (await offer(offered)).status === 200) offered += 1
+  expect(offered).toBe(16)
+  expect((await offer(16)).problem).toMatchObject({ code: 'WORKFLOW_LIMIT' })
+  const joining = { workflowId: giver.workflowId, role: 'taker', handoffId: 'h0' }
+  expect((await tryJoin(api, joining)).problem).toMatchObject({ code: 'WORKFLOW_LIMIT' })
+  const view = await api.loadWorkflow({ params: { workflow_id: giver.workflowId } })
+  expect(JSON.stringify(view.body).length).toBeLessThan(2.5 * PAGE)
 })
 
 test('a call that took too many steps to judge does not make its ledger look changed', async () => {

@@ -192,7 +192,7 @@ export const ERRORS = {
   },
   WORKFLOW_LIMIT: {
     status: 409,
-    title: 'the workflow has reached its limit of sessions or handoffs',
+    title: 'the workflow has reached its limit of sessions, handoffs or bytes',
     fix: 'start a new workflow',
   },
   WORKFLOW_KILLED: { status: 409, title: 'the workflow was killed', fix: 'start a new workflow' },

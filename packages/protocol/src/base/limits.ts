@@ -39,6 +39,7 @@ export const LIMITS = {
   rolesPerWorkflow: 64,
   sessionsPerWorkflow: 256,
   handoffsPerWorkflow: 1_024,
+  workflowBytes: 2 * 1024 * 1024,
   checkpointTriggersPerSession: 10,
   checkpointTimeoutMinSeconds: 30,
   checkpointTimeoutMaxSeconds: 3_600,

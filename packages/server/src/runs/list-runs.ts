@@ -15,5 +15,9 @@ export async function listRuns(
     below: readTimeCursor(query.cursor),
     limit: query.limit + 1,
   })
-  return pageByTime(runs, query.limit, { view: runView, id: ({ runId }) => runId })
+  return pageByTime(runs, query.limit, {
+    view: runView,
+    id: ({ runId }) => runId,
+    isCut: (runs[0]?.inPage ?? 0) > runs.length,
+  })
 }

@@ -25,7 +25,7 @@ import type { Tx } from '../postgres/sql.js'
 import { readClock } from '../store/clock.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import { writeChange } from '../store/sessions/write-change.js'
-import { findHandoff, type Handoff, moveHandoff } from '../store/workflows/handoffs.js'
+import { findHandoff, type Handoff, measureWorkflow, moveHandoff } from '../store/workflows/handoffs.js'
 import { insertWorkflow, listSessionsOfWorkflow } from '../store/workflows/workflows.js'
 import { handoffEvent } from './handoff-view.js'
 
@@ -105,6 +105,7 @@ async function join(locked: LockedWorkflow, { body, opened, build }: Joining): P
   if (handoff === null) requireRoot(locked, role)
   else requireOffer(handoff, role, workflow.now)
   if (members.length >= LIMITS.sessionsPerWorkflow) throw new ApiError('WORKFLOW_LIMIT')
+  if ((await measureWorkflow(tx, workflow)) >= LIMITS.workflowBytes) throw new ApiError('WORKFLOW_LIMIT')
 
   const giver =
     handoff === null ? null : memberOf(await lockMembers(locked, [handoff.fromSession]), handoff.fromSession)

@@ -20,6 +20,7 @@ import {
   findHandoffOfHolder,
   type Handoff,
   insertHandoff,
+  measureWorkflow,
 } from '../store/workflows/handoffs.js'
 import type { WorkflowRow } from '../store/workflows/workflows.js'
 import { handoffFacts, handoffView } from './handoff-view.js'
@@ -47,6 +48,7 @@ export async function offerHandoff(
     requireRecovered(giver.session)
     const handoff = await offerOf(locked, giver, body)
     if ((await countHandoffs(tx, workflow)) >= LIMITS.handoffsPerWorkflow) throw new ApiError('WORKFLOW_LIMIT')
+    if ((await measureWorkflow(tx, workflow)) >= LIMITS.workflowBytes) throw new ApiError('WORKFLOW_LIMIT')
     await insertHandoff(tx, workflow, handoff)
     const at = workflow.now.toISOString()
     const { handoffId, toRole, tools, expiresAt } = handoff

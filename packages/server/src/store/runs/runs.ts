@@ -146,18 +146,34 @@ export async function failRun(sql: Queryable, { tenantId, runId, attempts }: Cla
     where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running' and attempts = ${attempts}`
 }
 
-/** Newest first, below the cursor. */
+/** Characters of the reports of one page, and of one run more. */
+const PAGE_SIZE = 1024 * 1024
+
+export type ListedRun = RunRow & {
+  pageAt: string
+  /** How many there are up to the limit, whether they came or not. */
+  inPage: number
+}
+
+/** Newest first, below the cursor. Fewer than the limit where their reports are long. */
 export function listRuns(
   sql: Queryable,
   page: { tenantId: string; compiledHash: string | null; below: PageEnd | null; limit: number },
-): Promise<(RunRow & { pageAt: string })[]> {
+): Promise<ListedRun[]> {
   const { below } = page
-  return sql<(RunRow & { pageAt: string })[]>`
-    select ${columns(sql)}, ${pageTime(sql, sql`created_at`)} from runs
-    where tenant_id = ${page.tenantId}
-      ${page.compiledHash === null ? sql`` : sql`and compiled_hash = ${page.compiledHash}`}
-      ${below === null ? sql`` : sql`and (created_at, run_id) < ${pageEnd(sql, below)}`}
-    order by created_at desc, run_id desc limit ${page.limit}`
+  return sql<ListedRun[]>`
+    select ${columns(sql)}, page_at, in_page::int from (
+      select *, sum(own) over (order by created_at desc, run_id desc) - own as size_before, count(*) over () as in_page
+      from (
+        select ${columns(sql)}, coalesce(length(report::text), 0) as own, ${pageTime(sql, sql`created_at`)} from runs
+        where tenant_id = ${page.tenantId}
+          ${page.compiledHash === null ? sql`` : sql`and compiled_hash = ${page.compiledHash}`}
+          ${below === null ? sql`` : sql`and (created_at, run_id) < ${pageEnd(sql, below)}`}
+        order by created_at desc, run_id desc limit ${page.limit}
+      ) newest
+    ) measured
+    where size_before < ${PAGE_SIZE}
+    order by created_at desc, run_id desc`
 }
 
 /** Removes runs that were started more than `days` ago and have ended, some at once. Returns how many went. */

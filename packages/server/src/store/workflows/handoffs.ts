@@ -84,6 +84,18 @@ export async function countHandoffs(sql: Queryable, of: Of): Promise<number> {
   return row?.count ?? 0
 }
 
+/** What the handoffs of a workflow and the tools of its sessions take: all of it is shown at once. */
+export async function measureWorkflow(sql: Queryable, { tenantId, workflowId }: Of): Promise<number> {
+  const [row] = await sql<{ bytes: number }[]>`
+    select (
+      (select coalesce(sum(octet_length(labels::text) + coalesce(octet_length(tools::text), 0)
+        + coalesce(octet_length(note), 0)), 0) from handoffs where tenant_id = ${tenantId} and workflow_id = ${workflowId})
+      + (select coalesce(sum(octet_length(body::text)), 0) from workflow_events
+        where tenant_id = ${tenantId} and workflow_id = ${workflowId} and type = 'joined')
+    )::int as bytes`
+  return row?.bytes ?? 0
+}
+
 type Move = 'accept' | 'complete' | 'reclaim' | 'expire'
 
 /** Moves a handoff on. False when it is no longer in a state that has this move. */
