@@ -9,7 +9,8 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   largeBodyBytes: 'size of a request body with a proposal, receipts, captures or a run',
   bodySeconds: 'time to receive a request body',
   bodyValues: 'values in a request body: objects, arrays, and what they hold',
-  objectMembers: 'members of one object in a request body above 256 kB; bodies of captures and runs have no such limit',
+  bodyNames:
+    'different names of members in a request body above 256 kB; bodies of captures and runs have no such limit',
   jsonDepth: 'nesting depth of JSON',
   capturesPerBatch: 'captures in one request',
   callsPerProposal: 'tool calls in one model response',

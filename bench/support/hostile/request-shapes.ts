@@ -37,6 +37,16 @@ export const REQUEST_SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: 'bodies: 4 MB of names that nobody met before',
+    build: () => {
+      const rows = many(3_500, (row) => Object.fromEntries(many(100, (at) => [`k${row * 100 + at}`, 1])))
+      const body = JSON.stringify({ prepared_request_id: 'p', fence: 1, response: { rows } })
+      return async (attacker) => {
+        await Promise.all(many(24, () => attacker.post('propose', body, { session_id: 'none' })))
+      }
+    },
+  },
+  {
     name: 'workflows: names that nothing declares',
     build: () => {
       const tools = (letter: string) => many(512, (at) => `${letter}${at}_`.padEnd(256, letter))

@@ -7,7 +7,7 @@ export const LIMITS = {
   largeBodyBytes: 4 * 1024 * 1024,
   bodySeconds: 15,
   bodyValues: 500_000,
-  objectMembers: 20_000,
+  bodyNames: 20_000,
   jsonDepth: 64,
   capturesPerBatch: 1_000,
   callsPerProposal: 64,

@@ -21,12 +21,12 @@ const UNMEASURED_BYTES = 256 * 1024
 const MOST_PER_BYTE = 20
 
 /** About what a body takes in memory once it is parsed. 400 where it has too many values. */
-export function* parsedBytes(body: Uint8Array, mostMembers = Number.POSITIVE_INFINITY): Steps<number> {
+export function* parsedBytes(body: Uint8Array, mostNames = Number.POSITIVE_INFINITY): Steps<number> {
   if (body.length <= UNMEASURED_BYTES) return body.length * MOST_PER_BYTE
-  const { values, members, bytes } = yield* measureJson(body)
-  if (members > mostMembers)
+  const { values, names, bytes } = yield* measureJson(body)
+  if (names > mostNames)
     throw new ApiError('INVALID_REQUEST', {
-      detail: `body: an object has more than ${mostMembers} members; send them as a list, or in several requests`,
+      detail: `body: its members have more than ${mostNames} different names; send lists, or several requests`,
     })
   if (values > LIMITS.bodyValues)
     throw new ApiError('INVALID_REQUEST', {

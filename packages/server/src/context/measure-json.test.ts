@@ -10,22 +10,25 @@ const measured = (text: string) => runToEnd(measureJson(Buffer.from(text)))
 test.each([
   ['{}', 0],
   ['{"a":1}', 1],
-  ['[{"a":1,"b":2},{"c":{"d":1,"e":2,"f":3}}]', 3],
-  ['{"a":[1,2,3,4],"b":"x:y:z","c":":\\"::"}', 3],
-  [`${'['.repeat(80)}{"a":1,"b":2}${']'.repeat(80)}`, 1],
-  [']]]{"a":1,"b":2}', 2],
-])('%s: the object with most members has %i', (text, members) => {
-  expect(measured(text).members).toBe(members)
+  ['[{"a":1,"b":2},{"b":{"a":1,"c":":"}}]', 3],
+  ['{"a" : ["a:b","c:"],"b\\"" :"x:y"}', 2],
+  ['["a","b"]', 0],
+])('%s: its members have %i names', (text, names) => {
+  expect(measured(text).names).toBe(names)
 })
 
-proves('limit.fair.members', () => {
-  const bodyOf = (members: number) =>
-    Buffer.from(
-      JSON.stringify({
-        response: Object.fromEntries(Array.from({ length: members }, (_, at) => [`member_${at}`, at])),
-      }),
+proves('limit.fair.names', () => {
+  const read = (objects: number, names: number, isSame = false) => {
+    const nameAt = (object: number, at: number) => `name_${isSame ? at : object * names + at}`
+    const list = Array.from({ length: objects }, (_, object) =>
+      Object.fromEntries(Array.from({ length: names }, (_, at) => [nameAt(object, at), at])),
     )
-  const read = (members: number) => runToEnd(parsedBytes(bodyOf(members), LIMITS.objectMembers))
-  expect(read(LIMITS.objectMembers)).toBeGreaterThan(0)
-  expect(() => read(LIMITS.objectMembers + 1)).toThrow('the request is not valid')
+    return runToEnd(parsedBytes(Buffer.from(JSON.stringify({ list })), LIMITS.bodyNames))
+  }
+  const refused = 'the request is not valid'
+  // Together with the name of the list.
+  expect(read(1, LIMITS.bodyNames - 1)).toBeGreaterThan(0)
+  expect(() => read(1, LIMITS.bodyNames)).toThrow(refused)
+  expect(() => read(1_000, 30)).toThrow(refused)
+  expect(read(1_000, 30, true)).toBeGreaterThan(0)
 })

@@ -60,7 +60,7 @@ async function readValue(route: Route, request: HttpRequest, sender: Sender): Pr
   const work = <Result>(steps: Steps<Result>) => (isLong(request) ? inOwedTurns(owner, steps) : runToEnd(steps))
   const bytes = await readBody(request, { maxBytes: maxBodyBytes(route), owner, bodies })
   if (bytes.length > SMALL_BODY_BYTES) {
-    const held = read ? bytes.length * BYTES_PER_BYTE : await work(parsedBytes(bytes, LIMITS.objectMembers))
+    const held = read ? bytes.length * BYTES_PER_BYTE : await work(parsedBytes(bytes, LIMITS.bodyNames))
     await bodies.beforeParsing(request.incoming, owner, held)
   }
   if (read) return read(bytes)
