@@ -64,6 +64,8 @@ export const limits = {
   'environment.api-url.default': "Without COUNTERSIGN_API_URL the service's base address is used",
   'limit.plan-review':
     'Comparing and analysing plans takes time in proportion to their size; beyond a counted number of steps, a rule that is not equal is called a change',
+  'limit.plan-warnings':
+    'Warning about rules that are odd together, and finding the lines of what is warned about, takes time in proportion to the size of a plan',
   'limit.judging.steps': 'Judging a proposal takes a counted number of steps at most; a call beyond them is blocked',
   'limit.judging.every-face': 'What takes too many steps is blocked alike by server, local mode, validate, backtest and playground',
   'limit.judging.other-tenants': "While one tenant's costly proposal is judged, another tenant's kill is answered",

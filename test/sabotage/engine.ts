@@ -15,6 +15,13 @@ export const engineSabotages: Bugs = {
       to: 'return [...state.recent, ...added].slice(-Math.ceil(window / 2))',
     },
   ],
+  'packages/engine/src/contract/components.ts': [
+    {
+      breaks: 'limit.plan-warnings',
+      from: '        followed[node] = (followed[node] as number) + 1\n        if (order[next] === 0) path.push(next)',
+      to: '        followed[node] = (followed[node] as number) + 1\n        if (order[next] === 0 && path.length < 10_000) path.push(next)',
+    },
+  ],
   'packages/engine/src/explain/comparison.ts': [
     { breaks: 'limit.plan-review', from: 'const CLOSE_STEPS = 300_000', to: 'const CLOSE_STEPS = 300_000_000' },
   ],

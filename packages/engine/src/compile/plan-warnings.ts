@@ -1,4 +1,5 @@
 import { type CompiledContract, type CompiledSession, LIMITS } from '@countersign/protocol'
+import { inCycles } from '../contract/components.js'
 import type { Plan, PreparedContract } from '../contract/plan.js'
 import { noteUnchecked } from '../json/schema/note-unchecked.js'
 import type { CompileNote } from './compile-note.js'
@@ -19,12 +20,13 @@ export function planWarnings(
     (path, message, fix) => {
       notes.push({ file: source.file, line: source.lineAt(path), path: writePlace(path), message, fix })
     }
+  const needThemselves = inCycles(new Map([...plan.contracts.values()].map((item) => [item.tool, requiredTools(item)])))
   for (const { source, compiled } of contracts) {
     const note = noteTo(source)
     noteClampedTimeouts(source.value, note)
     noteUnchecked(compiled.arguments, ['arguments'], note)
     const contract = plan.contracts.get(compiled.tool)
-    if (contract !== undefined) noteUncallable(contract, plan, note)
+    if (contract !== undefined) noteUncallable(contract, plan, needThemselves, note)
   }
   if (session !== null) noteSession(plan, noteTo(session.source))
   return notes
@@ -44,12 +46,13 @@ function noteClampedTimeouts(value: unknown, note: Note): void {
 }
 
 /** Rules that are fine one by one and together leave no way to call the tool. */
-function noteUncallable(contract: PreparedContract, plan: Plan, note: Note): void {
+function noteUncallable(contract: PreparedContract, plan: Plan, needThemselves: ReadonlySet<string>, note: Note): void {
   const { transitions, labels, sources } = contract.definition
   const target = transitions?.advances_to
-  if (target !== undefined && plan.phases !== null) {
-    const { moves, names } = plan.phases
-    const phases = transitions?.valid_in_phases ?? [...names]
+  const phases = transitions?.valid_in_phases
+  // Allowed in every phase, it is also allowed in the one it leads to.
+  if (target !== undefined && phases !== undefined && plan.phases !== null) {
+    const { moves } = plan.phases
     if (!phases.some((phase) => phase === target || moves.get(phase)?.has(target) === true)) {
       note(
         ['transitions', 'advances_to'],
@@ -58,20 +61,19 @@ function noteUncallable(contract: PreparedContract, plan: Plan, note: Note): voi
       )
     }
   }
-  if (needsItself(contract.tool, plan)) {
+  if (needThemselves.has(contract.tool)) {
     note(['preconditions'], 'the tool requires tools that in turn require it', 'remove one of the preconditions')
   }
-  const forbidding = contract.preconditions.find(
-    (item) => item.kind === 'tool' && plan.forbiddenBy.get(contract.tool)?.includes(item.tool) === true,
-  )
-  if (forbidding !== undefined) {
+  const forbidding = new Set(plan.forbiddenBy.get(contract.tool))
+  if (requiredTools(contract).some((tool) => forbidding.has(tool))) {
     note(
       ['preconditions'],
       'the tool requires a call after which it is forbidden',
       'remove the precondition or the forbids_after',
     )
   }
-  const own = labels?.adds?.find((label) => labels.deny_when?.includes(label))
+  const denying = new Set(labels?.deny_when)
+  const own = labels?.adds?.find((label) => denying.has(label))
   if (own !== undefined)
     note(
       ['labels'],
@@ -91,15 +93,8 @@ function noteUncallable(contract: PreparedContract, plan: Plan, note: Note): voi
   })
 }
 
-function needsItself(tool: string, plan: Plan): boolean {
-  const needed = new Set(requiredTools(tool, plan))
-  for (const name of needed) for (const next of requiredTools(name, plan)) needed.add(next)
-  return needed.has(tool)
-}
-
-function requiredTools(tool: string, plan: Plan): string[] {
-  return (plan.contracts.get(tool)?.preconditions ?? []).flatMap((item) => (item.kind === 'tool' ? [item.tool] : []))
-}
+const requiredTools = ({ preconditions }: PreparedContract): string[] =>
+  preconditions.flatMap((item) => (item.kind === 'tool' ? [item.tool] : []))
 
 function noteSession(plan: Plan, note: Note): void {
   const limits = plan.session.session_limits

@@ -30,11 +30,13 @@ export interface KeptRules {
 /** `keyed`: the names of envelopes that the plan keeps per key. */
 export function prepareKept(contract: CompiledContract, keyed: ReadonlySet<string>, report: Report): KeptRules {
   const slots: KeyedName[] = []
+  const slotOf = new Map<string, number>()
   const use: UseSlot = (name, key) => {
     if (key === null) return { name, key, slot: -1 }
-    const known = slots.findIndex((item) => item.name === name && item.key.expression === key.expression)
-    if (known !== -1) return { name, key, slot: known }
-    return { name, key, slot: slots.push({ name, key }) - 1 }
+    const about = JSON.stringify([name, key.expression])
+    const slot = slotOf.get(about) ?? slots.push({ name, key }) - 1
+    slotOf.set(about, slot)
+    return { name, key, slot }
   }
   const to: Preparation = { use, report }
   const binds = prepareBinds(contract.binds, 'binds', to)

@@ -1,5 +1,5 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
-import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, type Node, visit } from 'yaml'
+import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, visit, type YAMLMap } from 'yaml'
 import { checkStrictValue } from '../json/strict-json.js'
 import { parseYaml } from '../text/parse-yaml.js'
 import type { CompileNote } from './compile-note.js'
@@ -72,7 +72,7 @@ export function readSource(source: ContractSource): SourceReading {
     const value = document.toJS({ maxAliasCount: 100 })
     const problem = checkStrictValue(value)
     if (problem !== null) return fail(problem, 'use plain JSON values only', 1)
-    return { ok: true, source: { file, isFile: true, value, lineAt: (path) => lineAt(document, lines, path) } }
+    return { ok: true, source: { file, isFile: true, value, lineAt: lineFinder(document, lines) } }
   } catch (error) {
     const reason = error instanceof RangeError ? 'it is nested too deeply' : firstLine(String((error as Error).message))
     return fail(`the file cannot be read: ${reason}`, 'remove nested aliases and deep nesting', 1)
@@ -99,26 +99,39 @@ function repeatedKey(document: Document): unknown {
   return twice
 }
 
-function lineAt(document: Document, lines: LineCounter, path: readonly (string | number)[]): number | null {
-  let node: unknown = document.contents
-  let line = lineOf(node, lines)
-  for (const step of path) {
-    const next = childOf(node, step)
-    if (next === null) break
-    line = next.line === null ? line : (lineOf(next.line, lines) ?? line)
-    node = next.node
+/** Finds lines by path. The keys of a map are listed when it is first asked for: hundreds of notes may be about one. */
+function lineFinder(document: Document, lines: LineCounter): ReadSource['lineAt'] {
+  const listed = new Map<object, ReadonlyMap<unknown, Pair>>()
+  const pairsOf = (map: YAMLMap): ReadonlyMap<unknown, Pair> => {
+    const known =
+      listed.get(map) ?? new Map(map.items.map((pair) => [isScalar(pair.key) ? pair.key.value : pair, pair]))
+    listed.set(map, known)
+    return known
   }
-  return line
+  return (path) => {
+    let node: unknown = document.contents
+    let line = lineOf(node, lines)
+    for (const step of path) {
+      const next = childOf(node, step, pairsOf)
+      if (next === null) break
+      line = next.line === null ? line : (lineOf(next.line, lines) ?? line)
+      node = next.node
+    }
+    return line
+  }
 }
 
 /** The child of a node under a key or index, and the node that gives its line: for a key, the key itself. */
-function childOf(node: unknown, step: string | number): { node: unknown; line: unknown } | null {
+function childOf(
+  node: unknown,
+  step: string | number,
+  pairsOf: (map: YAMLMap) => ReadonlyMap<unknown, Pair>,
+): { node: unknown; line: unknown } | null {
   if (isSeq(node)) {
     const item = typeof step === 'number' ? node.items[step] : undefined
     return item === undefined ? null : { node: item, line: item }
   }
-  if (!isMap(node)) return null
-  const pair = node.items.find((item) => isPair(item) && isScalar(item.key) && item.key.value === step)
+  const pair = isMap(node) ? pairsOf(node).get(step) : undefined
   return pair === undefined ? null : { node: pair.value, line: pair.key }
 }
 

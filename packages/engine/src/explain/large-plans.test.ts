@@ -24,7 +24,7 @@ const words = (was: CompiledSession, is: CompiledSession) =>
   diffPlans(was, is).map(({ effect, text }) => `${effect}: ${text}`)
 
 /** Each takes well below a second, and would take a minute or more if every rule were compared with every other. */
-const SECONDS_20 = 20_000
+const MOST_MS = 60_000
 
 proves(
   'limit.plan-review',
@@ -67,7 +67,7 @@ proves(
       ])
     expect(words(sources('a'), sources('b')).length).toBe(16_000)
   },
-  SECONDS_20,
+  MOST_MS,
 )
 
 proves(
@@ -90,7 +90,7 @@ proves(
     ])
     expect(effects(lists(120, 2_000), lists(120, 3_000))).toEqual(['changes'])
   },
-  SECONDS_20,
+  MOST_MS,
 )
 
 proves(
@@ -103,7 +103,7 @@ proves(
       expect.stringMatching(/^changes: t: bound: /),
     ])
   },
-  SECONDS_20,
+  MOST_MS,
 )
 
 proves(
@@ -128,7 +128,7 @@ proves(
       'blocks: t: $.a0 may not come from 256 sources that are not listed here',
     ])
   },
-  SECONDS_20,
+  MOST_MS,
 )
 
 proves(
@@ -153,7 +153,7 @@ proves(
     const labelled = chain((at) => ({ labels: at === 5_999 ? { adds: ['x'] } : { deny_when: ['x'] } }))
     expect(analyzePlan(labelled).length).toBe(5_999)
   },
-  SECONDS_20,
+  MOST_MS,
 )
 
 proves(
@@ -168,5 +168,5 @@ proves(
     ])
     expect(analyzePlan(plan([...gated, { ...pay, preconditions: pay.preconditions.slice(2) }])).length).toBe(5)
   },
-  SECONDS_20,
+  MOST_MS,
 )
