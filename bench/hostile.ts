@@ -32,7 +32,7 @@ const BARS = { kill_ms: 250, turn_ratio: 5, rss_mb: 1_278, fell: 0 } as const
 
 const wanted = process.argv[2] ?? ''
 const root = fileURLToPath(new URL('..', import.meta.url))
-const watcher = new URL('./support/hostile/watch-loop.mjs', import.meta.url).href
+const watcher = new URL('../test/support/hostile/watch-loop.mjs', import.meta.url).href
 const wait = (seconds: number) => new Promise((done) => setTimeout(done, seconds * 1_000))
 
 interface Service {

@@ -15,7 +15,7 @@ export interface Trial extends Question {
 export interface Meter {
   /** Measures a request, or gives up after `limitMs`. */
   measure(question: Question): Promise<Trial>
-  close(): void
+  close(): void | Promise<void>
 }
 
 const CHILD = fileURLToPath(new URL('./measure-child.ts', import.meta.url))
@@ -49,13 +49,16 @@ export function openMeter(limitMs: number): Meter {
   }
 }
 
+/** A kind of request, by the numbers that are searched. */
+type Ranges = Pick<Family, 'name' | 'genes'>
+
 export interface SearchOptions {
   readonly random: () => number
   readonly meter: Meter
   /** When to stop. */
   readonly goesOn: () => boolean
   readonly onTrial?: (trial: Trial) => void
-  readonly families?: readonly Family[]
+  readonly families?: readonly Ranges[]
   /** A climb ends at a request that is as costly as this: it is found. */
   readonly enoughMs: number
 }
@@ -90,7 +93,7 @@ const within = ([least, most]: readonly [number, number], value: number) =>
   Math.round(Math.min(most, Math.max(least, value)))
 
 /** Small and large sizes alike: evenly over their magnitudes. */
-function randomGenes(family: Family, random: () => number): Genes {
+function randomGenes(family: Ranges, random: () => number): Genes {
   return Object.fromEntries(
     Object.entries(family.genes).map(([name, [least, most]]) => [
       name,
@@ -101,7 +104,7 @@ function randomGenes(family: Family, random: () => number): Genes {
   )
 }
 
-function mutated(family: Family, genes: Genes, random: () => number): Genes {
+function mutated(family: Ranges, genes: Genes, random: () => number): Genes {
   const changed: Record<string, number> = { ...genes }
   for (let change = 0; change < 1 + random() * 2; change++) {
     const [name, range] = pick(random, Object.entries(family.genes)) ?? []

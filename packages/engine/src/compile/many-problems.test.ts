@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
 import { preparePlan, preparePlanInSteps } from './prepare-plan.js'
 
 const many = <Item>(count: number, make: (at: number) => Item): Item[] =>
@@ -70,13 +71,13 @@ test.each([
   expect(problems.at(-1)).toBe(`session: ${count - 50} more problems are not listed (correct the others first)`)
 })
 
-test('fifty problems are all named', () => {
+proves('limit.plan-problems', 'fifty problems are all named', () => {
   const problems = problemsOf(planOf(many(50, (at) => ({ tool: `t${at}`, forbids_after: ['lok'] }))))
   expect(problems).toHaveLength(50)
   expect(problems[49]).toContain('the tool "lok" is not declared')
 })
 
-test('names are looked up contract by contract, with other work in between', () => {
+proves('limit.plan-problems', 'names are looked up contract by contract, with other work in between', () => {
   const stepsOf = (count: number) => [...preparePlanInSteps(planOf(many(count, (at) => ({ tool: `t${at}` }))))].length
   // For each a step of its shape, two of its preparation, and one of the names that it uses.
   expect(stepsOf(20) - stepsOf(10)).toBe(40)

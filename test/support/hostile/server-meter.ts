@@ -1,0 +1,114 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { type JsonObject, type JsonValue, pathOf, ROUTES } from '@countersign/protocol'
+import { createTenant, readConfig } from '@countersign/server'
+import { root } from '../files/tracked-files.js'
+import { createTestDatabase } from '../postgres/database.js'
+import { changedBody, RICH_PLAN, ROUTE_BODIES, type RouteBody } from './route-bodies.js'
+import type { Meter } from './search.js'
+
+const WATCHER = new URL('./watch-loop.mjs', import.meta.url).href
+
+interface Service {
+  readonly child: ChildProcess
+  readonly url: string
+  /** The longest piece since it was asked last, in milliseconds of processor time. */
+  takePieceMs(): number
+}
+
+/** Sends requests to a real service, and measures how long its main thread worked on them in one piece. */
+export async function openServerMeter(limitMs: number): Promise<Meter & { close(): Promise<void> }> {
+  const database = await createTestDatabase()
+  const { key } = await createTenant('searcher', 'scale', readConfig({ DATABASE_URL: database.url }))
+  let service: Service | null = null
+
+  const send = async (url: string, route: RouteBody['route'], body: JsonValue, session = '') => {
+    const path = pathOf(ROUTES[route], { session_id: session } as never)
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const signal = AbortSignal.timeout(limitMs)
+    const answer = await fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body), signal })
+    return { status: answer.status, body: (await answer.json()) as JsonObject }
+  }
+
+  /** What must have happened before the route is asked, and what its body says of that. */
+  const prepare = async (url: string, { after }: RouteBody): Promise<{ session: string; given: JsonObject }> => {
+    const session = randomUUID()
+    if (after === undefined) return { session, given: {} }
+    const created = { session_id: session, holder_id: 'h', compiled_session: RICH_PLAN, principal: 'p' }
+    const { body } = await send(url, 'createSession', created)
+    const { fence = 0 } = body
+    if (after === 'createSession') return { session, given: { fence } }
+    const prepared_request_id = randomUUID()
+    const asked = { prepared_request_id, fence, state_version: 0, tools: [{ name: 'look' }, { name: 'refund' }] }
+    await send(url, 'preflight', asked, session)
+    return { session, given: { prepared_request_id, fence } }
+  }
+
+  const end = () => {
+    service?.child.kill('SIGKILL')
+    service = null
+  }
+
+  return {
+    measure: async (question) => {
+      const asked = ROUTE_BODIES.find(({ name }) => name === question.family)
+      if (asked === undefined) throw new Error(`there is no route ${question.family}`)
+      service ??= await start(database.url)
+      const { url } = service
+      try {
+        const { session, given } = await prepare(url, asked)
+        const changed = changedBody(asked, question.genes)
+        const own = asked.route === 'createSession' ? { session_id: session } : given
+        const body = isObject(changed) ? { ...changed, ...own } : changed
+        service.takePieceMs()
+        const { status, body: reply } = await send(url, asked.route, body, session)
+        // The longest piece is told with the next round of the event loop.
+        await new Promise((done) => setTimeout(done, 20))
+        const stepMs = service.takePieceMs()
+        const refused = status < 400 ? null : `${reply.code}: ${reply.detail}`
+        return { ...question, stallMs: stepMs, measured: { bytes: JSON.stringify(body).length, stepMs, refused } }
+      } catch {
+        end()
+        return { ...question, stallMs: limitMs, measured: null }
+      }
+    },
+    close: async () => {
+      end()
+      await database.drop()
+    },
+  }
+}
+
+const isObject = (value: JsonValue): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+async function start(databaseUrl: string): Promise<Service> {
+  const child = fork(`${root}packages/cli/dist/main.js`, ['start', '--port', '0'], {
+    cwd: root,
+    execArgv: ['--import', WATCHER],
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: databaseUrl, COUNTERSIGN_LOG_LEVEL: 'silent' },
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  })
+  let pieceMs = 0
+  child.on('message', (told: { pieceMs: number }) => {
+    pieceMs = Math.max(pieceMs, told.pieceMs)
+  })
+  const url = await new Promise<string>((done, fail) => {
+    let output = ''
+    child.stderr?.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+      const found = /is running at (http\S+)/.exec(output)?.[1]
+      if (found) done(found)
+    })
+    child.once('exit', () => fail(new Error(`the service did not start:\n${output}`)))
+  })
+  return {
+    child,
+    url,
+    takePieceMs: () => {
+      const longest = pieceMs
+      pieceMs = 0
+      return longest
+    },
+  }
+}
