@@ -198,7 +198,9 @@ function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, P
   const forbiddenBy = new Map<string, string[]>()
   for (const { tool, definition } of all) {
     for (const forbidden of definition.forbids_after ?? []) {
-      forbiddenBy.set(forbidden, [...(forbiddenBy.get(forbidden) ?? []), tool])
+      const by = forbiddenBy.get(forbidden)
+      if (by === undefined) forbiddenBy.set(forbidden, [tool])
+      else by.push(tool)
     }
   }
   const asks = (contract: PreparedContract) =>
