@@ -162,8 +162,8 @@ export const guaranteeSabotages: Bugs = {
   'packages/server/src/ledgers/content-check.ts': [
     {
       breaks: 'content.forged-not-shown',
-      from: "return argument_hash === null ? typeof value === 'string' : hashOrNull(salt, value) === argument_hash",
-      to: "return argument_hash !== null || typeof value === 'string'",
+      from: 'return argument_hash === null || (yield* hashOrNull(salt, value)) === argument_hash',
+      to: 'return argument_hash === null || (yield* hashOrNull(salt, value)) !== null',
     },
   ],
   'packages/server/src/store/days-ago.ts': [

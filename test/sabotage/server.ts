@@ -151,8 +151,8 @@ export const serverSabotages: Bugs = {
     { breaks: 'scale.flat', from: '${since > until ? since : until}', to: '${since}' },
     {
       breaks: 'people.agents.unnamed',
-      from: "and status <> 'ACTIVE' and created_at >= ${since}\n    group by 1",
-      to: "and status <> 'ACTIVE' and created_at >= ${since} and agent is not null\n    group by 1",
+      from: "and status <> 'ACTIVE' and created_at >= ${since}\n",
+      to: "and status <> 'ACTIVE' and created_at >= ${since} and agent is not null\n",
     },
   ],
   'packages/server/src/postgres/indexes-ahead.ts': [
