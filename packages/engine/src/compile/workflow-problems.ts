@@ -1,4 +1,4 @@
-import { LIMITS, type WorkflowDefinition } from '@countersign/protocol'
+import type { WorkflowDefinition } from '@countersign/protocol'
 import { rootRoles } from '../contract/workflow-roles.js'
 import { suggestName } from '../text/closest-name.js'
 import { FIXES } from './fixes.js'
@@ -14,14 +14,8 @@ export const firstWorkflowProblem = (definition: WorkflowDefinition): Problem | 
   problemsOf(definition).next().value ?? null
 
 function* problemsOf(definition: WorkflowDefinition): Generator<Problem, undefined> {
-  const count = Object.keys(definition.roles).length
-  if (count === 0) {
+  if (Object.keys(definition.roles).length === 0) {
     yield { path: ['roles'], message: 'the workflow has no roles', fix: 'declare at least one role' }
-    return
-  }
-  if (count > LIMITS.rolesPerWorkflow) {
-    const fix = `declare at most ${LIMITS.rolesPerWorkflow}`
-    yield { path: ['roles'], message: `the workflow has ${count} roles`, fix }
     return
   }
   let isSound = true

@@ -135,6 +135,17 @@ export const handoffRuleSchema = z.strictObject({
   tools: z.array(toolNameSchema).max(LIMITS.toolsPerPreflight).optional(),
 })
 
+/** They are counted before any of them is looked at. */
+const rolesSchema = z.preprocess(
+  (roles: Readonly<Record<string, z.input<typeof workflowRoleSchema>>>, context) => {
+    const count = typeof roles === 'object' && roles !== null ? Object.keys(roles).length : 0
+    const most = LIMITS.rolesPerWorkflow
+    if (count > most) context.addIssue(`the workflow has ${count} roles; declare at most ${most}`)
+    return roles
+  },
+  z.record(nameSchema, workflowRoleSchema),
+)
+
 /**
  * workflow.yaml: the roles of a workflow and the handoffs allowed between them. Sessions of a root role start without
  * an offer; where no role is marked as root, those are the roles that no handoff leads to.
@@ -142,7 +153,11 @@ export const handoffRuleSchema = z.strictObject({
 export const workflowDefinitionSchema = z.strictObject({
   schema_version: z.literal('1.0').optional(),
   name: nameSchema.optional(),
-  roles: z.record(nameSchema, workflowRoleSchema),
-  handoffs: z.array(handoffRuleSchema).default([]),
+  roles: rolesSchema,
+  /** One from each role to each. */
+  handoffs: z
+    .array(handoffRuleSchema)
+    .max(LIMITS.rolesPerWorkflow ** 2)
+    .default([]),
 })
 export type WorkflowDefinition = z.input<typeof workflowDefinitionSchema>

@@ -1,10 +1,10 @@
-import { type JsonValue, ROUTES } from '@countersign/protocol'
+import { type JsonValue, LIMITS, ROUTES } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { proves } from '../../../../test/support/proves.js'
 import { ApiError } from '../base/api-error.js'
 import { firstFaults } from './first-faults.js'
-import { checkedInSteps } from './json-body.js'
+import { checkedInSteps, REFUSED, shaped } from './json-body.js'
 
 const many = <Item>(count: number, make: (at: number) => Item): Item[] =>
   Array.from({ length: count }, (_, at) => make(at))
@@ -56,6 +56,47 @@ proves('limit.fair.refused-bodies', () => {
     // What comes after the twentieth fault is not looked at.
     expect(taken).toBeLessThan(300)
   }
+})
+
+proves('limit.fair.roles-counted-first', () => {
+  let looked = 0
+  const seen = <Value extends object>(value: Value): Value =>
+    new Proxy(value, {
+      get: (of, name) => {
+        looked += 1
+        return Reflect.get(of, name)
+      },
+    })
+  const body = ROUTES.createSession.body
+  const create = (definition: object) => ({
+    session_id: 's',
+    holder_id: 'h',
+    workflow: { workflow_id: 'w', role: 'r0', definition },
+  })
+  const rolesOf = (count: number) => Object.fromEntries(many(count, (at) => [`r${at}`, seen({ root: true })]))
+  const most = LIMITS.rolesPerWorkflow
+
+  const roles = create({ roles: rolesOf(most + 1) })
+  expect(shaped(body, roles)).toBe(REFUSED)
+  const handoffs = create({ roles: { r0: {} }, handoffs: many(most ** 2 + 1, () => seen({ from: 'r0', to: 'r0' })) })
+  expect(shaped(body, handoffs)).toBe(REFUSED)
+  expect(looked).toBe(0)
+  expect(shaped(body, create({ roles: rolesOf(most) }))).not.toBe(REFUSED)
+  expect(looked).toBeGreaterThan(0)
+
+  const named = create({ roles: Object.fromEntries(many(COUNT, (at) => [`r${at}`, {}])) })
+  const { taken, errors } = refusal(body, named)
+  const message = `the workflow has ${COUNT} roles; declare at most ${most}`
+  expect(errors).toEqual([{ path: 'body.workflow.definition.roles', message }])
+  expect(taken).toBeLessThan(300)
+})
+
+test('a fault in the roles of a long workflow is found by its path', () => {
+  const tools = many(500, (at) => `t${at}`)
+  const definition = { roles: { lead: { tools }, helper: { tools, root: 'yes' } } }
+  const workflow = { workflow_id: 'w', role: 'lead', definition }
+  const { errors } = refusal(ROUTES.createSession.body, { session_id: 's', holder_id: 'h', workflow })
+  expect(errors.map(({ path }) => path)).toEqual(['body.workflow.definition.roles.helper.root'])
 })
 
 test('one fault at the end of a long body is found, and others go first between its parts', () => {

@@ -40,6 +40,7 @@ function* look(part: Part, found: Found): Steps<void> {
   const schema = bare(part.schema)
   yield
   if (hasFewParts(value)) note(part, found)
+  else if (schema instanceof z.ZodPipe) yield* lookInTurn({ ...part, schema }, found)
   else if (schema instanceof z.ZodUnion) yield* lookAtOptions({ ...part, schema }, found)
   else if (schema instanceof z.ZodArray && Array.isArray(value)) yield* lookAtItems({ ...part, schema, value }, found)
   else if (schema instanceof z.ZodRecord && isObject(value)) yield* lookAtEntries({ ...part, schema, value }, found)
@@ -49,6 +50,13 @@ function* look(part: Part, found: Found): Steps<void> {
 }
 
 type PartOf<Schema, Value> = Part & { readonly schema: Schema; readonly value: Value }
+
+/** What is asked first, and only where that finds nothing the rest. */
+function* lookInTurn({ schema, value, path }: PartOf<z.ZodPipe, unknown>, found: Found): Steps<void> {
+  const before = found.faults.length
+  note({ schema: schema.in as z.ZodType, value, path }, found)
+  if (found.faults.length === before) yield* look({ schema: schema.out as z.ZodType, value, path }, found)
+}
 
 function* lookAtOptions({ schema, value, path }: PartOf<z.ZodUnion, unknown>, { faults }: Found): Steps<void> {
   for (const option of schema.options as readonly z.ZodType[])
