@@ -28,7 +28,7 @@ export const endpoints = {
   'endpoint.tool-filter': 'POST …/tool-filter sets the manual tool filter',
   'endpoint.report-bypass': 'POST …/report-bypass records that the wrapper was bypassed',
   'endpoint.kill': 'POST …/kill kills the session',
-  'endpoint.kill.needs-no-plan': 'A kill does not wait until the plan of its session is prepared',
+  'endpoint.kill.needs-no-plan': 'A kill of a session or a workflow does not wait until a plan is prepared',
   'endpoint.recover': 'POST …/recover recovers a recoverable session',
   'endpoint.no-checkpoint-approval': 'There is no approve route under proposals',
   'endpoint.no-label-removal': 'DELETE on the labels path does not exist',

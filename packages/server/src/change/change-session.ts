@@ -76,7 +76,7 @@ export interface ChangeOptions {
 }
 
 /** In place of a plan that nobody may ask. */
-const NO_PLAN = new Proxy({} as Plan, {
+export const NO_PLAN = new Proxy({} as Plan, {
   get: () => {
     throw new Error('this change is decided without a plan')
   },

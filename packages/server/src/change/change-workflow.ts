@@ -7,17 +7,18 @@ import { inTransaction } from '../context/work.js'
 import type { WorkOptions } from '../postgres/database.js'
 import type { Queryable, Tx } from '../postgres/sql.js'
 import type { NewContent } from '../store/sessions/content.js'
-import { loadSessions, lockSessions } from '../store/sessions/sessions.js'
+import { loadSession, loadSessions, lockSessions } from '../store/sessions/sessions.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import {
   appendWorkflowEvents,
+  listSessionsOfWorkflow,
   loadWorkflow,
   lockWorkflow,
   type NewWorkflowEvent,
   type WorkflowRow,
 } from '../store/workflows/workflows.js'
 import { advance } from './advance.js'
-import type { LoadedSession } from './change-session.js'
+import { type LoadedSession, NO_PLAN } from './change-session.js'
 
 /** A workflow behind its lock: nothing of it, its handoffs and holds can change until the transaction ends. */
 export interface LockedWorkflow {
@@ -53,15 +54,29 @@ export async function lockMembers(
   sessionIds: readonly string[],
 ): Promise<ReadonlyMap<string, LoadedSession>> {
   await lockSessions(tx, workflow.tenantId, sessionIds)
-  const rows = await loadSessions(tx, workflow.tenantId, sessionIds)
   const members = new Map<string, LoadedSession>()
-  for (const session of rows) {
+  for (const session of await loadSessions(tx, workflow.tenantId, sessionIds)) {
     if (session.fixed.workflowId !== workflow.workflowId) continue
     const plan = await plans.ofSession(tx, session.fixed)
     members.set(session.fixed.sessionId, { session, plan, sql: tx, locked: true, workflow })
   }
   if (sessionIds.some((id) => !members.has(id))) throw new ApiError('NOT_FOUND')
   return members
+}
+
+/**
+ * All sessions of the workflow behind their locks, one after another: their states may have megabytes each. For what is
+ * decided without their plans.
+ */
+export async function* everyMember({ tx, workflow }: LockedWorkflow): AsyncGenerator<LoadedSession> {
+  const { tenantId } = workflow
+  const sessionIds = await listSessionsOfWorkflow(tx, workflow)
+  await lockSessions(tx, tenantId, sessionIds)
+  for (const sessionId of sessionIds) {
+    const session = await loadSession(tx, tenantId, sessionId)
+    if (session === null) throw new Error('a locked session is gone')
+    yield { session, plan: NO_PLAN, sql: tx, locked: true, workflow }
+  }
 }
 
 export function memberOf(members: ReadonlyMap<string, LoadedSession>, sessionId: string): LoadedSession {

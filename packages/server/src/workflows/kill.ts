@@ -1,9 +1,8 @@
 import type { Reply, Routes } from '@countersign/protocol'
-import { changeWorkflow, lockMembers, recordOnSession, recordOnWorkflow } from '../change/change-workflow.js'
+import { changeWorkflow, everyMember, recordOnSession, recordOnWorkflow } from '../change/change-workflow.js'
 import { audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
 import { type NewContent, newContent } from '../store/sessions/content.js'
-import { listSessionsOfWorkflow } from '../store/workflows/workflows.js'
 
 /** Longer than for other writes: a stop must get through. */
 const KILL_LOCK_TIMEOUT_MS = 10_000
@@ -28,16 +27,17 @@ export async function killWorkflow(
     async (locked) => {
       const { tx, workflow } = locked
       if (workflow.status === 'KILLED') return 0
-      const members = await lockMembers(locked, await listSessionsOfWorkflow(tx, workflow))
-      const live = [...members.values()].filter(({ session }) => session.head.state.status !== 'KILLED')
-      for (const loaded of live) {
-        const { session } = loaded
-        const storesText = reason !== undefined && session.fixed.captureLevel !== 'metadata'
+      const sessions: string[] = []
+      for await (const loaded of everyMember(locked)) {
+        const { fixed, head, now } = loaded.session
+        if (head.state.status === 'KILLED') continue
+        const storesText = reason !== undefined && fixed.captureLevel !== 'metadata'
         const content: NewContent[] = storesText ? [newContent('reason', 'kill', reason)] : []
-        const at = session.now.toISOString()
-        await recordOnSession(loaded, [{ type: 'killed', at, body: { by: 'workflow' } }], { content })
+        await recordOnSession(loaded, [{ type: 'killed', at: now.toISOString(), body: { by: 'workflow' } }], {
+          content,
+        })
+        sessions.push(fixed.sessionId)
       }
-      const sessions = live.map(({ session }) => session.fixed.sessionId)
       await recordOnWorkflow(tx, workflow, [{ type: 'killed', at: workflow.now.toISOString(), body: { by, sessions } }])
       // A program's reason is content: each session stores it as its level allows, until it is erased there.
       const detail = by === 'dashboard' ? (reason ?? null) : null
