@@ -1,6 +1,6 @@
 import { judgingStepsTaken, type Plan, runToEnd, type Steps } from '@countersign/engine'
 import type { Context } from '../context/context.js'
-import { inOwedTurns, isLong } from '../context/work.js'
+import { inOwedTurns, inPieces, isLong } from '../context/work.js'
 import type { LoadedSession } from './change-session.js'
 
 /** About three milliseconds. */
@@ -20,9 +20,9 @@ export function judgeInTurn<Result>(
 ): Result | Promise<Result> {
   const counted = counting(plan, steps)
   const isCheap = (mostSteps.get(plan) ?? Number.POSITIVE_INFINITY) <= CHEAP_STEPS
-  // Whoever holds the lock does not wait for others.
-  if (locked || (isCheap && !isLong(ctx.request.http))) return runToEnd(counted)
-  return inOwedTurns(ctx.tenant.tenantId, counted)
+  if (isCheap && !isLong(ctx.request.http)) return runToEnd(counted)
+  // Whoever holds the lock does not wait for a turn.
+  return locked ? inPieces(counted) : inOwedTurns(ctx.tenant.tenantId, counted)
 }
 
 function* counting<Result>(plan: Plan, steps: Steps<Result>): Steps<Result> {

@@ -3,7 +3,6 @@ import {
   type ReadResponse,
   readResponse,
   readResponseInSteps,
-  runToEnd,
   type Steps,
   saltedHash,
   saltedHashInSteps,
@@ -37,7 +36,7 @@ import { judgeInTurn } from '../change/judge-in-turn.js'
 import { pendingCalls, sessionProblem } from '../change/session-view.js'
 import { countsOfProposal, loadSharedCounts, stickyLabelsOf } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
-import { inOwedTurns, isLong } from '../context/work.js'
+import { inOwedTurns, inPieces, isLong } from '../context/work.js'
 import { decisionsFit, decisionsHash } from '../ledgers/content-check.js'
 import type { Queryable } from '../postgres/sql.js'
 import { loadEventsAt } from '../store/sessions/ledger.js'
@@ -261,7 +260,7 @@ async function decisionsOf(sql: Queryable, { fixed }: SessionRow, seq: number): 
   const [event] = await loadEventsAt(sql, fixed, [seq])
   const turn = (await loadTurns(sql, fixed, [seq], 1)).turns.get(seq)
   if (event === undefined || turn === undefined) return null
-  const fit = runToEnd(decisionsFit(fixed.hashSalt, event.body as unknown as LedgerBody<'proposal'>, turn))
+  const fit = await inPieces(decisionsFit(fixed.hashSalt, event.body as unknown as LedgerBody<'proposal'>, turn))
   return fit ? (turn.fullDecisions ?? turn.decisions) : null
 }
 
@@ -288,14 +287,16 @@ const eventBody = (
   ...(decisions_hash !== undefined && { decisions_hash }),
 })
 
-/** The hash of what was sent, made once. That of a long body waits for its turn, but not while it holds the lock. */
+/** The hash of what was sent, made once. That of a long body waits for its turn, or is made in pieces under the lock. */
 function hashOnce({ tenant, request }: Context, body: Body): (loaded: LoadedSession) => Promise<string> {
   let known: string | undefined
   return async ({ session: { fixed }, locked }) => {
-    known ??=
-      isLong(request.http) && !locked
-        ? await inOwedTurns(tenant.tenantId, hashInSteps(fixed.hashSalt, body))
-        : hashOfBody(fixed.hashSalt, body)
+    if (known !== undefined) return known
+    if (!isLong(request.http)) known = hashOfBody(fixed.hashSalt, body)
+    else {
+      const steps = hashInSteps(fixed.hashSalt, body)
+      known = await (locked ? inPieces(steps) : inOwedTurns(tenant.tenantId, steps))
+    }
     return known
   }
 }
