@@ -29,6 +29,7 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   countedToolNamesPerSession: 'different tools used in one session',
   witnessesPerPrecondition: 'earlier calls remembered for each precondition; the oldest are forgotten',
   keysPerName: 'keys that a session keeps for each name in a contract; calls with more are blocked',
+  keysPerSession: 'keys that a session keeps of all names together; calls with more are blocked',
   keyLength: 'characters of a key',
   sharedLimitsPerPlan: 'limits under `shared_limits`',
   sharedLimitWindowDays: 'longest `window` of a shared limit',

@@ -152,6 +152,39 @@ describe('rules that are kept per key', () => {
   })
 })
 
+describe('a plan that keeps very much', () => {
+  const counting = (count: number): Contract[] => [
+    {
+      tool: 'find',
+      side_effect: 'read',
+      aggregates: Array.from({ length: count }, (_, at) => ({ name: `a${at}`, function: 'count', lt: 9, ...KEY })),
+    },
+  ]
+  const find = (...ids: number[]): TurnStep => ({
+    calls: ids.map((id) => ({ tool: 'find', args: { id: `o-${id}` } })),
+    expect: [],
+  })
+  const reasonsOf = (contracts: readonly Contract[], steps: readonly TurnStep[]) =>
+    runCaseOnEngine({ ...caseOf(contracts, steps), gate: 'strip_blocked' }).turns.map(({ decisions }) =>
+      decisions.map(({ reasons }) => reasons[0]?.reason ?? 'allow'),
+    )
+
+  proves('limit.fair.kept-values', 'each value that a call adds to takes steps of judging', () => {
+    expect(reasonsOf(counting(40), [find(...Array(64).keys())])).toEqual([Array(64).fill('allow')])
+    expect(reasonsOf(counting(2_500), [find(1, 2)])).toEqual([['allow', 'response_format_invalid']])
+  })
+
+  proves('limit.fair.kept-values', 'of all names together a session keeps so many keys', () => {
+    const turns = Math.ceil(LIMITS.keysPerSession / 2_000)
+    const ids = [...Array(turns + 1).keys(), 0].map((id) => `o-${id}`)
+    const reasons = decisionsOf(
+      counting(2_000),
+      ids.map((id) => ({ tool: 'find', id, amount: 0, iban: 'DE1', outcome: 'succeeded' })),
+    )
+    expect(reasons).toEqual([...Array(turns).fill('allow'), 'session_limit_exceeded', 'allow'])
+  })
+})
+
 describe('an earlier call that is used up', () => {
   const contracts = contractsWith(KEY)
   const backup = (id: string): Move => ({ tool: 'backup', id, amount: 0, iban: 'DE1', outcome: 'succeeded' })

@@ -32,6 +32,8 @@ export const limits = {
   'limit.fair.packs': 'The plans that people write are read, compared and tried beside the requests of others, who do not wait for it',
   'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
   'limit.fair.refused-bodies': 'A body that is wrong everywhere is refused for its first twenty faults, in small pieces',
+  'limit.fair.kept-values':
+    'What calls add to the state of a session is bounded, and takes time in proportion: each value takes steps of judging, and a session keeps 16,384 keys',
   'limit.fair.under-a-lock': 'A costly decision that is made under a lock leaves the thread to others after each of its pieces',
   'limit.fair.roles-counted-first': 'Roles and handoffs of a workflow are counted before one of them is looked at',
   'limit.fair.names': 'The members of a large body have at most 20,000 different names: parsing more of them takes long in one piece',

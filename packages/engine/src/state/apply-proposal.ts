@@ -104,9 +104,8 @@ function addAmounts(next: Mutable<SessionState>, calls: readonly Pick<Registered
 
 /** An earlier call that opened this one opens no other, whatever becomes of it. */
 function useUp(next: Mutable<SessionState>, calls: readonly Pick<RegisteredCall, 'consumes'>[]): void {
-  for (const { consumes } of calls) {
-    if (consumes !== undefined) next.openings = changeOpenings(next.openings, consumes, -1)
-  }
+  const consumed = calls.flatMap(({ consumes }) => consumes ?? [])
+  next.openings = changeOpenings(next.openings, consumed, -1)
 }
 
 function recentCalls(

@@ -1,4 +1,4 @@
-import { type LedgerReceipt, LIMITS, type SessionEvent } from '@countersign/protocol'
+import { type Fact, type LedgerReceipt, LIMITS, type Opening, type SessionEvent } from '@countersign/protocol'
 import { addDecimals, subtractDecimals } from '../json/decimal.js'
 import { lookUp, setEntry } from '../json/look-up.js'
 import { copyState, type Mutable, pendingCall } from './copy-state.js'
@@ -13,14 +13,18 @@ export function applyReceipts(state: SessionState, { body, at }: ReceiptsEvent):
   const next = copyState(state)
   let open = state.open
   let isTampered = false
+  const released: PendingCall[] = []
+  const own = ownEffects(open.effects)
   for (const receipt of body.receipts) {
     const call = open.calls.find(({ pending_call_id: id }) => id === receipt.pending_call_id)
     if (receipt.late || call === undefined || call.state === 'resolved') continue
     if (receipt.argument_hash !== call.argument_hash) isTampered = true
+    if (releasesBudget(call, receipt.outcome)) released.push(call)
     takeOutcome(next, call, receipt)
     if (receipt.block_reason !== undefined) countBlock(next, open)
-    open = resolved(open, call, receipt)
+    open = resolved(open, call, receipt, own)
   }
+  if (released.length > 0) release(next, released)
   if (open.calls.some((call) => call.state !== 'resolved')) {
     next.open = open
     return next
@@ -38,9 +42,8 @@ export const releasesBudget = (
   outcome: LedgerReceipt['outcome'],
 ): boolean => outcome === 'not_executed' || (outcome === 'failed' && rolls_back)
 
-/** What an outcome does immediately: it may release a budget, add labels, count an error. Nothing here widens. */
+/** What an outcome does immediately: it may add labels, count an error. Nothing here widens. */
 function takeOutcome(next: Mutable<SessionState>, call: PendingCall, { outcome }: LedgerReceipt): void {
-  if (releasesBudget(call, outcome)) release(next, call)
   if (outcome === 'failed') next.consecutiveErrors += 1
   if (outcome === 'succeeded') next.consecutiveErrors = 0
   if (outcome === 'not_executed' || call.adds_labels.length === 0) return
@@ -60,35 +63,63 @@ function countBlock(next: Mutable<SessionState>, { blocksBefore = 0 }: OpenStep)
   next.totalBlocks += 1
 }
 
-function release(next: Mutable<SessionState>, call: PendingCall): void {
+/** Gives back what calls took. What is counted is copied once for all of them. */
+function release(next: Mutable<SessionState>, calls: readonly PendingCall[]): void {
   const used = { ...next.used }
-  const left = (lookUp(used, call.tool_name) ?? 0) - 1
-  if (left > 0) setEntry(used, call.tool_name, left)
-  else delete used[call.tool_name]
   const aggregates = { ...next.aggregates }
   const emptied: string[] = []
-  for (const [slot, amount] of Object.entries(call.amounts)) {
-    const sum = subtractDecimals(lookUp(aggregates, slot) ?? '0', amount)
-    setEntry(aggregates, slot, sum)
-    if (!isForgettable(slot, sum)) continue
-    delete aggregates[slot]
-    emptied.push(slot)
+  for (const call of calls) {
+    const left = (lookUp(used, call.tool_name) ?? 0) - 1
+    if (left > 0) setEntry(used, call.tool_name, left)
+    else delete used[call.tool_name]
+    for (const [slot, amount] of Object.entries(call.amounts)) {
+      const sum = subtractDecimals(lookUp(aggregates, slot) ?? '0', amount)
+      setEntry(aggregates, slot, sum)
+      if (!isForgettable(slot, sum)) continue
+      delete aggregates[slot]
+      emptied.push(slot)
+    }
   }
   next.used = used
-  next.usedCalls -= 1
+  next.usedCalls -= calls.length
   next.aggregates = aggregates
   countKeys(next, 'aggregates', emptied, -1)
-  if (call.consumes !== undefined) next.openings = changeOpenings(next.openings, call.consumes, 1)
-  next.recent = next.recent.filter(({ id }) => id !== call.pending_call_id)
+  next.openings = changeOpenings(
+    next.openings,
+    calls.flatMap(({ consumes }) => consumes ?? []),
+    1,
+  )
+  const ids = new Set(calls.map(({ pending_call_id: id }) => id))
+  next.recent = next.recent.filter(({ id }) => !ids.has(id))
 }
 
-function resolved(open: OpenStep, call: PendingCall, receipt: LedgerReceipt): OpenStep {
+/** Copied once for a batch, which adds to it: up to 64 receipts may add thousands of values. */
+interface OwnEffects {
+  readonly binds: Record<string, Fact>
+  readonly establishes: Record<string, string>
+  readonly satisfied: Opening[]
+}
+
+const ownEffects = ({ binds, establishes, satisfied }: OpenStep['effects']): OwnEffects => ({
+  binds: { ...binds },
+  establishes: { ...establishes },
+  satisfied: [...satisfied],
+})
+
+function addAll<Value>(record: Record<string, Value>, added: Readonly<Record<string, Value>>): void {
+  for (const [name, value] of Object.entries(added)) setEntry(record, name, value)
+}
+
+function resolved(open: OpenStep, call: PendingCall, receipt: LedgerReceipt, own: OwnEffects): OpenStep {
   const { proposalId, cost, succeeded, advancesTo, effects, blocksBefore } = open
   const before = blocksBefore === undefined ? undefined : { blocksBefore }
   const calls = open.calls.map((item) => (item === call ? pendingCall(item, 'resolved', item.proposed_at) : item))
   if (receipt.outcome !== 'succeeded' || !receipt.at_level) {
     return { proposalId, cost, calls, succeeded, advancesTo, effects, ...before }
   }
+  addAll(own.binds, call.binds)
+  addAll(own.binds, receipt.binds)
+  for (const key of receipt.satisfies) own.satisfied.push({ key, witness: lookUp(call.witnesses, key) ?? null })
   return {
     proposalId,
     cost,
@@ -97,12 +128,9 @@ function resolved(open: OpenStep, call: PendingCall, receipt: LedgerReceipt): Op
     advancesTo: call.advances_to ?? advancesTo,
     effects: {
       tools: [...effects.tools, call.tool_name],
-      binds: { ...effects.binds, ...call.binds, ...receipt.binds },
-      ...establishedAfter(effects, call, receipt),
-      satisfied: [
-        ...effects.satisfied,
-        ...receipt.satisfies.map((key) => ({ key, witness: lookUp(call.witnesses, key) ?? null })),
-      ],
+      binds: own.binds,
+      ...establishedAfter(effects, call, receipt, own),
+      satisfied: own.satisfied,
       opened: openedAfter(effects, call, receipt),
     },
     ...before,
@@ -114,12 +142,15 @@ function establishedAfter(
   effects: OpenStep['effects'],
   call: PendingCall,
   receipt: LedgerReceipt,
+  { establishes }: OwnEffects,
 ): Pick<OpenStep['effects'], 'establishes' | 'ends' | 'tightens'> {
-  const establishes = { ...effects.establishes, ...call.establishes, ...receipt.establishes }
+  addAll(establishes, call.establishes)
+  addAll(establishes, receipt.establishes)
+  for (const name of receipt.ends ?? []) delete establishes[name]
   const ends = [...(effects.ends ?? []), ...(receipt.ends ?? [])]
   const tightens = tightenedAfter(effects.tightens, call, receipt)
   if (ends.length === 0) return { establishes, tightens }
-  return { establishes: without(establishes, receipt.ends ?? []), ends, tightens }
+  return { establishes, ends, tightens }
 }
 
 function tightenedAfter(

@@ -17,18 +17,19 @@ const nameOfKeyed = (slot: string): string | null => {
 export const keyCount = (state: Pick<SessionState, 'keyCounts'>, countedAs: string): number =>
   state.keyCounts === undefined ? 0 : (lookUp(state.keyCounts, countedAs) ?? 0)
 
-/** Counts the keys of entries that were added to a record, or removed from it. */
+/** Counts the keys of entries that were added to a record, or removed from it. The counts are copied once for all. */
 export function countKeys(next: Mutable<SessionState>, kind: KeptKind, slots: Iterable<string>, change: 1 | -1): void {
+  let counts: Record<string, number> | null = null
   for (const slot of slots) {
     const name = nameOfKeyed(slot)
     if (name === null) continue
+    counts ??= { ...next.keyCounts }
     const countedAs = `${kind}.${name}`
-    const count = keyCount(next, countedAs) + change
-    const counts = { ...next.keyCounts }
+    const count = (lookUp(counts, countedAs) ?? 0) + change
     if (count > 0) setEntry(counts, countedAs, count)
     else delete counts[countedAs]
-    next.keyCounts = counts
   }
+  if (counts !== null) next.keyCounts = counts
 }
 
 /** True of an amount that is nothing under a key: it need not be kept. */
@@ -67,11 +68,15 @@ const NONE: Readonly<Record<string, number>> = {}
 export function changeOpenings(openings: Openings, changed: readonly Opening[], by: 1 | -1): Openings {
   if (changed.length === 0) return openings
   const next = { ...openings }
+  const copied = new Map<string, Record<string, number>>()
   for (const { key, witness } of changed) {
-    const own = { ...lookUp(next, key) }
+    const own = copied.get(key) ?? { ...lookUp(next, key) }
+    copied.set(key, own)
     const left = (lookUp(own, witness ?? '') ?? 0) + by
     if (left > 0) setEntry(own, witness ?? '', left)
     else delete own[witness ?? '']
+  }
+  for (const [key, own] of copied) {
     if (Object.keys(own).length > 0) setEntry(next, key, own)
     else delete next[key]
   }

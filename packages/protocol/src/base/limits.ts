@@ -26,6 +26,7 @@ export const LIMITS = {
   countedToolNamesPerSession: 512,
   witnessesPerPrecondition: 64,
   keysPerName: 512,
+  keysPerSession: 16_384,
   keyLength: 1_024,
   sharedLimitsPerPlan: 32,
   sharedLimitWindowDays: 366,

@@ -24,10 +24,12 @@ export interface Added {
 export const NO_AMOUNTS: Amounts = { added: [], unusable: [] }
 
 export function amountsOf(contract: PreparedContract, args: JsonObject, keys: CallKeys): Amounts {
-  if (contract.aggregates.length === 0) return NO_AMOUNTS
+  const { aggregates, binds, establishes } = contract
+  spendOnJudging((aggregates.length + binds.length + establishes.length) * STEPS_OF_KEPT)
+  if (aggregates.length === 0) return NO_AMOUNTS
   const added: Added[] = []
   const unusable: { aggregate: PreparedAggregate; found: JsonValue | undefined }[] = []
-  for (const aggregate of contract.aggregates) {
+  for (const aggregate of aggregates) {
     const values = aggregate.path === null ? null : aggregate.path.find(args)
     spendOnJudging((values?.length ?? 0) * STEPS_OF_AMOUNT)
     const wrong = values === null ? null : unusableValue(aggregate, values)
@@ -42,6 +44,8 @@ export const slotOfAggregate = (aggregate: PreparedAggregate, keys: CallKeys): s
   slotFor(keys, aggregate) ?? slotOf(aggregate.name, '')
 
 const STEPS_OF_AMOUNT = 3
+/** What a call changes is counted, recorded, written to the state and perhaps given back again. */
+const STEPS_OF_KEPT = 50
 
 /** The aggregate of the session including this call; for `max`, the call's own highest value. */
 export function totalWith({ aggregate, slot, amount }: Added, state: SessionState, tally: Tally): string {

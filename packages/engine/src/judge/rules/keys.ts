@@ -1,5 +1,6 @@
 import { type ContractFailure, type JsonObject, LIMITS } from '@countersign/protocol'
 import type { PreparedContract, Provision } from '../../contract/plan.js'
+import { lookUp } from '../../json/look-up.js'
 import { keyCount, openingsOf } from '../../state/kept-values.js'
 import type { SessionState } from '../../state/state.js'
 import type { CallKeys } from './call-keys.js'
@@ -38,7 +39,9 @@ export function tooManyKeys({ contract, keys, state, tally, call, salt }: CallCo
     if (slot == null || Object.hasOwn(state[kind], slot)) continue
     const added = tally.newKeys.get(countedAs)
     const count = keyCount(state, countedAs) + (added === undefined ? 0 : added.size)
-    if (count >= LIMITS.keysPerName && added?.has(slot) !== true) return tooMany(name)
+    if (added?.has(slot) === true) continue
+    if (count >= LIMITS.keysPerName) return tooMany(name)
+    if (allKeys(state) >= LIMITS.keysPerSession) return TOO_MANY_IN_ALL
   }
   for (const provision of contract.provides) {
     if (provision.consumed && opensTooMany(provision, call.arguments, state, salt)) return tooMany(contract.tool)
@@ -50,6 +53,25 @@ const tooMany = (name: string): Finding => ({
   detail: 'keys',
   remedy: `The session already keeps "${name}" for ${LIMITS.keysPerName} different values. Go on with those, or start a new session.`,
 })
+
+const TOO_MANY_IN_ALL: Finding = {
+  detail: 'keys',
+  remedy: `The session already keeps ${LIMITS.keysPerSession} values for what its calls named. Go on with those, or start a new session.`,
+}
+
+/** How many keys a session keeps of all names together. */
+function allKeys({ keyCounts }: SessionState): number {
+  if (keyCounts === undefined) return 0
+  const known = ALL_KEYS.get(keyCounts)
+  if (known !== undefined) return known
+  let all = 0
+  for (const name in keyCounts) all += lookUp(keyCounts, name) ?? 0
+  ALL_KEYS.set(keyCounts, all)
+  return all
+}
+
+/** The counts of a state never change. */
+const ALL_KEYS = new WeakMap<object, number>()
 
 function opensTooMany({ key, same }: Provision, args: JsonObject, state: SessionState, salt: string): boolean {
   if (same.length === 0) return false
